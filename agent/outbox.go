@@ -1,0 +1,45 @@
+package agent
+
+// MessageKind names what a Message is. Connection turns each into the wire's JSON.
+type MessageKind int
+
+// The kinds of messages to a device.
+const (
+	MessageSTT           MessageKind = iota // Text: what the user said
+	MessageTTSStart                         // the reply begins; commits the turn
+	MessageSentenceStart                    // Text: the sentence whose first frame follows
+	MessageTTSStop                          // the reply is over
+	MessageEmotion                          // Emotion and Text (the emoji)
+	MessageChunk                            // Text: one sentence of the answer, as the model wrote it
+	MessageFinal                            // Text: the whole answer, or what was heard of it
+	MessageThought                          // Text: reasoning
+	MessageKeepAlive                        // a harmless data message (llm neutral, empty text)
+)
+
+// Message is one control message to a device. Control messages overtake audio
+// and are never dropped.
+type Message struct {
+	Kind    MessageKind
+	Turn    uint64 // the turn it belongs to; 0 for none
+	Text    string
+	Emotion string
+	// Closing, on a MessageTTSStop that cuts a reply, is one silent Opus frame
+	// to be written right before the stop, as one entry of the queue.
+	Closing []byte
+	// Cut, on a MessageTTSStop, says that frames of Turn which are still queued
+	// must not be written any more.
+	Cut bool
+}
+
+// Outbox is where a conversation's words and sound go. Connection implements
+// it. No method waits for the device; all may be called at the same time.
+type Outbox interface {
+	// Send queues a control message. A full queue ends the connection.
+	Send(m Message)
+	// Audio queues one Opus packet of a turn. The outbox owns packet afterwards.
+	// False: it was not taken (the queue is full or the connection is ending).
+	Audio(turn uint64, packet []byte) bool
+	// HangUp ends the connection in good order: what is queued is written, then
+	// a close frame (1000). It returns at once.
+	HangUp(cause error)
+}

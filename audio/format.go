@@ -1,0 +1,34 @@
+// Package audio holds the sound formats and the small parts that sound passes
+// through: the Opus codec, the resampler, endpointing, pacing and WAV files.
+//
+// PCM is always signed 16 bit, mono, in []int16. Rates are in Hz.
+// Endpointer and Pacer are pure: they never look at a clock.
+package audio
+
+import "time"
+
+// Format is the shape of a mono stream: sample rate in Hz and the length of one frame.
+type Format struct {
+	Rate  int           // Hz
+	Frame time.Duration // length of one Opus packet
+}
+
+// Recognition is what the recognisers and the voice detector hear: 16 kHz, 60 ms.
+var Recognition = Format{Rate: 16000, Frame: 60 * time.Millisecond}
+
+// Reply is what devices play unless told otherwise: 24 kHz, 60 ms
+// (device-protocol 4.2: the safe default for every client).
+var Reply = Format{Rate: 24000, Frame: 60 * time.Millisecond}
+
+// Samples is the number of samples in one frame.
+func (f Format) Samples() int {
+	return int(int64(f.Rate) * int64(f.Frame) / int64(time.Second))
+}
+
+// Duration is how long n samples last at this format's rate.
+func (f Format) Duration(n int) time.Duration {
+	if f.Rate <= 0 {
+		return 0
+	}
+	return time.Duration(int64(n) * int64(time.Second) / int64(f.Rate))
+}

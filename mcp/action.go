@@ -1,0 +1,47 @@
+package mcp
+
+// Action says what the conversation does with a tool's outcome (seed 004, 3.3).
+// The only switch over it is agent/dispatch.go.
+type Action int
+
+// The six actions, with the values of seed 004.
+const (
+	ActionTypeError       Action = -1 // it failed
+	ActionTypeNotFound    Action = 0  // no such tool
+	ActionTypeNone        Action = 1  // nothing more to do
+	ActionTypeResponse    Action = 2  // speak Response as it is
+	ActionTypeReqLLM      Action = 3  // give Result to the model for one more step
+	ActionTypeCallHandler Action = 4  // run the named handler of the conversation
+)
+
+// String is the action's stable name in logs.
+func (a Action) String() string {
+	switch a {
+	case ActionTypeError:
+		return "error"
+	case ActionTypeNotFound:
+		return "not_found"
+	case ActionTypeNone:
+		return "none"
+	case ActionTypeResponse:
+		return "response"
+	case ActionTypeReqLLM:
+		return "req_llm"
+	case ActionTypeCallHandler:
+		return "call_handler"
+	}
+	return "unknown"
+}
+
+// ActionResponse is the outcome of a tool call (seed 004, 3.3).
+type ActionResponse struct {
+	Action   Action `json:"action"`
+	Result   any    `json:"result"`   // any JSON value, or ActionResponseCall
+	Response any    `json:"response"` // what to speak
+}
+
+// ActionResponseCall names a handler of the conversation (seed 004, 3.3).
+type ActionResponseCall struct {
+	FuncName string `json:"funcName"`
+	Args     any    `json:"args"`
+}

@@ -1,0 +1,23 @@
+package mcp
+
+import "context"
+
+// Source is where tools come from: the client contract of seed 004, section
+// 3.1, which every source meets. All methods may be called at the same time.
+type Source interface {
+	// Start begins connecting and listing; it does not wait for either.
+	Start(ctx context.Context) error
+	// Stop ends it and fails all pending calls. It may be called twice.
+	Stop() error
+	// HasTool reports whether the tool is there now.
+	HasTool(name string) bool
+	// GetAvailableTools lists the tools in a stable order. The caller owns the slice.
+	GetAvailableTools() []Tool
+	// CallTool runs a tool and waits for its result: any JSON value, or an
+	// ActionResponse. An unknown tool is ErrNoTool.
+	CallTool(ctx context.Context, name string, arguments map[string]any) (any, error)
+	// IsReady reports whether the list of tools has been read.
+	IsReady() bool
+	// ResetConnection forgets the list and reads it again.
+	ResetConnection() error
+}

@@ -1,0 +1,50 @@
+// Package mcp is one model of a tool, the sources that tools come from, and the
+// router between the two. It speaks the standard protocol to devices through
+// the official SDK (imported as sdk, since its package is called mcp too).
+package mcp
+
+import "encoding/json"
+
+// Origin says where a tool runs (the seed's main_type).
+type Origin string
+
+// The origins.
+const (
+	Remote Origin = "remote" // the device or another server runs it
+	Local  Origin = "local"  // this server runs it
+)
+
+// Kind says whether its result is awaited (the seed's sub_type).
+type Kind string
+
+// The kinds. The zero value means not declared: see KindOf.
+const (
+	Control Kind = "control" // success is assumed at once, the true result comes later
+	Query   Kind = "query"   // the result is awaited and goes back to the model
+)
+
+// Annotations are a tool's hints, as MCP names them.
+type Annotations struct {
+	ReadOnly    *bool    `json:"readOnlyHint,omitempty"`
+	Destructive *bool    `json:"destructiveHint,omitempty"`
+	Idempotent  *bool    `json:"idempotentHint,omitempty"`
+	Audience    []string `json:"audience,omitempty"`
+}
+
+// Tool is one thing that can be done, whoever does it.
+type Tool struct {
+	Name        string          // as its source names it, dots and all
+	Description string          //
+	Schema      json.RawMessage // JSON Schema of its arguments, kept as it came; never empty
+	Origin      Origin
+	Kind        Kind // as declared; "" when the source declares none
+	Annotations Annotations
+	Source      string // "device", "light", "iot", "local", "external:NAME"
+	Stream      string // the group it is listed under outward
+}
+
+// UserOnly reports whether the tool is meant for people, not for the model
+// (annotation audience ["user"], device-protocol 5.3).
+func (t Tool) UserOnly() bool {
+	return len(t.Annotations.Audience) == 1 && t.Annotations.Audience[0] == "user"
+}

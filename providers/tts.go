@@ -1,0 +1,30 @@
+package providers
+
+import (
+	"context"
+	"iter"
+)
+
+// TTSRequest is one sentence to be spoken.
+type TTSRequest struct {
+	Text     string // cleaned for speech: no markup, no emoji, no URLs
+	Language string // "zh" or "en"
+	Voice    string // "" for the provider's own choice
+}
+
+// Sound is a piece of synthesised speech: PCM or whole Opus packets, never both.
+type Sound struct {
+	Rate    int      // Hz of PCM
+	PCM     []int16  // mono; valid until the next piece
+	Packets [][]byte // whole Opus packets, 60 ms mono each, to be decoded by whoever needs PCM
+}
+
+// TTS speaks.
+type TTS interface {
+	// Name is the provider's name in the config and in logs.
+	Name() string
+	// Synthesize streams the sound of one sentence. Leaving the loop stops the
+	// work. An error is the last thing yielded. A sentence with nothing to say
+	// yields nothing.
+	Synthesize(ctx context.Context, req TTSRequest) iter.Seq2[Sound, error]
+}
