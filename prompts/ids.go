@@ -1,0 +1,54 @@
+package prompts
+
+// The ids of the phrases. Both phrase files hold exactly these.
+const (
+	Pardon       = "pardon"
+	HintNoSpeech = "hint_no_speech"
+	NoChineseASR = "no_chinese_asr"
+
+	FailASR      = "fail_asr"
+	FailLLM      = "fail_llm"
+	FailTTS      = "fail_tts"
+	FailTool     = "fail_tool"
+	FailInternal = "fail_internal"
+	FailTimeout  = "fail_timeout"
+	Overload     = "overload"
+	ShuttingDown = "shutting_down"
+
+	OK       = "ok"
+	Goodbye  = "goodbye"
+	Greeting = "greeting"
+	Filler   = "filler"
+
+	UnknownTool = "unknown_tool"
+	ToolFailed  = "tool_failed" // {tool}
+
+	NoLLM      = "no_llm"
+	LLMDown    = "llm_down"
+	WhatCanIDo = "what_can_i_do"
+)
+
+// brainPhrases are the ids that begin with this word: only providers/rules says
+// them, and it holds their names.
+const brainPhrases = "rules_"
+
+// IDs lists the ids that have a constant here, in the order of the file.
+func IDs() []string {
+	return []string{
+		Pardon, HintNoSpeech, NoChineseASR,
+		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
+		OK, Goodbye, Greeting, Filler,
+		UnknownTool, ToolFailed,
+		NoLLM, LLMDown, WhatCanIDo,
+	}
+}
+
+// Sounded lists the ids of the phrases that are embedded as sound as well,
+// because they may be needed when speech synthesis is what failed.
+func Sounded() []string {
+	return []string{
+		Pardon, HintNoSpeech, NoChineseASR,
+		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
+		OK, Goodbye,
+	}
+}

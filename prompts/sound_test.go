@@ -1,0 +1,45 @@
+package prompts
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSoundsAreWhatDevicesCanHear holds every embedded file to its promise.
+func TestSoundsAreWhatDevicesCanHear(t *testing.T) {
+	entries, err := fs.ReadDir(sounds, "sounds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name, isWAV := strings.CutSuffix(e.Name(), ".wav")
+		if !isWAV {
+			continue
+		}
+		id, lang, _ := strings.Cut(name, ".")
+		if !slices.Contains(Sounded(), id) || lang != "zh" && lang != "en" {
+			t.Errorf("%s belongs to no phrase that is spoken from sound", e.Name())
+		}
+		wav := Sound(id, lang)
+		if len(wav) < 44 || !bytes.HasPrefix(wav, []byte("RIFF")) {
+			t.Errorf("%s is not a WAV file", e.Name())
+			continue
+		}
+		channels, rate := binary.LittleEndian.Uint16(wav[22:]), binary.LittleEndian.Uint32(wav[24:])
+		if bits := binary.LittleEndian.Uint16(wav[34:]); channels != 1 || rate != 16000 || bits != 16 {
+			t.Errorf("%s: %d channels, %d Hz, %d bit", e.Name(), channels, rate, bits)
+		}
+	}
+}
+
+func TestSoundOfNothing(t *testing.T) {
+	for _, id := range []string{"no_such_thing", "", "../sounds/README.md", "/"} {
+		if Sound(id, "en") != nil {
+			t.Errorf("Sound(%q) is something", id)
+		}
+	}
+}

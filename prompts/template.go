@@ -1,0 +1,133 @@
+package prompts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// template is a prompt cut at its variables: texts[0], names[0], texts[1], …
+type template struct {
+	texts []string
+	names []string
+}
+
+// variables are the names that {{name}} may hold. Values are never looked
+// through for variables again.
+func variables() []string {
+	return []string{
+		"assistant_name", "current_time", "today_date", "today_weekday",
+		"language", "device_name", "emojiList",
+	}
+}
+
+// parseTemplate cuts text at its variables. An unknown one, or one that is not
+// closed on its line, is an error with file, line and the nearest known name.
+func parseTemplate(path, text string) (template, error) {
+	var t template
+	var errs []error
+	line, rest, plain := 1, strings.TrimPrefix(text, "\ufeff"), ""
+	for {
+		before, after, found := strings.Cut(rest, "{{")
+		plain += before
+		line += strings.Count(before, "\n")
+		if !found {
+			t.texts = append(t.texts, strings.TrimRight(plain, " \t\r\n"))
+			break
+		}
+		name, tail, closed := strings.Cut(after, "}}")
+		if !closed || strings.Contains(name, "\n") {
+			errs = append(errs, fmt.Errorf("%s:%d: a {{ without its }}", path, line))
+			rest = after
+			continue
+		}
+		name, rest = strings.TrimSpace(name), tail
+		known := nearest(name, variables())
+		if known != name {
+			errs = append(errs, fmt.Errorf("%s:%d: unknown variable {{%s}} (did you mean {{%s}}?)", path, line, name, known))
+		}
+		t.texts, t.names, plain = append(t.texts, plain), append(t.names, name), ""
+	}
+	t.texts[0] = strings.TrimLeft(t.texts[0], " \t\r\n")
+	if len(t.names) == 0 && t.texts[0] == "" {
+		errs = append(errs, fmt.Errorf("%s: the prompt is empty", path))
+	}
+	return t, errors.Join(errs...)
+}
+
+// render puts the values in. Every name has one: parseTemplate saw to that.
+func (t template) render(values map[string]string) string {
+	var b strings.Builder
+	for i, text := range t.texts {
+		b.WriteString(text)
+		if i < len(t.names) {
+			b.WriteString(values[t.names[i]])
+		}
+	}
+	return b.String()
+}
+
+// values are what the variables stand for in a prompt of the language lang.
+func values(lang string, d Data) map[string]string {
+	device := d.DeviceName
+	if device == "" {
+		device = map[string]string{"zh": "音箱", "en": "speaker"}[lang]
+	}
+	spoken := d.Language
+	if spoken == "" {
+		spoken = lang
+	}
+	return map[string]string{
+		"assistant_name": d.AssistantName,
+		"device_name":    device,
+		"language":       languageName(spoken, lang),
+		"current_time":   d.Now.Format("15:04"),
+		"today_date":     Date(d.Now, lang),
+		"today_weekday":  Weekday(d.Now, lang),
+		"emojiList":      emojiList(),
+	}
+}
+
+// languageName names the language spoken in words of the language lang.
+func languageName(spoken, lang string) string {
+	switch {
+	case language(spoken) == "en" && lang == "en":
+		return "English"
+	case language(spoken) == "en":
+		return "英语"
+	case lang == "en":
+		return "Chinese"
+	}
+	return "中文"
+}
+
+// nearest is the known name that takes the fewest edits to come from name.
+func nearest(name string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int {
+		return cmp.Compare(edits(name, a), edits(name, b))
+	})
+}
+
+// edits counts the single-rune changes between two names (Levenshtein).
+func edits(a, b string) int {
+	target := []rune(b)
+	row := make([]int, len(target)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range []rune(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, t := range target {
+			cost := diagonal
+			if r != t {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(target)]
+}
