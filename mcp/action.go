@@ -45,3 +45,31 @@ type ActionResponseCall struct {
 	FuncName string `json:"funcName"`
 	Args     any    `json:"args"`
 }
+
+// ToolType is the older classification of tools (seed 004, 8.1). Its values are
+// part of that contract; here it only decides a tool's Kind.
+type ToolType int
+
+// The tool types, with the values of seed 004.
+const (
+	ToolNone            ToolType = iota + 1 // nothing happens after the call
+	ToolWait                                // the result is waited for
+	ToolChangeSysPrompt                     // changes the system prompt, hence the role
+	ToolSystemCtl                           // changes the course of the conversation
+	ToolIotCtl                              // works an IoT device, needs the connection
+	ToolMcpClient                           // belongs to an MCP peer, which knows best
+)
+
+// Kind is how tools of the type are called: those that change the conversation
+// are waited for, since their outcome is a handler to run. It is "" for
+// ToolMcpClient and for unknown types: KindOf decides by the tool itself.
+func (t ToolType) Kind() Kind {
+	switch t {
+	case ToolNone, ToolIotCtl:
+		return Control
+	case ToolWait, ToolChangeSysPrompt, ToolSystemCtl:
+		return Query
+	case ToolMcpClient:
+	}
+	return ""
+}

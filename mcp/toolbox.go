@@ -1,8 +1,12 @@
 package mcp
 
 import (
-	"context"
+	"encoding/json"
 	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,6 +29,7 @@ type Prepared struct {
 	Call      Call
 	Offer     Offer
 	Arguments map[string]any // coerced to the schema, valid against it
+	Info      Info           // of the turn, for Go; Run takes it from its ctx
 	source    Source
 }
 
@@ -39,4 +44,250 @@ type ToolboxOptions struct {
 	Log         *slog.Logger    // nil: discarded
 }
 
-var _ = context.Canceled
+// maxKnown bounds what a toolbox remembers of schemas and of warnings given.
+const maxKnown = 512
+
+// Toolbox is the router of one device's conversation: it knows every source's
+// tools, offers them to the model, checks calls and runs them, the device's own
+// one at a time. It does not start or stop its sources. All methods may be
+// called at the same time.
+type Toolbox struct {
+	options ToolboxOptions
+	log     *slog.Logger
+	device  lane     // calls to the device
+	life    lifetime // ends with Close
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	sources []Source
+	running map[string]struct{}   // calls in flight, by name and arguments
+	schemas map[string]*argSchema // by their text
+	warned  map[string]struct{}
+	closed  bool
+}
+
+// NewToolbox makes a router over sources. Close ends it.
+func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
+	if o.CallTimeout <= 0 {
+		o.CallTimeout = 15 * time.Second
+	}
+	if o.SlowTimeout <= 0 {
+		o.SlowTimeout = 60 * time.Second
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = 16 << 10
+	}
+	if o.Queue <= 0 {
+		o.Queue = 16
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	t := &Toolbox{
+		options: o,
+		log:     o.Log,
+		device:  lane{limit: o.Queue},
+		life:    lifetime{done: make(chan struct{})},
+		running: make(map[string]struct{}),
+		schemas: make(map[string]*argSchema),
+		warned:  make(map[string]struct{}),
+	}
+	for _, s := range sources {
+		t.Add(s)
+	}
+	return t
+}
+
+// Add makes a source's tools available. A nil source and one that is there
+// already change nothing.
+func (t *Toolbox) Add(s Source) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s != nil && !slices.Contains(t.sources, s) {
+		t.sources = append(t.sources, s)
+	}
+}
+
+// Remove takes a source's tools away. Calls that are running go on.
+func (t *Toolbox) Remove(s Source) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sources = slices.DeleteFunc(t.sources, func(other Source) bool { return other == s })
+}
+
+// Offers are the tools for the model: local, device, IoT, external, each in its
+// source's order, without those meant only for people and those denied. The
+// caller owns the slice.
+func (t *Toolbox) Offers() []Offer {
+	placed := t.placed()
+	offers := make([]Offer, len(placed))
+	for i, p := range placed {
+		offers[i] = p.Offer
+	}
+	return offers
+}
+
+// Lookup finds an offer by the name that the model knows.
+func (t *Toolbox) Lookup(llmName string) (Offer, bool) {
+	p, ok := t.find(llmName)
+	return p.Offer, ok
+}
+
+func (t *Toolbox) find(llmName string) (placedOffer, bool) {
+	for _, p := range t.placed() {
+		if p.LLMName == llmName {
+			return p, true
+		}
+	}
+	return placedOffer{}, false
+}
+
+// placedOffer is an offer and where it came from.
+type placedOffer struct {
+	Offer
+	source Source
+}
+
+// placed asks every source for its tools and names them. Nothing is kept, so a
+// tool that left is gone and one that came is there.
+func (t *Toolbox) placed() []placedOffer {
+	t.mu.Lock()
+	sources := slices.Clone(t.sources)
+	t.mu.Unlock()
+	var out []placedOffer
+	for _, s := range sources {
+		for _, tool := range s.GetAvailableTools() {
+			if tool.Name == "" || tool.UserOnly() || t.denied(tool.Name) {
+				continue
+			}
+			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b placedOffer) int { return rank(a.Tool) - rank(b.Tool) })
+	names := make([]string, len(out))
+	for i, p := range out {
+		names[i] = p.Tool.Name
+	}
+	for i, name := range llmNames(names) {
+		out[i].LLMName = name
+		out[i].Kind = KindOf(out[i].Tool, t.options.Kinds)
+		if name != legalName(names[i]) {
+			t.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
+		}
+	}
+	return out
+}
+
+// rank is the place of a tool's source in the routing order.
+func rank(t Tool) int {
+	switch t.Source {
+	case "local":
+		return 0
+	case "device", "light":
+		return 1
+	case "iot":
+		return 2
+	}
+	return 3
+}
+
+// queued reports whether calls of the tool go to the device one at a time.
+func queued(t Tool) bool { return rank(t) == 1 || rank(t) == 2 }
+
+// slow reports whether the tool takes or shows a picture (device-protocol 5.4).
+func slow(t Tool) bool {
+	return strings.HasPrefix(t.Name, "self.camera.") ||
+		t.Name == "self.screen.snapshot" || t.Name == "self.screen.preview_image"
+}
+
+func (t *Toolbox) denied(name string) bool {
+	for _, pattern := range t.options.Deny {
+		fits, err := path.Match(pattern, name)
+		if err != nil {
+			t.warnOnce("deny pattern is malformed", "", pattern, slog.Any("err", err))
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+// schema is the compiled schema of a tool; one that is broken stands for any object.
+func (t *Toolbox) schema(tool Tool) *argSchema {
+	text := string(tool.Schema)
+	t.mu.Lock()
+	known := t.schemas[text]
+	t.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	s, err := compileSchema(tool.Schema)
+	if err != nil {
+		t.warnOnce("tool schema is broken", tool.Source, tool.Name, slog.Any("err", err))
+		if s, err = compileSchema(json.RawMessage(emptySchema)); err != nil {
+			return nil
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.schemas) >= maxKnown {
+		clear(t.schemas)
+	}
+	t.schemas[text] = s
+	return s
+}
+
+// warnOnce logs a warning about a tool the first time it is met.
+func (t *Toolbox) warnOnce(message, source, tool string, attr slog.Attr) {
+	key := message + "\x00" + source + "\x00" + tool
+	t.mu.Lock()
+	_, known := t.warned[key]
+	if len(t.warned) >= maxKnown {
+		clear(t.warned)
+	}
+	t.warned[key] = struct{}{}
+	t.mu.Unlock()
+	if !known {
+		t.log.Warn(message, slog.String("source", source), slog.String("tool", tool), attr)
+	}
+}
+
+// Prepare looks a call up and checks its arguments. It returns either a call to
+// run or the outcome that says why there is none: NotFound, or an Error that
+// names the argument and what is wrong with it, so that a model can repair it.
+func (t *Toolbox) Prepare(call Call) (Prepared, *ActionResponse) {
+	p := Prepared{Call: call}
+	found, ok := t.find(call.Name)
+	if !ok {
+		return p, &ActionResponse{Action: ActionTypeNotFound, Result: "there is no tool named " + cutText(call.Name, 128)}
+	}
+	p.Offer, p.source = found.Offer, found.source
+	arguments, err := decodeArguments(call.Arguments)
+	if err != nil {
+		return p, t.refuse(p, err)
+	}
+	schema := t.schema(p.Offer.Tool)
+	if schema == nil {
+		p.Arguments = arguments
+		return p, nil
+	}
+	arguments, dropped := schema.coerce(arguments)
+	if len(dropped) > 0 {
+		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
+	}
+	if err := schema.check(arguments); err != nil {
+		return p, t.refuse(p, err)
+	}
+	p.Arguments = arguments
+	return p, nil
+}
+
+// refuse is the outcome of a call whose arguments cannot be used.
+func (t *Toolbox) refuse(p Prepared, err error) *ActionResponse {
+	t.log.Info("tool arguments refused", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID, "err", cutText(err.Error(), 256))
+	return &ActionResponse{
+		Action: ActionTypeError,
+		Result: "invalid arguments for " + p.Call.Name + ": " + cutText(err.Error(), 1<<10),
+	}
+}

@@ -1,0 +1,273 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Vision is where a device's camera tool sends its pictures.
+type Vision struct {
+	URL   string // plain http or https, reachable by the device
+	Token string // "" for none
+}
+
+// ClientOptions describe one device. Send is needed; the rest has defaults.
+type ClientOptions struct {
+	// Send puts one JSON-RPC payload on the wire, inside the envelope. It never
+	// waits long, may be called by many goroutines, and owns payload afterwards.
+	Send func(payload json.RawMessage) error
+	// Vision is told to the device; nil or an empty URL: no camera service.
+	Vision *Vision
+	// Name and Version are ours, for clientInfo; Name "" means xiaozhi.
+	Name, Version string
+	// ListRetry are the pauses before initialize and tools/list are tried again;
+	// nil means 2, 4 and 8 s. After the last one Refresh tries again.
+	ListRetry []time.Duration
+	// Log may be nil: nothing is logged.
+	Log *slog.Logger
+	// OnTools, if set, is called after each change of the list, from the
+	// client's own goroutine. It must not call Stop.
+	OnTools func()
+}
+
+// ServerInfo is what a device said of itself in its answer to initialize.
+type ServerInfo struct {
+	Name, Version string
+	Protocol      string // the version that the session uses
+}
+
+// Client is a device that speaks the standard dialect, as a Source. One Client
+// serves one connection of the device. All methods may be called at the same
+// time; Deliver is made for the socket's reader and never waits.
+type Client struct {
+	options ClientOptions
+	log     *slog.Logger
+	inbox   chan json.RawMessage // maxQueue; never closed
+	queued  atomic.Int64         // bytes in inbox
+	ids     atomic.Int64
+	counts  counters
+	refresh chan struct{} // 1: read the list if it is not complete
+	relist  chan struct{} // 1: read the list again
+
+	wg     sync.WaitGroup // the run goroutine
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil before Start
+	ended  bool               // for good: Stop was called or Start's ctx is done
+	live   *liveSession       // nil before initialize is answered
+	list   toolList
+	info   ServerInfo
+}
+
+// liveSession is an initialised SDK session and its link.
+type liveSession struct {
+	*sdk.ClientSession
+	link *link
+}
+
+// counters are what went past without being of use.
+type counters struct {
+	dropped, broken, unknown, ignored, late, repaired atomic.Uint64
+}
+
+// Counts is a snapshot of a client's counters.
+type Counts struct {
+	Dropped  uint64 // payloads that found the queue full
+	Broken   uint64 // payloads that could not be understood
+	Unknown  uint64 // replies to no request
+	Ignored  uint64 // notifications
+	Late     uint64 // replies after their time-out
+	Repaired uint64 // responses that were put right
+}
+
+// NewClient makes the client of one connection. It does nothing before Start.
+func NewClient(o ClientOptions) *Client {
+	if o.Name == "" {
+		o.Name = "xiaozhi"
+	}
+	if o.ListRetry == nil {
+		o.ListRetry = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Client{
+		options: o,
+		log:     o.Log,
+		inbox:   make(chan json.RawMessage, maxQueue),
+		refresh: make(chan struct{}, 1),
+		relist:  make(chan struct{}, 1),
+	}
+}
+
+// Deliver takes one JSON-RPC payload that the device sent. It never waits and
+// keeps a copy, so the caller may reuse payload. When maxQueue payloads or
+// maxQueued bytes are waiting, the payload is dropped and counted: a stuck
+// session must not stop the reader, which also brings the sound.
+func (c *Client) Deliver(payload json.RawMessage) {
+	size := int64(len(payload))
+	if size <= maxPayload && c.queued.Add(size) <= maxQueued {
+		select {
+		case c.inbox <- bytes.Clone(payload):
+			return
+		default:
+		}
+	}
+	if size <= maxPayload {
+		c.queued.Add(-size)
+	}
+	// One line for the first, the second, the fourth … so that a flood cannot flood the log.
+	if n := c.counts.dropped.Add(1); bits.OnesCount64(n) == 1 {
+		c.log.Warn("device mcp messages dropped", "count", n, "size", size)
+	}
+}
+
+// Start begins initialize and tools/list and returns at once. The client ends
+// when ctx ends or with Stop. A second Start does nothing.
+func (c *Client) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return fmt.Errorf("start device mcp: %w", ErrClosed)
+	}
+	if c.cancel != nil {
+		return nil
+	}
+	if c.options.Send == nil {
+		return errors.New("start device mcp: options have no Send")
+	}
+	ctx, c.cancel = context.WithCancel(ctx)
+	c.wg.Go(func() { c.run(ctx) })
+	return nil
+}
+
+// Stop ends the client, fails all pending calls with ErrClosed and waits for
+// its goroutines. It may be called many times.
+func (c *Client) Stop() error {
+	c.end()
+	c.mu.Lock()
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	c.wg.Wait()
+	return nil
+}
+
+// end takes the tools away and fails the pending calls.
+func (c *Client) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.list = toolList{}
+	if c.live != nil {
+		_ = c.live.link.Close()
+	}
+}
+
+// Refresh reads the list again if the last try did not bring all of it. The
+// connection calls it when a device starts to listen.
+func (c *Client) Refresh() {
+	if !c.complete() {
+		c.wake(c.refresh)
+	}
+}
+
+// ResetConnection forgets the list and reads it again.
+func (c *Client) ResetConnection() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return fmt.Errorf("reset device mcp: %w", ErrClosed)
+	}
+	c.list = toolList{}
+	c.wake(c.relist)
+	return nil
+}
+
+// HasTool reports whether the device has the tool.
+func (c *Client) HasTool(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list.has(name)
+}
+
+// GetAvailableTools lists the device's tools in its own order, those meant only
+// for people too (Tool.UserOnly).
+func (c *Client) GetAvailableTools() []Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list.tools)
+}
+
+// IsReady reports whether a list was read; it may still be incomplete.
+func (c *Client) IsReady() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list.read
+}
+
+// ServerInfo is what the device said of itself; zero before initialize is answered.
+func (c *Client) ServerInfo() ServerInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info
+}
+
+// Counts is a snapshot of what was dropped, ignored and repaired so far.
+func (c *Client) Counts() Counts {
+	return Counts{
+		Dropped: c.counts.dropped.Load(), Broken: c.counts.broken.Load(),
+		Unknown: c.counts.unknown.Load(), Ignored: c.counts.ignored.Load(),
+		Late: c.counts.late.Load(), Repaired: c.counts.repaired.Load(),
+	}
+}
+
+func (c *Client) complete() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list.complete
+}
+
+// wake puts a token into a signal channel unless one is there.
+func (c *Client) wake(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// send hands a payload to the connection.
+func (c *Client) send(payload json.RawMessage) error { return c.options.Send(payload) }
+
+// nextID is an id that this connection has not used: 1 to maxID, then round.
+func (c *Client) nextID() int64 { return (c.ids.Add(1)-1)%maxID + 1 }
+
+// visionCapability is the member of a device's capabilities that the SDK lacks.
+type visionCapability struct {
+	URL   string `json:"url"`
+	Token string `json:"token,omitempty"`
+}
+
+type clientCapabilities struct {
+	Vision *visionCapability `json:"vision,omitempty"`
+}
+
+func (c *Client) capabilities() clientCapabilities {
+	v := c.options.Vision
+	if v == nil || v.URL == "" {
+		return clientCapabilities{}
+	}
+	return clientCapabilities{Vision: &visionCapability{URL: v.URL, Token: v.Token}}
+}

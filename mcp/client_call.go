@@ -1,0 +1,100 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Image is a picture that a tool returned.
+type Image struct {
+	MIMEType string
+	Data     []byte
+}
+
+// CallTool runs a tool of the device and waits for its result as long as ctx
+// allows: a string, an Image, or a []any of both in the device's order. It is
+// never sent twice. Errors: ErrNoTool, ErrClosed, a *ToolError for what the
+// device reports, and those of ctx.
+func (c *Client) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	c.mu.Lock()
+	ended, has, live := c.ended, c.list.has(name), c.live
+	c.mu.Unlock()
+	if ended {
+		return nil, fmt.Errorf("call %s: %w", name, ErrClosed)
+	}
+	if !has || live == nil {
+		return nil, fmt.Errorf("call %s: %w", name, ErrNoTool)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	if arguments == nil {
+		arguments = map[string]any{} // null is an error to firmware
+	}
+	result, err := live.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		return nil, callError(ctx, live.link, name, err)
+	}
+	if result.IsError {
+		return nil, &ToolError{Message: textOf(result.Content)}
+	}
+	return plainResult(result.Content), nil
+}
+
+// callError says whose fault a failed call is.
+func callError(ctx context.Context, l *link, name string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("call %s: %w", name, ctx.Err())
+	}
+	select {
+	case <-l.closed:
+		return fmt.Errorf("call %s: %w", name, ErrClosed)
+	default:
+	}
+	if reported, ok := errors.AsType[*jsonrpc.Error](err); ok && reported.Code != codeRejected {
+		return &ToolError{Code: reported.Code, Message: reported.Message}
+	}
+	return fmt.Errorf("call %s: %w", name, err)
+}
+
+// plainResult is content as CallTool returns it.
+func plainResult(content []sdk.Content) any {
+	var images []any
+	for _, block := range content {
+		if image, ok := block.(*sdk.ImageContent); ok {
+			images = append(images, Image{MIMEType: image.MIMEType, Data: image.Data})
+		}
+	}
+	switch {
+	case len(images) == 0:
+		return textOf(content)
+	case len(images) == len(content) && len(images) == 1:
+		return images[0]
+	}
+	mixed := make([]any, 0, len(content))
+	for _, block := range content {
+		switch block := block.(type) {
+		case *sdk.TextContent:
+			mixed = append(mixed, block.Text)
+		case *sdk.ImageContent:
+			mixed = append(mixed, Image{MIMEType: block.MIMEType, Data: block.Data})
+		}
+	}
+	return mixed
+}
+
+// textOf joins the text blocks, each on lines of its own.
+func textOf(content []sdk.Content) string {
+	var texts []string
+	for _, block := range content {
+		if text, ok := block.(*sdk.TextContent); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,221 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// toolList is what is known of a device's tools.
+type toolList struct {
+	tools    []Tool
+	names    map[string]struct{}
+	read     bool // at least one page came
+	complete bool // all pages came
+}
+
+func (l toolList) has(name string) bool {
+	_, ok := l.names[name]
+	return ok
+}
+
+// add appends the tools of a page; a name that is there already, and what is
+// over maxTools, is left out and counted.
+func (l *toolList) add(page []Tool) (skipped int) {
+	if l.names == nil {
+		l.names = make(map[string]struct{})
+	}
+	l.read = true
+	for _, tool := range page {
+		if l.has(tool.Name) || len(l.tools) == maxTools {
+			skipped++
+			continue
+		}
+		l.names[tool.Name] = struct{}{}
+		l.tools = append(l.tools, tool)
+	}
+	return skipped
+}
+
+// run is the client's only goroutine: it initialises the session, reads the
+// list, and reads it again when it is asked to. It owns the session.
+func (c *Client) run(ctx context.Context) {
+	defer c.finish()
+	for ctx.Err() == nil {
+		c.readTools(ctx)
+		if !c.awaitReason(ctx) {
+			return
+		}
+	}
+}
+
+// awaitReason waits until the list must be read again; false: ctx ended.
+func (c *Client) awaitReason(ctx context.Context) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-c.relist:
+			return sleep(ctx, relistPause)
+		case <-c.refresh:
+			if !c.complete() {
+				return true
+			}
+		}
+	}
+}
+
+// finish closes the session and waits until the SDK's goroutines are done with it.
+func (c *Client) finish() {
+	c.end()
+	c.mu.Lock()
+	live, cancel := c.live, c.cancel
+	c.mu.Unlock()
+	cancel()
+	if live != nil {
+		_ = live.Close()
+	}
+}
+
+// readTools initialises if needed and reads the list, again after each pause of
+// ListRetry while it fails or is incomplete.
+func (c *Client) readTools(ctx context.Context) {
+	for attempt := 0; ; attempt++ {
+		err := c.attempt(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if attempt == len(c.options.ListRetry) {
+			c.log.Warn("device tools not read", "err", err, "attempts", attempt+1)
+			return
+		}
+		pause := c.options.ListRetry[attempt]
+		c.log.Debug("device tools not read yet", "err", err, "retry_in", pause)
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// attempt makes sure of the session and reads the list once. The error says
+// that it should be tried again.
+func (c *Client) attempt(ctx context.Context) error {
+	live, err := c.session(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := c.readPages(ctx, live)
+	if list.read {
+		c.keep(list)
+	}
+	return err
+}
+
+// session is the initialised session, made if there is none yet.
+func (c *Client) session(ctx context.Context) (*liveSession, error) {
+	c.mu.Lock()
+	live := c.live
+	c.mu.Unlock()
+	if live != nil {
+		return live, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	l := newLink(c)
+	peer := sdk.NewClient(
+		&sdk.Implementation{Name: c.options.Name, Version: c.options.Version},
+		&sdk.ClientOptions{
+			Logger:       c.log,
+			Capabilities: &sdk.ClientCapabilities{},
+			// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
+			MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		})
+	s, err := peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
+	if err != nil {
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	live = &liveSession{ClientSession: s, link: l}
+	info := ServerInfo{}
+	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
+		info = ServerInfo{Name: r.ServerInfo.Name, Version: r.ServerInfo.Version, Protocol: r.ProtocolVersion}
+	}
+	c.log.Info("device mcp initialized", "name", info.Name, "version", info.Version, "protocol", info.Protocol)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.info = live, info
+	if c.ended {
+		_ = l.Close()
+	}
+	return live, nil
+}
+
+// readPages walks tools/list. With an error the list holds the pages before it.
+func (c *Client) readPages(ctx context.Context, live *liveSession) (toolList, error) {
+	var list toolList
+	var cursor string
+	seen := make(map[string]struct{})
+	for pages := 1; ; pages++ {
+		p, err := readPage(ctx, live, cursor)
+		if err != nil {
+			return list, fmt.Errorf("tools/list page %d: %w", pages, err)
+		}
+		if n := list.add(p.tools); n > 0 {
+			c.log.Warn("device tools left out", "count", n, "page", pages)
+		}
+		if p.next == "" {
+			list.complete = true
+			return list, nil
+		}
+		_, repeated := seen[p.next]
+		if repeated || pages == maxPages {
+			// Asking again would bring the same: this is all there is to have.
+			c.log.Warn("device tool list does not end", "pages", pages, "repeated_cursor", repeated)
+			list.complete = true
+			return list, nil
+		}
+		seen[p.next] = struct{}{}
+		cursor = p.next
+	}
+}
+
+// readPage asks for one page.
+func readPage(ctx context.Context, live *liveSession, cursor string) (page, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live.link.takePage() // one that came too late for its request
+	if _, err := live.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor}); err != nil {
+		return page{}, err
+	}
+	return live.link.takePage(), nil
+}
+
+// keep makes list the known one, unless it lacks pages and the known one does not.
+func (c *Client) keep(list toolList) {
+	c.mu.Lock()
+	if c.ended || (c.list.complete && !list.complete) {
+		c.mu.Unlock()
+		return
+	}
+	c.list = list
+	c.mu.Unlock()
+	c.log.Info("device tools listed", "tools", len(list.tools), "complete", list.complete)
+	if c.options.OnTools != nil {
+		c.options.OnTools()
+	}
+}
+
+// sleep waits for d; false: ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+var _ sdk.Transport = (*link)(nil)

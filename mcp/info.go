@@ -1,0 +1,27 @@
+package mcp
+
+import (
+	"context"
+	"time"
+)
+
+// Info is what a tool may want to know of the turn that it is called in. The
+// zero value is a turn of which nothing is known.
+type Info struct {
+	DeviceID string         // Device-Id in lower case; "" for none
+	Language string         // "zh" or "en": the language to answer in; "" for none
+	Zone     *time.Location // nil: the server's zone
+}
+
+type infoKey struct{}
+
+// WithInfo returns a context that carries info to the tools called under it.
+func WithInfo(ctx context.Context, info Info) context.Context {
+	return context.WithValue(ctx, infoKey{}, info)
+}
+
+// InfoFrom is the Info that ctx carries, or the zero value.
+func InfoFrom(ctx context.Context) Info {
+	info, _ := ctx.Value(infoKey{}).(Info)
+	return info
+}

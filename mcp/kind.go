@@ -1,0 +1,106 @@
+package mcp
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// KindOf decides whether the result of t is awaited: what t declares; else the
+// override whose pattern (path.Match on the tool's own name) fits, an exact name
+// before a pattern and a longer pattern before a shorter; else its annotations
+// (readOnlyHint: query); else its name (set_volume, turn_on, play: control);
+// else query, since waiting is the safe mistake.
+func KindOf(t Tool, overrides map[string]Kind) Kind {
+	if t.Kind == Control || t.Kind == Query {
+		return t.Kind
+	}
+	if kind, ok := overrideOf(t.Name, overrides); ok {
+		return kind
+	}
+	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
+		return Query
+	}
+	return kindOfName(t.Name)
+}
+
+func overrideOf(name string, overrides map[string]Kind) (Kind, bool) {
+	if kind, ok := overrides[name]; ok {
+		return kind, true
+	}
+	var best string
+	for pattern := range overrides {
+		fits, err := path.Match(pattern, name)
+		if err != nil || !fits {
+			continue
+		}
+		if best == "" || len(pattern) > len(best) || (len(pattern) == len(best) && pattern < best) {
+			best = pattern
+		}
+	}
+	kind, ok := overrides[best]
+	return kind, ok && best != ""
+}
+
+// kindOfName judges by the words of the name's last part.
+func kindOfName(name string) Kind {
+	words := nameWords(name[strings.LastIndexByte(name, '.')+1:])
+	if len(words) == 0 || strings.Contains(name, ".camera.") || slices.ContainsFunc(words, isPicture) {
+		return Query
+	}
+	if isControlWord(words[0]) {
+		return Control
+	}
+	return Query
+}
+
+// isPicture names what a tool returns rather than does.
+func isPicture(word string) bool {
+	switch word {
+	case "camera", "photo", "picture", "snapshot", "screenshot":
+		return true
+	}
+	return false
+}
+
+// isControlWord reports whether a name that begins with word is an order.
+func isControlWord(word string) bool {
+	switch word {
+	case "set", "turn", "switch", "toggle", "enable", "disable", "on", "off",
+		"play", "stop", "pause", "resume", "next", "previous", "prev", "skip",
+		"open", "close", "start", "begin", "end", "lock", "unlock",
+		"move", "go", "walk", "run", "jump", "dance", "swing", "spin", "rotate", "shake", "wave", "sit", "stand",
+		"increase", "decrease", "raise", "lower", "adjust", "dim", "brighten", "mute", "unmute",
+		"show", "hide", "blink", "reboot", "restart", "reset", "shutdown":
+		return true
+	}
+	return false
+}
+
+// nameWords splits at everything that is no letter or digit and before capitals.
+func nameWords(name string) []string {
+	var words []string
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+		}
+		word = word[:0]
+	}
+	lower := false
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			flush()
+			lower = false
+			continue
+		}
+		if unicode.IsUpper(r) && lower {
+			flush()
+		}
+		word = append(word, r)
+		lower = unicode.IsLower(r)
+	}
+	flush()
+	return words
+}

@@ -1,0 +1,70 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// maxLLMName is how long a function name of a model may be.
+const maxLLMName = 64
+
+// llmNames gives each of names, in order, one that a model takes for a
+// function: [A-Za-z0-9_-]{1,64}. Dots and other signs become underscores. A
+// name that is taken gets _2, _3 …, one that is too long or has letters beyond
+// ASCII gets a hash of the whole, so that the same names always come out the
+// same and no two alike. An empty name is refused: its place stays "".
+func llmNames(names []string) []string {
+	out := make([]string, len(names))
+	taken := make(map[string]struct{}, len(names))
+	last := make(map[string]int) // the last suffix given to a base, so that many alike stay cheap
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		base := legalName(name)
+		candidate, n := base, max(last[base], 1)
+		for {
+			if _, ok := taken[candidate]; !ok {
+				break
+			}
+			n++
+			candidate = withSuffix(base, "_"+strconv.Itoa(n))
+		}
+		last[base] = n
+		taken[candidate] = struct{}{}
+		out[i] = candidate
+	}
+	return out
+}
+
+// legalName is what name becomes when nothing stands in its way.
+func legalName(name string) string {
+	var b strings.Builder
+	exact := true
+	for _, r := range name {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			b.WriteRune(r)
+		case r < 0x80:
+			b.WriteByte('_')
+		default:
+			exact = false
+		}
+	}
+	base := b.String()
+	if exact && len(base) <= maxLLMName {
+		return base
+	}
+	sum := sha256.Sum256([]byte(name))
+	if strings.Trim(base, "_-") == "" {
+		base = "tool"
+	}
+	return withSuffix(base, "_"+hex.EncodeToString(sum[:4]))
+}
+
+// withSuffix appends suffix and cuts base so that the whole is not too long.
+func withSuffix(base, suffix string) string {
+	return base[:min(len(base), maxLLMName-len(suffix))] + suffix
+}

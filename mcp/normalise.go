@@ -1,0 +1,209 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// What devices really send is not always JSON-RPC. The functions here take a
+// stranger's bytes and give back a message that the SDK can decode, with a note
+// of each thing that was put right. They never panic and never keep a reference
+// to a shared buffer's later contents: the caller owns the payload.
+
+// The SDK takes these three codes for its own broken connection.
+const (
+	codeClientClosing = -32003
+	codeServerClosing = -32004
+	codeRejected      = -32005
+	codeServerError   = -32000
+)
+
+const pinnedVersion = "2024-11-05"
+
+// inbound is one message from a device after its repair.
+type inbound struct {
+	id      int64           // of a response
+	replyTo json.RawMessage // of a request: its id as it came; nil for a notification
+	method  string          // "" for a response
+	result  json.RawMessage // of a response without an error; "null" when absent
+	err     *jsonrpc.Error
+	fixes   []string // what was repaired, for the log
+}
+
+// fixed notes a repair.
+func (m *inbound) fixed(what string) { m.fixes = append(m.fixes, what) }
+
+// parseMessage reads one payload. An error means that it cannot be understood
+// and is to be dropped.
+func parseMessage(payload []byte) (inbound, error) {
+	var m inbound
+	if err := checkSize(payload); err != nil {
+		return m, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &fields); err != nil {
+		return m, fmt.Errorf("payload is no JSON object: %w", err)
+	}
+	if fields == nil {
+		return m, errors.New("payload is null")
+	}
+	if string(fields["jsonrpc"]) != `"2.0"` {
+		m.fixed("jsonrpc")
+	}
+	if present(fields["method"]) {
+		if err := json.Unmarshal(fields["method"], &m.method); err != nil || m.method == "" {
+			return m, errors.New("method is not a name")
+		}
+		if present(fields["id"]) {
+			m.replyTo = fields["id"]
+		}
+		return m, nil
+	}
+	return m, m.parseResponse(fields)
+}
+
+func (m *inbound) parseResponse(fields map[string]json.RawMessage) error {
+	id, exact, err := parseID(fields["id"])
+	if err != nil {
+		return err
+	}
+	if m.id = id; !exact {
+		m.fixed("id")
+	}
+	m.result = fields["result"]
+	if !present(m.result) {
+		m.result = json.RawMessage("null")
+	}
+	m.err = m.repairError(fields["error"])
+	return nil
+}
+
+// parseID reads the id of a response: an integer, or text or a float that holds
+// one (exact is false then).
+func parseID(raw json.RawMessage) (id int64, exact bool, err error) {
+	if !present(raw) {
+		return 0, false, errors.New("response without id")
+	}
+	if id, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return id, true, nil
+	}
+	text := string(raw)
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return 0, false, fmt.Errorf("response id: %w", err)
+		}
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxID {
+		return 0, false, fmt.Errorf("response id %.40q is not one of ours", text)
+	}
+	return int64(f), false, nil
+}
+
+// repairError reads the error member in any of its shapes; nil when there is none.
+func (m *inbound) repairError(raw json.RawMessage) *jsonrpc.Error {
+	if !present(raw) {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		m.fixed("error")
+		return &jsonrpc.Error{Message: plainText(raw)}
+	}
+	e := &jsonrpc.Error{Message: plainText(fields["message"]), Data: fields["data"]}
+	if code, err := strconv.ParseInt(strings.Trim(string(fields["code"]), `"`), 10, 32); err == nil {
+		e.Code = code
+	}
+	switch e.Code {
+	case codeClientClosing, codeServerClosing, codeRejected:
+		m.fixed("error code")
+		e.Data, _ = json.Marshal(remappedCode{Code: e.Code, Data: e.Data})
+		e.Code = codeServerError
+	}
+	return e
+}
+
+// remappedCode keeps what a device really said when its code had to be changed.
+type remappedCode struct {
+	Code int64           `json:"code"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// initializeResult is what we let the SDK see of a device's answer to initialize.
+type initializeResult struct {
+	ProtocolVersion string              `json:"protocolVersion"`
+	Capabilities    map[string]struct{} `json:"capabilities"`
+	ServerInfo      serverInfo          `json:"serverInfo"`
+}
+
+type serverInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// repairInitialize makes an initialize result that the SDK accepts. said is the
+// version that the device named, "" if it named none.
+func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string, fixes []string) {
+	var fields, caps, info map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		fixes = append(fixes, "result")
+	}
+	out := initializeResult{ProtocolVersion: pinnedVersion, Capabilities: map[string]struct{}{}}
+	if present(fields["protocolVersion"]) {
+		said = plainText(fields["protocolVersion"])
+	}
+	switch said {
+	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
+		out.ProtocolVersion = said
+	default:
+		fixes = append(fixes, "protocolVersion")
+	}
+	if json.Unmarshal(fields["capabilities"], &caps) != nil {
+		fixes = append(fixes, "capabilities")
+	}
+	for name, value := range caps {
+		if text := string(value); text == "null" || text == "false" {
+			continue
+		}
+		if value[0] != '{' {
+			fixes = append(fixes, "capabilities."+name)
+		}
+		out.Capabilities[name] = struct{}{}
+	}
+	// Members that the SDK would try to read as something else.
+	for _, name := range []string{"experimental", "extensions"} {
+		delete(out.Capabilities, name)
+	}
+	if json.Unmarshal(fields["serverInfo"], &info) != nil || info == nil {
+		fixes = append(fixes, "serverInfo")
+	}
+	out.ServerInfo = serverInfo{Name: plainText(info["name"]), Version: plainText(info["version"])}
+	result, _ = json.Marshal(out)
+	return result, said, fixes
+}
+
+// present reports whether a member is there and not null.
+func present(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+// plainText is the text of a JSON string, and the JSON itself of anything else;
+// "" for null and for nothing.
+func plainText(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if !present(raw) {
+		return ""
+	}
+	var text string
+	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return strings.ToValidUTF8(string(raw), "\uFFFD")
+}

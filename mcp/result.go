@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ResultText is the outcome of a call as text for the history: Result, or
+// Response where there is no result. Whatever is no text is shown as JSON; nil
+// is "". It never panics, however odd the payload is.
+func ResultText(r ActionResponse) string {
+	if r.Result == nil {
+		return textOfValue(r.Response)
+	}
+	return textOfValue(r.Result)
+}
+
+func textOfValue(value any) (text string) {
+	defer func() {
+		if recover() != nil { // a payload's own MarshalJSON or Error
+			text = fmt.Sprintf("[%T]", value)
+		}
+	}()
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.RawMessage:
+		return string(v)
+	case error:
+		return v.Error()
+	case Image:
+		return "[" + v.MIMEType + " image, " + strconv.Itoa(len(v.Data)) + " bytes]"
+	case []any: // blocks of a result; pictures must not be spelled out
+		if hasImage(v) {
+			return textOfBlocks(v)
+		}
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("[%T]", value)
+	}
+	return string(data)
+}
+
+func hasImage(blocks []any) bool {
+	for _, block := range blocks {
+		if _, ok := block.(Image); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func textOfBlocks(blocks []any) string {
+	texts := make([]string, len(blocks))
+	for i, block := range blocks {
+		texts[i] = textOfValue(block)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// cutText shortens text to limit bytes, at the end of a rune, with a marker that
+// says how long it was.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	marker := fmt.Sprintf("… [cut: %d bytes in all]", len(text))
+	end := max(limit-len(marker), 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + marker
+}
+
+// response makes an ActionResponse of what a source returned.
+func (t *Toolbox) response(p Prepared, language string, result any, err error) ActionResponse {
+	if err != nil {
+		return failure(p, language, err)
+	}
+	var r ActionResponse
+	switch v := result.(type) {
+	case ActionResponse:
+		r = v
+	case *ActionResponse:
+		if v == nil {
+			return failure(p, language, errNoResult)
+		}
+		r = *v
+	default:
+		r = ActionResponse{Action: ActionTypeReqLLM, Result: result}
+	}
+	if text, ok := r.Result.(string); ok && p.Offer.Kind == Control && p.Offer.Tool.Source == "device" &&
+		strings.TrimSpace(text) == "false" {
+		return failure(p, language, errRefused) // device-protocol 5.4
+	}
+	r.Result = t.cut(r.Result)
+	if text, ok := r.Response.(string); ok {
+		r.Response = cutText(text, t.options.MaxResult)
+	}
+	return r
+}
+
+// cut keeps a result as it is unless its text is too long for a model. Pictures
+// and the names of handlers are no text.
+func (t *Toolbox) cut(result any) any {
+	switch v := result.(type) {
+	case nil, Image, ActionResponseCall, *ActionResponseCall, bool, int, int64, float64:
+		return result
+	case string:
+		return cutText(v, t.options.MaxResult)
+	case []any:
+		if hasImage(v) {
+			return t.cutBlocks(v)
+		}
+	}
+	if text := textOfValue(result); len(text) > t.options.MaxResult {
+		return cutText(text, t.options.MaxResult)
+	}
+	return result
+}
+
+// cutBlocks shortens the texts among blocks so that they fit together.
+func (t *Toolbox) cutBlocks(blocks []any) []any {
+	out := make([]any, 0, len(blocks))
+	left := t.options.MaxResult
+	for _, block := range blocks {
+		if _, ok := block.(Image); !ok {
+			text := textOfValue(block)
+			if left <= 0 {
+				continue
+			}
+			block = cutText(text, left)
+			left -= len(text)
+		}
+		out = append(out, block)
+	}
+	return out
+}
+
+var (
+	errNoResult = errors.New("the tool returned nothing")
+	errRefused  = errors.New("the device refused")
+	errNoReply  = errors.New("no answer in time")
+	errGivenUp  = errors.New("the call was given up")
+	errClosing  = errors.New("the server is ending the connection")
+	errFull     = errors.New("too many calls are waiting for the device")
+	errRunning  = errors.New("the same call with the same arguments is still running")
+	errPanic    = errors.New("the tool crashed")
+
+	errUnprepared = errors.New("the call was not prepared")
+)
+
+// failure is the outcome of a call that did not work, in words for the model
+// that asked for it (seed 004, 9.2 has the Chinese ones).
+func failure(p Prepared, language string, err error) ActionResponse {
+	r := ActionResponse{Action: ActionTypeError}
+	if errors.Is(err, ErrNoTool) {
+		r.Action = ActionTypeNotFound
+	}
+	lead := "tool call failed: "
+	if language == "zh" {
+		lead = "MCP工具调用失败: "
+	}
+	r.Result = lead + p.Offer.Tool.Name + ": " + reason(err)
+	return r
+}
+
+// reason is err without the layers that only name the tool once more.
+func reason(err error) string {
+	if reported, ok := errors.AsType[*ToolError](err); ok {
+		return cutText(reported.Error(), 1<<10)
+	}
+	for _, known := range []error{errNoReply, errGivenUp, errClosing, ErrClosed, ErrNoTool} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return cutText(err.Error(), 1<<10)
+}

@@ -1,0 +1,205 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// lifetime is a toolbox's own time as a context: calls that must survive their
+// caller live in it, until Close.
+type lifetime struct{ done chan struct{} }
+
+// Deadline says that there is none.
+func (l lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done is closed by Toolbox.Close.
+func (l lifetime) Done() <-chan struct{} { return l.done }
+
+// Value is always nil.
+func (l lifetime) Value(any) any { return nil }
+
+// Err is context.Canceled once the toolbox is closed.
+func (l lifetime) Err() error {
+	select {
+	case <-l.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// Run runs a call and waits for its outcome. When ctx ends it returns at once:
+// a call that the device is already busy with keeps its place until the reply
+// or the time-out comes, one that still waits for its turn is never sent, and a
+// tool that is not the device's is cancelled. Every outcome, a full queue and a
+// crash of the tool too, is an ActionResponse.
+func (t *Toolbox) Run(ctx context.Context, p Prepared) ActionResponse {
+	p.Info = InfoFrom(ctx)
+	outcome := make(chan ActionResponse, 1)
+	err := t.launch(p, func(j *job) { outcome <- j.perform(ctx) })
+	if err != nil {
+		return failure(p, p.Info.Language, err)
+	}
+	select {
+	case r := <-outcome:
+		return r
+	case <-ctx.Done():
+		return failure(p, p.Info.Language, errGivenUp)
+	}
+}
+
+// Go sends a call without waiting for its outcome. It does not depend on any
+// caller's context: it ends with its reply, its time-out or Close. Then done is
+// called, exactly once, from a goroutine of the toolbox; done must not call
+// Close. With an error the call was not taken and done is never called.
+func (t *Toolbox) Go(p Prepared, done func(ActionResponse)) error {
+	err := t.launch(p, func(j *job) { done(j.perform(t.life)) })
+	if err != nil {
+		return fmt.Errorf("call %s: %w", p.Offer.Tool.Name, err)
+	}
+	return nil
+}
+
+// Close cancels all calls and waits for them. It may be called many times.
+func (t *Toolbox) Close() {
+	t.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		close(t.life.done)
+	}
+	t.mu.Unlock()
+	t.wg.Wait()
+}
+
+// job is one call on its way.
+type job struct {
+	toolbox *Toolbox
+	call    Prepared
+	key     string  // what makes it the same as another call
+	ticket  *ticket // nil for tools that run in parallel
+}
+
+// launch gives the call its place among those running and starts run in a
+// goroutine that Close waits for. The order of launching is the order in which
+// a device gets its calls.
+func (t *Toolbox) launch(p Prepared, run func(*job)) error {
+	if p.source == nil {
+		return errUnprepared
+	}
+	arguments, err := json.Marshal(p.Arguments)
+	if err != nil {
+		return fmt.Errorf("encode arguments: %w", err)
+	}
+	j := &job{toolbox: t, call: p, key: p.Offer.LLMName + "\x00" + string(arguments)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errClosing
+	}
+	if _, ok := t.running[j.key]; ok {
+		return errRunning
+	}
+	if queued(p.Offer.Tool) {
+		if j.ticket = t.device.enter(); j.ticket == nil {
+			return errFull
+		}
+	}
+	t.running[j.key] = struct{}{}
+	t.wg.Go(func() { run(j) })
+	return nil
+}
+
+// outcome is what a source returned.
+type outcome struct {
+	result any
+	err    error
+}
+
+// perform waits for the call's turn, runs it and frees its place. ctx is the
+// caller's; a device's call does not end with it once it is sent.
+func (j *job) perform(ctx context.Context) ActionResponse {
+	t, p := j.toolbox, j.call
+	var o outcome
+	var started time.Time
+	if err := t.device.wait(ctx, t.life.done, j.ticket); err != nil {
+		o.err = err
+	} else {
+		started = time.Now()
+		o = j.send(ctx)
+		t.device.leave(j.ticket)
+	}
+	t.mu.Lock()
+	delete(t.running, j.key)
+	t.mu.Unlock()
+	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
+	j.log(r, started)
+	return r
+}
+
+// send runs the tool until it answers or its time is over.
+func (j *job) send(ctx context.Context) outcome {
+	t, p := j.toolbox, j.call
+	limit := t.options.CallTimeout
+	if slow(p.Offer.Tool) {
+		limit = t.options.SlowTimeout
+	}
+	callCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), limit, errNoReply)
+	defer cancel()
+	if j.ticket == nil {
+		stop := context.AfterFunc(ctx, cancel)
+		defer stop()
+	}
+	answer := make(chan outcome, 1)
+	t.wg.Go(func() { answer <- j.invoke(callCtx) })
+	select {
+	case o := <-answer:
+		if errors.Is(o.err, context.DeadlineExceeded) || errors.Is(o.err, context.Canceled) {
+			o.err = cmp.Or(context.Cause(callCtx), o.err)
+		}
+		return o
+	case <-callCtx.Done(): // a source that does not heed its ctx must not hold us up
+		return outcome{err: context.Cause(callCtx)}
+	}
+}
+
+// invoke calls the source; a panic of it becomes an error.
+func (j *job) invoke(ctx context.Context) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.toolbox.log.Error("tool crashed", "tool", j.call.Offer.Tool.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o = outcome{err: errPanic}
+		}
+	}()
+	result, err := j.call.source.CallTool(ctx, j.call.Offer.Tool.Name, j.call.Arguments)
+	return outcome{result: result, err: err}
+}
+
+// cause tells a call that was given up from one that Close ended.
+func (j *job) cause(err error) error {
+	switch {
+	case err == nil || !errors.Is(err, context.Canceled):
+		return err
+	case j.toolbox.life.Err() != nil:
+		return errClosing
+	default:
+		return errGivenUp
+	}
+}
+
+// log leaves the one line that every call has. took is 0 for a call never sent.
+func (j *job) log(r ActionResponse, started time.Time) {
+	log, p := j.toolbox.log, j.call
+	var took time.Duration
+	if !started.IsZero() {
+		took = time.Since(started)
+	}
+	text := ResultText(r)
+	log.Info("tool call", "tool", p.Offer.Tool.Name, "kind", p.Offer.Kind, "source", p.Offer.Tool.Source,
+		"call_id", p.Call.ID, "action", r.Action.String(), "took", took, "size", len(text))
+	log.Debug("tool result", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID, "result", cutText(text, 256))
+}

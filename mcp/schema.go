@@ -1,0 +1,195 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+const (
+	maxSchema     = 64 << 10 // bytes of a schema that is used for checking
+	maxSchemaCost = 1000     // subschemas that one value may be held against
+)
+
+// argSchema checks and repairs a tool's arguments.
+type argSchema struct {
+	root     *jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+// compileSchema reads a stranger's schema. What could make the validator run
+// for ever (references in a circle, towers of allOf) is an error.
+func compileSchema(raw json.RawMessage) (s *argSchema, err error) {
+	if len(raw) > maxSchema {
+		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), maxSchema)
+	}
+	if err := checkSize(raw); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, fmt.Errorf("read schema: %v", p)
+		}
+	}()
+	var root jsonschema.Schema
+	if err := json.Unmarshal(raw, &root); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	costs := schemaCosts{root: &root, known: make(map[*jsonschema.Schema]int)}
+	if err := costs.check(&root); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	resolved, err := root.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolve schema: %w", err)
+	}
+	return &argSchema{root: &root, resolved: resolved}, nil
+}
+
+// schemaCosts counts how many subschemas apply to one and the same value.
+type schemaCosts struct {
+	root  *jsonschema.Schema
+	known map[*jsonschema.Schema]int // -1 while it is being counted
+}
+
+// check counts every subschema of s and fails at the first that never ends.
+func (c schemaCosts) check(s *jsonschema.Schema) error {
+	if s == nil {
+		return nil
+	}
+	if _, done := c.known[s]; !done {
+		if _, err := c.cost(s); err != nil {
+			return err
+		}
+	}
+	for child := range children(s) {
+		if err := c.check(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c schemaCosts) cost(s *jsonschema.Schema) (int, error) {
+	if known, ok := c.known[s]; ok {
+		if known < 0 {
+			return 0, errors.New("references go in a circle")
+		}
+		return known, nil
+	}
+	c.known[s] = -1
+	same, err := c.sameValue(s)
+	if err != nil {
+		return 0, err
+	}
+	sum := 1
+	for _, child := range same {
+		n, err := c.cost(child)
+		if err != nil {
+			return 0, err
+		}
+		if sum += n; sum > maxSchemaCost {
+			return 0, errors.New("too many subschemas for one value")
+		}
+	}
+	c.known[s] = sum
+	return sum, nil
+}
+
+// sameValue are the subschemas that are held against the value of s itself.
+func (c schemaCosts) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
+	var out []*jsonschema.Schema
+	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else}} {
+		for _, child := range list {
+			if child != nil {
+				out = append(out, child)
+			}
+		}
+	}
+	for _, child := range s.DependentSchemas {
+		if child != nil {
+			out = append(out, child)
+		}
+	}
+	if s.DynamicRef != "" {
+		return nil, errors.New("$dynamicRef is not supported")
+	}
+	if s.Ref == "" {
+		return out, nil
+	}
+	target, err := c.local(s.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, target), nil
+}
+
+// local finds what a reference inside the schema points to: the root or a
+// definition. No other references are followed.
+func (c schemaCosts) local(ref string) (*jsonschema.Schema, error) {
+	if ref == "#" {
+		return c.root, nil
+	}
+	name, ok := strings.CutPrefix(ref, "#/$defs/")
+	definitions := c.root.Defs
+	if !ok {
+		name, ok = strings.CutPrefix(ref, "#/definitions/")
+		definitions = c.root.Definitions
+	}
+	if target := definitions[name]; ok && target != nil {
+		return target, nil
+	}
+	return nil, fmt.Errorf("reference %.80q is not to a definition of its own", ref)
+}
+
+// children are all direct subschemas of s.
+func children(s *jsonschema.Schema) func(yield func(*jsonschema.Schema) bool) {
+	return func(yield func(*jsonschema.Schema) bool) {
+		lists := [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray, {
+			s.Not, s.If, s.Then, s.Else, s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems,
+			s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema,
+		}}
+		for _, list := range lists {
+			for _, child := range list {
+				if !yield(child) {
+					return
+				}
+			}
+		}
+		for _, m := range []map[string]*jsonschema.Schema{s.Defs, s.Definitions, s.Properties, s.PatternProperties, s.DependentSchemas} {
+			for _, child := range m {
+				if !yield(child) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// check holds arguments, already coerced, against the schema. The error names
+// the argument and what is wrong with it, in words for a model.
+func (s *argSchema) check(arguments map[string]any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the tool's schema cannot be checked: %v", p)
+		}
+	}()
+	if err := s.resolved.Validate(arguments); err != nil {
+		return errors.New(explain(err.Error()))
+	}
+	return nil
+}
+
+// explain turns the validator's words into ones that name the argument.
+func explain(text string) string {
+	text = strings.TrimPrefix(text, "validating root: ")
+	text = regexp.MustCompile(`validating /properties/([^/:]+): `).ReplaceAllString(text, `argument "$1": `)
+	text = regexp.MustCompile(`validating (/[^:]+): `).ReplaceAllString(text, `at $1: `)
+	text = regexp.MustCompile(`(\d)/1\b`).ReplaceAllString(text, `$1`)
+	text = regexp.MustCompile(`(\d)\.0+\b`).ReplaceAllString(text, `$1`)
+	return text
+}
