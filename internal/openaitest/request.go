@@ -1,0 +1,94 @@
+package openaitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+)
+
+const maxBody = 16 << 20 // bytes of a request that are read
+
+// Request is what the server was asked. Its fields do not change after the
+// script has seen it.
+type Request struct {
+	Role   Role
+	Header http.Header
+	Body   []byte            // of chat and speech
+	Fields map[string]string // of transcriptions: the form without the file
+	File   []byte            // of transcriptions: the upload
+	// Filename and FileType are what the upload calls itself.
+	Filename, FileType string
+
+	ended chan struct{}
+	gone  bool // set before ended is closed
+}
+
+// Ended is closed when the request is over, by either side.
+func (r *Request) Ended() <-chan struct{} { return r.ended }
+
+// Gone says whether the client left before the reply was complete. It is known
+// once Ended is closed; until then it waits.
+func (r *Request) Gone() bool {
+	<-r.ended
+	return r.gone
+}
+
+// JSON is the body as a map. It is nil if the body is not a JSON object.
+func (r *Request) JSON() map[string]any {
+	var body map[string]any
+	if json.Unmarshal(r.Body, &body) != nil {
+		return nil
+	}
+	return body
+}
+
+// handle makes the handler of one endpoint.
+func (s *Server) handle(role Role) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		request := &Request{Role: role, Header: r.Header.Clone(), ended: make(chan struct{})}
+		if err := request.read(r); err != nil {
+			http.Error(w, `{"error":{"message":"cannot read the request"}}`, http.StatusBadRequest)
+			return
+		}
+		script := s.record(request)
+		defer close(request.ended)
+		request.gone = true // also if the reply is cut by a panic, see Reply.write
+		request.gone = !script(request).write(r.Context(), w)
+	}
+}
+
+// read takes the whole body; only then does the HTTP server notice a client that leaves.
+func (r *Request) read(from *http.Request) error {
+	body, err := io.ReadAll(io.LimitReader(from.Body, maxBody))
+	if err != nil {
+		return err
+	}
+	media, params, err := mime.ParseMediaType(from.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" {
+		r.Body = body
+		return nil
+	}
+	r.Fields = make(map[string]string)
+	form := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF { //nolint:errorlint // multipart promises io.EOF itself
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return err
+		}
+		if part.FileName() == "" {
+			r.Fields[part.FormName()] = string(value)
+			continue
+		}
+		r.File, r.Filename, r.FileType = value, part.FileName(), part.Header.Get("Content-Type")
+	}
+}

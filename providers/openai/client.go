@@ -1,0 +1,127 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+const (
+	maxErrorBody = 64 << 10 // bytes of an error's body that are read
+	maxReply     = 4 << 20  // bytes of a JSON reply that are read
+)
+
+// NewHTTPClient makes the client that all roles of one Options share: it keeps
+// connections for the next turn, bounds connecting, and goes through no proxy
+// unless o.Proxy says so. It has no overall time limit: each request has its own.
+func NewHTTPClient(o Options) (*http.Client, error) {
+	dialer := &net.Dialer{Timeout: o.Timeouts.withDefaults().Connect, KeepAlive: 30 * time.Second}
+	transport := &http.Transport{
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConns:        128,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true, // a compressed stream may be held back
+	}
+	switch o.Proxy {
+	case "":
+	case "env":
+		transport.Proxy = http.ProxyFromEnvironment
+	default:
+		proxy, err := url.Parse(o.Proxy)
+		if err != nil || proxy.Host == "" {
+			return nil, fmt.Errorf("%s: proxy: it is no URL", orDefault(o.Name, "openai"))
+		}
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+// send makes one request of path below the base URL. The caller closes the body
+// of the response, whose status is 200 to 299. Errors are not yet wrapped.
+//
+// The audio endpoints use it and not go-openai: that client reads error bodies
+// without a limit, wants exact types in replies where servers differ, and hides
+// the response headers that say which sound format has come.
+func (o Options) send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, body)
+	if err != nil {
+		return nil, &statusError{kind: providers.BadRequest, text: "the request cannot be made"}
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if o.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
+	}
+	o.setHeaders(req)
+	resp, err := o.HTTPClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, readStatus(resp)
+	}
+	return resp, nil
+}
+
+// setHeaders adds the configured headers.
+func (o Options) setHeaders(req *http.Request) {
+	for name, value := range o.Headers {
+		req.Header.Set(name, value.Reveal())
+	}
+}
+
+// readJSON decodes a reply of limited length. An error object in a reply of
+// status 200, as some gateways send it, is an error.
+func readJSON(resp *http.Response, into any) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return err
+	}
+	if message, ok := errorMessage(body); ok {
+		return &statusError{status: resp.StatusCode, text: message}
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the reply is not the JSON expected: %w", err)
+	}
+	return nil
+}
+
+// Models asks the endpoint which models it has.
+func (l *LLM) Models(ctx context.Context) ([]string, error) {
+	const op = "list models"
+	reqCtx, cancel := context.WithTimeoutCause(ctx, l.o.Timeouts.Transcribe, errStalled)
+	defer cancel()
+	resp, err := l.o.send(reqCtx, http.MethodGet, "/models", "", nil)
+	if err != nil {
+		return nil, l.o.wrap(ctx, reqCtx, op, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var reply struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := readJSON(resp, &reply); err != nil {
+		return nil, l.o.wrap(ctx, reqCtx, op, err)
+	}
+	ids := make([]string, 0, len(reply.Data))
+	for _, m := range reply.Data {
+		if id := strings.TrimSpace(m.ID); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	gopenai "github.com/sashabaranov/go-openai"
+
+	"xiaozhi/providers"
+)
+
+const (
+	firstPause = 150 * time.Millisecond // before the first retry, doubled for the next, give or take a half
+	retryUntil = 2 * time.Second        // after the beginning: a later retry would find nobody still waiting
+)
+
+// LLM is a language model behind chat/completions.
+type LLM struct {
+	o Options
+}
+
+// NewLLM checks the settings and makes the model's client. It asks the server nothing.
+func NewLLM(o Options) (*LLM, error) {
+	o, err := o.prepare("")
+	if err != nil {
+		return nil, err
+	}
+	return &LLM{o: o}, nil
+}
+
+// Name is the provider's name.
+func (l *LLM) Name() string { return l.o.Name }
+
+// Generate streams one step. A server that is down or busy is asked again as
+// long as nothing was yielded; the first token's time limit holds for all tries
+// together. An answer with neither text nor tool call is an error.
+func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	return func(yield func(providers.Delta, error) bool) {
+		begun := time.Now()
+		for try := 0; ; try++ {
+			a := &answer{llm: l, yield: yield, deadline: begun.Add(l.o.Timeouts.FirstToken)}
+			err := a.run(ctx, req)
+			if err == nil || a.left {
+				return
+			}
+			if try >= l.o.Retries || a.begun || !retry(ctx, err, try, begun) {
+				yield(providers.Delta{}, err)
+				return
+			}
+		}
+	}
+}
+
+// retry waits before the next try and says whether there is to be one.
+func retry(ctx context.Context, err error, try int, begun time.Time) bool {
+	failed, ok := errors.AsType[*providers.Error](err)
+	if !ok || failed.Kind != providers.Unavailable && failed.Kind != providers.RateLimited {
+		return false
+	}
+	pause := firstPause << try
+	pause += time.Duration((rand.Float64() - 0.5) * float64(pause))
+	if refused, ok := errors.AsType[*statusError](err); ok {
+		pause = max(pause, refused.after)
+	}
+	if time.Since(begun)+pause > retryUntil {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return true // the next try gives the context's error
+	}
+}
+
+// answer is one try: one request and its stream, on the caller's goroutine.
+type answer struct {
+	llm      *LLM
+	yield    func(providers.Delta, error) bool
+	deadline time.Time // of the first token
+
+	think    thinkFilter
+	calls    assembler
+	begun    bool // something was yielded
+	spoken   bool // text or a tool call was yielded
+	left     bool // the consumer has left the loop
+	finished bool // the server said so
+}
+
+// run makes the request and yields its deltas. Its error is ready to be yielded.
+func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
+	const op = "chat"
+	o := a.llm.o
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	reqCtx, g, cancel := newGuard(ctx)
+	defer cancel()
+	x := &exchange{o: o}
+	config := gopenai.DefaultConfig(o.APIKey.Reveal())
+	config.BaseURL, config.HTTPClient, config.EmptyMessagesLimit = o.BaseURL, x, maxStream
+	g.arm(time.Until(a.deadline))
+	stream, err := gopenai.NewClientWithConfig(config).CreateChatCompletionStream(reqCtx, o.chatRequest(req))
+	if err != nil {
+		return o.wrap(ctx, reqCtx, op, refuseModel(err))
+	}
+	defer func() { _ = stream.Close() }()
+	if err := a.stream(stream, x, g); err != nil {
+		return o.wrap(ctx, reqCtx, op, err)
+	}
+	if !a.left {
+		g.arm(drainLimit)
+		x.drain()
+	}
+	return nil
+}
+
+// refuseModel gives go-openai's own objections to a request the right kind.
+func refuseModel(err error) error {
+	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) || errors.Is(err, gopenai.ErrReasoningToolsRequireResponses) {
+		return &statusError{kind: providers.BadRequest, text: err.Error()}
+	}
+	return err
+}
+
+// emit yields a delta, if there is anything in it.
+func (a *answer) emit(d providers.Delta) {
+	if a.left || d.Text == "" && d.Thought == "" && len(d.ToolCalls) == 0 {
+		return
+	}
+	d.Provider = a.llm.o.Name
+	a.begun = true
+	a.spoken = a.spoken || d.Text != "" || len(d.ToolCalls) > 0
+	a.left = !a.yield(d, nil)
+}

@@ -1,0 +1,53 @@
+package openai
+
+import (
+	"encoding/json"
+
+	gopenai "github.com/sashabaranov/go-openai"
+
+	"xiaozhi/providers"
+)
+
+// noParameters is the schema of a tool that takes nothing.
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// chatRequest maps a step to the wire's request.
+func (o Options) chatRequest(req providers.LLMRequest) gopenai.ChatCompletionRequest {
+	chat := gopenai.ChatCompletionRequest{Model: o.Model, Stream: true}
+	for _, m := range req.Messages {
+		chat.Messages = append(chat.Messages, chatMessage(m))
+	}
+	for _, spec := range req.Tools {
+		parameters := spec.Parameters
+		if len(parameters) == 0 {
+			parameters = noParameters
+		}
+		chat.Tools = append(chat.Tools, gopenai.Tool{
+			Type: gopenai.ToolTypeFunction,
+			Function: &gopenai.FunctionDefinition{
+				Name: spec.Name, Description: spec.Description, Parameters: parameters,
+			},
+		})
+	}
+	if req.NoTools && len(chat.Tools) > 0 { // with no tools listed, servers refuse a choice
+		chat.ToolChoice = "none"
+	}
+	return chat
+}
+
+// chatMessage maps one message. Calls go out with arguments that are JSON, for
+// strict servers refuse a dialogue that holds a model's broken ones.
+func chatMessage(m providers.Message) gopenai.ChatCompletionMessage {
+	message := gopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+	for _, call := range m.ToolCalls {
+		arguments := call.Arguments
+		if !json.Valid([]byte(arguments)) {
+			arguments = "{}"
+		}
+		message.ToolCalls = append(message.ToolCalls, gopenai.ToolCall{
+			ID: call.ID, Type: gopenai.ToolTypeFunction,
+			Function: gopenai.FunctionCall{Name: call.Name, Arguments: arguments},
+		})
+	}
+	return message
+}

@@ -1,0 +1,104 @@
+package openai
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Ogg pages (RFC 3533): a header of 27 bytes, as many lacing values as it says
+// in its last byte, then the segments. A packet ends with a lacing value below
+// 255 and may go on over pages. Opus in Ogg (RFC 7845): the first packet is
+// OpusHead, the second OpusTags, the rest is sound.
+const (
+	oggHeader     = 27
+	oggContinued  = 1
+	maxOggPacket  = 64 << 10 // bytes; far above any Opus packet, enough for tags
+	opusHeadBytes = 19
+)
+
+// oggReader takes packets out of one logical stream. Checksums are not looked
+// at: the transport has its own.
+type oggReader struct {
+	r       io.Reader
+	lacing  []byte // of the current page, not yet used
+	partial []byte // a packet that goes on
+	serial  uint32
+	begun   bool
+	header  [oggHeader]byte
+	table   [255]byte
+}
+
+// next gives the next packet, valid until the next call, or io.EOF at the end of a page.
+func (o *oggReader) next() ([]byte, error) {
+	o.partial = o.partial[:0]
+	for {
+		for len(o.lacing) > 0 {
+			n := int(o.lacing[0])
+			o.lacing = o.lacing[1:]
+			if len(o.partial)+n > maxOggPacket {
+				return nil, fmt.Errorf("ogg: a packet is longer than %d bytes", maxOggPacket)
+			}
+			from := len(o.partial)
+			o.partial = append(o.partial, o.table[:n]...) // room; the bytes come next
+			if _, err := io.ReadFull(o.r, o.partial[from:]); err != nil {
+				return nil, fmt.Errorf("ogg: %w", short(err))
+			}
+			if n < 255 {
+				return o.partial, nil
+			}
+		}
+		if err := o.page(); err != nil {
+			if errors.Is(err, io.EOF) && len(o.partial) > 0 {
+				return nil, fmt.Errorf("ogg: %w", io.ErrUnexpectedEOF)
+			}
+			return nil, err
+		}
+	}
+}
+
+// page reads the head of the next page. Only a clean end gives io.EOF itself.
+func (o *oggReader) page() error {
+	if _, err := io.ReadFull(o.r, o.header[:]); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		return fmt.Errorf("ogg: %w", err)
+	}
+	if string(o.header[:4]) != "OggS" || o.header[4] != 0 {
+		return errors.New("ogg: a page does not begin as it should")
+	}
+	serial := binary.LittleEndian.Uint32(o.header[14:])
+	if o.begun && serial != o.serial {
+		return errors.New("ogg: there is more than one stream in it")
+	}
+	o.begun, o.serial = true, serial
+	if continued := o.header[5]&oggContinued != 0; continued != (len(o.partial) > 0) {
+		return errors.New("ogg: a page is missing")
+	}
+	count := int(o.header[26])
+	if _, err := io.ReadFull(o.r, o.table[:count]); err != nil {
+		return fmt.Errorf("ogg: %w", short(err))
+	}
+	o.lacing = append(o.lacing[:0], o.table[:count]...)
+	return nil
+}
+
+// opusHead is what OpusHead says.
+type opusHead struct {
+	channels int
+	preSkip  int // samples at 48 kHz to leave out at the beginning
+}
+
+// parseOpusHead reads the first packet.
+func parseOpusHead(packet []byte) (opusHead, error) {
+	if len(packet) < opusHeadBytes || string(packet[:8]) != "OpusHead" {
+		return opusHead{}, errors.New("ogg: it holds no opus")
+	}
+	head := opusHead{channels: int(packet[9]), preSkip: int(binary.LittleEndian.Uint16(packet[10:]))}
+	if packet[8]>>4 != 0 || packet[18] != 0 || head.channels < 1 || head.channels > 2 {
+		return opusHead{}, fmt.Errorf("ogg: opus version %d with %d channels in family %d is not known", packet[8], head.channels, packet[18])
+	}
+	return head, nil
+}

@@ -1,0 +1,91 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// ollamaDeadline is how long the start waits for a local server.
+const ollamaDeadline = 700 * time.Millisecond
+
+// FindOllama asks an Ollama server at base, for example
+// "http://127.0.0.1:11434" (with or without /v1), for its first model that can
+// hold a conversation. It returns within 0.7 s. No server, or none with such a
+// model, is an error.
+func FindOllama(ctx context.Context, base string) (model string, err error) {
+	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
+	o := Options{Name: "ollama", BaseURL: base, Timeouts: Timeouts{Connect: ollamaDeadline}}
+	if err := checkBaseURL(base); err != nil {
+		return "", fmt.Errorf("ollama: base_url: %w", err)
+	}
+	if o.HTTPClient, err = NewHTTPClient(o); err != nil {
+		return "", err
+	}
+	defer o.HTTPClient.CloseIdleConnections()
+	reqCtx, cancel := context.WithTimeoutCause(ctx, ollamaDeadline, errStalled)
+	defer cancel()
+	names, err := o.ollamaModels(reqCtx)
+	if err != nil {
+		return "", o.wrap(ctx, reqCtx, "find model", err)
+	}
+	for _, name := range names {
+		if canChat(name) {
+			return name, nil
+		}
+	}
+	err = fmt.Errorf("none of its %d models can hold a conversation", len(names))
+	return "", &providers.Error{Provider: o.Name, Op: "find model", Kind: providers.BadRequest, Err: err}
+}
+
+// ollamaModels lists the models by Ollama's own way, else by the common one.
+func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
+	var reply struct {
+		Models []struct { // of /api/tags
+			Name    string `json:"name"`
+			Details struct {
+				Family string `json:"family"`
+			} `json:"details"`
+		} `json:"models"`
+		Data []struct { // of /v1/models
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	resp, err := o.send(ctx, http.MethodGet, "/api/tags", "", nil)
+	if refused, ok := errors.AsType[*statusError](err); ok && refused.status == http.StatusNotFound {
+		resp, err = o.send(ctx, http.MethodGet, "/v1/models", "", nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := readJSON(resp, &reply); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range reply.Models {
+		if !strings.Contains(strings.ToLower(m.Details.Family), "bert") { // the embedding families
+			names = append(names, m.Name)
+		}
+	}
+	for _, m := range reply.Data {
+		names = append(names, m.ID)
+	}
+	return names, nil
+}
+
+// canChat judges a model by its name: those for other work say so there.
+func canChat(name string) bool {
+	name = strings.ToLower(name)
+	for _, other := range []string{"embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip"} {
+		if strings.Contains(name, other) {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,142 @@
+// Package openai speaks to every server with the OpenAI wire format: chat
+// completions as a language model, audio/transcriptions as a recogniser and
+// audio/speech as a voice.
+//
+// One Options serves all three. LLM, ASR and TTS are safe for many connections
+// at once; they hold nothing but their settings and the shared http.Client.
+// Requests are made on the goroutine of the caller and end with its context.
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// DefaultBaseURL is used when Options.BaseURL is empty.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Options are the settings of one endpoint. BaseURL and the name of the model of
+// the role in question must be set; every other zero value works.
+type Options struct {
+	Name    string           // in the config and in logs; "openai" if empty
+	BaseURL string           // with its version part, e.g. "http://127.0.0.1:8080/v1"
+	APIKey  providers.Secret // "" for servers that want none
+
+	Model    string // of all roles that have no model of their own
+	ASRModel string // "" means Model
+	TTSModel string // "" means Model
+
+	Voice  string            // for every language that Voices does not name; "alloy" if empty
+	Voices map[string]string // by language ("zh", "en")
+	Speed  float64           // of speech; 0 leaves it to the server
+	Format string            // of speech: pcm (if empty), wav, mp3 or opus
+	Rate   int               // Hz of raw pcm; 24000 if 0
+
+	Temperature *float32       // nil leaves it to the server
+	MaxTokens   int            // 0 leaves it to the server
+	Extra       map[string]any // further keys of a chat request's body; they replace ours
+	SpeechExtra map[string]any // further keys of a speech request's body; they replace ours
+
+	Headers  map[string]providers.Secret // sent with every request
+	Proxy    string                      // "": none; "env": as the environment says; else its URL
+	Retries  int                         // before the first token; 2 if 0, none if negative
+	Timeouts Timeouts
+
+	// HTTPClient is shared by all roles that are made from the same Options.
+	// NewHTTPClient makes a fitting one; if it is nil, each role makes its own.
+	HTTPClient *http.Client
+}
+
+// Timeouts bound what a server may take. A zero value means the default.
+type Timeouts struct {
+	Connect    time.Duration // to be connected, 2.5 s
+	FirstToken time.Duration // of chat, all tries and waits together, 15 s
+	NextToken  time.Duration // between two tokens, 10 s
+	Transcribe time.Duration // for a whole transcription, 20 s
+	FirstSound time.Duration // of speech, 10 s
+	NextSound  time.Duration // between two pieces of sound, 5 s
+}
+
+// withDefaults fills what is zero.
+func (t Timeouts) withDefaults() Timeouts {
+	for field, value := range map[*time.Duration]time.Duration{
+		&t.Connect:    2500 * time.Millisecond,
+		&t.FirstToken: 15 * time.Second,
+		&t.NextToken:  10 * time.Second,
+		&t.Transcribe: 20 * time.Second,
+		&t.FirstSound: 10 * time.Second,
+		&t.NextSound:  5 * time.Second,
+	} {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	return t
+}
+
+// prepare checks the settings and gives them with every default filled in.
+func (o Options) prepare(model string) (Options, error) {
+	o.Name = orDefault(o.Name, "openai")
+	o.BaseURL = strings.TrimRight(orDefault(o.BaseURL, DefaultBaseURL), "/")
+	if err := checkBaseURL(o.BaseURL); err != nil {
+		return o, fmt.Errorf("%s: base_url: %w", o.Name, err)
+	}
+	if o.Model = orDefault(model, o.Model); o.Model == "" {
+		return o, fmt.Errorf("%s: model: none is named", o.Name)
+	}
+	switch o.Format = orDefault(o.Format, "pcm"); o.Format {
+	case "pcm", "wav", "mp3", "opus":
+	default:
+		return o, fmt.Errorf("%s: format: %q is none of pcm, wav, mp3, opus", o.Name, o.Format)
+	}
+	o.Voice = orDefault(o.Voice, "alloy")
+	if o.Rate == 0 {
+		o.Rate = 24000
+	}
+	if o.Rate < minRate || o.Rate > maxRate {
+		return o, fmt.Errorf("%s: rate: %d Hz is not within %d to %d", o.Name, o.Rate, minRate, maxRate)
+	}
+	if o.Retries == 0 {
+		o.Retries = 2
+	}
+	o.Timeouts = o.Timeouts.withDefaults()
+	o.Extra, o.SpeechExtra = maps.Clone(o.Extra), maps.Clone(o.SpeechExtra)
+	if o.HTTPClient == nil {
+		client, err := NewHTTPClient(o)
+		if err != nil {
+			return o, err
+		}
+		o.HTTPClient = client
+	}
+	return o, nil
+}
+
+// checkBaseURL wants http or https and a host. It never shows the URL, which may hold a key.
+func checkBaseURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return errors.New("it is not a URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("it begins with %q, not with http or https", u.Scheme)
+	}
+	if u.Host == "" {
+		return errors.New("it names no host")
+	}
+	return nil
+}
+
+// orDefault is s, or what stands in for it when it is empty.
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
