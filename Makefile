@@ -1,0 +1,67 @@
+# xiaozhi: two commands do everything on a fresh Debian 12 with Go, gcc and make.
+#   make run    sets up, builds and starts the server
+#   make test   sets up and runs all tests
+# Both install the Debian packages they need when run as root, and otherwise say
+# which are missing. No target calls sudo.
+
+# hraban/opus wants libopusfile unless this tag is set; every Go command needs it.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile)
+
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@latest
+FUZZTIME    ?= 10s
+ARGS        ?=
+
+.PHONY: all run build test e2e check lint fuzz bench vuln phrases clean
+
+all: build
+
+run: ## set up, build and start the server; make run ARGS="--listen 127.0.0.1:8000"
+	@scripts/packages.sh run
+	@$(MAKE) --no-print-directory build
+	@exec bin/xiaozhi serve $(ARGS)
+
+build:
+	@mkdir -p bin
+	go build -o bin/xiaozhi ./cmd/xiaozhi
+
+test: ## everything: vet, all tests with the race detector, fuzz seeds, end to end
+	@scripts/packages.sh test
+	go vet ./...
+	go test -race -timeout 14m ./...
+
+e2e:
+	@scripts/packages.sh test
+	go test -race -count=1 ./e2e/...
+
+check: ## before a release: format, vet, staticcheck, tests, tidy
+	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	go mod tidy -diff
+	@$(MAKE) --no-print-directory test
+
+lint:
+	go run $(GOLANGCI) run
+
+vuln:
+	go run $(GOVULNCHECK) ./...
+
+fuzz: ## every fuzz target for FUZZTIME (default 10s)
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for f in $$(grep -h '^func Fuzz' $$pkg/*_test.go | sed 's/func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
+			echo "== $$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+bench: ## speed and memory, with allocations
+	@scripts/packages.sh test
+	go test -run '^$$' -bench . -benchmem ./...
+
+phrases: ## render the embedded failure phrases as sound again
+	go run ./providers/local/render
+
+clean:
+	rm -rf bin

@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+)
+
+// sentence is one piece of a reply on its way to the ear.
+type sentence struct {
+	display  string // as the model wrote it
+	speech   string // cleaned; "" when there is nothing to say
+	language string
+	emoji    string // the first emoji in it, "" for none
+	emotion  string // the face to show: a leading tag like [happy], or what the emoji means; "" for none
+	keep     bool   // belongs to the answer; phrases of ours may not
+	fallback string // id of the phrase whose embedded sound is played if it cannot be synthesised; "" for none
+}
+
+// Patterns of markup that must not be read aloud.
+var (
+	linkPattern  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)\s]*\)`)
+	urlPattern   = regexp.MustCompile(`(?i)\b(?:https?|ftp|wss?)://[^\s，。！？；、“”（）()<>]+|\bwww\.[^\s，。！？；、“”（）()<>]+`)
+	tagPattern   = regexp.MustCompile(`</?[A-Za-z][^<>]{0,62}>`)
+	fencePattern = regexp.MustCompile("```[A-Za-z0-9_+-]*")
+	linePattern  = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|(?:-{3,}|\*{3,}|_{3,})[ \t]*$)`)
+	stagePattern = regexp.MustCompile(`^[ \t]*(?:（[^（）。！？]{1,8}）|\*[^*\n]{1,24}\*[ \t]+)`)
+	namePattern  = regexp.MustCompile(`^[ \t]*[\[<(]([a-z]{3,12})[\])>]`)
+)
+
+// newSentence prepares a segment: what is shown stays whole, what is spoken is
+// cleaned of markup, emoji, URLs and stage directions.
+func newSentence(text, language string) sentence {
+	s := sentence{display: text, language: language, keep: true}
+	body := text
+	if m := namePattern.FindStringSubmatch(body); m != nil && isEmotion(m[1]) {
+		s.emotion = m[1]
+		body = body[len(m[0]):]
+	}
+	body, s.emoji = stripEmoji(body)
+	s.speech = speakable(body, language)
+	if l := languageOf(s.speech); l != "" {
+		s.language = l
+	}
+	return s
+}
+
+// speakable is text as it should be read aloud; "" when nothing is left to say.
+func speakable(text, language string) string {
+	link := " link "
+	if language == "zh" {
+		link = "链接"
+	}
+	text = stagePattern.ReplaceAllString(text, "")
+	text = fencePattern.ReplaceAllString(text, " ")
+	text = linkPattern.ReplaceAllString(text, "$1")
+	text = urlPattern.ReplaceAllString(text, link)
+	text = tagPattern.ReplaceAllString(text, " ")
+	text = linePattern.ReplaceAllString(text, "")
+	text = strings.NewReplacer("**", "", "__", "", "~~", "", "`", "", "|", " ", "*", "", "\u200b", "", "\ufeff", "").Replace(text)
+	text = strings.Join(strings.Fields(text), " ")
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return text
+		}
+	}
+	return ""
+}
+
+// stripEmoji takes the emoji out of text and returns the first of them.
+func stripEmoji(text string) (rest, first string) {
+	ascii := true
+	for i := 0; i < len(text) && ascii; i++ {
+		ascii = text[i] < 0x80
+	}
+	if ascii {
+		return text, ""
+	}
+	var b strings.Builder
+	for g := uniseg.NewGraphemes(text); g.Next(); {
+		cluster := g.Str()
+		if isEmoji(g.Runes()) {
+			if first == "" {
+				first = cluster
+			}
+			continue
+		}
+		b.WriteString(cluster)
+	}
+	return b.String(), first
+}
+
+// isEmoji reports whether a grapheme cluster is shown as a picture.
+func isEmoji(runes []rune) bool {
+	r := runes[0]
+	switch {
+	case r >= 0x1f300 && r <= 0x1faff, r >= 0x1f1e6 && r <= 0x1f1ff, r >= 0x2600 && r <= 0x27bf, r >= 0x2b00 && r <= 0x2bff, r == 0x231a, r == 0x231b, r == 0x23f0, r == 0x23f3:
+		return true
+	}
+	for _, v := range runes[1:] {
+		if v == 0xfe0f || v == 0x20e3 {
+			return !unicode.IsLetter(r)
+		}
+	}
+	return false
+}

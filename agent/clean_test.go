@@ -1,0 +1,66 @@
+package agent
+
+import "testing"
+
+func TestSpeakable(t *testing.T) {
+	for _, c := range []struct{ in, lang, want string }{
+		{"**重要**：请看`代码`。", "zh", "重要：请看代码。"},
+		{"# Title", "en", "Title"},
+		{"- first\n- second", "en", "first second"},
+		{"> quoted words", "en", "quoted words"},
+		{"See [the page](https://example.com/x) now.", "en", "See the page now."},
+		{"See https://example.com/a?b=c, please.", "en", "See link please."},
+		{"请看https://example.com/a。谢谢", "zh", "请看链接。谢谢"},
+		{"<b>bold</b> text", "en", "bold text"},
+		{"3 < 4 and 5 > 2", "en", "3 < 4 and 5 > 2"},
+		{"（微笑）你好呀", "zh", "你好呀"},
+		{"*smiles* Hello there", "en", "Hello there"},
+		{"```go", "en", ""},
+		{"---", "en", ""},
+		{"……", "zh", ""},
+		{"a_b and __c__", "en", "a_b and c"},
+		{"3 * 4 = 12", "en", "3 4 = 12"},
+	} {
+		if got := speakable(c.in, c.lang); got != c.want {
+			t.Errorf("speakable(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestNewSentence(t *testing.T) {
+	for _, c := range []struct{ in, speech, emotion, emoji string }{
+		{"😊你好！", "你好！", "", "😊"},
+		{"[happy] Hello.", "Hello.", "happy", ""},
+		{"[whatever] Hello.", "[whatever] Hello.", "", ""},
+		{"家人👨‍👩‍👧‍👦都好❤️", "家人都好", "", "👨‍👩‍👧‍👦"},
+		{"好👍🏽的", "好的", "", "👍🏽"},
+		{"😂", "", "", "😂"},
+		{"Temperature 23℃ → ok", "Temperature 23℃ → ok", "", ""},
+	} {
+		s := newSentence(c.in, "zh")
+		if s.display != c.in || s.speech != c.speech || s.emotion != c.emotion || s.emoji != c.emoji {
+			t.Errorf("newSentence(%q) = %+v", c.in, s)
+		}
+	}
+	if s := newSentence("Hello.", "zh"); s.language != "en" {
+		t.Errorf("language of an English sentence: %q", s.language)
+	}
+	if s := newSentence("123", "zh"); s.language != "zh" {
+		t.Errorf("language of a number in a Chinese turn: %q", s.language)
+	}
+}
+
+func TestFace(t *testing.T) {
+	for _, c := range []struct{ in, emotion, emoji string }{
+		{"😂好笑", "funny", "😂"},
+		{"[sad] oh", "sad", "😔"},
+		{"🦄独角兽", "neutral", "🦄"},
+		{"plain", "", ""},
+	} {
+		s := newSentence(c.in, "zh")
+		s.face()
+		if s.emotion != c.emotion || s.emoji != c.emoji {
+			t.Errorf("%q: emotion %q emoji %q", c.in, s.emotion, s.emoji)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/audio"
+)
+
+// floor is one turn's right to speak. The turn's goroutines speak through it,
+// and the conversation takes it away: after cut, undo or stop nothing of the
+// turn can reach the device any more. All methods may be called at the same time.
+type floor struct {
+	out    Outbox
+	turn   uint64
+	format audio.Format
+	lead   int
+
+	mu        sync.Mutex
+	closed    bool
+	committed bool // something irrevocable was done: the turn cannot be undone
+	started   time.Time
+	firstOut  time.Time // when the first frame left
+	enc       *audio.Encoder
+	pacer     *audio.Pacer
+	buf       []byte
+	spoken    []spokenSentence
+}
+
+// spokenSentence is how far a sentence got.
+type spokenSentence struct {
+	sentence
+	step   int
+	frames int  // handed over so far
+	whole  bool // the last of its frames was handed over
+}
+
+func newFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
+	return &floor{out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead)}
+}
+
+// start sends tts start, once. It reports whether it was sent just now.
+func (f *floor) start() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.started.IsZero() {
+		return false
+	}
+	f.started, f.committed = time.Now(), true
+	f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
+	return true
+}
+
+// startedAt is when tts start was sent; zero before.
+func (f *floor) startedAt() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.started
+}
+
+// firstFrame is when the first frame left; zero before.
+func (f *floor) firstFrame() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.firstOut
+}
+
+// commit makes the turn one that cannot be undone, because a tool is about to
+// run. False: it was undone already.
+func (f *floor) commit() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.committed = f.committed || !f.closed
+	return !f.closed
+}
+
+// undo takes the floor away if nothing irrevocable was done yet.
+func (f *floor) undo() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.committed || f.closed {
+		return false
+	}
+	f.closed = true
+	return true
+}
+
+// send passes a message of the turn on while it has the floor.
+func (f *floor) send(m Message) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	m.Turn = f.turn
+	f.out.Send(m)
+	return true
+}
+
+// sentenceStart announces the sentence whose first frame is next.
+func (f *floor) sentenceStart(s sentence, step int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	if n := len(f.spoken); n > 0 {
+		f.spoken[n-1].whole = true
+	}
+	f.spoken = append(f.spoken, spokenSentence{sentence: s, step: step})
+	f.out.Send(Message{Kind: MessageSentenceStart, Turn: f.turn, Text: s.display})
+}
+
+// due is when the next frame may leave; not after now means at once.
+func (f *floor) due(now time.Time) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pacer.Due(now)
+}
+
+// encode turns one frame of PCM into a packet; nil when the floor is gone.
+func (f *floor) encode(pcm []int16) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, nil
+	}
+	if f.enc == nil {
+		enc, err := audio.NewEncoder(f.format)
+		if err != nil {
+			return nil, fmt.Errorf("make an encoder: %w", err)
+		}
+		f.enc, f.buf = enc, make([]byte, audio.MaxPacket)
+	}
+	n, err := f.enc.Encode(pcm, f.buf)
+	if err != nil {
+		return nil, fmt.Errorf("encode a frame: %w", err)
+	}
+	return append([]byte(nil), f.buf[:n]...), nil
+}
+
+// frame hands one packet over. False: it was not taken, because the outbox is
+// full; the floor's end counts as taken.
+func (f *floor) frame(packet []byte) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return true
+	}
+	if !f.out.Audio(f.turn, packet) {
+		return false
+	}
+	now := time.Now()
+	if f.firstOut.IsZero() {
+		f.firstOut = now
+	}
+	f.pacer.Sent(now)
+	if n := len(f.spoken); n > 0 {
+		f.spoken[n-1].frames++
+	}
+	return true
+}
+
+// playoutEnd is when the device will have played all it was given.
+func (f *floor) playoutEnd() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pacer.PlayoutEnd()
+}
+
+// stop ends the reply in good order: the start/stop pair is completed.
+func (f *floor) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	if f.started.IsZero() {
+		f.started = time.Now()
+		f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
+	}
+	if n := len(f.spoken); n > 0 {
+		f.spoken[n-1].whole = true
+	}
+	f.closed, f.committed = true, true
+	f.out.Send(Message{Kind: MessageTTSStop, Turn: f.turn})
+}
+
+// cut takes the floor away at once. If tts start was sent, one silent frame
+// (only if a frame was sent) and tts stop follow; it reports whether they did.
+func (f *floor) cut() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.closed = true
+	if f.started.IsZero() {
+		return false
+	}
+	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
+	if f.enc != nil && !f.firstOut.IsZero() {
+		if n, err := f.enc.Silence(f.buf); err == nil {
+			m.Closing = append([]byte(nil), f.buf[:n]...)
+		}
+	}
+	f.out.Send(m)
+	return true
+}
+
+// heard is what the user has heard by now of each step's sentences that belong
+// to the answer, and whether something that was begun or waiting is missing.
+func (f *floor) heard(now time.Time, steps int) (texts []string, partial bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	texts = make([]string, max(steps, 1))
+	left := f.pacer.Heard(now)
+	for _, s := range f.spoken {
+		total := time.Duration(s.frames) * f.format.Frame
+		played := min(left, total)
+		left -= played
+		text := s.display
+		if !s.whole || played < total {
+			text = prefixHeard(s, played, f.format.Frame)
+			partial = true
+		}
+		if s.keep && text != "" && s.step < len(texts) {
+			texts[s.step] = joinText(texts[s.step], text)
+		}
+	}
+	return texts, partial
+}
+
+// runeTime is how long a character takes to say, for sentences whose whole
+// length is not known yet: about 4.5 CJK characters or 14 letters a second.
+func runeTime(language string) time.Duration {
+	if language == "zh" {
+		return 220 * time.Millisecond
+	}
+	return 70 * time.Millisecond
+}
+
+// prefixHeard is the part of a sentence that was played.
+func prefixHeard(s spokenSentence, played, frame time.Duration) string {
+	runes := []rune(s.display)
+	total := time.Duration(s.frames) * frame
+	if !s.whole {
+		total = max(total, time.Duration(len(runes))*runeTime(s.language))
+	}
+	if total <= 0 || played <= 0 {
+		return ""
+	}
+	n := int(int64(len(runes)) * int64(played) / int64(total))
+	return strings.TrimSpace(string(runes[:min(n, len(runes))]))
+}
+
+// counters are what the pacer measured.
+func (f *floor) counters() (frames, underruns int, minLead time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pacer.Frames(), f.pacer.Underruns(), f.pacer.MinLead()
+}
+
+// joinText puts two pieces of text together, with a space where one belongs.
+func joinText(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	last, first := []rune(a), []rune(b)
+	if isCJK(first[0]) || isCJK(last[len(last)-1]) || last[len(last)-1] > 0x3000 {
+		return a + b
+	}
+	return a + " " + b
+}

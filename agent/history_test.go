@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"xiaozhi/providers"
+)
+
+func said(role providers.Role, text string) providers.Message {
+	return providers.Message{Role: role, Content: text}
+}
+
+func TestHistoryCut(t *testing.T) {
+	count := func(s string) int { return len(strings.Fields(s)) }
+	var h history
+	for i := range 10 {
+		id := fmt.Sprint("call", i)
+		h.add(
+			said(providers.RoleUser, "one two three four five six"),
+			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "x", Arguments: "{}"}}},
+			providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "a result of some words"},
+			said(providers.RoleAssistant, "and the answer"),
+		)
+	}
+	h.cut(100, count)
+	if len(h.messages) == 0 || h.messages[0].Role != providers.RoleUser {
+		t.Fatalf("history begins with %+v", h.messages[0])
+	}
+	total := 0
+	for _, m := range h.messages {
+		total += messageTokens(m, count)
+	}
+	if total > 100 || total < 60 {
+		t.Errorf("%d tokens are left of a budget of 100", total)
+	}
+	calls := map[string]int{}
+	for _, m := range h.messages {
+		for _, c := range m.ToolCalls {
+			calls[c.ID]++
+		}
+		if m.ToolCallID != "" {
+			calls[m.ToolCallID]--
+		}
+	}
+	for id, n := range calls {
+		if n != 0 {
+			t.Errorf("call %s was split from its result", id)
+		}
+	}
+}
+
+func TestHistoryKeepsTheNewestExchange(t *testing.T) {
+	var h history
+	h.add(said(providers.RoleUser, strings.Repeat("old ", 100)), said(providers.RoleUser, strings.Repeat("new ", 100)))
+	h.cut(10, func(s string) int { return len(s) })
+	if len(h.messages) != 1 || !strings.HasPrefix(h.messages[0].Content, "new") {
+		t.Errorf("%d messages left", len(h.messages))
+	}
+}
+
+func TestHistoryUnderBudgetIsNotCounted(t *testing.T) {
+	var h history
+	h.add(said(providers.RoleUser, "a"), said(providers.RoleUser, "b"))
+	h.cut(100, func(string) int { t.Error("counted"); return 0 })
+	if len(h.messages) != 2 {
+		t.Errorf("%d messages left", len(h.messages))
+	}
+}
+
+func TestReplaceResult(t *testing.T) {
+	var h history
+	h.add(providers.Message{Role: providers.RoleTool, ToolCallID: "a", Content: "success"})
+	if !h.replaceResult("a", "it broke") || h.messages[0].Content != "it broke" {
+		t.Errorf("not replaced: %+v", h.messages)
+	}
+	if h.replaceResult("b", "x") {
+		t.Error("an unknown call was replaced")
+	}
+}
+
+func TestInboxDropsOldestFrames(t *testing.T) {
+	b := newInbox()
+	for i := range maxFrames + 5 {
+		if err := b.post(Frame{Packet: []byte{byte(i)}}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			if err := b.post(ListenStop{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	events, dropped := b.take(nil)
+	if dropped != 5 || len(events) != maxFrames+1 {
+		t.Fatalf("%d events, %d dropped", len(events), dropped)
+	}
+	if _, ok := events[0].(ListenStop); !ok {
+		t.Errorf("the control event did not survive in its place: %T", events[0])
+	}
+	if f := events[1].(Frame); f.Packet[0] != 5 {
+		t.Errorf("first frame left is %d", f.Packet[0])
+	}
+}
+
+func TestInboxRefusesAFlood(t *testing.T) {
+	b := newInbox()
+	for range maxEvents {
+		if err := b.post(Abort{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.post(Abort{}); err != ErrOverrun {
+		t.Errorf("err = %v", err)
+	}
+	if err := b.post(Frame{}); err != nil {
+		t.Errorf("a frame is never refused: %v", err)
+	}
+}

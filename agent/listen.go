@@ -1,0 +1,340 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"xiaozhi/prompts"
+)
+
+// This file is the conversation's hearing side: what the microphone and the
+// keyboard bring, until a turn is ordered.
+
+// frame passes a microphone frame to the ears. Without ears it is thrown away,
+// but counted: a burst of frames tells a wake word from typed text.
+func (c *Conversation) frame(f Frame) {
+	if c.ears != nil {
+		_ = c.ears.in.post(f) // frames are never refused: the oldest is dropped, and counted
+		return
+	}
+	now := time.Now()
+	c.burst = append(c.burst, now)
+	if len(c.burst) > burstFrames {
+		c.burst = c.burst[1:]
+	}
+}
+
+// listenStart opens the ears. A reply that is going on is cut, unless it
+// answers the detect that came right before.
+func (c *Conversation) listenStart(mode Mode) {
+	c.touch()
+	c.mode, c.open = mode, true
+	c.burst = c.burst[:0]
+	recent := time.Since(c.detected) < afterDetect
+	if c.greeting != "" {
+		c.openEars()
+		c.step(sigListen)
+		c.greetNow()
+		return
+	}
+	if c.busy() && recent {
+		c.openEars()
+		if c.state == Speaking && mode != Realtime {
+			c.tellEars(earsMute{})
+		}
+		return
+	}
+	if c.busy() {
+		c.takeAway(ErrAborted)
+	}
+	c.forget()
+	c.openEars()
+	c.step(sigListen)
+}
+
+// listenStop ends a push-to-talk utterance; in the other modes it closes the microphone.
+func (c *Conversation) listenStop() {
+	c.touch()
+	if c.ears == nil {
+		return
+	}
+	c.tellEars(earsStop{})
+	if c.mode != Manual {
+		c.open = false
+	}
+}
+
+// detect is a wake word to be greeted, or typed text to be answered.
+func (c *Conversation) detect(text string) {
+	c.touch()
+	now := time.Now()
+	burst := len(c.burst) >= burstFrames && now.Sub(c.burst[0]) <= burstWindow+burstWindow/2
+	c.burst = c.burst[:0]
+	c.detected = now
+	if c.busy() {
+		c.takeAway(ErrReplaced)
+	}
+	c.forget()
+	if burst || bare(text) == "" || isOneOf(text, c.o.WakeWords) {
+		if text == "" {
+			text = "…"
+		}
+		c.greeting = text
+		c.greet.Reset(greetAfter)
+		return
+	}
+	if r := []rune(text); len(r) > maxTyped {
+		c.log.Warn("typed text is cut", "chars", len(r), "limit", maxTyped)
+		text = string(r[:maxTyped])
+	}
+	c.step(sigText)
+	c.begin(c.answer(text, &timing{endOfSpeech: now, endpoint: now, transcript: now}))
+}
+
+// greetNow answers a wake word.
+func (c *Conversation) greetNow() {
+	if c.greeting == "" {
+		return
+	}
+	word := c.greeting
+	c.greeting = ""
+	c.greet.Stop()
+	c.step(sigServer)
+	now := time.Now()
+	c.begin(order{
+		stt: word, phrase: prompts.Greeting, language: c.language(),
+		timing: &timing{endOfSpeech: now},
+	})
+}
+
+// abort stops the reply at once. It gets exactly one tts stop, also when
+// nothing is going on (device-protocol 3.2.4).
+func (c *Conversation) abort(reason string) {
+	c.touch()
+	c.log.Debug("abort", "reason", reason, "state", c.state)
+	c.greeting = ""
+	c.greet.Stop()
+	stopped := false
+	if c.busy() {
+		stopped = c.takeAway(ErrAborted)
+	}
+	c.forget()
+	if !stopped {
+		c.out.Send(Message{Kind: MessageTTSStop})
+	}
+	c.step(sigAbort)
+	c.listenAgain()
+}
+
+// openEars begins listening afresh in the present mode.
+func (c *Conversation) openEars() {
+	if c.ears != nil && c.ears.mode == c.mode {
+		c.tellEars(earsOpen{})
+		return
+	}
+	c.closeEars(ErrReplaced)
+	e := &ears{
+		o: c.o, mode: c.mode, lang: c.language(), log: c.log,
+		report: c.report, in: newInbox(), wg: &c.wg,
+		child: c.child,
+	}
+	e.phrases = func() []string {
+		if c.o.Phrases == nil {
+			return nil
+		}
+		return c.o.Phrases("en", toolSpecs(c.tools))
+	}
+	ctx, stop := c.child()
+	c.ears, c.earsStop = e, stop
+	c.wg.Go(func() { e.run(ctx) })
+}
+
+func (c *Conversation) closeEars(cause error) {
+	if c.ears != nil {
+		c.earsStop(cause)
+		c.ears, c.earsStop = nil, nil
+	}
+}
+
+func (c *Conversation) tellEars(ev Event) {
+	if c.ears == nil {
+		return
+	}
+	if err := c.ears.in.post(ev); err != nil { // the ears hang in a recogniser that breaks its contract
+		c.log.Error("ears do not keep up", "err", err)
+		c.closeEars(err)
+	}
+}
+
+// listenAgain goes back to listening after a reply, without waiting for a
+// listen start that not every client sends.
+func (c *Conversation) listenAgain() {
+	if c.open && c.mode == Auto && c.ears != nil {
+		c.tellEars(earsOpen{})
+	}
+}
+
+// deaf is what happens when the ears are gone.
+func (c *Conversation) deaf(f earsFailed) {
+	if f.ears != c.ears {
+		return
+	}
+	c.closeEars(f.err)
+	c.log.Error("hearing failed", "err", f.err)
+	c.forget()
+	if !c.busy() {
+		c.step(sigServer)
+		c.begin(order{phrase: prompts.FailInternal, failed: f.err, language: c.language(), timing: &timing{}})
+	}
+}
+
+// voice is the beginning of an utterance. Between the commit and tts start it
+// undoes the turn: the user has not finished.
+func (c *Conversation) voice(*utterance) {
+	c.touch()
+	if c.state != Recognizing && c.state != Thinking {
+		return
+	}
+	if c.busy() {
+		if len(c.heard) == 0 || !c.turn.floor.undo() {
+			return
+		}
+		c.live = false
+		c.turn.cancel(ErrResumed)
+	}
+	c.pending = nil
+	c.step(sigResume)
+}
+
+// bargeIn cuts a reply by voice, where the microphone stays open.
+func (c *Conversation) bargeIn(*utterance) {
+	if c.mode != Realtime || c.state != Speaking {
+		return
+	}
+	c.takeAway(ErrBargeIn)
+	c.step(sigBargeIn)
+}
+
+// utteranceOver waits for the text of what was said, if it is to be answered.
+func (c *Conversation) utteranceOver(u *utterance) {
+	c.touch()
+	if c.mode == Realtime && c.state == Thinking && c.busy() && u.voiced >= c.o.BargeIn {
+		c.takeAway(ErrBargeIn) // a tool runs, so the turn could not be undone
+		c.step(sigListen)
+	}
+	if c.state != Listening && c.state != Recognizing {
+		u.cancel(ErrReplaced)
+		return
+	}
+	c.heard = append(c.heard, u)
+	c.step(sigEndpoint)
+	c.answerHeard()
+}
+
+// text takes in the final text of an utterance.
+func (c *Conversation) text(h heardText) {
+	u := h.u
+	u.final, u.text, u.err = true, h.transcript, h.err
+	u.cancel(ErrDone)
+	c.answerHeard()
+}
+
+// answerHeard begins the answer when the text of all that was said is there.
+func (c *Conversation) answerHeard() {
+	if c.state != Recognizing || len(c.heard) == 0 {
+		return
+	}
+	for _, said := range c.heard {
+		if !said.final {
+			return
+		}
+	}
+	c.step(sigFinal)
+	c.begin(c.understood())
+}
+
+// understood makes an order of all that was said.
+func (c *Conversation) understood() order {
+	last := c.heard[len(c.heard)-1]
+	tm := &timing{endOfSpeech: last.spoken, endpoint: last.ended, transcript: time.Now()}
+	var text string
+	var failed error
+	rejected := false
+	for _, u := range c.heard {
+		switch {
+		case u.err != nil:
+			if !errors.Is(u.err, context.Canceled) {
+				failed = errors.Join(failed, u.err)
+			}
+		case u.text.Rejected:
+			rejected = true
+			c.log.Info("transcript rejected", "provider", u.text.Provider, "guess", clip(u.text.Text, 128))
+		default:
+			text = joinText(text, u.text.Text)
+		}
+	}
+	switch {
+	case bare(text) != "":
+		c.empties = 0
+		return c.answer(text, tm)
+	case failed != nil:
+		return order{phrase: prompts.FailASR, failed: failed, language: c.language(), timing: tm}
+	case rejected && c.o.NoChinese && c.hint():
+		c.log.Warn("speech is not English, and no Chinese recogniser is configured",
+			"hint", "add a Chinese-capable section to asr in the config")
+		return order{phrase: prompts.NoChineseASR, language: c.deviceLanguage(), cause: ErrNoSpeech, timing: tm}
+	}
+	return c.empty(tm)
+}
+
+// deviceLanguage is the language of the device, whatever was said last.
+func (c *Conversation) deviceLanguage() string {
+	if c.session.Language != "" {
+		return c.session.Language
+	}
+	return c.language()
+}
+
+// answer is the order to answer text.
+func (c *Conversation) answer(text string, tm *timing) order {
+	lang := languageOf(text)
+	if lang == "" {
+		lang = c.language()
+	}
+	c.dev.language = lang
+	return order{text: text, stt: text, language: lang, timing: tm}
+}
+
+// empty is the order for an utterance without words: "pardon?" at first, a
+// hint at the second in a row, then nothing but the start/stop pair.
+func (c *Conversation) empty(tm *timing) order {
+	c.empties++
+	o := order{language: c.language(), cause: ErrNoSpeech, timing: tm}
+	switch {
+	case c.empties == 1:
+		o.phrase = prompts.Pardon
+	case c.empties == 2 && c.hint():
+		o.phrase = prompts.HintNoSpeech
+	}
+	return o
+}
+
+// hint reports whether a hint about recognition may be spoken now.
+func (c *Conversation) hint() bool {
+	now := time.Now()
+	if !c.dev.hinted.IsZero() && now.Sub(c.dev.hinted) < hintInterval {
+		return false
+	}
+	c.dev.hinted = now
+	return true
+}
+
+// forget drops all that was said and not yet answered.
+func (c *Conversation) forget() {
+	for _, u := range c.heard {
+		u.cancel(ErrReplaced)
+	}
+	c.heard = nil
+	c.pending = nil
+}

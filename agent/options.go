@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+
+	"xiaozhi/audio"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// FastPath answers the plainest requests without a model.
+type FastPath interface {
+	// Answer gives the one delta that answers req, or false when it does not know.
+	Answer(req providers.LLMRequest) (providers.Delta, bool)
+}
+
+// Options are what all conversations share. VAD, ASR, LLM, TTS, Prompts and
+// Devices must be set; every other zero value works.
+type Options struct {
+	VAD providers.VAD
+	ASR providers.ASR
+	LLM providers.LLM
+	TTS providers.TTS
+
+	// FastPath is asked before the model; nil: there is none.
+	FastPath FastPath
+	// Phrases lists what is likely to be said, for recognisers that want to know; nil: nothing.
+	Phrases func(language string, tools []providers.ToolSpec) []string
+	// NoChinese says that no recogniser that is configured knows Chinese.
+	NoChinese bool
+
+	Prompts *prompts.Set
+	Devices *Devices
+	Tokens  *TokenCounter // nil: bytes are counted
+
+	Name          string         // of the assistant; "" means 小智
+	Prompt        string         // name of the system prompt; "" means default
+	MaxSteps      int            // model calls in a turn, before one forced answer; 0 means 5
+	HistoryTokens int            // budget of the dialogue; 0 means 6000
+	WakeWords     []string       // nil: those of the stock firmwares
+	ExitWords     []string       // what ends the conversation when it is all that was said; nil: a short list
+	Zone          *time.Location // nil: the machine's
+
+	IdleClose   time.Duration // neither speech nor turn for so long: hang up; 0 means 100 s
+	Guard       time.Duration // from tts start to the first frame; 0 means 105 ms
+	StopAfter   time.Duration // from the end of play-out to tts stop; 0 means 100 ms
+	BargeIn     time.Duration // voice that cuts a reply in realtime mode; 0 means 300 ms
+	StepTimeout time.Duration // of one model call; 0 means 60 s
+	Lead        int           // frames sent ahead; 0 means 4
+	Endpoint    audio.EndpointOptions
+	Reply       audio.Format // zero: audio.Reply
+	Log         *slog.Logger // nil: discarded
+}
+
+// withDefaults is a copy with every zero value filled in.
+func (o Options) withDefaults() Options {
+	set(&o.Name, "小智")
+	set(&o.Prompt, "default")
+	set(&o.MaxSteps, 5)
+	set(&o.HistoryTokens, 6000)
+	set(&o.IdleClose, 100*time.Second)
+	set(&o.Guard, 105*time.Millisecond)
+	set(&o.StopAfter, 100*time.Millisecond)
+	set(&o.BargeIn, 300*time.Millisecond)
+	set(&o.StepTimeout, 60*time.Second)
+	set(&o.Lead, 4)
+	set(&o.Reply, audio.Reply)
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.WakeWords == nil {
+		o.WakeWords = []string{"你好小智", "小智小智", "嗨小智", "hi xiaozhi", "hey xiaozhi", "hi esp", "hi lexin", "嗨乐鑫", "jarvis", "alexa"}
+	}
+	if o.ExitWords == nil {
+		o.ExitWords = []string{"退出", "再见", "拜拜", "关闭", "goodbye", "bye", "good bye", "exit"}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func set[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// bare is text without case, spaces and punctuation, for comparing words.
+func bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// isOneOf reports whether text is one of the words, by its bare form.
+func isOneOf(text string, words []string) bool {
+	b := bare(text)
+	for _, w := range words {
+		if b != "" && b == bare(w) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,314 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+const (
+	aheadFrames = 32                    // frames synthesised ahead of the one that plays: 1.9 s
+	retryFull   = 20 * time.Millisecond // how soon a frame is offered again to a full outbox
+)
+
+// speech is one frame of PCM on its way from the synthesiser to the floor.
+type speech struct {
+	pcm    []int16
+	begins *sentence // set on the first frame of a sentence
+	step   int
+}
+
+// utterable is a sentence and the step of the turn it was said in.
+type utterable struct {
+	sentence
+	step int
+}
+
+// errTTS marks a failure of the synthesiser, which has been made heard.
+var errTTS = errors.New("speech synthesis failed")
+
+// speaker turns sentences into paced sound: one goroutine synthesises ahead,
+// one plays. It belongs to one turn.
+type speaker struct {
+	o      *Options
+	floor  *floor
+	timing *timing
+	voice  string
+	began  func() // tts start was sent
+
+	sentences chan utterable // closed by the turn; size: see newSpeaker
+	frames    chan speech    // closed by synthesize
+	free      chan []int16   // buffers of frames, reused
+	resampler map[int]*audio.Resampler
+	acc       []int16 // samples of the sentence that do not fill a frame yet
+}
+
+func newSpeaker(o *Options, f *floor, t *timing, voice string, began func()) *speaker {
+	return &speaker{
+		o: o, floor: f, timing: t, voice: voice, began: began,
+		sentences: make(chan utterable, 64),
+		frames:    make(chan speech, aheadFrames),
+		free:      make(chan []int16, aheadFrames+2),
+		resampler: map[int]*audio.Resampler{},
+	}
+}
+
+// synthesize makes frames of all sentences until the turn closes the channel.
+// A sentence that cannot be spoken is replaced by the embedded sound that says
+// so, and ends the speech with errTTS.
+func (s *speaker) synthesize(ctx context.Context) error {
+	defer close(s.frames)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case u, ok := <-s.sentences:
+			if !ok {
+				return nil
+			}
+			if err := s.sentence(ctx, u); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin sends tts start, once.
+func (s *speaker) begin() {
+	if s.floor.start() {
+		s.began()
+	}
+}
+
+func (s *speaker) sentence(ctx context.Context, u utterable) error {
+	s.begin()
+	if u.emotion != "" {
+		s.floor.send(Message{Kind: MessageEmotion, Emotion: u.emotion, Text: u.emoji})
+	}
+	if u.speech == "" {
+		return nil
+	}
+	err := s.say(ctx, u)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	id := u.fallback
+	if id == "" {
+		id = prompts.FailTTS
+		u.sentence = sentence{display: s.o.Prompts.Phrase(id, u.language), language: u.language}
+	}
+	if err2 := s.sound(ctx, u, id); err2 != nil {
+		return errors.Join(errTTS, err, err2)
+	}
+	return fmt.Errorf("%w: %w", errTTS, err)
+}
+
+// say synthesises one sentence.
+func (s *speaker) say(ctx context.Context, u utterable) error {
+	s.timing.ttsStart(s.o.TTS.Name())
+	begins := &u.sentence
+	req := providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice}
+	var decoder *audio.Decoder
+	for sound, err := range s.o.TTS.Synthesize(ctx, req) {
+		if err != nil {
+			return fmt.Errorf("synthesise: %w", err)
+		}
+		pcm, rate := sound.PCM, sound.Rate
+		if len(sound.Packets) > 0 {
+			if decoder == nil {
+				if decoder, err = audio.NewDecoder(s.o.Reply.Rate); err != nil {
+					return err
+				}
+			}
+			if pcm, err = decodeAll(decoder, sound.Packets, s.o.Reply.Rate); err != nil {
+				return err
+			}
+			rate = s.o.Reply.Rate
+		}
+		if err := s.push(ctx, pcm, rate, &begins, u.step); err != nil {
+			return err
+		}
+	}
+	return s.finish(ctx, &begins, u.step)
+}
+
+func decodeAll(d *audio.Decoder, packets [][]byte, rate int) ([]int16, error) {
+	var pcm []int16
+	buf := make([]int16, audio.MaxFrameSamples(rate))
+	for _, p := range packets {
+		n, err := d.Decode(p, buf)
+		if err != nil {
+			return nil, fmt.Errorf("decode synthesised packet: %w", err)
+		}
+		pcm = append(pcm, buf[:n]...)
+	}
+	return pcm, nil
+}
+
+// sound plays the embedded sound of phrase id, showing u. A phrase without a
+// sound is only shown.
+func (s *speaker) sound(ctx context.Context, u utterable, id string) error {
+	begins := &u.sentence
+	wav := prompts.Sound(id, u.language)
+	if len(wav) == 0 {
+		s.floor.sentenceStart(u.sentence, u.step)
+		return nil
+	}
+	pcm, rate, err := audio.ReadWAV(bytes.NewReader(wav))
+	if err != nil {
+		return fmt.Errorf("embedded sound %s: %w", id, err)
+	}
+	if err := s.push(ctx, pcm, rate, &begins, u.step); err != nil {
+		return err
+	}
+	return s.finish(ctx, &begins, u.step)
+}
+
+// push resamples PCM and cuts it into frames. It waits while enough is ahead.
+func (s *speaker) push(ctx context.Context, pcm []int16, rate int, begins **sentence, step int) error {
+	if len(pcm) == 0 {
+		return nil
+	}
+	s.timing.ttsSound()
+	if rate == s.o.Reply.Rate {
+		s.acc = append(s.acc, pcm...)
+		return s.emit(ctx, begins, step)
+	}
+	r, err := s.from(rate)
+	if err != nil {
+		return err
+	}
+	for len(pcm) > 0 { // in pieces, so that the buffer stays small
+		n := min(len(pcm), rate/10)
+		s.acc = r.Write(s.acc, pcm[:n])
+		pcm = pcm[n:]
+		if err := s.emit(ctx, begins, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *speaker) from(rate int) (*audio.Resampler, error) {
+	if r, ok := s.resampler[rate]; ok {
+		return r, nil
+	}
+	r, err := audio.NewResampler(rate, s.o.Reply.Rate)
+	if err != nil {
+		return nil, fmt.Errorf("resample speech: %w", err)
+	}
+	s.resampler[rate] = r
+	return r, nil
+}
+
+// finish ends a sentence: the last frame is padded with silence.
+func (s *speaker) finish(ctx context.Context, begins **sentence, step int) error {
+	for _, r := range s.resampler {
+		s.acc = r.Flush(s.acc)
+		r.Reset()
+	}
+	n := s.o.Reply.Samples()
+	if rest := len(s.acc) % n; rest != 0 {
+		s.acc = append(s.acc, make([]int16, n-rest)...)
+	}
+	return s.emit(ctx, begins, step)
+}
+
+// emit passes on the whole frames of the accumulator.
+func (s *speaker) emit(ctx context.Context, begins **sentence, step int) error {
+	n := s.o.Reply.Samples()
+	used := 0
+	for ; len(s.acc)-used >= n; used += n {
+		var buf []int16
+		select {
+		case buf = <-s.free:
+		default:
+			buf = make([]int16, n)
+		}
+		copy(buf, s.acc[used:used+n])
+		select {
+		case s.frames <- speech{pcm: buf, begins: *begins, step: step}:
+			*begins = nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	s.acc = append(s.acc[:0], s.acc[used:]...)
+	return nil
+}
+
+// play hands frames to the floor when they are due, and after the last waits
+// until the device has played them.
+func (s *speaker) play(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case f, ok := <-s.frames:
+			if !ok {
+				return s.playout(ctx, timer)
+			}
+			if err := s.playFrame(ctx, timer, f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
+	due := s.floor.due(time.Now())
+	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
+		due = guard
+	}
+	packet, err := s.floor.encode(f.pcm) // before it is due, so that sending is on time
+	if err != nil {
+		return err
+	}
+	select {
+	case s.free <- f.pcm:
+	default:
+	}
+	if err := wait(ctx, timer, time.Until(due)); err != nil {
+		return err
+	}
+	if f.begins != nil {
+		s.floor.sentenceStart(*f.begins, f.step)
+	}
+	for packet != nil && !s.floor.frame(packet) {
+		if err := wait(ctx, timer, retryFull); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// playout waits until what was sent has been played.
+func (s *speaker) playout(ctx context.Context, timer *time.Timer) error {
+	end := s.floor.playoutEnd()
+	if end.IsZero() {
+		return nil
+	}
+	return wait(ctx, timer, time.Until(end.Add(s.o.StopAfter)))
+}
+
+// wait sleeps for d on the timer, or until ctx ends.
+func wait(ctx context.Context, timer *time.Timer, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer.Reset(d)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,363 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// Results that stand in the history when no tool gave one.
+const (
+	resultAssumed   = "success"
+	resultCancelled = "cancelled: the user interrupted"
+)
+
+// step is one model call and what came of it.
+type step struct {
+	index int
+	text  strings.Builder
+	split splitter
+	said  bool // something of it goes to the ear
+	calls []*callRecord
+}
+
+// callRecord is one tool call of a step.
+type callRecord struct {
+	call    providers.ToolCall
+	control bool          // its success was assumed
+	done    chan struct{} // closed when effect is set
+	effect  effect
+}
+
+// result is the call's text for the history, whatever state it is in.
+func (c *callRecord) result() string {
+	select {
+	case <-c.done:
+		return c.effect.result
+	default:
+		return resultCancelled
+	}
+}
+
+// think produces the answer: model steps with tools between them.
+func (t *turn) think(ctx context.Context) error {
+	switch {
+	case t.order.phrase != "":
+		return t.sayPhrase(ctx, 0, t.order.phrase)
+	case isOneOf(t.order.text, t.o.ExitWords):
+		t.hangUp = true
+		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
+	}
+	if t.order.text == "" {
+		return nil // nothing but the start/stop pair
+	}
+	system, err := t.system()
+	if err != nil {
+		return err
+	}
+	ctx = mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.language, Zone: t.o.Zone})
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	fast := t.o.FastPath != nil
+	for n := 0; ; n++ {
+		st := &step{index: n}
+		req := t.request(system, n >= t.o.MaxSteps)
+		t.steps = append(t.steps, st)
+		if fast {
+			fast, err = t.answerFast(ctx, st, req, &calls)
+		}
+		if !fast && err == nil {
+			err = t.generate(ctx, st, req, &calls)
+		}
+		if err == nil {
+			err = t.sayAll(ctx, st, st.split.flush())
+		}
+		if err != nil {
+			return err
+		}
+		again, err := t.settle(ctx, st)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+// system is the turn's system prompt.
+func (t *turn) system() (string, error) {
+	return t.o.Prompts.Render(t.o.Prompt, t.session.Language, prompts.Data{
+		AssistantName: t.o.Name,
+		DeviceName:    t.session.Name,
+		Language:      t.order.language,
+		Now:           time.Now().In(t.o.Zone),
+	})
+}
+
+// request is the next model call.
+func (t *turn) request(system string, forced bool) providers.LLMRequest {
+	messages := []providers.Message{{Role: providers.RoleSystem, Content: system}}
+	messages = append(messages, t.history...)
+	messages = append(messages, t.messages()...)
+	return providers.LLMRequest{
+		Messages: messages, Tools: toolSpecs(t.tools), NoTools: forced, Language: t.order.language,
+	}
+}
+
+// toolSpecs is what the model sees of the tools.
+func toolSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
+	var out []providers.ToolSpec
+	for _, o := range tools.Offers() {
+		out = append(out, providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema})
+	}
+	return out
+}
+
+// answerFast lets the fast path answer, and reports whether it did.
+func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMRequest, calls *sync.WaitGroup) (bool, error) {
+	d, ok := t.o.FastPath.Answer(req)
+	if !ok {
+		return false, nil
+	}
+	t.timing.llmStart()
+	return true, t.delta(ctx, st, d, req.NoTools, calls)
+}
+
+// generate runs one model call.
+func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest, calls *sync.WaitGroup) error {
+	stepCtx, cancel := context.WithTimeout(ctx, t.o.StepTimeout)
+	defer cancel()
+	t.timing.llmStart()
+	for d, err := range t.o.LLM.Generate(stepCtx, req) {
+		if err != nil {
+			if ctx.Err() == nil && stepCtx.Err() != nil {
+				err = fmt.Errorf("no end after %s: %w", t.o.StepTimeout, err)
+			}
+			return &modelError{err}
+		}
+		if err := t.delta(ctx, st, d, req.NoTools, calls); err != nil {
+			return err
+		}
+	}
+	if stepCtx.Err() != nil {
+		return &modelError{context.Cause(stepCtx)}
+	}
+	return nil
+}
+
+// modelError marks a failure of the language model.
+type modelError struct{ err error }
+
+func (e *modelError) Error() string { return "language model: " + e.err.Error() }
+func (e *modelError) Unwrap() error { return e.err }
+
+// delta takes in a piece of the model's answer.
+func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools bool, calls *sync.WaitGroup) error {
+	t.timing.llmToken(d.Provider)
+	if d.Thought != "" {
+		t.floor.send(Message{Kind: MessageThought, Text: d.Thought})
+	}
+	if d.Text != "" {
+		st.text.WriteString(d.Text)
+		if err := t.sayAll(ctx, st, st.split.feed(d.Text)); err != nil {
+			return err
+		}
+	}
+	if noTools {
+		return nil // the forced answer: calls that come all the same are not made
+	}
+	for _, call := range d.ToolCalls {
+		if err := t.startCall(ctx, st, call, calls); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startCall begins a tool call. Controls are sent and taken to succeed; all
+// others are awaited by settle.
+func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall, calls *sync.WaitGroup) error {
+	rec := &callRecord{call: call, done: make(chan struct{})}
+	st.calls = append(st.calls, rec)
+	settled := func(e effect) {
+		if e.failed {
+			t.log.Warn("tool call failed", "tool", call.Name, "call_id", call.ID, "result", clip(e.result, 256))
+		}
+		rec.effect = e
+		close(rec.done)
+	}
+	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	if bad != nil {
+		settled(dispatch(*bad))
+		return nil
+	}
+	if !t.floor.commit() {
+		return context.Cause(ctx) // undone in the meantime: the tool never runs
+	}
+	remote := p.Offer.Tool.Source != "local"
+	if remote && (p.Offer.Kind == mcp.Control || strings.HasPrefix(p.Offer.Tool.Name, "self.camera.")) {
+		// The tool holds the device's main task: a later tts start would wait behind it.
+		t.speaker.begin()
+	}
+	if remote && p.Offer.Kind == mcp.Control {
+		rec.control = true
+		if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
+			settled(dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}))
+			return nil
+		}
+		settled(effect{result: resultAssumed})
+		return nil
+	}
+	calls.Go(func() {
+		began := time.Now()
+		r := t.tools.Run(ctx, p)
+		t.timing.tool(p.Offer.Tool.Name, time.Since(began))
+		settled(dispatch(r))
+	})
+	return nil
+}
+
+// settle waits for the step's calls, acts on their effects in call order, and
+// reports whether the model is asked once more.
+func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
+	controls := true
+	for _, c := range st.calls {
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+		controls = controls && c.control
+		if c.effect.handler != nil {
+			if err := t.handle(ctx, st, c); err != nil {
+				return false, err
+			}
+		}
+		if c.effect.say != "" {
+			if err := t.sayOwn(ctx, c.effect.say); err != nil {
+				return false, err
+			}
+			st.said = true
+		}
+		again = again || c.effect.again
+	}
+	if len(st.calls) > 0 && controls && !again && !st.said {
+		return false, t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.OK, t.order.language))
+	}
+	return again, nil
+}
+
+// handle runs the handler that a tool named.
+func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
+	name := c.effect.handler.FuncName
+	h, ok := handlers()[name]
+	if !ok {
+		t.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
+		c.effect.result, c.effect.again = "调用工具失败", true
+		return nil
+	}
+	c.effect.result = "调用工具成功: " + name
+	did := h(t, c.effect.handler.Args)
+	t.hangUp = t.hangUp || did.hangUp
+	if did.say == "" || st.said {
+		return nil
+	}
+	st.said = true
+	return t.sayOwn(ctx, did.say)
+}
+
+// sayAll gives segments of the model's text to the speaker.
+func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
+	for _, seg := range segments {
+		t.floor.send(Message{Kind: MessageChunk, Text: seg})
+		s := newSentence(seg, t.order.language)
+		if !t.faced {
+			t.faced = true
+			s.face()
+		} else {
+			s.emotion, s.emoji = "", ""
+		}
+		st.said = st.said || s.speech != ""
+		if err := t.say(ctx, utterable{s, st.index}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isEmotion reports whether name is one of the faces that devices know.
+func isEmotion(name string) bool { return slices.Contains(prompts.Emotions(), name) }
+
+// face resolves the sentence's emoji or tag to an emotion a device knows.
+func (s *sentence) face() {
+	switch {
+	case s.emotion != "":
+		s.emoji = prompts.EmojiOf(s.emotion)
+	case s.emoji != "":
+		name, ok := prompts.EmotionOf(s.emoji)
+		if !ok {
+			name = "neutral"
+		}
+		s.emotion = name
+	}
+}
+
+// sayOwn says a sentence of our own as part of the answer.
+func (t *turn) sayOwn(ctx context.Context, text string) error {
+	if len(t.steps) == 0 {
+		t.steps = append(t.steps, &step{})
+	}
+	st := t.steps[len(t.steps)-1]
+	own := splitter{}
+	st.text.WriteString(joinText(st.text.String(), text)[len(st.text.String()):])
+	return t.sayAll(ctx, st, append(own.feed(text), own.flush()...))
+}
+
+// sayPhrase says a phrase that is no part of the answer.
+func (t *turn) sayPhrase(ctx context.Context, stepIndex int, id string) error {
+	text := t.o.Prompts.Phrase(id, t.order.language)
+	s := newSentence(text, t.order.language)
+	s.keep = false
+	s.face()
+	s.fallback = id
+	return t.say(ctx, utterable{s, stepIndex})
+}
+
+// sayFailure makes a failure of the turn heard.
+func (t *turn) sayFailure(ctx context.Context, err error) {
+	id := prompts.FailInternal
+	var model *modelError
+	if errors.As(err, &model) {
+		id = prompts.FailLLM
+		if errors.Is(err, context.DeadlineExceeded) {
+			id = prompts.FailTimeout
+		}
+	}
+	if err := t.sayPhrase(ctx, max(0, len(t.steps)-1), id); err != nil {
+		t.log.Debug("failure not heard", "err", err)
+	}
+}
+
+// say gives one sentence to the speaker; it waits when many are waiting.
+func (t *turn) say(ctx context.Context, u utterable) error {
+	select {
+	case t.speaker.sentences <- u:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// clip cuts text for a log line, on a rune boundary.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

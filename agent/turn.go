@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/providers"
+)
+
+// Why a turn or a conversation ended: read with context.Cause, logged as cause.
+var (
+	ErrDone     = errors.New("done")
+	ErrBargeIn  = errors.New("barge-in")
+	ErrAborted  = errors.New("aborted")
+	ErrResumed  = errors.New("resumed") // the user went on speaking: the turn is undone
+	ErrReplaced = errors.New("replaced by a newer turn")
+	ErrNoSpeech = errors.New("no speech")
+	ErrFailed   = errors.New("failed")
+	ErrGoodbye  = errors.New("goodbye")
+	ErrIdle     = errors.New("idle")
+)
+
+// order is what a turn is asked to do.
+type order struct {
+	text     string // the user's words: think about them; "" for none
+	stt      string // shown as the user's words; "" for none
+	phrase   string // say this phrase instead of thinking; "" for none
+	language string // of the turn: "zh" or "en"
+	failed   error  // why the phrase is said, when something failed before the turn
+	cause    error  // how the turn ends if all goes well; nil: ErrDone
+	timing   *timing
+}
+
+// outcome is what a turn leaves behind.
+type outcome struct {
+	messages []providers.Message // for the history
+	hangUp   bool
+	cause    error // how it ended
+	err      error // what failed, for the log; nil if nothing did
+	cut      bool  // the user did not hear all of it
+	heard    int   // characters of the answer that were heard
+}
+
+// turn is one utterance and its answer. run thinks, and joins the two
+// goroutines of the speaker; the conversation reads out after run has returned.
+type turn struct {
+	id      uint64
+	order   order
+	o       *Options
+	tools   *mcp.Toolbox
+	session Session
+	log     *slog.Logger
+	floor   *floor
+	speaker *speaker
+	timing  *timing
+	history []providers.Message // a snapshot
+	cancel  context.CancelCauseFunc
+	late    func(mcp.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
+
+	steps  []*step
+	faced  bool // the reply's face was looked for
+	hangUp bool // the conversation ends after the reply
+	out    outcome
+}
+
+// run does the whole turn and fills out. It always completes the start/stop
+// pair, unless the floor was taken away.
+func (t *turn) run(ctx context.Context) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(ErrDone)
+	thinkCtx, halt := context.WithCancelCause(ctx)
+	defer halt(ErrDone)
+	var wg sync.WaitGroup
+	var synthErr, playErr error
+	wg.Go(func() {
+		synthErr = t.guarded("synthesize", func() error { return t.speaker.synthesize(ctx) })
+		if synthErr != nil {
+			halt(synthErr) // what was synthesised is still played
+		}
+	})
+	wg.Go(func() {
+		playErr = t.guarded("play", func() error { return t.speaker.play(ctx) })
+		if playErr != nil {
+			stop(playErr)
+		}
+	})
+	thinkErr := t.guarded("think", func() error { return t.think(thinkCtx) })
+	if thinkErr != nil && thinkCtx.Err() == nil {
+		t.sayFailure(thinkCtx, thinkErr)
+	}
+	close(t.speaker.sentences)
+	wg.Wait()
+	t.finish(ctx, thinkErr, synthErr, playErr)
+}
+
+// guarded turns a panic into an error, so that it costs this turn only.
+func (t *turn) guarded(what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.log.Error("panic in turn", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: panic in %s: %v", ErrFailed, what, p)
+		}
+	}()
+	return f()
+}
+
+// finish closes the pair and works out what the turn leaves behind.
+func (t *turn) finish(ctx context.Context, thinkErr, synthErr, playErr error) {
+	now := time.Now()
+	t.out.cause, t.out.hangUp = t.order.cause, t.hangUp
+	if t.out.cause == nil {
+		t.out.cause = ErrDone
+	}
+	t.out.err = t.order.failed
+	switch {
+	case ctx.Err() != nil && playErr != nil && errors.Is(context.Cause(ctx), playErr) && !isCut(playErr):
+		t.out.cause, t.out.err = ErrFailed, playErr
+	case ctx.Err() != nil:
+		t.out.cause, t.out.cut = context.Cause(ctx), true
+	case synthErr != nil:
+		t.out.cause, t.out.err, t.out.cut = ErrFailed, synthErr, true
+	case thinkErr != nil:
+		t.out.cause, t.out.err = ErrFailed, thinkErr
+	case t.order.failed != nil:
+		t.out.cause = ErrFailed
+	}
+	if t.out.cut || t.out.cause == ErrFailed {
+		t.out.messages = t.heardMessages(now)
+	} else {
+		t.out.messages = t.messages()
+	}
+	t.floor.stop()
+	for _, m := range t.out.messages {
+		if m.Role == providers.RoleAssistant {
+			t.out.heard += len([]rune(m.Content))
+		}
+	}
+	if t.out.cause == ErrResumed {
+		t.out.messages = nil
+	}
+}
+
+// isCut reports whether err is one of the causes with which a conversation
+// takes a turn away.
+func isCut(err error) bool {
+	for _, c := range []error{ErrBargeIn, ErrAborted, ErrResumed, ErrReplaced, ErrGoodbye, ErrIdle, context.Canceled} {
+		if errors.Is(err, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// messages is the turn so far, as if all of it was heard.
+func (t *turn) messages() []providers.Message {
+	texts := make([]string, len(t.steps))
+	for i, s := range t.steps {
+		texts[i] = s.text.String()
+	}
+	return t.assemble(texts)
+}
+
+// heardMessages is the turn with only those words that were played (voice.md,
+// behaviour 32). A cut is marked by an ellipsis.
+func (t *turn) heardMessages(now time.Time) []providers.Message {
+	texts, partial := t.floor.heard(now, len(t.steps))
+	if partial {
+		for i := len(texts) - 1; i >= 0; i-- {
+			if texts[i] != "" {
+				texts[i] += "…"
+				break
+			}
+		}
+	}
+	return t.assemble(texts)
+}
+
+// assemble puts the user's message, the steps and their results in order. Every
+// call gets exactly one result.
+func (t *turn) assemble(texts []string) []providers.Message {
+	var out []providers.Message
+	if t.order.text != "" {
+		out = append(out, providers.Message{Role: providers.RoleUser, Content: t.order.text})
+	}
+	for i, s := range t.steps {
+		m := providers.Message{Role: providers.RoleAssistant}
+		if i < len(texts) {
+			m.Content = texts[i]
+		}
+		var results []providers.Message
+		for _, c := range s.calls {
+			m.ToolCalls = append(m.ToolCalls, c.call)
+			results = append(results, providers.Message{Role: providers.RoleTool, ToolCallID: c.call.ID, Content: c.result()})
+		}
+		if m.Content == "" && len(m.ToolCalls) == 0 {
+			continue
+		}
+		out = append(append(out, m), results...)
+	}
+	return out
+}

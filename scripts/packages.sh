@@ -1,0 +1,66 @@
+#!/bin/sh
+# Installs the Debian packages that `make run` or `make test` needs, when root;
+# otherwise says what is missing. Without what is needed to build (or to test)
+# it stops; optional engines are only named.
+set -eu
+
+build="pkg-config libopus-dev"
+engines="flite espeak-ng libpocketsphinx3 pocketsphinx-en-us"
+sounds="asterisk-core-sounds-en-g722 asterisk-moh-opsound-g722 pocketsphinx-testdata alsa-utils"
+
+case "${1:-}" in
+run)  needed="$build" optional="$engines" ;;
+test) needed="$build $engines $sounds" optional="" ;;
+*)    echo "usage: $0 run|test" >&2; exit 2 ;;
+esac
+
+for tool in go gcc; do
+	command -v "$tool" >/dev/null 2>&1 || { echo "xiaozhi: $tool is not installed / 没有安装 $tool" >&2; exit 1; }
+done
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists opus; then
+		echo "xiaozhi: not a Debian system; make sure that these are there: $needed $optional" >&2
+		exit 0
+	fi
+	echo "xiaozhi: not a Debian system, and libopus was not found. Install what Debian calls: $needed $optional" >&2
+	exit 1
+fi
+
+missing() {
+	for p in "$@"; do
+		case "$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null || true)" in
+		"install ok installed") ;;
+		*) printf '%s ' "$p" ;;
+		esac
+	done
+}
+
+need=$(missing $needed)
+want=$(missing $optional)
+[ -n "$need$want" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+	echo "xiaozhi: installing Debian packages / 正在安装: $need$want" >&2
+	export DEBIAN_FRONTEND=noninteractive
+	log=$(mktemp)
+	install() { apt-get install -y --no-install-recommends "$@" >"$log" 2>&1; }
+	if ! install $need $want; then
+		apt-get update >/dev/null 2>&1 || true
+		install $need $want || {
+			# An optional package that cannot be had must not stop the server.
+			[ -z "$need" ] || install $need || { cat "$log" >&2; rm -f "$log"; echo "xiaozhi: could not install: $need" >&2; exit 1; }
+		}
+	fi
+	rm -f "$log"
+	still=$(missing $optional)
+	[ -z "$still" ] || echo "xiaozhi: going on without / 没有安装: $still" >&2
+	exit 0
+fi
+
+echo "xiaozhi: missing Debian packages / 缺少软件包. Run / 请执行:" >&2
+echo "  apt-get install -y --no-install-recommends $need$want" >&2
+if [ -n "$need" ]; then
+	exit 1
+fi
+echo "xiaozhi: going on without them; the start log names what is missing / 没有它们也继续启动" >&2
