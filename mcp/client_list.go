@@ -44,21 +44,23 @@ func (l *toolList) add(page []Tool) (skipped int) {
 func (c *Client) run(ctx context.Context) {
 	defer c.finish()
 	for ctx.Err() == nil {
+		began := time.Now()
 		c.readTools(ctx)
-		if !c.awaitReason(ctx) {
+		if !c.awaitReason(ctx, began) {
 			return
 		}
 	}
 }
 
-// awaitReason waits until the list must be read again; false: ctx ended.
-func (c *Client) awaitReason(ctx context.Context) bool {
+// awaitReason waits until the list must be read again, and is to be asked for
+// not sooner than relistPause after last; false: ctx ended.
+func (c *Client) awaitReason(ctx context.Context, last time.Time) bool {
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-c.relist:
-			return sleep(ctx, relistPause)
+			return sleep(ctx, relistPause-time.Since(last))
 		case <-c.refresh:
 			if !c.complete() {
 				return true
