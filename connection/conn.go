@@ -1,0 +1,268 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/agent"
+)
+
+// Time limits of one connection.
+const (
+	helloTimeout = 10 * time.Second       // from the upgrade to the hello
+	pingEvery    = 30 * time.Second       // our pings
+	deadAfter    = 60 * time.Second       // without data or a pong: two pings missed
+	writeTimeout = 5 * time.Second        // of one write
+	handover     = time.Second            // how long a new connection waits for the end of the old
+	talkEnd      = 500 * time.Millisecond // how long the last words of a conversation are waited for
+	flushTimeout = 2 * time.Second        // from there to our close frame
+	closeTimeout = 500 * time.Millisecond // from our close frame to the end of TCP
+)
+
+// identity is who is at the other end, from the upgrade request.
+type identity struct {
+	deviceID string // in lower case, never empty
+	clientID string
+	protocol string // Protocol-Version
+	baseURL  string // how the device reaches us
+	remote   string // address, for the log
+}
+
+// conn is one device's connection.
+type conn struct {
+	server   *Server
+	who      identity
+	session  string // id
+	ws       *websocket.Conn
+	log      *slog.Logger
+	out      *outbox
+	helloed  chan struct{}   // closed by the reader at the hello
+	previous <-chan struct{} // talkOver of the connection this one replaces; nil for none
+	talkOver chan struct{}   // closed when the conversation has ended, or will not begin any more
+	counts   counters
+	cancel   context.CancelCauseFunc // set before any goroutine starts
+	wg       sync.WaitGroup          // reader, writer and conversation
+
+	mu      sync.Mutex
+	ending  bool  // no conversation may start any more
+	talking bool  // the conversation has been started
+	tools   Tools // nil: none. Written by the reader, so it reads without mu
+
+	// Of the reader.
+	talk     Talk // nil before hello
+	scratch  []byte
+	grumbled grumbler
+
+	// Of the reader until the hello is answered, of the writer from then on.
+	framing int
+	stamped bool // timestamps are wanted
+
+	// Of the writer.
+	frame []byte
+	stamp uint32
+	began time.Time
+}
+
+// counters count what came and went. Snapshot by Load.
+type counters struct {
+	textIn, framesIn       atomic.Int64
+	textOut, framesOut     atomic.Int64
+	early, broken, unknown atomic.Int64 // before hello, unreadable, of an unknown type
+	refused                atomic.Int64 // frames that the audio queue did not take
+}
+
+func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn {
+	return &conn{
+		server: s, who: who, session: session, ws: ws,
+		log:      s.log.With("device_id", who.deviceID, "session_id", session),
+		out:      newOutbox(),
+		helloed:  make(chan struct{}),
+		talkOver: make(chan struct{}),
+		framing:  1,
+		began:    time.Now(),
+	}
+}
+
+// run holds the connection until it ends. It closes the socket, waits for
+// everything it has started, and returns last. ctx and cancel were made by the
+// server, so that it can end the connection from the first moment on.
+func (c *conn) run(ctx context.Context) {
+	defer c.cancel(errClosed)
+	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
+	readDone, writeDone := make(chan struct{}), make(chan struct{})
+	c.wg.Go(func() {
+		defer close(readDone)
+		c.guard("reader", func() { c.readLoop(ctx) })
+	})
+	c.wg.Go(func() {
+		defer close(writeDone)
+		c.guard("writer", func() { c.writeLoop(ctx) })
+	})
+	c.waitForEnd(ctx)
+	end := endingOf(context.Cause(ctx))
+	c.finish(end, readDone, writeDone)
+	c.wg.Wait()
+	c.report(ctx, end)
+}
+
+// waitForEnd returns when the connection's context has ended, and ends it if
+// there is no hello in time.
+func (c *conn) waitForEnd(ctx context.Context) {
+	timer := time.NewTimer(helloTimeout)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.helloed:
+	case <-timer.C:
+		c.end(ErrNoHello)
+	}
+	<-ctx.Done()
+}
+
+// finish ends the conversation, lets the writer flush and say goodbye, and
+// closes the socket. A peer that is gone, or does not play along, is not waited for.
+func (c *conn) finish(end *ending, readDone, writeDone <-chan struct{}) {
+	c.mu.Lock()
+	c.ending = true
+	if !c.talking {
+		close(c.talkOver)
+	}
+	c.mu.Unlock()
+	defer c.stopTools()
+	if end.gone {
+		c.out.close()
+		c.ws.Close()
+		return
+	}
+	within(talkEnd, c.talkOver)
+	c.out.close()
+	if within(flushTimeout, writeDone) {
+		within(closeTimeout, readDone)
+	}
+	c.ws.Close()
+}
+
+// within waits for done, at most for d, and says whether it came.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// stopTools fails the calls that wait for a device that will not answer.
+func (c *conn) stopTools() {
+	c.mu.Lock()
+	tools := c.tools
+	c.mu.Unlock()
+	if tools == nil {
+		return
+	}
+	c.guard("tools", func() {
+		if err := tools.Stop(); err != nil {
+			c.log.Debug("device tools did not stop cleanly", "err", err)
+		}
+	})
+}
+
+// end ends the connection with a cause, the first of which counts. It returns
+// at once and may be called by anybody.
+func (c *conn) end(cause error) { c.cancel(cause) }
+
+// guard runs f; a panic in it ends this connection and nothing else.
+func (c *conn) guard(name string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("panic in a connection", "goroutine", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.end(failed("panic in "+name, fmt.Errorf("%v", p)))
+		}
+	}()
+	f()
+}
+
+// report writes the one line about a connection that is over.
+func (c *conn) report(ctx context.Context, end *ending) {
+	attrs := []slog.Attr{
+		slog.String("reason", end.reason),
+		slog.Duration("lasted", time.Since(c.began).Round(time.Millisecond)),
+		slog.Int64("text_in", c.counts.textIn.Load()),
+		slog.Int64("frames_in", c.counts.framesIn.Load()),
+		slog.Int64("text_out", c.counts.textOut.Load()),
+		slog.Int64("frames_out", c.counts.framesOut.Load()),
+	}
+	for _, odd := range []struct {
+		key   string
+		count *atomic.Int64
+	}{{"early", &c.counts.early}, {"broken", &c.counts.broken}, {"unknown", &c.counts.unknown}, {"refused", &c.counts.refused}} {
+		if n := odd.count.Load(); n > 0 {
+			attrs = append(attrs, slog.Int64(odd.key, n))
+		}
+	}
+	if end.err != nil {
+		attrs = append(attrs, slog.Any("err", end.err))
+	}
+	c.log.LogAttrs(ctx, end.level, "device left", attrs...)
+}
+
+// Send queues a control message (agent.Outbox).
+func (c *conn) Send(m agent.Message) {
+	text, err := textOf(c.session, m)
+	if err != nil {
+		c.log.Error("message to device cannot be written as json", "err", err)
+		return
+	}
+	if text == nil {
+		return
+	}
+	ok := true
+	if m.Kind == agent.MessageTTSStop {
+		_, ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
+	} else {
+		_, ok = c.out.putText(text)
+	}
+	if !ok {
+		c.end(ErrStuck)
+	}
+}
+
+// Audio queues one Opus packet of a turn (agent.Outbox).
+func (c *conn) Audio(turn uint64, packet []byte) bool {
+	if !c.out.putAudio(turn, packet) {
+		c.counts.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+// HangUp ends the connection in good order (agent.Outbox).
+func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
+
+// sendPayload queues one JSON-RPC payload to the device (Link.Send).
+func (c *conn) sendPayload(payload json.RawMessage) error {
+	text, err := encode(mcpMessage{c.session, "mcp", payload})
+	if err != nil {
+		return fmt.Errorf("wrap mcp payload: %w", err)
+	}
+	live, ok := c.out.putText(text)
+	if !ok {
+		c.end(ErrStuck)
+		return ErrStuck
+	}
+	if !live {
+		return errLeft
+	}
+	return nil
+}

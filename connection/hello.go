@@ -1,0 +1,173 @@
+package connection
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/audio"
+)
+
+// helloWire is a device's hello as it came: every field may be missing or of a
+// wrong type (section 2.2).
+type helloWire struct {
+	Version     json.RawMessage `json:"version"`
+	Features    json.RawMessage `json:"features"`
+	Transport   json.RawMessage `json:"transport"`
+	AudioParams json.RawMessage `json:"audio_params"`
+}
+
+// hello is what was understood of it.
+type hello struct {
+	Framing int          // 1, 2 or 3
+	AEC     bool         // the device gives its timestamps back (section 4.5)
+	MCP     bool         // the device has tools
+	Uplink  audio.Format // said, not measured; the packets themselves decide
+	Odd     []string     // names of the fields that were not as they should be
+}
+
+// uplinkDefault is what firmware records when its hello says nothing.
+var uplinkDefault = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
+
+// read judges a hello field by field. header is the Protocol-Version of the
+// upgrade request; it counts when the hello names no version that we know.
+func (w helloWire) read(header string) hello {
+	h := hello{Framing: 1, Uplink: uplinkDefault}
+	if v, err := strconv.Atoi(strings.TrimSpace(header)); err == nil && v >= 1 && v <= 3 {
+		h.Framing = v
+	}
+	if present(w.Version) {
+		if v, ok := h.number("version", w.Version); ok {
+			if v >= 1 && v <= 3 && v == math.Trunc(v) {
+				h.Framing = int(v)
+			} else {
+				h.odd("version")
+			}
+		}
+	}
+	if present(w.Transport) {
+		if t, ok := stringIn(w.Transport); !ok || t != "websocket" {
+			h.odd("transport")
+		}
+	}
+	h.readFeatures(w.Features)
+	h.readAudio(w.AudioParams)
+	return h
+}
+
+// readFeatures takes the features we know.
+func (h *hello) readFeatures(raw json.RawMessage) {
+	if !present(raw) {
+		return
+	}
+	var f struct{ MCP, AEC json.RawMessage }
+	if json.Unmarshal(raw, &f) != nil {
+		h.odd("features")
+		return
+	}
+	h.MCP = h.flag("features.mcp", f.MCP)
+	h.AEC = h.flag("features.aec", f.AEC)
+}
+
+// readAudio takes the uplink's format.
+func (h *hello) readAudio(raw json.RawMessage) {
+	if !present(raw) {
+		return
+	}
+	var a struct {
+		Format    json.RawMessage `json:"format"`
+		Rate      json.RawMessage `json:"sample_rate"`
+		Channels  json.RawMessage `json:"channels"`
+		FrameTime json.RawMessage `json:"frame_duration"`
+	}
+	if json.Unmarshal(raw, &a) != nil {
+		h.odd("audio_params")
+		return
+	}
+	if name, ok := stringIn(a.Format); present(a.Format) && (!ok || name != "opus") {
+		h.odd("audio_params.format")
+	}
+	if present(a.Channels) {
+		if n, ok := h.number("audio_params.channels", a.Channels); ok && n != 1 {
+			h.odd("audio_params.channels")
+		}
+	}
+	if present(a.Rate) {
+		if n, ok := h.number("audio_params.sample_rate", a.Rate); ok {
+			if n >= 8000 && n <= 48000 {
+				h.Uplink.Rate = int(n)
+			} else {
+				h.odd("audio_params.sample_rate")
+			}
+		}
+	}
+	if present(a.FrameTime) {
+		if n, ok := h.number("audio_params.frame_duration", a.FrameTime); ok {
+			if n >= 2.5 && n <= 120 {
+				h.Uplink.Frame = time.Duration(n * float64(time.Millisecond))
+			} else {
+				h.odd("audio_params.frame_duration")
+			}
+		}
+	}
+}
+
+// odd notes a field that is not as it should be.
+func (h *hello) odd(field string) { h.Odd = append(h.Odd, field) }
+
+// number reads a number; one in a string is taken, and noted.
+func (h *hello) number(field string, raw json.RawMessage) (float64, bool) {
+	var n float64
+	if json.Unmarshal(raw, &n) == nil {
+		return n, true
+	}
+	h.odd(field)
+	if s, ok := stringIn(raw); ok {
+		n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+		return n, err == nil && !math.IsNaN(n)
+	}
+	return 0, false
+}
+
+// flag reads a boolean; 1 and "true" are taken for true, and noted.
+func (h *hello) flag(field string, raw json.RawMessage) bool {
+	if !present(raw) {
+		return false
+	}
+	var b bool
+	if json.Unmarshal(raw, &b) == nil {
+		return b
+	}
+	h.odd(field)
+	s, _ := stringIn(raw)
+	return string(raw) == "1" || s == "true" || s == "1"
+}
+
+// helloReply is our hello (section 2.3). Firmware reboots without transport.
+type helloReply struct {
+	Type        string      `json:"type"`
+	Transport   string      `json:"transport"`
+	SessionID   string      `json:"session_id"`
+	AudioParams audioParams `json:"audio_params"`
+}
+
+// audioParams is the downlink's format.
+type audioParams struct {
+	Format        string `json:"format"`
+	SampleRate    int    `json:"sample_rate"`
+	Channels      int    `json:"channels"`
+	FrameDuration int    `json:"frame_duration"` // ms
+}
+
+// newHelloReply says what devices will hear: audio.Reply, always.
+func newHelloReply(sessionID string) helloReply {
+	return helloReply{
+		Type: "hello", Transport: "websocket", SessionID: sessionID,
+		AudioParams: audioParams{
+			Format: "opus", SampleRate: audio.Reply.Rate, Channels: 1,
+			FrameDuration: int(audio.Reply.Frame / time.Millisecond),
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package connection
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Limits of one text message.
+const (
+	maxDepth     = 32       // levels of JSON; devices send fewer than 10
+	maxPlainText = 64 << 10 // bytes, of every type but mcp
+)
+
+// inbound is one text message of a device, as far as its type was readable.
+// A field that is absent or null is nil.
+type inbound struct {
+	Type    string
+	State   json.RawMessage
+	Mode    json.RawMessage
+	Text    json.RawMessage
+	Reason  json.RawMessage
+	Payload json.RawMessage
+	hello   helloWire
+}
+
+// wire is the union of all messages' members; every one is judged later, so
+// that a wrong type in one costs that one only.
+type wire struct {
+	Type    json.RawMessage `json:"type"`
+	State   json.RawMessage `json:"state"`
+	Mode    json.RawMessage `json:"mode"`
+	Text    json.RawMessage `json:"text"`
+	Reason  json.RawMessage `json:"reason"`
+	Payload json.RawMessage `json:"payload"`
+	helloWire
+}
+
+// parseText reads one text message. Devices paste strings into JSON as they
+// are, so control characters are forgiven. The result shares nothing with data.
+func parseText(data []byte) (inbound, error) {
+	if depth := depthOf(data); depth > maxDepth {
+		return inbound{}, fmt.Errorf("json is %d levels deep, the limit is %d", depth, maxDepth)
+	}
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		mended, changed := withoutControls(data)
+		if !changed {
+			return inbound{}, fmt.Errorf("broken json: %w", err)
+		}
+		w = wire{}
+		if err := json.Unmarshal(mended, &w); err != nil {
+			return inbound{}, fmt.Errorf("broken json: %w", err)
+		}
+	}
+	kind, ok := stringIn(w.Type)
+	if !ok || kind == "" {
+		return inbound{}, errors.New("type is missing or not a string")
+	}
+	if len(data) > maxPlainText && kind != "mcp" {
+		return inbound{}, fmt.Errorf("%d bytes are too much for a message of type %q, the limit is %d", len(data), clip(kind, 32), maxPlainText)
+	}
+	return inbound{
+		Type: kind, State: w.State, Mode: w.Mode, Text: w.Text, Reason: w.Reason,
+		Payload: w.Payload, hello: w.helloWire,
+	}, nil
+}
+
+// stringIn reads a JSON string; false for anything else, absence included.
+func stringIn(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// present reports whether a member is there and not null.
+func present(raw json.RawMessage) bool {
+	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
+}
+
+// payloadIn gives the JSON-RPC payload of an mcp message: an object, or (some
+// clients) a string that holds one.
+func payloadIn(raw json.RawMessage) (json.RawMessage, error) {
+	if !present(raw) {
+		return nil, errors.New("mcp message without payload")
+	}
+	if text, ok := stringIn(raw); ok {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("mcp payload is a string that holds no json")
+		}
+		raw = json.RawMessage(text)
+	}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errors.New("mcp payload is not an object")
+	}
+	return raw, nil
+}
+
+// withoutControls gives a copy of data with a space for every control
+// character; changed is false, and data comes back, if there was none.
+func withoutControls(data []byte) (mended []byte, changed bool) {
+	isControl := func(b byte) bool { return b < ' ' }
+	if !slices.ContainsFunc(data, isControl) {
+		return data, false
+	}
+	mended = bytes.Clone(data)
+	for i, b := range mended {
+		if isControl(b) {
+			mended[i] = ' '
+		}
+	}
+	return mended, true
+}
+
+// depthOf counts how deep arrays and objects nest. Text in strings is left
+// out; broken JSON gets a number that is good enough.
+func depthOf(data []byte) int {
+	deepest, depth := 0, 0
+	inString, escaped := false, false
+	for _, b := range data {
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped = b == '\\'
+			inString = b != '"'
+		case b == '"':
+			inString = true
+		case b == '{' || b == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return deepest
+}

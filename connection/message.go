@@ -1,0 +1,83 @@
+package connection
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"xiaozhi/agent"
+)
+
+// maxShown is how many bytes of text a device is shown at once: its messages
+// stay below 8 KiB (section 2.5).
+const maxShown = 4000
+
+// The messages to devices of section 3.3. Each carries the session's id.
+type (
+	sttMessage struct {
+		SessionID string `json:"session_id"`
+		Type      string `json:"type"`
+		Text      string `json:"text"`
+	}
+	ttsMessage struct {
+		SessionID string `json:"session_id"`
+		Type      string `json:"type"`
+		State     string `json:"state"`
+		Text      string `json:"text,omitempty"`
+	}
+	llmMessage struct {
+		SessionID string `json:"session_id"`
+		Type      string `json:"type"`
+		Emotion   string `json:"emotion"`
+		Text      string `json:"text"`
+	}
+	mcpMessage struct {
+		SessionID string          `json:"session_id"`
+		Type      string          `json:"type"`
+		Payload   json.RawMessage `json:"payload"`
+	}
+)
+
+// textOf gives the wire's JSON for a message. nil: devices of the standard
+// dialect are not told (chunk, final and thought are words of the light one).
+func textOf(sessionID string, m agent.Message) ([]byte, error) {
+	switch m.Kind {
+	case agent.MessageSTT:
+		return encode(sttMessage{sessionID, "stt", clip(m.Text, maxShown)})
+	case agent.MessageTTSStart:
+		return encode(ttsMessage{sessionID, "tts", "start", ""})
+	case agent.MessageSentenceStart:
+		return encode(ttsMessage{sessionID, "tts", "sentence_start", clip(m.Text, maxShown)})
+	case agent.MessageTTSStop:
+		return encode(ttsMessage{sessionID, "tts", "stop", ""})
+	case agent.MessageEmotion:
+		return encode(llmMessage{sessionID, "llm", m.Emotion, clip(m.Text, maxShown)})
+	case agent.MessageKeepAlive:
+		return encode(llmMessage{sessionID, "llm", "neutral", ""})
+	default:
+		return nil, nil
+	}
+}
+
+// encode is json.Marshal without escapes for HTML: devices show the text as it
+// is, and every byte counts on theirs.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// clip cuts text to at most limit bytes and an ellipsis, between two runes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}

@@ -1,0 +1,159 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/mcp"
+)
+
+// defaultMaxDevices is how many devices may be connected at once unless told otherwise.
+const defaultMaxDevices = 1000
+
+// Talk is one device's conversation as a connection sees it.
+type Talk interface {
+	// Run holds the conversation. It is called once (not at all if the connection
+	// ends first), and returns soon after ctx ends (context.Cause says why) or
+	// when the conversation is over; either ends the connection. What outlives a
+	// connection is taken up here and not in NewTalk: Run begins when the Run of
+	// the connection that this one replaces has returned, or 1 s later.
+	Run(ctx context.Context) error
+	// Post hands over what the device did. It never blocks; it may be called
+	// before Run begins and after it has returned, by one goroutine at a time.
+	// An error means that the queue of control events overran: the connection ends.
+	Post(ev agent.Event) error
+}
+
+// Tools are the tools of one device, reached through its connection. The
+// connection calls Start right after the server hello and Stop at its end.
+type Tools interface {
+	mcp.Source
+	// Deliver hands over one JSON-RPC payload from the device. It never blocks;
+	// payload belongs to the callee. Called by one goroutine.
+	Deliver(payload json.RawMessage)
+}
+
+// Link is what the tools of a device may use of its connection.
+type Link struct {
+	// Send queues one JSON-RPC payload, in the envelope of section 5.1. It does
+	// not wait for the device. An error means that the connection is over.
+	Send func(payload json.RawMessage) error
+	// BaseURL is how this device reaches us by HTTP, without a last slash:
+	// "http://192.168.1.10:8000".
+	BaseURL string
+}
+
+// Auth says whether devices must show a token.
+type Auth struct {
+	Enabled bool
+	Token   string // may not be empty when Enabled; handed out by OTA, never logged
+}
+
+// LogValue keeps the token out of logs.
+func (a Auth) LogValue() slog.Value { return slog.BoolValue(a.Enabled) }
+
+// Settings is what the config says of one device. Empty fields say nothing.
+type Settings struct {
+	Name     string
+	Language string // "zh" or "en"
+	Voice    string
+}
+
+// Options make a Server. Only NewTalk has no useful zero value.
+type Options struct {
+	// NewTalk makes the conversation of a device that has said hello. It must
+	// not wait for anything: the reader stands still meanwhile. device is nil
+	// if the device has no MCP tools. An error ends the connection.
+	NewTalk func(s agent.Session, out agent.Outbox, device mcp.Source) (Talk, error)
+	// NewTools makes the MCP client of a device whose hello says features.mcp.
+	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
+	NewTools func(s agent.Session, link Link) Tools
+	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
+	Settings func(deviceID string) Settings
+
+	Auth       Auth           // zero: everybody is let in
+	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says
+	TrustProxy bool           // true: X-Forwarded-Proto, -Host and -Port count
+	MaxDevices int            // 0 means 1000; more are refused before the upgrade
+	Zone       *time.Location // the clock that devices show; nil means time.Local
+	Language   string         // "zh" or "en" for all; "" or "auto": what the device's OTA request said, else zh
+	Framing    int            // binary framing 1, 2 or 3 that OTA tells devices to use; 0 means 1
+	Log        *slog.Logger   // nil: discarded
+}
+
+// withDefaults fills in zero values and refuses what cannot work.
+func (o Options) withDefaults() (Options, *url.URL, error) {
+	if o.NewTalk == nil {
+		return o, nil, errors.New("connection: Options.NewTalk is missing")
+	}
+	if o.Auth.Enabled && o.Auth.Token == "" {
+		return o, nil, errors.New("connection: auth is enabled but the token is empty")
+	}
+	if o.Framing < 0 || o.Framing > 3 {
+		return o, nil, fmt.Errorf("connection: framing %d is not 1, 2 or 3", o.Framing)
+	}
+	if o.MaxDevices < 0 {
+		return o, nil, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
+	}
+	switch o.Language {
+	case "", "auto", "zh", "en":
+	default:
+		return o, nil, fmt.Errorf("connection: language %q is not auto, zh or en", o.Language)
+	}
+	public, err := parsePublicURL(o.PublicURL)
+	if err != nil {
+		return o, nil, err
+	}
+	if o.Framing == 0 {
+		o.Framing = 1
+	}
+	if o.MaxDevices == 0 {
+		o.MaxDevices = defaultMaxDevices
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.Settings == nil {
+		o.Settings = func(string) Settings { return Settings{} }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o, public, nil
+}
+
+// parsePublicURL reads the address that devices are told. ws and wss are taken
+// for http and https. Empty gives nil.
+func parsePublicURL(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("connection: public url: %w", err)
+	}
+	switch u.Scheme {
+	case "http", "ws":
+		u.Scheme = "http"
+	case "https", "wss":
+		u.Scheme = "https"
+	default:
+		return nil, fmt.Errorf("connection: public url %q does not begin with http:// or https://", text)
+	}
+	if u.Hostname() == "" {
+		return nil, fmt.Errorf("connection: public url %q names no host", text)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("connection: public url %q may hold only scheme, host, port and path", u.Redacted())
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = ""
+	return u, nil
+}

@@ -1,0 +1,189 @@
+package connection
+
+import (
+	"slices"
+	"sync"
+)
+
+// Sizes of the two queues.
+const (
+	controlQueue = 256 // messages; full means that the device is stuck
+	audioQueue   = 8   // frames; full means that a frame is refused
+	overTurns    = 8   // how many ended turns are remembered
+)
+
+// item is one entry for the writer: audio frames, then a text message, without
+// anything in between. Either may be missing.
+type item struct {
+	frames [][]byte
+	text   []byte
+}
+
+// queued is one audio frame that waits.
+type queued struct {
+	turn   uint64
+	packet []byte
+}
+
+// outbox holds what is to be written. Everything may be called at the same
+// time; nothing waits. The writer takes from it, everybody else puts in.
+type outbox struct {
+	ready chan struct{} // size 1: there may be something to take
+	done  chan struct{} // closed by close: nothing new is taken in
+
+	mu      sync.Mutex
+	closed  bool
+	control []item // at most controlQueue
+	audio   [audioQueue]queued
+	first   int // of audio
+	count   int // of audio
+	over    [overTurns]uint64
+	overPos int
+	pong    []byte // payload of the newest ping that is not answered yet
+	hasPong bool
+}
+
+func newOutbox() *outbox {
+	return &outbox{ready: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// wake tells the writer to look. One token is enough for any number of entries.
+func (o *outbox) wake() {
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// putText queues a control message. ok is false if the queue is full; after
+// close it is taken and thrown away, live says which.
+func (o *outbox) putText(text []byte) (live, ok bool) {
+	return o.put(item{text: text})
+}
+
+func (o *outbox) put(it item) (live, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.putLocked(it)
+}
+
+func (o *outbox) putLocked(it item) (live, ok bool) {
+	if o.closed {
+		return false, true
+	}
+	if len(o.control) >= controlQueue {
+		return true, false
+	}
+	o.control = append(o.control, it)
+	o.wake()
+	return true, true
+}
+
+// putStop queues the end of a turn's sound: what may still be heard of it, the
+// closing frame if there is one, and the stop, as one entry that no other frame
+// can get into. Frames of that turn are refused from now on. With cut, those
+// that wait are thrown away.
+func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (live, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames := o.takeTurn(turn)
+	if cut {
+		frames = nil
+	}
+	if len(closing) > 0 {
+		frames = append(frames, closing)
+	}
+	if turn != 0 {
+		o.over[o.overPos%overTurns] = turn
+		o.overPos++
+	}
+	return o.putLocked(item{frames: frames, text: text})
+}
+
+// takeTurn removes the waiting frames of one turn and gives them in order.
+func (o *outbox) takeTurn(turn uint64) [][]byte {
+	var taken [][]byte
+	kept := 0
+	for i := range o.count {
+		q := o.audio[(o.first+i)%audioQueue]
+		if q.turn == turn {
+			taken = append(taken, q.packet)
+			continue
+		}
+		o.audio[(o.first+kept)%audioQueue] = q
+		kept++
+	}
+	for i := kept; i < o.count; i++ {
+		o.audio[(o.first+i)%audioQueue] = queued{}
+	}
+	o.count = kept
+	return taken
+}
+
+// putAudio queues one packet of a turn. False: the queue is full, the turn has
+// had its stop, or the connection is ending.
+func (o *outbox) putAudio(turn uint64, packet []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || o.count == audioQueue || len(packet) == 0 {
+		return false
+	}
+	if turn != 0 && slices.Contains(o.over[:], turn) {
+		return false
+	}
+	o.audio[(o.first+o.count)%audioQueue] = queued{turn, packet}
+	o.count++
+	o.wake()
+	return true
+}
+
+// putPong asks for the answer to a ping. Only the newest unanswered ping is
+// answered (RFC 6455 section 5.5.3), so a flood of pings costs one entry.
+func (o *outbox) putPong(payload string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pong = append(o.pong[:0], payload...)
+	o.hasPong = true
+	o.wake()
+}
+
+// takePong gives the payload of a pong that is due, appended to dst.
+func (o *outbox) takePong(dst []byte) ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.hasPong {
+		return dst, false
+	}
+	o.hasPong = false
+	return append(dst, o.pong...), true
+}
+
+// take gives the next control message, else the next audio frame, else false.
+func (o *outbox) take() (it item, frame []byte, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.control) > 0 {
+		it = o.control[0]
+		o.control = slices.Delete(o.control, 0, 1)
+		return it, nil, true
+	}
+	if o.count > 0 {
+		frame = o.audio[o.first].packet
+		o.audio[o.first] = queued{}
+		o.first = (o.first + 1) % audioQueue
+		o.count--
+		return item{}, frame, true
+	}
+	return item{}, nil, false
+}
+
+// close refuses everything new. What is queued can still be taken. It may be
+// called more than once.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.closed = true
+		close(o.done)
+	}
+}

@@ -1,0 +1,172 @@
+package connection
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// drain takes everything and writes it as a line: t:x a text, f:x a frame,
+// [..] what is written as one entry.
+func drain(o *outbox) string {
+	var parts []string
+	for {
+		it, frame, ok := o.take()
+		if !ok {
+			return strings.Join(parts, " ")
+		}
+		if frame != nil {
+			parts = append(parts, "f:"+string(frame))
+			continue
+		}
+		var in []string
+		for _, f := range it.frames {
+			in = append(in, "f:"+string(f))
+		}
+		in = append(in, "t:"+string(it.text))
+		parts = append(parts, "["+strings.Join(in, " ")+"]")
+	}
+}
+
+func TestOutboxOrder(t *testing.T) {
+	text := func(o *outbox, s string) { o.putText([]byte(s)) }
+	sound := func(o *outbox, turn uint64, s string) { o.putAudio(turn, []byte(s)) }
+	stop := func(o *outbox, turn uint64, cut bool, closing string) { o.putStop(turn, cut, []byte(closing), []byte("stop")) }
+	for _, tc := range []struct {
+		name string
+		do   func(o *outbox)
+		want string
+	}{
+		{"control overtakes audio", func(o *outbox) {
+			sound(o, 1, "a")
+			sound(o, 1, "b")
+			text(o, "x")
+			text(o, "y")
+		}, "[t:x] [t:y] f:a f:b"},
+		{"a cut throws the turn's frames away", func(o *outbox) {
+			sound(o, 1, "a")
+			sound(o, 2, "b")
+			sound(o, 1, "c")
+			stop(o, 1, true, "hush")
+			text(o, "x")
+		}, "[f:hush t:stop] [t:x] f:b"},
+		{"a cut before any frame", func(o *outbox) { stop(o, 1, true, "") }, "[t:stop]"},
+		{"an ordinary stop comes after the turn's frames", func(o *outbox) {
+			text(o, "x")
+			sound(o, 1, "a")
+			sound(o, 2, "b")
+			sound(o, 1, "c")
+			stop(o, 1, false, "")
+		}, "[t:x] [f:a f:c t:stop] f:b"},
+		{"no frame of a turn after its stop", func(o *outbox) {
+			stop(o, 1, true, "")
+			sound(o, 1, "late")
+			sound(o, 2, "b")
+			stop(o, 2, false, "")
+			sound(o, 2, "late")
+			sound(o, 1, "late")
+		}, "[t:stop] [f:b t:stop]"},
+		{"a stop of no turn ends none", func(o *outbox) {
+			sound(o, 0, "a")
+			stop(o, 0, true, "")
+			sound(o, 0, "b")
+			sound(o, 1, "c")
+		}, "[t:stop] f:b f:c"},
+		{"empty packets are refused", func(o *outbox) { sound(o, 1, "") }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newOutbox()
+			tc.do(o)
+			if got := drain(o); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOutboxAudioQueueIsARing(t *testing.T) {
+	o := newOutbox()
+	var want, got []string
+	for i := range 50 {
+		name := fmt.Sprint(i)
+		if !o.putAudio(1, []byte(name)) {
+			t.Fatalf("frame %d refused", i)
+		}
+		want = append(want, name)
+		if i%3 != 0 || o.count == audioQueue {
+			_, frame, _ := o.take()
+			got = append(got, string(frame))
+		}
+	}
+	for rest := drain(o); rest != ""; rest = "" {
+		for part := range strings.FieldsSeq(rest) {
+			got = append(got, strings.TrimPrefix(part, "f:"))
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestOutboxFull(t *testing.T) {
+	o := newOutbox()
+	for i := range audioQueue {
+		if !o.putAudio(1, []byte{1}) {
+			t.Fatalf("frame %d of %d refused", i+1, audioQueue)
+		}
+	}
+	if o.putAudio(1, []byte{1}) {
+		t.Error("a frame more than fits was taken")
+	}
+	for i := range controlQueue {
+		if _, ok := o.putText([]byte("x")); !ok {
+			t.Fatalf("message %d of %d refused", i+1, controlQueue)
+		}
+	}
+	if _, ok := o.putText([]byte("x")); ok {
+		t.Error("a message more than fits was taken")
+	}
+	if _, ok := o.putStop(1, true, nil, []byte("stop")); ok {
+		t.Error("a stop more than fits was taken")
+	}
+}
+
+func TestOutboxClosed(t *testing.T) {
+	o := newOutbox()
+	o.putText([]byte("before"))
+	o.putAudio(1, []byte("a"))
+	o.close()
+	o.close()
+	if live, ok := o.putText([]byte("after")); live || !ok {
+		t.Errorf("live %v, ok %v after close", live, ok)
+	}
+	if o.putAudio(1, []byte("b")) {
+		t.Error("audio taken after close")
+	}
+	if got := drain(o); got != "[t:before] f:a" {
+		t.Errorf("left in it: %s", got)
+	}
+}
+
+func TestOutboxAnswersTheNewestPing(t *testing.T) {
+	o := newOutbox()
+	for i := range 1000 {
+		o.putPong(fmt.Sprint(i))
+	}
+	if payload, due := o.takePong(nil); !due || string(payload) != "999" {
+		t.Errorf("got %q, %v", payload, due)
+	}
+	if _, due := o.takePong(nil); due {
+		t.Error("one ping answered twice")
+	}
+}
+
+func BenchmarkOutboxAudio(b *testing.B) {
+	o := newOutbox()
+	packet := make([]byte, 180)
+	b.ReportAllocs()
+	for b.Loop() {
+		o.putAudio(1, packet)
+		o.take()
+	}
+}

@@ -1,0 +1,406 @@
+package connection
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/agent"
+	"xiaozhi/mcp"
+)
+
+// rig is a server on a listener in memory, with scripted conversations. It is
+// made inside a synctest bubble and taken down by stop.
+type rig struct {
+	t      *testing.T
+	server *Server
+	web    *http.Server
+	ln     *pipeListener
+	served chan struct{}
+	log    *logBuffer
+
+	mu     sync.Mutex
+	talks  []*fakeTalk
+	newErr error // of NewTalk
+}
+
+// bubble runs f with a rig in a synctest bubble. The bubble ends only when all
+// goroutines have, so every test here is one of leaks as well.
+func bubble(t *testing.T, change func(*Options), f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, change)
+		defer r.stop()
+		f(t, r)
+	})
+}
+
+func newRig(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, ln: newPipeListener(), served: make(chan struct{}), log: &logBuffer{}}
+	opts := Options{
+		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		NewTalk: func(s agent.Session, out agent.Outbox, device mcp.Source) (Talk, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.newErr != nil {
+				return nil, r.newErr
+			}
+			talk := &fakeTalk{session: s, out: out, device: device, over: make(chan error, 1)}
+			r.talks = append(r.talks, talk)
+			return talk, nil
+		},
+	}
+	if change != nil {
+		change(&opts)
+	}
+	server, err := NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server = server
+	r.web = &http.Server{Handler: server.Handler(nil)}
+	go func() {
+		defer close(r.served)
+		_ = r.web.Serve(r.ln)
+	}()
+	return r
+}
+
+// stop ends everything and fails the test if the server cannot.
+func (r *rig) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := r.server.Shutdown(ctx); err != nil {
+		r.t.Errorf("shutdown: %v", err)
+	}
+	r.web.Close()
+	<-r.served
+}
+
+// talk gives the n-th conversation, once everything has come to rest.
+func (r *rig) talk(n int) *fakeTalk {
+	r.t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n >= len(r.talks) {
+		r.t.Fatalf("conversation %d: there are only %d; log:\n%s", n, len(r.talks), r.log)
+	}
+	return r.talks[n]
+}
+
+// dial connects a device and reads what it is sent.
+func (r *rig) dial(deviceID string) *peer {
+	r.t.Helper()
+	ws, answer, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {deviceID}, "Client-Id": {"c-1"}})
+	if err != nil {
+		r.t.Fatalf("dial: %v (%v)", err, answer)
+	}
+	p := &peer{t: r.t, ws: ws, done: make(chan struct{})}
+	ws.SetPongHandler(func(s string) error { p.add(seen{kind: websocket.PongMessage, data: []byte(s)}); return nil })
+	ws.SetCloseHandler(func(code int, text string) error {
+		p.add(seen{kind: websocket.CloseMessage, data: []byte(text), code: code})
+		return nil
+	})
+	ws.SetPingHandler(func(s string) error {
+		p.add(seen{kind: websocket.PingMessage})
+		if p.deaf {
+			return nil
+		}
+		return ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(time.Second))
+	})
+	go p.read()
+	return p
+}
+
+// greet connects a device and says hello; the server's hello is the first thing seen.
+func (r *rig) greet(deviceID string) *peer {
+	r.t.Helper()
+	p := r.dial(deviceID)
+	p.send(`{"type":"hello","version":1,"transport":"websocket"}`)
+	synctest.Wait()
+	if texts := p.texts(); len(texts) == 0 || !strings.Contains(texts[0], `"type":"hello"`) {
+		r.t.Fatalf("no hello came: %q; log:\n%s", texts, r.log)
+	}
+	return p
+}
+
+// upgrade tries to open a WebSocket.
+func (r *rig) upgrade(path string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	d := websocket.Dialer{NetDialContext: func(context.Context, string, string) (net.Conn, error) { return r.ln.dial() }}
+	ws, answer, err := d.Dial("ws://server"+path, header)
+	if err == nil {
+		r.t.Cleanup(func() { ws.Close() })
+	}
+	return ws, answer, err
+}
+
+// seen is one thing that a device received.
+type seen struct {
+	kind int
+	data []byte
+	code int // of a close frame
+	at   time.Time
+}
+
+// peer is a device.
+type peer struct {
+	t    *testing.T
+	ws   *websocket.Conn
+	deaf bool // pings are not answered
+	done chan struct{}
+
+	mu   sync.Mutex
+	got  []seen
+	err  error
+	last time.Time // when the socket ended
+}
+
+func (p *peer) add(s seen) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.at = time.Now()
+	p.got = append(p.got, s)
+}
+
+// read reads until the socket ends. Like firmware it answers no Close frame,
+// and notes when TCP ends.
+func (p *peer) read() {
+	defer close(p.done)
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.last = time.Now()
+	}()
+	for {
+		kind, data, err := p.ws.ReadMessage()
+		if err != nil {
+			p.mu.Lock()
+			p.err = err
+			p.mu.Unlock()
+			if _, closed := errors.AsType[*websocket.CloseError](err); closed {
+				// Wait for the end of TCP itself.
+				_, _ = p.ws.NetConn().Read(make([]byte, 1))
+			}
+			return
+		}
+		p.add(seen{kind: kind, data: data})
+	}
+}
+
+func (p *peer) send(text string) {
+	p.t.Helper()
+	if err := p.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+		p.t.Fatalf("send: %v", err)
+	}
+}
+
+func (p *peer) sendBinary(data []byte) {
+	p.t.Helper()
+	if err := p.ws.WriteMessage(websocket.BinaryMessage, data); err != nil {
+		p.t.Fatalf("send: %v", err)
+	}
+}
+
+// leave closes TCP without a Close frame, as firmware does.
+func (p *peer) leave() { p.ws.NetConn().Close(); <-p.done }
+
+func (p *peer) all() []seen {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.got)
+}
+
+// of gives what came of one kind.
+func (p *peer) of(kind int) []seen {
+	return slices.DeleteFunc(p.all(), func(s seen) bool { return s.kind != kind })
+}
+
+func (p *peer) texts() []string {
+	var texts []string
+	for _, s := range p.of(websocket.TextMessage) {
+		texts = append(texts, string(s.data))
+	}
+	return texts
+}
+
+// alive fails the test unless the conversation still gets events.
+func (p *peer) alive(talk *fakeTalk) {
+	p.t.Helper()
+	before := len(talk.all())
+	p.send(`{"type":"abort","reason":"still there?"}`)
+	synctest.Wait()
+	events := talk.all()
+	if len(events) != before+1 || events[before] != (agent.Abort{Reason: "still there?"}) {
+		p.t.Fatalf("connection is dead or deaf: events %v", events[before:])
+	}
+}
+
+// fakeTalk is a conversation that only writes down what it is told.
+type fakeTalk struct {
+	session agent.Session
+	out     agent.Outbox
+	device  mcp.Source
+	over    chan error // what Run returns
+
+	mu      sync.Mutex
+	events  []agent.Event
+	postErr error
+	ran     time.Time
+	ended   time.Time
+	cause   error
+	slow    time.Duration // how long it takes to end
+	words   []agent.Message
+	atRun   func()
+}
+
+func (f *fakeTalk) Run(ctx context.Context) error {
+	f.mu.Lock()
+	f.ran = time.Now()
+	f.mu.Unlock()
+	if f.atRun != nil {
+		f.atRun()
+	}
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ended, f.cause = time.Now(), context.Cause(ctx)
+	}()
+	select {
+	case err := <-f.over:
+		return err
+	case <-ctx.Done():
+		time.Sleep(f.slow) // fake time
+		for _, m := range f.words {
+			f.out.Send(m)
+		}
+		return nil
+	}
+}
+
+func (f *fakeTalk) Post(ev agent.Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, ev)
+	return f.postErr
+}
+
+func (f *fakeTalk) all() []agent.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.events)
+}
+
+// fakeTools are tools that write down what is delivered to them.
+type fakeTools struct {
+	mcp.Source // nil: the connection uses only the methods below
+	link       Link
+	mu         sync.Mutex
+	got        []string
+	started    int
+	stopped    int
+}
+
+func (f *fakeTools) Start(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started++
+	return f.link.Send(json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`))
+}
+
+func (f *fakeTools) Stop() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped++
+	return nil
+}
+
+func (f *fakeTools) Deliver(payload json.RawMessage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.got = append(f.got, string(payload))
+}
+
+// pipeListener is a listener in memory.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
+
+func (l *pipeListener) Addr() net.Addr { return serverAddr }
+
+var serverAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 10), Port: 8000}
+
+func (l *pipeListener) dial() (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- addressed{far}:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// addressed is a pipe's end that has the addresses of a TCP connection.
+type addressed struct{ net.Conn }
+
+func (addressed) LocalAddr() net.Addr  { return serverAddr }
+func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 77), Port: 5000} }
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// lines gives the lines that hold all of the words.
+func (l *logBuffer) lines(words ...string) []string {
+	var found []string
+	for line := range strings.Lines(l.String()) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			found = append(found, line)
+		}
+	}
+	return found
+}

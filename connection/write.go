@@ -1,0 +1,135 @@
+package connection
+
+import (
+	"context"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// writeLoop writes what is queued until the outbox is closed and empty, then
+// our close frame. A write that fails ends the connection.
+func (c *conn) writeLoop(ctx context.Context) {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		if err := c.writeQueued(ping.C); err != nil {
+			c.end(writeFailed(err))
+			return
+		}
+		select {
+		case <-c.out.ready:
+		case <-ping.C:
+			if err := c.writeControl(websocket.PingMessage, nil); err != nil {
+				c.end(writeFailed(err))
+				return
+			}
+		case <-c.out.done:
+			c.sayGoodbye(ctx)
+			return
+		}
+	}
+}
+
+// sayGoodbye writes what was queued at the very end, and the close frame.
+// Nobody is told if that fails: the connection is over anyway.
+func (c *conn) sayGoodbye(ctx context.Context) {
+	end := endingOf(context.Cause(ctx))
+	if end.gone {
+		return
+	}
+	if err := c.writeQueued(nil); err != nil {
+		c.log.Debug("last messages were not written", "err", err)
+		return
+	}
+	message := websocket.FormatCloseMessage(end.code, clip(end.reason, 100))
+	if err := c.writeControl(websocket.CloseMessage, message); err != nil {
+		c.log.Debug("close frame was not written", "err", err)
+	}
+}
+
+// writeQueued writes until nothing is queued. Pongs and pings that are due go
+// between the messages, so that a long reply does not hold them up.
+func (c *conn) writeQueued(ping <-chan time.Time) error {
+	for {
+		if err := c.writePong(); err != nil {
+			return err
+		}
+		select {
+		case <-ping:
+			if err := c.writeControl(websocket.PingMessage, nil); err != nil {
+				return err
+			}
+		default:
+		}
+		it, frame, ok := c.out.take()
+		if !ok {
+			return nil
+		}
+		if frame != nil {
+			if err := c.writeFrame(frame); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.writeItem(it); err != nil {
+			return err
+		}
+	}
+}
+
+// writeItem writes one control entry: its frames, then its text.
+func (c *conn) writeItem(it item) error {
+	for _, frame := range it.frames {
+		if err := c.writeFrame(frame); err != nil {
+			return err
+		}
+	}
+	c.counts.textOut.Add(1)
+	return c.write(websocket.TextMessage, it.text)
+}
+
+// writeFrame writes one Opus packet in the agreed framing.
+func (c *conn) writeFrame(packet []byte) error {
+	framed, err := appendFrame(c.frame[:0], c.framing, c.nextStamp(), packet)
+	c.frame = framed
+	if err != nil {
+		c.log.Warn("audio frame not sent", "err", err)
+		return nil
+	}
+	c.counts.framesOut.Add(1)
+	return c.write(websocket.BinaryMessage, framed)
+}
+
+// nextStamp is the timestamp of the next frame: ms since the connection began,
+// never the same twice and never 0, or always 0 if the device wants none.
+func (c *conn) nextStamp() uint32 {
+	if !c.stamped {
+		return 0
+	}
+	c.stamp = max(c.stamp+1, uint32(time.Since(c.began).Milliseconds()))
+	return c.stamp
+}
+
+// writePong answers the newest ping, if one waits.
+func (c *conn) writePong() error {
+	var buf [125]byte
+	payload, due := c.out.takePong(buf[:0])
+	if !due {
+		return nil
+	}
+	return c.writeControl(websocket.PongMessage, payload)
+}
+
+// writeControl writes a ping, pong or close frame.
+func (c *conn) writeControl(kind int, payload []byte) error {
+	return c.ws.WriteControl(kind, payload, time.Now().Add(writeTimeout))
+}
+
+// write writes one message within the write deadline.
+func (c *conn) write(kind int, message []byte) error {
+	if err := c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	return c.ws.WriteMessage(kind, message)
+}
