@@ -1,0 +1,449 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// connected starts a client of d and waits until its tools are listed.
+func connected(t *testing.T, d *FakeDevice, o ClientOptions) *Client {
+	t.Helper()
+	c := d.Client(o)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	synctest.Wait()
+	return c
+}
+
+func toolNames(tools []Tool) string {
+	names := make([]string, len(tools))
+	for i, tool := range tools {
+		names[i] = tool.Name
+	}
+	return strings.Join(names, " ")
+}
+
+// pass lets d of the bubble's time go by.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestClientInitialize(t *testing.T) {
+	tests := map[string]struct {
+		vision *Vision
+		want   string
+	}{
+		"vision":       {&Vision{URL: "http://192.168.1.10:8003/mcp/vision/explain", Token: "vis_19ab"}, `{"vision":{"token":"vis_19ab","url":"http://192.168.1.10:8003/mcp/vision/explain"}}`},
+		"no token":     {&Vision{URL: "http://192.168.1.10/v"}, `{"vision":{"url":"http://192.168.1.10/v"}}`},
+		"no vision":    {nil, `{}`},
+		"empty vision": {&Vision{}, `{}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewFakeDevice(t)
+				c := connected(t, d, ClientOptions{Vision: test.vision, Version: "0.1.0"})
+				all := d.Requests("")
+				if len(all) != 4 || all[0].Method != methodInitialize || all[1].Method != "notifications/initialized" ||
+					all[2].Method != methodListTools || all[3].Method != methodListTools {
+					t.Fatalf("the device got %+v", all)
+				}
+				var params struct {
+					ProtocolVersion string
+					Capabilities    any
+					ClientInfo      struct{ Name, Version string }
+				}
+				if err := json.Unmarshal(all[0].Params, &params); err != nil {
+					t.Fatal(err)
+				}
+				caps, _ := json.Marshal(params.Capabilities)
+				if params.ProtocolVersion != "2024-11-05" || string(caps) != test.want ||
+					params.ClientInfo.Name != "xiaozhi" || params.ClientInfo.Version != "0.1.0" {
+					t.Errorf("initialize params: %s", all[0].Params)
+				}
+				if got := string(all[2].Params); got != `{"withUserTools":true}` {
+					t.Errorf("first tools/list params: %s", got)
+				}
+				if got := string(all[3].Params); got != `{"cursor":"p1","withUserTools":true}` {
+					t.Errorf("second tools/list params: %s", got)
+				}
+				if got, want := c.ServerInfo(), (ServerInfo{"fake-board", "2.4.2", "2024-11-05"}); got != want {
+					t.Errorf("ServerInfo = %+v, want %+v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestClientKeepsTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		schema := `{"type":"object","$defs":{"a":{"enum":[1,2]}},"properties":{"x":{"$ref":"#/$defs/a"}},"additionalProperties":false}`
+		d.Pages[0] = `[{"name":"self.x","description":"d","inputSchema":` + schema + `,"annotations":{"readOnlyHint":true}}]`
+		called := 0
+		c := connected(t, d, ClientOptions{OnTools: func() { called++ }})
+		tools := c.GetAvailableTools()
+		if got := toolNames(tools); got != "self.x self.hidden" {
+			t.Fatalf("tools: %s", got)
+		}
+		if x := tools[0]; string(x.Schema) != schema || x.Source != "device" || x.Origin != Remote || x.Annotations.ReadOnly == nil || x.UserOnly() {
+			t.Errorf("self.x = %+v", x)
+		}
+		if !tools[1].UserOnly() {
+			t.Error("self.hidden is not marked as for people only")
+		}
+		if called != 1 {
+			t.Errorf("OnTools was called %d times", called)
+		}
+	})
+}
+
+// TestClientPaging: the walk ends however the device's cursors behave.
+func TestClientPaging(t *testing.T) {
+	tool := func(i int) string { return fmt.Sprintf(`{"name":"t%02d","inputSchema":{"type":"object"}}`, i) }
+	tests := map[string]struct {
+		page  func(cursor string, n int) (tools, next string)
+		want  int // requests
+		tools int
+	}{
+		"60 tools in 12 pages": {func(_ string, n int) (string, string) {
+			var tools []string
+			for i := range 5 {
+				tools = append(tools, tool(n*5+i))
+			}
+			if n == 11 {
+				return strings.Join(tools, ","), ""
+			}
+			return strings.Join(tools, ","), fmt.Sprintf("t%02d", n*5+5)
+		}, 12, 60},
+		"the cursor repeats": {func(_ string, n int) (string, string) { return tool(n), "again" }, 2, 2},
+		"a cycle of two":     {func(_ string, n int) (string, string) { return tool(n % 2), fmt.Sprint(n % 2) }, 3, 2},
+		"it never ends":      {func(_ string, n int) (string, string) { return tool(n), fmt.Sprint(n) }, 32, 32},
+		"tools are null":     {func(string, int) (string, string) { return "", "" }, 1, 0},
+		"the same tool twice": {func(string, int) (string, string) {
+			return tool(1) + "," + tool(1), ""
+		}, 1, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, n := NewFakeDevice(t), 0
+				d.Answer = func(r FakeRequest) ([]string, bool) {
+					if r.Method != methodListTools {
+						return nil, false
+					}
+					tools, next := test.page("", n)
+					n++
+					return []string{ReplyTo(r, fmt.Sprintf(`{"tools":[%s],"nextCursor":%q}`, tools, next))}, true
+				}
+				c := connected(t, d, ClientOptions{})
+				if n != test.want || len(c.GetAvailableTools()) != test.tools || !c.IsReady() {
+					t.Errorf("%d requests, %d tools, ready %v", n, len(c.GetAvailableTools()), c.IsReady())
+				}
+				pass(time.Minute)
+				if n != test.want {
+					t.Errorf("%d requests a minute later", n)
+				}
+			})
+		})
+	}
+}
+
+// TestClientOversizedTool: an error on a later page keeps the pages before it,
+// and the list is tried again: after 2, 4, 8 s and then when we are told to.
+func TestClientOversizedTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, broken := NewFakeDevice(t), true
+		var at []time.Duration
+		start := time.Now()
+		d.Answer = func(r FakeRequest) ([]string, bool) {
+			if r.Method != methodListTools || !strings.Contains(string(r.Params), "p1") || !broken {
+				return nil, false
+			}
+			at = append(at, time.Since(start))
+			return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"message":"Failed to add tool self.big because of payload size limit"}}`, r.ID)}, true
+		}
+		c := connected(t, d, ClientOptions{})
+		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow" || !c.IsReady() {
+			t.Errorf("after the first try: %s, ready %v", got, c.IsReady())
+		}
+		pass(time.Minute)
+		if got := fmt.Sprint(at); got != "[0s 2s 6s 14s]" {
+			t.Errorf("tried at %s", got)
+		}
+		broken = false
+		c.Refresh()
+		synctest.Wait()
+		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow self.hidden" {
+			t.Errorf("after Refresh: %s", got)
+		}
+		before := len(d.Requests(methodListTools))
+		c.Refresh()
+		pass(time.Minute)
+		if after := len(d.Requests(methodListTools)); after != before {
+			t.Errorf("Refresh of a complete list sent %d requests", after-before)
+		}
+	})
+}
+
+// TestClientSilentDevice: a device that answers nothing holds nobody up, and
+// everything is tried again (protocol trap 40).
+func TestClientSilentDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, silent := NewFakeDevice(t), true
+		d.Answer = func(FakeRequest) ([]string, bool) { return nil, silent }
+		c := connected(t, d, ClientOptions{})
+		if c.IsReady() {
+			t.Error("ready without an answer")
+		}
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrNoTool) {
+			t.Errorf("CallTool: %v", err)
+		}
+		pass(5 * time.Minute)
+		if n := len(d.Requests(methodInitialize)); n != 4 {
+			t.Errorf("initialize was sent %d times, want 4", n)
+		}
+		silent = false
+		c.Refresh()
+		synctest.Wait()
+		if !c.IsReady() {
+			t.Error("not ready after the device answered")
+		}
+	})
+}
+
+func TestClientListChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{})
+		d.Pages = []string{`[{"name":"self.new"}]`}
+		for range 100 { // a burst is one list
+			d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			synctest.Wait()
+		}
+		pass(relistPause)
+		if got := toolNames(c.GetAvailableTools()); got != "self.new" {
+			t.Errorf("tools: %s", got)
+		}
+		if n := len(d.Requests(methodListTools)); n > 4 {
+			t.Errorf("tools/list was sent %d times", n)
+		}
+	})
+}
+
+func TestClientAnswersDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{})
+		d.Say(`{"jsonrpc":"2.0","id":"x7","method":"sampling/createMessage","params":{}}`)
+		d.Say(`{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+		d.Say(`{"jsonrpc":"2.0","method":"notifications/state","params":{"a":1}}`)
+		synctest.Wait()
+		var got []string
+		for _, r := range d.Requests("reply") {
+			got = append(got, string(r.Params))
+		}
+		want := `{"jsonrpc":"2.0","id":"x7","error":{"code":-32601,"message":"Method not found"}}|{"jsonrpc":"2.0","id":8,"result":{}}`
+		if strings.Join(got, "|") != want {
+			t.Errorf("replies: %s", got)
+		}
+		if n := c.Counts().Ignored; n != 1 {
+			t.Errorf("%d notifications ignored, want 1", n)
+		}
+	})
+}
+
+// TestClientDeliverNeverWaits: with nobody reading, the queue takes what it
+// says and counts the rest.
+func TestClientDeliverNeverWaits(t *testing.T) {
+	c := NewClient(ClientOptions{})
+	for range maxQueue + 10 {
+		c.Deliver(json.RawMessage(`{}`))
+	}
+	if n := c.Counts().Dropped; n != 10 {
+		t.Errorf("%d dropped by number, want 10", n)
+	}
+	c = NewClient(ClientOptions{})
+	big := bytes.Repeat([]byte(" "), maxPayload)
+	for range 6 {
+		c.Deliver(big)
+	}
+	c.Deliver(append(big, ' '))
+	if n := c.Counts().Dropped; n != 3 || c.queued.Load() > maxQueued {
+		t.Errorf("%d dropped by size, want 3; %d bytes queued", n, c.queued.Load())
+	}
+}
+
+func TestClientOwnsPayload(t *testing.T) {
+	c := NewClient(ClientOptions{})
+	payload := []byte(`{"id":1}`)
+	c.Deliver(payload)
+	copy(payload, "XXXXXXXX")
+	if got := <-c.inbox; string(got) != `{"id":1}` {
+		t.Errorf("the queue holds %s", got)
+	}
+}
+
+// TestClientLateReply: what comes after its time-out is logged, harms nobody,
+// and the device was told under the id that it knows.
+func TestClientLateReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.CallTool(ctx, "self.slow", nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("CallTool: %v", err)
+		}
+		synctest.Wait()
+		call := d.Requests("tools/call")[0]
+		cancelled := d.Requests(methodCancelled)
+		if len(cancelled) != 1 || !strings.Contains(string(cancelled[0].Params), fmt.Sprintf(`"requestId":%d`, call.ID)) {
+			t.Errorf("cancelled: %+v, want id %d", cancelled, call.ID)
+		}
+		pass(3 * time.Second)
+		d.Say(ReplyTo(call, `{"content":[]}`))
+		d.Say(ReplyTo(call, `{"content":[]}`))
+		synctest.Wait()
+		if got := c.Counts(); got.Late != 1 || got.Unknown != 1 {
+			t.Errorf("counts: %+v", got)
+		}
+		if !strings.Contains(log.String(), "too late") || !strings.Contains(log.String(), "took=4s") {
+			t.Errorf("log: %s", log.String())
+		}
+		if got, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": "a"}); err != nil || got != `{"text":"a"}` {
+			t.Errorf("the next call: %v, %v", got, err)
+		}
+	})
+}
+
+// TestClientForgetsGivenUp: requests that are never answered do not pile up.
+func TestClientForgetsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connected(t, NewFakeDevice(t), ClientOptions{})
+		for range 3 * maxLate {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := c.CallTool(ctx, "self.slow", nil)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		l := c.live.link
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.pending) != maxLate || len(l.late) != maxLate {
+			t.Errorf("%d pending, %d late, want %d", len(l.pending), len(l.late), maxLate)
+		}
+	})
+}
+
+func TestClientSendFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{})
+		d.Refuse = errors.New("queue is full")
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, d.Refuse) {
+			t.Errorf("CallTool: %v, want the error of Send", err)
+		}
+		d.Refuse = nil
+		if got, err := c.CallTool(t.Context(), "self.echo", nil); err != nil || got != "{}" {
+			t.Errorf("the session did not survive: %v, %v", got, err)
+		}
+		_, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": strings.Repeat("x", maxSend)})
+		if err == nil || !strings.Contains(err.Error(), "over the 7168") {
+			t.Errorf("an oversized call: %v", err)
+		}
+		if n := len(c.live.link.pending); n != 0 {
+			t.Errorf("%d requests pending after they were not sent", n)
+		}
+	})
+}
+
+func TestClientConcurrentCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connected(t, NewFakeDevice(t), ClientOptions{})
+		errs := make(chan error, 40)
+		for i := range 40 {
+			go func() {
+				got, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": fmt.Sprint(i)})
+				if want := fmt.Sprintf(`{"text":"%d"}`, i); err == nil && got != want {
+					err = fmt.Errorf("got %v, want %s", got, want)
+				}
+				errs <- err
+			}()
+		}
+		for range 40 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestClientContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := d.Client(ClientOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := c.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if c.IsReady() || c.HasTool("self.echo") {
+			t.Error("still ready after its context ended")
+		}
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrClosed) {
+			t.Errorf("CallTool: %v", err)
+		}
+		d.Say(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+	})
+}
+
+func TestClientStopDuringInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		d.Answer = func(FakeRequest) ([]string, bool) { return nil, true }
+		c := connected(t, d, ClientOptions{})
+		began := time.Now()
+		if err := c.Stop(); err != nil || time.Since(began) != 0 {
+			t.Errorf("Stop: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestClientStartErrors(t *testing.T) {
+	if err := NewClient(ClientOptions{}).Start(t.Context()); err == nil {
+		t.Error("Start without Send: no error")
+	}
+	c := NewFakeDevice(t).Client(ClientOptions{})
+	if err := c.Stop(); err != nil {
+		t.Errorf("Stop before Start: %v", err)
+	}
+	if err := c.Start(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Start after Stop: %v", err)
+	}
+}
+
+func TestNextIDStaysInRange(t *testing.T) {
+	c := NewClient(ClientOptions{})
+	c.ids.Store(maxID - 1)
+	if a, b := c.nextID(), c.nextID(); a != maxID || b != 1 {
+		t.Errorf("ids %d, %d, want %d, 1", a, b, maxID)
+	}
+}
