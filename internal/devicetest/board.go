@@ -1,0 +1,164 @@
+package devicetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+)
+
+// Board is the inside of a usual device: a speaker, a screen, a lamp and a
+// camera, with the built-in tools of the firmware (5.5). Its methods may be
+// called at the same time. Make one with NewBoard.
+type Board struct {
+	mu     sync.Mutex
+	values Values
+}
+
+// Values are what the tools of a Board change.
+type Values struct {
+	Volume     int // 0..100
+	Brightness int // 0..100
+	Theme      string
+	Lamp       bool
+	Rebooted   int // times
+}
+
+// NewBoard is a device as it leaves the box.
+func NewBoard() *Board {
+	return &Board{values: Values{Volume: 70, Brightness: 60, Theme: "light"}}
+}
+
+// Values is what is set now.
+func (b *Board) Values() Values {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.values
+}
+
+func (b *Board) change(f func(*Values)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(&b.values)
+}
+
+// Tools are all tools of the board: those of the firmware, a lamp, a camera that
+// takes TestPicture, and so many sensors that the list has three pages.
+func (b *Board) Tools() []Tool {
+	percent := func(name string) Property {
+		low, high := 0, 100
+		return Property{Name: name, Type: "integer", Min: &low, Max: &high}
+	}
+	tools := []Tool{
+		{
+			Name: "self.get_device_status",
+			Description: "The present state of the device: volume of the speaker, brightness and theme of the screen, battery, network. " +
+				"Use it to answer questions about the device, and before changing a value relative to what it is.",
+			Call: func(context.Context, Call) (Result, error) { return b.status() },
+		},
+		b.set("self.audio_speaker.set_volume", "Set the volume of the speaker. If only a direction is known, ask for the status first.", percent("volume"),
+			func(v *Values, to any) bool { v.Volume = to.(int); return true }),
+		b.set("self.screen.set_brightness", "Set the brightness of the screen.", percent("brightness"),
+			func(v *Values, to any) bool { v.Brightness = to.(int); return true }),
+		b.set("self.screen.set_theme", "Set the theme of the screen: light or dark.", Property{Name: "theme", Type: "string"}, setTheme),
+		Camera(TestPicture),
+		b.do("self.lamp.turn_on", "Switch the lamp on.", func(v *Values) { v.Lamp = true }),
+		b.do("self.lamp.turn_off", "Switch the lamp off.", func(v *Values) { v.Lamp = false }),
+		{
+			Name: "self.lamp.get_state", Description: "Whether the lamp is on.",
+			Call: func(context.Context, Call) (Result, error) {
+				return Result{Text: fmt.Sprintf(`{"power":%t}`, b.Values().Lamp)}, nil
+			},
+		},
+		{
+			Name: "self.get_system_info", Description: "Facts about the hardware and firmware.", UserOnly: true,
+			Call: func(context.Context, Call) (Result, error) {
+				return Result{Text: `{"board":"` + boardName + `","version":"` + firmwareVersion + `"}`}, nil
+			},
+		},
+	}
+	reboot := b.do("self.reboot", "Restart the device.", func(v *Values) { v.Rebooted++ })
+	reboot.UserOnly = true
+	return append(append(tools, reboot), sensors()...)
+}
+
+// do is a tool without arguments that changes something and says "true".
+func (b *Board) do(name, description string, change func(*Values)) Tool {
+	return Tool{Name: name, Description: description, Call: func(context.Context, Call) (Result, error) {
+		b.change(change)
+		return Result{Text: "true"}, nil
+	}}
+}
+
+// set is a tool with one argument; it says "false" when the value is refused.
+func (b *Board) set(name, description string, p Property, change func(v *Values, to any) bool) Tool {
+	return Tool{Name: name, Description: description, Properties: []Property{p}, Call: func(_ context.Context, c Call) (Result, error) {
+		done := false
+		b.change(func(v *Values) { done = change(v, c.Arguments[p.Name]) })
+		return Result{Text: fmt.Sprint(done)}, nil
+	}}
+}
+
+func setTheme(v *Values, to any) bool {
+	if to != "light" && to != "dark" {
+		return false
+	}
+	v.Theme = to.(string)
+	return true
+}
+
+type speakerStatus struct {
+	Volume int `json:"volume"`
+}
+
+type screenStatus struct {
+	Brightness int    `json:"brightness"`
+	Theme      string `json:"theme"`
+}
+
+type batteryStatus struct {
+	Level    int  `json:"level"`
+	Charging bool `json:"charging"`
+}
+
+type networkStatus struct {
+	Type   string `json:"type"`
+	SSID   string `json:"ssid"`
+	Signal string `json:"signal"`
+}
+
+type boardStatus struct {
+	Speaker speakerStatus `json:"audio_speaker"`
+	Screen  screenStatus  `json:"screen"`
+	Battery batteryStatus `json:"battery"`
+	Network networkStatus `json:"network"`
+}
+
+func (b *Board) status() (Result, error) {
+	v := b.Values()
+	raw, err := json.Marshal(boardStatus{
+		Speaker: speakerStatus{v.Volume}, Screen: screenStatus{v.Brightness, v.Theme},
+		Battery: batteryStatus{Level: 80}, Network: networkStatus{"wifi", "home", "strong"},
+	})
+	return Result{Text: string(raw)}, err
+}
+
+// sensors are tools whose descriptions are long enough to fill pages.
+func sensors() []Tool {
+	kinds := []string{"temperature", "humidity", "pressure", "light", "noise", "dust"}
+	rooms := []string{"kitchen", "bedroom", "bathroom", "hallway", "balcony", "garage", "cellar", "study"}
+	var tools []Tool
+	for i, room := range rooms {
+		for k, kind := range kinds {
+			value := 10 + 3*i + 7*k
+			tools = append(tools, Tool{
+				Name: "self.sensor." + room + "_" + kind,
+				Description: fmt.Sprintf("Read the %s sensor in the %s. The number is in the unit that is usual for %s. "+
+					"Use it only if somebody asks for the %s in the %s by name; for other rooms there are other sensors, "+
+					"and for the weather outside this is not the right source. The value is measured anew at each call.", kind, room, kind, kind, room),
+				Call: func(context.Context, Call) (Result, error) { return Result{Text: fmt.Sprint(value)}, nil },
+			})
+		}
+	}
+	return tools
+}

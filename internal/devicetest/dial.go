@@ -1,0 +1,161 @@
+package devicetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Time limits of the device (section 8).
+const (
+	upgradeLimit = 10 * time.Second
+	helloLimit   = 10 * time.Second
+	writeLimit   = 30 * time.Second
+	readLimit    = 10 << 20 // bytes of one message; far above what is allowed, so that it can be judged
+)
+
+// Dial connects, says hello and waits for the server's hello. ctx limits the
+// opening only; the Device lives until Close. A server that a device could not
+// work with gives an error that wraps a Violation.
+func Dial(ctx context.Context, o Options) (*Device, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("device: %w", err)
+	}
+	ws, resp, err := upgrade(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", o.URL, err)
+	}
+	d := newDevice(o, ws)
+	for _, h := range []string{"Sec-Websocket-Extensions", "Sec-Websocket-Protocol"} {
+		if v := resp.Header.Get(h); v != "" {
+			d.journal.violate(time.Now(), RuleUpgrade, "%s: %s was not asked for", h, v)
+		}
+	}
+	// The device outlives ctx on purpose: ctx is about opening the connection.
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d.cancel = cancel
+	d.work.Go(d.read)
+	if err := d.hello(ctx); err != nil {
+		d.Close()
+		return nil, err
+	}
+	if o.OpenListen {
+		if err := d.open(o); err != nil {
+			d.Close()
+			return nil, fmt.Errorf("open the conversation: %w", err)
+		}
+	}
+	d.work.Go(func() { d.mainTask(run) })
+	return d, nil
+}
+
+// upgrade makes the WebSocket as the firmware does (2.1).
+func upgrade(ctx context.Context, o Options) (*websocket.Conn, *http.Response, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	token := o.Token
+	if o.Profile == PyXiaozhi {
+		token = or(token, "test-token")
+	}
+	header := http.Header{"User-Agent": {""}} // an empty value keeps net/http from adding its own
+	if o.Profile.traits().queryIDs {
+		q := u.Query()
+		q.Set("device-id", o.DeviceID)
+		q.Set("client-id", o.ClientID)
+		if token != "" {
+			q.Set("authorization", authorization(token))
+		}
+		u.RawQuery = q.Encode()
+	} else {
+		header.Set("Host", u.Hostname())
+		header.Set("Protocol-Version", strconv.Itoa(o.Protocol))
+		header.Set("Device-Id", o.DeviceID)
+		header.Set("Client-Id", o.ClientID)
+		if token != "" {
+			header.Set("Authorization", authorization(token))
+		}
+	}
+	dialer := websocket.Dialer{HandshakeTimeout: upgradeLimit}
+	if o.NetConn != nil {
+		dialer.NetDialContext = func(context.Context, string, string) (net.Conn, error) { return o.NetConn, nil }
+	}
+	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
+	if err != nil {
+		if errors.Is(err, websocket.ErrBadHandshake) && resp != nil {
+			defer resp.Body.Close()
+			return nil, nil, fmt.Errorf("the server answered %s instead of upgrading: %w", resp.Status, err)
+		}
+		return nil, nil, err
+	}
+	return ws, resp, nil
+}
+
+// hello sends the device's hello and waits for the server's.
+func (d *Device) hello(ctx context.Context) error {
+	raw := []byte(d.opt.Hello)
+	if raw == nil {
+		var err error
+		if raw, err = json.Marshal(d.helloMessage()); err != nil {
+			return err
+		}
+	}
+	sent := time.Now()
+	if err := d.sendText(raw); err != nil {
+		return fmt.Errorf("send hello: %w", err)
+	}
+	limit := time.NewTimer(helloLimit)
+	defer limit.Stop()
+	select {
+	case err := <-d.greeted:
+		return err
+	case <-d.gone:
+		// The reader may have judged a hello just before the connection went.
+		select {
+		case err := <-d.greeted:
+			return err
+		default:
+			return fmt.Errorf("no hello after %s: %w", time.Since(sent).Round(time.Millisecond), ErrClosed)
+		}
+	case <-limit.C:
+		v := Violation{At: time.Now(), Rule: RuleHelloLate, Detail: "no hello within 10 s"}
+		d.journal.violate(v.At, v.Rule, "%s", v.Detail)
+		return v
+	case <-ctx.Done():
+		return fmt.Errorf("wait for hello: %w", ctx.Err())
+	}
+}
+
+func (d *Device) helloMessage() clientHello {
+	h := clientHello{
+		Type: "hello", Version: d.opt.Protocol, Transport: "websocket",
+		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(d.opt.FrameMs)},
+	}
+	if !d.traits.noFeatures {
+		h.Features = &features{MCP: !d.opt.NoMCP, AEC: d.opt.AEC}
+	}
+	return h
+}
+
+// open does what a wake word or a button does once the channel is there.
+func (d *Device) open(o Options) error {
+	if o.WakeWord != "" {
+		if err := d.wakeBurst(o.WakeFrames); err != nil {
+			return err
+		}
+		if err := d.detect(o.WakeWord); err != nil {
+			return err
+		}
+	}
+	return d.listenStart(o.Mode)
+}

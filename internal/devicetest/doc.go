@@ -1,0 +1,14 @@
+// Package devicetest is a strict simulated speaker: it talks to a server as
+// the ESP32 firmware does, over a real socket or over a pipe inside a synctest
+// bubble, and writes down every breach of the wire protocol that it sees.
+//
+// It does not import testing, so that programs can use it too. References such
+// as "3.2.4" in this package are to the sections of the device protocol.
+//
+// A Device owns two goroutines. The reader is the only caller of the socket's
+// read side: it stamps each message, judges sound by the device's present
+// state, and hands text to the main task. The main task is the only one to
+// change the device's state: it applies messages one after the other, runs
+// tools (and is frozen by them, as the firmware is), and performs what the
+// user of this package asks for. Close ends both and waits for them.
+package devicetest

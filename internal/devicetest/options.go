@@ -1,0 +1,154 @@
+package devicetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Mode is a listen mode (3.2.1).
+type Mode string
+
+// The listen modes.
+const (
+	Auto     Mode = "auto"     // the server finds the end of what is said
+	Manual   Mode = "manual"   // push to talk
+	Realtime Mode = "realtime" // the microphone stays open while the server speaks
+)
+
+// State is a state of the device (3.1).
+type State string
+
+// The states. A Device starts in Connecting, or in Idle when its profile has no such state.
+const (
+	Connecting State = "connecting"
+	Idle       State = "idle"
+	Listening  State = "listening"
+	Speaking   State = "speaking"
+)
+
+// Options say what kind of device connects, and to where.
+// The zero value of every field but URL works.
+type Options struct {
+	URL     string   // ws:// or wss:// address; with NetConn its host may be any name
+	NetConn net.Conn // an open transport to use instead of dialling, as one end of net.Pipe
+
+	DeviceID string // Device-Id; empty: 24:6f:28:aa:10:02
+	ClientID string // Client-Id; empty: a fixed UUID
+	Token    string // as given by OTA; without a space, Bearer is put before it
+	Protocol int    // binary framing 1, 2 or 3; 0: 1
+	FrameMs  int    // uplink frame, 20, 40 or 60 ms; 0: what the profile uses
+	Language string // Accept-Language of the OTA request; empty: en-US
+
+	Profile    Profile
+	Mode       Mode   // first listen mode; empty: Auto
+	OpenListen bool   // Dial sends listen start as its first act, before the main task sees any message
+	WakeWord   string // with OpenListen: detect with this text is sent before the listen start
+	WakeFrames int    // with WakeWord: length of the burst of sound before the detect
+
+	NoMCP      bool            // hello without features.mcp
+	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
+	Hello      json.RawMessage // sent as it is in place of the hello, if set
+	Tools      []Tool          // offered by MCP, in pages
+	MuteMCP    bool            // MCP requests are checked but never answered
+	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
+	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one that follows no redirects
+
+	MainTaskDelay time.Duration // how long each message waits before the main task applies it
+	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
+	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
+	StrictLead    bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
+	DropPCM       bool          // replies keep no sound: for load generators
+}
+
+// Defaults of Options.
+const (
+	defaultDeviceID = "24:6f:28:aa:10:02"
+	defaultClientID = "7d0f4e1c-5a0e-4a66-9a5e-0c2b8a6f1d33"
+	boardName       = "bread-compact-wifi"
+	firmwareVersion = "2.4.2"
+)
+
+func (o Options) withDefaults() Options {
+	o.DeviceID = or(o.DeviceID, defaultDeviceID)
+	o.ClientID = or(o.ClientID, defaultClientID)
+	o.Language = or(o.Language, "en-US")
+	o.Mode = or(o.Mode, Auto)
+	o.Protocol = or(o.Protocol, 1)
+	o.FrameMs = or(o.FrameMs, o.Profile.traits().frameMs)
+	o.MaxLead = or(o.MaxLead, 360*time.Millisecond)
+	if o.HTTPClient == nil {
+		o.HTTPClient = newHTTPClient()
+	}
+	return o
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+func (o Options) check() error {
+	if !slices.Contains([]int{1, 2, 3}, o.Protocol) {
+		return fmt.Errorf("protocol %d: must be 1, 2 or 3", o.Protocol)
+	}
+	if !slices.Contains([]int{20, 40, 60}, o.FrameMs) {
+		return fmt.Errorf("frame of %d ms: must be 20, 40 or 60", o.FrameMs)
+	}
+	if !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode) {
+		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
+	}
+	return CheckURL(o.URL)
+}
+
+// CheckURL says why the firmware's URL parser would not reach this WebSocket address (2.1).
+func CheckURL(raw string) error {
+	scheme, rest, found := strings.Cut(raw, "://")
+	if !found || (scheme != "ws" && scheme != "wss") {
+		return fmt.Errorf("url %q: must begin with ws:// or wss://", raw)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("url %q: %w", raw, err)
+	}
+	if strings.Contains(u.Host, "[") {
+		return fmt.Errorf("url %q: devices know no IPv6 addresses", raw)
+	}
+	if u.Hostname() == "" {
+		return fmt.Errorf("url %q: no host", raw)
+	}
+	if u.Port() == "" && strings.Contains(rest, ":") {
+		return fmt.Errorf("url %q: without a port no colon may follow the host", raw)
+	}
+	if u.Path == "" && u.RawQuery != "" {
+		return fmt.Errorf("url %q: a slash must come between host and query", raw)
+	}
+	if u.User != nil {
+		return fmt.Errorf("url %q: devices know no user names", raw)
+	}
+	return nil
+}
+
+// authorization is the header for a token (1.3); empty for none.
+func authorization(token string) string {
+	if token == "" || strings.Contains(token, " ") {
+		return token
+	}
+	return "Bearer " + token
+}
+
+func newHTTPClient() *http.Client {
+	return &http.Client{
+		Timeout:       60 * time.Second, // 30 s for the headers and 30 s for the body (section 8)
+		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -1,0 +1,253 @@
+package devicetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Provisioned is what a device keeps of an OTA reply (1.3).
+type Provisioned struct {
+	URL        string // of the WebSocket
+	Token      string
+	Protocol   int // 0: not said
+	Time       time.Time
+	Zone       time.Duration // offset of the wall clock
+	Firmware   string        // version
+	Code       string        // activation code; empty when the device is bound
+	Violations []Violation   // breaches that a device survives
+	Raw        []byte
+}
+
+// flashKey and flashText are limits of the device's storage in bytes; more ends in a boot loop (1.3).
+const (
+	flashKey  = 15
+	flashText = 4000
+	shortURL  = 10 // an OTA address under this many characters is refused
+)
+
+type otaRequest struct {
+	Version     int            `json:"version"`
+	Language    string         `json:"language"`
+	FlashSize   int            `json:"flash_size"`
+	FreeHeap    string         `json:"minimum_free_heap_size"`
+	MAC         string         `json:"mac_address"`
+	UUID        string         `json:"uuid"`
+	Chip        string         `json:"chip_model_name"`
+	Application otaApplication `json:"application"`
+	Board       otaBoard       `json:"board"`
+	Partitions  []otaPartition `json:"partition_table"`
+	OTA         otaLabel       `json:"ota"`
+	Display     *otaDisplay    `json:"display,omitempty"`
+	ChipInfo    map[string]int `json:"chip_info"`
+}
+
+type otaApplication struct {
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	CompileTime string `json:"compile_time"`
+	IDF         string `json:"idf_version"`
+	SHA256      string `json:"elf_sha256"`
+}
+
+type otaBoard struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	SSID string `json:"ssid"`
+	RSSI int    `json:"rssi"`
+	IP   string `json:"ip"`
+	MAC  string `json:"mac"`
+}
+
+type otaPartition struct {
+	Label   string `json:"label"`
+	Type    int    `json:"type"`
+	Subtype int    `json:"subtype"`
+	Address int    `json:"address"`
+	Size    int    `json:"size"`
+}
+
+type otaLabel struct {
+	Label string `json:"label"`
+}
+
+type otaDisplay struct {
+	Monochrome bool `json:"monochrome"`
+	Width      int  `json:"width"`
+	Height     int  `json:"height"`
+}
+
+// Provision asks an OTA address as a device does at its boot. An error means
+// that the device would not get to a WebSocket server; what it would survive is
+// in Violations. Of o it uses DeviceID, ClientID, Language and HTTPClient.
+func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, error) {
+	o = o.withDefaults()
+	if len(otaURL) < shortURL {
+		return Provisioned{}, fmt.Errorf("ota url %q: devices refuse less than %d characters", otaURL, shortURL)
+	}
+	resp, err := post(ctx, otaURL, o)
+	if err != nil {
+		return Provisioned{}, fmt.Errorf("ota request: %w", err)
+	}
+	defer resp.Body.Close()
+	body, found, err := readHTTPReply(resp)
+	if err != nil {
+		return Provisioned{}, fmt.Errorf("ota reply from %s: %w", otaURL, err)
+	}
+	p := Provisioned{Raw: body}
+	for _, f := range found {
+		p.violate("%s", f)
+	}
+	if err := p.read(body); err != nil {
+		return p, fmt.Errorf("ota reply from %s: %w", otaURL, err)
+	}
+	return p, nil
+}
+
+func post(ctx context.Context, otaURL string, o Options) (*http.Response, error) {
+	body, err := json.Marshal(otaRequest{
+		Version: 2, Language: o.Language, FlashSize: 16 << 20, FreeHeap: "8123456", MAC: o.DeviceID, UUID: o.ClientID, Chip: "esp32s3",
+		Application: otaApplication{"xiaozhi", firmwareVersion, "Aug  8 2026T08:30:00Z", "v6.0", strings.Repeat("9f1c", 16)},
+		Board:       otaBoard{boardName, boardName, "home", -51, "192.168.1.40", o.DeviceID},
+		Partitions:  []otaPartition{{"ota_0", 0, 16, 131072, 4128768}},
+		OTA:         otaLabel{"ota_0"}, Display: &otaDisplay{false, 240, 240},
+		ChipInfo: map[string]int{"model": 9, "cores": 2, "revision": 2, "features": 18},
+	})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true
+	for name, value := range map[string]string{
+		"Activation-Version": "1", "Device-Id": o.DeviceID, "Client-Id": o.ClientID, "User-Agent": boardName + "/" + firmwareVersion,
+		"Accept-Language": o.Language, "Content-Type": "application/json",
+	} {
+		req.Header.Set(name, value)
+	}
+	return o.HTTPClient.Do(req)
+}
+
+func (p *Provisioned) violate(format string, args ...any) {
+	p.Violations = append(p.Violations, Violation{At: time.Now(), Rule: RuleOTA, Detail: fmt.Sprintf(format, args...)})
+}
+
+// read takes the sections of a reply.
+func (p *Provisioned) read(body []byte) error {
+	var sections map[string]json.RawMessage
+	if err := json.Unmarshal(body, &sections); err != nil || sections == nil {
+		return fmt.Errorf("not one JSON object: %s", shorten(body))
+	}
+	if raw, ok := sections["mqtt"]; ok && len(raw) > 0 && raw[0] == '{' {
+		return fmt.Errorf("an mqtt object is present, so the device would never use the WebSocket")
+	}
+	if err := p.readFirmware(sections["firmware"]); err != nil {
+		return err
+	}
+	p.readTime(sections["server_time"])
+	var activation struct {
+		Code      string `json:"code"`
+		Challenge string `json:"challenge"`
+	}
+	if raw, ok := sections["activation"]; ok {
+		if err := json.Unmarshal(raw, &activation); err != nil {
+			p.violate("activation: %s", err)
+		}
+		if (activation.Code == "") != (activation.Challenge == "") {
+			p.violate("activation needs code and challenge together")
+		}
+		p.Code = activation.Code
+	}
+	return p.readWebSocket(sections["websocket"])
+}
+
+func (p *Provisioned) readTime(raw json.RawMessage) {
+	if raw == nil {
+		p.violate("no server_time: the device has no clock")
+		return
+	}
+	var t struct {
+		Timestamp *float64 `json:"timestamp"`       // ms
+		Offset    *float64 `json:"timezone_offset"` // minutes
+	}
+	if err := json.Unmarshal(raw, &t); err != nil || t.Timestamp == nil {
+		p.violate("server_time cannot be read: %s", shorten(raw))
+		return
+	}
+	p.Time = time.UnixMilli(int64(*t.Timestamp)).UTC()
+	if t.Offset != nil {
+		p.Zone = time.Duration(*t.Offset) * time.Minute
+	}
+}
+
+// readFirmware checks the version, whose parser brings the device down on anything but numbers.
+func (p *Provisioned) readFirmware(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var f struct {
+		Version *string  `json:"version"`
+		URL     *string  `json:"url"`
+		Force   *float64 `json:"force"`
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return fmt.Errorf("firmware: %w", err)
+	}
+	if f.Version != nil {
+		p.Firmware = *f.Version
+		if !regexp.MustCompile(`^\d+(\.\d+)*$`).MatchString(*f.Version) {
+			return fmt.Errorf("firmware version %q is not dotted numbers: the device crashes at boot", *f.Version)
+		}
+	}
+	if f.URL != nil && *f.URL != "" {
+		if u, err := url.Parse(*f.URL); err != nil || !u.IsAbs() {
+			p.violate("firmware url %q is not absolute", *f.URL)
+		}
+	}
+	if f.Force != nil && *f.Force == 1 {
+		p.violate("firmware force 1 makes the device install at every boot")
+	}
+	return nil
+}
+
+// readWebSocket checks what the device would store under the members' own names.
+func (p *Provisioned) readWebSocket(raw json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return fmt.Errorf("no websocket object: the device falls back to MQTT")
+	}
+	for name, value := range members {
+		switch {
+		case len(name) > flashKey:
+			return fmt.Errorf("websocket member %q is longer than %d bytes: boot loop", name, flashKey)
+		case len(value) > flashText:
+			return fmt.Errorf("websocket member %q holds %d bytes: boot loop", name, len(value))
+		case name != "url" && name != "token" && name != "version":
+			p.violate("websocket member %q would be written to flash", name)
+		}
+	}
+	var ws struct {
+		URL     string `json:"url"`
+		Token   string `json:"token"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(raw, &ws); err != nil {
+		return fmt.Errorf("websocket: %w", err)
+	}
+	if err := CheckURL(ws.URL); err != nil {
+		return fmt.Errorf("websocket: %w", err)
+	}
+	if ws.Version < 0 || ws.Version > 3 {
+		p.violate("websocket version %d", ws.Version)
+	}
+	p.URL, p.Token, p.Protocol = ws.URL, ws.Token, ws.Version
+	return nil
+}

@@ -1,0 +1,157 @@
+package devicetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mcpVersion is the protocol revision that devices speak (5).
+const mcpVersion = "2024-11-05"
+
+// callAge is how long a tools/call counts as in flight: a server gives up after
+// 15 s, 60 s for pictures (5.4), and may then send the next one.
+const (
+	callAge        = 15 * time.Second
+	pictureCallAge = 60 * time.Second
+)
+
+// requests remembers the MCP requests of a connection.
+type requests struct {
+	seen  map[int64]bool
+	calls map[int64]time.Time // until when a tools/call counts as in flight
+}
+
+func newRequests() requests {
+	return requests{seen: make(map[int64]bool), calls: make(map[int64]time.Time)}
+}
+
+// request is one JSON-RPC request as the firmware reads it.
+type request struct {
+	id        int64 // saturated as the firmware does
+	exact     bool  // the id was an integer in 1..2147483647
+	method    string
+	params    map[string]json.RawMessage
+	hasParams bool
+}
+
+// parseRequest reads a payload. Silent says why the firmware would never answer
+// it; notification says that it should not.
+func parseRequest(m *inbound) (r request, notification bool, silent string) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(m.fields["payload"], &fields); err != nil || fields == nil {
+		return r, false, "payload is not an object"
+	}
+	var version string
+	if err := json.Unmarshal(fields["jsonrpc"], &version); err != nil || version != "2.0" {
+		return r, false, `jsonrpc is not "2.0"`
+	}
+	if err := json.Unmarshal(fields["method"], &r.method); err != nil || r.method == "" {
+		return r, false, "no method"
+	}
+	if strings.HasPrefix(r.method, "notifications") {
+		return r, true, ""
+	}
+	if raw, ok := fields["params"]; ok {
+		r.hasParams = true
+		if err := json.Unmarshal(raw, &r.params); err != nil || r.params == nil {
+			return r, false, "params is not an object: " + shorten(raw)
+		}
+	}
+	raw, ok := fields["id"]
+	if !ok {
+		return r, false, "no id"
+	}
+	id, err := strconv.ParseFloat(string(bytes.TrimSpace(raw)), 64)
+	if err != nil {
+		return r, false, "id is not a number: " + shorten(raw)
+	}
+	r.exact = id == math.Trunc(id) && id >= 1 && id <= math.MaxInt32
+	r.id = int64(max(math.MinInt32, min(id, math.MaxInt32)))
+	return r, false, ""
+}
+
+// checkRequest judges an MCP request at its arrival. The caller holds mu.
+func (d *Device) checkRequest(now time.Time, m *inbound) {
+	if !d.offersMCP() {
+		d.journal.violate(now, RuleMCPRequest, "MCP to a device whose hello does not offer it")
+		return
+	}
+	r, notification, silent := parseRequest(m)
+	if silent != "" {
+		d.journal.violate(now, RuleMCPSilent, "%s", silent)
+		return
+	}
+	if notification {
+		return
+	}
+	switch {
+	case !r.exact:
+		d.journal.violate(now, RuleMCPID, "%s with an id outside 1..2147483647", r.method)
+	case d.requests.seen[r.id]:
+		d.journal.violate(now, RuleMCPID, "%s with id %d for the second time", r.method, r.id)
+	}
+	d.requests.seen[r.id] = true
+	switch r.method {
+	case "initialize":
+		d.checkInitialize(now, r)
+	case "tools/call":
+		d.checkCall(now, r)
+	}
+}
+
+// initializeParams is what a device reads of initialize (5.2).
+type initializeParams struct {
+	ProtocolVersion string `json:"protocolVersion"`
+	Capabilities    struct {
+		Vision *Vision `json:"vision"`
+	} `json:"capabilities"`
+}
+
+func (r request) initialize() (initializeParams, error) {
+	var p initializeParams
+	raw, err := json.Marshal(r.params)
+	if err != nil {
+		return p, err
+	}
+	err = json.Unmarshal(raw, &p)
+	return p, err
+}
+
+func (d *Device) checkInitialize(now time.Time, r request) {
+	p, err := r.initialize()
+	if err != nil {
+		d.journal.violate(now, RuleMCPRequest, "initialize: %s", err)
+		return
+	}
+	if p.ProtocolVersion != mcpVersion {
+		d.journal.violate(now, RuleMCPRequest, "protocolVersion %q, devices speak %s", p.ProtocolVersion, mcpVersion)
+	}
+	if v := p.Capabilities.Vision; v != nil && !strings.HasPrefix(v.URL, "http://") && !strings.HasPrefix(v.URL, "https://") {
+		d.journal.violate(now, RuleMCPRequest, "vision url %q", v.URL)
+	}
+}
+
+func (d *Device) checkCall(now time.Time, r request) {
+	if raw, ok := r.params["arguments"]; ok && string(raw) == "null" {
+		d.journal.violate(now, RuleMCPRequest, "arguments is null: leave it out or send an object")
+	}
+	if _, ok := r.params["stackSize"]; ok {
+		d.journal.violate(now, RuleMCPRequest, "stackSize must not be sent")
+	}
+	for id, until := range d.requests.calls {
+		if now.Before(until) {
+			d.journal.violate(now, RuleMCPBusy, "tools/call %d while %d is in flight", r.id, id)
+		}
+	}
+	age := callAge
+	var name string
+	if err := json.Unmarshal(r.params["name"], &name); err == nil && (strings.HasPrefix(name, "self.camera.") ||
+		name == "self.screen.snapshot" || name == "self.screen.preview_image") {
+		age = pictureCallAge
+	}
+	d.requests.calls[r.id] = now.Add(age)
+}

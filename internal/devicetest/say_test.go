@@ -1,0 +1,133 @@
+package devicetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/audio"
+)
+
+// What is said goes out in real time, in frames of the asked length, silence as DTX.
+func TestSay(t *testing.T) {
+	for _, frameMs := range []int{20, 40, 60} {
+		var first, last time.Time
+		d := talk(t, Options{OpenListen: true, FrameMs: frameMs}, func(w *wire) {
+			w.hello()
+			w.await(`"state":"start"`)
+			sound, silence := 0, 0
+			for range 1200 / frameMs {
+				p := <-w.binary
+				if length, err := audio.PacketDuration(p); err != nil || length != time.Duration(frameMs)*ms {
+					t.Errorf("packet of %s, %v", length, err)
+				}
+				if len(p) <= 2 {
+					silence++
+				} else {
+					sound++
+				}
+				if last = time.Now(); first.IsZero() {
+					first = last
+				}
+			}
+			if sound != 600/frameMs || silence != 600/frameMs {
+				t.Errorf("%d ms: %d packets of sound, %d of silence", frameMs, sound, silence)
+			}
+		}, func(ctx context.Context, d *Device) {
+			if err := d.Say(ctx, append(make([]int16, 9600), hum(800, 9600)...)); err != nil {
+				t.Error(err)
+			}
+		})
+		if got, want := last.Sub(first), time.Duration(1200-frameMs)*ms; got != want {
+			t.Errorf("%d ms: all frames within %s, want %s", frameMs, got, want)
+		}
+		if s := d.Stats(); s.FramesOut != 1200/frameMs {
+			t.Errorf("stats %+v", s)
+		}
+	}
+}
+
+// While the device speaks in auto mode it is deaf.
+func TestSayUnheard(t *testing.T) {
+	d := talk(t, Options{OpenListen: true}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		w.pause(590 * ms)
+		w.reply(10)
+		w.pause(2 * time.Second)
+	}, func(ctx context.Context, d *Device) {
+		if err := d.Silence(ctx, 1200*ms); err != nil {
+			t.Error(err)
+		}
+	})
+	if s := d.Stats(); s.FramesOut != 9 || s.Unheard != 11 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+// The end of ctx and of the connection end a Say.
+func TestSayEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := converse(t, Options{OpenListen: true}, func(w *wire) {
+			w.hello()
+			w.await(`"state":"start"`)
+			w.pause(time.Second)
+		}, func(ctx context.Context, d *Device) {
+			short, cancel := context.WithTimeout(ctx, 100*ms)
+			defer cancel()
+			if err := d.Silence(short, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after ctx: %v", err)
+			}
+			if err := d.Silence(ctx, time.Minute); err == nil {
+				t.Error("no error though the connection ended")
+			}
+		})
+		if err := d.Abort(""); !errors.Is(err, ErrClosed) {
+			t.Errorf("abort after the end: %v", err)
+		}
+		if err := d.SendText([]byte("{}")); err == nil {
+			t.Error("text after the end")
+		}
+	})
+}
+
+// Downlink timestamps come back with the microphone's frames (4.5).
+func TestEchoTimestamps(t *testing.T) {
+	talk(t, Options{OpenListen: true, Mode: Realtime, AEC: true, Protocol: 2}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		w.begin()
+		w.binaryOut(frameUp(2, 777, w.packet(false)))
+		w.pause(160 * ms)
+		w.stop()
+		for {
+			if _, timestamp, err := frameDown(2, <-w.binary); err != nil || timestamp == 777 {
+				return
+			}
+		}
+	}, func(ctx context.Context, d *Device) { d.Silence(ctx, time.Second) })
+}
+
+// Wait goes on behind what it last gave; a reply is given once.
+func TestWait(t *testing.T) {
+	talk(t, Options{OpenListen: true}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		w.reply(1)
+		w.reply(2)
+	}, func(ctx context.Context, d *Device) {
+		for _, frames := range []int{1, 2} {
+			if _, err := d.WaitText(ctx, "tts", "stop"); err != nil {
+				t.Error(err)
+			}
+			if r, err := d.WaitReply(ctx); err != nil || r.Frames != frames {
+				t.Errorf("reply %+v, %v", r, err)
+			}
+		}
+		if _, err := d.WaitText(ctx, "tts", "stop"); !errors.Is(err, ErrClosed) {
+			t.Errorf("third stop: %v", err)
+		}
+	})
+}
