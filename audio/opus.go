@@ -1,0 +1,170 @@
+package audio
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hraban/opus"
+)
+
+const (
+	// MaxPacket is room enough, in bytes, for any packet that Encoder makes.
+	MaxPacket = 1500
+
+	maxPacketDuration = 120 * time.Millisecond // RFC 6716, section 3.2, R5
+	dtxBytes          = 2                      // no longer packet says "nothing to hear"
+
+	encoderBitrate    = 24000 // bit/s
+	encoderComplexity = 5
+)
+
+var (
+	errEmptyPacket     = errors.New("opus: the packet is empty")
+	errTruncatedPacket = errors.New("opus: the packet ends before its frame count")
+)
+
+// MaxFrameSamples is the number of samples of the longest possible packet,
+// 120 ms, at that rate in Hz: how long Decode's buffer should be.
+func MaxFrameSamples(rate int) int {
+	return Format{Rate: rate, Frame: maxPacketDuration}.Samples()
+}
+
+// PacketDuration reads from a packet's first bytes how long it plays
+// (RFC 6716, section 3.1). It does not look at the rest of the packet.
+func PacketDuration(packet []byte) (time.Duration, error) {
+	if len(packet) == 0 {
+		return 0, errEmptyPacket
+	}
+	frames := 1
+	switch packet[0] & 3 {
+	case 1, 2:
+		frames = 2
+	case 3:
+		if len(packet) < 2 {
+			return 0, errTruncatedPacket
+		}
+		frames = int(packet[1] & 0x3f)
+	}
+	d := time.Duration(frames) * frameDuration(packet[0]>>3)
+	if d == 0 || d > maxPacketDuration {
+		return 0, fmt.Errorf("opus: a packet of %v, want more than 0 and at most %v", d, maxPacketDuration)
+	}
+	return d, nil
+}
+
+// frameDuration is the frame length of a TOC configuration, 0 to 31.
+func frameDuration(config byte) time.Duration {
+	switch {
+	case config < 12: // SILK: 10, 20, 40, 60 ms
+		if config&3 == 3 {
+			return 60 * time.Millisecond
+		}
+		return 10 * time.Millisecond << (config & 3)
+	case config < 16: // hybrid: 10, 20 ms
+		return 10 * time.Millisecond << (config & 1)
+	default: // CELT: 2.5, 5, 10, 20 ms
+		return 2500 * time.Microsecond << (config & 3)
+	}
+}
+
+// Decoder turns Opus packets into mono PCM of one rate, whatever rate and
+// number of channels they were encoded with. It is for one goroutine.
+type Decoder struct {
+	opus *opus.Decoder
+	rate int
+	last int // samples of the last packet that was more than a pause
+}
+
+// NewDecoder makes a decoder that gives PCM at rate Hz: 8000, 12000, 16000,
+// 24000 or 48000.
+func NewDecoder(rate int) (*Decoder, error) {
+	d, err := opus.NewDecoder(rate, 1)
+	if err != nil {
+		return nil, fmt.Errorf("opus decoder for %d Hz: %w", rate, err)
+	}
+	return &Decoder{opus: d, rate: rate}, nil
+}
+
+// Decode decodes one packet of 2.5 to 120 ms into pcm and says how many samples
+// it wrote; pcm must have room for them (MaxFrameSamples is always enough).
+// A packet of one or two bytes is a pause that lasts as long as it says, but at
+// least as long as the packet before (device-protocol 4.1). A packet that
+// cannot be decoded, or an empty one, is an error; the decoder stays usable.
+func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
+	length, err := PacketDuration(packet)
+	if err != nil {
+		return 0, err
+	}
+	want := Format{Rate: d.rate, Frame: length}.Samples()
+	pause := len(packet) <= dtxBytes
+	total := want
+	if pause {
+		total = max(want, d.last)
+	}
+	if total > len(pcm) {
+		return 0, fmt.Errorf("opus: the packet holds %d samples, the buffer %d", total, len(pcm))
+	}
+	// The binding looks at the capacity, so it is cut to the length.
+	n, err = d.opus.Decode(packet, pcm[:want:want])
+	if err != nil {
+		return 0, fmt.Errorf("opus: decode a packet of %d bytes: %w", len(packet), err)
+	}
+	if !pause {
+		d.last = n
+		return n, nil
+	}
+	clear(pcm[n:total])
+	return total, nil
+}
+
+// Encoder turns mono PCM into Opus packets of one length. It is for one
+// goroutine: VoIP mode, complexity 5, 24 kbit/s on average.
+type Encoder struct {
+	opus    *opus.Encoder
+	silence []int16
+}
+
+// NewEncoder makes an encoder for that format: 8000, 12000, 16000, 24000 or
+// 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms, which is what
+// devices accept (device-protocol 4.2).
+func NewEncoder(f Format) (*Encoder, error) {
+	switch f.Frame / time.Millisecond {
+	case 5, 10, 20, 40, 60, 80, 100, 120:
+	default:
+		return nil, fmt.Errorf("opus encoder: frames of %v, want 5, 10, 20, 40, 60, 80, 100 or 120 ms", f.Frame)
+	}
+	if f.Frame%time.Millisecond != 0 {
+		return nil, fmt.Errorf("opus encoder: frames of %v, want whole milliseconds", f.Frame)
+	}
+	e, err := opus.NewEncoder(f.Rate, 1, opus.AppVoIP)
+	if err != nil {
+		return nil, fmt.Errorf("opus encoder for %d Hz: %w", f.Rate, err)
+	}
+	if err := errors.Join(e.SetComplexity(encoderComplexity), e.SetBitrate(encoderBitrate)); err != nil {
+		return nil, fmt.Errorf("opus encoder for %d Hz: %w", f.Rate, err)
+	}
+	return &Encoder{opus: e, silence: make([]int16, f.Samples())}, nil
+}
+
+// Encode encodes exactly one frame of pcm into packet, which must have room for
+// MaxPacket bytes, and says how many of them it used.
+func (e *Encoder) Encode(pcm []int16, packet []byte) (int, error) {
+	if len(pcm) != len(e.silence) {
+		return 0, fmt.Errorf("opus: a frame of %d samples was given, the encoder takes exactly %d", len(pcm), len(e.silence))
+	}
+	if len(packet) < MaxPacket {
+		return 0, fmt.Errorf("opus: a packet buffer of %d bytes, want %d", len(packet), MaxPacket)
+	}
+	n, err := e.opus.Encode(pcm, packet[:MaxPacket:MaxPacket])
+	if err != nil {
+		return 0, fmt.Errorf("opus: encode %d samples: %w", len(pcm), err)
+	}
+	return n, nil
+}
+
+// Silence encodes one frame of silence as the next one of the stream: the last
+// frame after a cut, which lets the device's decoder fade out.
+func (e *Encoder) Silence(packet []byte) (int, error) {
+	return e.Encode(e.silence, packet)
+}

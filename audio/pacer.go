@@ -1,0 +1,124 @@
+package audio
+
+import "time"
+
+// defaultLead is the number of frames that go ahead of the sound:
+// 240 ms at 60 ms (device-protocol 4.3).
+const defaultLead = 4
+
+// Pacer says when the next frame of a reply may go to the device, and by a
+// model of the device's clock what has been played. In the model a frame begins
+// to play when it is sent or when the one before has ended, whichever is later.
+//
+// The lead is the sound that was sent and not yet played. The first frames go
+// at once, until the lead is full; then one frame goes each time the lead has
+// sunk to half a frame below, so that it swings by half a frame around its aim
+// (210 to 270 ms for four frames of 60 ms). These times stand on the grid of
+// the playing, not on the times of sending, so lateness does not add up: after
+// a delay shorter than the lead the missing frames are due at once. If the
+// device has run dry, nothing is made up for: the schedule begins again.
+//
+// A Pacer is pure: it never looks at a clock. Times passed to it must not run
+// backwards. It is for one goroutine.
+type Pacer struct {
+	frame time.Duration
+	lead  int
+
+	frames    int       // sent since Reset
+	before    int       // sent before the current schedule began; all played
+	base      time.Time // when the current schedule began to play
+	underruns int
+	minLead   time.Duration
+}
+
+// NewPacer makes a pacer for frames of that length that keeps that many of them
+// ahead. A frame of zero or less means 60 ms, a lead of zero or less 4 frames.
+func NewPacer(frame time.Duration, lead int) *Pacer {
+	if frame <= 0 {
+		frame = Reply.Frame
+	}
+	if lead <= 0 {
+		lead = defaultLead
+	}
+	p := &Pacer{frame: frame, lead: lead}
+	p.Reset()
+	return p
+}
+
+// Due is when the next frame may go; zero or not after now: at once.
+func (p *Pacer) Due(now time.Time) time.Time {
+	if !p.Started() || p.PlayoutEnd().Before(now) {
+		return time.Time{}
+	}
+	return p.PlayoutEnd().Add(p.frame/2 - p.length(p.lead))
+}
+
+// Sent records that a frame was handed over now.
+func (p *Pacer) Sent(now time.Time) {
+	end := p.PlayoutEnd()
+	switch {
+	case !p.Started():
+		p.base = now
+	case end.Before(now): // the device has run dry
+		p.underruns++
+		p.minLead = 0
+		p.base, p.before = now, p.frames
+	case p.frames-p.before >= p.lead: // the opening burst is over
+		p.minLead = min(p.minLead, end.Sub(now))
+	}
+	p.frames++
+}
+
+// Started says whether a frame was sent since Reset.
+func (p *Pacer) Started() bool { return p.frames > 0 }
+
+// Frames is the number of frames sent.
+func (p *Pacer) Frames() int { return p.frames }
+
+// Underruns is how often a frame was sent after the device had run dry.
+func (p *Pacer) Underruns() int { return p.underruns }
+
+// PlayoutEnd is when the last frame sent will have been played; zero before the
+// first one.
+func (p *Pacer) PlayoutEnd() time.Time {
+	if !p.Started() {
+		return time.Time{}
+	}
+	return p.base.Add(p.length(p.frames - p.before))
+}
+
+// Lead is how much sound the device still has to play.
+func (p *Pacer) Lead(now time.Time) time.Duration {
+	if !p.Started() {
+		return 0
+	}
+	return max(0, p.PlayoutEnd().Sub(now))
+}
+
+// MinLead is the smallest lead that a frame met when it was sent after an
+// opening burst, 0 after an underrun, and the full lead if there was none yet.
+func (p *Pacer) MinLead() time.Duration { return p.minLead }
+
+// Heard is how much sound has been played, pauses not counted. Now must not be
+// before the last Sent.
+func (p *Pacer) Heard(now time.Time) time.Duration {
+	if !p.Started() {
+		return 0
+	}
+	current := min(now.Sub(p.base), p.length(p.frames-p.before))
+	return p.length(p.before) + max(0, current)
+}
+
+// Played is the number of frames of which at least a part has been played.
+func (p *Pacer) Played(now time.Time) int {
+	return int((p.Heard(now) + p.frame - 1) / p.frame)
+}
+
+// Reset begins a new reply: nothing sent, nothing counted.
+func (p *Pacer) Reset() {
+	*p = Pacer{frame: p.frame, lead: p.lead, minLead: p.length(p.lead)}
+}
+
+func (p *Pacer) length(frames int) time.Duration {
+	return time.Duration(frames) * p.frame
+}

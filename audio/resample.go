@@ -1,0 +1,181 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The filter's shape, in parts of the lower of the two Nyquist frequencies: flat
+// up to passEdge, silent from stopEdge on, by a Kaiser window for 90 dB.
+const (
+	passEdge    = 0.86
+	stopEdge    = 1.02
+	attenuation = 90.0 // dB
+
+	resampleBlock = 1024 // input samples worked on at a time
+)
+
+// Resampler changes the rate of a mono stream by a windowed sinc, cut into one
+// short filter per phase. It is for one goroutine. Making one costs about a
+// millisecond; keep it and begin anew with Reset or Flush.
+type Resampler struct {
+	up, down int         // output samples per input samples, in lowest terms
+	taps     int         // length of each phase's filter, even
+	phases   [][]float32 // nil: both rates are the same
+
+	buf   []float32 // input not yet done with; room for taps and a block
+	start int       // where in buf the next output's filter begins
+	phase int       // which filter it takes
+}
+
+// NewResampler makes a resampler between two of the rates 8000, 11025, 12000,
+// 16000, 22050, 24000, 32000, 44100 and 48000 Hz. Equal rates pass through.
+func NewResampler(from, to int) (*Resampler, error) {
+	rates := []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000}
+	if !slices.Contains(rates, from) || !slices.Contains(rates, to) {
+		return nil, fmt.Errorf("resample from %d to %d Hz: want two of %v", from, to, rates)
+	}
+	if from == to {
+		return &Resampler{}, nil
+	}
+	g := gcd(from, to)
+	r := &Resampler{up: to / g, down: from / g}
+	r.design(float64(min(from, to)) / float64(from))
+	r.buf = make([]float32, 0, r.taps+resampleBlock)
+	r.Reset()
+	return r, nil
+}
+
+// design computes the filters. band is the lower Nyquist frequency in parts of
+// the input's.
+func (r *Resampler) design(band float64) {
+	// Kaiser's formulas for the length and the shape of the window.
+	width := math.Pi * band * (stopEdge - passEdge) // radians per input sample
+	half := int(math.Ceil((attenuation - 8) / (2.285 * width) / 2))
+	r.taps = 2 * half
+	r.taps += -r.taps & 3 // dot takes four at a time
+	half = r.taps / 2
+	beta := 0.1102 * (attenuation - 8.7)
+	cutoff := band * (passEdge + stopEdge) / 2
+
+	coefficients := make([]float32, r.up*r.taps)
+	row := make([]float64, r.taps)
+	for p := range r.up {
+		sum := 0.0
+		for j := range row {
+			x := float64(p)/float64(r.up) + float64(half-1-j)
+			edge := x / float64(half)
+			row[j] = sinc(cutoff*x) * bessel0(beta*math.Sqrt(max(0, 1-edge*edge)))
+			sum += row[j]
+		}
+		filter := coefficients[p*r.taps:][:r.taps]
+		for j, v := range row {
+			filter[j] = float32(v / sum) // a constant comes out as it was
+		}
+		r.phases = append(r.phases, filter)
+	}
+}
+
+// Write appends to dst what src adds to the output and returns the longer
+// slice; nothing is allocated while dst has capacity. How a stream is cut into
+// calls does not change its output. The last few milliseconds wait for more
+// input, or for Flush.
+func (r *Resampler) Write(dst, src []int16) []int16 {
+	if r.phases == nil {
+		return append(dst, src...)
+	}
+	for len(src) > 0 {
+		n := min(len(src), cap(r.buf)-len(r.buf))
+		for _, v := range src[:n] {
+			r.buf = append(r.buf, float32(v))
+		}
+		src = src[n:]
+		dst = r.run(dst)
+	}
+	return dst
+}
+
+// Flush appends the end of the stream, so that all of it is as long as the
+// input was, and begins a new stream.
+func (r *Resampler) Flush(dst []int16) []int16 {
+	if r.phases == nil {
+		return dst
+	}
+	for left := r.taps / 2; left > 0; {
+		n := min(left, cap(r.buf)-len(r.buf))
+		for range n {
+			r.buf = append(r.buf, 0)
+		}
+		left -= n
+		dst = r.run(dst)
+	}
+	r.Reset()
+	return dst
+}
+
+// Reset forgets what was heard and begins a new stream.
+func (r *Resampler) Reset() {
+	if r.phases == nil {
+		return
+	}
+	// The first output sample is the first input sample, with silence before it.
+	r.buf = r.buf[:r.taps/2-1]
+	clear(r.buf)
+	r.start, r.phase = 0, 0
+}
+
+// run computes all output that the buffer is enough for.
+func (r *Resampler) run(dst []int16) []int16 {
+	for r.start+r.taps <= len(r.buf) {
+		dst = append(dst, round16(dot(r.buf[r.start:][:r.taps], r.phases[r.phase])))
+		r.phase += r.down
+		r.start += r.phase / r.up
+		r.phase %= r.up
+	}
+	kept := copy(r.buf, r.buf[r.start:])
+	r.buf, r.start = r.buf[:kept], 0
+	return dst
+}
+
+// dot is the product of two slices of one length, a multiple of four.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3 float32
+	for len(a) >= 4 && len(b) >= 4 {
+		s0 += a[0] * b[0]
+		s1 += a[1] * b[1]
+		s2 += a[2] * b[2]
+		s3 += a[3] * b[3]
+		a, b = a[4:], b[4:]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// round16 rounds to the nearest sample; what is too loud is cut off, not wrapped.
+func round16(v float32) int16 {
+	return int16(max(math.MinInt16, min(math.MaxInt16, math.Floor(float64(v)+0.5))))
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return math.Sin(math.Pi*x) / (math.Pi * x)
+}
+
+// bessel0 is the modified Bessel function of the first kind, order 0.
+func bessel0(x float64) float64 {
+	sum, term := 1.0, 1.0
+	for k := 1.0; term > 1e-12*sum; k++ {
+		term *= x * x / (4 * k * k)
+		sum += term
+	}
+	return sum
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
