@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/audio"
 	"xiaozhi/providers"
 )
 
@@ -129,35 +129,13 @@ func (a *ASR) form(pcm []int16, req providers.ASRRequest) (*bytes.Reader, string
 	if err != nil {
 		return nil, "", fmt.Errorf("write file: %w", err)
 	}
-	if err := writeWAV(part, pcm, req.Rate); err != nil {
+	if err := audio.WriteWAV(part, pcm, req.Rate); err != nil {
 		return nil, "", fmt.Errorf("write file: %w", err)
 	}
 	if err := w.Close(); err != nil {
 		return nil, "", fmt.Errorf("close form: %w", err)
 	}
 	return bytes.NewReader(body.Bytes()), w.FormDataContentType(), nil
-}
-
-// writeWAV writes a mono 16 bit file: the 44 byte header and the samples.
-func writeWAV(w io.Writer, pcm []int16, rate int) error {
-	size := uint32(len(pcm) * 2)
-	head := make([]byte, 0, 44)
-	head = append(head, "RIFF"...)
-	head = binary.LittleEndian.AppendUint32(head, 36+size)
-	head = append(head, "WAVEfmt "...)
-	head = binary.LittleEndian.AppendUint32(head, 16)
-	head = binary.LittleEndian.AppendUint16(head, 1) // PCM
-	head = binary.LittleEndian.AppendUint16(head, 1) // mono
-	head = binary.LittleEndian.AppendUint32(head, uint32(rate))
-	head = binary.LittleEndian.AppendUint32(head, uint32(rate)*2)
-	head = binary.LittleEndian.AppendUint16(head, 2)
-	head = binary.LittleEndian.AppendUint16(head, 16)
-	head = append(head, "data"...)
-	head = binary.LittleEndian.AppendUint32(head, size)
-	if _, err := w.Write(head); err != nil {
-		return err
-	}
-	return binary.Write(w, binary.LittleEndian, pcm)
 }
 
 // languageCode is "zh" or "en" for the names that servers and devices use, else "".

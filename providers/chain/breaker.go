@@ -1,0 +1,61 @@
+package chain
+
+import (
+	"sync"
+	"time"
+)
+
+// breaker remembers how a member did: closed (it is used), open (it is left
+// out), half open (one call may try it).
+type breaker struct {
+	limit int
+	rest  time.Duration
+	now   func() time.Time
+
+	mu    sync.Mutex
+	fails int       // in a row
+	until time.Time // open until then, if fails has reached limit
+}
+
+// allow says whether the member may be called. After a true, one of succeeded,
+// failed and released should follow.
+func (b *breaker) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails < b.limit {
+		return true
+	}
+	now := b.now()
+	if now.Before(b.until) {
+		return false
+	}
+	// One call tries it. Should that one never report, the next may after another rest.
+	b.until = now.Add(b.rest)
+	return true
+}
+
+// succeeded closes the breaker.
+func (b *breaker) succeeded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fails = 0
+}
+
+// failed counts, and opens the breaker at its limit.
+func (b *breaker) failed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails++; b.fails >= b.limit {
+		b.until = b.now().Add(b.rest)
+	}
+}
+
+// released ends a call that told nothing. If it was the one that tried an open
+// member, the next may try.
+func (b *breaker) released() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails >= b.limit {
+		b.until = b.now()
+	}
+}

@@ -1,0 +1,175 @@
+// Package chain makes one provider of several: the first is used, the next take
+// over when it fails before anything of its answer was given on. A member that
+// fails three times in a row is left out for 30 s and then tried once.
+//
+// A chain starts goroutines only inside Generate, and waits for them before the
+// loop ends. The chains are safe for many connections at once; all of them share
+// the members' breakers.
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// The numbers of voice.md behaviour 39, used where Options say nothing.
+const (
+	DefaultFirstToken = 1500 * time.Millisecond
+	DefaultFailures   = 3
+	DefaultRest       = 30 * time.Second
+)
+
+// Options are the settings of a chain. The zero value works.
+type Options struct {
+	Log      *slog.Logger     // of take-overs; discarded if nil
+	Failures int              // in a row, until a member is left out; 3 if 0
+	Rest     time.Duration    // until it is tried again; 30 s if 0
+	Now      func() time.Time // time.Now if nil
+
+	// FirstToken is how long a language model may be silent before the next is
+	// asked beside it, by its name; 1.5 s for those not named, for ever if negative.
+	FirstToken map[string]time.Duration
+	// LastResort names members that are no language models and so run only when
+	// all others have failed. A member may also say so itself: LastResort() bool.
+	LastResort []string
+}
+
+// withDefaults fills what is zero.
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Failures <= 0 {
+		o.Failures = DefaultFailures
+	}
+	if o.Rest <= 0 {
+		o.Rest = DefaultRest
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// named is what all members have.
+type named interface{ Name() string }
+
+// list is what the three kinds of chain have in common.
+type list[P named] struct {
+	members  []P
+	breakers []*breaker
+	opts     Options
+	op       string // for errors and the log: "recognize", "think" or "speak"
+}
+
+// newList checks and prepares the members.
+func newList[P named](members []P, o Options, op string) (list[P], error) {
+	if len(members) == 0 {
+		return list[P]{}, fmt.Errorf("chain to %s: it has no members", op)
+	}
+	l := list[P]{members: append([]P(nil), members...), opts: o.withDefaults(), op: op}
+	for range members {
+		l.breakers = append(l.breakers, &breaker{limit: l.opts.Failures, rest: l.opts.Rest, now: l.opts.Now})
+	}
+	return l, nil
+}
+
+// Name is the name of the first member.
+func (l *list[P]) Name() string { return l.members[0].Name() }
+
+// report tells the breaker how a member did.
+func (l *list[P]) report(i int, err error) {
+	switch {
+	case err == nil:
+		l.breakers[i].succeeded()
+	case isContext(err) || kindOf(err) == providers.BadRequest:
+		l.breakers[i].released() // says nothing about the member's health
+	default:
+		l.breakers[i].failed()
+	}
+}
+
+// takeOver logs that the next member stands in.
+func (l *list[P]) takeOver(ctx context.Context, from, to int, err error) {
+	l.opts.Log.LogAttrs(ctx, slog.LevelWarn, "provider takes over", slog.String("op", l.op),
+		slog.String("provider", l.members[to].Name()), slog.String("from", l.members[from].Name()), slog.Any("err", err))
+}
+
+// run is one walk along the members of a chain. It is for one goroutine.
+type run[P named] struct {
+	*list[P]
+	at    int // the member to look at next
+	tried int
+	last  int     // the member tried last; -1 before the first
+	errs  []error // of all that failed, in order
+}
+
+// walk begins at the first member.
+func (l *list[P]) walk() *run[P] { return &run[P]{list: l, last: -1} }
+
+// next gives the next member whose breaker lets it be tried and for which want
+// is true. When no member at all may be tried, the last one is tried anyway.
+func (r *run[P]) next(want func(i int) bool) (int, bool) {
+	for ; r.at < len(r.members); r.at++ {
+		if !want(r.at) {
+			return 0, false
+		}
+		if r.breakers[r.at].allow() {
+			r.tried++
+			r.last = r.at
+			r.at++
+			return r.last, true
+		}
+		r.errs = append(r.errs, fmt.Errorf("%s: left out after failures", r.members[r.at].Name()))
+	}
+	if r.tried > 0 {
+		return 0, false
+	}
+	r.tried++
+	r.last = len(r.members) - 1
+	return r.last, true
+}
+
+// anyMember wants every member.
+func anyMember(int) bool { return true }
+
+// fail notes a member's error, reports it and gives all errors so far.
+func (r *run[P]) fail(i int, err error) {
+	r.report(i, err)
+	if _, ok := errors.AsType[*providers.Error](err); !ok {
+		err = fmt.Errorf("%s: %w", r.members[i].Name(), err)
+	}
+	r.errs = append(r.errs, err)
+}
+
+// err joins the errors of all members, in their order, as one of the kind of the last.
+func (r *run[P]) err() error {
+	joined := errors.Join(r.errs...)
+	return &providers.Error{Provider: r.Name(), Op: r.op, Kind: kindOf(r.errs[len(r.errs)-1]), Err: joined}
+}
+
+// lastError is the newest error, nil if there is none.
+func (r *run[P]) lastError() error {
+	if len(r.errs) == 0 {
+		return nil
+	}
+	return r.errs[len(r.errs)-1]
+}
+
+// kindOf is the kind of a provider's error; what is none counts as unavailable.
+func kindOf(err error) providers.Kind {
+	if failed, ok := errors.AsType[*providers.Error](err); ok {
+		return failed.Kind
+	}
+	return providers.Unavailable
+}
+
+// isContext says whether err only tells that somebody has hung up.
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,87 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+var (
+	errSilent = errors.New("it has not answered in time")
+	errLate   = errors.New("another answered while it was silent")
+	errEmpty  = errors.New("it ended without an answer")
+)
+
+// LLM is a chain of language models, with members of last resort at its end.
+type LLM struct{ list[providers.LLM] }
+
+// NewLLM makes a chain. It has no members of its own: at least one is needed.
+// Members of last resort are asked after all others, wherever they stand.
+func NewLLM(members []providers.LLM, o Options) (*LLM, error) {
+	isLast := func(m providers.LLM) bool {
+		says, ok := m.(interface{ LastResort() bool })
+		return ok && says.LastResort() || slices.Contains(o.LastResort, m.Name())
+	}
+	sorted := slices.Clone(members)
+	slices.SortStableFunc(sorted, func(a, b providers.LLM) int { return rank(isLast(a)) - rank(isLast(b)) })
+	l, err := newList(sorted, o, "think")
+	if err != nil {
+		return nil, err
+	}
+	chain := &LLM{list: l}
+	chain.opts.LastResort = nil
+	for _, m := range sorted {
+		if isLast(m) {
+			chain.opts.LastResort = append(chain.opts.LastResort, m.Name())
+		}
+	}
+	return chain, nil
+}
+
+// rank puts members of last resort behind the others.
+func rank(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
+}
+
+// isModel says whether a member is a language model and not a last resort.
+func (l *LLM) isModel(i int) bool {
+	return !slices.Contains(l.opts.LastResort, l.members[i].Name())
+}
+
+// patience is how long a member may be silent before the next is asked beside it.
+func (l *LLM) patience(i int) time.Duration {
+	if d := l.opts.FirstToken[l.members[i].Name()]; d != 0 {
+		return d
+	}
+	return DefaultFirstToken
+}
+
+// Generate streams one step of the first member that answers. One that is late
+// is not given up: the next model is asked beside it, the first text or tool
+// call wins, and the requests of the others are closed. A thought shows that a
+// member is at work, so it is not late; it does not win.
+//
+// Thoughts of a member that loses may already have been yielded. After the
+// first text or tool call an error is passed on.
+func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	return func(yield func(providers.Delta, error) bool) {
+		raceCtx, cancel := context.WithCancel(ctx)
+		r := &race{
+			llm: l, run: l.walk(), req: req, yield: yield, winner: -1,
+			events: make(chan event), live: make(map[int]context.CancelFunc),
+			late: time.NewTimer(time.Hour),
+		}
+		r.late.Stop()
+		defer r.pumps.Wait()
+		defer cancel()
+		defer r.late.Stop()
+		r.loop(ctx, raceCtx)
+	}
+}

@@ -1,0 +1,165 @@
+package providertest
+
+import (
+	"context"
+	"iter"
+	"math"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"xiaozhi/providers"
+)
+
+// Speech is the script of one sentence.
+type Speech struct {
+	Delay      time.Duration // before the first sound
+	PerLetter  time.Duration // of sound for each letter; 60 ms if this and Length are 0
+	Length     time.Duration // of sound for the whole sentence, in place of PerLetter
+	Piece      time.Duration // of sound in one piece; 60 ms if 0
+	EveryPiece time.Duration // of waiting between two pieces
+	StallAt    time.Duration // of sound, after which nothing comes for Stall; never if Stall is 0
+	Stall      time.Duration
+	FailAt     time.Duration // of sound, after which Err comes
+	Err        error
+	Silent     bool // no sound at all
+}
+
+// Spoken is what a fake voice saw of one sentence.
+type Spoken struct {
+	Request   providers.TTSRequest
+	Sound     time.Duration // given out
+	Left      bool          // the consumer left the loop
+	Cancelled bool          // the context ended before the end
+	Ended     bool          // the loop is over, in whatever way
+}
+
+// TTS is a fake voice: a tone for every sentence.
+type TTS struct {
+	Label  string   // its name; "fake-tts" if empty
+	Rate   int      // Hz; 24000 if 0
+	Hertz  float64  // of the tone; 440 if 0
+	Script []Speech // one for each sentence in order; the last one for all further ones
+
+	mu     sync.Mutex
+	spoken []*Spoken
+}
+
+// Name is the label.
+func (t *TTS) Name() string { return labelOr(t.Label, "fake-tts") }
+
+// Spoken are all sentences so far, as they stand now.
+func (t *TTS) Spoken() []Spoken {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]Spoken, 0, len(t.spoken))
+	for _, s := range t.spoken {
+		all = append(all, *s)
+	}
+	return all
+}
+
+// Synthesize plays the next script.
+func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		t.mu.Lock()
+		spoken := &Spoken{Request: req}
+		script := pick(t.Script, len(t.spoken))
+		t.spoken = append(t.spoken, spoken)
+		t.mu.Unlock()
+		defer t.note(func() { spoken.Ended = true })
+		if err := t.speak(ctx, script, spoken, yield); err != nil {
+			if ctx.Err() != nil {
+				t.note(func() { spoken.Cancelled = true })
+			}
+			yield(providers.Sound{}, err)
+		}
+	}
+}
+
+// speak gives the sound out, piece by piece.
+func (t *TTS) speak(ctx context.Context, script Speech, spoken *Spoken, yield func(providers.Sound, error) bool) error {
+	if err := pause(ctx, script.Delay); err != nil {
+		return err
+	}
+	rate, hertz := t.Rate, t.Hertz
+	if rate == 0 {
+		rate = 24000
+	}
+	if hertz == 0 {
+		hertz = 440
+	}
+	total := script.length(spoken.Request.Text)
+	stalled := script.Stall <= 0
+	for at := time.Duration(0); ; {
+		if script.Err != nil && at >= script.FailAt {
+			return script.Err
+		}
+		if !stalled && at >= script.StallAt {
+			stalled = true
+			if err := pause(ctx, script.Stall); err != nil {
+				return err
+			}
+		}
+		if at >= total {
+			return nil
+		}
+		if at > 0 {
+			if err := pause(ctx, script.EveryPiece); err != nil {
+				return err
+			}
+		} else if err := ctx.Err(); err != nil {
+			return err
+		}
+		next := min(at+script.piece(), total)
+		t.note(func() { spoken.Sound = next })
+		if !yield(providers.Sound{Rate: rate, PCM: tone(rate, hertz, at, next)}, nil) {
+			t.note(func() { spoken.Left = true })
+			return nil
+		}
+		at = next
+	}
+}
+
+// length is how much sound a sentence has.
+func (s Speech) length(text string) time.Duration {
+	text = strings.TrimSpace(text)
+	if s.Silent || text == "" {
+		return 0
+	}
+	if s.Length > 0 {
+		return s.Length
+	}
+	per := s.PerLetter
+	if per <= 0 {
+		per = 60 * time.Millisecond
+	}
+	return time.Duration(utf8.RuneCountInString(text)) * per
+}
+
+// piece is how much sound one piece has.
+func (s Speech) piece() time.Duration {
+	if s.Piece <= 0 {
+		return 60 * time.Millisecond
+	}
+	return s.Piece
+}
+
+// note changes a record.
+func (t *TTS) note(change func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change()
+}
+
+// tone is the part of a tone between two times; its phase goes on.
+func tone(rate int, hertz float64, from, to time.Duration) []int16 {
+	first := int(int64(from) * int64(rate) / int64(time.Second))
+	last := int(int64(to) * int64(rate) / int64(time.Second))
+	pcm := make([]int16, last-first)
+	for i := range pcm {
+		pcm[i] = int16(12000 * math.Sin(2*math.Pi*hertz*float64(first+i)/float64(rate)))
+	}
+	return pcm
+}

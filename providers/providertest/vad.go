@@ -1,0 +1,90 @@
+package providertest
+
+import (
+	"fmt"
+	"sync"
+
+	"xiaozhi/providers"
+)
+
+// frameSamples is what a fake detector takes at a time: 32 ms, as Silero does.
+const frameSamples = 512
+
+// VAD is a fake voice detector: loud is speech, silent is none. The mean
+// absolute sample decides: from 1000 on it is speech for certain, at 0 none for
+// certain.
+type VAD struct {
+	NewErr error // of every NewDetector
+
+	mu     sync.Mutex
+	made   int
+	closed int
+	resets int
+}
+
+// NewDetector makes a detector.
+func (v *VAD) NewDetector() (providers.Detector, error) {
+	if v.NewErr != nil {
+		return nil, v.NewErr
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.made++
+	return &detector{vad: v}, nil
+}
+
+// FrameSamples is 512.
+func (v *VAD) FrameSamples() int { return frameSamples }
+
+// Open is how many detectors are not closed.
+func (v *VAD) Open() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.made - v.closed
+}
+
+// Resets is how often detectors were reset.
+func (v *VAD) Resets() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.resets
+}
+
+// detector is a fake detector; it has no state but whether it is closed.
+type detector struct {
+	vad    *VAD
+	closed bool
+}
+
+// Probability is the frame's loudness.
+func (d *detector) Probability(frame []int16) (float32, error) {
+	if d.closed {
+		return 0, fmt.Errorf("fake vad: the detector is closed")
+	}
+	if len(frame) != frameSamples {
+		return 0, fmt.Errorf("fake vad: a frame of %d samples, not %d", len(frame), frameSamples)
+	}
+	sum := 0
+	for _, s := range frame {
+		sum += max(int(s), -int(s))
+	}
+	return min(1, float32(sum)/(frameSamples*1000)), nil
+}
+
+// Reset is counted.
+func (d *detector) Reset() {
+	d.vad.mu.Lock()
+	defer d.vad.mu.Unlock()
+	d.vad.resets++
+}
+
+// Close is counted once.
+func (d *detector) Close() error {
+	d.vad.mu.Lock()
+	defer d.vad.mu.Unlock()
+	if !d.closed {
+		d.closed = true
+		d.vad.closed++
+	}
+	return nil
+}
