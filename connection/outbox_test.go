@@ -31,7 +31,9 @@ func drain(o *outbox) string {
 func TestOutboxOrder(t *testing.T) {
 	text := func(o *outbox, s string) { o.putText([]byte(s)) }
 	sound := func(o *outbox, turn uint64, s string) { o.putAudio(turn, []byte(s)) }
-	stop := func(o *outbox, turn uint64, cut bool, closing string) { o.putStop(turn, cut, []byte(closing), []byte("stop")) }
+	stop := func(o *outbox, turn uint64, cut bool, closing string) {
+		o.putStop(turn, cut, []byte(closing), []byte("stop"))
+	}
 	for _, tc := range []struct {
 		name string
 		do   func(o *outbox)
