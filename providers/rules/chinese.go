@@ -1,0 +1,93 @@
+package rules
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The notation of Chinese patterns is that of regexp without its anchors, with
+// N for a number (三十, 30, 百分之三十), V for the volume, B for the brightness, A
+// for "a little" or nothing, S for the verbs of setting, T for "to" and U for a
+// unit of time. (x) groups as (?:x) does.
+
+// chineseExpr turns a pattern into an expression over the whole text.
+func chineseExpr(text string) string {
+	text = strings.ReplaceAll(text, "(", "(?:")
+	text = strings.NewReplacer(
+		"N", `(?:百分之)?([0-9零一二两三四五六七八九十百]+)(?:%|个百分点)?`,
+		"V", `(?:你的|现在的|设备的|音箱的)?(?:音量|声音|喇叭)`,
+		"B", `(?:你的|现在的|设备的)?(?:(?:屏幕|显示屏|屏)的?亮度|亮度|屏幕|显示屏)`,
+		"A", `(?:一?点点?儿?|一?些|一下)?`,
+		"T", `(?:到|成|为|至|在)`,
+		"S", `(?:调整|调节|设置|设定|调|设|开|改|放|弄|变|提|降)`,
+		"U", `(?:秒钟?|分钟?|个?小时|个?钟头)`,
+	).Replace(text)
+	return `^(?:` + text + `)$`
+}
+
+// chineseForms are the ways to read a text: as it is, and without the words
+// around the request, taken off one after the other.
+func chineseForms(text string) []string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= '０' && r <= '９':
+			return r - '０' + '0'
+		case r == '％' || r == '%':
+			return '%'
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+	text = strings.NewReplacer("半个小时", "30分钟", "半小时", "30分钟", "半个钟头", "30分钟", "一半", "50").Replace(text)
+	forms := []string{text}
+	for _, cut := range []func(string) string{trimAfter, trimBefore} {
+		if next := cut(text); next != text && next != "" {
+			text = next
+			forms = append(forms, text)
+		}
+	}
+	return forms
+}
+
+// trimAfter drops particles and politeness from the end.
+func trimAfter(text string) string {
+	return trimAll(text, strings.CutSuffix, []string{
+		"吧", "啊", "呀", "呢", "吗", "嘛", "哦", "啦", "了", "一下", "好吗", "可以吗", "行吗", "好不好", "谢谢", "谢谢你", "拜托",
+	})
+}
+
+// trimBefore drops politeness and addresses from the start.
+func trimBefore(text string) string {
+	return trimAll(text, strings.CutPrefix, []string{
+		"请问", "请你", "请", "麻烦你", "麻烦", "帮我", "帮忙", "给我", "能不能", "可不可以", "可以", "你能不能", "你可以", "你能", "能",
+		"我想要", "我想", "我要", "嘿", "喂", "嗯", "那么", "那", "你好", "你", "把", "将", "现在", "小智",
+	})
+}
+
+// trimAll cuts the words off as long as one fits and something is left.
+func trimAll(text string, cut func(s, word string) (string, bool), words []string) string {
+	for changed := true; changed; {
+		changed = false
+		for _, w := range words {
+			if rest, ok := cut(text, w); ok && rest != "" {
+				text, changed = rest, true
+			}
+		}
+	}
+	return text
+}
+
+// chineseUnit is the unit of time that a text names, or 0.
+func chineseUnit(text string) time.Duration {
+	switch {
+	case strings.Contains(text, "小时") || strings.Contains(text, "钟头"):
+		return time.Hour
+	case strings.Contains(text, "分"):
+		return time.Minute
+	case strings.Contains(text, "秒"):
+		return time.Second
+	}
+	return 0
+}

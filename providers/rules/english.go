@@ -1,0 +1,126 @@
+package rules
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The notation of English patterns, which is also that of Phrases: (a|b) is one
+// of them, [a] may be left out, <number> is 0 to 100.
+
+// englishExpr turns a pattern into an expression over words that are each
+// followed by one space, with numbers as <30>.
+func englishExpr(text string) string {
+	var b strings.Builder
+	b.WriteString(`^`)
+	for _, piece := range patternPieces(text) {
+		switch piece {
+		case "[", "(":
+			b.WriteString("(?:")
+		case "]":
+			b.WriteString(")?")
+		case ")", "|":
+			b.WriteString(piece)
+		case "<number>":
+			b.WriteString(`<(\d+)> `)
+		default:
+			b.WriteString(regexp.QuoteMeta(piece) + " ")
+		}
+	}
+	b.WriteString(`$`)
+	return b.String()
+}
+
+// patternPieces cuts a pattern into its words and signs.
+func patternPieces(text string) []string {
+	for _, sign := range []string{"[", "]", "(", ")", "|"} {
+		text = strings.ReplaceAll(text, sign, " "+sign+" ")
+	}
+	return strings.Fields(text)
+}
+
+// englishForms are the ways to read a text: as it is, and without the polite
+// words around it.
+func englishForms(text string) []string {
+	words := englishWords(text)
+	plain := trimPolite(words)
+	if len(plain) == len(words) || len(plain) == 0 {
+		return []string{strings.Join(words, " ")}
+	}
+	return []string{strings.Join(words, " "), strings.Join(plain, " ")}
+}
+
+// englishWords lower-cases a text, drops its signs, writes short forms out and
+// turns spoken numbers into <30>.
+func englishWords(text string) []string {
+	text = strings.ToLower(strings.NewReplacer("’", "'", "%", " percent ").Replace(text))
+	text = strings.ReplaceAll(text, "half an hour", "30 minutes")
+	fields := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	})
+	var words []string
+	for _, w := range fields {
+		w = strings.Trim(w, "'")
+		if full, ok := shortForms()[w]; ok {
+			words = append(words, strings.Fields(full)...)
+			continue
+		}
+		if whole, ok := strings.CutSuffix(w, "'s"); ok && whole != "today" {
+			words = append(words, whole, "is")
+			continue
+		}
+		words = append(words, strings.ReplaceAll(w, "'", ""))
+	}
+	return englishNumbers(words)
+}
+
+func shortForms() map[string]string {
+	return map[string]string{
+		"whats": "what is", "thats": "that is", "can't": "can not", "cannot": "can not", "don't": "do not",
+		"i'm": "i am", "you're": "you are", "goodbye": "good bye", "its": "it is", "ok": "okay",
+	}
+}
+
+// trimPolite drops what is said around a request.
+func trimPolite(words []string) []string {
+	before := [][]string{
+		{"please"}, {"can", "you"}, {"could", "you"}, {"would", "you"}, {"will", "you"}, {"hey"}, {"okay"}, {"so"},
+		{"i", "want", "you", "to"}, {"i", "would", "like", "you", "to"}, {"now"}, {"just"}, {"and"}, {"um"}, {"uh"}, {"well"},
+		{"can", "i"},
+	}
+	after := [][]string{
+		{"please"}, {"now"}, {"for", "me"}, {"right", "now"}, {"thanks"}, {"thank", "you"}, {"at", "the", "moment"}, {"a", "bit"}, {"a", "little"},
+		{"a", "little", "bit"}, {"again"}, {"then"},
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, p := range before {
+			if len(words) > len(p) && strings.Join(words[:len(p)], " ") == strings.Join(p, " ") {
+				words, changed = words[len(p):], true
+			}
+		}
+		for _, p := range after {
+			if rest := len(words) - len(p); rest > 0 && strings.Join(words[rest:], " ") == strings.Join(p, " ") {
+				words, changed = words[:rest], true
+			}
+		}
+	}
+	return words
+}
+
+// englishUnit is the unit of time that a text names, or 0.
+func englishUnit(text string) time.Duration {
+	for _, w := range strings.Fields(text) {
+		switch strings.TrimSuffix(w, "s") {
+		case "second":
+			return time.Second
+		case "minute":
+			return time.Minute
+		case "hour":
+			return time.Hour
+		}
+	}
+	return 0
+}

@@ -1,0 +1,132 @@
+package rules
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// act is what somebody wants.
+type act int
+
+const (
+	actTime act = iota + 1
+	actDate
+	actSet  // a level, to number
+	actUp   // a level, by number or by a step
+	actDown // a level, by number or by a step
+	actMax
+	actMin
+	actAsk // what a level is
+	actStop
+	actNext
+	actPause
+	actTimer
+	actHelp
+	actBattery
+	actStatus
+	actPhoto
+	actExit
+	actHello
+	actThanks
+	actWho
+)
+
+// level is what can be set, raised and lowered.
+type level string
+
+const (
+	volume     level = "volume"
+	brightness level = "brightness"
+)
+
+// none is the number of an intent that came without one.
+const none = -1
+
+// intent is something understood.
+type intent struct {
+	act    act
+	level  level         // of actSet … actAsk
+	number int           // none when not said
+	length time.Duration // of actTimer
+}
+
+// fast reports whether the fast path may take it from a language model.
+func (in intent) fast() bool {
+	switch in.act {
+	case actTime, actStop, actNext, actSet, actUp, actDown, actMax, actMin, actAsk:
+		return true
+	default:
+		return false
+	}
+}
+
+// pattern is one way of saying what is wanted, in the notation of its language.
+type pattern struct {
+	text string
+	want intent
+}
+
+// ways lists several patterns for one want.
+func ways(want intent, texts ...string) []pattern {
+	patterns := make([]pattern, 0, len(texts))
+	for _, t := range texts {
+		patterns = append(patterns, pattern{t, want})
+	}
+	return patterns
+}
+
+// understand finds the rule for a text. Only a text that says nothing else is
+// understood, so that "what is the volume of a sphere" is not about loudness.
+func (b *Brain) understand(text string) (intent, bool) {
+	if strings.ContainsFunc(text, isHan) {
+		for _, t := range chineseForms(text) {
+			if in, ok := match(b.chinese, t, chineseNumber); ok {
+				return in.timed(chineseUnit(t))
+			}
+		}
+		return intent{}, false
+	}
+	for _, t := range englishForms(text) {
+		if in, ok := match(b.english, t+" ", digits); ok {
+			return in.timed(englishUnit(t))
+		}
+	}
+	return intent{}, false
+}
+
+// match takes the first rule that covers the whole text. A number that was said
+// but cannot be read is no match.
+func match(rules []rule, text string, number func(string) (int, bool)) (intent, bool) {
+	for _, r := range rules {
+		groups := r.expr.FindStringSubmatch(text)
+		if groups == nil {
+			continue
+		}
+		in := r.want
+		in.number = none
+		for _, g := range groups[1:] {
+			n, ok := number(g)
+			if g == "" {
+				continue
+			}
+			if !ok {
+				return intent{}, false
+			}
+			in.number = n
+		}
+		return in, true
+	}
+	return intent{}, false
+}
+
+// timed gives a timer its length; without one it is not understood.
+func (in intent) timed(unit time.Duration) (intent, bool) {
+	if in.act != actTimer {
+		return in, true
+	}
+	in.length = time.Duration(in.number) * unit
+	return in, in.number > 0 && unit > 0
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }

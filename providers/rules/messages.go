@@ -1,0 +1,96 @@
+package rules
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"xiaozhi/providers"
+)
+
+// callPrefix begins the ids of the brain's own calls.
+const callPrefix = "rules_"
+
+// turn is where a request stands: what the user said last, and the newest
+// result since then.
+type turn struct {
+	said   string
+	result *result // nil when the user spoke last
+}
+
+// result is what a tool gave back.
+type result struct {
+	call providers.ToolCall
+	text string
+}
+
+// own reports whether the brain itself made the call.
+func (r result) own() bool { return strings.HasPrefix(r.call.ID, callPrefix) }
+
+// readTurn finds the last thing said and what was done about it. It is false
+// where nobody asked for anything.
+func readTurn(messages []providers.Message) (turn, bool) {
+	last := len(messages) - 1
+	user := last
+	for user >= 0 && messages[user].Role != providers.RoleUser {
+		user--
+	}
+	if user < 0 {
+		return turn{}, false
+	}
+	t := turn{said: messages[user].Content}
+	if user == last {
+		return t, true
+	}
+	if messages[last].Role != providers.RoleTool {
+		return turn{}, false
+	}
+	t.result = &result{call: callOf(messages, messages[last].ToolCallID), text: messages[last].Content}
+	return t, true
+}
+
+// callOf finds the newest call with the id.
+func callOf(messages []providers.Message, id string) providers.ToolCall {
+	for _, m := range slices.Backward(messages) {
+		for _, c := range m.ToolCalls {
+			if c.ID == id {
+				return c
+			}
+		}
+	}
+	return providers.ToolCall{ID: id}
+}
+
+// newCall asks for a tool under an id that the messages do not hold yet.
+func newCall(req providers.LLMRequest, t tool, arguments map[string]any) providers.Delta {
+	taken := map[string]bool{}
+	for _, m := range req.Messages {
+		taken[m.ToolCallID] = true
+		for _, c := range m.ToolCalls {
+			taken[c.ID] = true
+		}
+	}
+	n := 1
+	for taken[callPrefix+strconv.Itoa(n)] {
+		n++
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil || arguments == nil {
+		text = []byte("{}")
+	}
+	return providers.Delta{ToolCalls: []providers.ToolCall{{
+		ID: callPrefix + strconv.Itoa(n), Name: t.spec.Name, Arguments: string(text),
+	}}}
+}
+
+// langOf is the language to answer in.
+func langOf(req providers.LLMRequest) string {
+	if req.Language != "" {
+		return req.Language
+	}
+	if t, ok := readTurn(req.Messages); ok && !strings.ContainsFunc(t.said, isHan) {
+		return "en"
+	}
+	return "zh"
+}

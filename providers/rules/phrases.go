@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"xiaozhi/providers"
+)
+
+// Phrases lists what may be said to the brain, for a recogniser's grammar:
+// (a|b) is one of them, [a] may be left out, <number> is 0 to 100; groups may
+// stand inside one another. All are English, whatever lang is: the recogniser
+// with a grammar is, and the language of a device is only a hint. The device's
+// tools add their own names.
+func (b *Brain) Phrases(_ string, tools []providers.ToolSpec) []string {
+	var phrases []string
+	for _, p := range englishPatterns() {
+		phrases = append(phrases, p.text)
+	}
+	for _, t := range readTools(tools) {
+		phrases = append(phrases, toolPhrases(t)...)
+	}
+	slices.Sort(phrases)
+	return slices.Compact(phrases)
+}
+
+// toolPhrases are the ways to say a tool's name: as it is, and with the verb
+// first. A tool that needs more than one number cannot be spoken.
+func toolPhrases(t tool) []string {
+	_, numbered := t.integer("value", "level")
+	words := spokenWords(t)
+	switch {
+	case !speakable(words) || !t.free() && !numbered:
+		return nil
+	case t.has("volume", "brightness") && numbered:
+		return nil // the patterns have these
+	}
+	value := ""
+	switch {
+	case numbered && t.free():
+		value = " [to <number>]"
+	case numbered:
+		value = " [to] <number>"
+	}
+	phrases := []string{strings.Join(words, " ") + value}
+	if i := slices.IndexFunc(words, isVerb); i > 0 {
+		verb, object := words[i:], words[:i]
+		if verb[0] == "set" || verb[0] == "get" {
+			object = slices.Concat(object, verb[1:])
+			verb = verb[:1]
+		}
+		phrases = append(phrases, strings.Join(verb, " ")+" [the] "+strings.Join(object, " ")+value)
+	}
+	return phrases
+}
+
+// speakable reports whether there are at least two words and all are of letters only.
+func speakable(words []string) bool {
+	return len(words) >= 2 && !slices.ContainsFunc(words, func(w string) bool {
+		return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") != ""
+	})
+}
+
+func isVerb(word string) bool {
+	return slices.Contains([]string{
+		"turn", "set", "get", "play", "take", "start", "stop", "open", "close", "switch", "show", "move", "go", "walk",
+		"dance", "run", "toggle", "enable", "disable", "pause", "resume", "read", "reset", "clear", "increase", "decrease",
+	}, word)
+}
