@@ -115,8 +115,8 @@ func (c schemaCosts) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, erro
 			out = append(out, child)
 		}
 	}
-	if s.DynamicRef != "" {
-		return nil, errors.New("$dynamicRef is not supported")
+	if s.DynamicRef != "" || (s.ID != "" && s != c.root) { // they change what a reference means
+		return nil, errors.New("$dynamicRef, and $id inside a schema, are not supported")
 	}
 	if s.Ref == "" {
 		return out, nil
@@ -140,7 +140,7 @@ func (c schemaCosts) local(ref string) (*jsonschema.Schema, error) {
 		name, ok = strings.CutPrefix(ref, "#/definitions/")
 		definitions = c.root.Definitions
 	}
-	if target := definitions[name]; ok && target != nil {
+	if target := definitions[name]; ok && target != nil && !strings.ContainsAny(name, "/~%") {
 		return target, nil
 	}
 	return nil, fmt.Errorf("reference %.80q is not to a definition of its own", ref)
