@@ -89,7 +89,8 @@ func TestEncodeAndDecode(t *testing.T) {
 
 func TestEncoderRefuses(t *testing.T) {
 	for _, f := range []Format{
-		{}, {16000, 0},
+		{},
+		{16000, 0},
 		{16000, 30 * time.Millisecond},
 		{16000, 2500 * time.Microsecond},
 		{16000, 60*time.Millisecond + 1},

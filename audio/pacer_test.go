@@ -127,8 +127,13 @@ func TestPacerHeard(t *testing.T) {
 		at, heard time.Duration
 		played    int
 	}{
-		{0, 0, 0}, {1, 1, 1}, {60 * ms, 60 * ms, 1}, {61 * ms, 61 * ms, 2}, {150 * ms, 150 * ms, 3},
-		{180 * ms, 180 * ms, 3}, {10 * time.Second, 180 * ms, 3},
+		{0, 0, 0},
+		{1, 1, 1},
+		{60 * ms, 60 * ms, 1},
+		{61 * ms, 61 * ms, 2},
+		{150 * ms, 150 * ms, 3},
+		{180 * ms, 180 * ms, 3},
+		{10 * time.Second, 180 * ms, 3},
 	} {
 		if heard, played := pt.p.Heard(pt.at(c.at)), pt.p.Played(pt.at(c.at)); heard != c.heard || played != c.played {
 			t.Errorf("at %v: heard %v, %d frames; want %v, %d", c.at, heard, played, c.heard, c.played)

@@ -3,7 +3,7 @@
 // come from; they are Silero's own, under the licence in LICENSE.silero.
 //
 // One Model serves any number of detectors: it is read-only after New. A
-// Detector holds about 1.3 KiB and belongs to one goroutine.
+// Detector holds about 1.2 KiB and belongs to one goroutine.
 package silero
 
 import (
