@@ -188,3 +188,6 @@ func (d *Device) Violations() []Violation {
 	defer d.journal.mu.Unlock()
 	return append(slices.Clone(d.journal.violations), late...)
 }
+
+// Done is closed when the connection is gone and all that came in has been applied.
+func (d *Device) Done() <-chan struct{} { return d.done }

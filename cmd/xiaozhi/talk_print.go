@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// transcript prints a conversation, each line with the time since the start.
+// Its methods may be called at the same time.
+type transcript struct {
+	verbose bool
+	start   time.Time
+
+	mu       sync.Mutex
+	w        io.Writer
+	sounding bool // the open reply has had its first frame
+}
+
+func newTranscript(w io.Writer, verbose bool) *transcript {
+	return &transcript{w: w, verbose: verbose, start: time.Now()}
+}
+
+func (t *transcript) print(what, text string) { t.at(time.Now(), what, text) }
+
+func (t *transcript) at(when time.Time, what, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.w, "%9.3f  %-9s  %s\n", when.Sub(t.start).Seconds(), what, text)
+}
+
+// event prints what happened on the device.
+func (t *transcript) event(e devicetest.Event) {
+	if t.verbose && e.Raw != nil && e.Kind != devicetest.KindTool {
+		arrow := "<<"
+		if e.Kind == devicetest.KindSent {
+			arrow = ">>"
+		}
+		t.at(e.At, arrow, string(e.Raw))
+	}
+	switch e.Kind {
+	case devicetest.KindReceived:
+		t.received(e)
+	case devicetest.KindSent:
+		t.sent(e)
+	case devicetest.KindFrame:
+		t.frame(e)
+	case devicetest.KindState:
+		if e.Text != "" {
+			e.State += ", " + e.Text
+		}
+		t.at(e.At, "state", e.State)
+	case devicetest.KindTool:
+		t.at(e.At, "tool", fmt.Sprintf("%s %s → %s", e.Type, e.Raw, brief(e.Text)))
+	case devicetest.KindViolation:
+		t.at(e.At, "WRONG", e.Type+": "+e.Text+" / 违反协议")
+	case devicetest.KindClosed:
+		t.at(e.At, "closed", e.Text)
+	}
+}
+
+func (t *transcript) received(e devicetest.Event) {
+	switch e.Type + " " + e.State {
+	case "stt ":
+		t.at(e.At, "heard", e.Text)
+	case "llm ":
+		t.at(e.At, "emotion", e.Emotion+" "+e.Text)
+	case "tts start":
+		t.mu.Lock()
+		t.sounding = false
+		t.mu.Unlock()
+		t.at(e.At, "reply", "tts start")
+	case "tts sentence_start":
+		t.at(e.At, "says", e.Text)
+	case "tts stop":
+		t.at(e.At, "reply", "tts stop")
+	}
+}
+
+func (t *transcript) sent(e devicetest.Event) {
+	switch {
+	case e.Type == "listen" && e.State == "detect":
+		t.at(e.At, "you", e.Text)
+	case e.Type == "listen":
+		t.at(e.At, "device", "listen "+e.State)
+	case e.Type == "abort":
+		t.at(e.At, "device", "abort / 打断")
+	}
+}
+
+func (t *transcript) frame(e devicetest.Event) {
+	t.mu.Lock()
+	first := !t.sounding
+	t.sounding = true
+	t.mu.Unlock()
+	if first {
+		t.at(e.At, "reply", "first sound / 开始出声")
+	}
+}
+
+// latency sums up a reply: how long the user waited, and how the sound came.
+func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
+	text := fmt.Sprintf("%d frames, %.1f s of sound", r.Frames, r.Duration().Seconds())
+	if !r.FirstFrame.IsZero() {
+		text = fmt.Sprintf("first sound %d ms after the end of speech, ", r.FirstFrame.Sub(said).Milliseconds()) + text
+	}
+	if r.LeadMin > 0 {
+		text += fmt.Sprintf(", %d to %d ms ahead", r.LeadMin.Milliseconds(), r.LeadMax.Milliseconds())
+	}
+	if r.Cut {
+		text += ", cut"
+	}
+	t.print("latency", text+" / 延迟")
+}
+
+// summary prints the counters and the rules that were broken.
+func (t *talker) summary() {
+	t.out.print("total", fmt.Sprintf("%d replies, %d frames, %d dropped, %d underruns, %d tool calls",
+		len(t.replies), t.stats.FramesIn, t.stats.Dropped, t.stats.Underruns, t.stats.ToolCalls))
+	if len(t.violations) == 0 {
+		return
+	}
+	t.out.print("warning", fmt.Sprintf("the server broke the device protocol %d times / 服务违反设备协议", len(t.violations)))
+	for _, v := range t.violations {
+		t.out.at(v.At, "WRONG", v.String())
+	}
+}
+
+// brief cuts a long result to what fits a line.
+func brief(s string) string {
+	const most = 160
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/internal/devicetest"
+)
+
+// talker is one run of the subcommand: a device that is connected anew when the
+// server hung up, and what it heard. It is for one goroutine.
+type talker struct {
+	o     talkOptions
+	out   *transcript
+	board *devicetest.Board
+
+	speech  map[string][]int16 // 16 kHz sound of each WAV file
+	device  *devicetest.Device // nil while there is no connection
+	watch   sync.WaitGroup     // the goroutine that prints what device does
+	located bool               // the three below are known
+	url     string             // of the WebSocket
+	token   string
+	framing int
+
+	replies    []*devicetest.Reply
+	violations []devicetest.Violation
+	stats      devicetest.Stats
+}
+
+// prepare reads the sound files, so that a wrong one is found before anything is sent.
+func (t *talker) prepare() error {
+	t.speech = make(map[string][]int16)
+	for _, p := range t.o.prompts {
+		if p.wav == "" {
+			continue
+		}
+		pcm, err := readSpeech(p.wav)
+		if err != nil {
+			return fmt.Errorf("--wav %s: %w", p.wav, err)
+		}
+		t.speech[p.wav] = pcm
+	}
+	return nil
+}
+
+// all says the prompts one after the other. It goes on after one that got no
+// reply, and returns the first failure.
+func (t *talker) all(ctx context.Context, prompts []prompt) error {
+	var first error
+	for _, p := range prompts {
+		err := t.turn(ctx, p)
+		if err != nil && first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || (err != nil && t.device == nil) {
+			break
+		}
+	}
+	return first
+}
+
+// lines takes typed prompts until the input or ctx ends.
+func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) error {
+	if terminal {
+		t.out.print("type", "one line each, Ctrl-D ends / 每行一句，Ctrl-D 结束")
+	}
+	lines := make(chan string)
+	// A read of a terminal cannot be called off, so this goroutine is not waited
+	// for when ctx ends; the process ends then.
+	go func() {
+		defer close(lines)
+		scan := bufio.NewScanner(stdin)
+		for scan.Scan() {
+			select {
+			case lines <- scan.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var first error
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return first
+			}
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			if err := t.turn(ctx, prompt{text: line}); err != nil && ctx.Err() == nil {
+				t.out.print("failed", err.Error())
+				if first == nil {
+					first = err
+				}
+			}
+		case <-ctx.Done():
+			return first
+		}
+	}
+}
+
+// turn says one prompt and waits for its reply.
+func (t *talker) turn(ctx context.Context, p prompt) error {
+	ctx, cancel := context.WithTimeout(ctx, t.o.timeout+t.length(p))
+	defer cancel()
+	if err := t.connect(ctx); err != nil {
+		return err
+	}
+	said, err := t.say(ctx, p)
+	if err == nil {
+		var reply *devicetest.Reply
+		if reply, err = t.hear(ctx); err == nil {
+			t.replies = append(t.replies, reply)
+			t.out.latency(said, reply)
+			return nil
+		}
+	}
+	if errors.Is(err, devicetest.ErrClosed) {
+		t.hangUp()
+		return errors.New("the server ended the connection before it replied")
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no reply within %s", t.o.timeout)
+	}
+	return err
+}
+
+func (t *talker) length(p prompt) time.Duration {
+	return audio.Recognition.Duration(len(t.speech[p.wav]))
+}
+
+// connect makes sure of a connection: the first one, or one after the server hung up.
+func (t *talker) connect(ctx context.Context) error {
+	if t.device != nil {
+		select {
+		case <-t.device.Done():
+			t.hangUp()
+		default:
+			return nil
+		}
+	}
+	o := devicetest.Options{
+		DeviceID: t.o.deviceID, Language: t.o.lang, FrameMs: t.o.frame, Mode: devicetest.Mode(t.o.mode),
+		OpenListen: t.o.mode != "manual", NoMCP: t.o.noMCP, Tolerance: talkTolerance,
+	}
+	if !t.o.noMCP {
+		o.Tools = t.board.Tools()
+	}
+	if err := t.provision(ctx, o); err != nil {
+		return err
+	}
+	o.URL, o.Token, o.Protocol = t.url, t.token, t.framing
+	device, err := devicetest.Dial(ctx, o)
+	if err != nil {
+		return err
+	}
+	t.out.print("connected", fmt.Sprintf("%s, session %s / 已连接", t.url, device.SessionID()))
+	t.device = device
+	t.watch.Go(func() {
+		for e := range device.Watch(context.WithoutCancel(ctx)) { // ends with the device
+			t.out.event(e)
+		}
+	})
+	return nil
+}
+
+// provision finds the WebSocket's address, once, as devices do at their boot.
+func (t *talker) provision(ctx context.Context, o devicetest.Options) error {
+	if t.located {
+		return nil
+	}
+	t.url, t.token, t.framing = t.o.server, t.o.token, t.o.protocol
+	if strings.HasPrefix(t.o.server, "http") {
+		p, err := devicetest.Provision(ctx, t.o.server, o)
+		if err != nil {
+			return err
+		}
+		t.violations = append(t.violations, p.Violations...)
+		t.url = p.URL
+		if t.token == "" {
+			t.token = p.Token
+		}
+		if t.framing == 0 {
+			t.framing = p.Protocol
+		}
+		t.out.print("ota", p.URL)
+		if p.Code != "" {
+			t.out.print("ota", "this device is not bound yet; its code is "+p.Code+" / 设备尚未绑定")
+		}
+	}
+	t.located = true
+	return nil
+}
+
+// say types or speaks a prompt. It returns when the last of it was said.
+func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
+	manual := t.o.mode == "manual"
+	if !manual {
+		if err := t.device.WaitMic(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if p.text != "" {
+		return time.Now(), t.device.Detect(p.text)
+	}
+	if manual {
+		if err := t.device.ListenStart(devicetest.Manual); err != nil {
+			return time.Time{}, err
+		}
+	}
+	pcm := t.speech[p.wav]
+	t.out.print("you", fmt.Sprintf("speak %s (%s)", p.wav, t.length(p).Round(10*time.Millisecond)))
+	if err := t.device.Say(ctx, pcm); err != nil {
+		return time.Time{}, err
+	}
+	if manual {
+		return time.Now(), t.device.ListenStop()
+	}
+	return time.Now().Add(-trailing(pcm)), nil
+}
+
+// hear waits for the reply, with an open microphone in a quiet room where the mode has one.
+func (t *talker) hear(ctx context.Context) (*devicetest.Reply, error) {
+	room, leave := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer leave()
+	if t.o.mode != "manual" {
+		// Its errors are those of the connection and of ctx, which WaitReply meets too.
+		work.Go(func() { _ = t.device.Silence(room, t.o.timeout) })
+	}
+	if t.o.abortAfter > 0 {
+		work.Go(func() { t.abort(room) })
+	}
+	return t.device.WaitReply(ctx)
+}
+
+// abort presses the button in the middle of the next reply's sound.
+func (t *talker) abort(ctx context.Context) {
+	if t.device.WaitState(ctx, devicetest.Speaking) != nil {
+		return
+	}
+	if _, err := t.device.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame }); err != nil {
+		return
+	}
+	select {
+	case <-time.After(t.o.abortAfter):
+		if err := t.device.Abort(""); err != nil {
+			t.out.print("abort", err.Error())
+		}
+	case <-ctx.Done():
+	}
+}
+
+// hangUp ends the connection, if there is one, and keeps what it counted.
+func (t *talker) hangUp() {
+	if t.device == nil {
+		return
+	}
+	t.device.Close()
+	t.watch.Wait()
+	t.violations = append(t.violations, t.device.Violations()...)
+	s := t.device.Stats()
+	t.stats.FramesIn += s.FramesIn
+	t.stats.Dropped += s.Dropped
+	t.stats.Underruns += s.Underruns
+	t.stats.ToolCalls += s.ToolCalls
+	t.device = nil
+}
+
+// isTerminal tells a keyboard from a pipe or a file.
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/internal/devicetest"
+)
+
+// scripted is a server with an OTA address, whose WebSocket is played from a script.
+func scripted(t *testing.T, play func(context.Context, *devicetest.Peer)) (otaURL, wsURL string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	wsURL = "ws" + strings.TrimPrefix(server.URL, "http") + "/xiaozhi/v1/"
+	mux.Handle("/xiaozhi/v1/", devicetest.Script(play))
+	mux.HandleFunc("/xiaozhi/ota/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"server_time":{"timestamp":1795224000000},"websocket":{"url":%q,"token":"t"}}`, wsURL)
+	})
+	return server.URL + "/xiaozhi/ota/", wsURL
+}
+
+// runTalk runs the subcommand and gives its exit code and what it printed.
+func runTalk(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = talk(t.Context(), args, strings.NewReader(stdin), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// inOrder checks that parts come one after the other in text.
+func inOrder(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, p := range parts {
+		_, after, found := strings.Cut(rest, p)
+		if !found {
+			t.Errorf("no %q (in this order) in\n%s", p, text)
+			return
+		}
+		rest = after
+	}
+}
+
+func answer(ctx context.Context, p *devicetest.Peer, heard, says string) {
+	if p.Begin(ctx, heard, says) == nil && p.Sound(ctx, 5) == nil {
+		p.Finish(ctx)
+	}
+}
+
+// A typed turn by way of the OTA address, with a tool call, saved as WAV.
+func TestTalkTyped(t *testing.T) {
+	ota, _ := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
+		p.Await(ctx, `"state":"detect","text":"louder please"`)
+		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"self.audio_speaker.set_volume","arguments":{"volume":90}}}`)
+		p.Await(ctx, `"id":1`)
+		answer(ctx, p, "louder please", "Done.")
+		p.Await(ctx, `"state":"start"`)
+	})
+	file := filepath.Join(t.TempDir(), "reply.wav")
+	code, out, errs := runTalk(t, "", "--server", ota, "--text", "louder please", "--save", file)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s\n%s", code, errs, out)
+	}
+	inOrder(t, out, "ota", "connected", "you        louder please", "tool       self.audio_speaker.set_volume {\"volume\":90} → true", "heard      louder please",
+		"tts start", "emotion    happy 🙂", "says       Done.", "first sound", "tts stop", "ms after the end of speech, 5 frames, 0.3 s of sound",
+		"1 replies, 5 frames, 0 dropped, 0 underruns, 1 tool calls", "saved")
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	pcm, rate, err := audio.ReadWAV(f)
+	if err != nil || rate != 24000 || len(pcm) != 5*1440 {
+		t.Errorf("saved %d samples at %d Hz, %v", len(pcm), rate, err)
+	}
+}
+
+// A recording is spoken in each mode, with the messages that belong to it.
+func TestTalkSpoken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prompt.wav")
+	var wav bytes.Buffer
+	if err := audio.WriteWAV(&wav, make([]int16, 11025), 22050); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, wav.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"auto", "manual", "realtime"} {
+		t.Run(mode, func(t *testing.T) {
+			_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
+				p.Await(ctx, `"state":"start","mode":"`+mode+`"`)
+				if mode == "manual" {
+					p.Await(ctx, `"state":"stop"`)
+				} else {
+					p.Pause(ctx, 600*time.Millisecond) // longer than the recording
+				}
+				answer(ctx, p, "hello", "Hello to you.")
+				p.Await(ctx, "never")
+			})
+			code, out, errs := runTalk(t, "", "--server", ws, "--wav", file, "--mode", mode, "--no-mcp", "--protocol", "1")
+			if code != 0 || errs != "" {
+				t.Fatalf("exit %d: %s\n%s", code, errs, out)
+			}
+			inOrder(t, out, "listen start", "(500ms)", "says       Hello to you.", "latency")
+		})
+	}
+}
+
+// Lines of the standard input are typed turns; after a hang-up the device connects anew.
+func TestTalkLines(t *testing.T) {
+	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
+		p.Await(ctx, `"state":"detect"`)
+		answer(ctx, p, "x", "Goodbye.")
+	})
+	code, out, errs := runTalk(t, "one\n\n  two  \n", "--server", ws)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s\n%s", code, errs, out)
+	}
+	inOrder(t, out, "connected", "you        one", "Goodbye.", "closed", "connected", "you        two", "Goodbye.", "2 replies")
+}
+
+// The button is pressed in the middle of a reply.
+func TestTalkAbort(t *testing.T) {
+	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
+		p.Await(ctx, `"state":"detect"`)
+		p.Begin(ctx, "x", "A long story.")
+		p.Sound(ctx, 6)
+		p.Await(ctx, `"type":"abort"`)
+		p.Cut()
+		p.Await(ctx, "never")
+	})
+	code, out, errs := runTalk(t, "", "--server", ws, "--text", "tell me a story", "--abort-after", "100ms", "--verbose")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s\n%s", code, errs, out)
+	}
+	inOrder(t, out, ">>", "first sound", "abort", "tts stop", ", cut")
+}
+
+// A server that breaks the protocol is told of at the end.
+func TestTalkWarns(t *testing.T) {
+	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
+		p.Await(ctx, `"state":"detect"`)
+		p.Send(`"type":"llm","emotion":"happy","text":""`)
+		answer(ctx, p, "x", "Yes.")
+		p.Await(ctx, "never")
+	})
+	code, out, _ := runTalk(t, "", "--server", ws, "--text", "hi")
+	if code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	inOrder(t, out, "total", "broke the device protocol 1 times", "outside_reply")
+}
+
+// What fails says so and ends with 1.
+func TestTalkFails(t *testing.T) {
+	_, silent := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, "never") })
+	_, rude := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, `"state":"detect"`) })
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no reply", []string{"--server", silent, "--text", "x", "--timeout", "300ms"}, "no reply within 300ms"},
+		{"hangs up", []string{"--server", rude, "--text", "x"}, "ended the connection"},
+		{"nobody there", []string{"--server", closed.URL, "--text", "x"}, "refused"},
+		{"no such page", []string{"--server", missing.URL, "--text", "x"}, "404"},
+		{"no WebSocket", []string{"--server", "ws" + strings.TrimPrefix(missing.URL, "http"), "--text", "x"}, "404"},
+		{"nothing to save", []string{"--server", closed.URL, "--save", "x.wav"}, "no reply to save"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, errs := runTalk(t, "", tt.args...)
+			if code != 1 || !strings.Contains(errs, tt.want) {
+				t.Errorf("exit %d: %s, want 1 and %q\n%s", code, errs, tt.want, out)
+			}
+		})
+	}
+}
+
+// Misuse ends with 2 before anything is sent.
+func TestTalkMisused(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.wav")
+	if err := os.WriteFile(bad, []byte("not sound"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nope"}, "nope"},
+		{[]string{"hello"}, `unknown argument "hello"`},
+		{[]string{"--server", "localhost:8000"}, "--server"},
+		{[]string{"--server", "ws://"}, "--server"},
+		{[]string{"--mode", "loud"}, "--mode"},
+		{[]string{"--protocol", "4"}, "--protocol"},
+		{[]string{"--frame", "30"}, "--frame"},
+		{[]string{"--timeout", "0s"}, "--timeout"},
+		{[]string{"--text", " "}, "no words"},
+		{[]string{"--wav", "nowhere.wav"}, "nowhere.wav"},
+		{[]string{"--wav", bad}, "bad.wav"},
+	}
+	for _, tt := range tests {
+		code, _, errs := runTalk(t, "", tt.args...)
+		if code != 2 || !strings.Contains(errs, tt.want) {
+			t.Errorf("%v: exit %d: %s", tt.args, code, errs)
+		}
+	}
+	if code, out, _ := runTalk(t, "", "--help"); code != 0 || !strings.Contains(out, "--text") || !strings.Contains(out, "模拟") {
+		t.Errorf("help: exit %d\n%s", code, out)
+	}
+}
+
+// The silence at a recording's end does not count as speech.
+func TestTrailing(t *testing.T) {
+	pcm := make([]int16, 16000)
+	for i := range 8000 {
+		pcm[i] = int16(4000 * (i%2*2 - 1))
+	}
+	if got := trailing(pcm).Milliseconds(); got != 500 {
+		t.Errorf("%d ms", got)
+	}
+	if got := trailing(pcm[:8000]); got != 0 {
+		t.Errorf("%s after speech to the end", got)
+	}
+}
