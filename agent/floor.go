@@ -31,8 +31,7 @@ type floor struct {
 
 // spokenSentence is how far a sentence got.
 type spokenSentence struct {
-	sentence
-	step   int
+	utterable
 	frames int  // handed over so far
 	whole  bool // the last of its frames was handed over
 }
@@ -100,7 +99,7 @@ func (f *floor) send(m Message) bool {
 }
 
 // sentenceStart announces the sentence whose first frame is next.
-func (f *floor) sentenceStart(s sentence, step int) {
+func (f *floor) sentenceStart(s utterable) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -109,7 +108,7 @@ func (f *floor) sentenceStart(s sentence, step int) {
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].whole = true
 	}
-	f.spoken = append(f.spoken, spokenSentence{sentence: s, step: step})
+	f.spoken = append(f.spoken, spokenSentence{utterable: s})
 	f.out.Send(Message{Kind: MessageSentenceStart, Turn: f.turn, Text: s.display})
 }
 
@@ -234,7 +233,7 @@ func (f *floor) heard(now time.Time, steps int) (texts []string, partial bool) {
 }
 
 // runeTime is how long a character takes to say, for sentences whose whole
-// length is not known yet: about 4.5 CJK characters or 14 letters a second.
+// sound is not there yet: about 4.5 CJK characters or 14 letters a second.
 func runeTime(language string) time.Duration {
 	if language == "zh" {
 		return 220 * time.Millisecond
@@ -247,7 +246,7 @@ func prefixHeard(s spokenSentence, played, frame time.Duration) string {
 	runes := []rune(s.display)
 	total := time.Duration(s.frames) * frame
 	if !s.whole {
-		total = max(total, time.Duration(len(runes))*runeTime(s.language))
+		total = max(total, time.Duration(s.length.Load()), time.Duration(len(runes))*runeTime(s.language))
 	}
 	if total <= 0 || played <= 0 {
 		return ""

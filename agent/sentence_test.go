@@ -29,7 +29,7 @@ func TestSplit(t *testing.T) {
 		{"first at a comma", "今天天气很好，适合出去走走。明天可能会下雨，记得带伞。", []string{"今天天气很好，", "适合出去走走。明天可能会下雨，记得带伞。"}},
 		{"comma too early", "好的，我来帮你打开客厅的灯。", []string{"好的，我来帮你打开客厅的灯。"}},
 		{"short first sentence stands alone", "好的。现在为您播放音乐，请稍等。", []string{"好的。", "现在为您播放音乐，请稍等。"}},
-		{"English sentences", "It is ten past nine. The weather is very fine today. Bye.", []string{"It is ten past nine.", "The weather is very fine today.", "Bye."}},
+		{"English sentences", "It is ten past nine. The weather is really very fine today. Bye.", []string{"It is ten past nine.", "The weather is really very fine today.", "Bye."}},
 		{"first English clause", "Well then my friend, let us see what we can do about it.", []string{"Well then my friend,", "let us see what we can do about it."}},
 		{"decimal", "Pi is about 3.14159 and e is 2.71828. That is all there is to say.", []string{"Pi is about 3.14159 and e is 2.71828.", "That is all there is to say."}},
 		{"thousands", "It costs 1,250,000 dollars. That is quite a lot of money.", []string{"It costs 1,250,000 dollars.", "That is quite a lot of money."}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/audio"
@@ -20,14 +21,14 @@ const (
 // speech is one frame of PCM on its way from the synthesiser to the floor.
 type speech struct {
 	pcm    []int16
-	begins *sentence // set on the first frame of a sentence
-	step   int
+	begins *utterable // set on the first frame of a sentence
 }
 
-// utterable is a sentence and the step of the turn it was said in.
+// utterable is a sentence on its way through the speaker.
 type utterable struct {
 	sentence
-	step int
+	step   int           // of the turn in which it was said
+	length *atomic.Int64 // nanoseconds of sound that were synthesised so far
 }
 
 // errTTS marks a failure of the synthesiser, which has been made heard.
@@ -94,7 +95,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 	if u.speech == "" {
 		return nil
 	}
-	err := s.say(ctx, u)
+	err := protect(s.o.Log, "speech synthesis", func() error { return s.say(ctx, u) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -103,6 +104,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 		id = prompts.FailTTS
 		u.sentence = sentence{display: s.o.Prompts.Phrase(id, u.language), language: u.language}
 	}
+	u.length = new(atomic.Int64)
 	if err2 := s.sound(ctx, u, id); err2 != nil {
 		return errors.Join(errTTS, err, err2)
 	}
@@ -112,7 +114,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 // say synthesises one sentence.
 func (s *speaker) say(ctx context.Context, u utterable) error {
 	s.timing.ttsStart(s.o.TTS.Name())
-	begins := &u.sentence
+	begins := &u
 	req := providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice}
 	var decoder *audio.Decoder
 	for sound, err := range s.o.TTS.Synthesize(ctx, req) {
@@ -131,11 +133,11 @@ func (s *speaker) say(ctx context.Context, u utterable) error {
 			}
 			rate = s.o.Reply.Rate
 		}
-		if err := s.push(ctx, pcm, rate, &begins, u.step); err != nil {
+		if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
 			return err
 		}
 	}
-	return s.finish(ctx, &begins, u.step)
+	return s.finish(ctx, &begins)
 }
 
 func decodeAll(d *audio.Decoder, packets [][]byte, rate int) ([]int16, error) {
@@ -154,31 +156,30 @@ func decodeAll(d *audio.Decoder, packets [][]byte, rate int) ([]int16, error) {
 // sound plays the embedded sound of phrase id, showing u. A phrase without a
 // sound is only shown.
 func (s *speaker) sound(ctx context.Context, u utterable, id string) error {
-	begins := &u.sentence
-	wav := prompts.Sound(id, u.language)
-	if len(wav) == 0 {
-		s.floor.sentenceStart(u.sentence, u.step)
-		return nil
+	begins := &u
+	pcm, rate := make([]int16, s.o.Reply.Samples()), s.o.Reply.Rate // silence
+	if wav := prompts.Sound(id, u.language); len(wav) > 0 {
+		var err error
+		if pcm, rate, err = audio.ReadWAV(bytes.NewReader(wav)); err != nil {
+			return fmt.Errorf("embedded sound %s: %w", id, err)
+		}
 	}
-	pcm, rate, err := audio.ReadWAV(bytes.NewReader(wav))
-	if err != nil {
-		return fmt.Errorf("embedded sound %s: %w", id, err)
-	}
-	if err := s.push(ctx, pcm, rate, &begins, u.step); err != nil {
+	if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
 		return err
 	}
-	return s.finish(ctx, &begins, u.step)
+	return s.finish(ctx, &begins)
 }
 
 // push resamples PCM and cuts it into frames. It waits while enough is ahead.
-func (s *speaker) push(ctx context.Context, pcm []int16, rate int, begins **sentence, step int) error {
+func (s *speaker) push(ctx context.Context, pcm []int16, rate int, u *utterable, begins **utterable) error {
 	if len(pcm) == 0 {
 		return nil
 	}
 	s.timing.ttsSound()
+	u.length.Add(int64(audio.Format{Rate: rate}.Duration(len(pcm))))
 	if rate == s.o.Reply.Rate {
 		s.acc = append(s.acc, pcm...)
-		return s.emit(ctx, begins, step)
+		return s.emit(ctx, begins)
 	}
 	r, err := s.from(rate)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *speaker) push(ctx context.Context, pcm []int16, rate int, begins **sent
 		n := min(len(pcm), rate/10)
 		s.acc = r.Write(s.acc, pcm[:n])
 		pcm = pcm[n:]
-		if err := s.emit(ctx, begins, step); err != nil {
+		if err := s.emit(ctx, begins); err != nil {
 			return err
 		}
 	}
@@ -208,7 +209,7 @@ func (s *speaker) from(rate int) (*audio.Resampler, error) {
 }
 
 // finish ends a sentence: the last frame is padded with silence.
-func (s *speaker) finish(ctx context.Context, begins **sentence, step int) error {
+func (s *speaker) finish(ctx context.Context, begins **utterable) error {
 	for _, r := range s.resampler {
 		s.acc = r.Flush(s.acc)
 		r.Reset()
@@ -217,11 +218,11 @@ func (s *speaker) finish(ctx context.Context, begins **sentence, step int) error
 	if rest := len(s.acc) % n; rest != 0 {
 		s.acc = append(s.acc, make([]int16, n-rest)...)
 	}
-	return s.emit(ctx, begins, step)
+	return s.emit(ctx, begins)
 }
 
 // emit passes on the whole frames of the accumulator.
-func (s *speaker) emit(ctx context.Context, begins **sentence, step int) error {
+func (s *speaker) emit(ctx context.Context, begins **utterable) error {
 	n := s.o.Reply.Samples()
 	used := 0
 	for ; len(s.acc)-used >= n; used += n {
@@ -233,7 +234,7 @@ func (s *speaker) emit(ctx context.Context, begins **sentence, step int) error {
 		}
 		copy(buf, s.acc[used:used+n])
 		select {
-		case s.frames <- speech{pcm: buf, begins: *begins, step: step}:
+		case s.frames <- speech{pcm: buf, begins: *begins}:
 			*begins = nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -280,7 +281,7 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 		return err
 	}
 	if f.begins != nil {
-		s.floor.sentenceStart(*f.begins, f.step)
+		s.floor.sentenceStart(*f.begins)
 	}
 	for packet != nil && !s.floor.frame(packet) {
 		if err := wait(ctx, timer, retryFull); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -284,7 +285,7 @@ func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
 			s.emotion, s.emoji = "", ""
 		}
 		st.said = st.said || s.speech != ""
-		if err := t.say(ctx, utterable{s, st.index}); err != nil {
+		if err := t.say(ctx, s, st.index); err != nil {
 			return err
 		}
 	}
@@ -326,7 +327,7 @@ func (t *turn) sayPhrase(ctx context.Context, stepIndex int, id string) error {
 	s.keep = false
 	s.face()
 	s.fallback = id
-	return t.say(ctx, utterable{s, stepIndex})
+	return t.say(ctx, s, stepIndex)
 }
 
 // sayFailure makes a failure of the turn heard.
@@ -345,9 +346,9 @@ func (t *turn) sayFailure(ctx context.Context, err error) {
 }
 
 // say gives one sentence to the speaker; it waits when many are waiting.
-func (t *turn) say(ctx context.Context, u utterable) error {
+func (t *turn) say(ctx context.Context, s sentence, stepIndex int) error {
 	select {
-	case t.speaker.sentences <- u:
+	case t.speaker.sentences <- utterable{s, stepIndex, new(atomic.Int64)}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,18 +80,18 @@ func (t *turn) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	var synthErr, playErr error
 	wg.Go(func() {
-		synthErr = t.guarded("synthesize", func() error { return t.speaker.synthesize(ctx) })
+		synthErr = protect(t.log, "synthesize", func() error { return t.speaker.synthesize(ctx) })
 		if synthErr != nil {
 			halt(synthErr) // what was synthesised is still played
 		}
 	})
 	wg.Go(func() {
-		playErr = t.guarded("play", func() error { return t.speaker.play(ctx) })
+		playErr = protect(t.log, "play", func() error { return t.speaker.play(ctx) })
 		if playErr != nil {
 			stop(playErr)
 		}
 	})
-	thinkErr := t.guarded("think", func() error { return t.think(thinkCtx) })
+	thinkErr := protect(t.log, "think", func() error { return t.think(thinkCtx) })
 	if thinkErr != nil && thinkCtx.Err() == nil {
 		t.sayFailure(thinkCtx, thinkErr)
 	}
@@ -99,11 +100,11 @@ func (t *turn) run(ctx context.Context) {
 	t.finish(ctx, thinkErr, synthErr, playErr)
 }
 
-// guarded turns a panic into an error, so that it costs this turn only.
-func (t *turn) guarded(what string, f func() error) (err error) {
+// protect turns a panic in f into an error, so that it costs no more than what f does.
+func protect(log *slog.Logger, what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.log.Error("panic in turn", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			log.Error("panic", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: panic in %s: %v", ErrFailed, what, p)
 		}
 	}()
@@ -191,7 +192,7 @@ func (t *turn) assemble(texts []string) []providers.Message {
 	for i, s := range t.steps {
 		m := providers.Message{Role: providers.RoleAssistant}
 		if i < len(texts) {
-			m.Content = texts[i]
+			m.Content = strings.TrimSpace(texts[i])
 		}
 		var results []providers.Message
 		for _, c := range s.calls {

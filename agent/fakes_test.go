@@ -1,0 +1,294 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/providers"
+)
+
+// energyVAD says that loud sound is speech.
+type energyVAD struct{ closed *sync.WaitGroup }
+
+func (v energyVAD) FrameSamples() int { return 512 }
+
+func (v energyVAD) NewDetector() (providers.Detector, error) {
+	v.closed.Add(1)
+	return &energyDetector{closed: v.closed}, nil
+}
+
+type energyDetector struct{ closed *sync.WaitGroup }
+
+func (d *energyDetector) Probability(frame []int16) (float32, error) {
+	var sum float64
+	for _, s := range frame {
+		sum += math.Abs(float64(s))
+	}
+	if sum/float64(len(frame)) > 1000 {
+		return 0.9, nil
+	}
+	return 0.05, nil
+}
+func (d *energyDetector) Reset()       {}
+func (d *energyDetector) Close() error { d.closed.Done(); return nil }
+
+// scriptASR gives one line of its script per utterance.
+type scriptASR struct {
+	mu    sync.Mutex
+	lines []string
+	heard []time.Duration // length of each utterance
+}
+
+func (a *scriptASR) Name() string { return "script-asr" }
+
+func (a *scriptASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
+	return &scriptStream{ctx: ctx, asr: a, rate: req.Rate, over: make(chan struct{})}, nil
+}
+
+type scriptStream struct {
+	ctx     context.Context
+	asr     *scriptASR
+	rate    int
+	samples int
+	over    chan struct{}
+}
+
+func (s *scriptStream) Write(pcm []int16) error { s.samples += len(pcm); return nil }
+func (s *scriptStream) CloseWrite() error       { close(s.over); return nil }
+
+func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
+	return func(yield func(providers.Transcript, error) bool) {
+		select {
+		case <-s.over:
+		case <-s.ctx.Done():
+			yield(providers.Transcript{}, s.ctx.Err())
+			return
+		}
+		a := s.asr
+		a.mu.Lock()
+		a.heard = append(a.heard, time.Duration(s.samples)*time.Second/time.Duration(s.rate))
+		line := "!error no line in the script"
+		if len(a.lines) > 0 {
+			line, a.lines = a.lines[0], a.lines[1:]
+		}
+		a.mu.Unlock()
+		if rest, ok := strings.CutPrefix(line, "@"); ok {
+			var d string
+			d, line, _ = strings.Cut(rest, " ")
+			if !pause(s.ctx, d) {
+				yield(providers.Transcript{}, s.ctx.Err())
+				return
+			}
+		}
+		t := providers.Transcript{Final: true, Provider: "script-asr"}
+		switch {
+		case strings.HasPrefix(line, "!error"):
+			yield(t, &providers.Error{Provider: "script-asr", Op: "recognize", Err: errors.New(line[6:])})
+			return
+		case line == "!rejected":
+			t.Text, t.Rejected = "knee how", true
+		case line == "!panic":
+			panic("recogniser broke")
+		case line != "!empty":
+			t.Text = line
+		}
+		yield(t, nil)
+	}
+}
+
+// pause waits for a duration like 300ms, or until ctx ends.
+func pause(ctx context.Context, text string) bool {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		panic(err)
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// scriptLLM plays its script: one step goes up to a line "end".
+type scriptLLM struct {
+	mu       sync.Mutex
+	lines    []string
+	requests []providers.LLMRequest
+	closed   int // steps whose loop was left before its end
+}
+
+func (l *scriptLLM) Name() string { return "script-llm" }
+
+func (l *scriptLLM) next() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, line := range l.lines {
+		if line == "end" {
+			step := l.lines[:i]
+			l.lines = l.lines[i+1:]
+			return step
+		}
+	}
+	step := l.lines
+	l.lines = nil
+	return step
+}
+
+func (l *scriptLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	return func(yield func(providers.Delta, error) bool) {
+		l.mu.Lock()
+		l.requests = append(l.requests, req)
+		n := len(l.requests)
+		l.mu.Unlock()
+		for i, line := range l.next() {
+			verb, rest, _ := strings.Cut(line, " ")
+			d := providers.Delta{Provider: "script-llm"}
+			switch verb {
+			case "text":
+				d.Text = rest + " "
+			case "thought":
+				d.Thought = rest
+			case "call":
+				name, args, _ := strings.Cut(rest, " ")
+				d.ToolCalls = []providers.ToolCall{{ID: fmt.Sprintf("c%d-%d", n, i), Name: name, Arguments: args}}
+			case "delay":
+				if !pause(ctx, rest) {
+					yield(d, ctx.Err())
+					return
+				}
+				continue
+			case "panic":
+				panic("model broke")
+			case "error":
+				yield(d, &providers.Error{Provider: "script-llm", Op: "generate", Err: errors.New(rest)})
+				return
+			default:
+				panic("unknown line of the llm script: " + line)
+			}
+			if !yield(d, nil) {
+				l.mu.Lock()
+				l.closed++
+				l.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// toneTTS makes 100 ms of a tone for each character.
+type toneTTS struct {
+	mu     sync.Mutex
+	lines  []string // one for each sentence: "ok", "delay 300ms", "!error", "!silent", "!panic", "!late"
+	said   []string
+	rate   int
+	closed int
+}
+
+func (s *toneTTS) Name() string { return "tone-tts" }
+
+func (s *toneTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		s.mu.Lock()
+		s.said = append(s.said, req.Language+": "+req.Text)
+		line := "ok"
+		if len(s.lines) > 0 {
+			line, s.lines = s.lines[0], s.lines[1:]
+		}
+		s.mu.Unlock()
+		n := len([]rune(req.Text))
+		fail := &providers.Error{Provider: "tone-tts", Op: "synthesize", Err: errors.New("broken voice")}
+		switch verb, rest, _ := strings.Cut(line, " "); verb {
+		case "delay":
+			if !pause(ctx, rest) {
+				yield(providers.Sound{}, ctx.Err())
+				return
+			}
+		case "!error":
+			yield(providers.Sound{}, fail)
+			return
+		case "!silent":
+			return
+		case "!panic":
+			panic("voice broke")
+		case "!stall": // half of it, a stall, the rest
+			if !yield(tone(s.rate, n/2), nil) || !pause(ctx, rest) {
+				return
+			}
+			n -= n / 2
+		}
+		if !yield(tone(s.rate, n), nil) {
+			s.mu.Lock()
+			s.closed++
+			s.mu.Unlock()
+		}
+	}
+}
+
+func tone(rate, tenths int) providers.Sound {
+	pcm := make([]int16, rate/10*tenths)
+	for i := range pcm {
+		pcm[i] = int16(8000 * math.Sin(2*math.Pi*440*float64(i)/float64(rate)))
+	}
+	return providers.Sound{Rate: rate, PCM: pcm}
+}
+
+// scriptSource is a source of tools: "NAME KIND DELAY RESULT" a line.
+type scriptSource struct {
+	source string
+	tools  []mcp.Tool
+	delay  map[string]string
+	result map[string]string
+	mu     sync.Mutex
+	calls  []string
+}
+
+func newScriptSource(lines []string) *scriptSource {
+	s := &scriptSource{source: "device", delay: map[string]string{}, result: map[string]string{}}
+	for _, line := range lines {
+		f := strings.SplitN(line, " ", 4)
+		s.tools = append(s.tools, mcp.Tool{
+			Name: f[0], Description: f[0], Kind: mcp.Kind(f[1]), Source: s.source, Origin: mcp.Remote,
+			Schema: []byte(`{"type":"object","properties":{"volume":{"type":"integer"}}}`),
+		})
+		s.delay[f[0]], s.result[f[0]] = f[2], f[3]
+	}
+	return s
+}
+
+func (s *scriptSource) Start(context.Context) error { return nil }
+func (s *scriptSource) Stop() error                 { return nil }
+func (s *scriptSource) HasTool(name string) bool    { return s.delay[name] != "" }
+func (s *scriptSource) IsReady() bool               { return true }
+func (s *scriptSource) ResetConnection() error      { return nil }
+func (s *scriptSource) GetAvailableTools() []mcp.Tool {
+	return append([]mcp.Tool(nil), s.tools...)
+}
+
+func (s *scriptSource) CallTool(ctx context.Context, name string, args map[string]any) (any, error) {
+	s.mu.Lock()
+	s.calls = append(s.calls, fmt.Sprint(name, " ", args))
+	s.mu.Unlock()
+	if !pause(ctx, s.delay[name]) {
+		return nil, ctx.Err()
+	}
+	switch r := s.result[name]; {
+	case strings.HasPrefix(r, "!error "):
+		return nil, errors.New(r[7:])
+	case strings.HasPrefix(r, "!say "):
+		return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: r[5:]}, nil
+	case r == "!none":
+		return mcp.ActionResponse{Action: mcp.ActionTypeNone}, nil
+	case strings.HasPrefix(r, "!handler "):
+		return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: r[9:]}}, nil
+	default:
+		return r, nil
+	}
+}

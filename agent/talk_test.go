@@ -1,0 +1,436 @@
+package agent
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/local"
+	"xiaozhi/prompts"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected parts of testdata/talk")
+
+// box is an Outbox that notes what the device would get, and when.
+type box struct {
+	mu     sync.Mutex
+	began  time.Time
+	lines  []boxLine
+	wake   chan struct{}
+	hungUp error
+}
+
+// boxLine is one message, or a run of frames.
+type boxLine struct {
+	at     time.Duration
+	text   string
+	frames []time.Duration // when each of a run of frames came
+	turn   uint64
+	cut    bool
+}
+
+func (b *box) add(l boxLine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.at = time.Since(b.began)
+	if n := len(b.lines); l.frames != nil && n > 0 && b.lines[n-1].frames != nil && b.lines[n-1].turn == l.turn {
+		b.lines[n-1].frames = append(b.lines[n-1].frames, l.at)
+	} else {
+		if l.frames != nil {
+			l.frames = []time.Duration{l.at}
+		}
+		b.lines = append(b.lines, l)
+	}
+	close(b.wake)
+	b.wake = make(chan struct{})
+}
+
+func (b *box) Send(m Message) {
+	text := map[MessageKind]string{
+		MessageSTT: "stt " + m.Text, MessageTTSStart: "tts start", MessageSentenceStart: "sentence " + m.Text,
+		MessageTTSStop: "tts stop", MessageEmotion: "emotion " + m.Emotion + " " + m.Text,
+		MessageChunk: "chunk " + m.Text, MessageFinal: "final " + m.Text, MessageThought: "thought " + m.Text,
+	}[m.Kind]
+	if len(m.Closing) > 0 {
+		text = "silent frame, " + text
+	}
+	b.add(boxLine{text: text, turn: m.Turn, cut: m.Cut})
+}
+
+func (b *box) Audio(turn uint64, packet []byte) bool {
+	if d, err := audio.PacketDuration(packet); err != nil || d != 60*time.Millisecond {
+		panic(fmt.Sprint("bad packet: ", d, err))
+	}
+	b.add(boxLine{turn: turn, frames: []time.Duration{}})
+	return true
+}
+
+func (b *box) HangUp(cause error) {
+	b.mu.Lock()
+	b.hungUp = cause
+	b.mu.Unlock()
+	b.add(boxLine{text: "hang up: " + cause.Error()})
+}
+
+// until waits for the n-th line that holds text.
+func (b *box) until(text string, n int) bool {
+	give := time.After(2 * time.Minute)
+	for {
+		b.mu.Lock()
+		seen := 0
+		for _, l := range b.lines {
+			if strings.Contains(l.text, text) || (text == "frames" && l.frames != nil) {
+				seen++
+			}
+		}
+		wake := b.wake
+		b.mu.Unlock()
+		if seen >= n {
+			return true
+		}
+		select {
+		case <-wake:
+		case <-give:
+			return false
+		}
+	}
+}
+
+func (b *box) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var s strings.Builder
+	for _, l := range b.lines {
+		text := l.text
+		if l.frames != nil {
+			text = fmt.Sprintf("frames %d", len(l.frames))
+		}
+		fmt.Fprintf(&s, "%6d %s\n", l.at.Milliseconds(), strings.TrimSpace(text))
+	}
+	return s.String()
+}
+
+// talker drives a conversation with a script.
+type talker struct {
+	t    *testing.T
+	c    *Conversation
+	box  *box
+	enc  *audio.Encoder
+	loud []int16
+	mute []int16
+	seen map[string]int
+}
+
+// do runs one line of the script.
+func (d *talker) do(line string) {
+	verb, rest, _ := strings.Cut(line, " ")
+	post := func(ev Event) {
+		if err := d.c.Post(ev); err != nil {
+			d.t.Errorf("%s: %v", line, err)
+		}
+	}
+	switch verb {
+	case "listen":
+		post(ListenStart{Mode: Mode(rest)})
+	case "stop":
+		post(ListenStop{})
+	case "detect":
+		post(Detect{Text: rest})
+	case "abort":
+		post(Abort{Reason: rest})
+	case "voice":
+		d.sound(rest, d.loud)
+	case "silence":
+		d.sound(rest, d.mute)
+	case "garbage":
+		post(Frame{Packet: []byte{0xff, 0xff, 0xff, 1, 2, 3}})
+		post(Frame{Packet: nil})
+	case "burst":
+		n, _ := strconv.Atoi(rest)
+		for range n {
+			post(Frame{Packet: d.packet(d.loud)})
+		}
+	case "wait":
+		if !pause(d.t.Context(), rest) {
+			d.t.Errorf("%s: cut short", line)
+		}
+	case "until":
+		d.seen[rest]++
+		if !d.box.until(rest, d.seen[rest]) {
+			d.t.Errorf("%s: never came; so far:\n%s", line, d.box)
+		}
+	case "again": // listen auto after the next tts stop, as firmware does
+		d.do("until tts stop")
+		d.do("wait 5ms")
+		d.do("listen auto")
+	default:
+		d.t.Fatalf("unknown line %q", line)
+	}
+	synctest.Wait()
+}
+
+func (d *talker) packet(pcm []int16) []byte {
+	buf := make([]byte, audio.MaxPacket)
+	n, err := d.enc.Encode(pcm, buf)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return buf[:n]
+}
+
+// sound streams frames in real time.
+func (d *talker) sound(length string, pcm []int16) {
+	total, err := time.ParseDuration(length)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for ; total > 0; total -= 60 * time.Millisecond {
+		time.Sleep(60 * time.Millisecond)
+		if err := d.c.Post(Frame{Packet: d.packet(pcm)}); err != nil {
+			d.t.Error(err)
+		}
+	}
+}
+
+// scene is one scripted conversation.
+type scene struct {
+	parts map[string][]string
+	asr   *scriptASR
+	llm   *scriptLLM
+	tts   *toneTTS
+	tools *scriptSource
+	dev   *Device
+	log   strings.Builder
+}
+
+func readScene(a *txtar.Archive) *scene {
+	s := &scene{parts: map[string][]string{}}
+	for _, f := range a.Files {
+		for _, line := range strings.Split(string(f.Data), "\n") {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				s.parts[f.Name] = append(s.parts[f.Name], line)
+			}
+		}
+	}
+	s.asr, s.llm = &scriptASR{lines: s.parts["asr"]}, &scriptLLM{lines: s.parts["llm"]}
+	s.tts, s.tools = &toneTTS{lines: s.parts["tts"], rate: 16000}, newScriptSource(s.parts["tools"])
+	return s
+}
+
+// options are what the scene's setup part says.
+func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Session) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(),
+		NoChinese: true, Zone: time.UTC,
+		Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	session := Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
+	for _, line := range s.parts["setup"] {
+		key, value, _ := strings.Cut(line, " ")
+		n, _ := strconv.Atoi(value)
+		switch key {
+		case "language":
+			session.Language = value
+		case "max_steps":
+			o.MaxSteps = n
+		case "step_timeout":
+			o.StepTimeout, _ = time.ParseDuration(value)
+		case "chinese":
+			o.NoChinese = false
+		default:
+			t.Fatalf("unknown setup %q", line)
+		}
+	}
+	return o, session
+}
+
+// run plays the scene and returns what the device got.
+func (s *scene) run(t *testing.T) *box {
+	var detectors sync.WaitGroup
+	o, session := s.options(t, &detectors)
+	b := &box{began: time.Now(), wake: make(chan struct{})}
+	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log}, s.local(t), s.tools)
+	enc, err := audio.NewEncoder(audio.Recognition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(o, session, b, tools)
+	d := &talker{t: t, c: c, box: b, enc: enc, seen: map[string]int{}, mute: make([]int16, 960), loud: make([]int16, 960)}
+	for i := range d.loud {
+		d.loud[i] = int16(12000 * math.Sin(2*math.Pi*300*float64(i)/16000))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		c.Run(ctx)
+	}()
+	synctest.Wait()
+	s.dev = c.dev
+	for _, line := range s.parts["script"] {
+		d.do(line)
+	}
+	synctest.Wait()
+	b.mu.Lock()
+	got := &box{lines: slices.Clone(b.lines), hungUp: b.hungUp}
+	b.mu.Unlock()
+	cancel()
+	<-over
+	tools.Close()
+	detectors.Wait() // every detector was closed
+	return got
+}
+
+func (s *scene) local(t *testing.T) mcp.Source {
+	src := local.New(local.Options{Now: func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }})
+	if err := src.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// TestTalk plays every scene in testdata/talk: what the device does, and what
+// it must get, to the millisecond of fake time.
+func TestTalk(t *testing.T) {
+	files, err := filepath.Glob("testdata/talk/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenes", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				s := readScene(a)
+				b := s.run(t)
+				checkRules(t, b)
+				compare(t, file, a, "expect", b.String())
+				compare(t, file, a, "history", s.history())
+				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
+				compare(t, file, a, "calls", strings.Join(s.tools.calls, "\n")+"\n")
+				for _, want := range s.parts["log"] {
+					if !strings.Contains(s.log.String(), want) {
+						t.Errorf("the log does not say %q:\n%s", want, &s.log)
+					}
+				}
+				if t.Failed() {
+					t.Logf("log:\n%s", &s.log)
+				}
+			})
+		})
+	}
+}
+
+func (s *scene) history() string {
+	var b strings.Builder
+	for _, m := range s.dev.history.messages {
+		fmt.Fprintf(&b, "%s: %s", m.Role, m.Content)
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, " -> %s %s", c.Name, c.Arguments)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// compare checks one part of a scene, if the scene has it.
+func compare(t *testing.T, file string, a *txtar.Archive, part, got string) {
+	t.Helper()
+	for i, f := range a.Files {
+		if f.Name != part {
+			continue
+		}
+		if *update {
+			a.Files[i].Data = []byte(got)
+			if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if want := string(f.Data); strings.TrimSpace(want) != strings.TrimSpace(got) {
+			t.Errorf("%s is\n%s\nwant\n%s", part, got, want)
+		}
+	}
+}
+
+// checkRules holds every scene to the rules of the wire (device-protocol 3.4, 4.3).
+func checkRules(t *testing.T, b *box) {
+	t.Helper()
+	const frame = 60 * time.Millisecond
+	speaking, startAt := false, time.Duration(0)
+	var sent []time.Duration
+	turn := uint64(0)
+	for _, l := range b.lines {
+		switch {
+		case l.text == "tts start":
+			if speaking {
+				t.Errorf("%v: tts start within a reply", l.at)
+			}
+			speaking, startAt, sent, turn = true, l.at, nil, l.turn
+		case strings.HasSuffix(l.text, "tts stop"):
+			if strings.HasPrefix(l.text, "silent") && len(sent) == 0 {
+				t.Errorf("%v: a silent frame, but no frame was sent", l.at)
+			}
+			if speaking && !l.cut && len(sent) > 0 {
+				if end := playout(sent, frame); l.at < end || l.at > end+120*time.Millisecond {
+					t.Errorf("tts stop at %v, play-out ends at %v", l.at, end)
+				}
+			}
+			speaking = false
+		case l.frames != nil:
+			if !speaking || l.turn != turn {
+				t.Errorf("%v: frames outside their reply", l.at)
+			}
+			if len(sent) == 0 && l.at < startAt+100*time.Millisecond {
+				t.Errorf("first frame %v after tts start", l.at-startAt)
+			}
+			sent = append(sent, l.frames...)
+			checkLead(t, sent, frame)
+		case strings.HasPrefix(l.text, "sentence") && !speaking, strings.HasPrefix(l.text, "emotion") && !speaking:
+			t.Errorf("%v: %q outside a reply", l.at, l.text)
+		}
+	}
+}
+
+// playout is when the model device has played all frames.
+func playout(sent []time.Duration, frame time.Duration) time.Duration {
+	var end time.Duration
+	for _, at := range sent {
+		end = max(end, at) + frame
+	}
+	return end
+}
+
+// checkLead holds the lead to 360 ms.
+func checkLead(t *testing.T, sent []time.Duration, frame time.Duration) {
+	t.Helper()
+	var end time.Duration
+	for _, at := range sent {
+		end = max(end, at) + frame
+		if lead := end - at; lead > 360*time.Millisecond {
+			t.Errorf("lead %v at %v", lead, at)
+			return
+		}
+	}
+}
