@@ -92,7 +92,7 @@ type Endpointer struct {
 
 	voice     bool          // the last piece held voice
 	speaking  bool          // an utterance is open
-	ended     bool          // it was closed by the last piece
+	ended     bool          // it was closed, and no voice came since
 	triggered bool          // Trigger was reported and neither Resume nor Commit since
 	onset     time.Duration // where the utterance, or what may become one, begins
 	lastVoice time.Duration // end of the last piece with voice
@@ -117,7 +117,7 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	from := e.now
 	e.now += d
 	e.voice = p >= e.o.Start || (e.voice && p >= e.o.End)
-	if e.ended {
+	if e.ended && e.voice {
 		e.ended, e.voiced = false, 0
 	}
 	if !e.speaking {
@@ -128,6 +128,9 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 
 // wait handles a piece before SpeechStart.
 func (e *Endpointer) wait(from, d time.Duration) Endpoint {
+	if e.ended {
+		return EndpointNone // Voiced still tells about the utterance before
+	}
 	if !e.voice {
 		if e.pieces == 1 || e.stretch < clickLength {
 			e.voiced -= e.stretch // it was a click
@@ -176,7 +179,7 @@ func (e *Endpointer) follow(d time.Duration) Endpoint {
 }
 
 // end closes the utterance. Voiced, Onset and LastVoice tell about it until the
-// next piece.
+// next voice.
 func (e *Endpointer) end(why Endpoint) Endpoint {
 	e.speaking, e.triggered, e.ended = false, false, true
 	e.stretch, e.pieces = 0, 0

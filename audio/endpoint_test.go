@@ -159,12 +159,12 @@ func TestEndpointerTellsAboutTheUtterance(t *testing.T) {
 		t.Errorf("in the utterance: speaking %v, voiced %v, onset %v, last voice %v",
 			e.Speaking(), e.Voiced(), e.Onset(), e.LastVoice())
 	}
-	got := listen(e, 10*ms, silence(400*ms))
+	got := listen(e, 10*ms, silence(500*ms)) // the commit and a little more
 	if len(got) != 1 || e.Speaking() || e.Voiced() != 500*ms || e.LastVoice() != 1000*ms {
 		t.Errorf("after %v: speaking %v, voiced %v, last voice %v", got, e.Speaking(), e.Voiced(), e.LastVoice())
 	}
 	listen(e, 10*ms, voice(50*ms))
-	if e.Speaking() || e.Voiced() != 50*ms || e.Onset() != 1700*ms {
+	if e.Speaking() || e.Voiced() != 50*ms || e.Onset() != 1800*ms {
 		t.Errorf("in the next one: speaking %v, voiced %v, onset %v", e.Speaking(), e.Voiced(), e.Onset())
 	}
 	e.Reset()

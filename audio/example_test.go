@@ -24,7 +24,7 @@ func ExampleEndpointer() {
 	// Output:
 	// speech_start after 480ms
 	// trigger after 1.504s
-	// commit after 2.016s
+	// commit after 1.984s
 	// 960ms of voice, the last at 1.28s
 }
 
