@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -117,11 +116,14 @@ func readEnding(err error) error {
 		}
 		return &ending{reason: "device closed the connection", code: websocket.CloseNormalClosure, level: slog.LevelInfo, err: err}
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return ErrSilent
+	// The WebSocket library wraps time-outs, so that only Timeout tells.
+	if broken, ok := errors.AsType[net.Error](err); ok {
+		if broken.Timeout() {
+			return ErrSilent
+		}
+		return errLeft
 	}
-	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return errLeft
 	}
 	return brokenWire(err)
