@@ -1,0 +1,365 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+)
+
+var ask = providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleUser, Content: "hi"}}}
+
+// newLLM makes a model at s.
+func newLLM(t *testing.T, o Options) *LLM {
+	t.Helper()
+	l, err := NewLLM(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// said is a whole answer.
+type said struct {
+	text, thought string
+	calls         []providers.ToolCall
+	deltas        int
+}
+
+func generate(ctx context.Context, l *LLM, req providers.LLMRequest) (all said, last error) {
+	for d, err := range l.Generate(ctx, req) {
+		if last = err; err != nil {
+			continue
+		}
+		all.deltas++
+		all.text += d.Text
+		all.thought += d.Thought
+		all.calls = append(all.calls, d.ToolCalls...)
+	}
+	return all, last
+}
+
+func TestLLMPassesTheSuite(t *testing.T) {
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, ask)
+	s.Reply(openaitest.Chat, openaitest.Failure(500, "down"))
+	providertest.TestLLMFailure(t, l, ask, providers.Unavailable)
+}
+
+func TestChatRequestOnTheWire(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	zero := float32(0)
+	o.Temperature, o.MaxTokens = &zero, 77
+	o.Extra = map[string]any{"enable_thinking": false, "chat_template_kwargs": map[string]any{"x": 1}, "top_p": 0.5}
+	o.Headers = map[string]providers.Secret{"X-Team": "a-team-secret"}
+	req := providers.LLMRequest{
+		NoTools: true,
+		Messages: []providers.Message{
+			{Role: providers.RoleSystem, Content: "be kind"},
+			{Role: providers.RoleUser, Content: "light on"},
+			{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{
+				{ID: "c1", Name: "light", Arguments: `{"on":true}`}, {ID: "c2", Name: "now", Arguments: `{"broken`},
+			}},
+			{Role: providers.RoleTool, ToolCallID: "c1", Content: "ok"},
+			{Role: providers.RoleTool, ToolCallID: "c2"},
+		},
+		Tools: []providers.ToolSpec{{Name: "light", Description: "d", Parameters: json.RawMessage(`{"type":"object","required":["on"]}`)}, {Name: "now"}},
+	}
+	if _, err := generate(t.Context(), newLLM(t, o), req); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Requests(openaitest.Chat)[0]
+	if got.Header.Get("Authorization") != "Bearer sk-secret-key" || got.Header.Get("X-Team") != "a-team-secret" {
+		t.Errorf("headers %v", got.Header)
+	}
+	var want map[string]any
+	err := json.Unmarshal([]byte(`{"model":"m","stream":true,"temperature":0,"max_tokens":77,"tool_choice":"none","enable_thinking":false,
+	 "chat_template_kwargs":{"x":1},"top_p":0.5,
+	 "messages":[{"role":"system","content":"be kind"},{"role":"user","content":"light on"},
+	  {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"light","arguments":"{\"on\":true}"}},
+	   {"id":"c2","type":"function","function":{"name":"now","arguments":"{}"}}]},
+	  {"role":"tool","tool_call_id":"c1","content":"ok"},{"role":"tool","tool_call_id":"c2","content":""}],
+	 "tools":[{"type":"function","function":{"name":"light","description":"d","parameters":{"type":"object","required":["on"]}}},
+	  {"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}]}`), &want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := got.JSON(); !reflect.DeepEqual(body, want) {
+		t.Errorf("request\n%v\nwant\n%v", body, want)
+	}
+}
+
+func TestNoToolsWithoutToolsAsksForNothing(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	o.Model, o.MaxTokens, o.APIKey = "gpt-5-mini", 9, ""
+	req := ask
+	req.NoTools = true
+	if _, err := generate(t.Context(), newLLM(t, o), req); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Requests(openaitest.Chat)[0]
+	body := r.JSON()
+	if _, ok := body["tool_choice"]; ok {
+		t.Errorf("a tool_choice without tools: %v", body)
+	}
+	if body["max_completion_tokens"] != 9.0 || body["max_tokens"] != nil {
+		t.Errorf("token limit of a reasoning model: %v", body)
+	}
+	if got := r.Header.Get("Authorization"); got != "" {
+		t.Errorf("without a key, Authorization is %q", got)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	finish, done := openaitest.Event(openaitest.Finish("stop")), openaitest.Done()
+	delta := openaitest.Delta
+	tests := []struct {
+		name  string
+		reply openaitest.Reply
+		want  said
+	}{
+		{"text", openaitest.Text("Hel", "lo."), said{text: "Hello."}},
+		{"white space before the answer", openaitest.Text("\n\n", " Hello"), said{text: "Hello"}},
+		{"comments keep the line alive", openaitest.Events().Then(openaitest.Piece{Data: ": ping\n\n: ping\r\n"}, openaitest.Event(delta(`{"content":"a"}`)), finish, done), said{text: "a"}},
+		{"finish without an end mark", openaitest.Events(delta(`{"content":"a"}`), openaitest.Finish("length")), said{text: "a"}},
+		{"end mark without a finish", openaitest.Events(delta(`{"content":"a"}`)).Then(done), said{text: "a"}},
+		{"tight end mark", openaitest.Events(delta(`{"content":"a"}`)).Then(openaitest.Piece{Data: "data:[DO"}, openaitest.Piece{Data: "NE]\n\n"}), said{text: "a"}},
+		{"an event in pieces", openaitest.Events().Then(openaitest.Piece{Data: `data: {"choices":[{"index":0,"del`}, openaitest.Piece{Data: `ta":{"content":"你好"}}]}` + "\r\n\r\n"}, finish), said{text: "你好"}},
+		{"usage and role chunks", openaitest.Events(delta(`{"role":"assistant","content":null}`), delta(`{"content":"a"}`), openaitest.Finish("stop"), `{"choices":[],"usage":{"total_tokens":3}}`).Then(done), said{text: "a"}},
+		{"reasoning", openaitest.Events(delta(`{"reasoning_content":"hm","content":""}`), delta(`{"reasoning":" hm"}`), delta(`{"content":"a"}`)).Then(done), said{text: "a", thought: "hm hm"}},
+		{"thinking aloud", openaitest.Text("<thi", "nk>hm", "m</th", "ink>\n\n", "a < b"), said{text: "a < b", thought: "hmm"}},
+		{"another choice", openaitest.Events(delta(`{"content":"a"}`), `{"choices":[{"index":1,"delta":{"content":"b"}}]}`).Then(done), said{text: "a"}},
+		{
+			"parallel calls", openaitest.Calls(openaitest.Call{ID: "1", Name: "a", Arguments: `{"x":1}`}, openaitest.Call{ID: "2", Name: "b", Arguments: `{}`}),
+			said{calls: []providers.ToolCall{{ID: "1", Name: "a", Arguments: `{"x":1}`}, {ID: "2", Name: "b", Arguments: `{}`}}},
+		},
+		{
+			"text, then a call that the end mark ends", openaitest.Events(delta(`{"content":"ok"}`), delta(`{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":null}}]}`)).Then(done),
+			said{text: "ok", calls: []providers.ToolCall{{ID: "1", Name: "a", Arguments: "{}"}}},
+		},
+	}
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s.Reply(openaitest.Chat, tt.reply)
+			got, err := generate(t.Context(), l, ask)
+			got.deltas = 0
+			if err != nil || !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	delta := openaitest.Delta
+	tests := []struct {
+		name  string
+		reply openaitest.Reply
+		part  string
+	}{
+		{"empty", openaitest.Events(openaitest.Finish("stop")).Then(openaitest.Done()), "empty"},
+		{"white space only", openaitest.Text(" ", "\n"), "empty"},
+		{"thoughts only", openaitest.Text("<think>hm"), "empty"},
+		{"no end", openaitest.Events(delta(`{"content":"a"}`)), "ended before"},
+		{"cut", openaitest.Events(delta(`{"content":"a"}`)).Then(openaitest.Piece{Cut: true}), "EOF"},
+		{"broken event", openaitest.Events(`{"choices":[{`), "not the JSON"},
+		{"an event of another shape", openaitest.Events(`{"choices":7}`), "not the JSON"},
+		{"error event", openaitest.Events(delta(`{"content":"a"}`), `{"error":{"message":"overloaded sk-secret-key"}}`), "overloaded ***"},
+		{"error event of another shape", openaitest.Events(`{"object":"error","message":"too long"}`), "too long"},
+		{"error text", openaitest.Events(`{"choices":[],"error":"gpu lost"}`), "gpu lost"},
+		{"finish by error", openaitest.Events(delta(`{"content":"a"}`), openaitest.Finish("error")), "with an error"},
+		{"JSON error with status 200", openaitest.JSON(200, `{"error":{"message":"no credit"}}`), "no credit"},
+		{"a page", openaitest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Pieces: []openaitest.Piece{{Data: "<html>" + strings.Repeat("login ", 500)}}}, "<html>"},
+		{"not streamed", openaitest.JSON(200, `{"choices":[{"message":{"content":"a"}}]}`), "not an event stream"},
+		{"call without a name", openaitest.Events(delta(`{"tool_calls":[{"index":0,"id":"1"}]}`), openaitest.Finish("stop")), "no name"},
+		{"nothing at all", openaitest.Reply{}, "ended before"},
+	}
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s.Reply(openaitest.Chat, tt.reply)
+			_, err := generate(t.Context(), l, ask)
+			wantError(t, err, providers.Unavailable, tt.part)
+		})
+	}
+}
+
+func TestChatStatuses(t *testing.T) {
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	for _, tt := range statuses {
+		s.Reply(openaitest.Chat, openaitest.Failure(tt.status, "wrong key sk-secret-key "+strings.Repeat("x", 1000)))
+		_, err := generate(t.Context(), l, ask)
+		wantError(t, err, tt.kind, "wrong key *** x")
+	}
+}
+
+func TestRetries(t *testing.T) {
+	down, busy, ok := openaitest.Failure(503, "down"), openaitest.Failure(429, "busy"), openaitest.Text("ok")
+	slow := openaitest.Failure(429, "busy")
+	slow.Header["Retry-After"] = "30"
+	late := openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Cut: true})
+	tests := []struct {
+		name    string
+		retries int
+		replies []openaitest.Reply
+		asked   int
+		fails   bool
+	}{
+		{"down, then well", 0, []openaitest.Reply{down, ok}, 2, false},
+		{"busy and down, then well", 0, []openaitest.Reply{busy, down, ok}, 3, false},
+		{"no more than two", 0, []openaitest.Reply{down, down, down, ok}, 3, true},
+		{"none", -1, []openaitest.Reply{down, ok}, 1, true},
+		{"not for a bad request", 0, []openaitest.Reply{openaitest.Failure(400, "bad"), ok}, 1, true},
+		{"not for a bad key", 0, []openaitest.Reply{openaitest.Failure(401, "bad"), ok}, 1, true},
+		{"not after the first token", 0, []openaitest.Reply{late, ok}, 1, true},
+		{"not when told to wait long", 0, []openaitest.Reply{slow, ok}, 1, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(t)
+			o := options(t, s)
+			o.Retries = tt.retries
+			s.Reply(openaitest.Chat, tt.replies...)
+			_, err := generate(t.Context(), newLLM(t, o), ask)
+			if n := s.Total(); n != tt.asked || (err != nil) != tt.fails {
+				t.Errorf("asked %d times with error %v, want %d", n, err, tt.asked)
+			}
+		})
+	}
+}
+
+func TestRetryEndsWithItsContext(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	o.Retries = 2
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.Handle(openaitest.Chat, func(*openaitest.Request) openaitest.Reply {
+		cancel()
+		return openaitest.Failure(503, "down")
+	})
+	if _, err := generate(ctx, newLLM(t, o), ask); err != context.Canceled { //nolint:errorlint // unchanged
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStalls(t *testing.T) {
+	tests := []struct {
+		name  string
+		reply openaitest.Reply
+		limit func(*Timeouts)
+		text  string
+	}{
+		{"no status", openaitest.Reply{Hang: true}, func(t *Timeouts) { t.FirstToken = 20 * time.Millisecond }, ""},
+		{"no token", openaitest.Events().Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts) { t.FirstToken = 20 * time.Millisecond }, ""},
+		{"no next token", openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts) { t.NextToken = 20 * time.Millisecond }, "a"},
+	}
+	s := newServer(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options(t, s)
+			tt.limit(&o.Timeouts)
+			s.Reply(openaitest.Chat, tt.reply)
+			got, err := generate(t.Context(), newLLM(t, o), ask)
+			wantError(t, err, providers.Unavailable, "nothing in time")
+			if got.text != tt.text {
+				t.Errorf("text %q", got.text)
+			}
+			requests := s.Requests(openaitest.Chat)
+			wantGone(t, requests[len(requests)-1])
+		})
+	}
+}
+
+func TestSlowConsumerIsNoStall(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	s.Reply(openaitest.Chat, openaitest.Text("a"))
+	l := newLLM(t, o)
+	for range l.Generate(t.Context(), ask) {
+		<-s.Requests(openaitest.Chat)[0].Ended() // the server has sent all meanwhile
+	}
+}
+
+func TestHangUpClosesTheChat(t *testing.T) {
+	begun := openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Hang: true})
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	t.Run("cancel before the status", func(t *testing.T) {
+		s.Reply(openaitest.Chat, openaitest.Reply{Hang: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		asked := make(chan *openaitest.Request, 1)
+		go func() { asked <- hangUp(ctx, t, s, openaitest.Chat, 1, cancel) }()
+		if _, err := generate(ctx, l, ask); err != context.Canceled { //nolint:errorlint // unchanged
+			t.Errorf("got %v", err)
+		}
+		wantGone(t, <-asked)
+	})
+	t.Run("cancel in the middle", func(t *testing.T) {
+		s.Reply(openaitest.Chat, begun)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var last error
+		for _, err := range l.Generate(ctx, ask) {
+			cancel()
+			last = err
+		}
+		if last != context.Canceled { //nolint:errorlint // unchanged
+			t.Errorf("got %v", last)
+		}
+		wantGone(t, s.Requests(openaitest.Chat)[1])
+	})
+	t.Run("leaving the loop", func(t *testing.T) {
+		for range l.Generate(t.Context(), ask) {
+			break
+		}
+		wantGone(t, s.Requests(openaitest.Chat)[2])
+	})
+}
+
+func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	dials := 0
+	transport := o.HTTPClient.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = countDials(dial, &dials)
+	l := newLLM(t, o)
+	for range 3 {
+		if _, err := generate(t.Context(), l, ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dials != 1 {
+		t.Errorf("%d connections for three answers", dials)
+	}
+}
+
+func TestFirstTextComesBeforeTheRest(t *testing.T) {
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	s.Reply(openaitest.Chat, openaitest.Events(openaitest.Delta(`{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}]}`),
+		openaitest.Delta(`{"tool_calls":[{"index":1,"id":"2","function":{"name":"b"}}]}`)).Then(openaitest.Piece{Hang: true}))
+	for d, err := range l.Generate(t.Context(), ask) {
+		if err != nil || !slices.Equal(d.ToolCalls, []providers.ToolCall{{ID: "1", Name: "a", Arguments: "{}"}}) {
+			t.Errorf("%+v, %v", d, err)
+		}
+		break // the second call never becomes complete
+	}
+}
