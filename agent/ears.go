@@ -144,11 +144,11 @@ func (e *ears) prepare() error {
 	return nil
 }
 
+// preRoll is how much sound is kept until voice is noticed: what comes before
+// it, and the voice that has to be there before it counts.
 func (e *ears) preRoll() time.Duration {
-	if e.o.Endpoint.PreRoll > 0 {
-		return e.o.Endpoint.PreRoll
-	}
-	return 500 * time.Millisecond
+	o := e.o.Endpoint.WithDefaults()
+	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
 func (e *ears) take(ev Event) {
