@@ -22,6 +22,11 @@ type Vision struct {
 	Token string // "" for none
 }
 
+// LogValue keeps the token out of logs.
+func (v Vision) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("url", v.URL), slog.Bool("token", v.Token != ""))
+}
+
 // ClientOptions describe one device. Send is needed; the rest has defaults.
 type ClientOptions struct {
 	// Send puts one JSON-RPC payload on the wire, inside the envelope. It never
@@ -179,7 +184,7 @@ func (c *Client) end() {
 // Refresh reads the list again if the last try did not bring all of it. The
 // connection calls it when a device starts to listen.
 func (c *Client) Refresh() {
-	if !c.complete() {
+	if !c.current() {
 		c.wake(c.refresh)
 	}
 }
@@ -234,10 +239,11 @@ func (c *Client) Counts() Counts {
 	}
 }
 
-func (c *Client) complete() bool {
+// current reports whether the list is all that the device has, as far as we know.
+func (c *Client) current() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.list.complete
+	return c.list.complete && !c.list.stale
 }
 
 // wake puts a token into a signal channel unless one is there.

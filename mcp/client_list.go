@@ -14,6 +14,7 @@ type toolList struct {
 	names    map[string]struct{}
 	read     bool // at least one page came
 	complete bool // all pages came
+	stale    bool // the device says it changed, and reading it again failed
 }
 
 func (l toolList) has(name string) bool {
@@ -62,7 +63,7 @@ func (c *Client) awaitReason(ctx context.Context, last time.Time) bool {
 		case <-c.relist:
 			return sleep(ctx, relistPause-time.Since(last))
 		case <-c.refresh:
-			if !c.complete() {
+			if !c.current() {
 				return true
 			}
 		}
@@ -91,6 +92,7 @@ func (c *Client) readTools(ctx context.Context) {
 		}
 		if attempt == len(c.options.ListRetry) {
 			c.log.Warn("device tools not read", "err", err, "attempts", attempt+1)
+			c.markStale()
 			return
 		}
 		pause := c.options.ListRetry[attempt]
@@ -206,6 +208,13 @@ func (c *Client) keep(list toolList) {
 	if c.options.OnTools != nil {
 		c.options.OnTools()
 	}
+}
+
+// markStale makes Refresh read the list again although it was complete once.
+func (c *Client) markStale() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list.stale = true
 }
 
 // sleep waits for d; false: ctx ended first.

@@ -86,162 +86,6 @@ func TestClientInitialize(t *testing.T) {
 	}
 }
 
-func TestClientKeepsTools(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := NewFakeDevice(t)
-		schema := `{"type":"object","$defs":{"a":{"enum":[1,2]}},"properties":{"x":{"$ref":"#/$defs/a"}},"additionalProperties":false}`
-		d.Pages[0] = `[{"name":"self.x","description":"d","inputSchema":` + schema + `,"annotations":{"readOnlyHint":true}}]`
-		called := 0
-		c := connected(t, d, ClientOptions{OnTools: func() { called++ }})
-		tools := c.GetAvailableTools()
-		if got := toolNames(tools); got != "self.x self.hidden" {
-			t.Fatalf("tools: %s", got)
-		}
-		if x := tools[0]; string(x.Schema) != schema || x.Source != "device" || x.Origin != Remote || x.Annotations.ReadOnly == nil || x.UserOnly() {
-			t.Errorf("self.x = %+v", x)
-		}
-		if !tools[1].UserOnly() {
-			t.Error("self.hidden is not marked as for people only")
-		}
-		if called != 1 {
-			t.Errorf("OnTools was called %d times", called)
-		}
-	})
-}
-
-// TestClientPaging: the walk ends however the device's cursors behave.
-func TestClientPaging(t *testing.T) {
-	tool := func(i int) string { return fmt.Sprintf(`{"name":"t%02d","inputSchema":{"type":"object"}}`, i) }
-	tests := map[string]struct {
-		page  func(cursor string, n int) (tools, next string)
-		want  int // requests
-		tools int
-	}{
-		"60 tools in 12 pages": {func(_ string, n int) (string, string) {
-			var tools []string
-			for i := range 5 {
-				tools = append(tools, tool(n*5+i))
-			}
-			if n == 11 {
-				return strings.Join(tools, ","), ""
-			}
-			return strings.Join(tools, ","), fmt.Sprintf("t%02d", n*5+5)
-		}, 12, 60},
-		"the cursor repeats": {func(_ string, n int) (string, string) { return tool(n), "again" }, 2, 2},
-		"a cycle of two":     {func(_ string, n int) (string, string) { return tool(n % 2), fmt.Sprint(n % 2) }, 3, 2},
-		"it never ends":      {func(_ string, n int) (string, string) { return tool(n), fmt.Sprint(n) }, 32, 32},
-		"tools are null":     {func(string, int) (string, string) { return "", "" }, 1, 0},
-		"the same tool twice": {func(string, int) (string, string) {
-			return tool(1) + "," + tool(1), ""
-		}, 1, 1},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, n := NewFakeDevice(t), 0
-				d.Answer = func(r FakeRequest) ([]string, bool) {
-					if r.Method != methodListTools {
-						return nil, false
-					}
-					tools, next := test.page("", n)
-					n++
-					return []string{ReplyTo(r, fmt.Sprintf(`{"tools":[%s],"nextCursor":%q}`, tools, next))}, true
-				}
-				c := connected(t, d, ClientOptions{})
-				if n != test.want || len(c.GetAvailableTools()) != test.tools || !c.IsReady() {
-					t.Errorf("%d requests, %d tools, ready %v", n, len(c.GetAvailableTools()), c.IsReady())
-				}
-				pass(time.Minute)
-				if n != test.want {
-					t.Errorf("%d requests a minute later", n)
-				}
-			})
-		})
-	}
-}
-
-// TestClientOversizedTool: an error on a later page keeps the pages before it,
-// and the list is tried again: after 2, 4, 8 s and then when we are told to.
-func TestClientOversizedTool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, broken := NewFakeDevice(t), true
-		var at []time.Duration
-		start := time.Now()
-		d.Answer = func(r FakeRequest) ([]string, bool) {
-			if r.Method != methodListTools || !strings.Contains(string(r.Params), "p1") || !broken {
-				return nil, false
-			}
-			at = append(at, time.Since(start))
-			return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"message":"Failed to add tool self.big because of payload size limit"}}`, r.ID)}, true
-		}
-		c := connected(t, d, ClientOptions{})
-		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow" || !c.IsReady() {
-			t.Errorf("after the first try: %s, ready %v", got, c.IsReady())
-		}
-		pass(time.Minute)
-		if got := fmt.Sprint(at); got != "[0s 2s 6s 14s]" {
-			t.Errorf("tried at %s", got)
-		}
-		broken = false
-		c.Refresh()
-		synctest.Wait()
-		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow self.hidden" {
-			t.Errorf("after Refresh: %s", got)
-		}
-		before := len(d.Requests(methodListTools))
-		c.Refresh()
-		pass(time.Minute)
-		if after := len(d.Requests(methodListTools)); after != before {
-			t.Errorf("Refresh of a complete list sent %d requests", after-before)
-		}
-	})
-}
-
-// TestClientSilentDevice: a device that answers nothing holds nobody up, and
-// everything is tried again (protocol trap 40).
-func TestClientSilentDevice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, silent := NewFakeDevice(t), true
-		d.Answer = func(FakeRequest) ([]string, bool) { return nil, silent }
-		c := connected(t, d, ClientOptions{})
-		if c.IsReady() {
-			t.Error("ready without an answer")
-		}
-		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrNoTool) {
-			t.Errorf("CallTool: %v", err)
-		}
-		pass(5 * time.Minute)
-		if n := len(d.Requests(methodInitialize)); n != 4 {
-			t.Errorf("initialize was sent %d times, want 4", n)
-		}
-		silent = false
-		c.Refresh()
-		synctest.Wait()
-		if !c.IsReady() {
-			t.Error("not ready after the device answered")
-		}
-	})
-}
-
-func TestClientListChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
-		d.Pages = []string{`[{"name":"self.new"}]`}
-		for range 100 { // a burst is one list
-			d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-			synctest.Wait()
-		}
-		pass(relistPause)
-		if got := toolNames(c.GetAvailableTools()); got != "self.new" {
-			t.Errorf("tools: %s", got)
-		}
-		if n := len(d.Requests(methodListTools)); n > 4 {
-			t.Errorf("tools/list was sent %d times", n)
-		}
-	})
-}
-
 func TestClientAnswersDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
@@ -445,5 +289,13 @@ func TestNextIDStaysInRange(t *testing.T) {
 	c.ids.Store(maxID - 1)
 	if a, b := c.nextID(), c.nextID(); a != maxID || b != 1 {
 		t.Errorf("ids %d, %d, want %d, 1", a, b, maxID)
+	}
+}
+
+func TestVisionHidesItsToken(t *testing.T) {
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "vision", Vision{URL: "http://h/v", Token: "secret"})
+	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "http://h/v") {
+		t.Errorf("log: %s", got)
 	}
 }

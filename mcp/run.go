@@ -110,8 +110,19 @@ func (t *Toolbox) launch(p Prepared, run func(*job)) error {
 		}
 	}
 	t.running[j.key] = struct{}{}
-	t.wg.Go(func() { run(j) })
+	t.wg.Go(func() {
+		defer t.contain(p) // of what the caller does with the outcome
+		run(j)
+	})
 	return nil
+}
+
+// contain logs a panic, which is this call's trouble and nobody else's.
+func (t *Toolbox) contain(p Prepared) {
+	if v := recover(); v != nil {
+		t.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
+			"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	}
 }
 
 // outcome is what a source returned.

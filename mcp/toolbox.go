@@ -154,9 +154,14 @@ func (t *Toolbox) placed() []placedOffer {
 	t.mu.Lock()
 	sources := slices.Clone(t.sources)
 	t.mu.Unlock()
-	var out []placedOffer
-	for _, s := range sources {
-		for _, tool := range s.GetAvailableTools() {
+	lists, count := make([][]Tool, len(sources)), 0
+	for i, s := range sources {
+		lists[i] = s.GetAvailableTools()
+		count += len(lists[i])
+	}
+	out := make([]placedOffer, 0, count)
+	for i, s := range sources {
+		for _, tool := range lists[i] {
 			if tool.Name == "" || tool.UserOnly() || t.denied(tool.Name) {
 				continue
 			}

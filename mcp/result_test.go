@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestRunOutcomes(t *testing.T) {
+	long := strings.Repeat("长", 10<<10)
+	tests := map[string]struct {
+		source string
+		name   string
+		result any
+		err    error
+		want   ActionResponse
+	}{
+		"text":               {"device", "get", "21", nil, ActionResponse{Action: ActionTypeReqLLM, Result: "21"}},
+		"nil":                {"local", "get", nil, nil, ActionResponse{Action: ActionTypeReqLLM}},
+		"a number":           {"local", "get", 7, nil, ActionResponse{Action: ActionTypeReqLLM, Result: 7}},
+		"an ActionResponse":  {"local", "get", ActionResponse{Action: ActionTypeResponse, Response: "hi"}, nil, ActionResponse{Action: ActionTypeResponse, Response: "hi"}},
+		"a pointer to one":   {"local", "get", &ActionResponse{Action: ActionTypeNone}, nil, ActionResponse{Action: ActionTypeNone}},
+		"a nil pointer":      {"local", "get", (*ActionResponse)(nil), nil, ActionResponse{Action: ActionTypeError, Result: "tool call failed: get: the tool returned nothing"}},
+		"a tool's error":     {"device", "get", nil, &ToolError{Message: "Unknown theme"}, ActionResponse{Action: ActionTypeError, Result: "tool call failed: get: Unknown theme"}},
+		"no reason":          {"device", "get", nil, &ToolError{}, ActionResponse{Action: ActionTypeError, Result: "tool call failed: get: the tool failed and gave no reason"}},
+		"the tool is gone":   {"device", "get", nil, fmt.Errorf("call get: %w", ErrNoTool), ActionResponse{Action: ActionTypeNotFound, Result: "tool call failed: get: no such tool"}},
+		"the device is gone": {"device", "get", nil, fmt.Errorf("call get: %w", ErrClosed), ActionResponse{Action: ActionTypeError, Result: "tool call failed: get: tool source closed"}},
+		"refused control":    {"device", "set_theme", "false", nil, ActionResponse{Action: ActionTypeError, Result: "tool call failed: set_theme: the device refused"}},
+		"false of a query":   {"device", "get_lamp", "false", nil, ActionResponse{Action: ActionTypeReqLLM, Result: "false"}},
+		"false of a local":   {"local", "set_lamp", "false", nil, ActionResponse{Action: ActionTypeReqLLM, Result: "false"}},
+		"a long text":        {"device", "get", long, nil, ActionResponse{Action: ActionTypeReqLLM, Result: cutText(long, 16<<10)}},
+		"a long object":      {"local", "get", map[string]string{"a": long}, nil, ActionResponse{Action: ActionTypeReqLLM, Result: cutText(`{"a":"`+long+`"}`, 16<<10)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := source(test.source, test.name)
+			s.call = func(context.Context, string, map[string]any) (any, error) { return test.result, test.err }
+			b := toolbox(t, ToolboxOptions{}, s)
+			if got := b.Run(t.Context(), prepare(t, b, test.name, "")); got != test.want {
+				t.Errorf("got %.200v, want %.200v", got, test.want)
+			}
+		})
+	}
+}
+
+type panicky struct{}
+
+func (panicky) MarshalJSON() ([]byte, error) { panic("no") }
+
+func TestResultText(t *testing.T) {
+	tests := map[string]struct {
+		response ActionResponse
+		want     string
+	}{
+		"nothing":           {ActionResponse{}, ""},
+		"text":              {ActionResponse{Result: "a"}, "a"},
+		"only a response":   {ActionResponse{Response: "b"}, "b"},
+		"an object":         {ActionResponse{Result: map[string]any{"a": 1}}, `{"a":1}`},
+		"a number":          {ActionResponse{Result: 1.5}, "1.5"},
+		"a boolean":         {ActionResponse{Result: false}, "false"},
+		"an error":          {ActionResponse{Result: errors.New("e")}, "e"},
+		"raw JSON":          {ActionResponse{Result: json.RawMessage(`[1]`)}, "[1]"},
+		"a call":            {ActionResponse{Result: ActionResponseCall{FuncName: "f"}}, `{"funcName":"f","args":null}`},
+		"an image":          {ActionResponse{Result: Image{"image/png", []byte{1, 2}}}, "[image/png image, 2 bytes]"},
+		"text and an image": {ActionResponse{Result: []any{"a", Image{"image/png", nil}}}, "a\n[image/png image, 0 bytes]"},
+		"a list":            {ActionResponse{Result: []any{"a", 1}}, `["a",1]`},
+		"a channel":         {ActionResponse{Result: make(chan int)}, "[chan int]"},
+		"no number":         {ActionResponse{Result: math.NaN()}, "[float64]"},
+		"a payload's panic": {ActionResponse{Result: panicky{}}, "[mcp.panicky]"},
+		"a nil pointer":     {ActionResponse{Result: (*ToolError)(nil)}, "[*mcp.ToolError]"},
+	}
+	for name, test := range tests {
+		if got := ResultText(test.response); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestCutText(t *testing.T) {
+	for _, text := range []string{strings.Repeat("长", 100), strings.Repeat("a", 300), strings.Repeat("\xff", 300), "short"} {
+		for limit := 40; limit < 120; limit++ {
+			got := cutText(text, limit)
+			if len(got) > limit || (len(text) <= limit) != (got == text) {
+				t.Errorf("cutText(%d bytes, %d) has %d bytes", len(text), limit, len(got))
+			}
+			if strings.HasPrefix(text, "长") && strings.ContainsRune(got, '\uFFFD') {
+				t.Errorf("cut inside a rune: %q", got)
+			}
+			if got != text && !strings.HasSuffix(got, "bytes in all]") {
+				t.Errorf("no marker: %q", got)
+			}
+		}
+	}
+}
+
+func TestCutBlocks(t *testing.T) {
+	image := Image{"image/png", make([]byte, 100)}
+	s := source("device", "get")
+	s.call = func(context.Context, string, map[string]any) (any, error) {
+		return []any{strings.Repeat("a", 80), image, strings.Repeat("b", 80), "c"}, nil
+	}
+	b := toolbox(t, ToolboxOptions{MaxResult: 100}, s)
+	got, ok := b.Run(t.Context(), prepare(t, b, "get", "")).Result.([]any)
+	if !ok || len(got) != 3 || got[0] != strings.Repeat("a", 80) || !strings.Contains(got[2].(string), "cut") {
+		t.Fatalf("got %.300v", got)
+	}
+	if kept, ok := got[1].(Image); !ok || len(kept.Data) != 100 {
+		t.Errorf("the picture became %v", got[1])
+	}
+}
