@@ -22,11 +22,12 @@ type talker struct {
 	out   *transcript
 	board *devicetest.Board
 
-	speech  map[string][]int16 // 16 kHz sound of each WAV file
-	device  *devicetest.Device // nil while there is no connection
-	watch   sync.WaitGroup     // the goroutine that prints what device does
-	located bool               // the three below are known
-	url     string             // of the WebSocket
+	speech  map[string][]int16     // 16 kHz sound of each WAV file
+	device  *devicetest.Device     // nil while there is no connection
+	watch   sync.WaitGroup         // the goroutine that prints what device does
+	heard   chan *devicetest.Reply // from that goroutine: replies, after all of each was printed
+	located bool                   // the three below are known
+	url     string                 // of the WebSocket
 	token   string
 	framing int
 
@@ -115,6 +116,7 @@ func (t *talker) turn(ctx context.Context, p prompt) error {
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
+	t.forget()
 	said, err := t.say(ctx, p)
 	if err == nil {
 		var reply *devicetest.Reply
@@ -165,12 +167,39 @@ func (t *talker) connect(ctx context.Context) error {
 	}
 	t.out.print("connected", fmt.Sprintf("%s, session %s / 已连接", t.url, device.SessionID()))
 	t.device = device
+	heard := make(chan *devicetest.Reply, heardLimit)
+	t.heard = heard
 	t.watch.Go(func() {
+		defer close(heard)
 		for e := range device.Watch(context.WithoutCancel(ctx)) { // ends with the device
 			t.out.event(e)
+			if e.Kind != devicetest.KindReply {
+				continue
+			}
+			select {
+			case heard <- e.Reply:
+			default: // nobody waits for it: the server speaks unasked
+			}
 		}
 	})
 	return nil
+}
+
+// heardLimit is how many replies may wait to be taken; more are only printed.
+const heardLimit = 16
+
+// forget drops replies that came unasked, so that the next one answers the next prompt.
+func (t *talker) forget() {
+	for {
+		select {
+		case _, open := <-t.heard:
+			if open {
+				continue
+			}
+		default:
+		}
+		return
+	}
 }
 
 // provision finds the WebSocket's address, once, as devices do at their boot.
@@ -235,13 +264,21 @@ func (t *talker) hear(ctx context.Context) (*devicetest.Reply, error) {
 	defer work.Wait()
 	defer leave()
 	if t.o.mode != "manual" {
-		// Its errors are those of the connection and of ctx, which WaitReply meets too.
+		// Its errors are those of the connection and of ctx, which are met below too.
 		work.Go(func() { _ = t.device.Silence(room, t.o.timeout) })
 	}
 	if t.o.abortAfter > 0 {
 		work.Go(func() { t.abort(room) })
 	}
-	return t.device.WaitReply(ctx)
+	select {
+	case r, open := <-t.heard:
+		if !open {
+			return nil, devicetest.ErrClosed
+		}
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // abort presses the button in the middle of the next reply's sound.

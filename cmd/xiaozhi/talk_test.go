@@ -112,7 +112,8 @@ func TestTalkSpoken(t *testing.T) {
 			if code != 0 || errs != "" {
 				t.Fatalf("exit %d: %s\n%s", code, errs, out)
 			}
-			inOrder(t, out, "listen start", "(500ms)", "says       Hello to you.", "latency")
+			inOrder(t, out, "listen start", "says       Hello to you.", "latency")
+			inOrder(t, out, "you        speak", "(500ms)", "latency")
 		})
 	}
 }

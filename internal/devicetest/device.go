@@ -52,15 +52,16 @@ type Device struct {
 	rate      int           // Hz of downlink
 	length    time.Duration // of a downlink packet
 	decoder   *audio.Decoder
+	scratch   []int16 // what decoder writes into
 	player    player
 	turn      turn
 	stats     Stats
 	lastIn    time.Time // last text or binary message
-	timestamp uint32    // of the packet played last, for echo cancelling
+	timestamp uint32    // of the packet played last, not yet echoed
+	stamped   uint32    // the largest timestamp so far
 	requests  requests  // MCP ids seen and calls in flight
 	vision    Vision
-	closed    bool      // by Close or CloseTCP
-	ended     time.Time // of the connection
+	closed    bool // by Close or CloseTCP
 }
 
 func newDevice(o Options, ws *websocket.Conn) *Device {
@@ -174,15 +175,10 @@ func (d *Device) Stats() Stats {
 	return d.stats
 }
 
-// Violations are all breaches so far, with what is overdue at this
-// moment, or was at the end of the connection.
+// Violations are all breaches so far, with what is overdue at this moment.
 func (d *Device) Violations() []Violation {
-	now := time.Now()
 	d.mu.Lock()
-	if !d.ended.IsZero() {
-		now = d.ended
-	}
-	late := d.turn.overdue(now)
+	late := d.turn.overdue(time.Now())
 	d.mu.Unlock()
 	d.journal.mu.Lock()
 	defer d.journal.mu.Unlock()

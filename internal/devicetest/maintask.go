@@ -40,7 +40,10 @@ func (d *Device) drain(ctx context.Context) {
 	d.setState(now, Idle)
 	d.mu.Lock()
 	r := d.turn.reply
-	d.turn.reply, d.ended = nil, now
+	for _, v := range d.turn.overdue(now) {
+		d.journal.violate(v.At, v.Rule, "%s", v.Detail)
+	}
+	d.turn.reply, d.turn.aborts = nil, nil
 	d.mu.Unlock()
 	d.complete(now, r)
 }

@@ -63,7 +63,7 @@ type Options struct {
 	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
 	StrictLead    bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
-	DropPCM       bool          // replies keep no sound: for load generators
+	NoDecode      bool          // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
 }
 
 // Defaults of Options.

@@ -60,7 +60,9 @@ func TestProvisionRefuses(t *testing.T) {
 		detail string // of the error or the violation
 	}{
 		{"404", http.NotFound, true, "404"},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, true, "307"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, true, "307"},
 		{"201", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) }, true, "201"},
 		{"not JSON", body(`<html>`), true, "JSON"},
 		{"an array", body(`[]`), true, "JSON"},

@@ -3,7 +3,6 @@ package devicetest
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -213,15 +212,6 @@ func converse(t *testing.T, o Options, script func(*wire), user func(context.Con
 	d.Close()
 	<-done
 	return d
-}
-
-func mustJSON(t *testing.T, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
 }
 
 func mcp(id any, method, params string) string {

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"slices"
 	"time"
 
 	"xiaozhi/audio"
@@ -35,6 +36,7 @@ func (d *Device) onBinary(now time.Time, data []byte) {
 		d.stats.Dropped++
 		return
 	}
+	d.checkTimestamp(now, timestamp)
 	length, ok := d.checkPacket(now, packet)
 	if !ok {
 		d.stats.Dropped++
@@ -48,9 +50,20 @@ func (d *Device) onBinary(now time.Time, data []byte) {
 		}
 		return
 	}
-	if timestamp != 0 {
-		d.timestamp = timestamp
+	d.timestamp = timestamp
+}
+
+// checkTimestamp holds the rule of echo cancelling: with it timestamps grow,
+// without it they are 0 (4.5). Only framing 2 carries them.
+func (d *Device) checkTimestamp(now time.Time, timestamp uint32) {
+	switch {
+	case d.opt.Protocol != 2:
+	case !d.opt.AEC && timestamp != 0:
+		d.journal.violate(now, RuleTimestamp, "timestamp %d to a device without echo cancelling by the server", timestamp)
+	case d.opt.AEC && timestamp <= d.stamped:
+		d.journal.violate(now, RuleTimestamp, "timestamp %d after %d: must grow", timestamp, d.stamped)
 	}
+	d.stamped = max(d.stamped, timestamp)
 }
 
 // checkPacket holds what the decoder needs (4.2). False: the packet cannot be played.
@@ -84,11 +97,11 @@ func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply 
 		return false
 	}
 	pcm, silent := d.decode(now, packet)
-	if pcm == nil {
+	if pcm == nil && !d.opt.NoDecode {
 		return false
 	}
-	if d.opt.DropPCM || reply == nil {
-		pcm = nil
+	if reply == nil {
+		pcm = nil // nobody will ask for it
 	}
 	ends := d.player.ends
 	d.player.trim(now)
@@ -108,14 +121,20 @@ func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply 
 
 // decode gives a packet's sound, nil if there is none, and whether it ends in silence.
 func (d *Device) decode(now time.Time, packet []byte) ([]int16, bool) {
-	pcm := make([]int16, maxPacketSamples)
-	n, err := d.decoder.Decode(packet, pcm)
+	if d.opt.NoDecode {
+		return nil, true
+	}
+	if d.scratch == nil {
+		d.scratch = make([]int16, maxPacketSamples)
+	}
+	n, err := d.decoder.Decode(packet, d.scratch)
 	if err != nil || n == 0 {
 		d.journal.violate(now, RulePacket, "%d samples, %v", n, err)
 		return nil, false
 	}
+	pcm := slices.Clone(d.scratch[:n])
 	// The first half may still hold the end of the sound before it.
-	return pcm[:n:n], isQuiet(pcm[n/2 : n])
+	return pcm, isQuiet(pcm[n/2:])
 }
 
 func isQuiet(pcm []int16) bool {

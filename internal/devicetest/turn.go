@@ -169,7 +169,7 @@ func (t *turn) stop(now time.Time, mode Mode) *Reply {
 	case !t.cutAt.IsZero():
 		r.Cut = true
 		t.stopCut(now, r)
-	case r.Frames == 0:
+	case r.PlayedOut.IsZero(): // no sound, or none that was played
 	case mode == Realtime && now.Before(r.PlayedOut.Add(-t.tolerance)):
 		// The server heard the user speak over the reply.
 		r.Cut = true
@@ -259,6 +259,9 @@ func (t *turn) overdue(now time.Time) []Violation {
 		if now.Sub(at) > abortPatience+t.tolerance {
 			found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "an abort got no tts stop for " + now.Sub(at).String()})
 		}
+	}
+	if t.reply != nil && !t.cutAt.IsZero() && now.Sub(t.cutAt) > abortPatience+t.tolerance && len(t.aborts) == 0 {
+		found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "a reply that was cut got no tts stop for " + now.Sub(t.cutAt).String()})
 	}
 	return found
 }

@@ -55,6 +55,7 @@ const (
 	RuleFrameOutside     Rule = "frame_outside"      // sound before tts start or after tts stop
 	RuleFrameDropped     Rule = "frame_dropped"      // sound that met a device which is not speaking
 	RuleQueueFull        Rule = "queue_full"         // sound for which the device had no room
+	RuleTimestamp        Rule = "timestamp"          // playback timestamps that do not fit the hello
 	RuleFraming          Rule = "framing"            // a header that does not say what follows it
 	RulePacket           Rule = "packet"             // not mono Opus, or not decodable
 	RulePacketDuration   Rule = "packet_duration"    // a packet that is not as long as the hello said

@@ -98,6 +98,15 @@ func TestViolations(t *testing.T) {
 		{"stereo", listen, func(w *wire) { w.begin(); w.binaryOut([]byte{11<<3 | 4}); w.pause(160 * ms); w.stop() }, nil, "packet"},
 		{"bare packet on framing 2", Options{OpenListen: true, Protocol: 2}, func(w *wire) { w.begin(); w.tone(1); w.stop() }, nil, "framing"},
 		{"lying header on framing 3", Options{OpenListen: true, Protocol: 3}, func(w *wire) { w.begin(); w.binaryOut([]byte{0, 0, 0, 9, 1}); w.stop() }, nil, "framing"},
+		{"timestamp without echo cancelling", Options{OpenListen: true, Protocol: 2}, func(w *wire) { w.stamped(7) }, nil, "timestamp"},
+		{"timestamp 0 with echo cancelling", Options{OpenListen: true, Protocol: 2, AEC: true}, func(w *wire) { w.stamped(0) }, nil, "timestamp"},
+		{"timestamps that fall", Options{OpenListen: true, Protocol: 2, AEC: true}, func(w *wire) { w.stamped(7, 60, 59) }, nil, "timestamp"},
+		{"listen start without a stop", listen, func(w *wire) { w.begin(); w.await(`"state":"start"`); w.pause(1100 * ms) }, func(ctx context.Context, d *Device) {
+			d.WaitState(ctx, Speaking)
+			d.ListenStart(Auto)
+		}, "stop_missing"},
+		{"connecting", Options{}, func(w *wire) { w.begin(); w.pause(ms); w.stop() }, nil, "start_connecting"},
+		{"main task late", Options{OpenListen: true, MainTaskDelay: 150 * ms}, func(w *wire) { w.reply(4); w.pause(time.Second) }, nil, "frame_dropped"},
 		{"abort unanswered", listen, func(w *wire) { w.await("abort"); w.pause(1100 * ms) }, pressAbort, "stop_missing"},
 		{"abort slow", listen, func(w *wire) { w.await("abort"); w.pause(51 * ms); w.stop() }, pressAbort, "abort_slow"},
 		{"start after abort", listen, func(w *wire) { w.await("abort"); w.pause(40 * ms); w.say(`"type":"tts","state":"start"`); w.stop() }, pressAbort, "start_after_abort"},
@@ -144,7 +153,9 @@ func TestViolations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := talk(t, tt.o, func(w *wire) {
 				w.hello()
-				w.await(`"state":"start"`)
+				if tt.o.OpenListen {
+					w.await(`"state":"start"`)
+				}
 				w.pause(5 * ms)
 				tt.script(w)
 				w.pause(5 * ms)
@@ -166,6 +177,16 @@ func abortReply(ctx context.Context, d *Device) {
 	d.WaitState(ctx, Speaking)
 	<-time.After(300 * ms)
 	d.Abort("")
+}
+
+// stamped is a reply of one frame for each playback timestamp.
+func (w *wire) stamped(timestamps ...uint32) {
+	w.begin()
+	for _, ts := range timestamps {
+		w.binaryOut(frameUp(2, ts, w.packet(false)))
+	}
+	w.pause(time.Duration(len(timestamps))*60*ms + 100*ms)
+	w.stop()
 }
 
 // cut speaks until the abort comes, lets the case end the sound, and stops.
