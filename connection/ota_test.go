@@ -173,8 +173,13 @@ func TestOTAMethods(t *testing.T) {
 			method string
 			status int
 		}{
-			{http.MethodGet, 200}, {http.MethodHead, 200}, {http.MethodPost, 200}, {http.MethodOptions, 204},
-			{http.MethodPut, 405}, {http.MethodDelete, 405}, {http.MethodPatch, 405},
+			{http.MethodGet, 200},
+			{http.MethodHead, 200},
+			{http.MethodPost, 200},
+			{http.MethodOptions, 204},
+			{http.MethodPut, 405},
+			{http.MethodDelete, 405},
+			{http.MethodPatch, 405},
 		} {
 			r := httptest.NewRequest(tc.method, path, nil)
 			r.Header.Set("Origin", "http://test.example")

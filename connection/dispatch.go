@@ -1,0 +1,94 @@
+package connection
+
+import (
+	"context"
+
+	"xiaozhi/agent"
+)
+
+// post hands an event to the conversation.
+func (c *conn) post(ev agent.Event) {
+	if err := c.talk.Post(ev); err != nil {
+		c.end(failed("conversation took no more events", err))
+	}
+}
+
+// onText acts on one text message.
+func (c *conn) onText(ctx context.Context, data []byte) {
+	c.counts.textIn.Add(1)
+	m, err := parseText(data)
+	if err != nil {
+		c.counts.broken.Add(1)
+		c.grumble("message dropped", "err", err, "bytes", len(data))
+		return
+	}
+	switch {
+	case m.Type == "hello":
+		c.onHello(ctx, m.hello)
+	case c.talk == nil:
+		c.counts.early.Add(1)
+		c.log.Debug("message before hello ignored", "type", clip(m.Type, 32))
+	case m.Type == "listen":
+		c.onListen(m)
+	case m.Type == "abort":
+		reason, _ := stringIn(m.Reason)
+		c.post(agent.Abort{Reason: reason})
+	case m.Type == "mcp":
+		c.onMCP(m)
+	case m.Type == "iot":
+		// Descriptors and states of older firmware (section 6) are not used yet.
+		c.log.Debug("iot message ignored")
+	default:
+		c.counts.unknown.Add(1)
+		c.log.Debug("message of unknown type ignored", "type", clip(m.Type, 32))
+	}
+}
+
+// onListen reads the three listen messages (section 3.2).
+func (c *conn) onListen(m inbound) {
+	state, _ := stringIn(m.State)
+	switch state {
+	case "start":
+		c.post(agent.ListenStart{Mode: c.modeIn(m)})
+	case "stop":
+		c.post(agent.ListenStop{})
+	case "detect":
+		text, ok := stringIn(m.Text)
+		if !ok && present(m.Text) {
+			c.grumble("detect text is not a string", "text", clip(string(m.Text), 64))
+		}
+		c.post(agent.Detect{Text: text})
+	default:
+		c.counts.unknown.Add(1)
+		c.log.Debug("listen message of unknown state ignored", "state", clip(string(m.State), 32))
+	}
+}
+
+// modeIn reads a listen mode; missing or unknown ones are auto.
+func (c *conn) modeIn(m inbound) agent.Mode {
+	text, _ := stringIn(m.Mode)
+	switch mode := agent.Mode(text); mode {
+	case agent.Auto, agent.Manual, agent.Realtime:
+		return mode
+	}
+	if present(m.Mode) {
+		c.grumble("unknown listen mode, auto is used", "mode", clip(string(m.Mode), 32))
+	}
+	return agent.Auto
+}
+
+// onMCP hands a JSON-RPC payload to the device's MCP client.
+func (c *conn) onMCP(m inbound) {
+	payload, err := payloadIn(m.Payload)
+	if err != nil {
+		c.counts.broken.Add(1)
+		c.grumble("message dropped", "err", err)
+		return
+	}
+	if c.tools == nil {
+		c.counts.unknown.Add(1)
+		c.log.Debug("mcp message of a device without mcp ignored")
+		return
+	}
+	c.tools.Deliver(payload)
+}

@@ -1,0 +1,58 @@
+package connection
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"xiaozhi/agent"
+)
+
+// Send queues a control message (agent.Outbox).
+func (c *conn) Send(m agent.Message) {
+	text, err := textOf(c.session, m)
+	if err != nil {
+		c.log.Error("message to device cannot be written as json", "err", err)
+		return
+	}
+	if text == nil {
+		return
+	}
+	ok := true
+	if m.Kind == agent.MessageTTSStop {
+		_, ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
+	} else {
+		_, ok = c.out.putText(text)
+	}
+	if !ok {
+		c.end(ErrStuck)
+	}
+}
+
+// Audio queues one Opus packet of a turn (agent.Outbox).
+func (c *conn) Audio(turn uint64, packet []byte) bool {
+	if !c.out.putAudio(turn, packet) {
+		c.counts.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+// HangUp ends the connection in good order (agent.Outbox).
+func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
+
+// sendPayload queues one JSON-RPC payload to the device (Link.Send).
+func (c *conn) sendPayload(payload json.RawMessage) error {
+	text, err := encode(mcpMessage{c.session, "mcp", payload})
+	if err != nil {
+		return fmt.Errorf("wrap mcp payload: %w", err)
+	}
+	live, ok := c.out.putText(text)
+	if !ok {
+		c.end(ErrStuck)
+		return ErrStuck
+	}
+	if !live {
+		return errLeft
+	}
+	return nil
+}
