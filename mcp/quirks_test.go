@@ -63,8 +63,11 @@ func TestQuirks(t *testing.T) {
 		"image without a type":        {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"` + picture + `"}]}}`, image, nil},
 		"image without padding":       {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"/9j/AA"}]}}`, Image{"image/jpeg", []byte{0xff, 0xd8, 0xff, 0}}, nil},
 		"image that is no base64":     {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"!"}]}}`, "[an image whose data is not base64]", nil},
-		"image and text": {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + picture + `"}]}}`,
-			[]any{"a", image}, nil},
+		"image and text": {
+			`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + picture + `"}]}}`,
+			[]any{"a", image},
+			nil,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,10 +146,14 @@ func TestInitializeQuirks(t *testing.T) {
 		"a version we know":     {`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"b","version":"1"}}`, ServerInfo{"b", "1", "2025-06-18"}},
 		"the stateless version": {`{"protocolVersion":"2026-07-28","serverInfo":{"name":"b","version":"1"}}`, ServerInfo{"b", "1", "2024-11-05"}},
 		"tools is true":         {`{"protocolVersion":"2024-11-05","capabilities":{"tools":true,"logging":null,"x":[1]},"serverInfo":{"name":"b","version":"1"}}`, ServerInfo{"b", "1", "2024-11-05"}},
-		"capabilities is a text": {`{"protocolVersion":"2024-11-05","capabilities":"tools","serverInfo":{"name":"b"}}`,
-			ServerInfo{"b", "", "2024-11-05"}},
-		"odd capabilities": {`{"capabilities":{"experimental":7,"extensions":{"a":1},"tools":{"listChanged":"yes"}},"serverInfo":{"name":"b"}}`,
-			ServerInfo{"b", "", "2024-11-05"}},
+		"capabilities is a text": {
+			`{"protocolVersion":"2024-11-05","capabilities":"tools","serverInfo":{"name":"b"}}`,
+			ServerInfo{"b", "", "2024-11-05"},
+		},
+		"odd capabilities": {
+			`{"capabilities":{"experimental":7,"extensions":{"a":1},"tools":{"listChanged":"yes"}},"serverInfo":{"name":"b"}}`,
+			ServerInfo{"b", "", "2024-11-05"},
+		},
 		"no serverInfo":      {`{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}`, ServerInfo{"", "", "2024-11-05"}},
 		"serverInfo is text": {`{"protocolVersion":"2024-11-05","serverInfo":"board"}`, ServerInfo{"", "", "2024-11-05"}},
 		"numeric version":    {`{"protocolVersion":20241105,"serverInfo":{"name":"b","version":2}}`, ServerInfo{"b", "2", "2024-11-05"}},
