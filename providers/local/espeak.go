@@ -1,0 +1,72 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+const (
+	// chineseVoice is the only voice for Chinese. See the package comment.
+	chineseVoice = "cmn-latn-pinyin"
+	// englishVoice stands in where flite is missing.
+	englishVoice = "en-us"
+	espeakRate   = 22050 // Hz, of all its voices
+	// maxProcesses is how many engine processes run at once for one
+	// Synthesizer. Who comes later waits, in order, until its context ends.
+	maxProcesses = 8
+)
+
+// espeak speaks by running espeak-ng.
+type espeak struct {
+	path  string
+	voice string
+	speed int
+	slots chan struct{} // cap maxProcesses
+}
+
+// findEspeak gives the program's path, "" when there is none that runs, and its version.
+func findEspeak(path string) (found, version string) {
+	if path == "" {
+		path = "espeak-ng"
+	}
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return "", ""
+	}
+	cmd := exec.Command(found, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return "", ""
+	}
+	version = regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(out))
+	return found, version
+}
+
+func (e *espeak) rate(string) int     { return espeakRate }
+func (e *espeak) gain(string) float32 { return 1 }
+
+// speak runs espeak-ng over one unit; the text goes in by standard input.
+func (e *espeak) speak(ctx context.Context, text, _ string, put func([]int16)) error {
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p := program{
+		path: e.path,
+		// -b 1: the text is UTF-8, whatever the locale says.
+		args:  []string{"-v", e.voice, "-s", strconv.Itoa(e.speed), "-b", "1", "--stdin", "--stdout"},
+		stdin: text + "\n",
+		rate:  espeakRate,
+	}
+	if err := p.run(ctx, put); err != nil {
+		return fmt.Errorf("espeak-ng: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+const defaultVoice = "rms"
+
+// voiceTraits is what has to be known of a flite voice.
+type voiceTraits struct {
+	rate int     // Hz
+	gain float32 // brings it to the loudness of rms and of espeak-ng: -20.6 dBFS RMS, measured on one sentence
+}
+
+// fliteVoices are the voices that can say anything. A map that is only read.
+var fliteVoices = map[string]voiceTraits{
+	"rms":   {16000, 1},
+	"slt":   {16000, 0.58},
+	"awb":   {16000, 1.07},
+	"kal16": {16000, 2.1},
+	"kal":   {8000, 0.84},
+}
+
+func traits(voice, byDefault string) (string, voiceTraits) {
+	if t, ok := fliteVoices[voice]; ok {
+		return voice, t
+	}
+	return byDefault, fliteVoices[byDefault]
+}
+
+// english is what both ways to flite have in common.
+type english struct{ voice string }
+
+func (f english) rate(voice string) int {
+	_, t := traits(voice, f.voice)
+	return t.rate
+}
+
+func (f english) gain(voice string) float32 {
+	_, t := traits(voice, f.voice)
+	return t.gain
+}
+
+// findFlite takes the library if it can, else the program.
+func findFlite(o Options) (interface {
+	engine
+	describe() string
+}, error) {
+	var missing error
+	if o.FlitePath == "" {
+		lib, err := openFlite()
+		if err == nil {
+			if _, err = lib.load(o.EnglishVoice); err == nil {
+				return &fliteEngine{english{o.EnglishVoice}, lib}, nil
+			}
+		}
+		missing = err
+		o.FlitePath = "flite"
+	}
+	path, err := exec.LookPath(o.FlitePath)
+	if err != nil {
+		return nil, errors.Join(missing, err)
+	}
+	return &fliteProgram{english{o.EnglishVoice}, path, make(chan struct{}, maxProcesses)}, nil
+}
+
+// fliteEngine speaks by the library.
+type fliteEngine struct {
+	english
+	lib *fliteLibrary
+}
+
+func (f *fliteEngine) describe() string {
+	return fmt.Sprintf("flite (%s, voice %s)", f.lib.file, f.voice)
+}
+
+func (f *fliteEngine) speak(ctx context.Context, text, voice string, put func([]int16)) error {
+	voice, _ = traits(voice, f.voice)
+	return f.lib.speak(ctx, text, voice, put)
+}
+
+// fliteProgram speaks by the program; at most maxProcesses run at once, the
+// others wait in order. It writes its sound when all of it is made.
+type fliteProgram struct {
+	english
+	path  string
+	slots chan struct{}
+}
+
+func (f *fliteProgram) describe() string {
+	return fmt.Sprintf("flite (program, voice %s)", f.voice)
+}
+
+func (f *fliteProgram) speak(ctx context.Context, text, voice string, put func([]int16)) error {
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	voice, t := traits(voice, f.voice)
+	p := program{
+		path: f.path,
+		// The program cannot read its text from a pipe.
+		args: []string{"-voice", voice, "-t", text, "-o", "/dev/stdout"},
+		rate: t.rate,
+	}
+	if err := p.run(ctx, put); err != nil {
+		return fmt.Errorf("flite: %w", err)
+	}
+	return nil
+}
+
+// fliteLibrary is libflite inside our process. It counts references to shared
+// values without atomics and keeps one copy of every voice for the whole
+// process, so only one call may be in it at a time: the turn is the lock, and
+// waiting for it is first come, first served.
+type fliteLibrary struct {
+	file   string
+	turn   chan struct{}
+	voices map[string]uintptr // guarded by turn
+	now    *fliteJob          // guarded by turn: what the callback serves
+
+	textToWave func(text string, voice uintptr) uintptr
+	deleteWave func(wave uintptr)
+	newInfo    func() *streamInfo
+	infoValue  func(*streamInfo) uintptr
+	featSet    func(features uintptr, name string, value uintptr)
+	callback   uintptr
+}
+
+type fliteJob struct {
+	ctx context.Context // of the speak call that the job is a part of
+	put func([]int16)
+}
+
+// fliteWave, fliteVoice and streamInfo mirror the beginnings of flite 2's structs
+// cst_wave, cst_voice and cst_audio_streaming_info.
+type fliteWave struct {
+	kind              uintptr
+	rate              int32
+	samples, channels int32
+	data              *int16
+}
+
+type fliteVoice struct {
+	name     uintptr
+	features uintptr
+}
+
+type streamInfo struct {
+	minSamples int32
+	callback   uintptr
+}
+
+const (
+	streamGoOn = 0
+	streamStop = -1
+	// streamSamples is how much sound flite gathers before it calls back: 100 ms.
+	streamSamples = 1600
+)
+
+// openFlite opens the library once for the process: its voices and reference
+// counts are the process's, whoever asks, so there must be one lock for all.
+var openFlite = sync.OnceValues(func() (*fliteLibrary, error) {
+	l := &fliteLibrary{file: "libflite.so.1", turn: make(chan struct{}, 1), voices: map[string]uintptr{}}
+	h, err := purego.Dlopen(l.file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return nil, fmt.Errorf("open flite: %w", err)
+	}
+	var start func() int32
+	for name, fn := range map[string]any{
+		"flite_init": &start, "flite_text_to_wave": &l.textToWave, "delete_wave": &l.deleteWave,
+		"new_audio_streaming_info": &l.newInfo, "audio_streaming_info_val": &l.infoValue, "feat_set": &l.featSet,
+	} {
+		sym, err := purego.Dlsym(h, name)
+		if err != nil {
+			return nil, fmt.Errorf("open flite: %w", err)
+		}
+		purego.RegisterFunc(fn, sym)
+	}
+	start()
+	l.callback = purego.NewCallback(l.piece)
+	return l, nil
+})
+
+// piece is called by flite, on the goroutine that is in textToWave, for each
+// piece of sound. It says whether to go on.
+func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int {
+	if l.now.ctx.Err() != nil {
+		return streamStop
+	}
+	if w != nil && w.data != nil && start >= 0 && size > 0 && start <= w.samples-size {
+		l.now.put(unsafe.Slice(w.data, w.samples)[start : start+size])
+	}
+	return streamGoOn
+}
+
+// load opens a voice's library the first time it is asked for.
+func (l *fliteLibrary) load(voice string) (uintptr, error) {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	return l.loadLocked(voice)
+}
+
+func (l *fliteLibrary) loadLocked(voice string) (uintptr, error) {
+	if v := l.voices[voice]; v != 0 {
+		return v, nil
+	}
+	h, err := purego.Dlopen("libflite_cmu_us_"+voice+".so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return 0, fmt.Errorf("open flite voice: %w", err)
+	}
+	sym, err := purego.Dlsym(h, "register_cmu_us_"+voice)
+	if err != nil {
+		return 0, fmt.Errorf("open flite voice: %w", err)
+	}
+	var register func(dir uintptr) *fliteVoice
+	purego.RegisterFunc(&register, sym)
+	v := register(0)
+	if v == nil {
+		return 0, fmt.Errorf("flite voice %s did not register", voice)
+	}
+	info := l.newInfo()
+	info.minSamples, info.callback = streamSamples, l.callback
+	l.featSet(v.features, "streaming_info", l.infoValue(info))
+	l.voices[voice] = uintptr(unsafe.Pointer(v))
+	return l.voices[voice], nil
+}
+
+// speak waits for its turn, then makes the sound of one unit. What is in text
+// must be ASCII. The time in the library before the first piece, which cannot
+// be cut short, is bounded by the length of a unit: about 40 ms.
+func (l *fliteLibrary) speak(ctx context.Context, text, voice string, put func([]int16)) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	v, err := l.loadLocked(voice)
+	if err != nil {
+		return err
+	}
+	heard := false
+	l.now = &fliteJob{ctx, func(pcm []int16) { heard = true; put(pcm) }}
+	wave := l.textToWave(text, v)
+	l.now = nil
+	runtime.KeepAlive(l)
+	if wave == 0 {
+		return errors.New("flite made no sound")
+	}
+	defer l.deleteWave(wave)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w := *(**fliteWave)(unsafe.Pointer(&wave)); !heard && w.data != nil && w.samples > 0 {
+		put(unsafe.Slice(w.data, w.samples)) // a voice that does not stream
+	}
+	return nil
+}

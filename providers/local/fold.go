@@ -1,0 +1,80 @@
+package local
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// accents folds Latin letters with marks to what flite can read.
+var accents = strings.NewReplacer(func() []string {
+	var pairs []string
+	for base, marked := range map[string]string{
+		"a": "áàâäãåāăąǎ", "e": "éèêëēĕėęě", "i": "íìîïĩīĭįǐı", "o": "óòôöõøōŏőǒ", "u": "úùûüũūŭůűųǔǖǘǚǜ",
+		"c": "çćĉċč", "n": "ñńņňǹ", "s": "śŝşš", "z": "źżž", "y": "ýÿŷ", "g": "ĝğġģ", "l": "ĺļľł", "r": "ŕŗř",
+		"t": "ţťŧ", "d": "ďđð", "h": "ĥħ", "j": "ĵ", "k": "ķ", "w": "ŵ", "ss": "ß", "ae": "æ", "oe": "œ", "th": "þ",
+		"A": "ÁÀÂÄÃÅĀĂĄ", "E": "ÉÈÊËĒĔĖĘĚ", "I": "ÍÌÎÏĨĪĬĮİ", "O": "ÓÒÔÖÕØŌŎŐ", "U": "ÚÙÛÜŨŪŬŮŰŲ",
+		"C": "ÇĆĈĊČ", "N": "ÑŃŅŇ", "S": "ŚŜŞŠ", "Z": "ŹŻŽ", "Y": "ÝŶŸ", "G": "ĜĞĠĢ", "L": "ĹĻĽŁ", "R": "ŔŖŘ",
+		"T": "ŢŤŦ", "D": "ĎĐÐ", "H": "ĤĦ", "J": "Ĵ", "K": "Ķ", "W": "Ŵ", "AE": "Æ", "OE": "Œ", "Th": "Þ",
+	} {
+		for _, r := range marked {
+			pairs = append(pairs, string(r), base)
+		}
+	}
+	return pairs
+}()...)
+
+// alike folds signs that look alike to one of them.
+var alike = strings.NewReplacer(
+	"’", "'", "‘", "'", "ʼ", "'", "“", `"`, "”", `"`, "「", `"`, "」", `"`, "『", `"`, "』", `"`,
+	"‐", "-", "‑", "-", "‒", "-", "−", "-", "〜", "~", "∼", "~", "﹣", "-",
+	"……", "。", "…", "。", "——", "，", "—", "，", "½", "1/2", "¼", "1/4", "¾", "3/4", "²", "2", "³", "3",
+	"㎡", "平方米", "㎏", "kg", "㎞", "km", "㎝", "cm", "㎜", "mm", "℉", "°F", "℃", "°C", "〇", "零", "\u200b", "",
+)
+
+var (
+	links = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s，。！？；、（）《》"'<>]+`)
+	mails = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+)
+
+// fold brings a text to few kinds of signs: full-width digits, letters and
+// brackets to ASCII, accents away, control signs to spaces, links and mail
+// addresses to a word. Chinese punctuation stays, for it never is a decimal
+// point. It also gives the first letter of a script that we cannot read.
+func fold(text, lang string) (folded, foreign string) {
+	link, mail := " link ", " email address "
+	if lang == zh {
+		link, mail = "链接", "邮箱地址"
+	}
+	text = alike.Replace(strings.ToValidUTF8(text, " "))
+	text = links.ReplaceAllLiteralString(text, link)
+	text = mails.ReplaceAllLiteralString(text, mail)
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r >= '０' && r <= '９', r >= 'Ａ' && r <= 'Ｚ', r >= 'ａ' && r <= 'ｚ',
+			strings.ContainsRune("％＋－＝＃＆＠．／～＄（）＊＜＞＂＇", r):
+			b.WriteRune(r - 0xfee0)
+		case r == '￥':
+			b.WriteRune('¥')
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			b.WriteByte(' ')
+		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Mn, r):
+		default:
+			b.WriteRune(r)
+		}
+	}
+	folded = accents.Replace(b.String())
+	for _, r := range folded {
+		if unicode.IsLetter(r) && r > unicode.MaxASCII && !isHan(r) && r != '々' && r != '〇' && !strings.ContainsRune("μµΩ", r) {
+			return folded, string(r)
+		}
+	}
+	return folded, ""
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) && r != '々' }
+
+func isLatin(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }

@@ -1,0 +1,68 @@
+package local
+
+import (
+	"context"
+	"sync"
+)
+
+// mailbox carries sound from an engine, which must not wait, to a listener, who
+// may be slow. It holds at most the sound of one unit (see maxHan and maxLatin:
+// about 15 s). One goroutine puts and ends, one takes.
+type mailbox struct {
+	mu    sync.Mutex
+	pcm   []int16 // guarded by mu
+	ended bool    // guarded by mu
+	err   error   // guarded by mu
+	ready chan struct{}
+}
+
+func newMailbox() *mailbox {
+	return &mailbox{ready: make(chan struct{}, 1)}
+}
+
+func (b *mailbox) put(pcm []int16) {
+	if len(pcm) == 0 {
+		return
+	}
+	b.mu.Lock()
+	b.pcm = append(b.pcm, pcm...)
+	b.mu.Unlock()
+	b.wake()
+}
+
+// end is the last call of the engine's side.
+func (b *mailbox) end(err error) {
+	b.mu.Lock()
+	b.ended, b.err = true, err
+	b.mu.Unlock()
+	b.wake()
+}
+
+func (b *mailbox) wake() {
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for sound and takes all there is. After the last of it, it gives
+// nil and the engine's error.
+func (b *mailbox) take(ctx context.Context) ([]int16, error) {
+	for {
+		b.mu.Lock()
+		pcm, ended, err := b.pcm, b.ended, b.err
+		b.pcm = nil
+		b.mu.Unlock()
+		if len(pcm) > 0 {
+			return pcm, nil
+		}
+		if ended {
+			return nil, err
+		}
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package local
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	en = "en"
+	zh = "zh"
+)
+
+const (
+	maxHan   = 60  // syllables of one unit: about 13 s of speech
+	maxLatin = 120 // letters of one unit: about 8 s of speech, 120 ms of flite
+
+	commaPause = 120 * time.Millisecond
+	stopPause  = 250 * time.Millisecond
+)
+
+// unit is a short stretch of one language, ready for its engine: ASCII words for
+// English, pinyin with tone digits for Chinese. pause is the silence after it.
+type unit struct {
+	lang  string
+	text  string
+	pause time.Duration
+}
+
+// frontEnd turns text into units. It is read-only after newFrontEnd.
+type frontEnd struct {
+	reader *reader
+}
+
+func newFrontEnd() (*frontEnd, error) {
+	r, err := newReader(phraseTable)
+	if err != nil {
+		return nil, err
+	}
+	return &frontEnd{reader: r}, nil
+}
+
+// plan gives the units of a text, none if there is nothing to say, and the first
+// sign of a script that is neither Chinese nor Latin, "" if there is none.
+func (f *frontEnd) plan(text, lang string) (units []unit, foreign string) {
+	lang = mainLanguage(text, lang)
+	text, foreign = fold(text, lang)
+	for _, run := range split(text, lang) {
+		if run.lang == zh {
+			units = append(units, f.chinese(run.text)...)
+		} else {
+			units = append(units, latinUnits(run.text)...)
+		}
+	}
+	return units, foreign
+}
+
+// mainLanguage says in which language figures and signs are read.
+func mainLanguage(text, asked string) string {
+	han, latin := 0, 0
+	for _, r := range text {
+		switch {
+		case isHan(r):
+			han++
+		case isLatin(r):
+			latin++
+		}
+	}
+	switch {
+	case han == 0 && latin == 0:
+		if asked == zh {
+			return zh
+		}
+		return en
+	case han == 0:
+		return en
+	case asked == en && latin > 4*han:
+		return en
+	}
+	return zh
+}
+
+// split cuts a text into runs by language, numbers already put into words.
+func split(text, lang string) []unit {
+	if lang == zh {
+		return splitChinese(chineseWords(text))
+	}
+	var runs []unit
+	for _, u := range splitEnglish(text) {
+		if u.lang == zh {
+			runs = append(runs, splitChinese(chineseWords(u.text))...)
+			continue
+		}
+		u.text = englishWords(u.text)
+		runs = append(runs, u)
+	}
+	return runs
+}
+
+// splitChinese takes Latin words out of Chinese text. What stands between two
+// Latin words and is not Chinese belongs to them.
+func splitChinese(text string) []unit {
+	var runs []unit
+	rs := []rune(text)
+	for i := 0; i < len(rs); {
+		j := i
+		if !isLatin(rs[i]) {
+			for j < len(rs) && !isLatin(rs[j]) {
+				j++
+			}
+			runs = append(runs, unit{lang: zh, text: string(rs[i:j])})
+			i = j
+			continue
+		}
+		end := i
+		for j < len(rs) && (isLatin(rs[j]) || strings.ContainsRune(" '-.&_/,", rs[j])) {
+			if isLatin(rs[j]) {
+				end = j + 1
+			}
+			j++
+		}
+		runs = append(runs, unit{lang: en, text: spellLetters(string(rs[i:end]))})
+		i = end
+	}
+	return runs
+}
+
+// splitEnglish takes stretches with Chinese characters, and the figures that
+// touch them, out of English text.
+func splitEnglish(text string) []unit {
+	var runs []unit
+	at := 0
+	for _, m := range hanStretch.FindAllStringIndex(text, -1) {
+		if m[0] > at {
+			runs = append(runs, unit{lang: en, text: text[at:m[0]]})
+		}
+		runs = append(runs, unit{lang: zh, text: text[m[0]:m[1]]})
+		at = m[1]
+	}
+	if at < len(text) {
+		runs = append(runs, unit{lang: en, text: text[at:]})
+	}
+	return runs
+}
+
+// chinese makes units of Chinese words. Marks become pauses; long stretches are
+// cut at the strongest mark in reach, else where the unit is full.
+func (f *frontEnd) chinese(text string) []unit {
+	var units []unit
+	for _, c := range clauses(text, maxHan, isHan) {
+		if p := f.reader.pinyin(c.text); p != "" {
+			c.lang, c.text = zh, p
+			units = append(units, c)
+		} else if n := len(units); n > 0 {
+			units[n-1].pause = max(units[n-1].pause, c.pause)
+		}
+	}
+	return units
+}
+
+// latinUnits makes units of English words.
+func latinUnits(text string) []unit {
+	var units []unit
+	for _, c := range clauses(text, maxLatin, func(r rune) bool { return r > ' ' }) {
+		if !strings.ContainsFunc(c.text, func(r rune) bool { return isLatin(r) || isDigit(r) }) {
+			continue
+		}
+		c.lang, c.text = en, strings.TrimSpace(c.text)
+		units = append(units, c)
+	}
+	return units
+}
+
+// clauses cuts text so that no piece holds more than limit signs that count.
+// It cuts after the last full stop in reach, else after the last comma or
+// space of the second half, else where the limit is.
+func clauses(text string, limit int, counts func(rune) bool) []unit {
+	var units []unit
+	rs := []rune(text)
+	for len(rs) > 0 {
+		n, end := 0, 0
+		stop, comma, space := 0, 0, 0
+		for end < len(rs) && n < limit {
+			r := rs[end]
+			end++
+			if counts(r) {
+				n++
+			}
+			switch {
+			case strings.ContainsRune("。！？；!?;", r), r == '.' && (end == len(rs) || rs[end] == ' '):
+				stop = end
+			case strings.ContainsRune("，、：,:", r):
+				comma = end
+			case unicode.IsSpace(r):
+				space = end
+			}
+		}
+		if end < len(rs) {
+			for _, cut := range []int{stop, comma, space} {
+				if cut > end/3 {
+					end = cut
+					break
+				}
+			}
+		}
+		units = append(units, unit{text: string(rs[:end]), pause: pauseAfter(rs[:end])})
+		rs = rs[end:]
+	}
+	return units
+}
+
+func pauseAfter(rs []rune) time.Duration {
+	for i := len(rs) - 1; i >= 0; i-- {
+		switch {
+		case strings.ContainsRune("。！？；!?;.", rs[i]):
+			return stopPause
+		case strings.ContainsRune("，、：,:", rs[i]):
+			return commaPause
+		case isHan(rs[i]) || isLatin(rs[i]) || isDigit(rs[i]):
+			return 0
+		}
+	}
+	return 0
+}
