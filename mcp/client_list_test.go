@@ -186,3 +186,22 @@ func TestClientStaleList(t *testing.T) {
 		}
 	})
 }
+
+// TestClientKeepsWholeList: half a new list does not replace a whole old one.
+func TestClientKeepsWholeList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{ListRetry: []time.Duration{}})
+		d.Answer = func(r FakeRequest) ([]string, bool) {
+			return []string{fmt.Sprintf(`{"id":%d,"error":"too big"}`, r.ID)}, strings.Contains(string(r.Params), "p1")
+		}
+		d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		pass(time.Minute)
+		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow self.hidden" {
+			t.Errorf("tools: %s", got)
+		}
+		if n := len(d.Requests(methodListTools)); n != 4 {
+			t.Errorf("tools/list was sent %d times, want 4", n)
+		}
+	})
+}
