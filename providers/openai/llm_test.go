@@ -286,16 +286,6 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-func TestSlowConsumerIsNoStall(t *testing.T) {
-	s := newServer(t)
-	o := options(t, s)
-	s.Reply(openaitest.Chat, openaitest.Text("a"))
-	l := newLLM(t, o)
-	for range l.Generate(t.Context(), ask) {
-		<-s.Requests(openaitest.Chat)[0].Ended() // the server has sent all meanwhile
-	}
-}
-
 func TestHangUpClosesTheChat(t *testing.T) {
 	begun := openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Hang: true})
 	s := newServer(t)

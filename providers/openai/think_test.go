@@ -1,0 +1,59 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestThinkFilter(t *testing.T) {
+	tests := []struct{ name, in, text, thought string }{
+		{"plain", "hello", "hello", ""},
+		{"thought first", "<think>a</think>\n\nb", "b", "a"},
+		{"thought between", "x <think>a</think> y", "x y", "a"},
+		{"two", "<think>a</think>b<think>c</think>d", "bd", "ac"},
+		{"no end", "<think>abc", "", "abc"},
+		{"almost a tag", "1 <thin 2", "1 <thin 2", ""},
+		{"held at the end", "a<", "a<", ""},
+		{"only an end", "a</think>b", "a</think>b", ""},
+		{"empty", "<think></think>a", "a", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for size := 1; size <= len(tt.in); size++ { // every way to split it
+				if text, thought := filter(tt.in, size); text != tt.text || thought != tt.thought {
+					t.Errorf("in pieces of %d: text %q thought %q, want %q and %q", size, text, thought, tt.text, tt.thought)
+				}
+			}
+		})
+	}
+}
+
+// filter sends text through in pieces.
+func filter(in string, size int) (text, thought string) {
+	var f thinkFilter
+	for in != "" {
+		n := min(size, len(in))
+		a, b := f.push(in[:n])
+		text, thought, in = text+a, thought+b, in[n:]
+	}
+	a, b := f.flush()
+	return text + a, thought + b
+}
+
+func FuzzThinkFilter(f *testing.F) {
+	for _, seed := range []string{"a<think>b</think>c", "<<think>", "</think>", " <think> <think>"} {
+		f.Add(seed, 3)
+	}
+	f.Fuzz(func(t *testing.T, in string, size int) {
+		text, thought := filter(in, len(in))
+		if in == "" {
+			return
+		}
+		if again, more := filter(in, 1+(size%7+7)%7); again != text || more != thought {
+			t.Errorf("%q: %q/%q whole, %q/%q in pieces", in, text, thought, again, more)
+		}
+		if len(text)+len(thought) > len(in) || !strings.Contains(in, "<think>") && thought != "" {
+			t.Errorf("%q became %q and %q", in, text, thought)
+		}
+	})
+}
