@@ -18,7 +18,6 @@ const (
 	pingEvery    = 30 * time.Second       // our pings
 	deadAfter    = 60 * time.Second       // without data or a pong: two pings missed
 	writeTimeout = 5 * time.Second        // of one write
-	handover     = time.Second            // how long a new connection waits for the end of the old
 	talkEnd      = 500 * time.Millisecond // how long the last words of a conversation are waited for
 	flushTimeout = 2 * time.Second        // from there to our close frame
 	closeTimeout = 500 * time.Millisecond // from our close frame to the end of TCP
@@ -41,9 +40,8 @@ type conn struct {
 	ws       *websocket.Conn
 	log      *slog.Logger
 	out      *outbox
-	helloed  chan struct{}   // closed by the reader at the hello
-	previous <-chan struct{} // talkOver of the connection this one replaces; nil for none
-	talkOver chan struct{}   // closed when the conversation has ended, or will not begin any more
+	helloed  chan struct{} // closed by the reader at the hello
+	talkOver chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts   counters
 	cancel   context.CancelCauseFunc // set before any goroutine starts
 	wg       sync.WaitGroup          // reader, writer and conversation

@@ -132,13 +132,15 @@ func TestToolsOfADevice(t *testing.T) {
 		p.send(`{"type":"mcp","payload":"{\"id\":2}"}`)
 		p.send(`{"type":"mcp","payload":[]}`)
 		p.send(`{"type":"mcp"}`)
+		p.send(`{"type":"listen","state":"start"}`)
+		p.send(`{"type":"listen","state":"stop"}`)
 		p.leave()
 		synctest.Wait()
 		if got := strings.Join(tools.got, " "); got != `{"id":1,"result":{}} {"id":2}` {
 			t.Errorf("delivered: %s", got)
 		}
-		if tools.started != 1 || tools.stopped != 1 {
-			t.Errorf("started %d times, stopped %d times", tools.started, tools.stopped)
+		if tools.started != 1 || tools.stopped != 1 || tools.refreshed != 1 {
+			t.Errorf("started %d times, stopped %d times, refreshed %d times", tools.started, tools.stopped, tools.refreshed)
 		}
 		if err := tools.link.Send([]byte(`{}`)); err == nil {
 			t.Error("sending over a dead connection succeeds")

@@ -9,7 +9,7 @@ import (
 // post hands an event to the conversation.
 func (c *conn) post(ev agent.Event) {
 	if err := c.talk.Post(ev); err != nil {
-		c.end(failed("conversation took no more events", err))
+		c.end(overrun(err))
 	}
 }
 
@@ -50,6 +50,9 @@ func (c *conn) onListen(m inbound) {
 	switch state {
 	case "start":
 		c.post(agent.ListenStart{Mode: c.modeIn(m)})
+		if c.tools != nil {
+			c.tools.Refresh()
+		}
 	case "stop":
 		c.post(agent.ListenStop{})
 	case "detect":

@@ -57,6 +57,11 @@ func failed(reason string, err error) error {
 	return &ending{reason: reason, code: websocket.CloseInternalServerErr, level: slog.LevelError, err: err}
 }
 
+// overrun is the end of a device that does more than a conversation can follow.
+func overrun(err error) error {
+	return &ending{reason: "device sends events faster than they can mean anything", code: websocket.ClosePolicyViolation, level: slog.LevelWarn, err: err}
+}
+
 // writeFailed is the end of a device that does not take what we send.
 func writeFailed(err error) error {
 	return &ending{reason: "write to device failed", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelWarn, err: err}

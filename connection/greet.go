@@ -79,14 +79,8 @@ func (c *conn) startTools(ctx context.Context, tools Tools) error {
 	return tools.Start(ctx)
 }
 
-// runTalk runs the conversation, once that of the connection which this one
-// replaces is over.
+// runTalk runs the conversation, whose end is that of the connection.
 func (c *conn) runTalk(ctx context.Context, talk Talk) {
-	if c.previous != nil {
-		if !within(handover, c.previous) {
-			c.log.Warn("conversation of the old connection takes long to end")
-		}
-	}
 	if err := talk.Run(ctx); err != nil && ctx.Err() == nil {
 		c.end(failed("conversation failed", err))
 		return

@@ -21,9 +21,9 @@ const defaultMaxDevices = 1000
 type Talk interface {
 	// Run holds the conversation. It is called once (not at all if the connection
 	// ends first), and returns soon after ctx ends (context.Cause says why) or
-	// when the conversation is over; either ends the connection. What outlives a
-	// connection is taken up here and not in NewTalk: Run begins when the Run of
-	// the connection that this one replaces has returned, or 1 s later.
+	// when the conversation is over; either ends the connection. A connection
+	// that replaces another one of the device does not wait for it: Run must
+	// wait itself for what it shares with the older conversation.
 	Run(ctx context.Context) error
 	// Post hands over what the device did. It never blocks; it may be called
 	// before Run begins and after it has returned, by one goroutine at a time.
@@ -38,6 +38,9 @@ type Tools interface {
 	// Deliver hands over one JSON-RPC payload from the device. It never blocks;
 	// payload belongs to the callee. Called by one goroutine.
 	Deliver(payload json.RawMessage)
+	// Refresh is called when the device starts to listen: a list of tools that
+	// could not be read is worth another try. It never blocks.
+	Refresh()
 }
 
 // Link is what the tools of a device may use of its connection.

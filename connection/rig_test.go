@@ -311,6 +311,7 @@ type fakeTools struct {
 	got        []string
 	started    int
 	stopped    int
+	refreshed  int
 }
 
 func (f *fakeTools) Start(context.Context) error {
@@ -325,6 +326,12 @@ func (f *fakeTools) Stop() error {
 	defer f.mu.Unlock()
 	f.stopped++
 	return nil
+}
+
+func (f *fakeTools) Refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refreshed++
 }
 
 func (f *fakeTools) Deliver(payload json.RawMessage) {

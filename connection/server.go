@@ -130,13 +130,12 @@ func (s *Server) taken() int {
 }
 
 // admit puts an upgraded connection into the set, in the place of an older one
-// of the same device, which ends.
+// of the same device, which ends. Neither waits for the other.
 func (s *Server) admit(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle(c.who.deviceID)
 	if old := s.conns[c.who.deviceID]; old != nil {
-		c.previous = old.talkOver
 		old.end(ErrReplaced)
 	}
 	s.conns[c.who.deviceID] = c
