@@ -208,6 +208,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 	}
 	if remote && p.Offer.Kind == mcp.Control {
 		rec.control = true
+		p.Info = mcp.InfoFrom(ctx)
 		if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
 			settled(dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}))
 			return nil

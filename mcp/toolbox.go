@@ -36,6 +36,7 @@ type Prepared struct {
 // ToolboxOptions set limits. The zero value works.
 type ToolboxOptions struct {
 	Kinds       map[string]Kind // overrides, tool name patterns (path.Match) to kind
+	Allow       []string        // tool name patterns; where there are any, nothing else is offered
 	Deny        []string        // tool name patterns that are not offered at all
 	CallTimeout time.Duration   // from the sending of a call; 0 means 15 s
 	SlowTimeout time.Duration   // of camera and screen pictures; 0 means 60 s
@@ -162,7 +163,7 @@ func (t *Toolbox) placed() []placedOffer {
 	out := make([]placedOffer, 0, count)
 	for i, s := range sources {
 		for _, tool := range lists[i] {
-			if tool.Name == "" || tool.UserOnly() || t.denied(tool.Name) {
+			if tool.Name == "" || tool.UserOnly() || t.hidden(tool.Name) {
 				continue
 			}
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
@@ -205,11 +206,16 @@ func slow(t Tool) bool {
 		t.Name == "self.screen.snapshot" || t.Name == "self.screen.preview_image"
 }
 
-func (t *Toolbox) denied(name string) bool {
-	for _, pattern := range t.options.Deny {
+// hidden reports whether a tool is not offered: Deny wins over Allow.
+func (t *Toolbox) hidden(name string) bool {
+	return t.matches(t.options.Deny, name) || (len(t.options.Allow) > 0 && !t.matches(t.options.Allow, name))
+}
+
+func (t *Toolbox) matches(patterns []string, name string) bool {
+	for _, pattern := range patterns {
 		fits, err := path.Match(pattern, name)
 		if err != nil {
-			t.warnOnce("deny pattern is malformed", "", pattern, slog.Any("err", err))
+			t.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
 		}
 		if fits {
 			return true

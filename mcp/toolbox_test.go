@@ -54,6 +54,21 @@ func prepare(t *testing.T, b *Toolbox, name, arguments string) Prepared {
 	return p
 }
 
+func TestToolboxAllow(t *testing.T) {
+	b := toolbox(t, ToolboxOptions{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
+		source("device", "self.lamp.set", "self.lamp.blink", "self.fan.set"), source("local", "exit", "get_current_time"))
+	var got []string
+	for _, o := range b.Offers() {
+		got = append(got, o.Tool.Name)
+	}
+	if want := "exit self.lamp.set"; strings.Join(got, " ") != want {
+		t.Errorf("offered %v, want %s", got, want)
+	}
+	if _, refused := b.Prepare(Call{Name: "self_fan_set"}); refused == nil || refused.Action != ActionTypeNotFound {
+		t.Errorf("a tool that is not allowed can be called: %+v", refused)
+	}
+}
+
 func TestToolboxOffers(t *testing.T) {
 	device := source("device", "self.lamp.set", "self.get", "self.reboot", "self.shell.run")
 	device.tools[2].Annotations.Audience = []string{"user"}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestDeviceIsLentToOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		first, err := d.lend(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *Device)
+		go func() {
+			dev, err := d.lend(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- dev
+		}()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Fatal("lent twice")
+		default:
+		}
+		d.giveBack(first)
+		if second := <-got; second != first {
+			t.Error("another record came back")
+		} else {
+			d.giveBack(second)
+		}
+	})
+}
+
+func TestLendGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		if _, err := d.lend(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(gone)
+		if _, err := d.lend(ctx, "a"); !errors.Is(err, gone) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		visit := func(id string) *Device {
+			dev, err := d.lend(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return dev
+		}
+		old := visit("old")
+		old.history.add(said("user", "x"))
+		d.giveBack(old)
+		time.Sleep(9 * time.Minute)
+		d.giveBack(visit("other"))
+		if again := visit("old"); again != old {
+			t.Error("forgotten after nine minutes")
+		}
+		d.giveBack(old)
+		time.Sleep(keepDevice + time.Second)
+		d.giveBack(visit("other"))
+		if again := visit("old"); again == old || len(again.history.messages) != 0 {
+			t.Error("not forgotten")
+		}
+	})
+}
