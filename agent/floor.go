@@ -246,7 +246,10 @@ func prefixHeard(s spokenSentence, played, frame time.Duration) string {
 	runes := []rune(s.display)
 	total := time.Duration(s.frames) * frame
 	if !s.whole {
-		total = max(total, time.Duration(s.length.Load()), time.Duration(len(runes))*runeTime(s.language))
+		total = max(total, time.Duration(s.length.nanos.Load()))
+		if !s.length.whole.Load() {
+			total = max(total, time.Duration(len(runes))*runeTime(s.language))
+		}
 	}
 	if total <= 0 || played <= 0 {
 		return ""

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,8 +78,9 @@ func TestFloorHeard(t *testing.T) {
 		say := func(text string, frames int, step int, keep bool) {
 			s := newSentence(text, "en")
 			s.keep = keep
-			u := utterable{s, step, new(atomic.Int64)}
-			u.length.Store(int64(time.Duration(frames) * 60 * time.Millisecond))
+			u := utterable{s, step, new(soundLength)}
+			u.length.nanos.Store(int64(time.Duration(frames) * 60 * time.Millisecond))
+			u.length.whole.Store(true)
 			f.sentenceStart(u)
 			for range frames {
 				if d := time.Until(f.due(time.Now())); d > 0 {

@@ -27,8 +27,15 @@ type speech struct {
 // utterable is a sentence on its way through the speaker.
 type utterable struct {
 	sentence
-	step   int           // of the turn in which it was said
-	length *atomic.Int64 // nanoseconds of sound that were synthesised so far
+	step   int // of the turn in which it was said
+	length *soundLength
+}
+
+// soundLength is how much sound of a sentence there is so far. The synthesiser
+// writes it, the floor reads it.
+type soundLength struct {
+	nanos atomic.Int64
+	whole atomic.Bool // nothing will be added
 }
 
 // errTTS marks a failure of the synthesiser, which has been made heard.
@@ -104,7 +111,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 		id = prompts.FailTTS
 		u.sentence = sentence{display: s.o.Prompts.Phrase(id, u.language), language: u.language}
 	}
-	u.length = new(atomic.Int64)
+	u.length = new(soundLength)
 	if err2 := s.sound(ctx, u, id); err2 != nil {
 		return errors.Join(errTTS, err, err2)
 	}
@@ -137,6 +144,7 @@ func (s *speaker) say(ctx context.Context, u utterable) error {
 			return err
 		}
 	}
+	u.length.whole.Store(true)
 	return s.finish(ctx, &begins)
 }
 
@@ -167,6 +175,7 @@ func (s *speaker) sound(ctx context.Context, u utterable, id string) error {
 	if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
 		return err
 	}
+	u.length.whole.Store(true)
 	return s.finish(ctx, &begins)
 }
 
@@ -176,7 +185,7 @@ func (s *speaker) push(ctx context.Context, pcm []int16, rate int, u *utterable,
 		return nil
 	}
 	s.timing.ttsSound()
-	u.length.Add(int64(audio.Format{Rate: rate}.Duration(len(pcm))))
+	u.length.nanos.Add(int64(audio.Format{Rate: rate}.Duration(len(pcm))))
 	if rate == s.o.Reply.Rate {
 		s.acc = append(s.acc, pcm...)
 		return s.emit(ctx, begins)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -349,7 +348,7 @@ func (t *turn) sayFailure(ctx context.Context, err error) {
 // say gives one sentence to the speaker; it waits when many are waiting.
 func (t *turn) say(ctx context.Context, s sentence, stepIndex int) error {
 	select {
-	case t.speaker.sentences <- utterable{s, stepIndex, new(atomic.Int64)}:
+	case t.speaker.sentences <- utterable{s, stepIndex, new(soundLength)}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -2,7 +2,9 @@ package connection
 
 import (
 	"bytes"
+	"context"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -77,4 +79,9 @@ func (l *logBuffer) lines(words ...string) []string {
 		}
 	}
 	return found
+}
+
+// transport speaks HTTP to the rig's server.
+func (r *rig) transport() *http.Transport {
+	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return r.ln.dial() }}
 }

@@ -59,6 +59,7 @@ func (t *transcript) event(e devicetest.Event) {
 		t.at(e.At, "WRONG", e.Type+": "+e.Text+" / 违反协议")
 	case devicetest.KindClosed:
 		t.at(e.At, "closed", e.Text)
+	case devicetest.KindReply: // latency sums it up
 	}
 }
 

@@ -286,7 +286,9 @@ func (t *talker) abort(ctx context.Context) {
 	if t.device.WaitState(ctx, devicetest.Speaking) != nil {
 		return
 	}
-	if _, err := t.device.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame }); err != nil {
+	start := time.Now() // frames of replies before this one are in the log too
+	_, err := t.device.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame && e.At.After(start) })
+	if err != nil {
 		return
 	}
 	select {

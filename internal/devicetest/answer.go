@@ -64,7 +64,7 @@ func (d *Device) serve(ctx context.Context, r request) (string, error) {
 	case "tools/call":
 		return d.callTool(ctx, r)
 	default:
-		return "", refusal("Method not implemented: " + r.method)
+		return "", refusalError("Method not implemented: " + r.method)
 	}
 }
 
@@ -110,21 +110,21 @@ func (d *Device) listTools(r request) (string, error) {
 // callTool checks the arguments as the firmware does and runs the tool.
 func (d *Device) callTool(ctx context.Context, r request) (string, error) {
 	if !r.hasParams {
-		return "", refusal("Missing params")
+		return "", refusalError("Missing params")
 	}
 	var name string
 	if err := json.Unmarshal(r.params["name"], &name); err != nil || name == "" {
-		return "", refusal("Missing name")
+		return "", refusalError("Missing name")
 	}
 	var given map[string]json.RawMessage
 	if raw, ok := r.params["arguments"]; ok {
 		if err := json.Unmarshal(raw, &given); err != nil || given == nil {
-			return "", refusal("Invalid arguments")
+			return "", refusalError("Invalid arguments")
 		}
 	}
 	tool, ok := d.tool(name)
 	if !ok {
-		return "", refusal("Unknown tool: " + name)
+		return "", refusalError("Unknown tool: " + name)
 	}
 	args, err := tool.arguments(given)
 	if err != nil {

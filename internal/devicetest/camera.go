@@ -30,7 +30,7 @@ func Camera(picture func() ([]byte, error)) Tool {
 		Call: func(ctx context.Context, c Call) (Result, error) {
 			jpg, err := picture()
 			if err != nil {
-				return Result{}, refusal("Failed to capture photo")
+				return Result{}, refusalError("Failed to capture photo")
 			}
 			question, _ := c.Arguments["question"].(string) // checked against the schema before
 			text, err := c.upload(ctx, question, jpg)
@@ -41,16 +41,16 @@ func Camera(picture func() ([]byte, error)) Tool {
 
 func (c Call) upload(ctx context.Context, question string, jpg []byte) (string, error) {
 	if c.Vision.URL == "" {
-		return "", refusal("Image explain URL or token is not set")
+		return "", refusalError("Image explain URL or token is not set")
 	}
 	body, err := photoForm(question, jpg)
 	if err != nil {
-		return "", refusal("Failed to capture photo")
+		return "", refusalError("Failed to capture photo")
 	}
 	// A reader of unknown length makes net/http send chunks, as the firmware does.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Vision.URL, io.MultiReader(body))
 	if err != nil {
-		return "", refusal("Failed to connect to explain URL")
+		return "", refusalError("Failed to connect to explain URL")
 	}
 	req.Header.Set("Device-Id", c.DeviceID)
 	req.Header.Set("Client-Id", c.ClientID)
@@ -60,7 +60,7 @@ func (c Call) upload(ctx context.Context, question string, jpg []byte) (string, 
 	req.Header.Set("Content-Type", "multipart/form-data; boundary="+cameraBoundary)
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return "", refusal("Failed to connect to explain URL")
+		return "", refusalError("Failed to connect to explain URL")
 	}
 	defer resp.Body.Close()
 	text, found, err := readHTTPReply(resp)
@@ -68,7 +68,7 @@ func (c Call) upload(ctx context.Context, question string, jpg []byte) (string, 
 		c.violate(time.Now(), RuleMCPRequest, "vision reply: %s", v)
 	}
 	if err != nil {
-		return "", refusal("Failed to upload photo")
+		return "", refusalError("Failed to upload photo")
 	}
 	return string(text), nil
 }

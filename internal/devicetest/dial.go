@@ -24,7 +24,7 @@ const (
 
 // Dial connects, says hello and waits for the server's hello. ctx limits the
 // opening only; the Device lives until Close. A server that a device could not
-// work with gives an error that wraps a Violation.
+// work with gives an error that is a *ViolationError.
 func Dial(ctx context.Context, o Options) (*Device, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -130,7 +130,7 @@ func (d *Device) hello(ctx context.Context) error {
 	case <-limit.C:
 		v := Violation{At: time.Now(), Rule: RuleHelloLate, Detail: "no hello within 10 s"}
 		d.journal.violate(v.At, v.Rule, "%s", v.Detail)
-		return v
+		return &ViolationError{v}
 	case <-ctx.Done():
 		return fmt.Errorf("wait for hello: %w", ctx.Err())
 	}

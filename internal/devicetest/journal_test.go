@@ -14,7 +14,7 @@ func TestJournal(t *testing.T) {
 		now := time.Now()
 		j.add(Event{At: now, Kind: KindState, State: "a"})
 		j.violate(now, RuleJSON, "number %d", 7)
-		if len(j.violations) != 1 || j.violations[0].String() != "json: number 7" || j.violations[0].Error() != "device protocol: json: number 7" {
+		if len(j.violations) != 1 || j.violations[0].String() != "json: number 7" || (&ViolationError{j.violations[0]}).Error() != "device protocol: json: number 7" {
 			t.Errorf("violations %v", j.violations)
 		}
 

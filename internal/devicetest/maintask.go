@@ -166,10 +166,10 @@ func (d *Device) setState(now time.Time, next State) {
 		return
 	}
 	d.state = next
-	switch next {
-	case Idle:
+	if next == Idle {
 		d.mic = false
-	case Speaking:
+	}
+	if next == Speaking {
 		d.relisten.Stop()
 		d.mic = d.mic && d.mode == Realtime
 		if !d.traits.noFlush {

@@ -72,7 +72,7 @@ func (d *Device) awaitEnd(closed time.Time) {
 	if err := raw.SetReadDeadline(closed.Add(closeGrace)); err != nil {
 		return // the transport is gone already
 	}
-	io.Copy(io.Discard, raw) // ends with the connection or at the deadline; both are judged by the clock
+	_, _ = io.Copy(io.Discard, raw) // ends with the connection or at the deadline; both are judged by the clock
 	d.mu.Lock()
 	ours := d.closed
 	d.mu.Unlock()
@@ -160,7 +160,7 @@ func (d *Device) onHello(now time.Time, m *inbound, again bool) {
 	}
 	if err != nil {
 		d.journal.violate(now, RuleHelloTransport, "%s", err)
-		d.greet(Violation{At: now, Rule: RuleHelloTransport, Detail: err.Error()})
+		d.greet(&ViolationError{Violation{At: now, Rule: RuleHelloTransport, Detail: err.Error()}})
 		return
 	}
 	d.mu.Lock()
@@ -169,7 +169,7 @@ func (d *Device) onHello(now time.Time, m *inbound, again bool) {
 	d.decoder, err = audio.NewDecoder(h.rate)
 	d.mu.Unlock()
 	if err != nil {
-		err = Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}
+		err = &ViolationError{Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}}
 	}
 	if d.traits.noConnecting {
 		next := Listening

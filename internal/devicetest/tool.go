@@ -167,9 +167,9 @@ func (p Property) read(raw json.RawMessage) (any, bool) {
 	}
 }
 
-// refusal is an error text as the firmware words it.
-type refusal string
+// refusalError is an error text as the firmware words it.
+type refusalError string
 
-func (r refusal) Error() string { return string(r) }
+func (r refusalError) Error() string { return string(r) }
 
-func refusef(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+func refusef(format string, args ...any) error { return refusalError(fmt.Sprintf(format, args...)) }

@@ -80,5 +80,8 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s", v.Rule, v.Detail)
 }
 
-// Error makes a fatal violation usable as an error, as Dial and Provision do.
-func (v Violation) Error() string { return "device protocol: " + v.String() }
+// ViolationError is a violation after which a device cannot go on. Dial returns it.
+type ViolationError struct{ Violation }
+
+// Error is the rule and what happened.
+func (e *ViolationError) Error() string { return "device protocol: " + e.String() }

@@ -200,6 +200,9 @@ func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int 
 	}
 	if w != nil && w.data != nil && start >= 0 && size > 0 && start <= w.samples-size {
 		l.now.put(unsafe.Slice(w.data, w.samples)[start : start+size])
+		// The listener that was just woken would else wait for the end of the
+		// call into C, for this thread keeps its place in the scheduler.
+		runtime.Gosched()
 	}
 	return streamGoOn
 }
@@ -254,7 +257,6 @@ func (l *fliteLibrary) speak(ctx context.Context, text, voice string, put func([
 	l.now = &fliteJob{ctx, func(pcm []int16) { heard = true; put(pcm) }}
 	wave := l.textToWave(text, v)
 	l.now = nil
-	runtime.KeepAlive(l)
 	if wave == 0 {
 		return errors.New("flite made no sound")
 	}

@@ -69,7 +69,7 @@ func readStatus(resp *http.Response) *statusError {
 // retryAfter reads the header's form in seconds; the form with a date is rare and taken as not given.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
-	if err != nil || seconds <= 0 || seconds > 3600 {
+	if err != nil || !(seconds > 0 && seconds <= 3600) { // so that NaN is none
 		return 0
 	}
 	return time.Duration(seconds * float64(time.Second))
