@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"xiaozhi/audio"
+	"xiaozhi/providers"
+)
+
+// rate is that of the files, in Hz.
+const rate = 16000
+
+// wanted says which phrases are kept as sound.
+func wanted(id string) bool {
+	return id == "pardon" || strings.HasPrefix(id, "fail_")
+}
+
+// render writes one file for each wanted phrase of a language, ID.LANG.wav.
+func render(ctx context.Context, tts providers.TTS, from, to, lang string) (files int, err error) {
+	path := filepath.Join(from, "phrases."+lang+".yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("read phrases: %w", err)
+	}
+	var phrases map[string]string
+	if err := yaml.Unmarshal(text, &phrases); err != nil {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(phrases)) {
+		if !wanted(id) {
+			continue
+		}
+		pcm, err := speak(ctx, tts, phrases[id], lang)
+		if err != nil {
+			return files, fmt.Errorf("speak %s of %s: %w", id, path, err)
+		}
+		var wav bytes.Buffer
+		if err := audio.WriteWAV(&wav, pcm, rate); err != nil {
+			return files, fmt.Errorf("write %s: %w", id, err)
+		}
+		if err := os.WriteFile(filepath.Join(to, id+"."+lang+".wav"), wav.Bytes(), 0o644); err != nil {
+			return files, fmt.Errorf("write sound: %w", err)
+		}
+		files++
+	}
+	if files == 0 {
+		return 0, fmt.Errorf("%s: no phrase begins with fail_", path)
+	}
+	return files, nil
+}
+
+// speak gives the whole sound of a text at the rate of the files.
+func speak(ctx context.Context, tts providers.TTS, text, lang string) ([]int16, error) {
+	var pcm []int16
+	var conv *audio.Resampler
+	for snd, err := range tts.Synthesize(ctx, providers.TTSRequest{Text: text, Language: lang}) {
+		if err != nil {
+			return nil, err
+		}
+		if conv == nil {
+			if conv, err = audio.NewResampler(snd.Rate, rate); err != nil {
+				return nil, err
+			}
+		}
+		pcm = conv.Write(pcm, snd.PCM)
+	}
+	if conv == nil {
+		return nil, fmt.Errorf("%q has nothing to say", text)
+	}
+	return conv.Flush(pcm), nil
+}
