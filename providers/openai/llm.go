@@ -19,7 +19,8 @@ const (
 
 // LLM is a language model behind chat/completions.
 type LLM struct {
-	o Options
+	o          Options
+	drainLimit time.Duration // for the end of a finished stream
 }
 
 // NewLLM checks the settings and makes the model's client. It asks the server nothing.
@@ -28,7 +29,7 @@ func NewLLM(o Options) (*LLM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LLM{o: o}, nil
+	return &LLM{o: o, drainLimit: drainLimit}, nil
 }
 
 // Name is the provider's name.
@@ -114,7 +115,7 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 		return o.wrap(ctx, reqCtx, op, err)
 	}
 	if !a.left {
-		g.arm(drainLimit)
+		g.arm(a.llm.drainLimit)
 		x.drain()
 	}
 	return nil

@@ -3,11 +3,14 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"xiaozhi/internal/openaitest"
@@ -208,37 +211,69 @@ func TestChatStatuses(t *testing.T) {
 	}
 }
 
+// scripted is a transport without a socket: one reply for each request, at once.
+type scripted struct {
+	statuses []int
+	header   http.Header
+	asked    []time.Time
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked = append(s.asked, time.Now())
+	status := s.statuses[min(len(s.asked), len(s.statuses))-1]
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Request: r}
+	maps.Copy(resp.Header, s.header)
+	body := `{"error":{"message":"no"}}`
+	if status == cutStatus {
+		resp.StatusCode, body = 200, "data: "+openaitest.Delta(`{"content":"a"}`)+"\n\n"
+	} else if status == 200 {
+		body = "data: " + openaitest.Delta(`{"content":"a"}`) + "\n\ndata: [DONE]\n\n"
+	}
+	resp.Body = io.NopCloser(strings.NewReader(body))
+	return resp, nil
+}
+
+const cutStatus = -1 // an answer that ends in the middle
+
 func TestRetries(t *testing.T) {
-	down, busy, ok := openaitest.Failure(503, "down"), openaitest.Failure(429, "busy"), openaitest.Text("ok")
-	slow := openaitest.Failure(429, "busy")
-	slow.Header["Retry-After"] = "30"
-	late := openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Cut: true})
 	tests := []struct {
-		name    string
-		retries int
-		replies []openaitest.Reply
-		asked   int
-		fails   bool
+		name     string
+		retries  int
+		statuses []int
+		header   http.Header
+		asked    int
+		fails    bool
+		least    time.Duration // that all tries take, at most three times as much
 	}{
-		{"down, then well", 0, []openaitest.Reply{down, ok}, 2, false},
-		{"busy and down, then well", 0, []openaitest.Reply{busy, down, ok}, 3, false},
-		{"no more than two", 0, []openaitest.Reply{down, down, down, ok}, 3, true},
-		{"none", -1, []openaitest.Reply{down, ok}, 1, true},
-		{"not for a bad request", 0, []openaitest.Reply{openaitest.Failure(400, "bad"), ok}, 1, true},
-		{"not for a bad key", 0, []openaitest.Reply{openaitest.Failure(401, "bad"), ok}, 1, true},
-		{"not after the first token", 0, []openaitest.Reply{late, ok}, 1, true},
-		{"not when told to wait long", 0, []openaitest.Reply{slow, ok}, 1, true},
+		{"down, then well", 0, []int{503, 200}, nil, 2, false, 75 * time.Millisecond},
+		{"busy and down, then well", 0, []int{429, 503, 200}, nil, 3, false, 225 * time.Millisecond},
+		{"no more than two", 0, []int{503, 503, 503, 200}, nil, 3, true, 225 * time.Millisecond},
+		{"none", -1, []int{503, 200}, nil, 1, true, 0},
+		{"not for a bad request", 0, []int{400, 200}, nil, 1, true, 0},
+		{"not for a bad key", 0, []int{401, 200}, nil, 1, true, 0},
+		{"not after the first token", 0, []int{cutStatus, 200}, nil, 1, true, 0},
+		{"as late as told", 0, []int{429, 200}, http.Header{"Retry-After": {"1"}}, 2, false, time.Second},
+		{"not when told to wait long", 0, []int{429, 200}, http.Header{"Retry-After": {"30"}}, 1, true, 0},
+		{"no longer than anybody waits", 9, []int{503}, nil, 4, true, 525 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newServer(t)
-			o := options(t, s)
-			o.Retries = tt.retries
-			s.Reply(openaitest.Chat, tt.replies...)
-			_, err := generate(t.Context(), newLLM(t, o), ask)
-			if n := s.Total(); n != tt.asked || (err != nil) != tt.fails {
-				t.Errorf("asked %d times with error %v, want %d", n, err, tt.asked)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				transport := &scripted{statuses: tt.statuses, header: tt.header}
+				l := newLLM(t, Options{Model: "m", Retries: tt.retries, HTTPClient: &http.Client{Transport: transport}})
+				start := time.Now()
+				_, err := generate(t.Context(), l, ask)
+				took := time.Since(start)
+				if tt.name == "no longer than anybody waits" {
+					if n := len(transport.asked); n < 3 || n > 5 || took > retryUntil {
+						t.Errorf("asked %d times in %v", n, took)
+					}
+					return
+				}
+				if n := len(transport.asked); n != tt.asked || (err != nil) != tt.fails || took < tt.least || took > 3*tt.least {
+					t.Errorf("asked %d times in %v with error %v, want %d", n, took, err, tt.asked)
+				}
+			})
 		})
 	}
 }
@@ -331,6 +366,7 @@ func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
 	dial := transport.DialContext
 	transport.DialContext = countDials(dial, &dials)
 	l := newLLM(t, o)
+	l.drainLimit = patience
 	for range 3 {
 		if _, err := generate(t.Context(), l, ask); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,156 @@
+package openai
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/providers"
+)
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	tests := []struct {
+		name string
+		o    Options
+		part string
+	}{
+		{"no model", Options{}, "model"},
+		{"no scheme", Options{Model: "m", BaseURL: "localhost:11434"}, "base_url"},
+		{"no host", Options{Model: "m", BaseURL: "http://"}, "base_url"},
+		{"no URL", Options{Model: "m", BaseURL: "http://a b:sk-secret@x"}, "base_url"},
+		{"unknown format", Options{Model: "m", Format: "flac"}, "flac"},
+		{"a rate of 1 Hz", Options{Model: "m", Rate: 1}, "rate"},
+		{"a proxy that is none", Options{Model: "m", Proxy: "::"}, "proxy"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, llm := NewLLM(tt.o)
+			_, asr := NewASR(tt.o)
+			_, tts := NewTTS(tt.o)
+			for _, err := range []error{llm, asr, tts} {
+				if err == nil || !strings.Contains(err.Error(), "openai: ") || !strings.Contains(err.Error(), tt.part) || strings.Contains(err.Error(), "secret") {
+					t.Errorf("error %v, want one that names %s and no secret", err, tt.part)
+				}
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	l, err := NewLLM(Options{Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := l.o; l.Name() != "openai" || o.BaseURL != DefaultBaseURL || o.Retries != 2 || o.Rate != 24000 || o.Format != "pcm" ||
+		o.Timeouts.FirstToken != 15*time.Second || o.Timeouts.Connect != 2500*time.Millisecond || o.HTTPClient == nil {
+		t.Errorf("defaults %+v", o)
+	}
+	if transport := l.o.HTTPClient.Transport.(*http.Transport); transport.Proxy != nil {
+		t.Error("a proxy without being told")
+	}
+	a, err := NewASR(Options{ASRModel: "whisper-1", Name: "x"})
+	if err != nil || a.o.Model != "whisper-1" || a.Name() != "x" {
+		t.Errorf("asr %v, %v", a, err)
+	}
+}
+
+func TestProxy(t *testing.T) {
+	o := Options{Proxy: "http://127.0.0.1:3128"}
+	client, err := NewHTTPClient(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Transport.(*http.Transport).Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.org"}})
+	if err != nil || got.Host != "127.0.0.1:3128" {
+		t.Errorf("proxy %v, %v", got, err)
+	}
+	if client, err = NewHTTPClient(Options{Proxy: "env"}); err != nil || client.Transport.(*http.Transport).Proxy == nil {
+		t.Errorf("the environment's proxy: %v", err)
+	}
+}
+
+func TestOptionsShowNoSecret(t *testing.T) {
+	o := Options{APIKey: "sk-hidden", Headers: map[string]providers.Secret{"X-Key": "hidden-too"}}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "options", o.Headers, "key", o.APIKey)
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v", o, o, o), log.String()} {
+		if strings.Contains(text, "hidden") {
+			t.Errorf("shown: %s", text)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	s := newServer(t)
+	l := newLLM(t, options(t, s))
+	s.Reply(openaitest.Models, openaitest.JSON(200, `{"data":[{"id":"a","owned_by":"x"},{"id":" "},{"id":"b"}]}`))
+	if got, err := l.Models(t.Context()); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	s.Reply(openaitest.Models, openaitest.Failure(401, "who are you"))
+	_, err := l.Models(t.Context())
+	wantError(t, err, providers.Unauthorized, "who are you")
+	s.Reply(openaitest.Models, openaitest.JSON(200, `[`))
+	_, err = l.Models(t.Context())
+	wantError(t, err, providers.Unavailable, "not the JSON")
+}
+
+func TestFindOllama(t *testing.T) {
+	notFound := openaitest.JSON(404, `{"error":"not found"}`)
+	tests := []struct {
+		name         string
+		tags, models openaitest.Reply
+		want         string
+	}{
+		{"the first that chats", openaitest.JSON(200, `{"models":[{"name":"nomic-embed-text:latest","details":{"family":"nomic-bert"}},
+			{"name":"mxbai:1","details":{"family":"bert"}},{"name":"qwen3:4b","details":{"family":"qwen3"}},{"name":"llama3.2:1b"}]}`), notFound, "qwen3:4b"},
+		{"by the common list", notFound, openaitest.JSON(200, `{"data":[{"id":"bge-m3"},{"id":"llama3.2:1b"}]}`), "llama3.2:1b"},
+		{"none", openaitest.JSON(200, `{"models":[]}`), notFound, ""},
+		{"only others", openaitest.JSON(200, `{"models":[{"name":"whisper"}]}`), notFound, ""},
+		{"broken", openaitest.JSON(200, `{`), notFound, ""},
+		{"something else on that port", openaitest.JSON(500, `?`), notFound, ""},
+		{"neither list", notFound, notFound, ""},
+		{"no answer", openaitest.Reply{Hang: true}, notFound, ""},
+	}
+	s := newServer(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s.Reply(openaitest.Tags, tt.tags)
+			s.Reply(openaitest.Models, tt.models)
+			for _, base := range []string{s.Root(), s.URL() + "/"} {
+				if tt.want == "" && base == s.Root() {
+					continue // one is enough for what fails
+				}
+				if got, err := FindOllama(t.Context(), base); got != tt.want || (err == nil) != (tt.want != "") {
+					t.Errorf("at %s: %q, %v", base, got, err)
+				}
+			}
+		})
+	}
+	if _, err := FindOllama(t.Context(), "nowhere"); err == nil {
+		t.Error("no error for a base that is no URL")
+	}
+}
+
+func TestCut(t *testing.T) {
+	for in, want := range map[string]string{"a\n\t b ": "a b", strings.Repeat("好", 5): "好好好…", "\xff": "?", "": ""} {
+		if got := cut(in, 10); got != want {
+			t.Errorf("cut(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for in, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0, "NaN": 0} {
+		if got := retryAfter(http.Header{"Retry-After": {in}}); got != want {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+}
