@@ -51,6 +51,9 @@ func (d *Device) listenStart(mode Mode) error {
 	d.mu.Unlock()
 	d.relisten.Stop()
 	d.setState(now, Listening)
+	if err := d.sendStates(); err != nil {
+		return err
+	}
 	if err := d.sendControl(control{Type: "listen", State: "start", Mode: mode}); err != nil {
 		return err
 	}

@@ -61,7 +61,8 @@ type Device struct {
 	stamped   uint32    // the largest timestamp so far
 	requests  requests  // MCP ids seen and calls in flight
 	vision    Vision
-	closed    bool // by Close or CloseTCP
+	states    map[string][]byte // of things, as sent last
+	closed    bool              // by Close or CloseTCP
 }
 
 func newDevice(o Options, ws *websocket.Conn) *Device {
@@ -77,6 +78,7 @@ func newDevice(o Options, ws *websocket.Conn) *Device {
 	d.relisten.Stop()
 	d.turn = turn{tolerance: o.Tolerance, maxLead: o.MaxLead, strictLead: o.StrictLead, violate: d.journal.violate}
 	d.requests = newRequests()
+	d.states = make(map[string][]byte)
 	ws.SetReadLimit(readLimit)
 	ws.SetCloseHandler(func(int, string) error { return nil }) // the firmware does not answer a Close (2.5)
 	ws.SetPingHandler(d.pong)

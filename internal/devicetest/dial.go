@@ -48,11 +48,9 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 		d.Close()
 		return nil, err
 	}
-	if o.OpenListen {
-		if err := d.open(o); err != nil {
-			d.Close()
-			return nil, fmt.Errorf("open the conversation: %w", err)
-		}
+	if err := d.open(o); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("open the conversation: %w", err)
 	}
 	d.work.Go(func() { d.mainTask(run) })
 	return d, nil
@@ -149,6 +147,9 @@ func (d *Device) helloMessage() clientHello {
 
 // open does what a wake word or a button does once the channel is there.
 func (d *Device) open(o Options) error {
+	if err := d.describeThings(); err != nil || !o.OpenListen {
+		return err
+	}
 	if o.WakeWord != "" {
 		if err := d.wakeBurst(o.WakeFrames); err != nil {
 			return err

@@ -73,6 +73,8 @@ func (d *Device) apply(ctx context.Context, m *inbound) {
 	case m.kind == "tts" && m.state == "stop":
 		d.applyStop(now)
 		d.complete(now, m.reply)
+	case m.kind == "iot":
+		d.runCommands(now, m)
 	case m.kind == "mcp":
 		d.answer(ctx, m)
 	case m.kind == "system" && m.state == "reboot":
@@ -140,7 +142,7 @@ func (d *Device) startListening() {
 	if !ready {
 		return
 	}
-	if err := d.sendControl(control{Type: "listen", State: "start", Mode: mode}); err != nil {
+	if d.sendStates() != nil || d.sendControl(control{Type: "listen", State: "start", Mode: mode}) != nil {
 		return // the reader sees the end of the connection too, and tells of it
 	}
 	now := time.Now()

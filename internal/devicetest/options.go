@@ -55,6 +55,7 @@ type Options struct {
 	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
 	Hello      json.RawMessage // sent as it is in place of the hello, if set
 	Tools      []Tool          // offered by MCP, in pages
+	Things     []Thing         // of the IoT protocol: for profiles without MCP
 	MuteMCP    bool            // MCP requests are checked but never answered
 	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
 	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one that follows no redirects

@@ -213,8 +213,9 @@ func (d *Device) onMessage(now time.Time, m *inbound) {
 		d.journal.violate(now, RuleAbortEcho, "devices know no abort message")
 	case "alert", "system", "custom":
 	case "iot":
-		if d.opt.Profile != OldIoT162 {
+		if len(d.opt.Things) == 0 {
 			d.stats.UnknownTypes++
+			d.journal.violate(now, RuleIoT, "iot message to a device without things")
 		}
 	default:
 		d.stats.UnknownTypes++

@@ -30,6 +30,7 @@ const (
 	RuleStale      Rule = "stale"       // a channel left without data for over 120 s
 	RuleLateClose  Rule = "late_close"  // TCP still open 1 s after the Close frame
 	RuleFlood      Rule = "flood"       // more messages than the main task can ever keep up with
+	RuleIoT        Rule = "iot"         // a command that crashes older firmware, or one sent to newer firmware
 	RuleMCPSilent  Rule = "mcp_silent"  // a request that the firmware drops without an answer
 	RuleMCPID      Rule = "mcp_id"      // an id that is a duplicate or outside 1..2147483647
 	RuleMCPBusy    Rule = "mcp_busy"    // a second tools/call while one is in flight
