@@ -1,0 +1,182 @@
+package main
+
+import (
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// Config is everything that can be set (design.md section 7). It is read once
+// at start and does not change afterwards.
+type Config struct {
+	Server    ServerConfig              `koanf:"server"`
+	Auth      AuthConfig                `koanf:"auth"`
+	ASR       []string                  `koanf:"asr"` // chains: names of providers, first to last
+	LLM       []string                  `koanf:"llm"`
+	TTS       []string                  `koanf:"tts"`
+	Vision    []string                  `koanf:"vision"` // empty: members of LLM that are marked vision
+	Providers map[string]ProviderConfig `koanf:"providers"`
+	Voice     VoiceConfig               `koanf:"voice"`
+	Agent     AgentConfig               `koanf:"agent"`
+	Tools     ToolsConfig               `koanf:"tools"`
+	Devices   map[string]DeviceConfig   `koanf:"devices"` // by Device-Id in lower case
+	Log       LogConfig                 `koanf:"log"`
+}
+
+// ServerConfig is how the server is reached.
+type ServerConfig struct {
+	Listen     []string `koanf:"listen"`      // host:port, each with the same handler
+	PublicURL  string   `koanf:"public_url"`  // "": the address a device asked at
+	Timezone   string   `koanf:"timezone"`    // IANA name
+	Language   string   `koanf:"language"`    // zh, en or auto
+	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
+	MaxDevices int      `koanf:"max_devices"` // connections at once
+}
+
+// AuthConfig is who may connect.
+type AuthConfig struct {
+	Enabled   bool             `koanf:"enabled"`
+	Token     providers.Secret `koanf:"token"`
+	TokenFile string           `koanf:"token_file"` // its content becomes Token
+}
+
+// ProviderConfig is one engine or service, for every role its type has.
+type ProviderConfig struct {
+	Type       string                      `koanf:"type"`
+	BaseURL    string                      `koanf:"base_url"`
+	APIKey     providers.Secret            `koanf:"api_key"`
+	APIKeyFile string                      `koanf:"api_key_file"` // its content becomes APIKey
+	Model      string                      `koanf:"model"`
+	ASRModel   string                      `koanf:"asr_model"` // "": Model
+	TTSModel   string                      `koanf:"tts_model"` // "": Model
+	Voice      Voices                      `koanf:"voice"`
+	Temp       *float64                    `koanf:"temperature"` // nil: the service's own
+	MaxTokens  int                         `koanf:"max_tokens"`  // 0: the service's own
+	Extra      map[string]any              `koanf:"extra"`       // further keys of the request body
+	Headers    map[string]providers.Secret `koanf:"headers"`
+	Format     string                      `koanf:"format"`      // of speech: pcm, wav, mp3 or opus; "": the type's own
+	SampleRate int                         `koanf:"sample_rate"` // of speech in Hz; 0: the type's own
+	FirstToken time.Duration               `koanf:"first_token"` // later than this, the next member is asked beside it; 0: 1.5 s
+	Timeout    time.Duration               `koanf:"timeout"`     // of one request; 0: the type's own
+	Vision     bool                        `koanf:"vision"`      // it understands pictures
+	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own
+
+	// MissingEnv names the variables that its secrets refer to and that are
+	// not set. A chain member with any is left out.
+	MissingEnv []string `koanf:"-"`
+}
+
+// VoiceConfig is how we listen and speak.
+type VoiceConfig struct {
+	IdleClose   time.Duration     `koanf:"idle_close"`
+	VAD         VADConfig         `koanf:"vad"`
+	Endpointing EndpointingConfig `koanf:"endpointing"`
+	Pacing      PacingConfig      `koanf:"pacing"`
+}
+
+// VADConfig are probabilities of speech, 0 to 1.
+type VADConfig struct {
+	Start float64 `koanf:"start"` // speech begins at this
+	End   float64 `koanf:"end"`   // and goes on down to this
+}
+
+// EndpointingConfig is how we decide that somebody has finished.
+type EndpointingConfig struct {
+	PreRoll   time.Duration `koanf:"pre_roll"`   // kept from before the first voice
+	MinSpeech time.Duration `koanf:"min_speech"` // less is no utterance
+	Trigger   time.Duration `koanf:"trigger"`    // silence after which work may begin
+	Commit    time.Duration `koanf:"commit"`     // silence that ends the utterance
+	MaxSpeech time.Duration `koanf:"max_speech"` // an utterance ends here at the latest
+}
+
+// PacingConfig is how sound is sent.
+type PacingConfig struct {
+	Lead time.Duration `koanf:"lead"` // sound that is sent ahead of being played
+}
+
+// AgentConfig is who speaks, and how much it thinks.
+type AgentConfig struct {
+	Name          string   `koanf:"name"`
+	Prompt        string   `koanf:"prompt"` // name of a prompt
+	MaxSteps      int      `koanf:"max_steps"`
+	HistoryTokens int      `koanf:"history_tokens"`
+	WakeWords     []string `koanf:"wake_words"`
+	ExitWords     []string `koanf:"exit_words"`
+}
+
+// ToolsConfig is about all tools of all devices. Patterns are those of path.Match.
+type ToolsConfig struct {
+	Kinds map[string]string `koanf:"kinds"` // pattern of a name to control or query
+	Deny  []string          `koanf:"deny"`  // patterns of names that are not offered
+}
+
+// DeviceConfig is what differs for one device.
+type DeviceConfig struct {
+	Name     string            `koanf:"name"`
+	Language string            `koanf:"language"` // zh, en or ""
+	Voice    string            `koanf:"voice"`
+	Tools    DeviceToolsConfig `koanf:"tools"`
+}
+
+// DeviceToolsConfig is what one device's tools are cut down to.
+type DeviceToolsConfig struct {
+	Allow []string `koanf:"allow"` // patterns; empty: all
+	Deny  []string `koanf:"deny"`
+}
+
+// LogConfig is how much is logged, and in what form.
+type LogConfig struct {
+	Level  string `koanf:"level"`  // debug, info, warn or error
+	Format string `koanf:"format"` // text or json
+}
+
+// Voices are the voice names of a provider by language. In a file this is one
+// name for all, or a map of zh and en.
+type Voices map[string]string
+
+// For is the voice for a language, "" for the provider's own choice.
+func (v Voices) For(lang string) string {
+	if name, ok := v[lang]; ok {
+		return name
+	}
+	return v[""]
+}
+
+// Zone is the time zone that was set. LoadConfig has seen that it exists.
+func (s ServerConfig) Zone() *time.Location {
+	zone, err := time.LoadLocation(s.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// DefaultConfig is what holds where nothing is set.
+func DefaultConfig() *Config {
+	return &Config{
+		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000},
+		Auth:   AuthConfig{},
+		ASR:    []string{"pocketsphinx"},
+		LLM:    []string{"auto", "rules"},
+		TTS:    []string{"local"},
+		Vision: []string{},
+		Voice: VoiceConfig{
+			IdleClose: 100 * time.Second,
+			VAD:       VADConfig{Start: 0.5, End: 0.35},
+			Endpointing: EndpointingConfig{
+				PreRoll: 500 * time.Millisecond, MinSpeech: 150 * time.Millisecond,
+				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute,
+			},
+			Pacing: PacingConfig{Lead: 240 * time.Millisecond},
+		},
+		Agent: AgentConfig{
+			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
+			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
+			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
+		},
+		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}},
+		Providers: map[string]ProviderConfig{},
+		Devices:   map[string]DeviceConfig{},
+		Log:       LogConfig{Level: "info", Format: "text"},
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The roles of a chain member.
+const (
+	roleASR = "asr"
+	roleLLM = "llm"
+	roleTTS = "tts"
+)
+
+// typeRoles says what the types of providers can do.
+func typeRoles() map[string][]string {
+	return map[string][]string{
+		"openai":       {roleASR, roleLLM, roleTTS},
+		"pocketsphinx": {roleASR},
+		"rules":        {roleLLM},
+		"local":        {roleTTS},
+	}
+}
+
+// builtinRoles says what the names that need no section can do.
+func builtinRoles() map[string][]string {
+	return map[string][]string{
+		"auto":         {roleLLM},
+		"rules":        {roleLLM},
+		"local":        {roleTTS},
+		"pocketsphinx": {roleASR},
+		"openai":       {roleASR, roleLLM, roleTTS},
+		"deepseek":     {roleLLM},
+		"dashscope":    {roleLLM},
+		"ollama":       {roleLLM},
+	}
+}
+
+// checkChains holds chains and sections to what can be built from them.
+func (l *configLoader) checkChains(c *Config) {
+	for name, p := range c.Providers {
+		l.checkProvider(name, p)
+	}
+	l.checkChain(c, c.ASR, roleASR, "asr")
+	l.checkChain(c, c.LLM, roleLLM, "llm")
+	l.checkChain(c, c.TTS, roleTTS, "tts")
+	l.checkChain(c, c.Vision, roleLLM, "vision")
+	for _, key := range []struct {
+		chain []string
+		name  string
+	}{{c.ASR, "asr"}, {c.LLM, "llm"}, {c.TTS, "tts"}} {
+		if len(key.chain) == 0 {
+			l.bad("at least one member is needed", "至少要有一个成员", key.name)
+		}
+	}
+}
+
+func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
+	for i, name := range chain {
+		roles, known := builtinRoles()[name]
+		if p, section := c.Providers[name]; section {
+			roles, known = typeRoles()[p.Type], true
+			if roles == nil {
+				continue // the section's own problem
+			}
+		}
+		switch {
+		case !known:
+			names := slices.Sorted(maps.Keys(builtinRoles()))
+			names = append(names, slices.Sorted(maps.Keys(c.Providers))...)
+			near := nearestName(name, names)
+			l.bad(fmt.Sprintf("there is no providers.%s (did you mean %s?)", name, near), fmt.Sprintf("没有 providers.%s 这一节（是 %s 吗？）", name, near), key)
+		case !slices.Contains(roles, role):
+			l.bad(fmt.Sprintf("%s cannot do %s, only %s", name, role, strings.Join(roles, ", ")), fmt.Sprintf("%s 不能用于 %s", name, role), key)
+		case slices.Contains(chain[:i], name):
+			l.bad(name+" is there twice", name+" 写了两次", key)
+		}
+	}
+}
+
+func (l *configLoader) checkProvider(name string, p ProviderConfig) {
+	at := func(key string) []string { return []string{"providers", name, key} }
+	types := slices.Sorted(maps.Keys(typeRoles()))
+	switch {
+	case p.Type == "":
+		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)
+	case typeRoles()[p.Type] == nil:
+		l.bad(fmt.Sprintf("unknown type %q (did you mean %s?)", p.Type, nearestName(p.Type, types)), "未知的 type，可用："+strings.Join(types, ", "), at("type")...)
+	}
+	if p.BaseURL != "" && !strings.HasPrefix(p.BaseURL, "http://") && !strings.HasPrefix(p.BaseURL, "https://") {
+		l.bad(fmt.Sprintf("%q is no address; it begins with http:// or https://", p.BaseURL), "地址应以 http:// 或 https:// 开头", at("base_url")...)
+	}
+	if p.Temp != nil {
+		within(l, *p.Temp, 0, 2, at("temperature")...)
+	}
+	within(l, p.MaxTokens, 0, 1000000, at("max_tokens")...)
+	if p.Format != "" {
+		l.oneOf(p.Format, []string{"pcm", "wav", "mp3", "opus"}, at("format")...)
+	}
+	if p.SampleRate != 0 {
+		within(l, p.SampleRate, 8000, 48000, at("sample_rate")...)
+	}
+	within(l, p.FirstToken, 0, time.Minute, at("first_token")...)
+	within(l, p.Timeout, 0, 10*time.Minute, at("timeout")...)
+	within(l, p.Decoders, 0, 64, at("decoders")...)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// expander puts the values of environment variables in the place of ${NAME}
+// and ${NAME:-value}.
+type expander struct {
+	env     map[string]string
+	loader  *configLoader
+	missing map[string][]string // provider, to variables its secrets want and do not get
+}
+
+// expand goes through a tree of settings.
+func (x expander) expand(v any, path []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		tree := make(map[string]any, len(v))
+		for name, child := range v {
+			tree[name] = x.expand(child, append(slices.Clone(path), name))
+		}
+		return tree
+	case []any:
+		list := make([]any, 0, len(v))
+		for i, child := range v {
+			list = append(list, x.expand(child, append(slices.Clone(path), strconv.Itoa(i))))
+		}
+		return list
+	case string:
+		return x.text(v, path)
+	default:
+		return v
+	}
+}
+
+// text expands one text. A variable that is not set makes a secret empty, and
+// is a problem anywhere else.
+func (x expander) text(text string, path []string) string {
+	variable := regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+	lost := false
+	text = variable.ReplaceAllStringFunc(text, func(found string) string {
+		parts := variable.FindStringSubmatch(found)
+		value, set := x.env[parts[1]]
+		switch {
+		case value != "":
+			return value
+		case parts[2] != "":
+			return strings.TrimPrefix(parts[2], ":-")
+		case !isSecret(path) && !set:
+			x.loader.problems.add(x.loader.place(path...),
+				fmt.Sprintf("%s: the environment variable %s is not set", keyName(path), parts[1]),
+				fmt.Sprintf("%s：没有设置环境变量 %s", keyName(path), parts[1]))
+		case isSecret(path):
+			lost = true
+			if path[0] == "providers" {
+				x.missing[path[1]] = append(x.missing[path[1]], parts[1])
+			}
+		}
+		return ""
+	})
+	if lost {
+		return ""
+	}
+	return text
+}
+
+// isSecret reports whether the key at path holds a secret.
+func isSecret(path []string) bool {
+	t := configType()
+	for _, name := range path {
+		child, ok := childType(t, name)
+		if !ok {
+			return false
+		}
+		t = child
+	}
+	return t == reflect.TypeFor[providers.Secret]()
+}
+
+// secretFiles reads the secrets that are kept in files of their own. A file
+// counts before a value that is set beside it.
+func (l *configLoader) secretFiles(c *Config) {
+	if c.Auth.TokenFile != "" {
+		c.Auth.Token = l.secretFile(c.Auth.TokenFile, "auth", "token_file")
+	}
+	for name, p := range c.Providers {
+		if p.APIKeyFile == "" {
+			continue
+		}
+		p.APIKey = l.secretFile(p.APIKeyFile, "providers", name, "api_key_file")
+		p.MissingEnv = nil
+		c.Providers[name] = p
+	}
+}
+
+func (l *configLoader) secretFile(file string, path ...string) providers.Secret {
+	data, err := readConfigFile(file)
+	if err != nil {
+		l.problems.add(l.place(path...), keyName(path)+": "+err.Error(), keyName(path)+"：读不到这个文件")
+		return ""
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" {
+		l.problems.add(l.place(path...), fmt.Sprintf("%s: %s is empty", keyName(path), file), fmt.Sprintf("%s：文件 %s 是空的", keyName(path), file))
+	}
+	return providers.Secret(secret)
+}
+
+// mapOf is a Config as a tree of plain values. What is nil is left out.
+func mapOf(c *Config) map[string]any {
+	tree, _ := plain(reflect.ValueOf(*c)).(map[string]any)
+	return tree
+}
+
+func plain(v reflect.Value) any {
+	if d, ok := v.Interface().(time.Duration); ok {
+		return d.String()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		tree := map[string]any{}
+		for f, field := range v.Fields() {
+			if name := f.Tag.Get("koanf"); name != "-" {
+				if value := plain(field); value != nil {
+					tree[name] = value
+				}
+			}
+		}
+		return tree
+	case reflect.Map:
+		tree := map[string]any{}
+		for name, value := range v.Seq2() {
+			tree[name.String()] = plain(value)
+		}
+		return tree
+	case reflect.Slice:
+		list := []any{}
+		for _, item := range v.Seq2() {
+			list = append(list, plain(item))
+		}
+		return list
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return plain(v.Elem())
+	case reflect.String:
+		return v.String()
+	default:
+		return v.Interface()
+	}
+}

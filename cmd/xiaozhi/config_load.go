@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	_ "time/tzdata" // the default time zone must load on machines without a database
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+)
+
+// LoadOptions say where settings come from.
+type LoadOptions struct {
+	File    string   // in place of config.yaml, and then it must exist; "" is config.yaml, if there
+	DataDir string   // its config.yaml comes after File; "" is none
+	Env     []string // as os.Environ
+	Listen  []string // from the command line; replaces all other listen addresses
+}
+
+// keySeparator separates the keys of a path inside koanf. Tool names and Device-Ids
+// hold dots and colons, so neither will do.
+const keySeparator = "\x1f"
+
+// maxConfigFile is the size a settings file may have, in bytes.
+const maxConfigFile = 1 << 20
+
+// configLoader gathers the layers.
+type configLoader struct {
+	k        *koanf.Koanf
+	places   map[string]string // path joined by keySeparator, to where it was set last
+	problems configProblems
+	warnings []string
+}
+
+// LoadConfig reads all layers, later ones over earlier ones: defaults, the
+// file, the data folder's file, the environment, the command line. Maps are
+// merged and lists replaced. The error joins everything that is wrong, each a
+// *ConfigProblem; the warnings are worth a line at start.
+func LoadConfig(o LoadOptions) (*Config, []string, error) {
+	l := &configLoader{k: koanf.New(keySeparator), places: map[string]string{}}
+	l.layer(mapOf(DefaultConfig()))
+	l.file(o.File, "config.yaml")
+	if o.DataDir != "" {
+		l.file("", filepath.Join(o.DataDir, "config.yaml"))
+	}
+	l.environment(o.Env)
+	if len(o.Listen) > 0 {
+		l.layer(map[string]any{"server": map[string]any{"listen": o.Listen}})
+		l.places["server"+keySeparator+"listen"] = "--listen"
+	}
+	if err := l.problems.err(); err != nil {
+		return nil, l.warnings, err
+	}
+	return l.finish(o.Env)
+}
+
+// layer puts one tree of settings over what is there.
+func (l *configLoader) layer(tree map[string]any) {
+	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
+		l.problems.add("", "settings cannot be merged: "+err.Error(), "无法合并设置")
+	}
+}
+
+// file reads a layer from a file: asked, which must exist, or else usual.
+func (l *configLoader) file(asked, usual string) {
+	name := asked
+	if name == "" {
+		name = usual
+	}
+	data, err := readConfigFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && asked == "":
+		return
+	case err != nil:
+		l.problems.add(name, "cannot be read: "+err.Error(), "无法读取")
+		return
+	}
+	l.document(name, data)
+}
+
+func readConfigFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxConfigFile {
+		return nil, fmt.Errorf("%d bytes are too many (at most %d)", info.Size(), maxConfigFile)
+	}
+	return os.ReadFile(name)
+}
+
+// document reads a layer from YAML.
+func (l *configLoader) document(name string, data []byte) {
+	root := parseConfig(name, data, &l.problems)
+	if root == nil {
+		return
+	}
+	r := configReader{file: name, problems: &l.problems, places: l.places}
+	if tree, ok := r.read(root, configType(), nil); ok {
+		l.layer(tree.(map[string]any))
+	}
+}
+
+// environment reads the layer of the XIAOZHI_ variables.
+func (l *configLoader) environment(environ []string) {
+	r := envReader{loader: l}
+	provider := env.Provider(keySeparator, env.Opt{
+		TransformFunc: r.transform,
+		EnvironFunc:   func() []string { return environ },
+	})
+	if err := l.k.Load(provider, nil); err != nil {
+		l.problems.add("XIAOZHI_*", "cannot be read: "+err.Error(), "无法读取环境变量")
+	}
+}
+
+// finish turns the merged layers into a Config and checks it.
+func (l *configLoader) finish(environ []string) (*Config, []string, error) {
+	x := expander{env: environMap(environ), loader: l, missing: map[string][]string{}}
+	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
+	merged := koanf.New(keySeparator)
+	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
+		return nil, l.warnings, fmt.Errorf("merge settings: %w", err)
+	}
+	c := &Config{}
+	if err := merged.Unmarshal("", c); err != nil {
+		return nil, l.warnings, fmt.Errorf("decode settings: %w", err)
+	}
+	for name, variables := range x.missing {
+		if p, ok := c.Providers[name]; ok {
+			p.MissingEnv = variables
+			c.Providers[name] = p
+		}
+	}
+	l.secretFiles(c)
+	l.check(c)
+	if err := l.problems.err(); err != nil {
+		return nil, l.warnings, err
+	}
+	return c, l.warnings, nil
+}
+
+// place says where a key was set last, "" for a default.
+func (l *configLoader) place(path ...string) string {
+	for n := len(path); n > 0; n-- {
+		if p, ok := l.places[strings.Join(path[:n], keySeparator)]; ok {
+			return p
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ConfigProblem is one thing that is wrong in the settings, in both languages.
+type ConfigProblem struct {
+	Place   string // FILE:LINE, or the name of an environment variable or flag
+	English string
+	Chinese string
+}
+
+// Error names the place, then what is wrong in English and in Chinese.
+func (p *ConfigProblem) Error() string {
+	text := p.English + " / " + p.Chinese
+	if p.Place == "" {
+		return text
+	}
+	return p.Place + ": " + text
+}
+
+// configProblems collects all that is wrong, so that it is told at once.
+type configProblems struct{ list []error }
+
+func (ps *configProblems) add(place, english, chinese string) {
+	p := &ConfigProblem{Place: place, English: english, Chinese: chinese}
+	if !slices.ContainsFunc(ps.list, func(e error) bool { return e.Error() == p.Error() }) {
+		ps.list = append(ps.list, p)
+	}
+}
+
+// unknownKey reports a key that does not exist, with the nearest that does.
+func (ps *configProblems) unknownKey(place string, parents []string, key string, known []string) {
+	full := keyName(append(slices.Clone(parents), key))
+	if len(known) == 0 {
+		ps.add(place, "unknown key "+full, "未知的键 "+full)
+		return
+	}
+	near := keyName(append(slices.Clone(parents), nearestName(key, known)))
+	ps.add(place, fmt.Sprintf("unknown key %s (did you mean %s?)", full, near), fmt.Sprintf("未知的键 %s（是 %s 吗？）", full, near))
+}
+
+// wrongType reports a value of another kind than expected.
+func (ps *configProblems) wrongType(place string, path []string, want, wantChinese, found string) {
+	if len(path) == 0 {
+		ps.add(place, "the file must be "+want+", found "+found, "文件应为"+wantChinese)
+		return
+	}
+	ps.add(place, fmt.Sprintf("%s must be %s, found %s", keyName(path), want, found),
+		fmt.Sprintf("%s 应为%s，现在是 %s", keyName(path), wantChinese, found))
+}
+
+func (ps *configProblems) err() error { return errors.Join(ps.list...) }
+
+// keyName writes a path as people do.
+func keyName(path []string) string { return strings.Join(path, ".") }
+
+// nearestName is the known name that takes the fewest edits to come from name.
+func nearestName(name string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int {
+		return cmp.Compare(nameDistance(name, a), nameDistance(name, b))
+	})
+}
+
+// nameDistance counts the single-rune changes between two names (Levenshtein).
+func nameDistance(a, b string) int {
+	target := []rune(b)
+	row := make([]int, len(target)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range []rune(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, t := range target {
+			cost := diagonal
+			if r != t {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(target)]
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// parseConfig parses YAML. A file that holds nothing, and one that is broken,
+// give nil; the second is also a problem.
+func parseConfig(name string, data []byte, problems *configProblems) *yaml.Node {
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
+		err = errors.New("there is more than one document, or text after the first")
+	}
+	if err != nil {
+		line, tab := yamlErrorLine(err, data)
+		place := name + ":" + strconv.Itoa(line)
+		if tab {
+			problems.add(place, "a tab is used to indent; use spaces", "缩进用了制表符，请改用空格")
+			return nil
+		}
+		problems.add(place, "not valid YAML: "+yamlErrorPlace().ReplaceAllString(err.Error(), ""), "YAML 格式有错")
+		return nil
+	}
+	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// yamlErrorLine finds the line a parser's error is about. Tabs are looked for
+// first, because their error is told about another line.
+func yamlErrorLine(err error, data []byte) (line int, tab bool) {
+	for i, text := range bytes.Split(data, []byte("\n")) {
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if bytes.ContainsRune(indent, '\t') && len(indent) < len(text) {
+			return i + 1, true
+		}
+	}
+	m := yamlErrorPlace().FindStringSubmatch(err.Error())
+	if m == nil {
+		return 1, false
+	}
+	n, convErr := strconv.Atoi(m[1])
+	if convErr != nil {
+		return 1, false
+	}
+	if strings.Contains(err.Error(), "did not find expected") {
+		n++ // the library counts from 0 where its parser, not its scanner, complains
+	}
+	return n, false
+}
+
+// yamlErrorPlace matches what the library's errors begin with.
+func yamlErrorPlace() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?`) }
+
+// configReader turns YAML into a tree of plain values that fits Config, and
+// notes where each key stands.
+type configReader struct {
+	file     string
+	problems *configProblems
+	places   map[string]string
+}
+
+func configType() reflect.Type { return reflect.TypeFor[Config]() }
+
+// read turns one node into a value for the type t. It is false where the node
+// is wrong, which was then reported.
+func (r configReader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
+	r.places[strings.Join(path, keySeparator)] = r.at(n)
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		r.problems.add(r.at(n), keyName(path)+": anchors and aliases are not supported", keyName(path)+"：不支持锚点和别名")
+		return nil, false
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return r.duration(n, path)
+	case t == reflect.TypeFor[Voices]():
+		return r.voices(n, path)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return r.mapping(n, t, path)
+	case reflect.Map:
+		return r.mapping(n, t, path)
+	case reflect.Slice:
+		return r.list(n, t.Elem(), path)
+	case reflect.Interface:
+		var v any
+		if err := n.Decode(&v); err != nil {
+			r.wrong(n, path, "a value", "一个值")
+			return nil, false
+		}
+		return v, true
+	default:
+		return r.scalar(n, t, path)
+	}
+}
+
+// mapping reads a section, or a map whose keys are names.
+func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
+	if n.Kind != yaml.MappingNode {
+		return r.wrong(n, path, "a section of keys", "一组键")
+	}
+	tree, ok := map[string]any{}, true
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name := keyInTree(path, key.Value)
+		if line, twice := seen[name]; twice {
+			r.problems.add(r.at(key), fmt.Sprintf("%s is set twice (first in line %d)", keyName(append(path, key.Value)), line),
+				fmt.Sprintf("%s 写了两次（第一次在第 %d 行）", keyName(append(path, key.Value)), line))
+			ok = false
+			continue
+		}
+		seen[name] = key.Line
+		child, known := childType(t, name)
+		if key.Kind != yaml.ScalarNode || !known {
+			r.problems.unknownKey(r.at(key), path, key.Value, childNames(t))
+			ok = false
+			continue
+		}
+		full := append(slices.Clone(path), name)
+		if value.ShortTag() == "!!null" && value.Kind == yaml.ScalarNode {
+			r.places[strings.Join(full, keySeparator)] = r.at(key)
+			if t.Kind() == reflect.Map && child.Kind() == reflect.Struct {
+				tree[name] = map[string]any{}
+			}
+			continue // a key with nothing after it sets nothing
+		}
+		v, fine := r.read(value, child, full)
+		r.places[strings.Join(full, keySeparator)] = r.at(key)
+		if !fine {
+			ok = false
+			continue
+		}
+		tree[name] = v
+	}
+	return tree, ok
+}
+
+func (r configReader) list(n *yaml.Node, element reflect.Type, path []string) (any, bool) {
+	if n.Kind != yaml.SequenceNode {
+		return r.wrong(n, path, "a list such as [a, b]", "列表，例如 [a, b]")
+	}
+	values, ok := make([]any, 0, len(n.Content)), true
+	for i, item := range n.Content {
+		v, fine := r.read(item, element, append(slices.Clone(path), strconv.Itoa(i)))
+		ok = ok && fine
+		values = append(values, v)
+	}
+	return values, ok
+}
+
+func (r configReader) at(n *yaml.Node) string {
+	if n.Line == 0 {
+		return r.file
+	}
+	return r.file + ":" + strconv.Itoa(n.Line)
+}
+
+// wrong reports a value of the wrong kind.
+func (r configReader) wrong(n *yaml.Node, path []string, want, wantChinese string) (any, bool) {
+	r.problems.wrongType(r.at(n), path, want, wantChinese, nodeKind(n))
+	return nil, false
+}
+
+// nodeKind says what a node is, without giving away what may be a secret.
+func nodeKind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a section of keys"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!bool":
+		return "true/false"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!null":
+		return "nothing"
+	}
+	return "text"
+}
+
+// keyInTree is the key under which a name is kept: Device-Ids count without case.
+func keyInTree(parents []string, name string) string {
+	if len(parents) == 1 && parents[0] == "devices" {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// childNames lists the keys of a section, or nil for a map of free names.
+func childNames(t reflect.Type) []string {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for f := range t.Fields() {
+		if tag := f.Tag.Get("koanf"); tag != "-" {
+			names = append(names, tag)
+		}
+	}
+	return names
+}
+
+// childType is the type of a section's key.
+func childType(t reflect.Type, name string) (reflect.Type, bool) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), true
+	}
+	if t.Kind() != reflect.Struct || name == "-" {
+		return nil, false
+	}
+	for f := range t.Fields() {
+		if f.Tag.Get("koanf") == name {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
