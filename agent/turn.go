@@ -78,7 +78,7 @@ func (t *turn) run(ctx context.Context) {
 	thinkCtx, halt := context.WithCancelCause(ctx)
 	defer halt(ErrDone)
 	var wg sync.WaitGroup
-	var synthErr, playErr error
+	var synthErr, broken error
 	wg.Go(func() {
 		synthErr = protect(t.log, "synthesize", func() error { return t.speaker.synthesize(ctx) })
 		if synthErr != nil {
@@ -86,8 +86,9 @@ func (t *turn) run(ctx context.Context) {
 		}
 	})
 	wg.Go(func() {
-		playErr = protect(t.log, "play", func() error { return t.speaker.play(ctx) })
-		if playErr != nil {
+		playErr := protect(t.log, "play", func() error { return t.speaker.play(ctx) })
+		if playErr != nil && ctx.Err() == nil {
+			broken = playErr
 			stop(playErr)
 		}
 	})
@@ -97,7 +98,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	close(t.speaker.sentences)
 	wg.Wait()
-	t.finish(ctx, thinkErr, synthErr, playErr)
+	t.finish(ctx, thinkErr, synthErr, broken)
 }
 
 // protect turns a panic in f into an error, so that it costs no more than what f does.
@@ -111,8 +112,9 @@ func protect(log *slog.Logger, what string, f func() error) (err error) {
 	return f()
 }
 
-// finish closes the pair and works out what the turn leaves behind.
-func (t *turn) finish(ctx context.Context, thinkErr, synthErr, playErr error) {
+// finish closes the pair and works out what the turn leaves behind. broken is
+// why the play-out failed by itself.
+func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	now := time.Now()
 	t.out.cause, t.out.hangUp = t.order.cause, t.hangUp
 	if t.out.cause == nil {
@@ -120,8 +122,8 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, playErr error) {
 	}
 	t.out.err = t.order.failed
 	switch {
-	case ctx.Err() != nil && playErr != nil && errors.Is(context.Cause(ctx), playErr) && !isCut(playErr):
-		t.out.cause, t.out.err = ErrFailed, playErr
+	case broken != nil:
+		t.out.cause, t.out.err = ErrFailed, broken
 	case ctx.Err() != nil:
 		t.out.cause, t.out.cut = context.Cause(ctx), true
 	case synthErr != nil:
@@ -145,17 +147,6 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, playErr error) {
 	if t.out.cause == ErrResumed {
 		t.out.messages = nil
 	}
-}
-
-// isCut reports whether err is one of the causes with which a conversation
-// takes a turn away.
-func isCut(err error) bool {
-	for _, c := range []error{ErrBargeIn, ErrAborted, ErrResumed, ErrReplaced, ErrGoodbye, ErrIdle, context.Canceled} {
-		if errors.Is(err, c) {
-			return true
-		}
-	}
-	return false
 }
 
 // messages is the turn so far, as if all of it was heard.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/connection"
+)
+
+// drainTime is how long running replies may go on after a signal.
+const drainTime = 10 * time.Second
+
+// serveFlags are the command line of serve.
+type serveFlags struct {
+	config string
+	data   string
+	listen []string
+	check  bool
+}
+
+func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
+	var f serveFlags
+	set := flag.NewFlagSet("xiaozhi serve", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.config, "config", "", "read `FILE` instead of config.yaml / 代替 config.yaml 的配置文件")
+	set.StringVar(&f.data, "data", "data", "folder for prompts, settings and what is stored (`DIR`) / 数据目录")
+	set.Func("listen", "address to listen on, e.g. 127.0.0.1:8000; may be repeated (`ADDR`) / 监听地址，可重复", func(s string) error {
+		f.listen = append(f.listen, s)
+		return nil
+	})
+	set.BoolVar(&f.check, "check", false, "check the settings and engines, then exit / 只检查配置")
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if set.NArg() > 0 {
+		err := fmt.Errorf("unexpected argument %q / 多余的参数", set.Arg(0))
+		fmt.Fprintln(stderr, "xiaozhi serve:", err)
+		return f, err
+	}
+	return f, nil
+}
+
+// serve runs the server until ctx ends.
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	f, err := parseServe(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	if err := serveWith(ctx, f, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "xiaozhi: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
+	cfg, warnings, err := LoadConfig(LoadOptions{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
+	if err != nil {
+		return err
+	}
+	log := newLogger(cfg.Log, stderr)
+	for _, w := range warnings {
+		log.Warn("config", "warning", w)
+	}
+	rooms, err := wire(ctx, cfg, f.data, log)
+	if err != nil {
+		return err
+	}
+	defer rooms.close()
+	if f.check {
+		rooms.report(stdout)
+		fmt.Fprintln(stdout, "the settings are fine / 配置没有问题")
+		return nil
+	}
+	if err := makeDataDir(f.data); err != nil {
+		return err
+	}
+	listeners, err := listenAll(cfg.Server.Listen)
+	if err != nil {
+		return err
+	}
+	s := &httpServer{log: log, devices: rooms.devices}
+	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	banner(stdout, cfg, listeners, rooms)
+	return s.run(ctx, listeners, rooms)
+}
+
+// newLogger writes to stderr as the config says.
+func newLogger(c LogConfig, stderr io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.Level)) // the config has checked it
+	o := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(stderr, o))
+}
+
+// makeDataDir makes the data folder and its parts, for the owner only.
+func makeDataDir(dir string) error {
+	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return fmt.Errorf("make the data folder (--data) / 无法创建数据目录: %w", err)
+		}
+	}
+	return nil
+}
+
+// httpServer is one handler behind all listeners.
+type httpServer struct {
+	log     *slog.Logger
+	http    *http.Server
+	devices *connection.Server
+	ready   atomic.Bool // the chains' first engines are loaded
+}
+
+// routes are everything that has an address. Devices follow no redirects, so
+// their paths are matched before a mux could clean them.
+func (s *httpServer) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !s.ready.Load() {
+			http.Error(w, "engines are loading / 引擎正在加载", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
+	})
+	return s.devices.Handler(mux)
+}
+
+// run serves until ctx ends, then lets running replies finish.
+func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *rooms) error {
+	var wg sync.WaitGroup
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		wg.Go(func() {
+			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	wg.Go(func() {
+		rooms.warm(ctx)
+		s.ready.Store(true)
+	})
+	var err error
+	select {
+	case <-ctx.Done():
+		s.log.Info("shutting down", "drain", drainTime)
+	case err = <-failed:
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if e := s.devices.Shutdown(drain); e != nil {
+		s.log.Warn("conversations were cut at the end", "err", e)
+	}
+	if e := s.http.Shutdown(drain); e != nil {
+		s.http.Close()
+	}
+	wg.Wait()
+	return err
+}
+
+// banner tells a person what to type into a device, in both languages.
+func banner(w io.Writer, cfg *Config, listeners []net.Listener, rooms *rooms) {
+	fmt.Fprintf(w, "xiaozhi %s\n\n", version)
+	rooms.report(w)
+	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")
+	var urls []string
+	if cfg.Server.PublicURL != "" {
+		urls = append(urls, strings.TrimRight(cfg.Server.PublicURL, "/"))
+	}
+	for _, l := range listeners {
+		for _, host := range reachable(l.Addr()) {
+			urls = append(urls, "http://"+host)
+		}
+	}
+	for _, u := range urls {
+		fmt.Fprintf(w, "  %s/xiaozhi/ota/\n", u)
+	}
+	fmt.Fprintf(w, "WebSocket:\n")
+	for _, u := range urls {
+		fmt.Fprintf(w, "  %s/xiaozhi/v1/\n", "ws"+strings.TrimPrefix(u, "http"))
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+
+	"xiaozhi/agent"
+	"xiaozhi/connection"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/local"
+	"xiaozhi/prompts"
+	"xiaozhi/providers/rules"
+	"xiaozhi/providers/silero"
+)
+
+// rooms is everything that is built once and shared by all devices.
+type rooms struct {
+	devices *connection.Server
+	lines   []string                      // what was found, for people
+	warmers []func(context.Context) error // load what the first turn needs
+	closers []func()                      // run in reverse order at the end
+	log     *slog.Logger
+}
+
+// wire builds everything that the config asks for. It waits for nothing but a
+// short question to a local Ollama.
+func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
+	r := &rooms{log: log}
+	set, err := prompts.Load(filepath.Join(data, "prompts"))
+	if err != nil {
+		return nil, err
+	}
+	vad, err := silero.New()
+	if err != nil {
+		return nil, err
+	}
+	r.found("VAD", "Silero v6 (embedded / 内置)")
+	f := &finder{ctx: ctx, cfg: cfg, log: log, rooms: r}
+	asr, chinese, err := f.recognizers()
+	if err != nil {
+		return nil, err
+	}
+	members, err := f.models()
+	if err != nil {
+		return nil, err
+	}
+	models := len(members) > 0
+	brain := rules.New(rules.Options{
+		Prompts: set.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: models,
+	})
+	llm, err := f.thinker(members, brain)
+	if err != nil {
+		return nil, err
+	}
+	tts, err := f.voices()
+	if err != nil {
+		return nil, err
+	}
+	tokens := &agent.TokenCounter{}
+	o := agent.Options{
+		VAD: vad, ASR: asr, LLM: llm, TTS: tts, Phrases: brain.Phrases, NoChinese: !chinese,
+		Prompts: set, Devices: agent.NewDevices(), Tokens: tokens,
+		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
+		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
+		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+	}
+	if models {
+		o.FastPath = brain
+	}
+	r.devices, err = r.server(ctx, cfg, o)
+	return r, err
+}
+
+// server is the door of the devices.
+func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*connection.Server, error) {
+	own := local.New(local.Options{Log: r.log})
+	if err := own.Start(ctx); err != nil {
+		return nil, err
+	}
+	r.closers = append(r.closers, func() { own.Stop() })
+	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
+	return connection.NewServer(connection.Options{
+		NewTalk: func(s agent.Session, out agent.Outbox, device mcp.Source) (connection.Talk, error) {
+			limits := limits
+			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
+			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
+			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
+			box := mcp.NewToolbox(limits, own)
+			if device != nil {
+				box.Add(device)
+			}
+			return &deviceTalk{agent.New(o, s, out, box), box}, nil
+		},
+		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
+			return mcp.NewClient(mcp.ClientOptions{
+				Send:    func(p json.RawMessage) error { return link.Send(p) },
+				Version: version, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+			})
+		},
+		Settings: func(id string) connection.Settings {
+			d := cfg.Devices[id]
+			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
+		},
+		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
+		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
+		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
+	})
+}
+
+// deviceTalk is a conversation with the toolbox that it alone uses.
+type deviceTalk struct {
+	*agent.Conversation
+	tools *mcp.Toolbox
+}
+
+// Run holds the conversation, then joins the calls that are still running.
+func (t *deviceTalk) Run(ctx context.Context) error {
+	defer t.tools.Close()
+	return t.Conversation.Run(ctx)
+}
+
+// found notes what was found, for the banner and the log.
+func (r *rooms) found(role, what string) {
+	r.lines = append(r.lines, fmt.Sprintf("  %-4s %s", role, what))
+	r.log.Info("engine", "role", role, "found", what)
+}
+
+// missing notes what was left out, and why.
+func (r *rooms) missing(role, name string, why error) {
+	r.lines = append(r.lines, fmt.Sprintf("  %-4s - %s: left out / 未启用: %v", role, name, why))
+	r.log.Warn("engine left out", "role", role, "provider", name, "err", why)
+}
+
+// report writes what was found.
+func (r *rooms) report(w io.Writer) {
+	for _, line := range r.lines {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// warm loads what the first turns need.
+func (r *rooms) warm(ctx context.Context) {
+	for _, f := range r.warmers {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			r.log.Warn("engine did not load", "err", err)
+		}
+	}
+}
+
+// close frees all engines.
+func (r *rooms) close() {
+	for i := len(r.closers) - 1; i >= 0; i-- {
+		r.closers[i]()
+	}
+}

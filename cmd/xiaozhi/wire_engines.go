@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/providers"
+	"xiaozhi/providers/chain"
+	"xiaozhi/providers/local"
+	"xiaozhi/providers/openai"
+	"xiaozhi/providers/pocketsphinx"
+	"xiaozhi/providers/rules"
+)
+
+// service is a language model service that is known without a section.
+type service struct {
+	name, key, base, model string // key: the variable that holds the key
+}
+
+// services are picked up from the environment, in this order (design.md section 3).
+func services() []service {
+	return []service{
+		{"openai", "OPENAI_API_KEY", openai.DefaultBaseURL, "gpt-4o-mini"},
+		{"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"},
+		{"dashscope", "DASHSCOPE_API_KEY", "https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen-flash"},
+	}
+}
+
+const (
+	ollamaBase = "http://127.0.0.1:11434"
+	ollamaWait = 500 * time.Millisecond // it is on this machine, or not there
+)
+
+// errNoKey is why a service is left out.
+var errNoKey = errors.New("no key / 没有密钥")
+
+// finder makes providers of names in the config.
+type finder struct {
+	ctx   context.Context
+	cfg   *Config
+	log   *slog.Logger
+	rooms *rooms
+}
+
+// section is the settings under a name: those of the config, or those of a
+// service that needs no section.
+func (f *finder) section(name string) (ProviderConfig, error) {
+	if p, ok := f.cfg.Providers[name]; ok {
+		if len(p.MissingEnv) > 0 {
+			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
+		}
+		return p, nil
+	}
+	for _, s := range services() {
+		if s.name != name {
+			continue
+		}
+		key := os.Getenv(s.key)
+		if key == "" {
+			return ProviderConfig{}, fmt.Errorf("%w: $%s", errNoKey, s.key)
+		}
+		upper := strings.ToUpper(name)
+		return ProviderConfig{
+			Type: "openai", APIKey: providers.Secret(key),
+			BaseURL: envOr(upper+"_BASE_URL", s.base), Model: envOr(upper+"_MODEL", s.model),
+		}, nil
+	}
+	if name == "ollama" {
+		ctx, cancel := context.WithTimeout(f.ctx, ollamaWait)
+		defer cancel()
+		model, err := openai.FindOllama(ctx, ollamaBase)
+		return ProviderConfig{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
+	}
+	return ProviderConfig{Type: name}, nil
+}
+
+func envOr(key, fallback string) string {
+	if v := os.Getenv(key); v != "" {
+		return v
+	}
+	return fallback
+}
+
+// recognizers makes the chain that hears. The second value says whether any
+// member knows Chinese.
+func (f *finder) recognizers() (providers.ASR, bool, error) {
+	var members []providers.ASR
+	chinese := false
+	for _, name := range f.cfg.ASR {
+		p, err := f.section(name)
+		if err != nil {
+			f.rooms.missing("ASR", name, err)
+			continue
+		}
+		member, what, err := f.recognizer(name, p)
+		if err != nil {
+			f.rooms.missing("ASR", name, err)
+			continue
+		}
+		chinese = chinese || p.Type != "pocketsphinx"
+		members = append(members, member)
+		f.rooms.found("ASR", name+": "+what)
+	}
+	if !chinese {
+		f.rooms.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
+	}
+	if len(members) == 0 {
+		return nothing{"ASR", f.cfg.ASR}, chinese, nil
+	}
+	asr, err := chain.NewASR(members, chain.Options{Log: f.log})
+	return asr, chinese, err
+}
+
+func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, string, error) {
+	switch p.Type {
+	case "pocketsphinx":
+		r, err := pocketsphinx.New(pocketsphinx.Options{Name: name, Decoders: p.Decoders, Log: f.log})
+		if err != nil {
+			return nil, "", err
+		}
+		f.rooms.warmers = append(f.rooms.warmers, r.Warm)
+		f.rooms.closers = append(f.rooms.closers, func() { r.Close() })
+		return r, "English, offline / 英文，离线", nil
+	case "openai":
+		o := f.openai(name, p)
+		if o.ASRModel == "" && o.Model == "" {
+			o.ASRModel = "whisper-1"
+		}
+		r, err := openai.NewASR(o)
+		return r, describe(o.BaseURL, first(o.ASRModel, o.Model)), err
+	}
+	return nil, "", fmt.Errorf("type %q cannot recognise speech / 不能识别语音", p.Type)
+}
+
+// models makes the members that are language models.
+func (f *finder) models() ([]providers.LLM, error) {
+	var members []providers.LLM
+	names := f.cfg.LLM
+	if i := slices.Index(names, "auto"); i >= 0 {
+		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
+		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
+		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
+	}
+	for _, name := range names {
+		if name == "rules" {
+			continue
+		}
+		p, err := f.section(name)
+		if err != nil {
+			if slices.Contains(f.cfg.LLM, name) {
+				f.rooms.missing("LLM", name, err)
+			}
+			continue
+		}
+		if p.Type != "openai" {
+			return nil, fmt.Errorf("llm: provider %s has type %q, which is no language model / 不是语言模型", name, p.Type)
+		}
+		o := f.openai(name, p)
+		m, err := openai.NewLLM(o)
+		if err != nil {
+			f.rooms.missing("LLM", name, err)
+			continue
+		}
+		members = append(members, m)
+		f.rooms.found("LLM", name+": "+describe(o.BaseURL, o.Model))
+	}
+	return members, nil
+}
+
+// thinker makes the chain of the models and, where the config names it, the
+// rules brain.
+func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
+	members := slices.Clone(models)
+	if slices.Contains(f.cfg.LLM, "rules") || len(models) == 0 {
+		members = append(members, brain)
+		what := "rules: time, volume, brightness, device tools; no free talk / 规则：时间、音量、亮度、设备工具，不能闲聊"
+		if len(models) > 0 {
+			what = "rules: when all before it fail / 前面的都失败时使用"
+		}
+		f.rooms.found("LLM", what)
+	}
+	firstToken := map[string]time.Duration{}
+	for name, p := range f.cfg.Providers {
+		if p.FirstToken > 0 {
+			firstToken[name] = p.FirstToken
+		}
+	}
+	return chain.NewLLM(members, chain.Options{Log: f.log, FirstToken: firstToken, LastResort: []string{brain.Name()}})
+}
+
+// voices makes the chain that speaks.
+func (f *finder) voices() (providers.TTS, error) {
+	var members []providers.TTS
+	for _, name := range f.cfg.TTS {
+		p, err := f.section(name)
+		if err != nil {
+			f.rooms.missing("TTS", name, err)
+			continue
+		}
+		member, what, err := f.voice(name, p)
+		if err != nil {
+			f.rooms.missing("TTS", name, err)
+			continue
+		}
+		members = append(members, member)
+		f.rooms.found("TTS", name+": "+what)
+	}
+	if len(members) == 0 {
+		return nothing{"TTS", f.cfg.TTS}, nil
+	}
+	return chain.NewTTS(members, chain.Options{Log: f.log})
+}
+
+func (f *finder) voice(name string, p ProviderConfig) (providers.TTS, string, error) {
+	switch p.Type {
+	case "local":
+		s, err := local.New(local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
+		if err != nil {
+			return nil, "", err
+		}
+		if len(s.Found()) == 0 {
+			return nil, "", errors.New("neither flite nor espeak-ng is installed / 没有安装 flite 和 espeak-ng")
+		}
+		return s, strings.Join(s.Found(), ", "), nil
+	case "openai":
+		o := f.openai(name, p)
+		if o.TTSModel == "" && o.Model == "" {
+			o.TTSModel = "tts-1"
+		}
+		s, err := openai.NewTTS(o)
+		return s, describe(o.BaseURL, first(o.TTSModel, o.Model)), err
+	}
+	return nil, "", fmt.Errorf("type %q cannot speak / 不能合成语音", p.Type)
+}
+
+// openai are the options of one section.
+func (f *finder) openai(name string, p ProviderConfig) openai.Options {
+	o := openai.Options{
+		Name: name, BaseURL: first(p.BaseURL, openai.DefaultBaseURL), APIKey: p.APIKey,
+		Model: p.Model, ASRModel: p.ASRModel, TTSModel: p.TTSModel,
+		Voice: p.Voice.For(""), Voices: p.Voice, Format: p.Format, Rate: p.SampleRate,
+		MaxTokens: p.MaxTokens, Extra: p.Extra, Headers: p.Headers,
+	}
+	if p.Temp != nil {
+		t := float32(*p.Temp)
+		o.Temperature = &t
+	}
+	if p.Timeout > 0 {
+		o.Timeouts = openai.Timeouts{FirstToken: p.Timeout, Transcribe: p.Timeout, FirstSound: p.Timeout}
+	}
+	return o
+}
+
+func describe(base, model string) string { return model + " at " + base }
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// endpointOptions are the settings of hearing.
+func endpointOptions(v VoiceConfig) audio.EndpointOptions {
+	return audio.EndpointOptions{
+		Start: float32(v.VAD.Start), End: float32(v.VAD.End),
+		PreRoll: v.Endpointing.PreRoll, MinSpeech: v.Endpointing.MinSpeech, Trigger: v.Endpointing.Trigger,
+		Commit: v.Endpointing.Commit, MaxSpeech: v.Endpointing.MaxSpeech,
+	}
+}
+
+// leadFrames is the lead in frames of the reply.
+func leadFrames(v VoiceConfig) int {
+	return int((v.Pacing.Lead + audio.Reply.Frame/2) / audio.Reply.Frame)
+}
+
+func toolKinds(c ToolsConfig) map[string]mcp.Kind {
+	kinds := make(map[string]mcp.Kind, len(c.Kinds))
+	for pattern, kind := range c.Kinds {
+		kinds[pattern] = mcp.Kind(kind)
+	}
+	return kinds
+}
+
+// nothing stands where no member of a chain could be made: every use fails, and
+// so is heard and named.
+type nothing struct {
+	role  string
+	names []string
+}
+
+func (n nothing) err(op string) error {
+	return &providers.Error{
+		Provider: "none", Op: op, Kind: providers.Unavailable,
+		Err: fmt.Errorf("no %s of [%s] could be started; the start log says why", n.role, strings.Join(n.names, " ")),
+	}
+}
+
+// Name is "none".
+func (n nothing) Name() string { return "none" }
+
+// Open always fails.
+func (n nothing) Open(context.Context, providers.ASRRequest) (providers.ASRStream, error) {
+	return nil, n.err("recognize")
+}
+
+// Synthesize always fails.
+func (n nothing) Synthesize(context.Context, providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) { yield(providers.Sound{}, n.err("speak")) }
+}
