@@ -58,7 +58,7 @@ type Options struct {
 	Things     []Thing         // of the IoT protocol: for profiles without MCP
 	MuteMCP    bool            // MCP requests are checked but never answered
 	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
-	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one that follows no redirects
+	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
 	MainTaskDelay time.Duration // how long each message waits before the main task applies it
 	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
@@ -85,6 +85,10 @@ func (o Options) withDefaults() Options {
 	o.MaxLead = or(o.MaxLead, 360*time.Millisecond)
 	if o.HTTPClient == nil {
 		o.HTTPClient = newHTTPClient()
+	} else {
+		client := *o.HTTPClient
+		client.CheckRedirect = noRedirects
+		o.HTTPClient = &client
 	}
 	return o
 }
@@ -150,6 +154,9 @@ func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout:       60 * time.Second, // 30 s for the headers and 30 s for the body (section 8)
 		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: noRedirects,
 	}
 }
+
+// noRedirects hands a redirect back as the answer, for devices follow none.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
