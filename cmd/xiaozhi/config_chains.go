@@ -41,8 +41,8 @@ func builtinRoles() map[string][]string {
 
 // checkChains holds chains and sections to what can be built from them.
 func (l *configLoader) checkChains(c *Config) {
-	for name, p := range c.Providers {
-		l.checkProvider(name, p)
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		l.checkProvider(name, c.Providers[name])
 	}
 	l.checkChain(c, c.ASR, roleASR, "asr")
 	l.checkChain(c, c.LLM, roleLLM, "llm")

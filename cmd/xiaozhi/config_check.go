@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -102,12 +103,13 @@ func (l *configLoader) checkAgent(a AgentConfig) {
 }
 
 func (l *configLoader) checkTools(c *Config) {
-	for pattern, kind := range c.Tools.Kinds {
-		l.oneOf(kind, []string{"control", "query"}, "tools", "kinds", pattern)
+	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
+		l.oneOf(c.Tools.Kinds[pattern], []string{"control", "query"}, "tools", "kinds", pattern)
 		l.patterns([]string{pattern}, "tools", "kinds", pattern)
 	}
 	l.patterns(c.Tools.Deny, "tools", "deny")
-	for id, d := range c.Devices {
+	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
+		d := c.Devices[id]
 		if d.Language != "" {
 			l.oneOf(d.Language, []string{"zh", "en"}, "devices", id, "language")
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -25,8 +26,8 @@ func (x expander) expand(v any, path []string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		tree := make(map[string]any, len(v))
-		for name, child := range v {
-			tree[name] = x.expand(child, append(slices.Clone(path), name))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			tree[name] = x.expand(v[name], append(slices.Clone(path), name))
 		}
 		return tree
 	case []any:
@@ -92,7 +93,8 @@ func (l *configLoader) secretFiles(c *Config) {
 	if c.Auth.TokenFile != "" {
 		c.Auth.Token = l.secretFile(c.Auth.TokenFile, "auth", "token_file")
 	}
-	for name, p := range c.Providers {
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
 		if p.APIKeyFile == "" {
 			continue
 		}

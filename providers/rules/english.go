@@ -63,7 +63,7 @@ func englishWords(text string) []string {
 	var words []string
 	for _, w := range fields {
 		w = strings.Trim(w, "'")
-		if full, ok := shortForms()[w]; ok {
+		if full, ok := shortForm(w); ok {
 			words = append(words, strings.Fields(full)...)
 			continue
 		}
@@ -76,11 +76,29 @@ func englishWords(text string) []string {
 	return englishNumbers(words)
 }
 
-func shortForms() map[string]string {
-	return map[string]string{
-		"whats": "what is", "thats": "that is", "can't": "can not", "cannot": "can not", "don't": "do not",
-		"i'm": "i am", "you're": "you are", "goodbye": "good bye", "its": "it is", "ok": "okay",
+// shortForm writes out a word that stands for two, or is written in two ways.
+func shortForm(word string) (string, bool) {
+	switch word {
+	case "whats":
+		return "what is", true
+	case "thats":
+		return "that is", true
+	case "can't", "cannot":
+		return "can not", true
+	case "don't":
+		return "do not", true
+	case "i'm":
+		return "i am", true
+	case "you're":
+		return "you are", true
+	case "goodbye":
+		return "good bye", true
+	case "its":
+		return "it is", true
+	case "ok":
+		return "okay", true
 	}
+	return "", false
 }
 
 // trimPolite drops what is said around a request.

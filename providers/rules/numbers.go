@@ -47,41 +47,49 @@ func englishNumber(words []string) (n, used int) {
 	if len(words) > 1 {
 		second = words[1]
 	}
-	small, tens := smallNumbers(), tensNumbers()
+	n, isSmall := smallNumber(words[0])
+	unit, isUnit := smallNumber(second)
+	isUnit = isUnit && unit > 0 && unit < 10
 	switch first := words[0]; {
-	case (first == "a" || first == "one") && second == "hundred":
+	case first == "a" && second == "hundred":
 		return 100, 2
-	case second == "hundred" && small[first] > 1 && small[first] < 10:
-		return small[first] * 100, 2
+	case second == "hundred" && isSmall && n > 0 && n < 10:
+		return n * 100, 2
 	case first == "hundred":
 		return 100, 1
 	case (first == "a" || first == "an") && (second == "minute" || second == "hour" || second == "second"):
 		return 1, 1
-	case tens[first] > 0:
-		if unit, ok := small[second]; ok && unit > 0 && unit < 10 {
-			return tens[first] + unit, 2
-		}
-		return tens[first], 1
-	default:
-		if n, ok := small[first]; ok {
-			return n, 1
-		}
-		return 0, 0
+	case tens(first) > 0 && isUnit:
+		return tens(first) + unit, 2
+	case tens(first) > 0:
+		return tens(first), 1
+	case isSmall:
+		return n, 1
 	}
+	return 0, 0
 }
 
-func smallNumbers() map[string]int {
-	return map[string]int{
-		"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-		"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
-		"seventeen": 17, "eighteen": 18, "nineteen": 19,
+// smallNumber reads a word for 0 to 19.
+func smallNumber(word string) (int, bool) {
+	for n, name := range [...]string{
+		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+		"thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+	} {
+		if name == word {
+			return n, true
+		}
 	}
+	return 0, false
 }
 
-func tensNumbers() map[string]int {
-	return map[string]int{
-		"twenty": 20, "thirty": 30, "forty": 40, "fourty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+// tens reads a word for 20, 30 … 90, or gives 0.
+func tens(word string) int {
+	for i, name := range [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"} {
+		if name == word {
+			return (i + 2) * 10
+		}
 	}
+	return 0
 }
 
 // digits reads a number of at most five digits.

@@ -28,13 +28,13 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	if !ok {
 		return providers.Delta{}, false
 	}
-	r := request{Brain: b, LLMRequest: req, scope: s, lang: langOf(req), said: t.said}
-	if !req.NoTools {
-		r.tools = readTools(req.Tools)
-	}
 	in, understood := b.understand(t.said)
 	if s == fastOnly && (!understood || !in.fast() || t.result != nil && !t.result.own()) {
 		return providers.Delta{}, false
+	}
+	r := request{Brain: b, LLMRequest: req, scope: s, lang: langOf(req), said: t.said}
+	if !req.NoTools {
+		r.tools = readTools(req.Tools)
 	}
 	switch {
 	case t.result != nil:
