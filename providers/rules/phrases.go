@@ -11,17 +11,26 @@ import (
 // (a|b) is one of them, [a] may be left out, <number> is 0 to 100; groups may
 // stand inside one another. All are English, whatever lang is: the recogniser
 // with a grammar is, and the language of a device is only a hint. The device's
-// tools add their own names.
+// tools add their own names, after all else, so that a recogniser that takes
+// only so many keeps what every speaker must know.
 func (b *Brain) Phrases(_ string, tools []providers.ToolSpec) []string {
 	var phrases []string
+	seen := map[string]bool{}
+	add := func(p string) {
+		if !seen[p] {
+			seen[p] = true
+			phrases = append(phrases, p)
+		}
+	}
 	for _, p := range englishPatterns() {
-		phrases = append(phrases, p.text)
+		add(p.text)
 	}
 	for _, t := range readTools(tools) {
-		phrases = append(phrases, toolPhrases(t)...)
+		for _, p := range toolPhrases(t) {
+			add(p)
+		}
 	}
-	slices.Sort(phrases)
-	return slices.Compact(phrases)
+	return phrases
 }
 
 // toolPhrases are the ways to say a tool's name: as it is, and with the verb

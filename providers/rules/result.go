@@ -114,12 +114,22 @@ func failure(text string) (reason string, bad bool) {
 	return "", false
 }
 
-// failureText finds the words that failed tools begin with, and what follows.
+// failureText finds the words that failed tools begin with, in the router's
+// texts and in those of common tools, and what follows them.
 func failureText(text string) (reason string, bad bool) {
-	for _, mark := range []string{"error", "failed", "failure", "调用工具失败", "工具调用失败", "失败", "错误", "出错"} {
-		if len(text) >= len(mark) && strings.EqualFold(text[:len(mark)], mark) {
-			return strings.Trim(text[len(mark):], " :：,，.。!！\n"), true
+	for _, mark := range []string{
+		"tool call failed", "MCP工具调用失败", "调用工具失败", "工具调用失败", "invalid arguments for", "there is no tool named",
+		"error", "failed", "failure", "失败", "错误", "出错",
+	} {
+		if len(text) < len(mark) || !strings.EqualFold(text[:len(mark)], mark) {
+			continue
 		}
+		reason = strings.Trim(text[len(mark):], " :：,，.。!！\n")
+		// "NAME: reason": a tool's name is nothing to be said aloud.
+		if name, rest, found := strings.Cut(reason, ": "); found && strings.ContainsAny(name, "._") && !strings.Contains(name, " ") {
+			reason = rest
+		}
+		return reason, true
 	}
 	return "", false
 }
