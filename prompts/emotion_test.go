@@ -6,11 +6,30 @@ func TestEmotionOf(t *testing.T) {
 	for _, c := range []struct {
 		emoji, want string
 	}{
-		{"🙂", "happy"}, {"😶", "neutral"}, {"😲", "surprised"}, {"😯", "surprised"}, {"🙄", "confused"},
-		{"😊", "happy"}, {"😃", "happy"}, {"😄", "happy"}, {"😁", "happy"},
-		{"❤️", "loving"}, {"❤", "loving"}, {"☺️", "happy"}, {"☹️", "sad"},
-		{"👍🏽", "happy"}, {"💪🏿", "cool"}, {"🤷🏻‍♀️", "confused"}, {"😮‍💨", "surprised"}, {"❤️‍🔥", "loving"},
-		{"🦒", ""}, {"a", ""}, {"", ""}, {"\ufe0f", ""}, {"\xff", ""}, {"🏽", ""},
+		{"🙂", "happy"},
+		{"😶", "neutral"},
+		{"😲", "surprised"},
+		{"😯", "surprised"},
+		{"🙄", "confused"},
+		{"😊", "happy"},
+		{"😃", "happy"},
+		{"😄", "happy"},
+		{"😁", "happy"},
+		{"❤️", "loving"},
+		{"❤", "loving"},
+		{"☺️", "happy"},
+		{"☹️", "sad"},
+		{"👍🏽", "happy"},
+		{"💪🏿", "cool"},
+		{"🤷🏻‍♀️", "confused"},
+		{"😮‍💨", "surprised"},
+		{"❤️‍🔥", "loving"},
+		{"🦒", ""},
+		{"a", ""},
+		{"", ""},
+		{"\ufe0f", ""},
+		{"\xff", ""},
+		{"🏽", ""},
 	} {
 		got, ok := EmotionOf(c.emoji)
 		if got != c.want || ok != (c.want != "") {

@@ -104,13 +104,37 @@ func shortForm(word string) (string, bool) {
 // trimPolite drops what is said around a request.
 func trimPolite(words []string) []string {
 	before := [][]string{
-		{"please"}, {"can", "you"}, {"could", "you"}, {"would", "you"}, {"will", "you"}, {"hey"}, {"okay"}, {"so"},
-		{"i", "want", "you", "to"}, {"i", "would", "like", "you", "to"}, {"now"}, {"just"}, {"and"}, {"um"}, {"uh"}, {"well"},
+		{"please"},
+		{"can", "you"},
+		{"could", "you"},
+		{"would", "you"},
+		{"will", "you"},
+		{"hey"},
+		{"okay"},
+		{"so"},
+		{"i", "want", "you", "to"},
+		{"i", "would", "like", "you", "to"},
+		{"now"},
+		{"just"},
+		{"and"},
+		{"um"},
+		{"uh"},
+		{"well"},
 		{"can", "i"},
 	}
 	after := [][]string{
-		{"please"}, {"now"}, {"for", "me"}, {"right", "now"}, {"thanks"}, {"thank", "you"}, {"at", "the", "moment"}, {"a", "bit"}, {"a", "little"},
-		{"a", "little", "bit"}, {"again"}, {"then"},
+		{"please"},
+		{"now"},
+		{"for", "me"},
+		{"right", "now"},
+		{"thanks"},
+		{"thank", "you"},
+		{"at", "the", "moment"},
+		{"a", "bit"},
+		{"a", "little"},
+		{"a", "little", "bit"},
+		{"again"},
+		{"then"},
 	}
 	for changed := true; changed; {
 		changed = false

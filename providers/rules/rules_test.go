@@ -132,8 +132,10 @@ func TestFallbackSaysWhatIsMissing(t *testing.T) {
 		configured bool
 		want       string
 	}{
-		{"en", false, "No language model is configured"}, {"zh", false, "没有配置语言模型"},
-		{"en", true, "language model is not answering"}, {"zh", true, "语言模型现在没有回应"},
+		{"en", false, "No language model is configured"},
+		{"zh", false, "没有配置语言模型"},
+		{"en", true, "language model is not answering"},
+		{"zh", true, "语言模型现在没有回应"},
 	} {
 		d := generate(t, newBrain(t, c.configured), ask("tell me a story about dragons", c.lang, deviceTools()))
 		if !d.Fallback || !strings.Contains(d.Text, c.want) {
