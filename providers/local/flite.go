@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"sync"
 	"unsafe"
 
@@ -200,9 +199,6 @@ func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int 
 	}
 	if w != nil && w.data != nil && start >= 0 && size > 0 && start <= w.samples-size {
 		l.now.put(unsafe.Slice(w.data, w.samples)[start : start+size])
-		// The listener that was just woken would else wait for the end of the
-		// call into C, for this thread keeps its place in the scheduler.
-		runtime.Gosched()
 	}
 	return streamGoOn
 }
