@@ -128,6 +128,9 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 		t.out.cause, t.out.cut = context.Cause(ctx), true
 	case synthErr != nil:
 		t.out.cause, t.out.err, t.out.cut = ErrFailed, synthErr, true
+		if thinkErr != nil && !errors.Is(thinkErr, errTTS) {
+			t.out.err = errors.Join(thinkErr, synthErr)
+		}
 	case thinkErr != nil:
 		t.out.cause, t.out.err = ErrFailed, thinkErr
 	case t.order.failed != nil:

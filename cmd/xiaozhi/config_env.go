@@ -21,9 +21,9 @@ func (r envReader) transform(name, value string) (string, any) {
 	if !ours {
 		return "", nil
 	}
-	if !strings.Contains(rest, "__") {
+	if t, known := childType(configType(), strings.ToLower(rest)); !strings.Contains(rest, "__") && (!known || t.Kind() != reflect.Slice) {
 		// Orchestrators set names such as XIAOZHI_PORT by themselves.
-		r.loader.warnings = append(r.loader.warnings, "environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN)")
+		r.loader.warnings = append(r.loader.warnings, "environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN or XIAOZHI_ASR)")
 		return "", nil
 	}
 	path, t, ok := r.find(name, strings.Split(strings.ToLower(rest), "__"))

@@ -11,7 +11,7 @@ func TestEnvironment(t *testing.T) {
 	c := mustLoadText(t, "llm: [rules]\n",
 		"PATH=/bin", "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=a=b: c # d",
 		"Xiaozhi_Voice__Idle_Close=90s", "XIAOZHI_VOICE__VAD__START=0.6", "XIAOZHI_AGENT__MAX_STEPS= 7 ",
-		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_VISION=ignored", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
+		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_ASR=openai, pocketsphinx", "OPENAI_API_KEY=k", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
 		"XIAOZHI_PROVIDERS__NEW__TYPE=openai", "XIAOZHI_PROVIDERS__NEW__EXTRA={top_k: 3}", "XIAOZHI_PROVIDERS__NEW__VOICE__ZH=anna",
 		"XIAOZHI_PROVIDERS__NEW__TEMPERATURE=0.2", "XIAOZHI_SERVER__LISTEN=", "XIAOZHI_SERVER__LISTEN=127.0.0.1:9000", "broken")
 	p := c.Providers["new"]

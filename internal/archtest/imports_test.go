@@ -53,7 +53,7 @@ var libraries = []struct {
 }
 
 // testOnly packages may be imported by tests of any package.
-var testOnly = []string{"providers/providertest", "internal/devicetest", "internal/speechtest", "internal/openaitest", "mcp/sourcetest"}
+var testOnly = []string{"providers/providertest", "internal/devicetest", "internal/speechtest", "internal/openaitest", "mcp/sourcetest", "mcp/local"}
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")
