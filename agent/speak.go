@@ -278,19 +278,21 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
 		due = guard
 	}
-	packet, err := s.floor.encode(f.pcm) // before it is due, so that sending is on time
+	if err := wait(ctx, timer, time.Until(due)); err != nil {
+		return err
+	}
+	if f.begins != nil {
+		s.floor.sentenceStart(*f.begins)
+	}
+	// Not before it is due: a frame that is encoded and then not sent would
+	// leave the encoder ahead of the device's decoder.
+	packet, err := s.floor.encode(f.pcm)
 	if err != nil {
 		return err
 	}
 	select {
 	case s.free <- f.pcm:
 	default:
-	}
-	if err := wait(ctx, timer, time.Until(due)); err != nil {
-		return err
-	}
-	if f.begins != nil {
-		s.floor.sentenceStart(*f.begins)
 	}
 	for packet != nil && !s.floor.frame(packet) {
 		if err := wait(ctx, timer, retryFull); err != nil {
