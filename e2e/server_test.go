@@ -77,12 +77,14 @@ type setup struct {
 	env    []string
 	config string   // content of config.yaml
 	args   []string // after serve
+	binary string   // empty: the one with the race detector
+	pinned bool     // to the first processor, where taskset is there
 }
 
 var otaLine = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
 
 // start runs the program on a free port and waits until devices can connect.
-func start(t *testing.T, s setup) *server {
+func start(t testing.TB, s setup) *server {
 	t.Helper()
 	srv := &server{dir: t.TempDir(), over: make(chan struct{})}
 	if s.config != "" {
@@ -94,7 +96,7 @@ func start(t *testing.T, s setup) *server {
 	if len(s.args) == 0 {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	srv.cmd = exec.Command(binary, args...)
+	srv.cmd = s.command(args)
 	srv.cmd.Dir = srv.dir
 	srv.cmd.Env = append(cleanEnv(), s.env...)
 	srv.cmd.Stderr = &srv.log
@@ -122,6 +124,18 @@ func start(t *testing.T, s setup) *server {
 		t.Fatalf("the server ended at once: %v\n%s", srv.err, srv.log.String())
 	}
 	return srv
+}
+
+// command is the program with its arguments.
+func (s setup) command(args []string) *exec.Cmd {
+	program := binary
+	if s.binary != "" {
+		program = s.binary
+	}
+	if taskset, err := exec.LookPath("taskset"); err == nil && s.pinned {
+		return exec.Command(taskset, append([]string{"-c", "0", program}, args...)...)
+	}
+	return exec.Command(program, args...)
 }
 
 // readBanner looks for the addresses, and then waits for the end of the process.
@@ -156,7 +170,7 @@ func cleanEnv() []string {
 }
 
 // stop ends the server as an operator would, and expects exit code 0.
-func (s *server) stop(t *testing.T) {
+func (s *server) stop(t testing.TB) {
 	t.Helper()
 	select {
 	case <-s.over:
@@ -177,7 +191,7 @@ func (s *server) stop(t *testing.T) {
 }
 
 // limit is the context of a whole test.
-func limit(t *testing.T) context.Context {
+func limit(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -185,7 +199,7 @@ func limit(t *testing.T) context.Context {
 }
 
 // waitReady waits until the engines are loaded.
-func (s *server) waitReady(ctx context.Context, t *testing.T) {
+func (s *server) waitReady(ctx context.Context, t testing.TB) {
 	t.Helper()
 	url := strings.TrimSuffix(s.ota, "/xiaozhi/ota/") + "/readyz"
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -208,7 +222,7 @@ func (s *server) waitReady(ctx context.Context, t *testing.T) {
 }
 
 // dial connects a strict device by way of OTA. Its violations fail the test.
-func (s *server) dial(ctx context.Context, t *testing.T, o devicetest.Options) *devicetest.Device {
+func (s *server) dial(ctx context.Context, t testing.TB, o devicetest.Options) *devicetest.Device {
 	t.Helper()
 	p, err := devicetest.Provision(ctx, s.ota, o)
 	if err != nil {
@@ -244,7 +258,7 @@ func (s *server) dial(ctx context.Context, t *testing.T, o devicetest.Options) *
 }
 
 // reply waits for the next reply.
-func reply(ctx context.Context, t *testing.T, d *devicetest.Device) *devicetest.Reply {
+func reply(ctx context.Context, t testing.TB, d *devicetest.Device) *devicetest.Reply {
 	t.Helper()
 	r, err := d.WaitReply(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestTypedTurnsUseTheDevicesTools(t *testing.T) {
 }
 
 // waitForTools returns when the device has been asked for its last page.
-func waitForTools(ctx context.Context, t *testing.T, d *devicetest.Device) {
+func waitForTools(ctx context.Context, t testing.TB, d *devicetest.Device) {
 	t.Helper()
 	pages := 0
 	_, err := d.Wait(ctx, func(e devicetest.Event) bool {
@@ -155,7 +155,7 @@ func recognise(ctx context.Context, t *testing.T, pcm []int16, rate int) string 
 }
 
 // startCloud runs a fake of the OpenAI wire format.
-func startCloud(t *testing.T) *openaitest.Server {
+func startCloud(t testing.TB) *openaitest.Server {
 	t.Helper()
 	cloud, err := openaitest.New()
 	if err != nil {
