@@ -98,7 +98,7 @@ func clipNamed(t *testing.T, set func() ([]speechtest.Clip, error), name string)
 		t.Fatal(err)
 	}
 	for _, c := range clips {
-		if strings.HasSuffix(c.Name, name) {
+		if strings.Contains(c.Name, name) {
 			return c
 		}
 	}
