@@ -46,10 +46,12 @@ type conn struct {
 	cancel   context.CancelCauseFunc // set before any goroutine starts
 	wg       sync.WaitGroup          // reader, writer and conversation
 
-	mu      sync.Mutex
-	ending  bool  // no conversation may start any more
-	talking bool  // the conversation has been started
-	tools   Tools // nil: none. Written by the reader, so it reads without mu
+	mu       sync.Mutex
+	ending   bool  // no conversation may start any more
+	talking  bool  // the conversation has been started
+	replying bool  // the device has been told of a turn that is not over
+	draining bool  // the connection ends as soon as replying is false
+	tools    Tools // nil: none. Written by the reader, so it reads without mu
 
 	// Of the reader.
 	talk     Talk // nil before hello

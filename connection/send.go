@@ -26,6 +26,7 @@ func (c *conn) Send(m agent.Message) {
 	if !ok {
 		c.end(ErrStuck)
 	}
+	c.follow(m.Kind)
 }
 
 // Audio queues one Opus packet of a turn (agent.Outbox).

@@ -195,18 +195,27 @@ func (s *Server) stopAccepting() []*conn {
 }
 
 // Shutdown lets nobody in any more, asks all conversations to end, and waits
-// for them. When ctx ends first, the rest is closed as by Close and the error
-// of ctx comes back.
+// for them. A reply may go on for up to 8 s before it is cut. When ctx ends
+// first, the rest is closed as by Close and the error of ctx comes back.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, c := range s.stopAccepting() {
-		c.end(ErrShutdown)
+	conns := s.stopAccepting()
+	for _, c := range conns {
+		c.drain()
 	}
-	select {
-	case <-s.idle:
-		return nil
-	case <-ctx.Done():
-		s.Close()
-		return ctx.Err()
+	patience := time.NewTimer(replyDrain)
+	defer patience.Stop()
+	for {
+		select {
+		case <-s.idle:
+			return nil
+		case <-patience.C:
+			for _, c := range conns {
+				c.end(ErrShutdown)
+			}
+		case <-ctx.Done():
+			s.Close()
+			return ctx.Err()
+		}
 	}
 }
 
