@@ -18,7 +18,7 @@ import (
 const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
-	keepScratch = 64 << 10 // a larger read buffer is given back
+	keepScratch = 4 << 10 // a larger buffer of one message is given back
 )
 
 // readLoop reads until the socket ends. After the connection has ended it goes

@@ -50,6 +50,7 @@ func NewServer(o Options) (*Server, error) {
 		idle:      make(chan struct{}),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: writeTimeout,
+			WriteBufferSize:  writeBuffer,
 			// Devices send no Origin; test pages come from anywhere.
 			CheckOrigin: func(*http.Request) bool { return true },
 		},

@@ -7,6 +7,10 @@ import (
 	"github.com/gorilla/websocket"
 )
 
+// writeBuffer holds a frame of sound with its header, in bytes. What is longer
+// is written past it; a larger buffer would lie idle in every connection.
+const writeBuffer = 512
+
 // writeLoop writes what is queued until the outbox is closed and empty, then
 // our close frame. A write that fails ends the connection.
 func (c *conn) writeLoop(ctx context.Context) {

@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+	"unique"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -11,30 +13,29 @@ import (
 // toolList is what is known of a device's tools.
 type toolList struct {
 	tools    []Tool
-	names    map[string]struct{}
-	read     bool // at least one page came
-	complete bool // all pages came
-	stale    bool // the device says it changed, and reading it again failed
+	texts    []unique.Handle[string] // keep alive what devices of one kind share: their descriptions
+	read     bool                    // at least one page came
+	complete bool                    // all pages came
+	stale    bool                    // the device says it changed, and reading it again failed
 }
 
 func (l toolList) has(name string) bool {
-	_, ok := l.names[name]
-	return ok
+	return slices.ContainsFunc(l.tools, func(t Tool) bool { return t.Name == name })
 }
 
 // add appends the tools of a page; a name that is there already, and what is
-// over maxTools, is left out and counted.
+// over maxTools, is left out and counted. A thousand devices of one kind have
+// the same descriptions, so these are held once.
 func (l *toolList) add(page []Tool) (skipped int) {
-	if l.names == nil {
-		l.names = make(map[string]struct{})
-	}
 	l.read = true
 	for _, tool := range page {
 		if l.has(tool.Name) || len(l.tools) == maxTools {
 			skipped++
 			continue
 		}
-		l.names[tool.Name] = struct{}{}
+		text := unique.Make(tool.Description)
+		tool.Description = text.Value()
+		l.texts = append(l.texts, text)
 		l.tools = append(l.tools, tool)
 	}
 	return skipped
@@ -112,6 +113,7 @@ func (c *Client) attempt(ctx context.Context) error {
 	}
 	list, err := c.readPages(ctx, live)
 	if list.read {
+		list.tools, list.texts = slices.Clone(list.tools), slices.Clone(list.texts) // without room to grow
 		c.keep(list)
 	}
 	return err
