@@ -163,7 +163,9 @@ func (m *turnFigures) await(b *testing.B, d *devicetest.Device, match func(devic
 }
 
 func isSent(kind, state string) func(devicetest.Event) bool {
-	return func(e devicetest.Event) bool { return e.Kind == devicetest.KindSent && e.Type == kind && e.State == state }
+	return func(e devicetest.Event) bool {
+		return e.Kind == devicetest.KindSent && e.Type == kind && e.State == state
+	}
 }
 
 func isReceived(kind, state string) func(devicetest.Event) bool {
@@ -212,7 +214,7 @@ func BenchmarkMemory(b *testing.B) {
 		s, base := baseline(b)
 		for i := range n {
 			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
-			waitForTools(b.Context(), b, d)
+			listed(b.Context(), b, d)
 		}
 		reportMemory(b, s, base, n)
 	})
@@ -221,7 +223,7 @@ func BenchmarkMemory(b *testing.B) {
 		s, base := baseline(b)
 		for i := range n {
 			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
-			waitForTools(b.Context(), b, d)
+			listed(b.Context(), b, d)
 			if err := d.Detect("tell me a long story"); err != nil {
 				b.Fatal(err)
 			}

@@ -63,6 +63,18 @@ func loader(ctx context.Context, tb testing.TB, s *server, i int, o devicetest.O
 	return d
 }
 
+// listed waits until a device has been asked for its last page of tools.
+func listed(ctx context.Context, tb testing.TB, d *devicetest.Device) {
+	tb.Helper()
+	_, err := d.Wait(ctx, func(e devicetest.Event) bool {
+		sent := e.Kind == devicetest.KindSent && strings.Contains(string(e.Raw), `"tools":[`)
+		return sent && !strings.Contains(string(e.Raw), "nextCursor")
+	})
+	if err != nil {
+		tb.Fatalf("the tools were not listed: %v", err)
+	}
+}
+
 // timings are measured durations.
 type timings []time.Duration
 
