@@ -17,6 +17,7 @@ type Device struct {
 	language string    // of the last turn; "" before the first
 	hinted   time.Time // when a hint about recognition was last spoken
 	returned time.Time
+	wanted   int           // who waits for it or holds it; guarded by Devices.mu
 	slot     chan struct{} // size 1: holds a token while the record is free
 }
 
@@ -38,11 +39,15 @@ func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 		dev.slot <- struct{}{}
 		d.byID[id] = dev
 	}
+	dev.wanted++
 	d.mu.Unlock()
 	select {
 	case <-dev.slot:
 		return dev, nil
 	case <-ctx.Done():
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		dev.wanted--
 		return nil, context.Cause(ctx)
 	}
 }
@@ -53,16 +58,11 @@ func (d *Devices) giveBack(dev *Device) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	dev.returned = now
+	dev.wanted--
 	dev.slot <- struct{}{}
 	for id, other := range d.byID {
-		select {
-		case <-other.slot:
-			if now.Sub(other.returned) > keepDevice {
-				delete(d.byID, id)
-			} else {
-				other.slot <- struct{}{}
-			}
-		default: // lent out
+		if other.wanted == 0 && now.Sub(other.returned) > keepDevice {
+			delete(d.byID, id)
 		}
 	}
 }

@@ -79,3 +79,21 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 		}
 	})
 }
+
+// A record that somebody has asked for is not forgotten before it is lent,
+// however old it is: the borrower would wait for ever.
+func TestDeviceThatIsWantedIsNotForgotten(t *testing.T) {
+	d := NewDevices()
+	other, err := d.lend(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A borrower that has found its record and not yet taken it.
+	asked := &Device{id: "asked", slot: make(chan struct{}, 1), wanted: 1}
+	asked.slot <- struct{}{}
+	d.byID["asked"] = asked
+	d.giveBack(other)
+	if len(asked.slot) != 1 || d.byID["asked"] != asked {
+		t.Error("the record was taken away from its borrower")
+	}
+}
