@@ -41,7 +41,7 @@ func (p *player) play(rate int, pcm []int16) bool {
 // decode finds out which format has come, whatever was asked for, and plays it.
 func decode(r io.Reader, contentType string, o Options, p *player) error {
 	// A short read here only means that the reply is short; its end shows again below.
-	in := bufio.NewReaderSize(r, maxErrorBody)
+	in := bufio.NewReader(r) // its 4 KiB are held for as long as a sentence plays
 	head, err := in.Peek(12)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
