@@ -15,8 +15,10 @@ const (
 	greetAfter   = 300 * time.Millisecond // without a listen start after a wake word
 	burstFrames  = 8                      // so many frames in burstWindow before a detect mark a wake word
 	burstWindow  = time.Second
-	maxTyped     = 8000        // characters of typed text; more is cut
-	hintInterval = time.Minute // between two spoken hints about recognition
+	lateFrames   = 500 * time.Millisecond // so long after listen stop frames of the utterance still come
+	maxTyped     = 8000                   // characters of typed text; more is cut
+	hintInterval = time.Minute            // between two spoken hints about recognition
+	maxDeaf      = 3                      // failures of the ears in a row; then the conversation ends
 )
 
 // Conversation is what one device says and hears over one connection. Post may
@@ -41,6 +43,9 @@ type Conversation struct {
 
 	ears      *ears
 	earsStop  context.CancelCauseFunc
+	stretch   uint64 // counts the stretches of listening; what ears report of an older one is void
+	deafness  int    // failures of the ears in a row
+	textDue   *time.Timer
 	heard     []*utterance // said, and not yet answered irrevocably
 	turn      *turn        // the one that runs, or is being joined
 	live      bool         // turn has not been taken away
@@ -49,6 +54,7 @@ type Conversation struct {
 	turns     uint64
 	empties   int       // empty transcripts in a row
 	detected  time.Time // the last detect
+	stopped   time.Time // the last listen stop
 	burst     []time.Time
 	greet     *time.Timer
 	greeting  string // the wake word to greet, "" for none
@@ -96,8 +102,11 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev
 	c.greet, c.idle = time.NewTimer(time.Hour), time.NewTimer(c.o.IdleClose)
+	c.textDue = time.NewTimer(time.Hour)
 	c.greet.Stop()
+	c.textDue.Stop()
 	defer c.greet.Stop()
+	defer c.textDue.Stop()
 	defer c.idle.Stop()
 	c.loop(ctx)
 	c.step(sigHangUp)
@@ -131,6 +140,8 @@ func (c *Conversation) loop(ctx context.Context) {
 			c.reported(r)
 		case <-c.greet.C:
 			c.greetNow()
+		case <-c.textDue.C:
+			c.textLate()
 		case <-c.idle.C:
 			c.idleOver()
 		}
@@ -227,6 +238,10 @@ func (c *Conversation) hangUp(cause error) {
 	}
 	c.hungUp = true
 	c.log.Info("hanging up", "cause", cause)
+	c.greet.Stop()
+	c.greeting = ""
+	c.forget()
+	c.closeEars(cause)
 	c.out.HangUp(cause)
 }
 

@@ -15,7 +15,9 @@ import (
 // What the conversation tells its ears, in order with the frames.
 type (
 	earsMute struct{} // throw frames away: the device has closed its microphone
-	earsOpen struct{} // begin afresh
+	earsOpen struct { // begin afresh
+		stretch uint64
+	}
 	earsStop struct{} // the button was let go: the utterance is over
 )
 
@@ -51,8 +53,9 @@ const stalledMic = 1200 * time.Millisecond
 
 // utterance is what the user said once.
 type utterance struct {
-	stream providers.ASRStream
-	cancel context.CancelCauseFunc
+	stretch uint64 // of listening, in which it was said
+	stream  providers.ASRStream
+	cancel  context.CancelCauseFunc
 
 	// Set by ears before heardEnd is reported.
 	voiced time.Duration
@@ -86,6 +89,7 @@ type ears struct {
 	endpoint *audio.Endpointer
 	preroll  *audio.PreRoll
 	muted    bool
+	stretch  uint64
 	current  *utterance
 	barged   bool
 	failed   error         // why the current utterance cannot be recognised
@@ -98,6 +102,7 @@ func (e *ears) run(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("panic in ears", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			e.drop(ErrFailed)
 			e.report(earsFailed{e, fmt.Errorf("%w: panic in ears: %v", ErrFailed, p)})
 		}
 	}()
@@ -161,7 +166,7 @@ func (e *ears) take(ev Event) {
 		e.muted = true
 		e.drop(ErrReplaced)
 	case earsOpen:
-		e.muted = false
+		e.muted, e.stretch = false, ev.stretch
 		e.drop(ErrReplaced)
 		e.reset()
 	case earsStop:
@@ -249,7 +254,7 @@ func (e *ears) judge(pcm []int16) {
 // open begins an utterance with the sound that came before it was noticed.
 func (e *ears) open(before []int16) {
 	ctx, cancel := e.child()
-	u := &utterance{cancel: cancel}
+	u := &utterance{stretch: e.stretch, cancel: cancel}
 	e.current, e.failed = u, nil
 	stream, err := e.o.ASR.Open(ctx, providers.ASRRequest{
 		Rate: audio.Recognition.Rate, Language: e.lang, Phrases: e.phrases(),
@@ -287,7 +292,7 @@ func (e *ears) commit(silence time.Duration) {
 		if e.mode != Manual {
 			return
 		}
-		u = &utterance{cancel: func(error) {}} // pressed and let go without a sound
+		u = &utterance{stretch: e.stretch, cancel: func(error) {}} // pressed and let go without a sound
 		e.failed = nil
 	}
 	e.current, e.barged = nil, false
@@ -302,8 +307,7 @@ func (e *ears) commit(silence time.Duration) {
 		return
 	}
 	if err := u.stream.CloseWrite(); err != nil {
-		e.log.Warn("recogniser did not take the end", "err", err)
-		u.cancel(err)
+		e.report(heardText{u: u, err: fmt.Errorf("end the utterance: %w", err)})
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"log/slog"
 	"math"
 	"strings"
 	"sync"
@@ -101,6 +103,11 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 		}
 		yield(t, nil)
 	}
+}
+
+// debugLog writes all there is to w.
+func debugLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // pause waits for a duration like 300ms, or until ctx ends.

@@ -1,8 +1,9 @@
 package agent
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"xiaozhi/prompts"
@@ -11,14 +12,19 @@ import (
 // This file is the conversation's hearing side: what the microphone and the
 // keyboard bring, until a turn is ordered.
 
-// frame passes a microphone frame to the ears. Without ears it is thrown away,
-// but counted: a burst of frames tells a wake word from typed text.
+// frame passes a microphone frame to the ears. While no listening is on it is
+// thrown away, but counted: a burst of frames tells a wake word from typed text.
 func (c *Conversation) frame(f Frame) {
-	if c.ears != nil {
-		_ = c.ears.in.post(f) // frames are never refused: the oldest is dropped, and counted
+	if c.open {
+		if c.ears != nil {
+			_ = c.ears.in.post(f) // frames are never refused: the oldest is dropped, and counted
+		}
 		return
 	}
 	now := time.Now()
+	if now.Sub(c.stopped) < lateFrames {
+		return
+	}
 	c.burst = append(c.burst, now)
 	if len(c.burst) > burstFrames {
 		c.burst = c.burst[1:]
@@ -34,7 +40,6 @@ func (c *Conversation) listenStart(mode Mode) {
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
 		c.openEars()
-		c.step(sigListen)
 		c.greetNow()
 		return
 	}
@@ -56,13 +61,8 @@ func (c *Conversation) listenStart(mode Mode) {
 // listenStop ends a push-to-talk utterance; in the other modes it closes the microphone.
 func (c *Conversation) listenStop() {
 	c.touch()
-	if c.ears == nil {
-		return
-	}
+	c.open, c.stopped = false, time.Now()
 	c.tellEars(earsStop{})
-	if c.mode != Manual {
-		c.open = false
-	}
 }
 
 // detect is a wake word to be greeted, or typed text to be answered.
@@ -72,11 +72,17 @@ func (c *Conversation) detect(text string) {
 	burst := len(c.burst) >= burstFrames && now.Sub(c.burst[0]) <= burstWindow+burstWindow/2
 	c.burst = c.burst[:0]
 	c.detected = now
+	c.greeting = ""
+	c.greet.Stop()
 	if c.busy() {
 		c.takeAway(ErrReplaced)
 	}
 	c.forget()
-	if burst || bare(text) == "" || isOneOf(text, c.o.WakeWords) {
+	if c.open {
+		c.openEars() // the sound of the wake word is no utterance
+	}
+	text = strings.TrimSpace(text)
+	if burst || text == "" || isOneOf(text, c.o.WakeWords) {
 		if text == "" {
 			text = "…"
 		}
@@ -88,6 +94,7 @@ func (c *Conversation) detect(text string) {
 		c.log.Warn("typed text is cut", "chars", len(r), "limit", maxTyped)
 		text = string(r[:maxTyped])
 	}
+	c.empties = 0
 	c.step(sigText)
 	c.begin(c.answer(text, &timing{endOfSpeech: now, endpoint: now, transcript: now}))
 }
@@ -100,6 +107,7 @@ func (c *Conversation) greetNow() {
 	word := c.greeting
 	c.greeting = ""
 	c.greet.Stop()
+	c.forget()
 	c.step(sigServer)
 	now := time.Now()
 	c.begin(order{
@@ -124,18 +132,21 @@ func (c *Conversation) abort(reason string) {
 		c.out.Send(Message{Kind: MessageTTSStop})
 	}
 	c.step(sigAbort)
-	c.listenAgain()
+	if c.open && c.mode != Manual {
+		c.openEars() // what was said before the abort is not answered after it
+	}
 }
 
 // openEars begins listening afresh in the present mode.
 func (c *Conversation) openEars() {
+	c.stretch++
 	if c.ears != nil && c.ears.mode == c.mode {
-		c.tellEars(earsOpen{})
+		c.tellEars(earsOpen{c.stretch})
 		return
 	}
 	c.closeEars(ErrReplaced)
 	e := &ears{
-		o: c.o, mode: c.mode, lang: c.language(), log: c.log,
+		o: c.o, mode: c.mode, stretch: c.stretch, lang: c.language(), log: c.log,
 		report: c.report, in: newInbox(), wg: &c.wg,
 		child: c.child,
 	}
@@ -170,8 +181,8 @@ func (c *Conversation) tellEars(ev Event) {
 // listenAgain goes back to listening after a reply, without waiting for a
 // listen start that not every client sends.
 func (c *Conversation) listenAgain() {
-	if c.open && c.mode == Auto && c.ears != nil {
-		c.tellEars(earsOpen{})
+	if c.open && !c.hungUp && (c.mode == Auto || (c.mode == Realtime && c.ears == nil)) {
+		c.openEars()
 	}
 }
 
@@ -183,51 +194,59 @@ func (c *Conversation) deaf(f earsFailed) {
 	c.closeEars(f.err)
 	c.log.Error("hearing failed", "err", f.err)
 	c.forget()
+	c.deafness++
 	if !c.busy() {
 		c.step(sigServer)
-		c.begin(order{phrase: prompts.FailInternal, failed: f.err, language: c.language(), timing: &timing{}})
+		c.begin(order{
+			phrase: prompts.FailInternal, failed: f.err, hangUp: c.deafness >= maxDeaf,
+			language: c.language(), timing: &timing{},
+		})
 	}
 }
 
 // voice is the beginning of an utterance. Between the commit and tts start it
 // undoes the turn: the user has not finished.
-func (c *Conversation) voice(*utterance) {
+func (c *Conversation) voice(u *utterance) {
 	c.touch()
-	if c.state != Recognizing && c.state != Thinking {
+	if u.stretch != c.stretch || (c.state != Recognizing && c.state != Thinking) {
 		return
 	}
 	if c.busy() {
-		if len(c.heard) == 0 || !c.turn.floor.undo() {
+		switch {
+		case len(c.heard) == 0:
+			return // nobody said what is being answered
+		case c.pending == nil && !c.turn.floor.undo():
 			return
+		case c.pending == nil:
+			c.live = false
+			c.turn.cancel(ErrResumed)
 		}
-		c.live = false
-		c.turn.cancel(ErrResumed)
 	}
 	c.pending = nil
 	c.step(sigResume)
 }
 
-// bargeIn cuts a reply by voice, where the microphone stays open.
-func (c *Conversation) bargeIn(*utterance) {
-	if c.mode != Realtime || c.state != Speaking {
+// bargeIn cuts a reply by voice, where the microphone stays open: one that is
+// spoken, and one that is thought about but can no more be undone.
+func (c *Conversation) bargeIn(u *utterance) {
+	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() || (c.state != Speaking && c.state != Thinking) {
 		return
 	}
 	c.takeAway(ErrBargeIn)
+	c.answered()
 	c.step(sigBargeIn)
 }
 
 // utteranceOver waits for the text of what was said, if it is to be answered.
 func (c *Conversation) utteranceOver(u *utterance) {
 	c.touch()
-	if c.mode == Realtime && c.state == Thinking && c.busy() && u.voiced >= c.o.BargeIn {
-		c.takeAway(ErrBargeIn) // a tool runs, so the turn could not be undone
-		c.step(sigListen)
-	}
-	if c.state != Listening && c.state != Recognizing {
+	c.deafness = 0
+	if u.stretch != c.stretch || (c.state != Listening && c.state != Recognizing) {
 		u.cancel(ErrReplaced)
 		return
 	}
 	c.heard = append(c.heard, u)
+	c.textDue.Reset(c.o.RecognizeTimeout)
 	c.step(sigEndpoint)
 	c.answerHeard()
 }
@@ -235,8 +254,22 @@ func (c *Conversation) utteranceOver(u *utterance) {
 // text takes in the final text of an utterance.
 func (c *Conversation) text(h heardText) {
 	u := h.u
-	u.final, u.text, u.err = true, h.transcript, h.err
 	u.cancel(ErrDone)
+	if u.final {
+		return // too late
+	}
+	u.final, u.text, u.err = true, h.transcript, h.err
+	c.answerHeard()
+}
+
+// textLate gives up on recognisers that do not come to an end.
+func (c *Conversation) textLate() {
+	for _, u := range c.heard {
+		if !u.final {
+			u.final, u.err = true, fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
+			u.cancel(u.err)
+		}
+	}
 	c.answerHeard()
 }
 
@@ -264,9 +297,7 @@ func (c *Conversation) understood() order {
 	for _, u := range c.heard {
 		switch {
 		case u.err != nil:
-			if !errors.Is(u.err, context.Canceled) {
-				failed = errors.Join(failed, u.err)
-			}
+			failed = errors.Join(failed, u.err)
 		case u.text.Rejected:
 			rejected = true
 			c.log.Info("transcript rejected", "provider", u.text.Provider, "guess", clip(u.text.Text, 128))
@@ -336,5 +367,6 @@ func (c *Conversation) forget() {
 		u.cancel(ErrReplaced)
 	}
 	c.heard = nil
+	c.textDue.Stop()
 	c.pending = nil
 }

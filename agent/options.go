@@ -49,10 +49,12 @@ type Options struct {
 	StopAfter   time.Duration // from the end of play-out to tts stop; 0 means 100 ms
 	BargeIn     time.Duration // voice that cuts a reply in realtime mode; 0 means 300 ms
 	StepTimeout time.Duration // of one model call; 0 means 60 s
-	Lead        int           // frames sent ahead; 0 means 4
-	Endpoint    audio.EndpointOptions
-	Reply       audio.Format // zero: audio.Reply
-	Log         *slog.Logger // nil: discarded
+	// RecognizeTimeout is how long the text of an utterance may take from its end; 0 means 30 s.
+	RecognizeTimeout time.Duration
+	Lead             int // frames sent ahead; 0 means 4
+	Endpoint         audio.EndpointOptions
+	Reply            audio.Format // zero: audio.Reply
+	Log              *slog.Logger // nil: discarded
 }
 
 // withDefaults is a copy with every zero value filled in.
@@ -66,6 +68,7 @@ func (o Options) withDefaults() Options {
 	set(&o.StopAfter, 100*time.Millisecond)
 	set(&o.BargeIn, 300*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
+	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)
 	set(&o.Reply, audio.Reply)
 	if o.Zone == nil {

@@ -44,7 +44,7 @@ const (
 	sigStart                   // tts start was sent
 	sigPlayedOut               // the reply ended, tts stop was sent
 	sigServer                  // a turn without an utterance begins
-	sigBargeIn                 // the user's voice cuts the reply (realtime)
+	sigBargeIn                 // the user's voice cuts a reply that cannot be undone (realtime)
 	sigAbort                   // the device says stop
 	sigHangUp                  // the connection ends
 )
@@ -87,7 +87,7 @@ func next(s State, sig signal, m Mode, open bool) (State, bool) {
 	case sigPlayedOut:
 		return orStay(s, rest, s == Thinking || s == Speaking)
 	case sigBargeIn:
-		return orStay(s, Listening, s == Speaking)
+		return orStay(s, Listening, s == Thinking || s == Speaking)
 	case sigAbort:
 		return orStay(s, rest, s != Idle)
 	}

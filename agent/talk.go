@@ -24,7 +24,6 @@ func (c *Conversation) begin(ord order) {
 	}
 	c.turns++
 	ctx, cancel := c.child()
-	c.dev.history.cut(c.o.HistoryTokens, c.count)
 	t := &turn{
 		id: c.turns, order: ord, o: c.o, tools: c.tools, session: c.session,
 		log:    c.log.With("turn", c.turns),
@@ -38,7 +37,10 @@ func (c *Conversation) begin(ord order) {
 		t.floor.send(Message{Kind: MessageSTT, Text: ord.stt})
 	}
 	c.wg.Go(func() {
-		t.run(ctx)
+		if err := protect(t.log, "turn", func() error { t.run(ctx); return nil }); err != nil {
+			t.floor.stop()
+			t.out = outcome{cause: ErrFailed, err: err}
+		}
 		c.report(turnEnded{t})
 	})
 }
@@ -61,11 +63,19 @@ func (c *Conversation) speaking(t *turn) {
 	if t != c.turn || !c.live {
 		return
 	}
-	c.heard = nil
+	c.answered()
 	c.step(sigStart)
 	if c.mode != Realtime {
 		c.tellEars(earsMute{})
 	}
+}
+
+// answered lets go of what was said: the answer can no more be undone.
+func (c *Conversation) answered() {
+	for _, u := range c.heard {
+		u.cancel(ErrDone)
+	}
+	c.heard = nil
 }
 
 // turnOver takes in what a turn left behind, and begins the next.
@@ -76,14 +86,13 @@ func (c *Conversation) turnOver(t *turn) {
 	c.turnDone = true
 	c.touch()
 	c.remember(t)
+	if t.out.hangUp {
+		c.hangUp(ErrGoodbye)
+	}
 	if c.live {
 		c.live = false
-		c.heard = nil
+		c.answered()
 		c.step(sigPlayedOut)
-		if t.out.hangUp {
-			c.hangUp(ErrGoodbye)
-			return
-		}
 		c.listenAgain()
 	}
 	if ord := c.pending; ord != nil {
@@ -95,6 +104,7 @@ func (c *Conversation) turnOver(t *turn) {
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(t *turn) {
 	c.dev.history.add(t.out.messages...)
+	c.dev.history.cut(c.o.HistoryTokens, c.count)
 	for _, l := range c.lateCalls {
 		c.dev.history.replaceResult(l.prepared.Call.ID, dispatch(l.response).result)
 	}

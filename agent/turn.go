@@ -33,6 +33,7 @@ type order struct {
 	stt      string // shown as the user's words; "" for none
 	phrase   string // say this phrase instead of thinking; "" for none
 	language string // of the turn: "zh" or "en"
+	hangUp   bool   // the conversation ends after it
 	failed   error  // why the phrase is said, when something failed before the turn
 	cause    error  // how the turn ends if all goes well; nil: ErrDone
 	timing   *timing
@@ -116,7 +117,7 @@ func protect(log *slog.Logger, what string, f func() error) (err error) {
 // why the play-out failed by itself.
 func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	now := time.Now()
-	t.out.cause, t.out.hangUp = t.order.cause, t.hangUp
+	t.out.cause = t.order.cause
 	if t.out.cause == nil {
 		t.out.cause = ErrDone
 	}
@@ -141,6 +142,7 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	} else {
 		t.out.messages = t.messages()
 	}
+	t.out.hangUp = (t.hangUp || t.order.hangUp) && !t.out.cut
 	t.floor.stop()
 	for _, m := range t.out.messages {
 		if m.Role == providers.RoleAssistant {

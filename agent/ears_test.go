@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// brokenVAD makes no detectors for a while.
+type brokenVAD struct {
+	energyVAD
+	broken *atomic.Int64 // how many fail
+}
+
+func (v brokenVAD) NewDetector() (providers.Detector, error) {
+	if v.broken.Add(-1) >= 0 {
+		return nil, errors.New("no detector")
+	}
+	return v.energyVAD.NewDetector()
+}
+
+// deafTalk is a conversation in realtime mode whose ears fail that often.
+func deafTalk(t *testing.T, failures int64, then func(*Conversation, *box)) {
+	synctest.Test(t, func(t *testing.T) {
+		set, err := prompts.Load("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var detectors sync.WaitGroup
+		broken := new(atomic.Int64)
+		broken.Store(failures)
+		b := newBox()
+		tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+		c := New(Options{
+			VAD: brokenVAD{energyVAD{&detectors}, broken}, ASR: &scriptASR{}, LLM: &scriptLLM{},
+			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(),
+		}, Session{DeviceID: "d", Language: "en"}, b, tools)
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); c.Run(ctx) }()
+		if err := c.Post(ListenStart{Mode: Realtime}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		then(c, b)
+		cancel()
+		<-over
+		tools.Close()
+		detectors.Wait()
+	})
+}
+
+// Ears that fail are heard of, and tried again after that, also where the
+// device will not say listen start again.
+func TestEarsComeBack(t *testing.T) {
+	deafTalk(t, 1, func(c *Conversation, b *box) {
+		if !strings.Contains(lines(b), "sentence Something went wrong") || b.hungUp != nil {
+			t.Errorf("the device got %q", lines(b))
+		}
+		if c.ears == nil || c.state != Listening {
+			t.Errorf("the conversation stays deaf: state %s", c.state)
+		}
+	})
+}
+
+// Ears that fail again and again end the conversation, instead of a device
+// that says for ever that something went wrong.
+func TestEarsThatStayBrokenEndTheConversation(t *testing.T) {
+	deafTalk(t, 1000, func(c *Conversation, b *box) {
+		if n := strings.Count(lines(b), "sentence Something went wrong"); n != maxDeaf || b.hungUp == nil {
+			t.Errorf("heard %d times, hung up: %v", n, b.hungUp)
+		}
+	})
+}

@@ -1,0 +1,445 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+var storms = flag.Int("storms", 60, "how many random conversations TestStorm holds")
+
+// weather decides what the providers of a storm do next.
+type weather struct {
+	mu      sync.Mutex
+	rnd     *rand.Rand
+	calm    bool
+	streams atomic.Int64 // recogniser streams that are open
+}
+
+func (w *weather) roll(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calm {
+		return n - 1
+	}
+	return w.rnd.IntN(n)
+}
+
+// delay waits for anything up to a second and a half, mostly for less.
+func (w *weather) delay(ctx context.Context) bool {
+	d := time.Duration(w.roll(4)) * time.Duration(w.roll(500)) * time.Millisecond
+	w.mu.Lock()
+	if w.calm {
+		d = 0
+	}
+	w.mu.Unlock()
+	return pause(ctx, d.String())
+}
+
+func (w *weather) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calm = true
+}
+
+var errWeather = errors.New("bad weather")
+
+type stormASR struct{ *weather }
+
+func (stormASR) Name() string { return "storm-asr" }
+
+func (a stormASR) Open(ctx context.Context, _ providers.ASRRequest) (providers.ASRStream, error) {
+	if a.roll(12) == 0 {
+		return nil, errWeather
+	}
+	a.streams.Add(1)
+	return &stormStream{weather: a.weather, ctx: ctx, over: make(chan struct{})}, nil
+}
+
+type stormStream struct {
+	*weather
+	ctx  context.Context
+	over chan struct{}
+}
+
+func (s *stormStream) Write([]int16) error {
+	if s.roll(300) == 0 {
+		return errWeather
+	}
+	return nil
+}
+
+func (s *stormStream) CloseWrite() error {
+	close(s.over)
+	if s.roll(40) == 0 {
+		return errWeather
+	}
+	return nil
+}
+
+func (s *stormStream) Transcripts() iter.Seq2[providers.Transcript, error] {
+	return func(yield func(providers.Transcript, error) bool) {
+		defer s.streams.Add(-1)
+		select {
+		case <-s.over:
+		case <-s.ctx.Done():
+		}
+		if !s.delay(s.ctx) {
+			yield(providers.Transcript{}, s.ctx.Err())
+			return
+		}
+		t := providers.Transcript{Final: true, Provider: "storm-asr", Text: "hello there"}
+		switch s.roll(12) {
+		case 0:
+			yield(t, errWeather)
+			return
+		case 1:
+			t.Text = ""
+		case 2:
+			t.Rejected = true
+		case 3:
+			return // no final transcript
+		case 4:
+			panic("storm in the recogniser")
+		case 5:
+			<-s.ctx.Done()
+			yield(providers.Transcript{}, s.ctx.Err())
+			return
+		}
+		yield(t, nil)
+	}
+}
+
+type stormLLM struct{ *weather }
+
+func (stormLLM) Name() string { return "storm-llm" }
+
+func (l stormLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	return func(yield func(providers.Delta, error) bool) {
+		for range 1 + l.roll(4)%3 {
+			if !l.delay(ctx) {
+				yield(providers.Delta{}, ctx.Err())
+				return
+			}
+			d := providers.Delta{Provider: "storm-llm", Text: "Yes, I am here. "}
+			switch l.roll(14) {
+			case 0:
+				yield(d, errWeather)
+				return
+			case 1:
+				panic("storm in the model")
+			case 2:
+				<-ctx.Done()
+				yield(providers.Delta{}, ctx.Err())
+				return
+			case 3:
+				return
+			case 4, 5, 6, 7:
+				tool := req.Tools[l.roll(len(req.Tools))]
+				d.Text = ""
+				d.ToolCalls = []providers.ToolCall{{ID: fmt.Sprint("c", l.roll(1<<30)), Name: tool.Name, Arguments: "{}"}}
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+type stormTTS struct{ *weather }
+
+func (stormTTS) Name() string { return "storm-tts" }
+
+func (s stormTTS) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		for range 2 {
+			if !s.delay(ctx) {
+				return
+			}
+			switch s.roll(16) {
+			case 0:
+				yield(providers.Sound{}, errWeather)
+				return
+			case 1:
+				panic("storm in the voice")
+			case 2:
+				return
+			case 3:
+				<-ctx.Done()
+				yield(providers.Sound{}, ctx.Err())
+				return
+			}
+			if !yield(tone(8000, 2+s.roll(4)), nil) {
+				return
+			}
+		}
+	}
+}
+
+// stormSource are tools of all kinds and outcomes.
+func stormSource() *scriptSource {
+	return newScriptSource([]string{
+		"lamp control 200ms done", "door control 2s !error stuck", "status query 700ms fine", "slow query 30s late",
+		"broken query 10ms !error broke", "tell query 10ms !say It is told.", "quiet query 10ms !none",
+		"odd query 10ms !handler nobody_knows", "self.camera.take_photo query 3s a photo",
+	})
+}
+
+// storm is one device that does anything at any time.
+type storm struct {
+	t          *testing.T
+	rnd        *rand.Rand
+	c          *Conversation
+	box        *box
+	loud, mute []byte
+	story      []string
+	aborts     int
+}
+
+func (s *storm) post(ev Event, what string) {
+	s.story = append(s.story, fmt.Sprintf("%d %s", time.Since(s.box.began).Milliseconds(), what))
+	if err := s.c.Post(ev); err != nil {
+		s.t.Errorf("%s: %v", what, err)
+	}
+}
+
+func (s *storm) sound(packet []byte, frames int, what string) {
+	s.story = append(s.story, fmt.Sprintf("%d %d frames of %s", time.Since(s.box.began).Milliseconds(), frames, what))
+	for range frames {
+		time.Sleep(60 * time.Millisecond)
+		if err := s.c.Post(Frame{Packet: packet}); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *storm) stops() int {
+	s.box.mu.Lock()
+	defer s.box.mu.Unlock()
+	n := 0
+	for _, l := range s.box.lines {
+		if strings.HasSuffix(l.text, "tts stop") {
+			n++
+		}
+	}
+	return n
+}
+
+// gust is one thing the device does.
+func (s *storm) gust() {
+	switch s.rnd.IntN(16) {
+	case 0, 1:
+		s.post(ListenStart{Mode: Auto}, "listen auto")
+	case 2:
+		s.post(ListenStart{Mode: Manual}, "listen manual")
+	case 3:
+		s.post(ListenStart{Mode: Realtime}, "listen realtime")
+	case 4, 5:
+		s.post(ListenStop{}, "listen stop")
+	case 6, 7:
+		s.post(Detect{Text: "what is going on"}, "typed")
+	case 8:
+		s.post(Detect{Text: "hi xiaozhi"}, "wake word")
+	case 9:
+		before := s.stops()
+		s.post(Abort{}, "abort")
+		s.aborts++
+		if s.rnd.IntN(2) == 0 {
+			synctest.Wait()
+			if s.stops() <= before {
+				s.t.Error("an abort got no tts stop")
+			}
+		}
+	case 10, 11, 12:
+		s.sound(s.loud, 1+s.rnd.IntN(14), "voice")
+	case 13, 14:
+		s.sound(s.mute, 1+s.rnd.IntN(20), "silence")
+	case 15:
+		for range 12 {
+			s.post(Frame{Packet: s.loud}, "burst")
+		}
+	}
+	if s.rnd.IntN(3) > 0 {
+		time.Sleep(time.Duration(s.rnd.IntN(1200)) * time.Millisecond)
+	}
+}
+
+// after checks that the conversation is still of use.
+func (s *storm) after() {
+	speak := func(what string, do func()) {
+		before := s.stops()
+		n := strings.Count(s.box.String(), "sentence Yes,")
+		do()
+		time.Sleep(20 * time.Second)
+		if got := strings.Count(s.box.String(), "sentence Yes,"); got <= n || s.stops() <= before {
+			s.t.Errorf("after the storm: %s is not answered (state %s)", what, s.c.state)
+		}
+	}
+	speak("typed text", func() { s.post(Detect{Text: "are you there"}, "typed, after all") })
+	time.Sleep(2 * time.Second)
+	speak("speech", func() {
+		s.post(ListenStart{Mode: Auto}, "listen auto, after all")
+		s.sound(s.loud, 12, "voice")
+		s.sound(s.mute, 20, "silence")
+	})
+	speak("speech without another listen start", func() {
+		s.sound(s.loud, 12, "voice")
+		s.sound(s.mute, 20, "silence")
+	})
+}
+
+func stormPackets(t *testing.T) (loud, mute []byte) {
+	pcm := make([]int16, audio.Recognition.Samples())
+	packet := func() []byte {
+		enc, err := audio.NewEncoder(audio.Recognition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, audio.MaxPacket)
+		n := 0
+		for range 3 {
+			if n, err = enc.Encode(pcm, buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return buf[:n]
+	}
+	mute = packet()
+	for i := range pcm {
+		pcm[i] = int16(20000 * math.Sin(2*math.Pi*300*float64(i)/16000))
+	}
+	return packet(), mute
+}
+
+// TestStorm holds random conversations with providers that do anything: the
+// rules of the wire hold at all times, and afterwards the device is answered.
+func TestStorm(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loud, mute := stormPackets(t)
+	for seed := range *storms {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { blow(t, uint64(seed), set, loud, mute) })
+		})
+	}
+}
+
+func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
+	w := &weather{rnd: rand.New(rand.NewPCG(seed, 1))}
+	var detectors sync.WaitGroup
+	var log strings.Builder
+	o := Options{
+		VAD: energyVAD{&detectors}, ASR: stormASR{w}, LLM: stormLLM{w}, TTS: stormTTS{w}, Prompts: set,
+		Devices: NewDevices(), Zone: time.UTC, IdleClose: 24 * time.Hour, Log: debugLog(&log),
+		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond},
+	}
+	b := newBox()
+	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log}, stormSource())
+	c := New(o, Session{DeviceID: "d", Language: "en"}, b, tools)
+	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), c: c, box: b, loud: loud, mute: mute}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); c.Run(ctx) }()
+	for range 40 {
+		s.gust()
+	}
+	w.settle()
+	s.post(ListenStop{}, "listen stop, at the end")
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+	if c.busy() || (c.state != Idle && c.state != Listening) {
+		t.Errorf("the storm is over, but the conversation is stuck in %s", c.state)
+	}
+	s.after()
+	s.post(ListenStop{}, "listen stop, at last")
+	time.Sleep(5 * time.Minute)
+	if n := w.streams.Load(); n != 0 {
+		t.Errorf("%d recogniser streams are still open", n)
+	}
+	synctest.Wait()
+	checkRules(t, b, time.Hour)
+	checkPairs(t, b, s.aborts)
+	checkHistory(t, c.dev.history.messages)
+	cancel()
+	<-over
+	tools.Close()
+	detectors.Wait()
+	if t.Failed() {
+		t.Logf("the device did\n%s\nand got\n%s\nlog:\n%s", strings.Join(s.story, "\n"), b, &log)
+	}
+}
+
+// checkPairs holds starts and stops to one another: a stop without a start is
+// only for an abort.
+func checkPairs(t *testing.T, b *box, aborts int) {
+	t.Helper()
+	var open uint64
+	alone, ended := 0, map[uint64]bool{}
+	for _, l := range b.lines {
+		switch {
+		case l.text == "tts start":
+			if open != 0 || ended[l.turn] {
+				t.Errorf("%v: tts start of turn %d within turn %d", l.at, l.turn, open)
+			}
+			open = l.turn
+		case strings.HasSuffix(l.text, "tts stop") && l.turn == 0:
+			alone++
+		case strings.HasSuffix(l.text, "tts stop"):
+			if l.turn != open {
+				t.Errorf("%v: tts stop of turn %d within turn %d", l.at, l.turn, open)
+			}
+			open, ended[l.turn] = 0, true
+		case ended[l.turn] && !strings.HasPrefix(l.text, "final"):
+			t.Errorf("%v: %q after the tts stop of its turn", l.at, l.text)
+		}
+	}
+	if open != 0 || alone > aborts {
+		t.Errorf("turn %d was never stopped; %d lone stops for %d aborts", open, alone, aborts)
+	}
+}
+
+// checkHistory holds a dialogue to what models accept.
+func checkHistory(t *testing.T, messages []providers.Message) {
+	t.Helper()
+	open, used := map[string]bool{}, map[string]bool{}
+	for i, m := range messages {
+		switch {
+		case m.Role == providers.RoleTool:
+			if !open[m.ToolCallID] {
+				t.Errorf("message %d: a result without a call, or a second one", i)
+			}
+			delete(open, m.ToolCallID)
+			continue
+		case len(open) > 0:
+			t.Errorf("message %d: calls without a result: %v", i, open)
+		case m.Role == providers.RoleAssistant && len(m.ToolCalls) == 0 && strings.Trim(m.Content, " …") == "":
+			t.Errorf("message %d: the assistant says nothing", i)
+		}
+		for _, call := range m.ToolCalls {
+			if used[call.ID] {
+				t.Errorf("message %d: call id %s is used twice", i, call.ID)
+			}
+			open[call.ID], used[call.ID] = true, true
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("calls without a result: %v", open)
+	}
+}
