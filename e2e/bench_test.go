@@ -88,7 +88,7 @@ func BenchmarkTurn(b *testing.B) {
 	s := startFast(b, instant(cloud))
 	s.waitReady(b.Context(), b)
 	d := loader(b.Context(), b, s, 1, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
-	packets := hum(b, time.Second)
+	packets := tone(b, 300, time.Second)
 	var m turnFigures
 	for i := range 220 {
 		if i == 20 { // of warming up
@@ -174,12 +174,6 @@ func isReceived(kind, state string) func(devicetest.Event) bool {
 	}
 }
 
-// hum is a sound as a device's packets.
-func hum(tb testing.TB, length time.Duration) [][]byte {
-	tb.Helper()
-	return tone(tb, 300, length)
-}
-
 // tone is a sine as a device's packets.
 func tone(tb testing.TB, hz float64, length time.Duration) [][]byte {
 	tb.Helper()
@@ -187,11 +181,7 @@ func tone(tb testing.TB, hz float64, length time.Duration) [][]byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	raw := openaitest.Tone(16000, hz, length)
-	pcm := make([]int16, len(raw)/2)
-	for i := range pcm {
-		pcm[i] = int16(uint16(raw[2*i]) | uint16(raw[2*i+1])<<8)
-	}
+	pcm := samples(openaitest.Tone(16000, hz, length))
 	var packets [][]byte
 	for ; len(pcm) >= 960; pcm = pcm[960:] {
 		packet := make([]byte, 1500)

@@ -1,0 +1,295 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
+)
+
+// TestFiftyDevicesKeepTheirOwn lets fifty devices talk at once. Each speaks a
+// tone of its own; the fake recogniser tells the device by its tone, the fake
+// model by the text, and the fake voice answers with the device's tone. So
+// what one device hears of another would be seen in the text and in the sound.
+func TestFiftyDevicesKeepTheirOwn(t *testing.T) {
+	const devices, rounds = 50, 3
+	ctx := limit(t)
+	s := start(t, instant(echoCloud(t)))
+	s.waitReady(ctx, t)
+	var wg sync.WaitGroup
+	for i := range devices {
+		wg.Go(func() {
+			if err := talkAlone(ctx, t, s, i, rounds); err != nil {
+				t.Errorf("device %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// toneOf is the tone of device i in Hz: 8 Hz apart.
+func toneOf(i int) float64 { return 300 + 8*float64(i) }
+
+// deviceOf is the device that speaks with this tone.
+func deviceOf(hz float64) int { return int(math.Round((hz - 300) / 8)) }
+
+// echoCloud hears, thinks and speaks as TestFiftyDevicesKeepTheirOwn says.
+func echoCloud(t *testing.T) *openaitest.Server {
+	t.Helper()
+	cloud := startCloud(t)
+	marker := regexp.MustCompile(`marker (\d+)`)
+	last := func(text string) int {
+		found := marker.FindAllStringSubmatch(text, -1)
+		if len(found) == 0 {
+			return -1
+		}
+		i, _ := strconv.Atoi(found[len(found)-1][1])
+		return i
+	}
+	cloud.Handle(openaitest.Transcribe, func(r *openaitest.Request) openaitest.Reply {
+		i := deviceOf(pitch(samples(r.File[min(44, len(r.File)):]), 16000))
+		return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":"This is marker %d speaking"}`, i))
+	})
+	cloud.Handle(openaitest.Chat, func(r *openaitest.Request) openaitest.Reply {
+		i := last(string(r.Body))
+		return openaitest.Text("First I say ", fmt.Sprintf("marker %d. Then ", i), fmt.Sprintf("again marker %d.", i))
+	})
+	cloud.Handle(openaitest.Speak, func(r *openaitest.Request) openaitest.Reply {
+		i := last(string(r.Body))
+		return openaitest.Sound("audio/pcm", openaitest.Tone(24000, toneOf(i), 600*time.Millisecond), 4800)
+	})
+	return cloud
+}
+
+// talkAlone is one device's part.
+func talkAlone(ctx context.Context, t *testing.T, s *server, i, rounds int) error {
+	d, err := devicetest.Dial(ctx, devicetest.Options{
+		URL: s.ws, DeviceID: fmt.Sprintf("24:6f:28:01:00:%02x", i), Mode: devicetest.Manual,
+		Tools: devicetest.NewBoard().Tools(), Tolerance: 2 * time.Second, // fifty at once, with the race detector
+	})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	packets := tone(t, toneOf(i), time.Second)
+	for range rounds {
+		err := errors.Join(d.ListenStart(devicetest.Manual), d.SendFrames(packets...), d.ListenStop())
+		if err != nil {
+			return err
+		}
+		r, err := d.WaitReply(ctx)
+		if err != nil {
+			return fmt.Errorf("no reply: %w", err)
+		}
+		if want := fmt.Sprintf("This is marker %d speaking", i); r.Heard != want {
+			return fmt.Errorf("was understood as %q, want %q", r.Heard, want)
+		}
+		if want := fmt.Sprintf("First I say marker %d. Then again marker %d.", i, i); r.Text() != want {
+			return fmt.Errorf("reads %q, want %q", r.Text(), want)
+		}
+		if r.Frames != 20 || r.Dropped != 0 {
+			return fmt.Errorf("%d frames came, want 20; %d were dropped", r.Frames, r.Dropped)
+		}
+		if hz := pitch(r.PCM, r.Rate); deviceOf(hz) != i {
+			return fmt.Errorf("hears %.0f Hz, want %.0f", hz, toneOf(i))
+		}
+	}
+	for _, v := range d.Violations() {
+		t.Errorf("device %d: %s", i, v)
+	}
+	return nil
+}
+
+// samples reads 16 bit little endian PCM.
+func samples(raw []byte) []int16 {
+	pcm := make([]int16, len(raw)/2)
+	for i := range pcm {
+		pcm[i] = int16(uint16(raw[2*i]) | uint16(raw[2*i+1])<<8)
+	}
+	return pcm
+}
+
+// pitch is the frequency of a tone, by how often its middle half rises through zero.
+func pitch(pcm []int16, rate int) float64 {
+	pcm = pcm[len(pcm)/4 : len(pcm)*3/4]
+	first, last, count := 0, 0, 0
+	for i := 1; i < len(pcm); i++ {
+		if pcm[i-1] < 0 && pcm[i] >= 0 {
+			if count == 0 {
+				first = i
+			}
+			last = i
+			count++
+		}
+	}
+	if count < 2 {
+		return 0
+	}
+	return float64(count-1) * float64(rate) / float64(last-first)
+}
+
+// TestDropsLeaveNothingBehind connects 500 times, and drops the connection
+// before the hello, after it, while the model thinks, or in the middle of the
+// reply. Then no more goroutines may live than after a single connection.
+func TestDropsLeaveNothingBehind(t *testing.T) {
+	const cycles, workers = 500, 10
+	one := start(t, instant(slowCloud(t)))
+	one.waitReady(limit(t), t)
+	dropAll(t, one, 1, 1)
+	base := one.goroutines(t)
+
+	s := start(t, instant(slowCloud(t)))
+	s.waitReady(limit(t), t)
+	dropAll(t, s, 100, workers)
+	early := s.memory(t)
+	dropAll(t, s, cycles-100, workers)
+	late := s.memory(t)
+	t.Logf("resident memory: %d MiB after 100 cycles, %d MiB after %d (%+.1f %%)", early.rss>>10, late.rss>>10, cycles,
+		100*float64(late.rss-early.rss)/float64(early.rss))
+	if got := s.goroutines(t); len(got) > len(base)+5 {
+		t.Errorf("%d goroutines after %d cycles, %d after one connection:\n%s", len(got), cycles, len(base), strings.Join(got, "\n\n"))
+	} else {
+		t.Logf("%d goroutines after %d cycles, %d after one connection", len(got), cycles, len(base))
+	}
+}
+
+// slowCloud answers so slowly that every stage can be hit.
+func slowCloud(t *testing.T) *openaitest.Server {
+	t.Helper()
+	cloud := startCloud(t)
+	cloud.Handle(openaitest.Chat, func(*openaitest.Request) openaitest.Reply {
+		return openaitest.TextEvery(20*time.Millisecond, "This is one ", "sentence. ", "Here is another ", "sentence of it.")
+	})
+	return cloud
+}
+
+// dropAll connects n times, some at a time, and waits until the server has let go of all.
+func dropAll(t *testing.T, s *server, n, workers int) {
+	t.Helper()
+	ctx := limit(t)
+	left := func() int { return strings.Count(s.log.String(), `msg="device left"`) }
+	before := left()
+	todo := make(chan int, n)
+	for i := range n {
+		todo <- i
+	}
+	close(todo)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range todo {
+				if err := drop(ctx, s, i); err != nil {
+					t.Errorf("cycle %d: %v", i, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for left() < before+n {
+		if ctx.Err() != nil {
+			t.Fatalf("%d of %d connections have ended", left()-before, n)
+		}
+		time.Sleep(20 * time.Millisecond) // another process
+	}
+	time.Sleep(300 * time.Millisecond) // what follows the last line of the log
+}
+
+// drop is one cycle; i says where it is dropped.
+func drop(ctx context.Context, s *server, i int) error {
+	id := fmt.Sprintf("24:6f:28:02:00:%02x", i%200) // some come again
+	if i%4 == 1 {
+		return dropBeforeHello(ctx, s, id)
+	}
+	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoDecode: true, Tools: devicetest.NewBoard().Tools()})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if i%4 == 2 { // soon after the hello: the tools are being listed
+		time.Sleep(rand.N(20 * time.Millisecond))
+		d.CloseTCP()
+		return nil
+	}
+	if err := d.Detect("tell me a story"); err != nil {
+		return err
+	}
+	if i%4 == 3 { // while the model thinks, or when the reply begins
+		time.Sleep(rand.N(200 * time.Millisecond))
+		d.CloseTCP()
+		return nil
+	}
+	_, err = d.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame })
+	time.Sleep(rand.N(200 * time.Millisecond))
+	d.CloseTCP()
+	return err
+}
+
+// dropBeforeHello upgrades and goes away.
+func dropBeforeHello(ctx context.Context, s *server, id string) error {
+	host := strings.TrimSuffix(strings.TrimPrefix(s.ws, "ws://"), "/xiaozhi/v1/")
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = fmt.Fprintf(c, "GET /xiaozhi/v1/ HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nDevice-Id: %s\r\n\r\n", host, id)
+	if err != nil {
+		return err
+	}
+	head := make([]byte, 12)
+	if _, err := io.ReadFull(c, head); err != nil {
+		return err
+	}
+	if string(head) != "HTTP/1.1 101" {
+		return fmt.Errorf("the server answered %q", head)
+	}
+	return nil
+}
+
+// goroutines ends the server by SIGQUIT and gives the stacks of the goroutines
+// that it had, less those that hold idle connections to the cloud.
+func (s *server) goroutines(t *testing.T) []string {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.over:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the server did not end at SIGQUIT")
+	}
+	_, dump, found := strings.Cut(s.log.String(), "SIGQUIT: quit")
+	if !found {
+		t.Fatal("the server left no dump")
+	}
+	if os.Getenv("GOTRACEBACK") != "" {
+		t.Log("GOTRACEBACK is set: the dump may hold less or more than usual")
+	}
+	var stacks []string
+	for stack := range strings.SplitSeq(dump, "\n\n") {
+		stack = strings.TrimSpace(stack)
+		if strings.HasPrefix(stack, "goroutine ") && !strings.Contains(stack, "net/http.(*persistConn)") {
+			stacks = append(stacks, stack)
+		}
+	}
+	if len(stacks) < 3 {
+		t.Fatalf("the dump holds %d goroutines:\n%s", len(stacks), dump)
+	}
+	return stacks
+}
