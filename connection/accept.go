@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,12 +57,26 @@ func (s *Server) talkWith(w http.ResponseWriter, r *http.Request, who identity) 
 		s.log.Warn("websocket upgrade failed", "device_id", who.deviceID, "remote", r.RemoteAddr, "err", err)
 		return
 	}
+	shrinkSendBuffer(ws.NetConn())
 	ctx, cancel := context.WithCancelCause(r.Context())
 	c := newConn(s, who, rand.Text(), ws)
 	c.cancel = cancel
 	s.admit(c)
 	defer s.release(c)
 	c.run(ctx)
+}
+
+// sendBuffer is what the system may hold for a device, in bytes: about two
+// seconds of sound. Its own choice, up to megabytes, would hide for minutes
+// that a device does not read.
+const sendBuffer = 8 << 10
+
+// shrinkSendBuffer sets the send buffer of a TCP connection. A system that
+// cannot do so notices stuck devices later, and that is all.
+func shrinkSendBuffer(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer)
+	}
 }
 
 // serveAlive answers people and probes that ask the WebSocket path by HTTP.
