@@ -27,6 +27,7 @@ type floor struct {
 	pacer     *audio.Pacer
 	buf       []byte
 	spoken    []spokenSentence
+	held      []Message // what may be shown when the turn can no more be undone
 }
 
 // spokenSentence is how far a sentence got.
@@ -47,9 +48,18 @@ func (f *floor) start() bool {
 	if f.closed || !f.started.IsZero() {
 		return false
 	}
+	f.open()
+	return true
+}
+
+// open sends tts start and what had to wait for it. The caller holds mu.
+func (f *floor) open() {
 	f.started, f.committed = time.Now(), true
 	f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
-	return true
+	for _, m := range f.held {
+		f.out.Send(m)
+	}
+	f.held = nil
 }
 
 // startedAt is when tts start was sent; zero before.
@@ -86,7 +96,8 @@ func (f *floor) undo() bool {
 	return true
 }
 
-// send passes a message of the turn on while it has the floor.
+// send passes a message of the turn on while it has the floor. A chunk of the
+// answer waits for tts start: before it, the turn may still be undone.
 func (f *floor) send(m Message) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,6 +105,10 @@ func (f *floor) send(m Message) bool {
 		return false
 	}
 	m.Turn = f.turn
+	if m.Kind == MessageChunk && f.started.IsZero() {
+		f.held = append(f.held, m)
+		return true
+	}
 	f.out.Send(m)
 	return true
 }
@@ -177,8 +192,7 @@ func (f *floor) stop() {
 		return
 	}
 	if f.started.IsZero() {
-		f.started = time.Now()
-		f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
+		f.open()
 	}
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].whole = true

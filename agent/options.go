@@ -48,7 +48,9 @@ type Options struct {
 	Guard       time.Duration // from tts start to the first frame; 0 means 105 ms
 	StopAfter   time.Duration // from the end of play-out to tts stop; 0 means 100 ms
 	BargeIn     time.Duration // voice that cuts a reply in realtime mode; 0 means 300 ms
-	StepTimeout time.Duration // of one model call; 0 means 60 s
+	StepTimeout time.Duration // how long the model may give nothing; 0 means 60 s
+	// SoundTimeout is how long a synthesiser may give no sound; 0 means 30 s.
+	SoundTimeout time.Duration
 	// RecognizeTimeout is how long the text of an utterance may take from its end; 0 means 30 s.
 	RecognizeTimeout time.Duration
 	Lead             int // frames sent ahead; 0 means 4
@@ -68,6 +70,7 @@ func (o Options) withDefaults() Options {
 	set(&o.StopAfter, 100*time.Millisecond)
 	set(&o.BargeIn, 300*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
+	set(&o.SoundTimeout, 30*time.Second)
 	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)
 	set(&o.Reply, audio.Reply)

@@ -54,7 +54,8 @@ type speaker struct {
 	frames    chan speech    // closed by synthesize
 	free      chan []int16   // buffers of frames, reused
 	resampler map[int]*audio.Resampler
-	acc       []int16 // samples of the sentence that do not fill a frame yet
+	resampled *audio.Resampler // the one that this sentence goes through, nil for none
+	acc       []int16          // samples of the sentence that do not fill a frame yet
 }
 
 func newSpeaker(o *Options, f *floor, t *timing, voice string, began func()) *speaker {
@@ -112,6 +113,8 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 		u.sentence = sentence{display: s.o.Prompts.Phrase(id, u.language), language: u.language}
 	}
 	u.length = new(soundLength)
+	s.acc, s.resampled = s.acc[:0], nil // what is left of the broken sentence
+	clear(s.resampler)
 	if err2 := s.sound(ctx, u, id); err2 != nil {
 		return errors.Join(errTTS, err, err2)
 	}
@@ -124,10 +127,16 @@ func (s *speaker) say(ctx context.Context, u utterable) error {
 	begins := &u
 	req := providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice}
 	var decoder *audio.Decoder
-	for sound, err := range s.o.TTS.Synthesize(ctx, req) {
+	soundCtx, patience := newPatience(ctx, s.o.SoundTimeout)
+	defer patience.end()
+	for sound, err := range s.o.TTS.Synthesize(soundCtx, req) {
 		if err != nil {
+			if soundCtx.Err() != nil {
+				err = context.Cause(soundCtx)
+			}
 			return fmt.Errorf("synthesise: %w", err)
 		}
+		patience.pause() // it waits until its sound is needed
 		pcm, rate := sound.PCM, sound.Rate
 		if len(sound.Packets) > 0 {
 			if decoder == nil {
@@ -143,6 +152,10 @@ func (s *speaker) say(ctx context.Context, u utterable) error {
 		if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
 			return err
 		}
+		patience.resume()
+	}
+	if soundCtx.Err() != nil {
+		return fmt.Errorf("synthesise: %w", context.Cause(soundCtx))
 	}
 	u.length.whole.Store(true)
 	return s.finish(ctx, &begins)
@@ -194,6 +207,7 @@ func (s *speaker) push(ctx context.Context, pcm []int16, rate int, u *utterable,
 	if err != nil {
 		return err
 	}
+	s.resampled = r
 	for len(pcm) > 0 { // in pieces, so that the buffer stays small
 		n := min(len(pcm), rate/10)
 		s.acc = r.Write(s.acc, pcm[:n])
@@ -219,9 +233,9 @@ func (s *speaker) from(rate int) (*audio.Resampler, error) {
 
 // finish ends a sentence: the last frame is padded with silence.
 func (s *speaker) finish(ctx context.Context, begins **utterable) error {
-	for _, r := range s.resampler {
-		s.acc = r.Flush(s.acc)
-		r.Reset()
+	if s.resampled != nil {
+		s.acc = s.resampled.Flush(s.acc)
+		s.resampled = nil
 	}
 	n := s.o.Reply.Samples()
 	if rest := len(s.acc) % n; rest != 0 {

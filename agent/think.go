@@ -84,10 +84,26 @@ func (t *turn) think(ctx context.Context) error {
 			return err
 		}
 		again, err := t.settle(ctx, st)
+		if err == nil && !again && len(st.calls) == 0 && t.silent() {
+			err = &modelError{errEmpty}
+		}
 		if err != nil || !again {
 			return err
 		}
 	}
+}
+
+// errEmpty says that the model has ended without a word.
+var errEmpty = errors.New("the answer is empty")
+
+// silent reports whether nothing was answered in any step.
+func (t *turn) silent() bool {
+	for _, s := range t.steps {
+		if strings.TrimSpace(s.text.String()) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // system is the turn's system prompt.
@@ -131,19 +147,21 @@ func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMReques
 
 // generate runs one model call.
 func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest, calls *sync.WaitGroup) error {
-	stepCtx, cancel := context.WithTimeout(ctx, t.o.StepTimeout)
-	defer cancel()
+	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
+	defer patience.end()
 	t.timing.llmStart()
 	for d, err := range t.o.LLM.Generate(stepCtx, req) {
 		if err != nil {
 			if ctx.Err() == nil && stepCtx.Err() != nil {
-				err = fmt.Errorf("no end after %s: %w", t.o.StepTimeout, err)
+				err = context.Cause(stepCtx)
 			}
 			return &modelError{err}
 		}
+		patience.pause() // a long answer waits for the speaker
 		if err := t.delta(ctx, st, d, req.NoTools, calls); err != nil {
 			return err
 		}
+		patience.resume()
 	}
 	if stepCtx.Err() != nil {
 		return &modelError{context.Cause(stepCtx)}
@@ -183,6 +201,7 @@ func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools b
 // startCall begins a tool call. Controls are sent and taken to succeed; all
 // others are awaited by settle.
 func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall, calls *sync.WaitGroup) error {
+	call.ID = t.freshID(call.ID)
 	rec := &callRecord{call: call, done: make(chan struct{})}
 	st.calls = append(st.calls, rec)
 	settled := func(e effect) {
@@ -222,6 +241,21 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 		settled(dispatch(r))
 	})
 	return nil
+}
+
+// freshID is id, or another one if id is empty or was used before: some
+// endpoints give no ids, or begin to count anew in each answer.
+func (t *turn) freshID(id string) string {
+	used := func(id string) bool {
+		return slices.ContainsFunc(t.history, func(m providers.Message) bool { return m.ToolCallID == id }) ||
+			slices.ContainsFunc(t.steps, func(s *step) bool {
+				return slices.ContainsFunc(s.calls, func(c *callRecord) bool { return c.call.ID == id })
+			})
+	}
+	for n := 0; id == "" || used(id); n++ {
+		id = fmt.Sprintf("call_%d_%d", t.id, n)
+	}
+	return id
 }
 
 // settle waits for the step's calls, acts on their effects in call order, and

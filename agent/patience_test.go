@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, p := newPatience(t.Context(), 10*time.Second)
+		defer p.end()
+		time.Sleep(9 * time.Second)
+		p.pause()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Error("the time in which the provider waits for us counts")
+		}
+		p.resume()
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Error("the time before the last piece counts")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Errorf("after 11 s of nothing: %v", context.Cause(ctx))
+		}
+	})
+}
