@@ -303,6 +303,7 @@ func (c *Conversation) understood() order {
 			c.log.Info("transcript rejected", "provider", u.text.Provider, "guess", clip(u.text.Text, 128))
 		default:
 			text = joinText(text, u.text.Text)
+			tm.asr = u.text.Provider
 		}
 	}
 	switch {

@@ -14,15 +14,22 @@ type timing struct {
 	endpoint    time.Time // the utterance was taken to be over
 	transcript  time.Time // its text was there
 
-	mu       sync.Mutex
-	llmAsked time.Time // the first model call of the turn
-	ttft     time.Duration
-	ttfs     time.Duration
-	ttsAsked time.Time
-	ttsTTFB  time.Duration
-	steps    int
-	llm, tts string
-	tools    []slog.Attr
+	mu         sync.Mutex
+	llmAsked   time.Time // the first model call of the turn
+	firstToken time.Time
+	ttsAsked   time.Time // the first sentence was given to the synthesiser
+	firstSound time.Time
+	steps      int
+	asr        string // the providers that answered
+	llm, tts   string
+	tools      []slog.Attr
+}
+
+// first sets at to now if it is not set.
+func first(at *time.Time) {
+	if at.IsZero() {
+		*at = time.Now()
+	}
 }
 
 // llmStart notes a model call.
@@ -30,18 +37,14 @@ func (t *timing) llmStart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.steps++
-	if t.llmAsked.IsZero() {
-		t.llmAsked = time.Now()
-	}
+	first(&t.llmAsked)
 }
 
 // llmToken notes that the model answered, and who it was.
 func (t *timing) llmToken(provider string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ttft == 0 {
-		t.ttft = time.Since(t.llmAsked)
-	}
+	first(&t.firstToken)
 	if provider != "" {
 		t.llm = provider
 	}
@@ -52,21 +55,15 @@ func (t *timing) ttsStart(provider string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tts = provider
-	if !t.ttsAsked.IsZero() {
-		return
-	}
-	t.ttsAsked = time.Now()
-	if !t.llmAsked.IsZero() {
-		t.ttfs = t.ttsAsked.Sub(t.llmAsked)
-	}
+	first(&t.ttsAsked)
 }
 
-// ttsSound notes the first sound.
+// ttsSound notes that there is sound.
 func (t *timing) ttsSound() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ttsTTFB == 0 && !t.ttsAsked.IsZero() {
-		t.ttsTTFB = time.Since(t.ttsAsked)
+	if !t.ttsAsked.IsZero() {
+		first(&t.firstSound)
 	}
 }
 
@@ -85,21 +82,20 @@ func (t *timing) attrs(f *floor) []any {
 	out := []any{
 		slog.Duration("eou_delay", between(t.endOfSpeech, t.endpoint)),
 		slog.Duration("asr_delay", between(t.endpoint, t.transcript)),
-		slog.Duration("llm_ttft", t.ttft),
-		slog.Duration("llm_ttfs", t.ttfs),
-		slog.Duration("tts_ttfb", t.ttsTTFB),
-		slog.Duration("server_added", t.added(f)),
+		slog.Duration("llm_ttft", between(t.llmAsked, t.firstToken)),
+		slog.Duration("llm_ttfs", between(t.llmAsked, t.ttsAsked)),
+		slog.Duration("tts_ttfb", between(t.ttsAsked, t.firstSound)),
+		slog.Duration("server_added", t.added(f.firstFrame())),
 		slog.Duration("e2e", between(t.endOfSpeech, f.firstFrame())),
 		slog.Duration("lead_min", minLead),
 		slog.Int("underruns", underruns),
 		slog.Int("frames", frames),
 		slog.Int("steps", t.steps),
 	}
-	if t.llm != "" {
-		out = append(out, slog.String("llm", t.llm))
-	}
-	if t.tts != "" {
-		out = append(out, slog.String("tts", t.tts))
+	for _, p := range []slog.Attr{slog.String("asr", t.asr), slog.String("llm", t.llm), slog.String("tts", t.tts)} {
+		if p.Value.String() != "" {
+			out = append(out, p)
+		}
 	}
 	if len(t.tools) > 0 {
 		out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(t.tools...)})
@@ -107,18 +103,16 @@ func (t *timing) attrs(f *floor) []any {
 	return out
 }
 
-// added is the part of the way from the transcript to the first frame that no
-// provider accounts for; the guard after tts start is in it.
-func (t *timing) added(f *floor) time.Duration {
-	first := f.firstFrame()
-	from := t.transcript
-	if from.IsZero() {
-		from = t.endOfSpeech
-	}
-	if first.IsZero() || from.IsZero() {
-		return 0
-	}
-	return max(0, first.Sub(from)-t.ttfs-t.ttsTTFB)
+// added is what remains of the way from the end of speech to the first frame
+// when the stages before it are taken away, so that
+//
+//	e2e = eou_delay + asr_delay + llm_ttfs + tts_ttfb + server_added
+//
+// It is our own work, the wait for the turn before, and what of the guard after
+// tts start the synthesiser did not cover. 0 when no frame was sent.
+func (t *timing) added(frame time.Time) time.Duration {
+	return max(0, between(t.endOfSpeech, frame)-between(t.endOfSpeech, t.endpoint)-between(t.endpoint, t.transcript)-
+		between(t.llmAsked, t.ttsAsked)-between(t.ttsAsked, t.firstSound))
 }
 
 func between(a, b time.Time) time.Duration {
