@@ -39,6 +39,8 @@ type ClientOptions struct {
 	// ListRetry are the pauses before initialize and tools/list are tried again;
 	// nil means 2, 4 and 8 s. After the last one Refresh tries again.
 	ListRetry []time.Duration
+	// Shelf holds the list together with those of other clients; nil: each has its own.
+	Shelf *Shelf
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
 	// OnTools, if set, is called after each change of the list, from the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unique"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -13,10 +12,10 @@ import (
 // toolList is what is known of a device's tools.
 type toolList struct {
 	tools    []Tool
-	texts    []unique.Handle[string] // keep alive what devices of one kind share: their descriptions
-	read     bool                    // at least one page came
-	complete bool                    // all pages came
-	stale    bool                    // the device says it changed, and reading it again failed
+	held     *[]Tool // of the shelf: tools is what it points to
+	read     bool    // at least one page came
+	complete bool    // all pages came
+	stale    bool    // the device says it changed, and reading it again failed
 }
 
 func (l toolList) has(name string) bool {
@@ -24,8 +23,7 @@ func (l toolList) has(name string) bool {
 }
 
 // add appends the tools of a page; a name that is there already, and what is
-// over maxTools, is left out and counted. A thousand devices of one kind have
-// the same descriptions, so these are held once.
+// over maxTools, is left out and counted.
 func (l *toolList) add(page []Tool) (skipped int) {
 	l.read = true
 	for _, tool := range page {
@@ -33,9 +31,6 @@ func (l *toolList) add(page []Tool) (skipped int) {
 			skipped++
 			continue
 		}
-		text := unique.Make(tool.Description)
-		tool.Description = text.Value()
-		l.texts = append(l.texts, text)
 		l.tools = append(l.tools, tool)
 	}
 	return skipped
@@ -113,7 +108,8 @@ func (c *Client) attempt(ctx context.Context) error {
 	}
 	list, err := c.readPages(ctx, live)
 	if list.read {
-		list.tools, list.texts = slices.Clone(list.tools), slices.Clone(list.texts) // without room to grow
+		list.held = c.options.Shelf.share(list.tools)
+		list.tools = *list.held
 		c.keep(list)
 	}
 	return err

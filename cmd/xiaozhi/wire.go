@@ -83,6 +83,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 		return nil, err
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
+	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, device mcp.Source) (connection.Talk, error) {
@@ -99,7 +100,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Shelf: shelf, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 			})
 		},
 		Settings: func(id string) connection.Settings {
