@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -25,6 +26,8 @@ var (
 	urlPattern   = regexp.MustCompile(`(?i)\b(?:https?|ftp|wss?)://[^\s，。！？；、“”（）()<>]+|\bwww\.[^\s，。！？；、“”（）()<>]+`)
 	tagPattern   = regexp.MustCompile(`</?[A-Za-z][^<>]{0,62}>`)
 	fencePattern = regexp.MustCompile("```[A-Za-z0-9_+-]*")
+	tablePattern = regexp.MustCompile(`(?m)^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t]*(?::?-{2,}:?)?[ \t]*$`)
+	timesPattern = regexp.MustCompile(`([0-9])[ \t]*\*[ \t]*([0-9])`)
 	linePattern  = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|(?:-{3,}|\*{3,}|_{3,})[ \t]*$)`)
 	stagePattern = regexp.MustCompile(`^[ \t]*(?:（[^（）。！？]{1,8}）|\*[^*\n]{1,24}\*[ \t]+)`)
 	namePattern  = regexp.MustCompile(`^[ \t]*[\[<(]([a-z]{3,12})[\])>]`)
@@ -49,24 +52,46 @@ func newSentence(text, language string) sentence {
 
 // speakable is text as it should be read aloud; "" when nothing is left to say.
 func speakable(text, language string) string {
-	link := " link "
+	link, times, comma := " link ", "$1 times $2", ", "
 	if language == "zh" {
-		link = "链接"
+		link, times, comma = "链接", "${1}乘${2}", "，"
 	}
 	text = stagePattern.ReplaceAllString(text, "")
 	text = fencePattern.ReplaceAllString(text, " ")
 	text = linkPattern.ReplaceAllString(text, "$1")
 	text = urlPattern.ReplaceAllString(text, link)
 	text = tagPattern.ReplaceAllString(text, " ")
+	text = tablePattern.ReplaceAllString(text, "")
 	text = linePattern.ReplaceAllString(text, "")
+	for range 2 { // 2*3*4: the 3 belongs to both
+		text = timesPattern.ReplaceAllString(text, times)
+	}
 	text = strings.NewReplacer("**", "", "__", "", "~~", "", "`", "", "|", " ", "*", "", "\u200b", "", "\ufeff", "").Replace(text)
-	text = strings.Join(strings.Fields(text), " ")
-	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return text
-		}
+	if text = oneLine(text, comma); strings.ContainsFunc(text, isWord) {
+		return text
 	}
 	return ""
+}
+
+// oneLine makes one line of text, with a comma where a line that has no mark
+// ends, so that the items of a list are heard as such.
+func oneLine(text, comma string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			if last, _ := utf8.DecodeLastRuneInString(b.String()); isWord(last) {
+				b.WriteString(comma)
+			} else {
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString(strings.Join(words, " "))
+	}
+	return b.String()
 }
 
 // stripEmoji takes the emoji out of text and returns the first of them.

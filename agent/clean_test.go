@@ -6,7 +6,8 @@ func TestSpeakable(t *testing.T) {
 	for _, c := range []struct{ in, lang, want string }{
 		{"**重要**：请看`代码`。", "zh", "重要：请看代码。"},
 		{"# Title", "en", "Title"},
-		{"- first\n- second", "en", "first second"},
+		{"- first\n- second", "en", "first, second"},
+		{"1. 苹果\n2. 香蕉\n好吃。\n真的", "zh", "1. 苹果，2. 香蕉，好吃。 真的"},
 		{"> quoted words", "en", "quoted words"},
 		{"See [the page](https://example.com/x) now.", "en", "See the page now."},
 		{"See https://example.com/a?b=c, please.", "en", "See link please."},
@@ -19,7 +20,9 @@ func TestSpeakable(t *testing.T) {
 		{"---", "en", ""},
 		{"……", "zh", ""},
 		{"a_b and __c__", "en", "a_b and c"},
-		{"3 * 4 = 12", "en", "3 4 = 12"},
+		{"3 * 4 = 12", "en", "3 times 4 = 12"},
+		{"2*3*4等于24", "zh", "2乘3乘4等于24"},
+		{"| 名称 | 价格 |\n|:---|---:|\n| 苹果 | 5元 |", "zh", "名称 价格，苹果 5元"},
 	} {
 		if got := speakable(c.in, c.lang); got != c.want {
 			t.Errorf("speakable(%q) = %q, want %q", c.in, got, c.want)

@@ -11,7 +11,9 @@ const (
 	weightCJK    = 10
 	weightOther  = 3
 	firstClause  = 4 * weightCJK  // the first segment may end at a comma from here
+	overdue      = 125            // the first segment ends at any mark before this: 12 CJK characters and a mark
 	laterMinimum = 8 * weightCJK  // later sentences are merged up to here
+	longQuote    = 30 * weightCJK // a quote or bracket that is longer is cut at its full stops
 	forcedCut    = 60 * weightCJK // 60 CJK characters or 200 Latin letters
 	tagLimit     = 64             // runes; a longer "<…" is no tag
 )
@@ -47,7 +49,7 @@ func (s *splitter) drain(final bool) []string {
 		s.buf = append(s.buf[:0], s.buf[n:]...)
 		if seg != "" {
 			out = append(out, seg)
-			s.some = true
+			s.some = s.some || strings.ContainsFunc(seg, isWord)
 		}
 	}
 }
@@ -59,6 +61,9 @@ func (s *splitter) cut(final bool) int {
 	for i := 0; i < len(s.buf); i++ {
 		if n := sc.step(i); n > 0 {
 			return n
+		}
+		if sc.first && sc.mark > 0 && sc.weight > overdue {
+			return sc.mark
 		}
 		if sc.weight >= forcedCut {
 			return sc.forced(i)
@@ -78,7 +83,9 @@ type scan struct {
 	weight int
 	open   []rune // closing marks that are awaited
 	tag    int    // 1 + index of an open '<', 0 for none
-	pause  int    // last place after a comma-class mark or a space
+	pause  int    // last place after a mark or a space
+	mark   int    // last place after a mark, with words before it
+	words  bool   // there is something to say
 }
 
 // step looks at rune i and returns the length of the segment if it ends there.
@@ -92,7 +99,8 @@ func (c *scan) step(i int) int {
 	} else if !unicode.IsSpace(r) {
 		c.weight += weightOther
 	}
-	closed := c.quote(r)
+	c.words = c.words || isWord(r)
+	closed := c.quote(i, r)
 	switch {
 	case r == '\n':
 		if len(c.open) == 0 || c.weight > laterMinimum {
@@ -101,12 +109,12 @@ func (c *scan) step(i int) int {
 	case closed && i > 0 && isStop(c.buf[i-1]) && len(c.open) == 0:
 		return c.accept(c.extend(i+1), true)
 	case isStop(r) && c.ends(i):
-		if len(c.open) == 0 {
+		if len(c.open) == 0 || c.weight > longQuote {
 			return c.accept(c.extend(i+1), true)
 		}
-		c.pause = i + 1
+		c.pausedAt(i + 1)
 	case isPause(r) && c.ends(i):
-		c.pause = i + 1
+		c.pausedAt(i + 1)
 		if len(c.open) == 0 {
 			return c.accept(i+1, false)
 		}
@@ -114,6 +122,14 @@ func (c *scan) step(i int) int {
 		c.pause = i + 1
 	}
 	return 0
+}
+
+// pausedAt notes a mark that ends before n.
+func (c *scan) pausedAt(n int) {
+	c.pause = n
+	if c.words {
+		c.mark = n
+	}
 }
 
 // inTag keeps cuts out of <tags>.
@@ -131,11 +147,15 @@ func (c *scan) inTag(i int, r rune) bool {
 	return true
 }
 
-// quote follows quotes and brackets, and reports whether r closed one.
-func (c *scan) quote(r rune) bool {
+// quote follows quotes and brackets, and reports whether the rune r at i closed
+// one. Inches (5") and faces made of signs open none.
+func (c *scan) quote(i int, r rune) bool {
 	if n := len(c.open); n > 0 && c.open[n-1] == r {
 		c.open = c.open[:n-1]
 		return true
+	}
+	if i > 0 && ((r == '"' && unicode.IsDigit(c.buf[i-1])) || (r == '(' && strings.ContainsRune(":;=-", c.buf[i-1]))) {
+		return false
 	}
 	if want, ok := closers[r]; ok && len(c.open) < 4 {
 		c.open = append(c.open, want)
@@ -164,13 +184,22 @@ func (c *scan) extend(n int) int {
 	return n
 }
 
-// ends reports whether the mark at i ends something there: CJK marks always
-// do, Latin ones only before a space (so that 3.14, 1,000 and URLs stay whole)
-// and never in an abbreviation.
+// ends reports whether the mark at i ends something there: CJK marks do, but
+// within a number (12：30) or a dash (——), Latin ones only before a space (so
+// that 3.14, 1,000 and URLs stay whole) and never in an abbreviation.
 func (c *scan) ends(i int) bool {
 	r := c.buf[i]
 	if r > 0x7f {
-		return true
+		number := isPause(r) && i > 0 && unicode.IsDigit(c.buf[i-1])
+		switch {
+		case !number && r != '—':
+			return true
+		case i+1 == len(c.buf):
+			return c.final
+		case r == '—':
+			return c.buf[i+1] != '—'
+		}
+		return !unicode.IsDigit(c.buf[i+1])
 	}
 	if i+1 == len(c.buf) {
 		if !c.final {
@@ -246,6 +275,9 @@ var abbreviations = map[string]bool{
 func isStop(r rune) bool   { return strings.ContainsRune("。！？；…!?;.", r) }
 func isPause(r rune) bool  { return strings.ContainsRune("，、：,:—", r) }
 func isCloser(r rune) bool { return strings.ContainsRune("”’」』）)】》]\"", r) }
+
+// isWord reports whether r is something to say.
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // isCJK reports whether r is a character that is written without spaces.
 func isCJK(r rune) bool {

@@ -27,7 +27,15 @@ func TestSplit(t *testing.T) {
 		want       []string
 	}{
 		{"first at a comma", "今天天气很好，适合出去走走。明天可能会下雨，记得带伞。", []string{"今天天气很好，", "适合出去走走。明天可能会下雨，记得带伞。"}},
-		{"comma too early", "好的，我来帮你打开客厅的灯。", []string{"好的，我来帮你打开客厅的灯。"}},
+		{"comma too early", "好的，我来帮你打开客厅灯。", []string{"好的，我来帮你打开客厅灯。"}},
+		{"no cut before twelve", "好的，接下来我就为你详细介绍一下北京的各个著名景点吧，请听。", []string{"好的，", "接下来我就为你详细介绍一下北京的各个著名景点吧，请听。"}},
+		{"long quote first", "“你好呀，我是小智很高兴认识你希望我们成为好朋友”，他说。", []string{"“你好呀，", "我是小智很高兴认识你希望我们成为好朋友”，他说。"}},
+		{"face made of signs", "Sorry :( I can't do that for you today. Please ask me again tomorrow. Thank you very much.", []string{"Sorry :( I can't do that for you today.", "Please ask me again tomorrow. Thank you very much."}},
+		{"inches", "A 5\" disk is small. It is really very old though, and nobody uses it. That is all.", []string{"A 5\" disk is small.", "It is really very old though, and nobody uses it.", "That is all."}},
+		{"bracket that never closes", "好的。下面是一段很长的话（里面有一个没有关上的括号，所以要看看它会怎么样。后面还有一句很长很长的话。再来一句话结束这个段落吧。", []string{"好的。", "下面是一段很长的话（里面有一个没有关上的括号，所以要看看它会怎么样。", "后面还有一句很长很长的话。", "再来一句话结束这个段落吧。"}},
+		{"wide colon in a time", "现在是下午12：30，该吃饭了。", []string{"现在是下午12：30，", "该吃饭了。"}},
+		{"dash", "他沉默了——然后说他不去了，你们去吧。", []string{"他沉默了——", "然后说他不去了，你们去吧。"}},
+		{"nothing to say first", "😊\n你好呀小智，很高兴认识你。", []string{"😊", "你好呀小智，", "很高兴认识你。"}},
 		{"short first sentence stands alone", "好的。现在为您播放音乐，请稍等。", []string{"好的。", "现在为您播放音乐，请稍等。"}},
 		{"English sentences", "It is ten past nine. The weather is really very fine today. Bye.", []string{"It is ten past nine.", "The weather is really very fine today.", "Bye."}},
 		{"first English clause", "Well then my friend, let us see what we can do about it.", []string{"Well then my friend,", "let us see what we can do about it."}},
@@ -85,6 +93,35 @@ func TestSplitMarksInARow(t *testing.T) {
 	} {
 		if got := split("真的吗？！太好了……我们走吧，一起出发。", piece); !slices.Equal(got, want) {
 			t.Errorf("pieces of %d: %q, want %q", piece, got, want)
+		}
+	}
+}
+
+// The first segment never waits for more than twelve CJK characters when there
+// is a mark to cut at (voice.md, M17).
+func TestSplitFirstSegmentIsNeverLate(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		text := make([]rune, 80)
+		for i := range text {
+			text[i] = []rune("天地人你我他，、：。！？“”（）")[min(r.IntN(30), 5+r.IntN(11))]
+		}
+		var s splitter
+		for i := range text {
+			if s.feed(string(text[i : i+1])); s.some {
+				break
+			}
+			chars, mark := 0, -1
+			for j, c := range text[:i+1] {
+				if isCJK(c) {
+					chars++
+				} else if (isStop(c) || isPause(c)) && chars > 0 && mark < 0 {
+					mark = j
+				}
+			}
+			if chars > 14 && mark >= 0 {
+				t.Fatalf("nothing was cut from %q", string(text[:i+1]))
+			}
 		}
 	}
 }
