@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -130,7 +131,7 @@ func (m *turnFigures) turn(b *testing.B, d *devicetest.Device, packets [][]byte)
 	first := m.await(b, d, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame })
 	m.think = append(m.think, start.At.Sub(stop.At))
 	m.added = append(m.added, first.At.Sub(stop.At)-guard)
-	time.Sleep(rand.N(300 * time.Millisecond)) // the button is pressed at any moment
+	time.Sleep(rand.N(150 * time.Millisecond)) // the button is pressed at any moment
 	must(d.Abort(""))
 	abort := m.await(b, d, isSent("abort", ""))
 	last := abort
@@ -195,22 +196,38 @@ func tone(tb testing.TB, hz float64, length time.Duration) [][]byte {
 }
 
 // BenchmarkMemory measures the resident memory of the process: at its start,
-// for each of 1000 devices that are connected and have listed their tools, and
-// for each of 100 that are being spoken to. The runtime is left to itself, so
+// for each of 1000 devices that are connected and have listed their tools, for
+// each of 200 that are being listened to after a turn, and for each of 100 that
+// are being spoken to. The runtime is left to itself, so
 // what it has not collected yet counts too.
 func BenchmarkMemory(b *testing.B) {
 	b.Run("idle", func(b *testing.B) {
 		const n = 1000
-		s, base := baseline(b)
+		s, base := baseline(b, time.Minute)
 		for i := range n {
 			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
 			listed(b.Context(), b, d)
 		}
 		reportMemory(b, s, base, n)
 	})
+	b.Run("talked", func(b *testing.B) { // they have had a turn, and their microphones are open
+		const n = 200
+		s, base := baseline(b, 300*time.Millisecond)
+		for i := range n {
+			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools(), OpenListen: true})
+			listed(b.Context(), b, d)
+			if err := errors.Join(d.SendFrames(tone(b, 300, 300*time.Millisecond)...), d.Detect("tell me something")); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := d.WaitReply(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		reportMemory(b, s, base, n)
+	})
 	b.Run("speaking", func(b *testing.B) {
 		const n = 100
-		s, base := baseline(b)
+		s, base := baseline(b, time.Minute)
 		for i := range n {
 			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
 			listed(b.Context(), b, d)
@@ -222,12 +239,12 @@ func BenchmarkMemory(b *testing.B) {
 	})
 }
 
-// baseline is a server that nobody has connected to yet, whose replies last a minute.
-func baseline(b *testing.B) (*server, memory) {
+// baseline is a server that nobody has connected to yet, whose replies are so long.
+func baseline(b *testing.B, length time.Duration) (*server, memory) {
 	b.Helper()
 	cloud := startCloud(b)
 	cloud.Reply(openaitest.Chat, openaitest.Text("This is one ", "whole sentence."))
-	cloud.Reply(openaitest.Speak, openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, time.Minute), 4800))
+	cloud.Reply(openaitest.Speak, openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, length), 4800))
 	s := startFast(b, instant(cloud))
 	s.waitReady(b.Context(), b)
 	time.Sleep(time.Second) // what the start has left over is given back
@@ -252,7 +269,7 @@ func reportMemory(b *testing.B, s *server, base memory, n int) {
 // that does nothing.
 func BenchmarkSpeakers(b *testing.B) {
 	moveAway(b)
-	for _, n := range []int{1, 20, 50, 80, 120, 200} {
+	for _, n := range []int{1, 20, 50, 80, 100} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) { speakers(b, n) })
 	}
 }
