@@ -1,0 +1,346 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/speechtest"
+)
+
+// startEcho runs a server whose model repeats what it is asked.
+func startEcho(t *testing.T, env ...string) (*server, *openaitest.Server) {
+	t.Helper()
+	cloud := startCloud(t)
+	cloud.Handle(openaitest.Chat, echo)
+	return start(t, setup{env: append(cloudEnv(cloud), env...)}), cloud
+}
+
+// sent counts the text messages of a device that hold all parts.
+func sent(d *devicetest.Device, kind devicetest.Kind, parts ...string) int {
+	n := 0
+	for _, e := range d.Events() {
+		if e.Kind == kind && len(e.Raw) > 0 && holdsAll(string(e.Raw), parts) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestClientsAreSpokenTo speaks a human prompt twice to every kind of client, in
+// auto mode: one prompt is one turn, and the second is heard without anybody
+// pressing anything.
+func TestClientsAreSpokenTo(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s, _ := startEcho(t)
+	s.waitReady(ctx, t)
+	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
+	tools := devicetest.NewBoard().Tools()
+	enough := make(chan struct{}, 4) // speakers at once
+	var wg sync.WaitGroup
+	for i, o := range []devicetest.Options{
+		{Profile: devicetest.Firmware242, Tools: tools},
+		{Profile: devicetest.Firmware242, Protocol: 2, NoMCP: true},
+		{Profile: devicetest.Firmware242, Protocol: 3, MuteMCP: true},
+		{Profile: devicetest.Firmware222Minus, NoMCP: true, NoDTX: true},
+		{Profile: devicetest.PyXiaozhi, FrameMs: 20, Language: "zh-CN", Tools: tools},
+		{Profile: devicetest.PyXiaozhi, FrameMs: 40, Language: "zh-CN", NoMCP: true},
+		{Profile: devicetest.PyXiaozhi, FrameMs: 60, Language: "zh-CN", NoMCP: true},
+		{Profile: devicetest.Browser, Language: "zh-CN", NoMCP: true, Hello: json.RawMessage(`{"type":"hello","features":{}}`)},
+		{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{devicetest.Lamp()}},
+	} {
+		name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.FrameMs)
+		o.DeviceID = fmt.Sprintf("24:6f:28:cc:00:%02x", i)
+		o.OpenListen, o.Tolerance = true, 300*time.Millisecond // four speakers at once under the race detector
+		wg.Go(func() {
+			enough <- struct{}{}
+			defer func() { <-enough }()
+			d := s.dial(ctx, t, o)
+			if err := twoTurns(ctx, d, clip); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := sent(d, devicetest.KindReceived, `"mcp"`); n > 0 && (o.NoMCP || o.Profile == devicetest.OldIoT162) {
+				t.Errorf("%s: %d mcp messages to a device without", name, n)
+			}
+			d.CloseTCP()
+		})
+	}
+	wg.Wait()
+}
+
+// twoTurns says the clip twice and judges the answers.
+func twoTurns(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) error {
+	for i := range 2 {
+		if err := d.Say(ctx, clip.PCM); err != nil {
+			return err
+		}
+		if err := d.Silence(ctx, time.Second); err != nil {
+			return err
+		}
+		r, err := d.WaitReply(ctx)
+		if err != nil {
+			return fmt.Errorf("turn %d: no reply: %w", i, err)
+		}
+		if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 {
+			return fmt.Errorf("turn %d: said %q, heard %q", i, clip.Text, r.Heard)
+		}
+		if r.Text() != "I heard "+r.Heard+"." || r.Frames == 0 || r.Dropped > 0 || r.Cut {
+			return fmt.Errorf("turn %d: answered %q, %d frames, %d dropped, cut %t", i, r.Text(), r.Frames, r.Dropped, r.Cut)
+		}
+	}
+	if err := d.WaitMic(ctx); err != nil {
+		return err
+	}
+	if err := d.Silence(ctx, 500*time.Millisecond); err != nil {
+		return err
+	}
+	if n := sent(d, devicetest.KindReceived, `"stt"`); n != 2 {
+		return fmt.Errorf("two prompts made %d turns", n)
+	}
+	if st := d.Stats(); st.Replies != 2 || st.Underruns > 2 {
+		return fmt.Errorf("%d replies, %d underruns", st.Replies, st.Underruns)
+	}
+	return nil
+}
+
+// TestDesktopClient goes through an afternoon with the desktop program: three
+// pages of tools, typed text, an interruption, push to talk over a reply, and
+// auto mode again.
+func TestDesktopClient(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s, _ := startEcho(t)
+	s.waitReady(ctx, t)
+	board := devicetest.NewBoard()
+	d := s.dial(ctx, t, devicetest.Options{
+		Profile: devicetest.PyXiaozhi, FrameMs: 20, Language: "zh-CN", Tools: board.Tools(), OpenListen: true, Tolerance: 200 * time.Millisecond,
+	})
+	waitForTools(ctx, t, d)
+	if n := sent(d, devicetest.KindReceived, "tools/list"); n != 3 {
+		t.Errorf("the tools were asked for in %d pages", n)
+	}
+	ask(ctx, t, d, "set the volume to 33")
+	if got := board.Values().Volume; got != 33 {
+		t.Errorf("volume %d", got)
+	}
+	if r := ask(ctx, t, d, "the first thing"); r.Text() != "I heard the first thing." {
+		t.Errorf("answer %q", r.Text())
+	}
+	if err := d.Detect("a story please"); err != nil {
+		t.Fatal(err)
+	}
+	awaitFrame(ctx, t, d, "a story please")
+	if err := d.Abort(""); err != nil {
+		t.Fatal(err)
+	}
+	if r := reply(ctx, t, d); !r.Cut {
+		t.Errorf("the story was not cut: %q", r.Text())
+	}
+	if r := ask(ctx, t, d, "the second thing"); r.Text() != "I heard the second thing." {
+		t.Errorf("answer %q", r.Text())
+	}
+	starts, replies := sent(d, devicetest.KindSent, `"start"`), d.Stats().Replies
+	if starts > replies+2 { // the first one, one for each tts stop, and that of the abort
+		t.Errorf("%d listen starts for %d replies: a loop", starts, replies)
+	}
+	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
+	if err := d.ListenStart(devicetest.Manual); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Say(ctx, clip.PCM); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ListenStop(); err != nil {
+		t.Fatal(err)
+	}
+	if r := reply(ctx, t, d); r.Frames == 0 || r.Heard == "" {
+		t.Errorf("push to talk: heard %q, %d frames", r.Heard, r.Frames)
+	}
+}
+
+// awaitFrame returns when sound of the answer to a text arrives.
+func awaitFrame(ctx context.Context, t *testing.T, d *devicetest.Device, text string) {
+	t.Helper()
+	if _, err := d.Wait(ctx, func(e devicetest.Event) bool {
+		return e.Kind == devicetest.KindReceived && e.Type == "stt" && e.Text == text
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBrowserPage is the test page: a preflight first, ids and token in the
+// address, a bare hello, typed text before any listen, push to talk, no close
+// frame, and a second visit that still knows the first.
+func TestBrowserPage(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s, cloud := startEcho(t, "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=dvc-browser")
+	s.waitReady(ctx, t)
+	preflight(ctx, t, s)
+	o := devicetest.Options{Profile: devicetest.Browser, Mode: devicetest.Manual, Hello: json.RawMessage(`{"type":"hello","device_id":"x","token":"y"}`), Tolerance: 200 * time.Millisecond}
+	d := s.dial(ctx, t, o)
+	if r := ask(ctx, t, d, "my name is Berta"); r.Text() != "I heard my name is Berta." || r.Frames == 0 {
+		t.Errorf("answer %q, %d frames", r.Text(), r.Frames)
+	}
+	if err := d.ListenStart(devicetest.Manual); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Say(ctx, clipNamed(t, speechtest.Prompts, "vm-msgsaved").PCM); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ListenStop(); err != nil {
+		t.Fatal(err)
+	}
+	if r := reply(ctx, t, d); r.Heard == "" || r.Frames == 0 {
+		t.Errorf("push to talk: heard %q, %d frames", r.Heard, r.Frames)
+	}
+	d.CloseTCP()
+	again := s.dial(ctx, t, o)
+	ask(ctx, t, again, "what was it that I said")
+	if last := lastRequest(t, cloud); !holdsAll(last, []string{"my name is Berta", "I heard my name is Berta", "what was it"}) {
+		t.Errorf("the second visit knows nothing of the first: %s", last)
+	}
+	page := dialTCP(t, s)
+	if got := page.upgrade("/xiaozhi/v1/?device-id=page&client-id=c&token=dvc-browser", "Origin: null"); got != http.StatusSwitchingProtocols {
+		t.Errorf("a page from a file got %d", got)
+	}
+}
+
+// preflight asks as a browser does before it posts with headers of its own.
+func preflight(ctx context.Context, t *testing.T, s *server) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodOptions, s.ota, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", "http://page.example")
+	req.Header.Set("Access-Control-Request-Method", "POST")
+	req.Header.Set("Access-Control-Request-Headers", "client-id,content-type,device-id")
+	req.Header.Set("Access-Control-Request-Private-Network", "true")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	allowed := strings.ToLower(resp.Header.Get("Access-Control-Allow-Headers"))
+	if resp.StatusCode/100 != 2 || resp.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(resp.Header.Get("Access-Control-Allow-Methods"), "POST") ||
+		!holdsAll(allowed, []string{"client-id", "content-type", "device-id"}) || resp.Header.Get("Access-Control-Allow-Private-Network") != "true" {
+		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
+	}
+}
+
+// lastRequest is the body of the newest chat request.
+func lastRequest(t *testing.T, cloud *openaitest.Server) string {
+	t.Helper()
+	all := cloud.Requests(openaitest.Chat)
+	if len(all) == 0 {
+		t.Fatal("the model was never asked")
+	}
+	return string(all[len(all)-1].Body)
+}
+
+// TestRealtimeIsCutByVoice keeps the microphone open for good, with echo
+// cancelled by the server's timestamps: a spoken turn, a story that is cut by
+// voice alone, and its answer, all with one listen start.
+func TestRealtimeIsCutByVoice(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s, _ := startEcho(t)
+	s.waitReady(ctx, t)
+	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, AEC: true, NoMCP: true, Tolerance: 200 * time.Millisecond})
+	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
+	say := func() {
+		t.Helper()
+		if err := d.Say(ctx, clip.PCM); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Silence(ctx, time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say()
+	if r := reply(ctx, t, d); r.Heard == "" || r.Cut {
+		t.Errorf("first turn: heard %q, cut %t", r.Heard, r.Cut)
+	}
+	if err := d.Detect("a story please"); err != nil {
+		t.Fatal(err)
+	}
+	awaitFrame(ctx, t, d, "a story please")
+	say()
+	if r := reply(ctx, t, d); !r.Cut {
+		t.Errorf("voice did not cut the story: %q", r.Text())
+	}
+	r := reply(ctx, t, d)
+	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 || r.Frames == 0 {
+		t.Errorf("after the cut: heard %q, %d frames", r.Heard, r.Frames)
+	}
+	if n := sent(d, devicetest.KindSent, `"listen"`, `"start"`); n != 1 {
+		t.Errorf("%d listen starts", n)
+	}
+}
+
+// TestButtonOverAReply presses to talk while a story is told, with old and
+// present firmware: the story ends, what is said then is answered.
+func TestButtonOverAReply(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s, _ := startEcho(t)
+	s.waitReady(ctx, t)
+	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
+	var wg sync.WaitGroup
+	for i, profile := range []devicetest.Profile{devicetest.Firmware242, devicetest.Firmware222Minus} {
+		d := s.dial(ctx, t, devicetest.Options{
+			DeviceID: fmt.Sprintf("24:6f:28:cc:01:%02x", i), Profile: profile, Mode: devicetest.Manual, NoMCP: true, Tolerance: 200 * time.Millisecond,
+		})
+		wg.Go(func() {
+			if err := pressOver(ctx, d, clip); err != nil {
+				t.Errorf("%s: %v", profile, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func pressOver(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) error {
+	if err := d.Detect("a story please"); err != nil {
+		return err
+	}
+	if _, err := d.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame }); err != nil {
+		return err
+	}
+	if err := d.Abort(""); err != nil {
+		return err
+	}
+	if err := d.ListenStart(devicetest.Manual); err != nil {
+		return err
+	}
+	if err := d.Say(ctx, clip.PCM); err != nil {
+		return err
+	}
+	if err := d.ListenStop(); err != nil {
+		return err
+	}
+	story, err := d.WaitReply(ctx)
+	if err != nil || !story.Cut {
+		return fmt.Errorf("the story was not cut: %w", err)
+	}
+	r, err := d.WaitReply(ctx)
+	if err != nil {
+		return err
+	}
+	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 || r.Frames == 0 || r.Cut {
+		return fmt.Errorf("heard %q, %d frames, cut %t", r.Heard, r.Frames, r.Cut)
+	}
+	return nil
+}
