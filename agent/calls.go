@@ -73,9 +73,10 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 		settled(effect{result: resultAssumed})
 		return nil
 	}
+	began := time.Now()
+	wait := t.tools.Begin(ctx, p) // here, so that a device gets its calls in their order
 	calls.Go(func() {
-		began := time.Now()
-		r := t.tools.Run(ctx, p)
+		r := wait()
 		t.timing.tool(p.Offer.Tool.Name, time.Since(began))
 		settled(dispatch(r))
 	})

@@ -39,17 +39,26 @@ func (l lifetime) Err() error {
 // tool that is not the device's is cancelled. Every outcome, a full queue and a
 // crash of the tool too, is an ActionResponse.
 func (t *Toolbox) Run(ctx context.Context, p Prepared) ActionResponse {
+	return t.Begin(ctx, p)()
+}
+
+// Begin is Run in two halves: the call has its place among those of its device
+// when Begin returns, which never waits; the function it returns waits for the
+// outcome and is called once.
+func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResponse) {
 	p.Info = InfoFrom(ctx)
 	outcome := make(chan ActionResponse, 1)
 	err := t.launch(p, func(j *job) { outcome <- j.perform(ctx) })
-	if err != nil {
-		return failure(p, p.Info.Language, err)
-	}
-	select {
-	case r := <-outcome:
-		return r
-	case <-ctx.Done():
-		return failure(p, p.Info.Language, errGivenUp)
+	return func() ActionResponse {
+		if err != nil {
+			return failure(p, p.Info.Language, err)
+		}
+		select {
+		case r := <-outcome:
+			return r
+		case <-ctx.Done():
+			return failure(p, p.Info.Language, errGivenUp)
+		}
 	}
 }
 
