@@ -95,6 +95,7 @@ func (c *Conversation) turnOver(t *turn) {
 		c.step(sigPlayedOut)
 		c.listenAgain()
 	}
+	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
 	if ord := c.pending; ord != nil {
 		c.pending = nil
 		c.begin(*ord)
