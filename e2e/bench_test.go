@@ -197,7 +197,7 @@ func tone(tb testing.TB, hz float64, length time.Duration) [][]byte {
 
 // BenchmarkMemory measures the resident memory of the process: at its start,
 // for each of 1000 devices that are connected and have listed their tools, for
-// each of 200 that are being listened to after a turn, and for each of 100 that
+// each of 100 that are being listened to after a turn, and for each of 100 that
 // are being spoken to. The runtime is left to itself, so
 // what it has not collected yet counts too.
 func BenchmarkMemory(b *testing.B) {
@@ -211,7 +211,7 @@ func BenchmarkMemory(b *testing.B) {
 		reportMemory(b, s, base, n)
 	})
 	b.Run("talked", func(b *testing.B) { // they have had a turn, and their microphones are open
-		const n = 200
+		const n = 100
 		s, base := baseline(b, 300*time.Millisecond)
 		for i := range n {
 			d := loader(b.Context(), b, s, i, devicetest.Options{Tools: devicetest.NewBoard().Tools(), OpenListen: true})
