@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -43,8 +44,9 @@ type Conversation struct {
 
 	ears      *ears
 	earsStop  context.CancelCauseFunc
-	stretch   uint64 // counts the stretches of listening; what ears report of an older one is void
-	deafness  int    // failures of the ears in a row
+	stretch   uint64       // counts the stretches of listening; what ears report of an older one is void
+	deafness  int          // failures of the ears in a row
+	garbled   atomic.Int64 // frames that are not Opus; of the ears
 	textDue   *time.Timer
 	heard     []*utterance // said, and not yet answered irrevocably
 	turn      *turn        // the one that runs, or is being joined

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/audio"
@@ -94,8 +95,11 @@ type ears struct {
 	barged   bool
 	failed   error         // why the current utterance cannot be recognised
 	fed      time.Duration // position on the endpointer's timeline
-	broken   int           // frames that could not be decoded
+	garbled  *atomic.Int64 // frames that are not Opus, of all ears of the conversation
 }
+
+// garbledEvery is how many frames that are not Opus make one line in the log.
+const garbledEvery = 1000
 
 // run takes frames until ctx ends.
 func (e *ears) run(ctx context.Context) {
@@ -199,8 +203,8 @@ func (e *ears) frame(packet []byte) {
 	}
 	n, err := e.decoder.Decode(packet, e.pcm)
 	if err != nil {
-		if e.broken++; e.broken == 1 {
-			e.log.Warn("frame is not Opus", "err", err, "bytes", len(packet))
+		if n := e.garbled.Add(1); n%garbledEvery == 1 {
+			e.log.Warn("frame is not Opus", "err", err, "bytes", len(packet), "so_far", n)
 		}
 		return
 	}

@@ -148,7 +148,7 @@ func (c *Conversation) openEars() {
 	e := &ears{
 		o: c.o, mode: c.mode, stretch: c.stretch, lang: c.language(), log: c.log,
 		report: c.report, in: newInbox(), wg: &c.wg,
-		child: c.child,
+		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {
 		if c.o.Phrases == nil {
