@@ -311,9 +311,18 @@ func flood(ctx context.Context, t *testing.T, s *server, id string) {
 			s.healthy(ctx, t, "24:6f:28:bb:01:00") // in the middle of it
 		}
 	}
-	t.Logf("the flood was taken to its end: %t", alive)
 	r.conn.Close()
 	s.awaitLog(ctx, t, "device_id="+id, "device left")
+	lines := 0
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "device_id="+id) && !strings.Contains(line, "msg=turn") {
+			lines++
+		}
+	}
+	t.Logf("the flood was taken to its end: %t; it made %d lines in the log besides turns", alive, lines)
+	if lines > 50 {
+		t.Errorf("a flood of 5 s made %d lines in the log", lines)
+	}
 }
 
 // randomOpus speaks noise that is no Opus for three seconds, then a word.
