@@ -295,7 +295,9 @@ func speakers(b *testing.B, n int) {
 	began, before := time.Now(), s.cpu(b)
 	ctx, cancel := context.WithTimeout(b.Context(), length)
 	defer cancel()
-	idle := control(ctx)
+	controls := make(chan timings, 1)
+	go func() { controls <- control(ctx) }()
+	idle := <-controls
 	used := s.cpu(b) - before
 	ended := time.Now()
 	var jitter timings
