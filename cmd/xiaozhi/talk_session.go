@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"xiaozhi/audio"
@@ -109,8 +111,30 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 	}
 }
 
-// turn says one prompt and waits for its reply.
+// turn says one prompt and waits for its reply. A server that hangs up after a
+// reply may do so just when the next prompt is on its way: that one is said
+// again over a new connection.
 func (t *talker) turn(ctx context.Context, p prompt) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*(t.o.timeout+t.length(p)))
+	defer cancel()
+	used := t.device != nil
+	err := t.attempt(ctx, p)
+	if used && lost(err) {
+		t.hangUp()
+		err = t.attempt(ctx, p)
+	}
+	switch {
+	case t.device != nil && lost(err):
+		t.hangUp()
+		return errors.New("the server ended the connection before it replied")
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no reply within %s", t.o.timeout)
+	}
+	return err
+}
+
+// attempt says one prompt over the connection that there is, or a new one.
+func (t *talker) attempt(ctx context.Context, p prompt) error {
 	ctx, cancel := context.WithTimeout(ctx, t.o.timeout+t.length(p))
 	defer cancel()
 	if err := t.connect(ctx); err != nil {
@@ -118,22 +142,21 @@ func (t *talker) turn(ctx context.Context, p prompt) error {
 	}
 	t.forget()
 	said, err := t.say(ctx, p)
-	if err == nil {
-		var reply *devicetest.Reply
-		if reply, err = t.hear(ctx); err == nil {
-			t.replies = append(t.replies, reply)
-			t.out.latency(said, reply)
-			return nil
-		}
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, devicetest.ErrClosed) {
-		t.hangUp()
-		return errors.New("the server ended the connection before it replied")
+	reply, err := t.hear(ctx)
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no reply within %s", t.o.timeout)
-	}
-	return err
+	t.replies = append(t.replies, reply)
+	t.out.latency(said, reply)
+	return nil
+}
+
+// lost says whether an error means that an open connection has ended.
+func lost(err error) bool {
+	return errors.Is(err, devicetest.ErrClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func (t *talker) length(p prompt) time.Duration {
