@@ -1,0 +1,153 @@
+package pocketsphinx
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"xiaozhi/providers"
+)
+
+// Options are the settings of a recogniser. The zero value works.
+type Options struct {
+	Name     string       // in the config and in logs; "" is "pocketsphinx"
+	Decoders int          // utterances at the same time, about 120 MB each; 0 is min(2, number of CPUs)
+	ModelDir string       // "" is where Debian's pocketsphinx-en-us puts it
+	Library  string       // shared object to open; "" is libpocketsphinx.so.3
+	Log      *slog.Logger // nil is no log
+}
+
+// Recognizer is an offline recogniser of English. It is safe for many
+// connections at once; more utterances than decoders wait for one another.
+type Recognizer struct {
+	name string
+	log  *slog.Logger
+	pool *pool
+	work sync.WaitGroup // the goroutines of open streams
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*stream]struct{}
+}
+
+// errClosed is why streams end when the recogniser is closed.
+var errClosed = errors.New("the recogniser was closed")
+
+// New opens the C library and looks for the model, which is loaded only by
+// Warm or by the first utterance. When something is missing the error is a
+// *providers.Error of kind Unavailable that names the Debian package.
+func New(opts Options) (*Recognizer, error) {
+	name := cmp.Or(opts.Name, "pocketsphinx")
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	failed := func(err error) error {
+		return &providers.Error{Provider: name, Op: "open", Kind: providers.Unavailable, Err: err}
+	}
+	if opts.Decoders < 0 {
+		return nil, failed(fmt.Errorf("%d decoders", opts.Decoders))
+	}
+	size := opts.Decoders
+	if size == 0 {
+		size = min(2, runtime.NumCPU())
+	}
+	m, err := findModel(cmp.Or(opts.ModelDir, defaultModelDir))
+	if err != nil {
+		return nil, failed(err)
+	}
+	lib, err := openLibrary(cmp.Or(opts.Library, libraryFile))
+	if err != nil {
+		return nil, failed(err)
+	}
+	log = log.With("provider", name)
+	return &Recognizer{
+		name: name, log: log, pool: newPool(lib, m, size, log),
+		open: map[*stream]struct{}{},
+	}, nil
+}
+
+// Name is the provider's name in the config and in logs.
+func (r *Recognizer) Name() string { return r.name }
+
+// Warm loads one decoder, so that the first utterance need not wait for it
+// (about 0.5 s). A context that ends while loading does not stop the loading.
+func (r *Recognizer) Warm(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return r.failed("load", errClosed)
+	}
+	r.work.Add(1)
+	r.mu.Unlock()
+	defer r.work.Done()
+	s, err := r.pool.borrow(ctx)
+	if err != nil {
+		return r.failed("load", err)
+	}
+	r.pool.giveBack(s)
+	return nil
+}
+
+// Open begins one utterance. It returns at once; a decoder is waited for when
+// sound arrives. Its only errors are of kind BadRequest (a rate that is not
+// 16000 Hz), Unavailable (the recogniser is closed) and the context's own.
+func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
+	if req.Rate != sampleRate {
+		return nil, &providers.Error{Provider: r.name, Op: "transcribe", Kind: providers.BadRequest,
+			Err: fmt.Errorf("rate %d Hz, only %d Hz is recognised", req.Rate, sampleRate)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, r.failed("transcribe", errClosed)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := newStream(ctx, cancel)
+	r.open[s] = struct{}{}
+	r.work.Go(func() {
+		defer r.forget(s)
+		r.recognise(ctx, s, req.Phrases)
+	})
+	return s, nil
+}
+
+// forget ends the books of a stream whose goroutine is done.
+func (r *Recognizer) forget(s *stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, s)
+}
+
+// Close ends every open stream with an error, waits for them, and frees the
+// decoders. Later calls of Open fail.
+func (r *Recognizer) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	for s := range r.open {
+		s.cancel(r.failed("transcribe", errClosed))
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+	r.pool.close()
+	return nil
+}
+
+// failed makes the provider's error of err; a context's error stays as it is.
+func (r *Recognizer) failed(op string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &providers.Error{Provider: r.name, Op: op, Kind: providers.Unavailable, Err: err}
+}

@@ -1,0 +1,153 @@
+package pocketsphinx
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// feedFrames is how many frames (10 ms each) go into one call of the library:
+// short enough for a cancel to be noticed in time.
+const feedFrames = 6
+
+// segment is one word of a result.
+type segment struct {
+	word      string // as in the dictionary: may be a filler, or end in (2)
+	frames    int
+	acoustic  int32 // log score against the best sound of each frame, 0 is best
+	posterior int32 // log probability against the other words heard there
+}
+
+// searcher is one C decoder with its loaded dictionary. It is for one goroutine
+// at a time; after end it is clean for the next utterance.
+type searcher struct {
+	lib *library
+	cfg handle
+	ps  handle
+}
+
+func newSearcher(lib *library, args []string) (*searcher, error) {
+	cfg, err := lib.config(args)
+	if err != nil {
+		return nil, err
+	}
+	ps := lib.newDecoder(cfg)
+	if ps == 0 {
+		lib.freeConfig(cfg)
+		return nil, fmt.Errorf("pocketsphinx could not load its model: %s", strings.Join(args, " "))
+	}
+	return &searcher{lib: lib, cfg: cfg, ps: ps}, nil
+}
+
+// begin starts an utterance in the named search.
+func (s *searcher) begin(search string) error {
+	if s.lib.setSearch(s.ps, search) < 0 {
+		return fmt.Errorf("pocketsphinx has no search %q", search)
+	}
+	if s.lib.begin(s.ps) < 0 {
+		return fmt.Errorf("pocketsphinx did not begin an utterance in %q", search)
+	}
+	return nil
+}
+
+// feed searches frames whose mean was removed. It calls stop before each call
+// of the library and ends early when that is true.
+func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
+	for len(frames) > 0 && !stop() {
+		n := min(feedFrames, len(frames))
+		rows := rowsOf(frames[:n])
+		if s.lib.process(s.ps, unsafe.SliceData(rows), int32(n), 0, 0) < 0 {
+			return fmt.Errorf("pocketsphinx failed in %d frames", n)
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// end completes the utterance.
+func (s *searcher) end() { s.lib.end(s.ps) }
+
+// best is what was understood so far. It may be called before end.
+func (s *searcher) best() string {
+	var score int32
+	return cleanText(s.lib.best(s.ps, &score))
+}
+
+// segments lists the words of the result, fillers included.
+func (s *searcher) segments() []segment {
+	var out []segment
+	for seg := s.lib.firstWord(s.ps); seg != 0; seg = s.lib.nextWord(seg) {
+		var first, last, acoustic, language, backoff int32
+		s.lib.wordFrames(seg, &first, &last)
+		posterior := s.lib.wordScore(seg, &acoustic, &language, &backoff)
+		out = append(out, segment{s.lib.wordText(seg), int(last - first + 1), acoustic, posterior})
+	}
+	return out
+}
+
+// once runs frames through the named search and returns the words. A stopped
+// search returns what it has.
+func (s *searcher) once(search string, frames []cepstrum, stop func() bool) ([]segment, error) {
+	if err := s.begin(search); err != nil {
+		return nil, err
+	}
+	err := s.feed(frames, stop)
+	s.end()
+	return s.segments(), err
+}
+
+// knows says whether the dictionary has the word.
+func (s *searcher) knows(word string) bool {
+	text := s.lib.lookup(s.ps, word)
+	if text == 0 {
+		return false
+	}
+	s.lib.freeText(text)
+	return true
+}
+
+// setGrammar adds or replaces the named search by a JSGF grammar.
+func (s *searcher) setGrammar(name, jsgf string) error {
+	if s.lib.setGrammar(s.ps, name, jsgf) < 0 {
+		return fmt.Errorf("pocketsphinx refused the grammar %q", name)
+	}
+	return nil
+}
+
+func (s *searcher) close() {
+	s.lib.freeDecoder(s.ps)
+	s.lib.freeConfig(s.cfg)
+}
+
+// isFiller says whether a word of a result is silence or noise.
+func isFiller(word string) bool {
+	return word == "" || strings.ContainsAny(word[:1], "<[+(") || word == "SIL"
+}
+
+// cleanWord takes off the number of a second pronunciation: "the(2)" is "the".
+func cleanWord(word string) string {
+	word, _, _ = strings.Cut(word, "(")
+	return strings.ToLower(word)
+}
+
+// cleanText is the words of a hypothesis without fillers.
+func cleanText(hyp string) string {
+	var words []string
+	for w := range strings.FieldsSeq(hyp) {
+		if !isFiller(w) {
+			words = append(words, cleanWord(w))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// textOf is the words of a result without fillers.
+func textOf(segments []segment) string {
+	var words []string
+	for _, s := range segments {
+		if !isFiller(s.word) {
+			words = append(words, cleanWord(s.word))
+		}
+	}
+	return strings.Join(words, " ")
+}
