@@ -114,7 +114,9 @@ func TestSpokenCommands(t *testing.T) {
 	for _, c := range clips {
 		tools = append(tools, devicetest.Tool{
 			Name: "self." + strings.ReplaceAll(c.Text, " ", "_"), Description: c.Text,
-			Call: func(context.Context, devicetest.Call) (devicetest.Result, error) { return devicetest.Result{Text: "true"}, nil },
+			Call: func(context.Context, devicetest.Call) (devicetest.Result, error) {
+				return devicetest.Result{Text: "true"}, nil
+			},
 		})
 	}
 	cloud := startCloud(t)

@@ -41,7 +41,7 @@ func toolPhrases(t tool) []string {
 	switch {
 	case !speakable(words) || !t.free() && !numbered:
 		return nil
-	case t.has("volume", "brightness") && numbered:
+	case t.has("volume", "brightness") && numbered, slices.Equal(words, []string{"exit"}):
 		return nil // the patterns have these
 	}
 	value := ""
@@ -63,9 +63,10 @@ func toolPhrases(t tool) []string {
 	return phrases
 }
 
-// speakable reports whether there are at least two words and all are of letters only.
+// speakable reports whether there are words, all of letters only, that are long
+// enough together not to be heard in any noise.
 func speakable(words []string) bool {
-	return len(words) >= 2 && !slices.ContainsFunc(words, func(w string) bool {
+	return len(strings.Join(words, "")) >= 3 && !slices.ContainsFunc(words, func(w string) bool {
 		return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") != ""
 	})
 }
