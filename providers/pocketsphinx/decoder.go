@@ -17,9 +17,9 @@ const (
 // maxGrammars is how many grammars a decoder keeps; the one unused for longest goes.
 const maxGrammars = 8
 
-// decoder recognises one utterance at a time: dictation while the sound comes
-// in, then the grammar of the phrases and the judgement. It is for one
-// goroutine at a time; the pool lends it.
+// decoder recognises one utterance at a time: dictation and the grammar of the
+// phrases while the sound comes in, then a pass over dictation's words to judge
+// them. It is for one goroutine at a time; the pool lends it.
 type decoder struct {
 	log       *slog.Logger
 	dictation *searcher
@@ -27,11 +27,12 @@ type decoder struct {
 	front     *frontEnd
 	grammars  []string // texts of the compiled grammars, latest last; each is its own search's name
 
-	raw     []cepstrum // the utterance so far
-	clean   []cepstrum // what was fed to dictation, reused
-	mean    *cepstralMean
-	fed     int // of raw
-	running bool
+	raw       []cepstrum // heard, but not searched yet
+	clean     []cepstrum // the utterance so far without its mean, as it was searched
+	mean      *cepstralMean
+	held      bool // the first frames are still being gathered
+	dictating bool // the C utterances that are open
+	matching  bool
 }
 
 // newDecoder loads the model twice: with the language model and without it.
@@ -55,83 +56,87 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 	return d, nil
 }
 
-// begin starts an utterance.
-func (d *decoder) begin() error {
-	d.raw, d.fed, d.mean = d.raw[:0], 0, newCepstralMean()
+// begin starts an utterance in which the phrases are likely.
+func (d *decoder) begin(phrases []string) error {
+	d.raw, d.clean, d.mean, d.held = d.raw[:0], d.clean[:0], newCepstralMean(), true
 	d.front.begin()
-	err := d.dictation.begin(dictationSearch)
-	d.running = err == nil
+	if err := d.dictation.begin(dictationSearch); err != nil {
+		return err
+	}
+	d.dictating = true
+	name := d.useGrammar(phrases)
+	if name == "" {
+		return nil
+	}
+	err := d.grammar.begin(name)
+	d.matching = err == nil
 	return err
 }
 
 // hear takes PCM of the utterance.
 func (d *decoder) hear(pcm []int16, stop func() bool) error {
 	d.raw = d.front.add(d.raw, pcm)
-	if len(d.raw) < meanHold {
+	if d.held && len(d.raw) < meanHold {
 		return nil
 	}
-	return d.dictate(stop)
+	return d.search(stop)
 }
 
-// dictate feeds the frames that dictation has not had yet.
-func (d *decoder) dictate(stop func() bool) error {
-	d.clean = d.clean[:0]
-	if d.fed == 0 {
+// search takes the mean off the frames that were heard and searches them.
+func (d *decoder) search(stop func() bool) error {
+	if d.held {
 		d.mean.hear(d.raw...)
-		for _, f := range d.raw {
-			d.clean = d.mean.remove(d.clean, f)
-		}
-	} else {
-		for _, f := range d.raw[d.fed:] {
-			d.mean.hear(f)
-			d.clean = d.mean.remove(d.clean, f)
-		}
 	}
-	d.fed = len(d.raw)
-	return d.dictation.feed(d.clean, stop)
+	from := len(d.clean)
+	for _, f := range d.raw {
+		if !d.held {
+			d.mean.hear(f)
+		}
+		d.clean = d.mean.remove(d.clean, f)
+	}
+	d.raw, d.held = d.raw[:0], false
+	if err := d.dictation.feed(d.clean[from:], stop); err != nil || !d.matching {
+		return err
+	}
+	return d.grammar.feed(d.clean[from:], stop)
 }
 
 // partial is what dictation understands so far.
 func (d *decoder) partial() string { return d.dictation.best() }
 
-// abandon ends an utterance whose result nobody wants.
-func (d *decoder) abandon() {
-	if d.running {
+// end completes the open C utterances.
+func (d *decoder) end() {
+	if d.dictating {
 		d.dictation.end()
-		d.running = false
 	}
+	if d.matching {
+		d.grammar.end()
+	}
+	d.dictating, d.matching = false, false
 }
 
-// finish completes the utterance and measures it.
-func (d *decoder) finish(phrases []string, stop func() bool) (measurement, error) {
+// finish completes the utterance and measures it. Stopped, it measures nothing.
+func (d *decoder) finish(stop func() bool) (measurement, error) {
 	d.raw = d.front.end(d.raw)
-	err := d.dictate(stop)
-	d.abandon()
+	err := d.search(stop)
+	matched := d.matching
+	d.end()
 	if err != nil || stop() {
 		return measurement{}, err
 	}
-	m := measurement{}
-	m.dictation = d.dictation.segments()
+	m := measurement{dictation: d.dictation.segments()}
+	if matched {
+		m.command = d.grammar.segments()
+	}
 	words := strings.Fields(textOf(m.dictation))
-	if len(words) == 0 && len(phrases) == 0 {
+	if len(words) == 0 {
 		return m, nil
 	}
-	// The utterance is whole now, so its own mean is known.
-	d.clean = d.clean[:0]
-	for _, f := range d.raw {
-		d.clean = d.mean.remove(d.clean, f)
+	if err := d.grammar.setGrammar(alignSearch, linearGrammar(words)); err != nil {
+		d.log.Debug("dictation not aligned, so not judged", "err", err)
+		return m, nil
 	}
-	if len(words) > 0 {
-		if err := d.grammar.setGrammar(alignSearch, linearGrammar(words)); err == nil {
-			m.aligned, err = d.grammar.once(alignSearch, d.clean, stop)
-			if err != nil {
-				return m, err
-			}
-		}
-	}
-	if name := d.useGrammar(phrases); name != "" {
-		m.command, err = d.grammar.once(name, d.clean, stop)
-	}
+	m.aligned, err = d.grammar.once(alignSearch, d.clean, stop)
 	return m, err
 }
 

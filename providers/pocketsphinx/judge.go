@@ -1,13 +1,18 @@
 package pocketsphinx
 
+import "strings"
+
 // The limits below were measured; README.md has the table and the command.
 const (
 	// maxMargin is how much worse per frame the phrases may fit than
 	// dictation's own words before dictation is believed.
-	maxMargin = 10.5
+	maxMargin = 12.0
 	// minCoverage is the part of the spoken frames that a phrase must explain:
 	// "go forward ten meters" is not the phrase "go forward".
 	minCoverage = 0.75
+	// maxWordFrames is the longest that words may last on average, 1.15 s:
+	// music is heard as few and very long ones.
+	maxWordFrames = 115
 	// posteriorWeight turns a word's posterior (log, base 1.0001) into the
 	// units of the acoustic score.
 	posteriorWeight = 0.0003
@@ -52,21 +57,31 @@ func (m measurement) judge() verdict {
 	if v.words > 0 && spoken > 0 {
 		n := float64(v.words)
 		v.fit, v.doubt = fit, (-fit-posteriorWeight*posterior/n-typicalDoubt)*n/(n+fewWords)
-		v.rejected = v.doubt > maxDoubt
+		v.rejected = v.doubt > maxDoubt || spoken > maxWordFrames*v.words
 	}
-	if phrase := textOf(m.command); phrase != "" && phrase != v.text {
-		command, covered := perFrame(m.command)
-		v.margin = fit - command
-		v.grammar = spoken > 0 && !v.rejected && v.margin <= maxMargin &&
-			float64(covered) >= minCoverage*float64(spoken)
-		if v.grammar {
-			v.text = phrase
-		}
-	} else if phrase != "" {
-		v.grammar = true
-	}
+	v.weighPhrase(m.command, fit, spoken)
 	v.rejected = v.rejected && !v.grammar
 	return v
+}
+
+// weighPhrase takes the phrase instead of dictation's words, which fit the
+// spoken frames as given, if it explains the sound about as well.
+func (v *verdict) weighPhrase(command []segment, fit float64, spoken int) {
+	phrase := textOf(command)
+	score, covered := perFrame(command)
+	if phrase == "" || covered > maxWordFrames*(strings.Count(phrase, " ")+1) {
+		return
+	}
+	if phrase == v.text {
+		v.grammar = true
+		return
+	}
+	v.margin = fit - score
+	v.grammar = spoken > 0 && !v.rejected && v.margin <= maxMargin &&
+		float64(covered) >= minCoverage*float64(spoken)
+	if v.grammar {
+		v.text = phrase
+	}
 }
 
 // perFrame is the mean acoustic log score of the frames that are not filler.

@@ -34,10 +34,10 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, phrases []string)
 	}
 	defer r.pool.giveBack(lent)
 	d := lent.decoder
-	if err := d.begin(); err != nil {
+	defer d.end()
+	if err := d.begin(phrases); err != nil {
 		return nothing, err
 	}
-	defer d.abandon()
 	stop := func() bool { return ctx.Err() != nil }
 	last, heard := "", 0
 	for more {
@@ -55,7 +55,7 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, phrases []string)
 			return nothing, err
 		}
 	}
-	m, err := d.finish(phrases, stop)
+	m, err := d.finish(stop)
 	if err != nil {
 		return nothing, err
 	}

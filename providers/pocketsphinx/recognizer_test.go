@@ -1,0 +1,374 @@
+package pocketsphinx
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/speechtest"
+	"xiaozhi/providers"
+)
+
+// open makes a recogniser with one decoder, so that streams have to wait.
+func open(tb testing.TB) *Recognizer {
+	tb.Helper()
+	r, err := New(Options{Decoders: 1})
+	if err != nil {
+		tb.Fatalf("these tests need the Debian packages libpocketsphinx3 and pocketsphinx-en-us: %v", err)
+	}
+	tb.Cleanup(func() { r.Close() })
+	return r
+}
+
+// clips takes every nth clip of a set.
+func clips(tb testing.TB, set func() ([]speechtest.Clip, error), nth int) []speechtest.Clip {
+	tb.Helper()
+	all, err := set()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var some []speechtest.Clip
+	for i := 0; i < len(all); i += nth {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// inRoom puts a clip between the quiet that a device records before and after it.
+func inRoom(pcm []int16) []int16 {
+	quiet := func(n int) []int16 {
+		out, random := make([]int16, n), uint32(1)
+		for i := range out {
+			random = random*1664525 + 1013904223
+			out[i] = int16(int32(random) >> 28)
+		}
+		return out
+	}
+	return slices.Concat(quiet(sampleRate/2), pcm, quiet(sampleRate*7/10))
+}
+
+// say sends PCM in 60 ms pieces and ends the utterance.
+func say(tb testing.TB, s providers.ASRStream, pcm []int16) {
+	tb.Helper()
+	for piece := range slices.Chunk(pcm, hearSamples) {
+		if err := s.Write(piece); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := s.CloseWrite(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// hear recognises one utterance and checks the shape of what comes.
+func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) providers.Transcript {
+	tb.Helper()
+	s, err := r.Open(tb.Context(), providers.ASRRequest{Rate: sampleRate, Language: "zh", Phrases: phrases})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	say(tb, s, pcm)
+	var final providers.Transcript
+	for t, err := range s.Transcripts() {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if final.Final {
+			tb.Fatalf("%+v after the final transcript", t)
+		}
+		if t.Provider != r.Name() {
+			tb.Errorf("provider %q", t.Provider)
+		}
+		final = t
+	}
+	if !final.Final {
+		tb.Fatal("no final transcript")
+	}
+	return final
+}
+
+func TestDictation(t *testing.T) {
+	r := open(t)
+	var wrong, words, rejected int
+	set := append(clips(t, speechtest.Prompts, 8), clips(t, speechtest.Others, 2)...)
+	for _, c := range set {
+		got := hear(t, r, inRoom(c.PCM), nil)
+		e, n := speechtest.WER(c.Text, got.Text)
+		wrong, words = wrong+e, words+n
+		if got.Rejected {
+			rejected++
+		}
+		t.Logf("%2d/%2d %-30s %s", e, n, c.Name, got.Text)
+	}
+	if 100*wrong > 30*words {
+		t.Errorf("%d of %d words wrong, over 30 %%", wrong, words)
+	}
+	if rejected > 0 {
+		t.Errorf("%d of %d English utterances rejected", rejected, len(set))
+	}
+}
+
+// phrasesOf makes a grammar of all command recordings and of some commands that nobody says.
+func phrasesOf(tb testing.TB) []string {
+	phrases := []string{"what time is it", "set the volume to <number>", "turn (on | off) the light", "stop"}
+	for _, c := range clips(tb, speechtest.Commands, 1) {
+		phrases = append(phrases, c.Text)
+	}
+	return phrases
+}
+
+func TestCommandsByGrammar(t *testing.T) {
+	r, phrases := open(t), phrasesOf(t)
+	right := 0
+	set := clips(t, speechtest.Commands, 3)
+	for _, c := range set {
+		got := hear(t, r, inRoom(c.PCM), phrases)
+		if got.Text == c.Text && !got.Rejected && got.Language == "en" {
+			right++
+		} else {
+			t.Logf("%s: heard %+v", c.Text, got)
+		}
+	}
+	if 100*right < 85*len(set) {
+		t.Errorf("%d of %d commands right, under 85 %%", right, len(set))
+	}
+}
+
+func TestSentencesAreNotTakenForCommands(t *testing.T) {
+	r, phrases := open(t), phrasesOf(t)
+	for _, c := range clips(t, speechtest.Prompts, 12) {
+		if got := hear(t, r, inRoom(c.PCM), phrases); slices.Contains(phrases, got.Text) {
+			t.Errorf("%q was heard as the command %q", c.Text, got.Text)
+		}
+	}
+}
+
+func TestWhatIsNotEnglish(t *testing.T) {
+	r := open(t)
+	for _, c := range clips(t, speechtest.Music, 3) {
+		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}); got.Text != "" && !got.Rejected {
+			t.Errorf("music %s was heard as %q", c.Name, got.Text)
+		}
+	}
+	for _, c := range clips(t, speechtest.Noise, 1) {
+		if c.Name == "beep" || c.Name == "alsa-noise" {
+			continue // one short sound proves no language: heard as one short word
+		}
+		if got := hear(t, r, inRoom(c.PCM), nil); got.Text != "" && !got.Rejected {
+			t.Errorf("noise %s was heard as %q", c.Name, got.Text)
+		}
+	}
+	if got := hear(t, r, nil, nil); got != (providers.Transcript{Final: true, Provider: "pocketsphinx"}) {
+		t.Errorf("nothing was heard as %+v", got)
+	}
+}
+
+func TestSameSoundSameText(t *testing.T) {
+	r := open(t)
+	set := clips(t, speechtest.Prompts, 25)
+	first := hear(t, r, set[0].PCM, nil)
+	hear(t, r, set[1].PCM, nil)
+	if again := hear(t, r, set[0].PCM, nil); again != first {
+		t.Errorf("first %+v, after another speaker %+v", first, again)
+	}
+}
+
+func TestStreamsWaitForTheOneDecoder(t *testing.T) {
+	r := open(t)
+	if err := r.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lent, err := r.pool.borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pcm := clips(t, speechtest.Commands, 40)[0].PCM
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting, err := r.Open(ctx, providers.ASRRequest{Rate: sampleRate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, waiting, pcm)
+	cancel()
+	for _, err := range waiting.Transcripts() {
+		if err != context.Canceled {
+			t.Errorf("cancelled while waiting: %v", err)
+		}
+	}
+	r.pool.giveBack(lent)
+	if got := hear(t, r, pcm, nil); got.Text == "" {
+		t.Error("nothing heard once the decoder was free")
+	}
+}
+
+func TestLeavingTheLoopFreesTheDecoder(t *testing.T) {
+	r := open(t)
+	pcm := clips(t, speechtest.Prompts, 45)[1].PCM
+	s, err := r.Open(t.Context(), providers.ASRRequest{Rate: sampleRate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := s.Write(pcm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for got, err := range s.Transcripts() {
+		if err != nil || got.Final || got.Text == "" {
+			t.Errorf("first result %+v, %v; want a partial", got, err)
+		}
+		break
+	}
+	if err := s.Write(pcm); err != context.Canceled {
+		t.Errorf("write after leaving: %v", err)
+	}
+	if got := hear(t, r, pcm, nil); !got.Final {
+		t.Errorf("next stream: %+v", got)
+	}
+}
+
+func TestWriteHasLimits(t *testing.T) {
+	r := open(t)
+	lent, err := r.pool.borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.pool.giveBack(lent)
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := r.Open(ctx, providers.ASRRequest{Rate: sampleRate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(make([]int16, 64*sampleRate)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(make([]int16, 2*sampleRate)); err == nil {
+		t.Error("66 s of waiting sound were taken")
+	}
+	s.CloseWrite()
+	if err := s.Write(make([]int16, 1)); err == nil {
+		t.Error("sound after the end was taken")
+	}
+	cancel()
+	for got, err := range s.Transcripts() {
+		if err != context.Canceled {
+			t.Errorf("without a decoder: %+v, %v", got, err)
+		}
+	}
+}
+
+func TestCloseEndsStreams(t *testing.T) {
+	r := open(t)
+	s, err := r.Open(t.Context(), providers.ASRRequest{Rate: sampleRate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.Transcripts() {
+		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.Unavailable {
+			t.Errorf("stream ended with %v", err)
+		}
+	}
+	if _, err := r.Open(t.Context(), providers.ASRRequest{Rate: sampleRate}); err == nil {
+		t.Error("opened after Close")
+	}
+	if err := r.Warm(t.Context()); err == nil {
+		t.Error("warmed after Close")
+	}
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		opts Options
+		name string
+	}{
+		{Options{ModelDir: t.TempDir()}, "pocketsphinx-en-us"},
+		{Options{Library: "libno-such-thing.so.9"}, "libpocketsphinx3"},
+		{Options{Decoders: -1}, "-1 decoders"},
+	} {
+		_, err := New(c.opts)
+		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.Unavailable || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%+v: %v", c.opts, err)
+		}
+	}
+}
+
+func TestWrongRateIsRefused(t *testing.T) {
+	_, err := open(t).Open(t.Context(), providers.ASRRequest{Rate: 8000})
+	if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.BadRequest {
+		t.Errorf("rate 8000: %v", err)
+	}
+}
+
+// TestMeasure prints the whole table when POCKETSPHINX_MEASURE is set; without it
+// there is nothing to check here that the tests above do not.
+func TestMeasure(t *testing.T) {
+	if os.Getenv("POCKETSPHINX_MEASURE") == "" {
+		return
+	}
+	r, phrases := open(t), phrasesOf(t)
+	for _, set := range []struct {
+		name    string
+		clips   func() ([]speechtest.Clip, error)
+		phrases []string
+	}{
+		{"prompts", speechtest.Prompts, nil}, {"prompts with phrases", speechtest.Prompts, phrases},
+		{"others", speechtest.Others, nil}, {"commands", speechtest.Commands, phrases},
+		{"mandarin", speechtest.Mandarin, nil}, {"music", speechtest.Music, nil}, {"noise", speechtest.Noise, nil},
+	} {
+		var wrong, words, exact, rejected, empty, commands int
+		all := clips(t, set.clips, 1)
+		for _, c := range all {
+			got := hear(t, r, inRoom(c.PCM), set.phrases)
+			e, n := speechtest.WER(c.Text, got.Text)
+			wrong, words = wrong+e, words+n
+			switch {
+			case got.Rejected:
+				rejected++
+			case got.Text == "":
+				empty++
+			case e == 0:
+				exact++
+			}
+			if slices.Contains(set.phrases, got.Text) {
+				commands++
+			}
+			t.Logf("%-40s rejected %-5v %q", c.Name, got.Rejected, got.Text)
+		}
+		t.Logf("%s: %d clips, %d of %d words wrong (%.1f %%), %d exact, %d rejected, %d empty, %d taken for phrases",
+			set.name, len(all), wrong, words, 100*float64(wrong)/float64(max(words, 1)), exact, rejected, empty, commands)
+	}
+}
+
+// BenchmarkFinal measures the time from the end of the sound to the final transcript.
+func BenchmarkFinal(b *testing.B) {
+	d := open(b)
+	lent, err := d.pool.borrow(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.pool.giveBack(lent)
+	pcm := inRoom(clips(b, speechtest.Prompts, 20)[2].PCM)
+	never := func() bool { return false }
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		if err := lent.decoder.begin([]string{"stop", "set the volume to <number>"}); err != nil {
+			b.Fatal(err)
+		}
+		for piece := range slices.Chunk(pcm, hearSamples) {
+			if err := lent.decoder.hear(piece, never); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if _, err := lent.decoder.finish(never); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
