@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"xiaozhi/mcp"
 )
 
 // Limits of one text message.
@@ -41,7 +43,7 @@ type wire struct {
 // parseText reads one text message. Devices paste strings into JSON as they
 // are, so control characters are forgiven. The result shares nothing with data.
 func parseText(data []byte) (inbound, error) {
-	if depth := depthOf(data); depth > maxDepth {
+	if depth := mcp.Depth(data); depth > maxDepth {
 		return inbound{}, fmt.Errorf("json is %d levels deep, the limit is %d", depth, maxDepth)
 	}
 	var w wire
@@ -118,28 +120,4 @@ func withoutControls(data []byte) (mended []byte, changed bool) {
 		}
 	}
 	return mended, true
-}
-
-// depthOf counts how deep arrays and objects nest. Text in strings is left
-// out; broken JSON gets a number that is good enough.
-func depthOf(data []byte) int {
-	deepest, depth := 0, 0
-	inString, escaped := false, false
-	for _, b := range data {
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped = b == '\\'
-			inString = b != '"'
-		case b == '"':
-			inString = true
-		case b == '{' || b == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case b == '}' || b == ']':
-			depth--
-		}
-	}
-	return deepest
 }

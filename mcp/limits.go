@@ -32,8 +32,19 @@ func checkSize(payload []byte) error {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), maxPayload)
 	}
-	depth, inString, escaped := 0, false, false
-	for _, b := range payload {
+	if Depth(payload) > maxDepth {
+		return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
+	}
+	return nil
+}
+
+// Depth counts how deep the arrays and objects of a JSON text nest, without
+// parsing it. Signs in strings do not count; broken JSON gets a number that is
+// good enough.
+func Depth(data []byte) int {
+	deepest, depth := 0, 0
+	inString, escaped := false, false
+	for _, b := range data {
 		switch {
 		case escaped:
 			escaped = false
@@ -43,12 +54,11 @@ func checkSize(payload []byte) error {
 		case b == '"':
 			inString = true
 		case b == '{' || b == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
-			}
+			depth++
+			deepest = max(deepest, depth)
 		case b == '}' || b == ']':
 			depth--
 		}
 	}
-	return nil
+	return deepest
 }

@@ -69,7 +69,7 @@ func checkPhrase(id string, value *yaml.Node, known map[string]string, base bool
 	}
 	old, ok := known[id]
 	if !ok {
-		return fmt.Sprintf("unknown phrase %s (did you mean %s?)", id, nearest(id, slices.Sorted(maps.Keys(known))))
+		return fmt.Sprintf("unknown phrase %s (did you mean %s?)", id, Nearest(id, slices.Sorted(maps.Keys(known))))
 	}
 	offered := placeholders(old)
 	for _, p := range placeholders(value.Value) {

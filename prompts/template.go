@@ -44,7 +44,7 @@ func parseTemplate(path, text string) (template, error) {
 			continue
 		}
 		name, rest = strings.TrimSpace(name), tail
-		known := nearest(name, variables())
+		known := Nearest(name, variables())
 		if known != name {
 			errs = append(errs, fmt.Errorf("%s:%d: unknown variable {{%s}} (did you mean {{%s}}?)", path, line, name, known))
 		}
@@ -103,8 +103,9 @@ func languageName(spoken, lang string) string {
 	return "中文"
 }
 
-// nearest is the known name that takes the fewest edits to come from name.
-func nearest(name string, known []string) string {
+// Nearest is the known name that takes the fewest edits to come from name: what
+// somebody who mistyped it may have meant. known must not be empty.
+func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
 		return cmp.Compare(edits(name, a), edits(name, b))
 	})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/prompts"
 )
 
 // The roles of a chain member.
@@ -71,7 +73,7 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 		case !known:
 			names := slices.Sorted(maps.Keys(builtinRoles()))
 			names = append(names, slices.Sorted(maps.Keys(c.Providers))...)
-			near := nearestName(name, names)
+			near := prompts.Nearest(name, names)
 			l.bad(fmt.Sprintf("there is no providers.%s (did you mean %s?)", name, near), fmt.Sprintf("没有 providers.%s 这一节（是 %s 吗？）", name, near), key)
 		case !slices.Contains(roles, role):
 			l.bad(fmt.Sprintf("%s cannot do %s, only %s", name, role, strings.Join(roles, ", ")), fmt.Sprintf("%s 不能用于 %s", name, role), key)
@@ -88,7 +90,7 @@ func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 	case p.Type == "":
 		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)
 	case typeRoles()[p.Type] == nil:
-		l.bad(fmt.Sprintf("unknown type %q (did you mean %s?)", p.Type, nearestName(p.Type, types)), "未知的 type，可用："+strings.Join(types, ", "), at("type")...)
+		l.bad(fmt.Sprintf("unknown type %q (did you mean %s?)", p.Type, prompts.Nearest(p.Type, types)), "未知的 type，可用："+strings.Join(types, ", "), at("type")...)
 	}
 	if p.BaseURL != "" && !strings.HasPrefix(p.BaseURL, "http://") && !strings.HasPrefix(p.BaseURL, "https://") {
 		l.bad(fmt.Sprintf("%q is no address; it begins with http:// or https://", p.BaseURL), "地址应以 http:// 或 https:// 开头", at("base_url")...)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/prompts"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -119,7 +121,7 @@ providers: {mine: {type: openai}, local: {type: local, voice: {zh: cmn-latn-piny
 
 func TestNearestName(t *testing.T) {
 	for name, want := range map[string]string{"listn": "listen", "": "log", "LLM": "llm", "timezon": "timezone"} {
-		if got := nearestName(name, []string{"listen", "log", "llm", "timezone"}); want != got && name != "LLM" {
+		if got := prompts.Nearest(name, []string{"listen", "log", "llm", "timezone"}); want != got && name != "LLM" {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	"xiaozhi/prompts"
 )
 
 // ConfigProblem is one thing that is wrong in the settings, in both languages.
@@ -41,7 +41,7 @@ func (ps *configProblems) unknownKey(place string, parents []string, key string,
 		ps.add(place, "unknown key "+full, "未知的键 "+full)
 		return
 	}
-	near := keyName(append(slices.Clone(parents), nearestName(key, known)))
+	near := keyName(append(slices.Clone(parents), prompts.Nearest(key, known)))
 	ps.add(place, fmt.Sprintf("unknown key %s (did you mean %s?)", full, near), fmt.Sprintf("未知的键 %s（是 %s 吗？）", full, near))
 }
 
@@ -59,32 +59,3 @@ func (ps *configProblems) err() error { return errors.Join(ps.list...) }
 
 // keyName writes a path as people do.
 func keyName(path []string) string { return strings.Join(path, ".") }
-
-// nearestName is the known name that takes the fewest edits to come from name.
-func nearestName(name string, known []string) string {
-	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(nameDistance(name, a), nameDistance(name, b))
-	})
-}
-
-// nameDistance counts the single-rune changes between two names (Levenshtein).
-func nameDistance(a, b string) int {
-	target := []rune(b)
-	row := make([]int, len(target)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range []rune(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, t := range target {
-			cost := diagonal
-			if r != t {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(target)]
-}
