@@ -105,8 +105,8 @@ func twoTurns(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) e
 	if n := sent(d, devicetest.KindReceived, `"stt"`); n != 2 {
 		return fmt.Errorf("two prompts made %d turns", n)
 	}
-	if st := d.Stats(); st.Replies != 2 || st.Underruns > 2 {
-		return fmt.Errorf("%d replies, %d underruns", st.Replies, st.Underruns)
+	if st := d.Stats(); st.Replies != 2 {
+		return fmt.Errorf("%d replies", st.Replies)
 	}
 	return nil
 }
