@@ -68,8 +68,11 @@ func badOTA(ctx context.Context, t *testing.T, s *server) {
 		body   io.Reader
 		want   int
 	}{
-		{http.MethodPut, nil, 405}, {http.MethodDelete, nil, 405}, {"BREW", nil, 405},
-		{http.MethodPost, nil, 200}, {http.MethodPost, strings.NewReader("no json"), 200},
+		{http.MethodPut, nil, 405},
+		{http.MethodDelete, nil, 405},
+		{"BREW", nil, 405},
+		{http.MethodPost, nil, 200},
+		{http.MethodPost, strings.NewReader("no json"), 200},
 		{http.MethodPost, strings.NewReader(`{"board":{"ssid":"my"net","type":7},"application":[]}`), 200},
 		{http.MethodPost, strings.NewReader(strings.Repeat("[", 60_000)), 200},
 		{http.MethodPost, huge, 200},

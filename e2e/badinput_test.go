@@ -197,8 +197,10 @@ var attacks = []attack{
 		nil, []byte{0}, framed2(2, 0, 3, nil)[:15], framed2(2, 0, 500, noise(20)), framed2(2, 0, 2, noise(20)), framed2(2, 0, 1<<31, noise(20)),
 		framed2(2, 0, 0, nil), framed2(9, 0, 20, noise(20)), framed2(2, 1, 20, []byte(`{"type":"abort"}    `)),
 	), []string{"audio frame dropped", "framing=2"}},
-	{"lying headers of framing 3", survivesFraming(3, nil, []byte{0}, []byte{0, 0, 0}, []byte{0, 0, 0xFF, 0xFF, 1}, []byte{0, 0, 0, 1, 1, 2, 3}, []byte{7, 7, 0, 1, 1}),
-		[]string{"audio frame dropped", "framing=3"}},
+	{
+		"lying headers of framing 3", survivesFraming(3, nil, []byte{0}, []byte{0, 0, 0}, []byte{0, 0, 0xFF, 0xFF, 1}, []byte{0, 0, 0, 1, 1, 2, 3}, []byte{7, 7, 0, 1, 1}),
+		[]string{"audio frame dropped", "framing=3"},
+	},
 	{"hello twice", survives(hello242, `{"type":"hello","version":3}`, hello242), []string{"second hello ignored"}},
 	{"everything before hello", func(_ context.Context, t *testing.T, s *server, id string) {
 		r := dialRaw(t, s, id)

@@ -85,8 +85,12 @@ func TestUpgradeRequest(t *testing.T) {
 		{"no token", Options{}, map[string]string{"Authorization": ""}, "/xiaozhi/v1/"},
 		{"token with a scheme", Options{Token: "Token x"}, map[string]string{"Authorization": "Token x"}, "/xiaozhi/v1/"},
 		{"desktop", Options{Profile: PyXiaozhi}, map[string]string{"Authorization": "Bearer test-token"}, "/xiaozhi/v1/"},
-		{"browser", Options{Profile: Browser, DeviceID: "d1", ClientID: "c1", Token: "t"}, map[string]string{"Device-Id": "", "Authorization": ""},
-			"/xiaozhi/v1/?authorization=Bearer+t&client-id=c1&device-id=d1"},
+		{
+			"browser",
+			Options{Profile: Browser, DeviceID: "d1", ClientID: "c1", Token: "t"},
+			map[string]string{"Device-Id": "", "Authorization": ""},
+			"/xiaozhi/v1/?authorization=Bearer+t&client-id=c1&device-id=d1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

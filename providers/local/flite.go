@@ -52,7 +52,8 @@ func (f english) gain(voice string) float32 {
 func findFlite(o Options) (interface {
 	engine
 	describe() string
-}, error) {
+}, error,
+) {
 	var missing error
 	if o.FlitePath == "" {
 		lib, err := openFlite()
@@ -144,10 +145,11 @@ type fliteJob struct {
 // fliteWave, fliteVoice and streamInfo mirror the beginnings of flite 2's structs
 // cst_wave, cst_voice and cst_audio_streaming_info.
 type fliteWave struct {
-	kind              uintptr
-	rate              int32
-	samples, channels int32
-	data              *int16
+	_       uintptr // the kind of sound
+	_       int32   // its rate
+	samples int32
+	_       int32 // channels
+	data    *int16
 }
 
 type fliteVoice struct {

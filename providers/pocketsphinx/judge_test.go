@@ -20,22 +20,45 @@ func TestJudge(t *testing.T) {
 	}{
 		{"nothing", measurement{}, "", false, false},
 		{"silence, yet a phrase", measurement{command: said(40, -50, 0, "stop")}, "", false, false},
-		{"plain dictation", measurement{dictation: said(30, -30, -500, "Hello", "world(2)"), aligned: said(30, -30, 0, "hello", "world")},
-			"hello world", false, false},
-		{"the same phrase", measurement{dictation: said(40, -52, -30000, "zero"), aligned: said(40, -52, 0, "zero"), command: said(40, -52, 0, "zero")},
-			"zero", true, false},
-		{"a phrase that fits about as well", measurement{dictation: said(40, -30, -20000, "they're", "seeing"),
-			aligned: said(40, -30, 0, "they're", "seeing"), command: said(78, -38, 0, "thirty")}, "thirty", true, false},
-		{"a phrase that fits far worse", measurement{dictation: said(40, -30, -500, "good", "evening"),
-			aligned: said(40, -30, 0, "good", "evening"), command: said(80, -60, 0, "stop")}, "good evening", false, false},
-		{"a phrase that explains half", measurement{dictation: said(40, -30, -500, "go", "forward", "ten", "meters"),
-			aligned: said(40, -30, 0, "go", "forward", "ten", "meters"), command: said(40, -29, 0, "go", "forward")},
-			"go forward ten meters", false, false},
-		{"another language", measurement{dictation: said(25, -44, -25000, "to", "wanna", "watch", "all", "they", "are"),
-			aligned: said(25, -44, 0, "to", "wanna", "watch", "all", "they", "are"), command: said(150, -50, 0, "stop")},
-			"to wanna watch all they are", false, true},
-		{"a tone as one long word", measurement{dictation: said(300, -30, 0, "if"), aligned: said(300, -30, 0, "if"), command: said(300, -30, 0, "stop")},
-			"if", false, true},
+		{
+			"plain dictation",
+			measurement{dictation: said(30, -30, -500, "Hello", "world(2)"), aligned: said(30, -30, 0, "hello", "world")},
+			"hello world", false, false,
+		},
+		{
+			"the same phrase",
+			measurement{dictation: said(40, -52, -30000, "zero"), aligned: said(40, -52, 0, "zero"), command: said(40, -52, 0, "zero")},
+			"zero", true, false,
+		},
+		{"a phrase that fits about as well", measurement{
+			dictation: said(40, -30, -20000, "they're", "seeing"),
+			aligned:   said(40, -30, 0, "they're", "seeing"), command: said(78, -38, 0, "thirty"),
+		}, "thirty", true, false},
+		{"a phrase that fits far worse", measurement{
+			dictation: said(40, -30, -500, "good", "evening"),
+			aligned:   said(40, -30, 0, "good", "evening"), command: said(80, -60, 0, "stop"),
+		}, "good evening", false, false},
+		{
+			"a phrase that explains half",
+			measurement{
+				dictation: said(40, -30, -500, "go", "forward", "ten", "meters"),
+				aligned:   said(40, -30, 0, "go", "forward", "ten", "meters"), command: said(40, -29, 0, "go", "forward"),
+			},
+			"go forward ten meters", false, false,
+		},
+		{
+			"another language",
+			measurement{
+				dictation: said(25, -44, -25000, "to", "wanna", "watch", "all", "they", "are"),
+				aligned:   said(25, -44, 0, "to", "wanna", "watch", "all", "they", "are"), command: said(150, -50, 0, "stop"),
+			},
+			"to wanna watch all they are", false, true,
+		},
+		{
+			"a tone as one long word",
+			measurement{dictation: said(300, -30, 0, "if"), aligned: said(300, -30, 0, "if"), command: said(300, -30, 0, "stop")},
+			"if", false, true,
+		},
 		{"not aligned, not judged", measurement{dictation: said(30, -90, -90000, "odd", "words", "here")}, "odd words here", false, false},
 	} {
 		v := c.m.judge()

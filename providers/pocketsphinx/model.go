@@ -62,6 +62,8 @@ func (m model) dictationArgs() []string {
 // every sound of the model in every frame, so that the scores of two searches
 // mean the same.
 func (m model) grammarArgs() []string {
-	return append([]string{"-hmm", m.acoustic, "-dict", m.dictionary,
-		"-compallsen", "yes", "-bestpath", "no", "-allphone_ci", "yes"}, m.features...)
+	return append([]string{
+		"-hmm", m.acoustic, "-dict", m.dictionary,
+		"-compallsen", "yes", "-bestpath", "no", "-allphone_ci", "yes",
+	}, m.features...)
 }

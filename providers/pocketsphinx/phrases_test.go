@@ -77,8 +77,10 @@ func TestGrammarText(t *testing.T) {
 }
 
 func TestSayNumber(t *testing.T) {
-	for n, want := range map[int]string{0: "zero", 7: "seven", 13: "thirteen", 20: "twenty", 42: "forty two",
-		100: "one hundred", 101: "one hundred one", 999: "nine hundred ninety nine"} {
+	for n, want := range map[int]string{
+		0: "zero", 7: "seven", 13: "thirteen", 20: "twenty", 42: "forty two",
+		100: "one hundred", 101: "one hundred one", 999: "nine hundred ninety nine",
+	} {
 		if got := strings.Join(sayNumber(n), " "); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}

@@ -98,8 +98,10 @@ func (r *Recognizer) Warm(ctx context.Context) error {
 // 16000 Hz), Unavailable (the recogniser is closed) and the context's own.
 func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
 	if req.Rate != sampleRate {
-		return nil, &providers.Error{Provider: r.name, Op: "transcribe", Kind: providers.BadRequest,
-			Err: fmt.Errorf("rate %d Hz, only %d Hz is recognised", req.Rate, sampleRate)}
+		return nil, &providers.Error{
+			Provider: r.name, Op: "transcribe", Kind: providers.BadRequest,
+			Err: fmt.Errorf("rate %d Hz, only %d Hz is recognised", req.Rate, sampleRate),
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

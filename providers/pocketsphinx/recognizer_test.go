@@ -317,9 +317,13 @@ func TestMeasure(t *testing.T) {
 		clips   func() ([]speechtest.Clip, error)
 		phrases []string
 	}{
-		{"prompts", speechtest.Prompts, nil}, {"prompts with phrases", speechtest.Prompts, phrases},
-		{"others", speechtest.Others, nil}, {"commands", speechtest.Commands, phrases},
-		{"mandarin", speechtest.Mandarin, nil}, {"music", speechtest.Music, nil}, {"noise", speechtest.Noise, nil},
+		{"prompts", speechtest.Prompts, nil},
+		{"prompts with phrases", speechtest.Prompts, phrases},
+		{"others", speechtest.Others, nil},
+		{"commands", speechtest.Commands, phrases},
+		{"mandarin", speechtest.Mandarin, nil},
+		{"music", speechtest.Music, nil},
+		{"noise", speechtest.Noise, nil},
 	} {
 		var wrong, words, exact, rejected, empty, commands int
 		all := clips(t, set.clips, 1)
