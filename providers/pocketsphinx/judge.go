@@ -21,7 +21,7 @@ const (
 	typicalDoubt = 32.0
 	fewWords     = 2
 	// maxDoubt is the doubt over which an utterance is rejected.
-	maxDoubt = 12.85
+	maxDoubt = 13.6
 )
 
 // measurement is what the passes over one utterance found.

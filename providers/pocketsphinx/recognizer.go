@@ -15,7 +15,7 @@ import (
 // Options are the settings of a recogniser. The zero value works.
 type Options struct {
 	Name     string       // in the config and in logs; "" is "pocketsphinx"
-	Decoders int          // utterances at the same time, about 120 MB each; 0 is min(2, number of CPUs)
+	Decoders int          // utterances at the same time, about 150 MB each once loaded; 0 is min(2, number of CPUs)
 	ModelDir string       // "" is where Debian's pocketsphinx-en-us puts it
 	Library  string       // shared object to open; "" is libpocketsphinx.so.3
 	Log      *slog.Logger // nil is no log
