@@ -246,6 +246,16 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+// An engine whose child keeps a pipe open for a while after all of its sound
+// was read has not failed.
+func TestSlowPipeIsNoFailure(t *testing.T) {
+	path, _ := fakeEspeak(t, needEspeak(t)+` "$@"; sleep 1 >/dev/null & exit 0`)
+	pcm, _, err := collect(t.Context(), testSynthesizer(t, Options{EspeakPath: path}), "你好", zh)
+	if err != nil || len(pcm) == 0 {
+		t.Errorf("%d samples, %v", len(pcm), err)
+	}
+}
+
 // fakeEspeak is a program that notes its arguments and its text, then does what
 // the script says.
 func fakeEspeak(t *testing.T, script string) (path, notes string) {

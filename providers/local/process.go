@@ -60,6 +60,8 @@ func (p program) run(ctx context.Context, put func([]int16)) error {
 		return ctx.Err()
 	case soundErr != nil:
 		return fmt.Errorf("sound of %s: %w%s", p.path, soundErr, complaint.suffix())
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil // it ended well; only its other pipes were slow to close, as on a busy machine
 	case err != nil:
 		return fmt.Errorf("run %s: %w%s", p.path, err, complaint.suffix())
 	}
