@@ -20,6 +20,9 @@ const (
 	// it counts n/(n+fewWords) for n words: a few words prove little.
 	typicalDoubt = 32.0
 	fewWords     = 2
+	// stray is the number of words that say nothing by themselves when another
+	// language is expected: a short Chinese sentence is heard as one or two.
+	stray = 2
 	// maxDoubt is the doubt over which an utterance is rejected.
 	maxDoubt = 13.6
 )
@@ -43,8 +46,9 @@ type verdict struct {
 }
 
 // judge chooses between the phrases and dictation, and decides whether it
-// was English at all.
-func (m measurement) judge() verdict {
+// was English at all. hint is the language that is expected, "" for none: it
+// rejects nothing but one or two words that are none of the phrases.
+func (m measurement) judge(hint string) verdict {
 	v := verdict{text: textOf(m.dictation)}
 	var posterior float64
 	for _, s := range m.dictation {
@@ -60,6 +64,9 @@ func (m measurement) judge() verdict {
 		v.rejected = v.doubt > maxDoubt || spoken > maxWordFrames*v.words
 	}
 	v.weighPhrase(m.command, fit, spoken)
+	if hint != "" && hint != "en" && v.words > 0 && v.words <= stray {
+		v.rejected = true
+	}
 	v.rejected = v.rejected && !v.grammar
 	return v
 }

@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 		},
 		{"not aligned, not judged", measurement{dictation: said(30, -90, -90000, "odd", "words", "here")}, "odd words here", false, false},
 	} {
-		v := c.m.judge()
+		v := c.m.judge("")
 		if v.text != c.text || v.grammar != c.grammar || v.rejected != c.rejected {
 			t.Errorf("%s: %+v; want text %q, grammar %v, rejected %v", c.name, v, c.text, c.grammar, c.rejected)
 		}
@@ -109,5 +109,32 @@ func TestCepstralMeanStartsTypicalAndFollows(t *testing.T) {
 	m.hear(cepstrum{-20})
 	if *m != before {
 		t.Error("digital silence moved the mean")
+	}
+}
+
+func TestJudgeWithAHint(t *testing.T) {
+	short := measurement{dictation: said(30, -30, -500, "the", "top"), aligned: said(30, -30, 0, "the", "top")}
+	long := measurement{
+		dictation: said(30, -30, -500, "set", "the", "table"), aligned: said(30, -30, 0, "set", "the", "table"),
+	}
+	command := measurement{
+		dictation: said(30, -30, -500, "stop"), aligned: said(30, -30, 0, "stop"), command: said(30, -30, 0, "stop"),
+	}
+	for _, c := range []struct {
+		name     string
+		m        measurement
+		hint     string
+		rejected bool
+	}{
+		{"two words, no hint", short, "", false},
+		{"two words, English expected", short, "en", false},
+		{"two words, Chinese expected", short, "zh", true},
+		{"three words, Chinese expected", long, "zh", false},
+		{"a phrase, Chinese expected", command, "zh", false},
+		{"nothing, Chinese expected", measurement{}, "zh", false},
+	} {
+		if v := c.m.judge(c.hint); v.rejected != c.rejected {
+			t.Errorf("%s: rejected %v", c.name, v.rejected)
+		}
 	}
 }

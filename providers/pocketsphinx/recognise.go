@@ -8,9 +8,9 @@ import (
 
 // recognise is the goroutine of one stream: it waits for sound, borrows a
 // decoder, and ends with exactly one result, unless ctx ends first.
-func (r *Recognizer) recognise(ctx context.Context, s *stream, phrases []string) {
+func (r *Recognizer) recognise(ctx context.Context, s *stream, req providers.ASRRequest) {
 	defer close(s.out)
-	final, err := r.utterance(ctx, s, phrases)
+	final, err := r.utterance(ctx, s, req)
 	if ctx.Err() != nil {
 		return // Transcripts says so by itself
 	}
@@ -22,7 +22,7 @@ func (r *Recognizer) recognise(ctx context.Context, s *stream, phrases []string)
 }
 
 // utterance recognises the sound of s.
-func (r *Recognizer) utterance(ctx context.Context, s *stream, phrases []string) (providers.Transcript, error) {
+func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASRRequest) (providers.Transcript, error) {
 	nothing := providers.Transcript{Final: true, Provider: r.name}
 	pcm, more, err := s.take(nil, hearSamples)
 	if err != nil || !more {
@@ -35,7 +35,7 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, phrases []string)
 	defer r.pool.giveBack(lent)
 	d := lent.decoder
 	defer d.end()
-	if err := d.begin(phrases); err != nil {
+	if err := d.begin(req.Phrases); err != nil {
 		return nothing, err
 	}
 	stop := func() bool { return ctx.Err() != nil }
@@ -59,7 +59,7 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, phrases []string)
 	if err != nil {
 		return nothing, err
 	}
-	v := m.judge()
+	v := m.judge(req.Language)
 	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
 		"fit", v.fit, "margin", v.margin, "words", v.words)
 	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}

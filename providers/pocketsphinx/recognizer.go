@@ -116,7 +116,7 @@ func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (provid
 	r.open[s] = struct{}{}
 	r.work.Go(func() {
 		defer r.forget(s)
-		r.recognise(ctx, s, req.Phrases)
+		r.recognise(ctx, s, req)
 	})
 	return s, nil
 }
