@@ -12,7 +12,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-func noTalk(agent.Session, agent.Outbox, mcp.Source) (Talk, error) { return &fakeTalk{}, nil }
+func noTalk(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return &fakeTalk{}, nil }
 
 func TestBaseURL(t *testing.T) {
 	tcp := func(ip string, port int) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: port} }

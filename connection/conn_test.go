@@ -116,13 +116,13 @@ func TestToolsOfADevice(t *testing.T) {
 	bubble(t, change, func(t *testing.T, r *rig) {
 		plain := r.greet("plain")
 		plain.send(`{"type":"mcp","payload":{"id":1}}`)
-		if talk := r.talk(0); talk.device != nil || tools != nil {
+		if talk := r.talk(0); len(talk.sources) != 0 || tools != nil {
 			t.Error("a device without mcp has tools")
 		}
 		p := r.dial("d1")
 		p.send(`{"type":"hello","features":{"mcp":true}}`)
-		if talk := r.talk(1); talk.device != mcp.Source(tools) || tools.link.BaseURL != "http://server:8000" {
-			t.Errorf("device %v, base URL %q", talk.device, tools.link.BaseURL)
+		if talk := r.talk(1); len(talk.sources) != 1 || talk.sources[0] != mcp.Source(tools) || tools.link.BaseURL != "http://server:8000" {
+			t.Errorf("sources %v, base URL %q", talk.sources, tools.link.BaseURL)
 		}
 		want := fmt.Sprintf(`{"session_id":%q,"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"initialize"}}`, r.talk(1).session.SessionID)
 		if texts := p.texts(); len(texts) != 2 || texts[1] != want {

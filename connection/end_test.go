@@ -140,11 +140,11 @@ func TestPanicsEndOneDevice(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		well := r.greet("well")
 		newTalk := r.server.opts.NewTalk
-		r.server.opts.NewTalk = func(s agent.Session, out agent.Outbox, device mcp.Source) (Talk, error) {
+		r.server.opts.NewTalk = func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error) {
 			if s.DeviceID == "new" {
 				panic("in NewTalk")
 			}
-			talk, err := newTalk(s, out, device)
+			talk, err := newTalk(s, out, sources)
 			if s.DeviceID == "run" {
 				talk.(*fakeTalk).atRun = func() { panic("in Run") }
 			}

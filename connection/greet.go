@@ -38,7 +38,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 		Language: c.server.languageFor(c.who.deviceID, set.Language),
 		Name:     set.Name, Voice: set.Voice, AEC: h.AEC,
 	}
-	var device mcp.Source
+	var sources []mcp.Source
 	if h.MCP && c.server.opts.NewTools != nil {
 		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL})
 		if tools != nil {
@@ -46,10 +46,10 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 				c.end(failed("device tools cannot start", err))
 				return
 			}
-			device = tools
+			sources = append(sources, tools)
 		}
 	}
-	talk, err := c.server.opts.NewTalk(session, c, device)
+	talk, err := c.server.opts.NewTalk(session, c, sources)
 	if err != nil {
 		c.end(failed("conversation cannot start", err))
 		return

@@ -72,9 +72,10 @@ type Settings struct {
 // Options make a Server. Only NewTalk has no useful zero value.
 type Options struct {
 	// NewTalk makes the conversation of a device that has said hello. It must
-	// not wait for anything: the reader stands still meanwhile. device is nil
-	// if the device has no MCP tools. An error ends the connection.
-	NewTalk func(s agent.Session, out agent.Outbox, device mcp.Source) (Talk, error)
+	// not wait for anything: the reader stands still meanwhile. sources are the
+	// device's own tools, in whatever dialects it speaks; there may be none.
+	// The callee owns the slice. An error ends the connection.
+	NewTalk func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error)
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
 	NewTools func(s agent.Session, link Link) Tools

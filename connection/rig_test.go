@@ -51,13 +51,13 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	r := &rig{t: t, ln: newPipeListener(), served: make(chan struct{}), log: &logBuffer{}}
 	opts := Options{
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		NewTalk: func(s agent.Session, out agent.Outbox, device mcp.Source) (Talk, error) {
+		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.newErr != nil {
 				return nil, r.newErr
 			}
-			talk := &fakeTalk{session: s, out: out, device: device, over: make(chan error, 1)}
+			talk := &fakeTalk{session: s, out: out, sources: sources, over: make(chan error, 1)}
 			r.talks = append(r.talks, talk)
 			return talk, nil
 		},
@@ -252,7 +252,7 @@ func (p *peer) alive(talk *fakeTalk) {
 type fakeTalk struct {
 	session agent.Session
 	out     agent.Outbox
-	device  mcp.Source
+	sources []mcp.Source
 	over    chan error // what Run returns
 
 	mu      sync.Mutex

@@ -116,7 +116,7 @@ func (s *scriptedTalk) pause(ctx context.Context, d time.Duration) bool {
 // hello, tools in pages, a whole reply, a cut one, the next one, the hang-up.
 func TestStrictDevice(t *testing.T) {
 	change := func(o *Options) {
-		o.NewTalk = func(_ agent.Session, out agent.Outbox, _ mcp.Source) (Talk, error) {
+		o.NewTalk = func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
 			enc, err := audio.NewEncoder(audio.Reply)
 			return &scriptedTalk{out: out, events: make(chan agent.Event, 16), enc: enc}, err
 		}

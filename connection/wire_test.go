@@ -59,7 +59,7 @@ func masked(text string) []byte {
 // frame, then the end of TCP.
 func TestHangUpOverTCP(t *testing.T) {
 	talks := make(chan *fakeTalk, 1)
-	s, err := NewServer(Options{NewTalk: func(_ agent.Session, out agent.Outbox, _ mcp.Source) (Talk, error) {
+	s, err := NewServer(Options{NewTalk: func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
 		talk := &fakeTalk{out: out, over: make(chan error, 1)}
 		talks <- talk
 		return talk, nil
@@ -215,7 +215,7 @@ func BenchmarkReceiveText(b *testing.B) {
 func BenchmarkConnect(b *testing.B) {
 	s, err := NewServer(Options{
 		MaxDevices: 1 << 20,
-		NewTalk:    func(agent.Session, agent.Outbox, mcp.Source) (Talk, error) { return dropTalk{}, nil },
+		NewTalk:    func(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return dropTalk{}, nil },
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -86,15 +86,12 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
 	return connection.NewServer(connection.Options{
-		NewTalk: func(s agent.Session, out agent.Outbox, device mcp.Source) (connection.Talk, error) {
+		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			box := mcp.NewToolbox(limits, own)
-			if device != nil {
-				box.Add(device)
-			}
+			box := mcp.NewToolbox(limits, append([]mcp.Source{own}, sources...)...)
 			return &deviceTalk{agent.New(o, s, out, box), box}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
