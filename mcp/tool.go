@@ -31,6 +31,11 @@ type Annotations struct {
 	Audience    []string `json:"audience,omitempty"`
 }
 
+// destroys reports whether the tool says of itself that it destroys something.
+// MCP's default for a tool that says nothing would be yes, which no user of a
+// speaker would bear.
+func (a Annotations) destroys() bool { return a.Destructive != nil && *a.Destructive }
+
 // Tool is one thing that can be done, whoever does it.
 type Tool struct {
 	Name        string          // as its source names it, dots and all
@@ -41,6 +46,7 @@ type Tool struct {
 	Annotations Annotations
 	Source      string // "device", "light", "iot", "local", "external:NAME"
 	Stream      string // the group it is listed under outward
+	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
 }
 
 // UserOnly reports whether the tool is meant for people, not for the model
