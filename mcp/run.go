@@ -214,7 +214,7 @@ func (j *job) send(ctx context.Context) outcome {
 	if slow(p.Offer.Tool) {
 		limit = t.options.SlowTimeout
 	}
-	callCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), limit, errNoReply)
+	callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
 	if j.ticket == nil {
 		stop := context.AfterFunc(ctx, cancel)

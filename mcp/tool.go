@@ -47,6 +47,11 @@ type Tool struct {
 	Source      string // "device", "light", "iot", "local", "external:NAME"
 	Stream      string // the group it is listed under outward
 	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
+
+	// When decides whether a tool of this server is offered beside these tools
+	// of the device, so that the model does not see the same thing twice. nil:
+	// always. It is called often and must not wait.
+	When func(device []Tool) bool
 }
 
 // UserOnly reports whether the tool is meant for people, not for the model

@@ -178,6 +178,7 @@ func (t *Toolbox) placed() []placedOffer {
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
 		}
 	}
+	out = dropUnfit(out)
 	slices.SortStableFunc(out, func(a, b placedOffer) int { return rank(a.Tool) - rank(b.Tool) })
 	names := make([]string, len(out))
 	for i, p := range out {
