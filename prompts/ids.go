@@ -20,8 +20,30 @@ const (
 	Greeting = "greeting"
 	Filler   = "filler"
 
+	FillerLong = "filler_long"
+
 	UnknownTool = "unknown_tool"
 	ToolFailed  = "tool_failed" // {tool}
+
+	LateFailure = "late_failure" // {action}, {reason}
+	ConsentAsk  = "consent_ask"  // {action}
+	ConsentNo   = "consent_no"
+	JobDone     = "job_done" // {action}
+	JobNote     = "job_note" // {tool}, {result}; for the model, not for the ear
+
+	Forgotten   = "forgotten"
+	RoleChanged = "role_changed"
+	RoleBack    = "role_back"
+
+	TimerSet       = "timer_set"       // {duration}
+	ReminderSet    = "reminder_set"    // {time}
+	TimerDue       = "timer_due"       //
+	ReminderDue    = "reminder_due"    // {text}
+	AlarmLate      = "alarm_late"      // {time}
+	TimerCancelled = "timer_cancelled" //
+
+	MusicPlay = "music_play" // {title}
+	MusicNone = "music_none"
 
 	NoLLM      = "no_llm"
 	LLMDown    = "llm_down"
@@ -38,7 +60,11 @@ func IDs() []string {
 		Pardon, HintNoSpeech, NoChineseASR,
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
 		OK, Goodbye, Greeting, Filler,
-		UnknownTool, ToolFailed,
+		FillerLong, UnknownTool, ToolFailed,
+		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,
+		Forgotten, RoleChanged, RoleBack,
+		TimerSet, ReminderSet, TimerDue, ReminderDue, AlarmLate, TimerCancelled,
+		MusicPlay, MusicNone,
 		NoLLM, LLMDown, WhatCanIDo,
 	}
 }

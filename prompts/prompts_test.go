@@ -3,6 +3,7 @@ package prompts
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,8 +141,11 @@ func TestLoadTellsAllErrors(t *testing.T) {
 func TestLoadWithoutFolder(t *testing.T) {
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "none")} {
 		s, err := Load(dir)
-		if err != nil || len(s.Names()) != 1 {
-			t.Errorf("Load(%q): %v", dir, err)
+		if err != nil || !slices.Equal(s.Names(), []string{Default, "storyteller", "teacher"}) {
+			t.Errorf("Load(%q): %v, %v", dir, s.Names(), err)
+		}
+		if !s.Has("teacher") || s.Has("pirate") {
+			t.Error("Has is wrong about teacher or pirate")
 		}
 	}
 	if _, err := load(t, map[string]string{"phrases.en.yaml": ""}); err != nil {

@@ -62,11 +62,14 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		return nil, err
 	}
 	tokens := &agent.TokenCounter{}
+	records := agent.NewDevices()
+	r.closers = append(r.closers, records.Close)
 	o := agent.Options{
 		VAD: vad, ASR: asr, LLM: llm, TTS: tts, Phrases: brain.Phrases, NoChinese: !chinese,
-		Prompts: set, Devices: agent.NewDevices(), Tokens: tokens,
+		Prompts: set, Devices: records, Tokens: tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
 		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
+		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 	}
 	if models {
@@ -84,7 +87,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
 	shelf := mcp.NewShelf()
-	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
+	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Log: r.log}
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
