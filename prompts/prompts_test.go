@@ -80,7 +80,7 @@ func TestRender(t *testing.T) {
 		}
 	}
 	_, err := s.Render("pirat", "en", Data{})
-	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, pirate)`) {
+	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, pirate, storyteller, teacher)`) {
 		t.Errorf("unknown prompt: %v", err)
 	}
 }
