@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,5 +148,29 @@ func TestOfferMarks(t *testing.T) {
 	}
 	if want := " job:crawl job:dig.deep ask:wipe ask:open_door"; got != want {
 		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
+// TestJournal: the last calls of a device are there, in a bounded number.
+func TestJournal(t *testing.T) {
+	j := NewJournal()
+	for i := range journalDepth + 5 {
+		j.Add("a", Record{CallID: strconv.Itoa(i)})
+	}
+	calls := j.Calls("a")
+	if len(calls) != journalDepth || calls[0].CallID != "5" || calls[journalDepth-1].CallID != strconv.Itoa(journalDepth+4) {
+		t.Errorf("%d calls, from %q to %q", len(calls), calls[0].CallID, calls[len(calls)-1].CallID)
+	}
+	calls[0].CallID = "mine"
+	if j.Calls("a")[0].CallID != "5" {
+		t.Error("the journal gave away its own records")
+	}
+	for i := range journalDevices - 1 {
+		j.Add(fmt.Sprint("d", i), Record{})
+	}
+	j.Add("a", Record{})
+	j.Add("new", Record{})
+	if len(j.Calls("a")) != journalDepth || len(j.Calls("d0")) != 0 || len(j.Calls("d1")) != 1 {
+		t.Error("the wrong device made room")
 	}
 }

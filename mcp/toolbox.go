@@ -15,6 +15,7 @@ type Offer struct {
 	Tool    Tool
 	LLMName string // [A-Za-z0-9_-]{1,64}, unique in the toolbox, reversible
 	Kind    Kind   // decided: never ""
+	Why     string // what decided it, for people
 	Job     bool   // the tool says so, or ToolboxOptions.Jobs does
 	Consent bool   // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
 }
@@ -187,7 +188,7 @@ func (t *Toolbox) placed() []placedOffer {
 	for i, name := range llmNames(names) {
 		out[i].LLMName = name
 		tool := out[i].Tool
-		out[i].Kind = KindOf(tool, t.options.Kinds)
+		out[i].Kind, out[i].Why = WhyKind(tool, t.options.Kinds)
 		out[i].Job = tool.Job || t.matches(t.options.Jobs, tool.Name)
 		out[i].Consent = tool.Annotations.destroys() || t.matches(t.options.Confirm, tool.Name)
 		if name != legalName(names[i]) {

@@ -23,6 +23,7 @@ func (l *configLoader) check(c *Config) {
 	l.oneOf(c.Log.Level, []string{"debug", "info", "warn", "error"}, "log", "level")
 	l.oneOf(c.Log.Format, []string{"text", "json"}, "log", "format")
 	l.checkTools(c)
+	l.checkMCP(c.MCP)
 	l.checkChains(c)
 }
 
@@ -119,6 +120,21 @@ func (l *configLoader) checkTools(c *Config) {
 		}
 		l.patterns(d.Tools.Allow, "devices", id, "tools", "allow")
 		l.patterns(d.Tools.Deny, "devices", id, "tools", "deny")
+	}
+}
+
+// checkMCP refuses tokens that would let everybody in.
+func (l *configLoader) checkMCP(m MCPConfig) {
+	names := map[string]bool{}
+	for i, t := range m.Tokens {
+		at := []string{"mcp", "tokens", strconv.Itoa(i)}
+		if t.Token == "" {
+			l.bad("the token is empty", "令牌是空的", append(at, "token")...)
+		}
+		if t.Name == "" || names[t.Name] {
+			l.bad("a token needs a name of its own", "每个令牌都要有自己的名字", append(at, "name")...)
+		}
+		names[t.Name] = true
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"xiaozhi/connection"
+	"xiaozhi/mcp/gateway"
 )
 
 // drainTime is how long running replies may go on after a signal.
@@ -94,7 +95,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	s := &httpServer{log: log, devices: rooms.devices}
+	s := &httpServer{log: log, devices: rooms.devices, outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live))}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
@@ -126,7 +127,8 @@ type httpServer struct {
 	log     *slog.Logger
 	http    *http.Server
 	devices *connection.Server
-	ready   atomic.Bool // the chains' first engines are loaded
+	outward http.Handler // /api/devices
+	ready   atomic.Bool  // the chains' first engines are loaded
 }
 
 // routes are everything that has an address. Devices follow no redirects, so
@@ -141,6 +143,8 @@ func (s *httpServer) routes() http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
+	mux.Handle("/api/devices", s.outward)
+	mux.Handle("/api/devices/", s.outward)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
 	})

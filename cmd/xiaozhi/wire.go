@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/rules"
@@ -21,6 +23,8 @@ import (
 // rooms is everything that is built once and shared by all devices.
 type rooms struct {
 	devices *connection.Server
+	live    *liveDevices
+	access  gateway.Access
 	lines   []string                      // what was found, for people
 	warmers []func(context.Context) error // load what the first turn needs
 	closers []func()                      // run in reverse order at the end
@@ -30,7 +34,7 @@ type rooms struct {
 // wire builds everything that the config asks for. It waits for nothing but a
 // short question to a local Ollama.
 func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
-	r := &rooms{log: log}
+	r := &rooms{log: log, live: newLiveDevices(), access: gateway.Access{Tokens: gatewayTokens(cfg.MCP), Log: log}}
 	set, err := prompts.Load(filepath.Join(data, "prompts"))
 	if err != nil {
 		return nil, err
@@ -93,9 +97,12 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
+			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 			box := mcp.NewToolbox(limits, append([]mcp.Source{own}, sources...)...)
-			return &deviceTalk{agent.New(o, s, out, box), box}, nil
+			return &deviceTalk{
+				Conversation: agent.New(o, s, out, box), tools: box, session: s, since: time.Now(), live: r.live,
+			}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
@@ -113,16 +120,13 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 	})
 }
 
-// deviceTalk is a conversation with the toolbox that it alone uses.
-type deviceTalk struct {
-	*agent.Conversation
-	tools *mcp.Toolbox
-}
-
-// Run holds the conversation, then joins the calls that are still running.
-func (t *deviceTalk) Run(ctx context.Context) error {
-	defer t.tools.Close()
-	return t.Conversation.Run(ctx)
+// gatewayTokens are the tokens of the outward side.
+func gatewayTokens(c MCPConfig) []gateway.Token {
+	var out []gateway.Token
+	for _, t := range c.Tokens {
+		out = append(out, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly})
+	}
+	return out
 }
 
 // found notes what was found, for the banner and the log.
