@@ -2,28 +2,33 @@ package mcp
 
 import "sync"
 
-// defaultCached is how many devices a ThingCache knows unless told otherwise.
-const defaultCached = 1000
+const (
+	defaultCached  = 1000     // devices that a ThingCache knows unless told otherwise
+	maxCachedBytes = 32 << 20 // of all of them, each counted at its most
+)
 
 // ThingCache keeps what devices have said of their things beyond their
-// connections: at most about 0.5 MiB of the worst of them, a few KiB of an
-// ordinary one. A cache may be used at the same time; make it with NewThingCache.
+// connections. A cache may be used at the same time; make it with NewThingCache.
 type ThingCache struct {
 	limit int
 
 	mu    sync.Mutex
 	clock uint64
+	bytes int
 	homes map[string]*cachedHome
 }
 
-// cachedHome is what is known of a device and when it was used last.
+// cachedHome is what is known of a device, when it was used last, and what it
+// may come to take.
 type cachedHome struct {
-	home *thingHome
-	used uint64
+	home  *thingHome
+	used  uint64
+	bytes int
 }
 
 // NewThingCache makes an empty cache for a number of devices; 0 means 1000. One
-// device more, and the one that was met longest ago is forgotten.
+// device more, or more than 32 MiB, and the one that was met longest ago is
+// forgotten.
 func NewThingCache(devices int) *ThingCache {
 	if devices <= 0 {
 		devices = defaultCached
@@ -52,20 +57,21 @@ func (c *ThingCache) put(deviceID string, h *thingHome) {
 	if c == nil || deviceID == "" {
 		return
 	}
+	bytes := h.weight()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clock++
-	if found := c.homes[deviceID]; found != nil {
-		found.home, found.used = h, c.clock
-		return
+	if old := c.homes[deviceID]; old != nil {
+		c.bytes -= old.bytes
 	}
-	if len(c.homes) >= c.limit {
+	c.clock++
+	c.homes[deviceID] = &cachedHome{home: h, used: c.clock, bytes: bytes}
+	c.bytes += bytes
+	for len(c.homes) > c.limit || c.bytes > maxCachedBytes {
 		c.forgetOldest()
 	}
-	c.homes[deviceID] = &cachedHome{h, c.clock}
 }
 
-// forgetOldest makes room. The caller holds mu.
+// forgetOldest makes room. The caller holds mu; there is at least one device.
 func (c *ThingCache) forgetOldest() {
 	oldest := ""
 	for id, h := range c.homes {
@@ -73,5 +79,6 @@ func (c *ThingCache) forgetOldest() {
 			oldest = id
 		}
 	}
+	c.bytes -= c.homes[oldest].bytes
 	delete(c.homes, oldest)
 }

@@ -188,6 +188,18 @@ func (h *thingHome) size() int {
 	return len(h.things)
 }
 
+// weight is about how many bytes it may come to take: descriptors, the tools
+// made of them, and texts for states.
+func (h *thingHome) weight() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, k := range h.things {
+		n += 4*k.bytes + maxStateText*len(k.properties)
+	}
+	return n
+}
+
 // list are the tools. The caller owns the slice.
 func (h *thingHome) list() []Tool {
 	h.mu.Lock()

@@ -406,6 +406,28 @@ func TestThingCacheForgetsTheOldest(t *testing.T) {
 	}
 }
 
+// Devices that describe as much as they may are fewer in the same room.
+func TestThingCacheIsBoundedInBytes(t *testing.T) {
+	cache := NewThingCache(1000)
+	big := fmt.Sprintf(`{"name":"B","properties":{"a":{"type":"string","description":"%s"}}}`, strings.Repeat("x", maxHome-100))
+	const devices = maxCachedBytes/(4*maxHome) + 10
+	if devices > 150 {
+		t.Fatal("this test would take too long")
+	}
+	for i := range devices {
+		describedThings(t, NewLegacyBoard(t, big), ThingsOptions{Cache: cache, DeviceID: fmt.Sprint("d", i)}).Stop()
+	}
+	if cache.bytes > maxCachedBytes || cache.bytes < maxCachedBytes/2 {
+		t.Errorf("%d bytes are kept, the limit is %d", cache.bytes, maxCachedBytes)
+	}
+	if n := len(cache.homes); n == 0 || n > maxCachedBytes/(4*(maxHome-200)) {
+		t.Errorf("%d devices are kept", n)
+	}
+	if cache.get(fmt.Sprint("d", devices-1)) == nil || cache.get("d0") != nil {
+		t.Error("it is not the oldest that was forgotten")
+	}
+}
+
 func TestThingsStopFailsQueries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := describedThings(t, NewLegacyBoard(t, sensorDescriptor), ThingsOptions{})
