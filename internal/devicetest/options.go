@@ -51,16 +51,16 @@ type Options struct {
 	WakeWord   string // with OpenListen: detect with this text is sent before the listen start
 	WakeFrames int    // with WakeWord: length of the burst of sound before the detect
 
-	NoMCP        bool            // hello without features.mcp
-	AEC          bool            // hello with features.aec; downlink timestamps are echoed (4.5)
-	Hello        json.RawMessage // sent as it is in place of the hello, if set
-	Tools        []Tool          // offered by MCP, in pages
-	Things       []Thing         // of the IoT protocol: for profiles without MCP
-	StatesAtOnce bool            // things that a command changed are reported right after it, as some builds do
-	MuteMCP      bool            // MCP requests are checked but never answered
-	NoDTX        bool            // silence is encoded like any sound, not as packets of one byte
-	HTTPClient   *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
+	NoMCP      bool            // hello without features.mcp
+	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
+	Hello      json.RawMessage // sent as it is in place of the hello, if set
+	Tools      []Tool          // offered by MCP, in pages
+	Things     []Thing         // of the IoT protocol: for profiles without MCP
+	MuteMCP    bool            // MCP requests are checked but never answered
+	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
+	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
+	StatesAtOnce  bool          // things that a command changed are reported right after it, as some builds do
 	MainTaskDelay time.Duration // how long each message waits before the main task applies it
 	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
