@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"xiaozhi/mcp"
 )
 
 // Time limits of one connection.
@@ -47,11 +49,12 @@ type conn struct {
 	wg       sync.WaitGroup          // reader, writer and conversation
 
 	mu       sync.Mutex
-	ending   bool  // no conversation may start any more
-	talking  bool  // the conversation has been started
-	replying bool  // the device has been told of a turn that is not over
-	draining bool  // the connection ends as soon as replying is false
-	tools    Tools // nil: none. Written by the reader, so it reads without mu
+	ending   bool   // no conversation may start any more
+	talking  bool   // the conversation has been started
+	replying bool   // the device has been told of a turn that is not over
+	draining bool   // the connection ends as soon as replying is false
+	tools    Tools  // nil: none. Written by the reader, so it reads without mu
+	things   Things // the same of older firmware
 
 	// Of the reader.
 	talk     Talk // nil before hello
@@ -163,13 +166,20 @@ func within(d time.Duration, done <-chan struct{}) bool {
 // stopTools fails the calls that wait for a device that will not answer.
 func (c *conn) stopTools() {
 	c.mu.Lock()
-	tools := c.tools
+	tools, things := c.tools, c.things
 	c.mu.Unlock()
-	if tools == nil {
-		return
+	if tools != nil {
+		c.stopSource(tools)
 	}
+	if things != nil {
+		c.stopSource(things)
+	}
+}
+
+// stopSource stops one source of tools.
+func (c *conn) stopSource(s mcp.Source) {
 	c.guard("tools", func() {
-		if err := tools.Stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			c.log.Debug("device tools did not stop cleanly", "err", err)
 		}
 	})

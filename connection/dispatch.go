@@ -36,8 +36,7 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 	case m.Type == "mcp":
 		c.onMCP(m)
 	case m.Type == "iot":
-		// Descriptors and states of older firmware (section 6) are not used yet.
-		c.log.Debug("iot message ignored")
+		c.onIoT(m)
 	default:
 		c.counts.unknown.Add(1)
 		c.log.Debug("message of unknown type ignored", "type", clip(m.Type, 32))
@@ -94,4 +93,15 @@ func (c *conn) onMCP(m inbound) {
 		return
 	}
 	c.tools.Deliver(payload)
+}
+
+// onIoT hands descriptors and states of older firmware to the device's things
+// (section 6).
+func (c *conn) onIoT(m inbound) {
+	if c.things == nil {
+		c.counts.unknown.Add(1)
+		c.log.Debug("iot message ignored")
+		return
+	}
+	c.things.Deliver(m.things.Descriptors, m.things.States)
 }

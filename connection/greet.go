@@ -49,6 +49,16 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 			sources = append(sources, tools)
 		}
 	}
+	if c.server.opts.NewThings != nil {
+		things := c.server.opts.NewThings(session, Link{Send: c.sendCommands, BaseURL: c.who.baseURL})
+		if things != nil {
+			if err := c.startThings(ctx, things); err != nil {
+				c.end(failed("device things cannot start", err))
+				return
+			}
+			sources = append(sources, things)
+		}
+	}
 	talk, err := c.server.opts.NewTalk(session, c, sources)
 	if err != nil {
 		c.end(failed("conversation cannot start", err))
@@ -77,6 +87,17 @@ func (c *conn) startTools(ctx context.Context, tools Tools) error {
 	}
 	c.tools = tools
 	return tools.Start(ctx)
+}
+
+// startThings is startTools for the things of older firmware.
+func (c *conn) startThings(ctx context.Context, things Things) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending {
+		return context.Cause(ctx)
+	}
+	c.things = things
+	return things.Start(ctx)
 }
 
 // runTalk runs the conversation, whose end is that of the connection.

@@ -43,10 +43,21 @@ type Tools interface {
 	Refresh()
 }
 
+// Things are what older firmware describes of itself (section 6), reached
+// through its connection. The connection calls Start right after the server
+// hello and Stop at its end.
+type Things interface {
+	mcp.Source
+	// Deliver hands over the members of one iot message, nil for one that is not
+	// there. It never blocks; both belong to the callee. Called by one goroutine.
+	Deliver(descriptors, states json.RawMessage)
+}
+
 // Link is what the tools of a device may use of its connection.
 type Link struct {
-	// Send queues one JSON-RPC payload, in the envelope of section 5.1. It does
-	// not wait for the device. An error means that the connection is over.
+	// Send queues one payload in the envelope of its kind: JSON-RPC of Tools
+	// (section 5.1), an array of commands of Things (section 6). It does not wait
+	// for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
@@ -79,6 +90,10 @@ type Options struct {
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
 	NewTools func(s agent.Session, link Link) Tools
+	// NewThings makes the things of any device: a hello does not tell who has
+	// some. It must not wait, nor must Start. nil, or a nil result: iot messages
+	// are ignored.
+	NewThings func(s agent.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
 

@@ -41,11 +41,21 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
 
-// sendPayload queues one JSON-RPC payload to the device (Link.Send).
+// sendPayload queues one JSON-RPC payload to the device (Link.Send of Tools).
 func (c *conn) sendPayload(payload json.RawMessage) error {
-	text, err := encode(mcpMessage{c.session, "mcp", payload})
+	return c.sendWrapped(mcpMessage{c.session, "mcp", payload})
+}
+
+// sendCommands queues commands to the device's things (Link.Send of Things).
+func (c *conn) sendCommands(commands json.RawMessage) error {
+	return c.sendWrapped(iotMessage{c.session, "iot", commands})
+}
+
+// sendWrapped queues a message with something of others in it.
+func (c *conn) sendWrapped(message any) error {
+	text, err := encode(message)
 	if err != nil {
-		return fmt.Errorf("wrap mcp payload: %w", err)
+		return fmt.Errorf("wrap message to device: %w", err)
 	}
 	live, ok := c.out.putText(text)
 	if !ok {

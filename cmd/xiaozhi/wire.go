@@ -92,6 +92,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 	r.closers = append(r.closers, func() { own.Stop() })
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Log: r.log}
+	things := mcp.NewThingCache(cfg.Server.MaxDevices)
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
@@ -108,6 +109,12 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
 				Version: version, Shelf: shelf, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+			})
+		},
+		NewThings: func(s agent.Session, link connection.Link) connection.Things {
+			return mcp.NewThings(mcp.ThingsOptions{
+				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds,
+				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 			})
 		},
 		Settings: func(id string) connection.Settings {

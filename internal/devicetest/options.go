@@ -60,6 +60,7 @@ type Options struct {
 	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
 	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
+	StatesAtOnce  bool          // things that a command changed are reported right after it, as some builds do
 	MainTaskDelay time.Duration // how long each message waits before the main task applies it
 	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms

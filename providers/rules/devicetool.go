@@ -154,6 +154,9 @@ func directions() [2]direction {
 // switches reports whether said turns on or off what the tool turns on or off:
 // 打开灯 for self_lamp_turn_on, whatever language it describes itself in.
 func switches(t tool, said string) bool {
+	if t.has("get", "read") {
+		return false // it tells whether the thing is on
+	}
 	on, off := directions()[0], directions()[1]
 	for i, d := range []direction{on, off} {
 		other := []direction{off, on}[i]

@@ -20,7 +20,7 @@ func (r request) setLevel(in intent) (providers.Delta, bool) {
 	case actMin:
 		return r.call(t, map[string]any{argument: low})
 	default:
-		if s, ok := statusTool(r.tools); ok {
+		if s, ok := teller(r.tools, in); ok {
 			return r.call(s, nil)
 		}
 		return r.moveLevel(in, (low+high)/2)

@@ -21,7 +21,7 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		}
 		return r.text(phraseFailed, "reason", reason)
 	}
-	status, fromStatus := statusTool(r.tools)
+	status, fromStatus := teller(r.tools, in)
 	fromStatus = fromStatus && status.spec.Name == res.call.Name
 	data := decode(res.text)
 	switch in.act {

@@ -153,6 +153,27 @@ func statusTool(tools []tool) (tool, bool) {
 	})
 }
 
+// teller finds the tool that tells what an intent is about: the status of the
+// device or, where there is none, the tool that reads just that, as devices of
+// older firmware have them.
+func teller(tools []tool, in intent) (tool, bool) {
+	if t, ok := statusTool(tools); ok {
+		return t, true
+	}
+	words := []string{string(in.level)}
+	switch in.act {
+	case actBattery:
+		words = []string{"battery", "level"}
+	case actStatus:
+		words = []string{string(volume)}
+	default:
+	}
+	return find(tools, func(t tool) bool {
+		lacks := func(word string) bool { return !t.has(word) }
+		return t.has("get", "read") && t.free() && !slices.ContainsFunc(words, lacks)
+	})
+}
+
 // find takes the first tool that fits.
 func find(tools []tool, fits func(tool) bool) (tool, bool) {
 	i := slices.IndexFunc(tools, fits)
