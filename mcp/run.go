@@ -145,19 +145,23 @@ type outcome struct {
 func (j *job) perform(ctx context.Context) ActionResponse {
 	t, p := j.toolbox, j.call
 	var o outcome
-	var started time.Time
+	var took time.Duration // 0 for a call never sent
 	if err := t.device.wait(ctx, t.life.done, j.ticket); err != nil {
 		o.err = err
 	} else {
-		started = time.Now()
+		started := time.Now()
 		o = j.send(ctx)
+		took = time.Since(started)
 		t.device.leave(j.ticket)
+		if o.err == nil && p.Offer.Kind == Query {
+			o.result = j.look(ctx, o.result)
+		}
 	}
 	t.mu.Lock()
 	delete(t.running, j.key)
 	t.mu.Unlock()
 	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
-	j.log(r, started)
+	j.log(r, took)
 	return r
 }
 
@@ -170,9 +174,12 @@ func (j *job) send(ctx context.Context) outcome {
 	}
 	callCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), limit, errNoReply)
 	defer cancel()
-	if j.ticket == nil {
+	switch {
+	case j.ticket == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
+	case p.Offer.Kind == Query:
+		callCtx = withCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
 	t.wg.Go(func() { answer <- j.invoke(callCtx) })
@@ -211,13 +218,9 @@ func (j *job) cause(err error) error {
 	}
 }
 
-// log leaves the one line that every call has. took is 0 for a call never sent.
-func (j *job) log(r ActionResponse, started time.Time) {
+// log leaves the one line that every call has.
+func (j *job) log(r ActionResponse, took time.Duration) {
 	log, p := j.toolbox.log, j.call
-	var took time.Duration
-	if !started.IsZero() {
-		took = time.Since(started)
-	}
 	text := ResultText(r)
 	log.Info("tool call", "tool", p.Offer.Tool.Name, "kind", p.Offer.Kind, "source", p.Offer.Tool.Source,
 		"call_id", p.Call.ID, "action", r.Action.String(), "took", took, "size", len(text))

@@ -42,6 +42,8 @@ type ToolboxOptions struct {
 	SlowTimeout time.Duration   // of camera and screen pictures; 0 means 60 s
 	MaxResult   int             // bytes of result text for the model; 0 means 16 KiB
 	Queue       int             // calls waiting per device; 0 means 16; full: refused
+	Look        Look            // looks at the pictures in results of queries; nil: the model gets none
+	LookTimeout time.Duration   // of looking at all pictures of one result; 0 means 30 s
 	Log         *slog.Logger    // nil: discarded
 }
 
@@ -80,6 +82,9 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 	}
 	if o.Queue <= 0 {
 		o.Queue = 16
+	}
+	if o.LookTimeout <= 0 {
+		o.LookTimeout = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
