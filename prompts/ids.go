@@ -23,6 +23,11 @@ const (
 	UnknownTool = "unknown_tool"
 	ToolFailed  = "tool_failed" // {tool}
 
+	LookPrompt   = "look_prompt"   // a model's instruction for looking at pictures
+	LookQuestion = "look_question" // its question when there is none
+	NoVision     = "no_vision"
+	VisionDown   = "vision_down"
+
 	NoLLM      = "no_llm"
 	LLMDown    = "llm_down"
 	WhatCanIDo = "what_can_i_do"
@@ -39,6 +44,7 @@ func IDs() []string {
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
 		OK, Goodbye, Greeting, Filler,
 		UnknownTool, ToolFailed,
+		LookPrompt, LookQuestion, NoVision, VisionDown,
 		NoLLM, LLMDown, WhatCanIDo,
 	}
 }

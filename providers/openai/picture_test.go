@@ -35,7 +35,9 @@ func TestPicturesOnTheWire(t *testing.T) {
 	if p := pictures[2]; p.Text != "" || p.MIME != "image/png" || !bytes.Equal(p.Data, png) {
 		t.Errorf("last picture: %q, %s, %d bytes", p.Text, p.MIME, len(p.Data))
 	}
-	var body struct{ Messages []struct{ Content json.RawMessage } }
+	var body struct {
+		Messages []struct{ Content json.RawMessage }
+	}
 	if err := json.Unmarshal(request.Body, &body); err != nil || string(body.Messages[0].Content) != `"look"` {
 		t.Errorf("a message without pictures: %s, %v", body.Messages[0].Content, err)
 	}
