@@ -89,7 +89,7 @@ func readUpload(contentType string, body io.Reader) (upload, error) {
 	form := multipart.NewReader(&cappedReader{from: body, left: maxUpload}, params["boundary"])
 	for n := 0; ; n++ {
 		part, err := form.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // the end of the form, or of a field's head: what is missing then, check tells; a wrapped one is cut short
+		if err == io.EOF { // the end of the form or of a head in it; a wrapped one is a form cut short
 			return u, u.check()
 		}
 		if err != nil {

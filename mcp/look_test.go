@@ -14,6 +14,7 @@ import (
 
 // looked is a device with one tool that returns result, and a toolbox that looks.
 func looked(t *testing.T, name string, result any, look Look) *Toolbox {
+	t.Helper()
 	s := source("device", name)
 	s.call = func(context.Context, string, map[string]any) (any, error) { return result, nil }
 	return toolbox(t, ToolboxOptions{Look: look}, s)

@@ -27,7 +27,7 @@ import (
 //   - time-out, cancelled, late reply: TestClientLateReply, TestBargeInTellsTheDevice
 //   - KeepAlive: TestNeverPinged
 //   - vision and withUserTools: TestClientInitialize
-//   - paging without end: TestClientPaging; 100 calls at once: TestClientConcurrentCalls
+//   - paging without end: TestClientPaging; 100 calls at once: TestClientConcurrentCalls.
 
 // TestQuirks holds the client against what devices were seen to send, one row
 // for each row of mcp.md 5.2 that is about a call. %d is the id.

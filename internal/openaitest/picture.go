@@ -63,12 +63,12 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 	if err := json.Unmarshal(content, &parts); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
-	var text string
+	var text strings.Builder
 	var found []Picture
 	for _, p := range parts {
 		switch {
 		case p.Type == "text" && p.Text != nil && p.ImageURL == nil:
-			text += *p.Text
+			text.WriteString(*p.Text)
 		case p.Type == "image_url" && p.ImageURL != nil && p.Text == nil:
 			picture, err := readDataURL(p.ImageURL.URL)
 			if err != nil {
@@ -80,7 +80,7 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 		}
 	}
 	for i := range found {
-		found[i].Text = text
+		found[i].Text = text.String()
 	}
 	return found, nil
 }
