@@ -36,17 +36,18 @@ type identity struct {
 
 // conn is one device's connection.
 type conn struct {
-	server   *Server
-	who      identity
-	session  string // id
-	ws       *websocket.Conn
-	log      *slog.Logger
-	out      *outbox
-	helloed  chan struct{} // closed by the reader at the hello
-	talkOver chan struct{} // closed when the conversation has ended, or will not begin any more
-	counts   counters
-	cancel   context.CancelCauseFunc // set before any goroutine starts
-	wg       sync.WaitGroup          // reader, writer and conversation
+	server      *Server
+	who         identity
+	session     string // id
+	visionToken string // for the uploads of this device's camera; never logged
+	ws          *websocket.Conn
+	log         *slog.Logger
+	out         *outbox
+	helloed     chan struct{} // closed by the reader at the hello
+	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
+	counts      counters
+	cancel      context.CancelCauseFunc // set before any goroutine starts
+	wg          sync.WaitGroup          // reader, writer and conversation
 
 	mu       sync.Mutex
 	ending   bool   // no conversation may start any more
@@ -81,7 +82,7 @@ type counters struct {
 
 func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn {
 	return &conn{
-		server: s, who: who, session: session, ws: ws,
+		server: s, who: who, session: session, visionToken: newVisionToken(), ws: ws,
 		log:      s.log.With("device_id", who.deviceID, "session_id", session),
 		out:      newOutbox(),
 		helloed:  make(chan struct{}),

@@ -40,7 +40,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 	}
 	var sources []mcp.Source
 	if h.MCP && c.server.opts.NewTools != nil {
-		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL})
+		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
 		if tools != nil {
 			if err := c.startTools(ctx, tools); err != nil {
 				c.end(failed("device tools cannot start", err))

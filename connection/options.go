@@ -62,6 +62,9 @@ type Link struct {
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
 	BaseURL string
+	// Vision is where its camera may send pictures, with the token of this
+	// connection; nil: nobody looks at them.
+	Vision *mcp.Vision
 }
 
 // Auth says whether devices must show a token.
@@ -96,6 +99,8 @@ type Options struct {
 	NewThings func(s agent.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
+	// Explainer looks at what the devices' cameras upload. nil: there is no such path.
+	Explainer Explainer
 
 	Auth       Auth           // zero: everybody is let in
 	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says

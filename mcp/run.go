@@ -89,17 +89,19 @@ func (t *Toolbox) Detach(ctx context.Context, p Prepared) ActionResponse {
 	}
 	j.awaited = true
 	var o outcome
-	started := time.Now()
+	var sent span
 	if o.err = t.device.wait(ctx, t.life.done, j.ticket); o.err == nil {
-		callCtx, cancel := context.WithTimeoutCause(WithInfo(ctx, p.Info), t.options.JobTimeout, errNoReply)
+		callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
 		defer cancel()
+		sent.began = time.Now()
 		o = j.invoke(callCtx)
+		sent.took = time.Since(sent.began)
 		if o.err != nil && callCtx.Err() != nil {
 			o.err = context.Cause(callCtx)
 		}
 		t.device.leave(j.ticket)
 	}
-	return j.settle(o, started)
+	return j.settle(o, sent)
 }
 
 // Close cancels all calls and waits for them. It may be called many times.
@@ -182,28 +184,37 @@ type outcome struct {
 // perform waits for the call's turn, runs it and frees its place. ctx is the
 // caller's; a device's call does not end with it once it is sent.
 func (j *job) perform(ctx context.Context) ActionResponse {
-	t := j.toolbox
+	t, p := j.toolbox, j.call
 	var o outcome
-	var started time.Time
+	var sent span
 	if err := t.device.wait(ctx, t.life.done, j.ticket); err != nil {
 		o.err = err
 	} else {
-		started = time.Now()
+		sent.began = time.Now()
 		o = j.send(ctx)
+		sent.took = time.Since(sent.began)
 		t.device.leave(j.ticket)
+		if o.err == nil && p.Offer.Kind == Query {
+			o.result = j.look(ctx, o.result)
+		}
 	}
-	return j.settle(o, started)
+	return j.settle(o, sent)
+}
+
+// span is when a call was sent and how long it took; zero for one never sent.
+type span struct {
+	began time.Time
+	took  time.Duration
 }
 
 // settle frees the call's place, makes its outcome and leaves its record.
-// started is zero for a call never sent.
-func (j *job) settle(o outcome, started time.Time) ActionResponse {
+func (j *job) settle(o outcome, sent span) ActionResponse {
 	t, p := j.toolbox, j.call
 	t.mu.Lock()
 	delete(t.running, j.key)
 	t.mu.Unlock()
 	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
-	j.record(r, started)
+	j.record(r, sent)
 	return r
 }
 
@@ -216,9 +227,12 @@ func (j *job) send(ctx context.Context) outcome {
 	}
 	callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
-	if j.ticket == nil {
+	switch {
+	case j.ticket == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
+	case p.Offer.Kind == Query:
+		callCtx = withCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
 	t.wg.Go(func() { answer <- j.invoke(callCtx) })
@@ -258,15 +272,12 @@ func (j *job) cause(err error) error {
 }
 
 // record leaves the one line and the one record that every call has.
-func (j *job) record(r ActionResponse, started time.Time) {
+func (j *job) record(r ActionResponse, sent span) {
 	log, p := j.toolbox.log, j.call
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
-		Arguments: summary(p.Arguments), Started: started, Outcome: r.Action.String(), Awaited: j.awaited,
+		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: j.awaited,
 		Late: !j.awaited && (r.Action == ActionTypeError || r.Action == ActionTypeNotFound),
-	}
-	if !started.IsZero() {
-		rec.Took = time.Since(started)
 	}
 	text := ResultText(r)
 	log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,

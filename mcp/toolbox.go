@@ -49,6 +49,8 @@ type ToolboxOptions struct {
 	MaxResult   int             // bytes of result text for the model; 0 means 16 KiB
 	Queue       int             // calls waiting per device; 0 means 16; full: refused
 	Record      func(Record)    // gets the record of each call, from its goroutine; nil: nobody
+	Look        Look            // looks at the pictures in results of queries; nil: the model gets none
+	LookTimeout time.Duration   // of looking at all pictures of one result; 0 means 30 s
 	Log         *slog.Logger    // nil: discarded
 }
 
@@ -90,6 +92,9 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 	}
 	if o.Queue <= 0 {
 		o.Queue = 16
+	}
+	if o.LookTimeout <= 0 {
+		o.LookTimeout = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -45,6 +45,11 @@ const (
 	MusicPlay = "music_play" // {title}
 	MusicNone = "music_none"
 
+	LookPrompt   = "look_prompt"   // a model's instruction for looking at pictures
+	LookQuestion = "look_question" // its question when there is none
+	NoVision     = "no_vision"
+	VisionDown   = "vision_down"
+
 	NoLLM      = "no_llm"
 	LLMDown    = "llm_down"
 	WhatCanIDo = "what_can_i_do"
@@ -65,6 +70,7 @@ func IDs() []string {
 		Forgotten, RoleChanged, RoleBack,
 		TimerSet, ReminderSet, TimerDue, ReminderDue, AlarmLate, TimerCancelled,
 		MusicPlay, MusicNone,
+		LookPrompt, LookQuestion, NoVision, VisionDown,
 		NoLLM, LLMDown, WhatCanIDo,
 	}
 }

@@ -61,6 +61,10 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if err != nil {
 		return nil, err
 	}
+	seers, err := f.seers()
+	if err != nil {
+		return nil, err
+	}
 	tts, err := f.voices()
 	if err != nil {
 		return nil, err
@@ -79,19 +83,19 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o)
+	r.devices, err = r.server(ctx, cfg, o, &eyes{llm: seers, texts: set, log: log})
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*connection.Server, error) {
+func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *eyes) (*connection.Server, error) {
 	own := local.New(local.Options{Log: r.log})
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
 	shelf := mcp.NewShelf()
-	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Log: r.log}
+	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
@@ -108,7 +112,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Shelf: shelf, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 			})
 		},
 		NewThings: func(s agent.Session, link connection.Link) connection.Things {
@@ -121,6 +125,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 			d := cfg.Devices[id]
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
+		Explainer: eyes,
 		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,

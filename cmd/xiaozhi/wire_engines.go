@@ -144,13 +144,7 @@ func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, strin
 // models makes the members that are language models.
 func (f *finder) models() ([]providers.LLM, error) {
 	var members []providers.LLM
-	names := f.cfg.LLM
-	if i := slices.Index(names, "auto"); i >= 0 {
-		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
-		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
-		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
-	}
-	for _, name := range names {
+	for _, name := range f.modelNames() {
 		if name == "rules" {
 			continue
 		}
@@ -174,6 +168,17 @@ func (f *finder) models() ([]providers.LLM, error) {
 		f.rooms.found("LLM", name+": "+describe(o.BaseURL, o.Model))
 	}
 	return members, nil
+}
+
+// modelNames is the chain of llm with all that auto stands for.
+func (f *finder) modelNames() []string {
+	names := f.cfg.LLM
+	if i := slices.Index(names, "auto"); i >= 0 {
+		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
+		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
+		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
+	}
+	return names
 }
 
 // thinker makes the chain of the models and, where the config names it, the
