@@ -65,7 +65,7 @@ func (l level) readerOf(tools []mcp.Tool) (string, bool) {
 	best, found := 0, ""
 	for _, tool := range tools {
 		t, ok := readTool(tool, "get", "read", "status", "state")
-		if !ok || !t.free("") || t.has("set") {
+		if !ok || !t.free("") || t.has("set", "mic", "microphone", "lamp", "light", "led") {
 			continue
 		}
 		score := 0

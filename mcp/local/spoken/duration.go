@@ -96,7 +96,6 @@ func (c *cursor) unit() time.Duration {
 	return 0
 }
 
-
 // clip shortens text for an error.
 func clip(text string) string {
 	runes := []rune(text)
