@@ -38,6 +38,12 @@ func (s *Source) knowing() []entry {
 			en:     "Tells the current date, time and weekday.",
 			schema: noArguments,
 		},
+		{
+			name: "get_lunar_calendar", kind: mcp.Query, handler: s.calendar, readOnly: true,
+			zh:     "查询农历：今天或某一天的农历日期、干支、生肖、节气和节日，或某个农历日期是公历哪天。",
+			en:     "Tells the Chinese lunar date, zodiac year, solar terms and festivals of today or of a day, or which day a lunar date is.",
+			schema: calendarSchema,
+		},
 	}
 }
 

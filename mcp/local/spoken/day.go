@@ -1,6 +1,7 @@
 package spoken
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -190,4 +191,16 @@ func (d *day) on(year, month, n int, now time.Time) bool {
 	}
 	d.known, d.date = true, date
 	return true
+}
+
+// Day reads a day: 2026-02-17, 明天, 下周一, 11月25日, november 25 2026. It may have
+// passed; one without a year is of this year.
+func Day(text string, now time.Time) (time.Time, error) {
+	c := &cursor{fold(text)}
+	c.skip(" ", "on ", "the ")
+	var d day
+	if !d.read(c, now) || strings.Trim(c.rest, " ") != "" {
+		return time.Time{}, fmt.Errorf("%q is no day such as 2026-02-17 or 明天", clip(text))
+	}
+	return d.date, nil
 }

@@ -99,3 +99,20 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+func TestDay(t *testing.T) {
+	now := time.Date(2026, 11, 21, 15, 4, 5, 0, time.FixedZone("CST", 8*3600))
+	for text, want := range map[string]string{
+		"2026-02-17": "2026-02-17", "1949/10/1": "1949-10-01", "今天": "2026-11-21", "明天": "2026-11-22", "tomorrow": "2026-11-22", "下周一": "2026-11-23",
+		"11月25日": "2026-11-25", "2025年7月25日": "2025-07-25", "the 5th of june 2030": "2030-06-05", "1月1号": "2026-01-01",
+	} {
+		if got, err := Day(text, now); err != nil || got.Format(time.DateOnly) != want {
+			t.Errorf("Day(%q) = %v, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "soon", "2026-02-30", "2026-13-01", "明天七点", "2026-02-17 and more", "0000-01-01"} {
+		if got, err := Day(text, now); err == nil {
+			t.Errorf("Day(%q) = %v, want an error", text, got)
+		}
+	}
+}
