@@ -44,6 +44,13 @@ func (s *Source) knowing() []entry {
 			en:     "Tells the Chinese lunar date, zodiac year, solar terms and festivals of today or of a day, or which day a lunar date is.",
 			schema: calendarSchema,
 		},
+		{
+			name: "calculate", kind: mcp.Query, handler: calculate, readOnly: true,
+			zh: "精确计算一个算式，支持加减乘除、乘方、百分数、阶乘和 sqrt 等函数。心算不可靠时用。",
+			en: "Works out an expression exactly. Use it instead of doing sums yourself.",
+			schema: `{"type":"object","properties":{"expression":{"type":"string","minLength":1,"maxLength":1000,` +
+				`"description":"如 (12.5+3)*2^3、15% * 80、sqrt(2)、sin(30°) / such as (12.5+3)*2^3"}},"required":["expression"]}`,
+		},
 	}
 }
 

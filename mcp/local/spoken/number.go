@@ -195,3 +195,33 @@ func englishWord(w string) (int, bool) {
 	n, err := strconv.Atoi(w)
 	return n, err == nil && n >= 0 && n < maxNumber && w[0] != '+'
 }
+
+// LeadingDecimal reads the number in Chinese or full-width digits that text
+// begins with, as a decimal in plain digits: 三点一四 is 3.14.
+func LeadingDecimal(text string) (decimal, rest string, ok bool) {
+	n, rest, ok := leadingNumber(text)
+	if !ok {
+		return "", text, false
+	}
+	decimal = strconv.Itoa(n)
+	fraction, ok := strings.CutPrefix(rest, "点")
+	if !ok {
+		return decimal, rest, true
+	}
+	var digits strings.Builder
+	for fraction != "" && digits.Len() < 50 {
+		r, size := utf8.DecodeRuneInString(fraction)
+		d, isDigit := chineseDigit(r)
+		if !isDigit {
+			if d, isDigit = digit(r); !isDigit {
+				break
+			}
+		}
+		digits.WriteByte(byte('0' + d))
+		fraction = fraction[size:]
+	}
+	if digits.Len() == 0 {
+		return decimal, rest, true
+	}
+	return decimal + "." + digits.String(), fraction, true
+}

@@ -44,3 +44,17 @@ func FuzzNumber(f *testing.F) {
 		}
 	})
 }
+
+func TestLeadingDecimal(t *testing.T) {
+	for text, want := range map[string]string{
+		"三点一四": "3.14|", "二十五加一": "25|加一", "３点５": "3.5|", "五点": "5|点", "一百零三点零五元": "103.05|元", "七点半": "7|点半",
+	} {
+		decimal, rest, ok := LeadingDecimal(text)
+		if !ok || decimal+"|"+rest != want {
+			t.Errorf("%q: %s|%s, %v, want %s", text, decimal, rest, ok, want)
+		}
+	}
+	if _, _, ok := LeadingDecimal("点五"); ok {
+		t.Error("a number where there is none")
+	}
+}
