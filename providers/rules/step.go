@@ -74,7 +74,12 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.text(phraseDate, "date", spokenDate(now, r.lang), "weekday", weekday(now, r.lang))
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
-	case actAsk, actBattery, actStatus:
+	case actAsk, actStatus:
+		return r.askStatus()
+	case actBattery:
+		if t, ok := batteryTool(r.tools); ok {
+			return r.call(t, nil)
+		}
 		return r.askStatus()
 	case actStop:
 		return r.play(phraseOK, "stop", "cancel")

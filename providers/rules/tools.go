@@ -153,6 +153,13 @@ func statusTool(tools []tool) (tool, bool) {
 	})
 }
 
+// batteryTool finds the tool that tells how full the battery is.
+func batteryTool(tools []tool) (tool, bool) {
+	return find(tools, func(t tool) bool {
+		return t.has("battery") && !t.has("set", "reset", "calibrate") && t.free()
+	})
+}
+
 // find takes the first tool that fits.
 func find(tools []tool, fits func(tool) bool) (tool, bool) {
 	i := slices.IndexFunc(tools, fits)
