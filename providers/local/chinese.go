@@ -281,7 +281,7 @@ var latinWord = regexp.MustCompile(`[A-Za-z']+`)
 // spellLetters sets the letters of abbreviations apart, so that LED is said as
 // letters: in Chinese text, capitals are never there for emphasis.
 func spellLetters(text string) string {
-	return latinWord.ReplaceAllStringFunc(text, func(w string) string {
+	return latinWord.ReplaceAllStringFunc(spellKnown(text), func(w string) string {
 		if len(w) < 2 || len(w) > 6 || w != strings.ToUpper(w) || spokenCapitals[w] {
 			return w
 		}

@@ -69,7 +69,7 @@ func englishWords(text string) string {
 	for _, r := range englishRules {
 		text = r.apply(text)
 	}
-	text = englishSigns.Replace(text)
+	text = spellKnown(englishSigns.Replace(text))
 	text = longDashes.ReplaceAllLiteralString(text, ", ")
 	text = strangeSigns.ReplaceAllLiteralString(text, " ")
 	text = longWord.ReplaceAllString(text, "$0 ")
@@ -104,6 +104,17 @@ func englishFraction(m []string) string {
 		said += "s"
 	}
 	return m[1] + said + m[4]
+}
+
+// knownLetters are abbreviations that are read as a word where nobody says so:
+// flite makes acer of ASR. Those that are words too count in capitals only.
+var knownLetters = regexp.MustCompile(`(?i:\b(?:asr|llm|tts|mcp|ota|url|api|iot)\b)|\b(?:IP|AI|LED)\b`)
+
+// spellKnown sets the letters of known abbreviations apart.
+func spellKnown(text string) string {
+	return knownLetters.ReplaceAllStringFunc(text, func(w string) string {
+		return strings.Join(strings.Split(strings.ToUpper(w), ""), " ")
+	})
 }
 
 func englishDate(whole, y, m, d string) string {

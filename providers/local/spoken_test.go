@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"xiaozhi/providers"
 )
 
@@ -257,5 +259,69 @@ func TestManyWaitForAHangingEngine(t *testing.T) {
 	}
 	if pcm, _, err := collect(t.Context(), s, "你好", zh); err != nil || len(pcm) == 0 {
 		t.Errorf("after them: %d samples, %v", len(pcm), err)
+	}
+}
+
+// TestPhrasesCanBeSaid: everything that the server says by itself comes out in
+// the voices of its language, with nothing left out, and config keys letter by
+// letter, since flite makes "acer" of asr.
+func TestPhrasesCanBeSaid(t *testing.T) {
+	f := testFront(t)
+	for _, lang := range []string{zh, en} {
+		data, err := os.ReadFile("../../prompts/phrases." + lang + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var phrases map[string]string
+		if err := yaml.Unmarshal(data, &phrases); err != nil {
+			t.Fatal(err)
+		}
+		for id, text := range phrases {
+			units, foreign := f.plan(text, lang)
+			if len(units) == 0 || foreign != "" {
+				t.Errorf("%s.%s: %q has %d units, foreign %q", id, lang, text, len(units), foreign)
+			}
+			if len(units) > 0 && units[0].lang != lang && !strings.HasPrefix(text, "{") {
+				t.Errorf("%s.%s: %q begins in the voice of %s", id, lang, text, units[0].lang)
+			}
+			if lang == zh {
+				han := 0
+				for _, u := range units {
+					if u.lang == zh {
+						han += len(strings.Fields(u.text))
+					}
+				}
+				if want := strings.Count(strings.Map(func(r rune) rune {
+					if isHan(r) {
+						return 'x'
+					}
+					return -1
+				}, text), "x"); han != want {
+					t.Errorf("%s.zh: %d of %d characters are said", id, han, want)
+				}
+			}
+		}
+		if said := say(f, phrases["no_chinese_asr"], lang); !strings.Contains(said, "A S R") {
+			t.Errorf("%s: %s", lang, said)
+		}
+	}
+}
+
+// TestAbbreviations are said by their letters, and words are not.
+func TestAbbreviations(t *testing.T) {
+	f := testFront(t)
+	for _, tc := range []struct{ in, lang, want string }{
+		{"the OTA URL", en, "[the O T A U R L]"},
+		{"an AI with an LED", en, "[an A I with an L E D]"},
+		{"He led me there", en, "[He led me there]"},
+		{"a nip of rum", en, "[a nip of rum]"},
+		{"an api key", en, "[an A P I key]"},
+		{"配置 asr 和 tts", zh, "pei4 zhi4 [A S R] he2 [T T S]"},
+		{"打开 led 灯", zh, "da3 kai1 [led] deng1"},
+		{"LED 灯", zh, "[L E D] deng1"},
+	} {
+		if got := say(f, tc.in, tc.lang); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.in, got, tc.want)
+		}
 	}
 }
