@@ -87,6 +87,9 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
+	if name == "auto" {
+		l.bad("this name stands for what the environment offers; choose another", "auto 表示环境里有的服务，请换个名字", "providers", name)
+	}
 	switch {
 	case p.Type == "":
 		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)

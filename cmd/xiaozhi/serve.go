@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,13 @@ type serveFlags struct {
 	check  bool
 }
 
-func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
+func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 	var f serveFlags
 	set := flag.NewFlagSet("xiaozhi serve", flag.ContinueOnError)
 	set.SetOutput(stderr)
+	if len(args) == 1 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
+		set.SetOutput(stdout) // what was asked for is no complaint
+	}
 	set.StringVar(&f.config, "config", "", "read `FILE` instead of config.yaml / 代替 config.yaml 的配置文件")
 	set.StringVar(&f.data, "data", "data", "folder for prompts, settings and what is stored (`DIR`) / 数据目录")
 	set.Func("listen", "address to listen on, e.g. 127.0.0.1:8000; may be repeated (`ADDR`) / 监听地址，可重复", func(s string) error {
@@ -55,7 +59,7 @@ func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
 
 // serve runs the server until ctx ends.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f, err := parseServe(args, stderr)
+	f, err := parseServe(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -191,7 +195,11 @@ func banner(w io.Writer, cfg *Config, listeners []net.Listener, rooms *rooms) {
 	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")
 	var urls []string
 	if cfg.Server.PublicURL != "" {
-		urls = append(urls, strings.TrimRight(cfg.Server.PublicURL, "/"))
+		public := strings.TrimRight(cfg.Server.PublicURL, "/")
+		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
+			public = "http" + rest
+		}
+		urls = append(urls, public)
 	}
 	for _, l := range listeners {
 		for _, host := range reachable(l.Addr()) {

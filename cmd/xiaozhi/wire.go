@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"xiaozhi/agent"
@@ -38,6 +39,10 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	set, err := prompts.Load(filepath.Join(data, "prompts"))
 	if err != nil {
 		return nil, err
+	}
+	if names := set.Names(); !slices.Contains(names, cfg.Agent.Prompt) {
+		return nil, fmt.Errorf("agent.prompt: there is no prompt %q (there are: %s); put %[1]s.zh.md or %[1]s.en.md into %[3]s / 没有这个提示词",
+			cfg.Agent.Prompt, strings.Join(names, ", "), filepath.Join(data, "prompts"))
 	}
 	vad, err := silero.New()
 	if err != nil {

@@ -35,8 +35,9 @@ func TestDeviceStatus(t *testing.T) {
 			box := beside(t, test.device, local.Options{})
 			ctx := mcp.WithPeer(mcp.WithInfo(t.Context(), mcp.Info{Language: test.language}), box.Peer("c1"))
 			got, err := s.CallTool(ctx, "get_device_status", nil) // called by others than the model too
-			if want := (mcp.ActionResponse{Action: test.action, Result: test.want}); err != nil || got != any(want) {
-				t.Errorf("got %+v, %v, want %+v", got, err, want)
+			r, ok := got.(mcp.ActionResponse)
+			if err != nil || !ok || r.Action != test.action || r.Result != any(test.want) {
+				t.Errorf("got %+v, %v, want %v %s", got, err, test.action, test.want)
 			}
 		})
 	}

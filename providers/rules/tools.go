@@ -153,20 +153,30 @@ func statusTool(tools []tool) (tool, bool) {
 	})
 }
 
-// teller finds the tool that tells what an intent is about: the status of the
-// device or, where there is none, the tool that reads just that, as devices of
-// older firmware have them.
+// batteryTool finds the tool that tells how full the battery is.
+func batteryTool(tools []tool) (tool, bool) {
+	about := func(t tool) bool { return t.has("battery") && !t.has("set", "reset", "calibrate") && t.free() }
+	if t, ok := find(tools, func(t tool) bool { return about(t) && t.has("level", "percent", "charge") }); ok {
+		return t, true
+	}
+	return find(tools, about)
+}
+
+// teller finds the tool that tells what an intent is about: the battery's own,
+// the status of the device or, where there is none, the tool that reads just
+// that, as devices of older firmware have them.
 func teller(tools []tool, in intent) (tool, bool) {
+	if in.act == actBattery {
+		if t, ok := batteryTool(tools); ok {
+			return t, true
+		}
+	}
 	if t, ok := statusTool(tools); ok {
 		return t, true
 	}
 	words := []string{string(in.level)}
-	switch in.act {
-	case actBattery:
-		words = []string{"battery", "level"}
-	case actStatus:
+	if in.act == actStatus {
 		words = []string{string(volume)}
-	default:
 	}
 	return find(tools, func(t tool) bool {
 		lacks := func(word string) bool { return !t.has(word) }

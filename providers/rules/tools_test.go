@@ -32,7 +32,7 @@ func TestResultsBecomeSentences(t *testing.T) {
 		{"音量调到40", "zh", []string{"调用工具失败"}, "没有成功。"},
 		{"set the volume to 40", "en", []string{"tool call failed: self.audio_speaker.set_volume: no answer in time"}, "That did not work: no answer in time."},
 		{"set the volume to 40", "en", []string{"invalid arguments for self_audio_speaker_set_volume: volume is missing"}, "That did not work: volume is missing."},
-		{"音量调到40", "zh", []string{"MCP工具调用失败: self.audio_speaker.set_volume: no answer in time"}, "没有成功：no answer in time。"},
+		{"音量调到40", "zh", []string{"MCP工具调用失败: self.audio_speaker.set_volume: no answer in time"}, "没有成功。"},
 		{"louder", "en", []string{deviceStatus}, setVolume("55")},
 		{"louder", "en", []string{`"` + strings.ReplaceAll(deviceStatus, `"`, `\"`) + `"`}, setVolume("55")},
 		{"turn the volume up by twenty", "en", []string{deviceStatus}, setVolume("65")},
