@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"xiaozhi/mcp"
 )
 
 // Time limits of one connection.
@@ -25,7 +27,8 @@ const (
 
 // identity is who is at the other end, from the upgrade request.
 type identity struct {
-	deviceID string // in lower case, never empty
+	deviceID string // in lower case; "" until a device without a Device-Id has named itself
+	key      string // in the server's set: deviceID, or what stands for it
 	clientID string
 	protocol string // Protocol-Version
 	baseURL  string // how the device reaches us
@@ -40,7 +43,7 @@ type conn struct {
 	ws       *websocket.Conn
 	log      *slog.Logger
 	out      *outbox
-	helloed  chan struct{} // closed by the reader at the hello
+	helloed  chan struct{} // closed by the reader at the hello, or at what stands for it
 	talkOver chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts   counters
 	cancel   context.CancelCauseFunc // set before any goroutine starts
@@ -52,9 +55,14 @@ type conn struct {
 	replying bool  // the device has been told of a turn that is not over
 	draining bool  // the connection ends as soon as replying is false
 	tools    Tools // nil: none. Written by the reader, so it reads without mu
+	light    Light // likewise
+
+	dialect dialect
 
 	// Of the reader.
-	talk     Talk // nil before hello
+	met      bool  // helloed is closed
+	talk     Talk  // nil before hello
+	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
 	scratch  []byte
 	grumbled grumbler
 
@@ -163,16 +171,21 @@ func within(d time.Duration, done <-chan struct{}) bool {
 // stopTools fails the calls that wait for a device that will not answer.
 func (c *conn) stopTools() {
 	c.mu.Lock()
-	tools := c.tools
+	tools, light := c.tools, c.light
 	c.mu.Unlock()
-	if tools == nil {
-		return
+	stop := func(source mcp.Source) {
+		c.guard("tools", func() {
+			if err := source.Stop(); err != nil {
+				c.log.Debug("device tools did not stop cleanly", "err", err)
+			}
+		})
 	}
-	c.guard("tools", func() {
-		if err := tools.Stop(); err != nil {
-			c.log.Debug("device tools did not stop cleanly", "err", err)
-		}
-	})
+	if tools != nil {
+		stop(tools)
+	}
+	if light != nil {
+		stop(light)
+	}
 }
 
 // end ends the connection with a cause, the first of which counts. It returns
@@ -207,6 +220,9 @@ func (c *conn) report(ctx context.Context, end *ending) {
 		if n := odd.count.Load(); n > 0 {
 			attrs = append(attrs, slog.Int64(odd.key, n))
 		}
+	}
+	if c.dialect.named {
+		attrs = append(attrs, slog.String("named", c.who.deviceID))
 	}
 	if end.err != nil {
 		attrs = append(attrs, slog.Any("err", end.err))

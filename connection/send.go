@@ -1,14 +1,16 @@
 package connection
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"xiaozhi/agent"
-)
+import "xiaozhi/agent"
 
 // Send queues a control message (agent.Outbox).
 func (c *conn) Send(m agent.Message) {
+	if c.sendAI(m) {
+		return
+	}
+	if c.mute(m.Turn) {
+		c.follow(m.Kind)
+		return
+	}
 	text, err := textOf(c.session, m)
 	if err != nil {
 		c.log.Error("message to device cannot be written as json", "err", err)
@@ -31,6 +33,9 @@ func (c *conn) Send(m agent.Message) {
 
 // Audio queues one Opus packet of a turn (agent.Outbox).
 func (c *conn) Audio(turn uint64, packet []byte) bool {
+	if c.mute(turn) {
+		return true // it is spoken all the same, to nobody
+	}
 	if !c.out.putAudio(turn, packet) {
 		c.counts.refused.Add(1)
 		return false
@@ -40,20 +45,3 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
-
-// sendPayload queues one JSON-RPC payload to the device (Link.Send).
-func (c *conn) sendPayload(payload json.RawMessage) error {
-	text, err := encode(mcpMessage{c.session, "mcp", payload})
-	if err != nil {
-		return fmt.Errorf("wrap mcp payload: %w", err)
-	}
-	live, ok := c.out.putText(text)
-	if !ok {
-		c.end(ErrStuck)
-		return ErrStuck
-	}
-	if !live {
-		return errLeft
-	}
-	return nil
-}

@@ -79,6 +79,12 @@ func AIMessage(kind, content string) (json.RawMessage, error) {
 	return lightJSON(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
 }
 
+// LightError is the frame that refuses a request with this id, as it came,
+// because of its parameters.
+func LightError(id json.RawMessage, message string) (json.RawMessage, error) {
+	return lightJSON(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
+}
+
 // lightJSON is v as JSON without escapes for HTML, as the seed writes it.
 func lightJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
