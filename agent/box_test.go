@@ -48,7 +48,8 @@ func (b *box) Send(m Message) {
 	text := map[MessageKind]string{
 		MessageSTT: "stt " + m.Text, MessageTTSStart: "tts start", MessageSentenceStart: "sentence " + m.Text,
 		MessageTTSStop: "tts stop", MessageEmotion: "emotion " + m.Emotion + " " + m.Text,
-		MessageChunk: "chunk " + m.Text, MessageFinal: "final " + m.Text, MessageThought: "thought " + m.Text,
+		MessageKeepAlive: "keep alive",
+		MessageChunk:     "chunk " + m.Text, MessageFinal: "final " + m.Text, MessageThought: "thought " + m.Text,
 	}[m.Kind]
 	if len(m.Closing) > 0 {
 		text = "silent frame, " + text

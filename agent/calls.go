@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/mcp"
@@ -37,22 +36,15 @@ func (c *callRecord) result() string {
 	}
 }
 
-// startCall begins a tool call. Controls are sent and taken to succeed; all
-// others are awaited by settle.
-func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall, calls *sync.WaitGroup) error {
+// startCall begins a tool call. Controls are sent and taken to succeed, jobs
+// go on by themselves; all others are awaited by settle.
+func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall) error {
 	call.ID = t.freshID(call.ID)
 	rec := &callRecord{call: call, done: make(chan struct{})}
 	st.calls = append(st.calls, rec)
-	settled := func(e effect) {
-		if e.failed {
-			t.log.Warn("tool call failed", "tool", call.Name, "call_id", call.ID, "result", clip(e.result, 256))
-		}
-		rec.effect = e
-		close(rec.done)
-	}
-	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
-	if bad != nil {
-		settled(dispatch(*bad))
+	p, e := t.prepare(call)
+	if e != nil {
+		t.settled(rec, *e)
 		return nil
 	}
 	if !t.floor.commit() {
@@ -63,24 +55,84 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 		// The tool holds the device's main task: a later tts start would wait behind it.
 		t.speaker.begin()
 	}
-	if remote && p.Offer.Kind == mcp.Control {
-		rec.control = true
-		p.Info = mcp.InfoFrom(ctx)
-		if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
-			settled(dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}))
-			return nil
-		}
-		settled(effect{result: resultAssumed})
-		return nil
+	p.Info = mcp.InfoFrom(ctx)
+	switch {
+	case p.Offer.Job:
+		t.startJob(ctx, rec, p)
+	case remote && p.Offer.Kind == mcp.Control:
+		t.startControl(rec, p)
+	default:
+		began := time.Now()
+		wait := t.tools.Begin(ctx, p) // here, so that a device gets its calls in their order
+		t.calling.Go(func() {
+			r := wait()
+			t.timing.tool(p.Offer.Tool.Name, time.Since(began))
+			t.settled(rec, dispatch(r, t.order.language))
+		})
 	}
-	began := time.Now()
-	wait := t.tools.Begin(ctx, p) // here, so that a device gets its calls in their order
-	calls.Go(func() {
-		r := wait()
-		t.timing.tool(p.Offer.Tool.Name, time.Since(began))
-		settled(dispatch(r))
-	})
 	return nil
+}
+
+// prepare looks a call up and checks it, or says what becomes of it instead.
+func (t *turn) prepare(call providers.ToolCall) (mcp.Prepared, *effect) {
+	lang := t.order.language
+	refuse := func(zh, en string) *effect {
+		e := failed(handledText(lang, zh, en), nil, lang)
+		return &e
+	}
+	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	if bad != nil {
+		e := dispatch(*bad, lang)
+		return p, &e
+	}
+	if t.made++; t.made > t.o.MaxCalls {
+		return p, refuse("这一轮的工具调用次数用完了", "no more tool calls are allowed in this turn")
+	}
+	if !t.calls.take(time.Now(), t.o.MaxDaily) {
+		return p, refuse("今天的工具调用次数用完了", "no more tool calls are allowed today")
+	}
+	allowed := t.order.consent != nil && t.order.consent.Name == call.Name && t.order.consent.Arguments == call.Arguments
+	if !p.Offer.Consent || allowed {
+		return p, nil
+	}
+	if t.asked != nil {
+		return p, refuse("还没有执行：正在请用户确认另一件事", "not done: the user is being asked about something else")
+	}
+	t.asked = &call
+	e := t.ask(actionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang))
+	return p, &e
+}
+
+// settled notes what became of a call.
+func (t *turn) settled(rec *callRecord, e effect) {
+	if e.failed {
+		t.log.Warn("tool call failed", "tool", rec.call.Name, "call_id", rec.call.ID, "result", clip(e.result, 256))
+	}
+	rec.effect = e
+	close(rec.done)
+}
+
+// startControl sends a control and takes it to succeed.
+func (t *turn) startControl(rec *callRecord, p mcp.Prepared) {
+	rec.control = true
+	if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
+		rec.control = false
+		t.settled(rec, dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, t.order.language))
+		return
+	}
+	t.settled(rec, effect{result: resultAssumed})
+}
+
+// startJob begins what takes long: the model can say so, and the result is told
+// when it is there.
+func (t *turn) startJob(ctx context.Context, rec *callRecord, p mcp.Prepared) {
+	if err := t.mail.start(ctx, p, t.tools.Detach); err != nil {
+		t.settled(rec, failed(err.Error(), nil, t.order.language))
+		return
+	}
+	t.settled(rec, effect{again: true, result: handledText(t.order.language,
+		"已经开始执行，需要一些时间。完成后会自动告诉用户结果，不要再次调用。",
+		"it has begun and takes a while. The user will be told the result when it is there; do not call it again.")})
 }
 
 // freshID is id, or another one if id is empty or was used before: some
@@ -103,10 +155,8 @@ func (t *turn) freshID(id string) string {
 func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
 	controls := true
 	for _, c := range st.calls {
-		select {
-		case <-c.done:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
+		if err := t.await(ctx, c.done); err != nil {
+			return false, err
 		}
 		controls = controls && c.control
 		if c.effect.handler != nil {
@@ -126,25 +176,6 @@ func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
 		return false, t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.OK, t.order.language))
 	}
 	return again, nil
-}
-
-// handle runs the handler that a tool named.
-func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
-	name := c.effect.handler.FuncName
-	h, ok := handlers()[name]
-	if !ok {
-		t.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
-		c.effect.result, c.effect.again = handledText(t.order.language, "调用工具失败", "tool call failed"), true
-		return nil
-	}
-	c.effect.result = handledText(t.order.language, "调用工具成功: ", "the tool was called: ") + name
-	did := h(t, c.effect.handler.Args)
-	t.hangUp = t.hangUp || did.hangUp
-	if did.say == "" || st.said {
-		return nil
-	}
-	st.said = true
-	return t.sayOwn(ctx, did.say)
 }
 
 // handledText is the text in the language of the turn.

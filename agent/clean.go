@@ -94,6 +94,9 @@ func oneLine(text, comma string) string {
 	return b.String()
 }
 
+// keycap is the mark that puts a figure on a key: 1️⃣ is 1, U+FE0F and this.
+const keycap = 0x20e3
+
 // stripEmoji takes the emoji out of text and returns the first of them.
 func stripEmoji(text string) (rest, first string) {
 	ascii := true
@@ -106,6 +109,10 @@ func stripEmoji(text string) (rest, first string) {
 	var b strings.Builder
 	for g := uniseg.NewGraphemes(text); g.Next(); {
 		cluster := g.Str()
+		if runes := g.Runes(); runes[len(runes)-1] == keycap && isWord(runes[0]) {
+			b.WriteRune(runes[0]) // 1️⃣ is a figure, not a face
+			continue
+		}
 		if isEmoji(g.Runes()) {
 			if first == "" {
 				first = cluster
@@ -125,7 +132,7 @@ func isEmoji(runes []rune) bool {
 		return true
 	}
 	for _, v := range runes[1:] {
-		if v == 0xfe0f || v == 0x20e3 {
+		if v == 0xfe0f || v == keycap {
 			return !unicode.IsLetter(r)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/prompts"
 )
 
 const (
@@ -20,6 +22,7 @@ const (
 	maxTyped     = 8000                   // characters of typed text; more is cut
 	hintInterval = time.Minute            // between two spoken hints about recognition
 	maxDeaf      = 3                      // failures of the ears in a row; then the conversation ends
+	keepAlive    = 60 * time.Second       // between the messages that keep a channel open for what is to come
 )
 
 // Conversation is what one device says and hears over one connection. Post may
@@ -42,27 +45,32 @@ type Conversation struct {
 	mode  Mode
 	open  bool // the device has opened its microphone
 
-	ears      *ears
-	earsStop  context.CancelCauseFunc
-	stretch   uint64       // counts the stretches of listening; what ears report of an older one is void
-	deafness  int          // failures of the ears in a row
-	garbled   atomic.Int64 // frames that are not Opus; of the ears
-	textDue   *time.Timer
-	heard     []*utterance // said, and not yet answered irrevocably
-	turn      *turn        // the one that runs, or is being joined
-	live      bool         // turn has not been taken away
-	turnDone  bool
-	pending   *order // begins when turn has been joined
-	turns     uint64
-	empties   int       // empty transcripts in a row
-	detected  time.Time // the last detect
-	stopped   time.Time // the last listen stop
-	burst     []time.Time
-	greet     *time.Timer
-	greeting  string // the wake word to greet, "" for none
-	idle      *time.Timer
-	hungUp    bool
-	lateCalls []lateCall // true outcomes that came before their call was in the history
+	ears     *ears
+	earsStop context.CancelCauseFunc
+	stretch  uint64       // counts the stretches of listening; what ears report of an older one is void
+	deafness int          // failures of the ears in a row
+	garbled  atomic.Int64 // frames that are not Opus; of the ears
+	textDue  *time.Timer
+	heard    []*utterance // said, and not yet answered irrevocably
+	turn     *turn        // the one that runs, or is being joined
+	live     bool         // turn has not been taken away
+	turnDone bool
+	pending  *order // begins when turn has been joined
+	turns    uint64
+	empties  int       // empty transcripts in a row
+	detected time.Time // the last detect
+	stopped  time.Time // the last listen stop
+	burst    []time.Time
+	greet    *time.Timer
+	greeting string // the wake word to greet, "" for none
+	idle     *time.Timer
+	hungUp   bool
+	active   time.Time   // when the last thing happened
+	voiced   bool        // somebody is speaking
+	calm     *time.Timer // the next notice may be told
+	alarm    *time.Timer // the next timer is due
+	early    []settled   // true results that came before their call was in the history
+	asked    *consent    // what the user was asked to allow
 }
 
 // turnEnded reports that a turn's goroutines have been joined.
@@ -71,11 +79,8 @@ type turnEnded struct{ t *turn }
 // turnBegan reports that tts start was sent.
 type turnBegan struct{ t *turn }
 
-// lateCall is the true outcome of a control call whose success was assumed.
-type lateCall struct {
-	prepared mcp.Prepared
-	response mcp.ActionResponse
-}
+// settled is the true result of a call.
+type settled struct{ callID, result string }
 
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
@@ -104,12 +109,14 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev
 	c.greet, c.idle = time.NewTimer(time.Hour), time.NewTimer(c.o.IdleClose)
-	c.textDue = time.NewTimer(time.Hour)
-	c.greet.Stop()
-	c.textDue.Stop()
-	defer c.greet.Stop()
-	defer c.textDue.Stop()
+	c.textDue, c.calm, c.alarm = time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm} {
+		timer.Stop()
+		defer timer.Stop()
+	}
 	defer c.idle.Stop()
+	c.touch()
+	c.setAlarm()
 	c.loop(ctx)
 	c.step(sigHangUp)
 	cause := context.Cause(ctx)
@@ -120,6 +127,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	cancel(cause)
 	c.wg.Wait()
 	c.keep()
+	c.dev.endSong() // music ends with the connection
 	return cause
 }
 
@@ -144,6 +152,14 @@ func (c *Conversation) loop(ctx context.Context) {
 			c.greetNow()
 		case <-c.textDue.C:
 			c.textLate()
+		case <-c.dev.mail.notify:
+			for _, news := range c.dev.mail.take() {
+				c.news(news)
+			}
+		case <-c.calm.C:
+			c.tellNext()
+		case <-c.alarm.C:
+			c.ringAlarms()
 		case <-c.idle.C:
 			c.idleOver()
 		}
@@ -203,8 +219,18 @@ func (c *Conversation) reported(v any) {
 		c.speaking(v.t)
 	case turnEnded:
 		c.turnOver(v.t)
+	case handlerCall:
+		v.reply <- v.run(c)
+	}
+}
+
+// news is what came for the device from outside its conversation.
+func (c *Conversation) news(v any) {
+	switch v := v.(type) {
 	case lateCall:
 		c.late(v)
+	case jobDone:
+		c.jobOver(v)
 	}
 }
 
@@ -221,16 +247,30 @@ func (c *Conversation) step(sig signal) {
 	c.state = to
 }
 
-// touch puts off the idle close.
-func (c *Conversation) touch() { c.idle.Reset(c.o.IdleClose) }
-
-// idleOver hangs up a channel on which nothing happens (device-protocol 3.4).
-func (c *Conversation) idleOver() {
-	if c.turn != nil && !c.turnDone {
-		c.touch()
-		return
+// touch notes that something happens, which puts off the idle close and the
+// next notice.
+func (c *Conversation) touch() {
+	c.active = time.Now()
+	after := c.o.IdleClose
+	if c.dev.expecting(c.active) {
+		after = min(after, keepAlive)
 	}
-	c.hangUp(ErrIdle)
+	c.idle.Reset(after)
+	c.awaitCalm()
+}
+
+// idleOver hangs up a channel on which nothing happens (device-protocol 3.4),
+// unless something is expected: then a message keeps it open.
+func (c *Conversation) idleOver() {
+	switch {
+	case c.turn != nil && !c.turnDone:
+		c.touch()
+	case c.dev.expecting(time.Now()):
+		c.out.Send(Message{Kind: MessageKeepAlive})
+		c.idle.Reset(min(c.o.IdleClose, keepAlive))
+	default:
+		c.hangUp(ErrIdle)
+	}
 }
 
 // hangUp ends the conversation in good order.
@@ -258,16 +298,74 @@ func (c *Conversation) language() string {
 	return "zh"
 }
 
-// late records the true outcome of a control call: a failure replaces the
-// result in the history.
+// correct sets the one result of a call, now or as soon as its turn is in the
+// history.
+func (c *Conversation) correct(callID, result string) {
+	if !c.dev.history.replaceResult(callID, result) {
+		c.early = append(c.early, settled{callID, result})
+	}
+}
+
+// late records the true outcome of a control call. A failure replaces the
+// result in the history and is told at the next pause.
 func (c *Conversation) late(l lateCall) {
-	e := dispatch(l.response)
+	e := dispatch(l.response, c.language())
 	if !e.failed {
 		return
 	}
+	offer := l.prepared.Offer.Tool
 	c.log.Warn("control failed after its success was assumed",
-		"tool", l.prepared.Offer.Tool.Name, "call_id", l.prepared.Call.ID, "result", clip(e.result, 256))
-	if !c.dev.history.replaceResult(l.prepared.Call.ID, e.result) {
-		c.lateCalls = append(c.lateCalls, l) // its turn is still going on
+		"tool", offer.Name, "call_id", l.prepared.Call.ID, "result", clip(e.result, 256), "connection_lost", l.gone)
+	c.correct(l.prepared.Call.ID, e.result)
+	if l.gone {
+		return // it may well have been done
 	}
+	lang := l.prepared.Info.Language
+	c.tell(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
+		"action", actionWords(offer.Name, offer.Description, lang), "reason", spokenReason(e.reason))})
+}
+
+// jobOver takes in the outcome of a job: it goes into the history, and is told
+// when the floor is free.
+func (c *Conversation) jobOver(j jobDone) {
+	lang := j.prepared.Info.Language
+	offer, e := j.prepared.Offer.Tool, dispatch(j.response, lang)
+	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.failed)
+	c.correct(j.prepared.Call.ID, e.result)
+	action := actionWords(offer.Name, offer.Description, lang)
+	n := notice{language: lang}
+	switch {
+	case e.failed:
+		n.say = c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.reason))
+	case e.say != "":
+		n.say = e.say
+	default:
+		n.say = c.o.Prompts.Phrase(prompts.JobDone, lang, "action", action)
+		if isPlain(e.result) {
+			n.say = joinText(n.say, e.result)
+		}
+		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.result)
+	}
+	c.tell(n)
+}
+
+// maxPlain is how many characters of a result are said as they are.
+const maxPlain = 200
+
+// isPlain reports whether a result can be said as it is.
+func isPlain(result string) bool {
+	return len([]rune(result)) <= maxPlain && !strings.ContainsAny(result, "{}[]<>\n") && languageOf(result) != ""
+}
+
+// maxReason is how many characters of a reason are said.
+const maxReason = 120
+
+// spokenReason is a tool's own words for its failure, as far as they can be
+// said: one line, without the full stop that the phrase has itself.
+func spokenReason(reason string) string {
+	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
+	if r := []rune(reason); len(r) > maxReason {
+		reason = string(r[:maxReason])
+	}
+	return strings.TrimRight(reason, ".。!！ ")
 }

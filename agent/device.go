@@ -6,19 +6,42 @@ import (
 	"time"
 )
 
-// keepDevice is how long a device's record is kept after its last connection.
-const keepDevice = 10 * time.Minute
+const (
+	keepDevice  = 10 * time.Minute // how long a device's record is kept after its last connection
+	keepWaiting = 24 * time.Hour   // how long, when something waits to be told
+	alarmSoon   = 30 * time.Minute // a timer that is due so soon keeps the channel open
+)
 
 // Device is what outlives a connection, by Device-Id. It is lent to one
-// conversation at a time, which alone may touch it.
+// conversation at a time, which alone may touch it; only its mailbox is open to
+// others.
 type Device struct {
 	id       string
 	history  history
 	language string    // of the last turn; "" before the first
 	hinted   time.Time // when a hint about recognition was last spoken
+	role     string    // the prompt that the user chose; "" for the configured one
+	notices  []notice  // waiting to be told; at most maxNotices, and one put back
+	alarms   []alarm   // in the order in which they are due; at most maxAlarms
+	song     *playing  // what plays or is paused; nil: no music
+	calls    budget
+	mail     *mailbox
+
 	returned time.Time
 	wanted   int           // who waits for it or holds it; guarded by Devices.mu
 	slot     chan struct{} // size 1: holds a token while the record is free
+}
+
+// waiting reports whether the record holds something that must not be lost.
+func (d *Device) waiting() bool {
+	return len(d.notices) > 0 || len(d.alarms) > 0 || d.mail.waiting()
+}
+
+// expecting reports whether something is to come soon, for which the channel
+// stays open.
+func (d *Device) expecting(now time.Time) bool {
+	return len(d.notices) > 0 || d.mail.waiting() ||
+		(len(d.alarms) > 0 && d.alarms[0].due.Sub(now) <= alarmSoon)
 }
 
 // Devices keeps the records. Its methods may be called at the same time.
@@ -27,15 +50,24 @@ type Devices struct {
 	byID map[string]*Device
 }
 
-// NewDevices makes an empty set of records.
+// NewDevices makes an empty set of records. Close ends it.
 func NewDevices() *Devices { return &Devices{byID: map[string]*Device{}} }
+
+// Close cancels all jobs and waits for them. No conversation may run any more.
+func (d *Devices) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, dev := range d.byID {
+		dev.mail.close()
+	}
+}
 
 // lend waits until no other conversation holds the device's record.
 func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 	d.mu.Lock()
 	dev, ok := d.byID[id]
 	if !ok {
-		dev = &Device{id: id, slot: make(chan struct{}, 1)}
+		dev = &Device{id: id, slot: make(chan struct{}, 1), mail: newMailbox()}
 		dev.slot <- struct{}{}
 		d.byID[id] = dev
 	}
@@ -61,7 +93,15 @@ func (d *Devices) giveBack(dev *Device) {
 	dev.wanted--
 	dev.slot <- struct{}{}
 	for id, other := range d.byID {
-		if other.wanted == 0 && now.Sub(other.returned) > keepDevice {
+		if other.wanted > 0 {
+			continue
+		}
+		keep := keepDevice
+		if other.waiting() {
+			keep = keepWaiting
+		}
+		if now.Sub(other.returned) > keep {
+			other.mail.close() // no job runs any more: they have their own limit
 			delete(d.byID, id)
 		}
 	}

@@ -13,18 +13,17 @@ type effect struct {
 	again   bool                    // the model is asked once more
 	handler *mcp.ActionResponseCall // of the conversation, to be run
 	failed  bool                    // worth a warning
+	reason  string                  // why it failed, for the ear
+	asks    bool                    // say asks the user to allow the call
 }
 
 // dispatch is the only switch over mcp.Action: it says what each outcome of a
-// tool means (seed 004 section 5.2.2, style.md "ActionResponse").
-func dispatch(r mcp.ActionResponse) effect {
+// tool means (seed 004 section 5.2.2, style.md "ActionResponse"). language is
+// that of the turn.
+func dispatch(r mcp.ActionResponse, language string) effect {
 	switch r.Action {
 	case mcp.ActionTypeError, mcp.ActionTypeNotFound:
-		text := mcp.ResultText(r)
-		if text == "" {
-			text = "MCP工具调用失败 / the tool call failed"
-		}
-		return effect{result: text, again: true, failed: true}
+		return failed(mcp.ResultText(r), r.Response, language)
 	case mcp.ActionTypeNone:
 		return effect{result: mcp.ResultText(r)}
 	case mcp.ActionTypeResponse:
@@ -35,11 +34,24 @@ func dispatch(r mcp.ActionResponse) effect {
 	case mcp.ActionTypeCallHandler:
 		call, ok := asCall(r.Result)
 		if !ok {
-			return effect{result: "调用工具失败", again: true, failed: true}
+			return failed(handledText(language, "调用工具失败", "the tool names no handler"), nil, language)
 		}
 		return effect{handler: &call}
 	}
-	return effect{result: fmt.Sprintf("unknown action %d", r.Action), again: true, failed: true}
+	return failed(fmt.Sprintf("unknown action %d", r.Action), nil, language)
+}
+
+// failed is a failure with the result text, which says so to the model, and the
+// reason for the ear.
+func failed(result string, reason any, language string) effect {
+	if result == "" {
+		result = handledText(language, "MCP工具调用失败", "the tool call failed")
+	}
+	e := effect{result: result, again: true, failed: true, reason: result}
+	if text, ok := reason.(string); ok && text != "" {
+		e.reason = text
+	}
+	return e
 }
 
 // asCall takes an ActionResponseCall as a value, a pointer or decoded JSON.

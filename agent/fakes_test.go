@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -247,7 +248,73 @@ func tone(rate, tenths int) providers.Sound {
 	return providers.Sound{Rate: rate, PCM: pcm}
 }
 
-// scriptSource is a source of tools: "NAME KIND DELAY RESULT" a line.
+// handlerResult names a handler: "NAME ARGUMENTS", the arguments as JSON. A due
+// time is given as a length of time from now.
+func handlerResult(line string) mcp.ActionResponse {
+	name, text, _ := strings.Cut(line, " ")
+	var args map[string]any
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &args); err != nil {
+			panic(err)
+		}
+	}
+	if after, ok := args["due"].(string); ok {
+		d, err := time.ParseDuration(after)
+		if err != nil {
+			panic(err)
+		}
+		args["due"] = time.Now().Add(d)
+	}
+	return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: name, Args: args}}
+}
+
+// scriptMusic is a library of songs that are a tone of three seconds.
+type scriptMusic struct{ opened, closed []string }
+
+func (m *scriptMusic) Open(id string) (Song, error) {
+	if id == "lost" {
+		return nil, errors.New("no such file")
+	}
+	m.opened = append(m.opened, id)
+	return &scriptSong{library: m, id: id, left: 3 * 16000}, nil
+}
+
+func (m *scriptMusic) Next(id string) (next, title string, err error) {
+	return id + "+", "after " + id, nil
+}
+
+type scriptSong struct {
+	library *scriptMusic
+	id      string
+	left    int
+	at      int
+}
+
+func (s *scriptSong) Rate() int { return 16000 }
+
+func (s *scriptSong) Read(pcm []int16) (int, error) {
+	if s.id == "broken" && s.left < 2*16000 {
+		return 0, errors.New("bad block")
+	}
+	n := min(len(pcm), s.left)
+	for i := range n {
+		pcm[i] = int16(s.at % 3000)
+		s.at++
+	}
+	s.left -= n
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (s *scriptSong) Close() error {
+	s.library.closed = append(s.library.closed, s.id)
+	return nil
+}
+
+// scriptSource is a source of tools: "NAME KIND DELAY RESULT" a line, where the
+// name may be NAME@SOURCE.
 type scriptSource struct {
 	source string
 	tools  []mcp.Tool
@@ -257,12 +324,16 @@ type scriptSource struct {
 	calls  []string
 }
 
-func newScriptSource(lines []string) *scriptSource {
-	s := &scriptSource{source: "device", delay: map[string]string{}, result: map[string]string{}}
+func newScriptSource(source string, lines []string) *scriptSource {
+	s := &scriptSource{source: source, delay: map[string]string{}, result: map[string]string{}}
 	for _, line := range lines {
 		f := strings.SplitN(line, " ", 4)
+		of := s.source
+		if name, other, ok := strings.Cut(f[0], "@"); ok {
+			f[0], of = name, other
+		}
 		s.tools = append(s.tools, mcp.Tool{
-			Name: f[0], Description: f[0], Kind: mcp.Kind(f[1]), Source: s.source, Origin: mcp.Remote,
+			Name: f[0], Description: f[0], Kind: mcp.Kind(f[1]), Source: of, Origin: mcp.Remote,
 			Schema: []byte(`{"type":"object","properties":{"volume":{"type":"integer"}}}`),
 		})
 		s.delay[f[0]], s.result[f[0]] = f[2], f[3]
@@ -294,7 +365,7 @@ func (s *scriptSource) CallTool(ctx context.Context, name string, args map[strin
 	case r == "!none":
 		return mcp.ActionResponse{Action: mcp.ActionTypeNone}, nil
 	case strings.HasPrefix(r, "!handler "):
-		return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: r[9:]}}, nil
+		return handlerResult(r[9:]), nil
 	default:
 		return r, nil
 	}

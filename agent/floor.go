@@ -246,6 +246,13 @@ func (f *floor) heard(now time.Time, steps int) (texts []string, partial bool) {
 	return texts, partial
 }
 
+// played is how much sound the device has played of the turn.
+func (f *floor) played(now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pacer.Heard(now)
+}
+
 // runeTime is how long a character takes to say, for sentences whose whole
 // sound is not there yet: about 4.5 CJK characters or 14 letters a second.
 func runeTime(language string) time.Duration {

@@ -1,14 +1,12 @@
 package agent
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"xiaozhi/audio"
-	"xiaozhi/mcp"
 )
 
 func newBox() *box { return &box{began: time.Now(), wake: make(chan struct{})} }
@@ -78,7 +76,7 @@ func TestFloorHeard(t *testing.T) {
 		say := func(text string, frames int, step int, keep bool) {
 			s := newSentence(text, "en")
 			s.keep = keep
-			u := utterable{s, step, new(soundLength)}
+			u := utterable{sentence: s, step: step, length: new(soundLength)}
 			u.length.nanos.Store(int64(time.Duration(frames) * 60 * time.Millisecond))
 			u.length.whole.Store(true)
 			f.sentenceStart(u)
@@ -107,38 +105,4 @@ func TestFloorHeard(t *testing.T) {
 			t.Errorf("after play-out: heard %q, partial %v", texts, partial)
 		}
 	})
-}
-
-func TestDispatch(t *testing.T) {
-	odd := func() {}
-	for _, c := range []struct {
-		name string
-		in   mcp.ActionResponse
-		want effect
-	}{
-		{"error", mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "broke"}, effect{result: "broke", again: true, failed: true}},
-		{"error value", mcp.ActionResponse{Action: mcp.ActionTypeError, Result: errors.New("broke")}, effect{result: "broke", again: true, failed: true}},
-		{"error without a word", mcp.ActionResponse{Action: mcp.ActionTypeError}, effect{result: "MCP工具调用失败 / the tool call failed", again: true, failed: true}},
-		{"not found", mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: "no x"}, effect{result: "no x", again: true, failed: true}},
-		{"none", mcp.ActionResponse{Action: mcp.ActionTypeNone, Result: "done"}, effect{result: "done"}},
-		{"response", mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: "hi"}, effect{result: "hi", say: "hi"}},
-		{"response that is no string", mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: 42}, effect{result: "42", say: "42"}},
-		{"for the model", mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: map[string]any{"a": 1}}, effect{result: `{"a":1}`, again: true}},
-		{"nil for the model", mcp.ActionResponse{Action: mcp.ActionTypeReqLLM}, effect{again: true}},
-		{"no handler", mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: odd}, effect{result: "调用工具失败", again: true, failed: true}},
-		{"empty handler", mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{}}, effect{result: "调用工具失败", again: true, failed: true}},
-		{"unknown", mcp.ActionResponse{Action: 99}, effect{result: "unknown action 99", again: true, failed: true}},
-	} {
-		if got := dispatch(c.in); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
-	}
-	for _, call := range []any{
-		mcp.ActionResponseCall{FuncName: "x"}, &mcp.ActionResponseCall{FuncName: "x"}, map[string]any{"funcName": "x"},
-	} {
-		got := dispatch(mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: call})
-		if got.handler == nil || got.handler.FuncName != "x" {
-			t.Errorf("%T: %+v", call, got)
-		}
-	}
 }

@@ -1,31 +1,180 @@
 package agent
 
-import "xiaozhi/prompts"
+import (
+	"context"
+	"fmt"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+)
 
 // handled is what a handler wants of the turn.
 type handled struct {
-	say    string // spoken if the turn has not said anything yet
-	hangUp bool   // the conversation ends after the reply
+	result string    // the call's result in the history; "": that the handler was run
+	say    string    // spoken, if the step has not said anything yet
+	again  bool      // the model is asked once more
+	hangUp bool      // the conversation ends after the reply
+	call   *mcp.Call // a call to make in its stead: its outcome is the result
 }
 
-// handler acts on the conversation for a tool that answered CallHandler. args
-// are the tool's arguments, of any shape.
-type handler func(t *turn, args any) handled
+// handler acts on the conversation for a tool that answered CallHandler. It
+// runs on the conversation's goroutine and must not wait. args are the tool's
+// arguments, of any shape; an error says what is wrong with them.
+type handler func(c *Conversation, t *turn, args any) (handled, error)
 
 // handlers are what CallHandler can name (seed 004 section 7.1).
 func handlers() map[string]handler {
 	return map[string]handler{
-		"mcp_handler_exit": handleExit,
+		mcp.HandlerExit:       handleExit,
+		mcp.HandlerTakePhoto:  handleTakePhoto,
+		mcp.HandlerPlayMusic:  handlePlayMusic,
+		mcp.HandlerChangeRole: handleChangeRole,
+		mcp.HandlerForget:     handleForget,
+		mcp.HandlerTimer:      handleTimer,
 	}
 }
 
-// handleExit says goodbye and ends the conversation.
-func handleExit(t *turn, args any) handled {
-	say := t.o.Prompts.Phrase(prompts.Goodbye, t.order.language)
-	if m, ok := args.(map[string]any); ok {
-		if s, ok := m["say_goodbye"].(string); ok && speakable(s, t.order.language) != "" {
-			say = s
-		}
+// handlerCall asks the conversation to run a handler.
+type handlerCall struct {
+	run   func(*Conversation) handledOrError
+	reply chan handledOrError // size 1
+}
+
+type handledOrError struct {
+	handled
+	err error
+}
+
+// handle runs the handler that a tool named, on the conversation's goroutine,
+// and waits for it.
+func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
+	name := c.effect.handler.FuncName
+	args := c.effect.handler.Args
+	h, ok := handlers()[name]
+	if !ok {
+		t.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
+		c.effect = failed(handledText(t.order.language, "调用工具失败", "tool call failed"), nil, t.order.language)
+		return nil
 	}
-	return handled{say: say, hangUp: true}
+	did, err := t.inConversation(ctx, func(c *Conversation) (handled, error) { return h(c, t, args) })
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		t.log.Warn("handler failed", "tool", c.call.Name, "handler", name, "err", err)
+		lead := handledText(t.order.language, "调用工具失败: ", "tool call failed: ")
+		c.effect = failed(lead+err.Error(), err.Error(), t.order.language)
+		return nil
+	}
+	c.effect.result, c.effect.again = did.result, did.again
+	if did.result == "" {
+		c.effect.result = handledText(t.order.language, "调用工具成功: ", "the tool was called: ") + name
+	}
+	t.hangUp = t.hangUp || did.hangUp
+	if did.call != nil {
+		return t.runInstead(ctx, c, *did.call)
+	}
+	if did.say == "" || st.said {
+		return nil
+	}
+	st.said = true
+	return t.sayOwn(ctx, did.say)
+}
+
+// inConversation runs f on the conversation's goroutine and waits for it.
+func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handled, error)) (handled, error) {
+	call := handlerCall{reply: make(chan handledOrError, 1), run: func(c *Conversation) (out handledOrError) {
+		defer func() {
+			if p := recover(); p != nil {
+				out.err = fmt.Errorf("%w: panic in a handler: %v", ErrFailed, p)
+			}
+		}()
+		out.handled, out.err = f(c)
+		return out
+	}}
+	t.report(call)
+	select {
+	case r := <-call.reply:
+		return r.handled, r.err
+	case <-ctx.Done():
+		return handled{}, context.Cause(ctx)
+	}
+}
+
+// runInstead makes a call whose outcome becomes the result of the call c.
+func (t *turn) runInstead(ctx context.Context, c *callRecord, call mcp.Call) error {
+	p, bad := t.tools.Prepare(call)
+	if bad != nil {
+		c.effect = dispatch(*bad, t.order.language)
+		return nil
+	}
+	if p.Offer.Tool.Source != "local" {
+		t.speaker.begin() // the device will be busy
+	}
+	wait := t.tools.Begin(ctx, p)
+	done := make(chan struct{})
+	t.calling.Go(func() {
+		defer close(done)
+		c.effect = dispatch(wait(), t.order.language)
+	})
+	return t.await(ctx, done)
+}
+
+// handleExit says goodbye and ends the conversation.
+func handleExit(c *Conversation, t *turn, args any) (handled, error) {
+	a, err := mcp.DecodeArgs[mcp.ExitArgs](args)
+	if err != nil {
+		return handled{}, err
+	}
+	say := a.SayGoodbye
+	if speakable(say, t.order.language) == "" {
+		say = c.o.Prompts.Phrase(prompts.Goodbye, t.order.language)
+	}
+	return handled{say: say, hangUp: true}, nil
+}
+
+// handleTakePhoto has the device's camera look.
+func handleTakePhoto(c *Conversation, t *turn, args any) (handled, error) {
+	a, err := mcp.DecodeArgs[mcp.PhotoArgs](args)
+	if err != nil {
+		return handled{}, err
+	}
+	for _, o := range c.tools.Offers() {
+		if o.Tool.Name != a.Tool || a.Tool == "" {
+			continue
+		}
+		arguments, err := photoArguments(a)
+		if err != nil {
+			return handled{}, err
+		}
+		return handled{call: &mcp.Call{ID: fmt.Sprintf("photo_%d", t.id), Name: o.LLMName, Arguments: arguments}}, nil
+	}
+	return handled{
+		result: handledText(t.order.language, "这台设备没有摄像头。", "this device has no camera."), again: true,
+	}, nil
+}
+
+// handleForget begins the dialogue anew: neither what was said before nor this
+// turn is kept.
+func handleForget(c *Conversation, t *turn, _ any) (handled, error) {
+	c.dev.history = history{}
+	t.forgotten = true
+	return handled{say: c.o.Prompts.Phrase(prompts.Forgotten, t.order.language)}, nil
+}
+
+// handleChangeRole takes another system prompt from the next turn on.
+func handleChangeRole(c *Conversation, t *turn, args any) (handled, error) {
+	a, err := mcp.DecodeArgs[mcp.RoleArgs](args)
+	if err != nil {
+		return handled{}, err
+	}
+	if a.Role == "" || a.Role == c.o.Prompt {
+		c.dev.role = ""
+		return handled{say: c.o.Prompts.Phrase(prompts.RoleBack, t.order.language)}, nil
+	}
+	if !c.o.Prompts.Has(a.Role) {
+		return handled{}, fmt.Errorf("%s: %q", handledText(t.order.language, "没有这个角色", "there is no such role"), a.Role)
+	}
+	c.dev.role = a.Role
+	return handled{say: c.o.Prompts.Phrase(prompts.RoleChanged, t.order.language)}, nil
 }

@@ -51,7 +51,11 @@ func (c *Conversation) listenStart(mode Mode) {
 		return
 	}
 	if c.busy() {
-		c.takeAway(ErrAborted)
+		cause := ErrAborted
+		if c.playsMusic() {
+			cause = ErrPaused
+		}
+		c.takeAway(cause)
 	}
 	c.forget()
 	c.openEars()
@@ -125,7 +129,13 @@ func (c *Conversation) abort(reason string) {
 	c.greet.Stop()
 	stopped := false
 	if c.busy() {
-		stopped = c.takeAway(ErrAborted)
+		cause := ErrAborted
+		if c.playsMusic() && strings.Contains(reason, "wake") {
+			cause = ErrPaused // the wake word pauses music, the button ends it
+		}
+		stopped = c.takeAway(cause)
+	} else if c.dev.song != nil && !strings.Contains(reason, "wake") {
+		c.dev.endSong()
 	}
 	c.forget()
 	if !stopped {
@@ -140,6 +150,7 @@ func (c *Conversation) abort(reason string) {
 // openEars begins listening afresh in the present mode.
 func (c *Conversation) openEars() {
 	c.stretch++
+	c.voiced = false
 	if c.ears != nil && c.ears.mode == c.mode {
 		c.tellEars(earsOpen{c.stretch})
 		return
@@ -208,7 +219,11 @@ func (c *Conversation) deaf(f earsFailed) {
 // undoes the turn: the user has not finished.
 func (c *Conversation) voice(u *utterance) {
 	c.touch()
-	if u.stretch != c.stretch || (c.state != Recognizing && c.state != Thinking) {
+	if u.stretch != c.stretch {
+		return
+	}
+	c.voiced = true
+	if c.state != Recognizing && c.state != Thinking {
 		return
 	}
 	if c.busy() {
@@ -241,6 +256,9 @@ func (c *Conversation) bargeIn(u *utterance) {
 func (c *Conversation) utteranceOver(u *utterance) {
 	c.touch()
 	c.deafness = 0
+	if u.stretch == c.stretch {
+		c.voiced = false
+	}
 	if u.stretch != c.stretch || (c.state != Listening && c.state != Recognizing) {
 		u.cancel(ErrReplaced)
 		return
@@ -335,6 +353,13 @@ func (c *Conversation) answer(text string, tm *timing) order {
 		lang = c.language()
 	}
 	c.dev.language = lang
+	if o, ok := c.consentTo(text, lang, tm); ok {
+		return o
+	}
+	if c.dev.song != nil && isOneOf(text, c.o.StopWords) {
+		c.dev.endSong()
+		return order{text: text, stt: text, reply: c.o.Prompts.Phrase(prompts.OK, lang), language: lang, timing: tm}
+	}
 	return order{text: text, stt: text, language: lang, timing: tm}
 }
 

@@ -38,9 +38,13 @@ type Options struct {
 
 	Name          string         // of the assistant; "" means 小智
 	Prompt        string         // name of the system prompt; "" means default
+	Music         Music          // nil: there is none
+	MaxCalls      int            // tool calls in a turn; 0 means 16
+	MaxDaily      int            // tool calls of a device in a day (UTC); 0 means 2000
 	MaxSteps      int            // model calls in a turn, before one forced answer; 0 means 5
 	HistoryTokens int            // budget of the dialogue; 0 means 6000
 	WakeWords     []string       // nil: those of the stock firmwares
+	StopWords     []string       // what ends the music when it is all that was said; nil: a short list
 	ExitWords     []string       // what ends the conversation when it is all that was said; nil: a short list
 	Zone          *time.Location // nil: the machine's
 
@@ -64,6 +68,8 @@ func (o Options) withDefaults() Options {
 	set(&o.Name, "小智")
 	set(&o.Prompt, "default")
 	set(&o.MaxSteps, 5)
+	set(&o.MaxCalls, 16)
+	set(&o.MaxDaily, 2000)
 	set(&o.HistoryTokens, 6000)
 	set(&o.IdleClose, 100*time.Second)
 	set(&o.Guard, 105*time.Millisecond)
@@ -82,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ExitWords == nil {
 		o.ExitWords = []string{"退出", "再见", "拜拜", "关闭", "goodbye", "bye", "good bye", "exit"}
+	}
+	if o.StopWords == nil {
+		o.StopWords = []string{"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐", "stop", "stop it", "stop the music", "stop playing", "enough"}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

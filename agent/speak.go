@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type utterable struct {
 	sentence
 	step   int // of the turn in which it was said
 	length *soundLength
+	sound  iter.Seq2[providers.Sound, error] // its sound; nil: it is synthesised
 }
 
 // soundLength is how much sound of a sentence there is so far. The synthesiser
@@ -55,6 +57,7 @@ type speaker struct {
 	free      chan []int16   // buffers of frames, reused
 	resampler map[int]*audio.Resampler
 	resampled *audio.Resampler // the one that this sentence goes through, nil for none
+	working   atomic.Bool      // a sentence is being synthesised
 	acc       []int16          // samples of the sentence that do not fill a frame yet
 }
 
@@ -81,11 +84,24 @@ func (s *speaker) synthesize(ctx context.Context) error {
 			if !ok {
 				return nil
 			}
+			s.working.Store(true)
 			if err := s.sentence(ctx, u); err != nil {
 				return err
 			}
+			s.working.Store(false)
 		}
 	}
+}
+
+// quietSince is since when nothing has been heard of the turn, by the device's
+// clock; zero if nothing was yet. False: something is being said, or will be
+// without being asked.
+func (s *speaker) quietSince() (time.Time, bool) {
+	if len(s.sentences) > 0 || s.working.Load() || len(s.frames) > 0 {
+		return time.Time{}, false
+	}
+	end := s.floor.playoutEnd()
+	return end, !end.After(time.Now())
 }
 
 // begin sends tts start, once.
@@ -100,7 +116,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 	if u.emotion != "" {
 		s.floor.send(Message{Kind: MessageEmotion, Emotion: u.emotion, Text: u.emoji})
 	}
-	if u.speech == "" {
+	if u.speech == "" && u.sound == nil {
 		return nil
 	}
 	err := protect(s.o.Log, "speech synthesis", func() error { return s.say(ctx, u) })
@@ -123,13 +139,16 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 
 // say synthesises one sentence.
 func (s *speaker) say(ctx context.Context, u utterable) error {
-	s.timing.ttsStart(s.o.TTS.Name())
 	begins := &u
-	req := providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice}
+	sounds := u.sound
 	var decoder *audio.Decoder
 	soundCtx, patience := newPatience(ctx, s.o.SoundTimeout)
 	defer patience.end()
-	for sound, err := range s.o.TTS.Synthesize(soundCtx, req) {
+	if sounds == nil {
+		s.timing.ttsStart(s.o.TTS.Name())
+		sounds = s.o.TTS.Synthesize(soundCtx, providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice})
+	}
+	for sound, err := range sounds {
 		if err != nil {
 			if soundCtx.Err() != nil {
 				err = context.Cause(soundCtx)

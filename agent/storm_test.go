@@ -74,7 +74,7 @@ func (s *storm) gust() {
 	case 6, 7:
 		s.post(Detect{Text: "what is going on"}, "typed")
 	case 8:
-		s.post(Detect{Text: "hi xiaozhi"}, "wake word")
+		s.post(Detect{Text: []string{"hi xiaozhi", "yes", "no", "stop"}[s.rnd.IntN(4)]}, "wake word or a short word")
 	case 9:
 		before := s.stops()
 		s.post(Abort{}, "abort")
@@ -170,8 +170,10 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
 		Devices: NewDevices(), Zone: time.UTC, IdleClose: 24 * time.Hour, Log: debugLog(&log),
 		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond},
 	}
+	songs := &scriptMusic{}
+	o.Music = songs
 	b := newBox()
-	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log}, stormSource())
+	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, stormSource())
 	c := New(o, Session{DeviceID: "d", Language: "en"}, b, tools)
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), c: c, box: b, loud: loud, mute: mute}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -200,7 +202,11 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
 	cancel()
 	<-over
 	tools.Close()
+	o.Devices.Close()
 	detectors.Wait()
+	if n := len(songs.opened) - len(songs.closed); n != 0 {
+		t.Errorf("%d songs were not closed", n)
+	}
 	if t.Failed() {
 		t.Logf("the device did\n%s\nand got\n%s\nlog:\n%s", strings.Join(s.story, "\n"), b, &log)
 	}

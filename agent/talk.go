@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"cmp"
+	"time"
+
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -29,8 +32,18 @@ func (c *Conversation) begin(ord order) {
 		log:    c.log.With("turn", c.turns),
 		floor:  newFloor(c.out, c.turns, c.o.Reply, c.o.Lead),
 		timing: ord.timing, history: c.dev.history.snapshot(), cancel: cancel,
+		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, report: c.report, calls: &c.dev.calls,
 	}
-	t.late = func(p mcp.Prepared, r mcp.ActionResponse) { c.report(lateCall{p, r}) }
+	ended := c.ended
+	t.late = func(p mcp.Prepared, r mcp.ActionResponse) {
+		l := lateCall{prepared: p, response: r}
+		select {
+		case <-ended:
+			l.gone = true
+		default:
+		}
+		t.mail.post(l)
+	}
 	t.speaker = newSpeaker(c.o, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
 	c.turn, c.live, c.turnDone = t, true, false
 	if ord.stt != "" {
@@ -104,12 +117,20 @@ func (c *Conversation) turnOver(t *turn) {
 
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(t *turn) {
-	c.dev.history.add(t.out.messages...)
-	c.dev.history.cut(c.o.HistoryTokens, c.count)
-	for _, l := range c.lateCalls {
-		c.dev.history.replaceResult(l.prepared.Call.ID, dispatch(l.response).result)
+	if !t.forgotten {
+		c.dev.history.add(t.out.messages...)
+		c.dev.history.cut(c.o.HistoryTokens, c.count)
 	}
-	c.lateCalls = nil
+	for _, s := range c.early {
+		c.dev.history.replaceResult(s.callID, s.result)
+	}
+	c.early = nil
+	if t.out.asked != nil {
+		c.asked = &consent{*t.out.asked, time.Now().Add(consentTime)}
+	}
+	if n := t.order.notice; n != nil {
+		c.noticeOver(t, *n)
+	}
 	log := t.log.With("cause", t.out.cause, "interrupted", t.out.cut, "heard_chars", t.out.heard)
 	if t.out.err != nil {
 		log.Warn("turn", append(t.timing.attrs(t.floor), "err", t.out.err)...)
@@ -118,6 +139,17 @@ func (c *Conversation) remember(t *turn) {
 	}
 	if text := answerText(t.out.messages); text != "" {
 		c.out.Send(Message{Kind: MessageFinal, Turn: t.id, Text: text})
+	}
+}
+
+// noticeOver puts back a notice of which nothing was heard, and music that was
+// paused.
+func (c *Conversation) noticeOver(t *turn, n notice) {
+	switch {
+	case n.song != nil:
+		c.songOver(t, n.song)
+	case t.out.cut && t.out.played == 0:
+		c.untold(n)
 	}
 }
 

@@ -109,13 +109,15 @@ func (d *talker) sound(length string, pcm []int16) {
 
 // scene is one scripted conversation.
 type scene struct {
-	parts map[string][]string
-	asr   *scriptASR
-	llm   *scriptLLM
-	tts   *toneTTS
-	tools *scriptSource
-	dev   *Device
-	log   strings.Builder
+	parts  map[string][]string
+	asr    *scriptASR
+	llm    *scriptLLM
+	tts    *toneTTS
+	tools  *scriptSource
+	music  scriptMusic
+	limits mcp.ToolboxOptions
+	dev    *Device
+	log    strings.Builder
 }
 
 func readScene(a *txtar.Archive) *scene {
@@ -128,7 +130,13 @@ func readScene(a *txtar.Archive) *scene {
 		}
 	}
 	s.asr, s.llm = &scriptASR{lines: s.parts["asr"]}, &scriptLLM{lines: s.parts["llm"]}
-	s.tts, s.tools = &toneTTS{lines: s.parts["tts"], rate: 16000}, newScriptSource(s.parts["tools"])
+	source := "device"
+	for _, line := range s.parts["setup"] {
+		if name, ok := strings.CutPrefix(line, "source "); ok {
+			source = name
+		}
+	}
+	s.tts, s.tools = &toneTTS{lines: s.parts["tts"], rate: 16000}, newScriptSource(source, s.parts["tools"])
 	return s
 }
 
@@ -140,7 +148,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 	}
 	o := Options{
 		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(),
-		NoChinese: true, Zone: time.UTC,
+		NoChinese: true, Zone: time.UTC, Music: &s.music,
 		Log: debugLog(&s.log),
 	}
 	session := Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
@@ -156,6 +164,15 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.StepTimeout, _ = time.ParseDuration(value)
 		case "chinese":
 			o.NoChinese = false
+		case "max_calls":
+			o.MaxCalls = n
+		case "max_daily":
+			o.MaxDaily = n
+		case "source":
+		case "job":
+			s.limits.Jobs = append(s.limits.Jobs, value)
+		case "confirm":
+			s.limits.Confirm = append(s.limits.Confirm, value)
 		default:
 			t.Fatalf("unknown setup %q", line)
 		}
@@ -168,7 +185,8 @@ func (s *scene) run(t *testing.T) *box {
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
 	b := &box{began: time.Now(), wake: make(chan struct{})}
-	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log}, s.local(t), s.tools)
+	s.limits.Log = o.Log
+	tools := mcp.NewToolbox(s.limits, s.local(t), s.tools)
 	enc, err := audio.NewEncoder(audio.Recognition)
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +214,7 @@ func (s *scene) run(t *testing.T) *box {
 	cancel()
 	<-over
 	tools.Close()
+	o.Devices.Close()
 	detectors.Wait() // every detector was closed
 	return got
 }
@@ -229,6 +248,7 @@ func TestTalk(t *testing.T) {
 				compare(t, file, a, "history", s.history())
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
 				compare(t, file, a, "calls", strings.Join(s.tools.calls, "\n")+"\n")
+				compare(t, file, a, "music", fmt.Sprintf("opened %q\nclosed %q\n", s.music.opened, s.music.closed))
 				for _, want := range s.parts["log"] {
 					if !strings.Contains(s.log.String(), want) {
 						t.Errorf("the log does not say %q:\n%s", want, &s.log)

@@ -3,9 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/mcp"
@@ -27,6 +27,10 @@ func (t *turn) think(ctx context.Context) error {
 	switch {
 	case t.order.phrase != "":
 		return t.sayPhrase(ctx, 0, t.order.phrase)
+	case t.order.reply != "":
+		return t.sayOwn(ctx, t.order.reply)
+	case t.order.notice != nil:
+		return t.tell(ctx, *t.order.notice)
 	case isOneOf(t.order.text, t.o.ExitWords):
 		t.hangUp = true
 		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
@@ -34,23 +38,51 @@ func (t *turn) think(ctx context.Context) error {
 	if t.order.text == "" {
 		return nil // nothing but the start/stop pair
 	}
+	return t.converse(ctx, "")
+}
+
+// tell says what waited to be told.
+func (t *turn) tell(ctx context.Context, n notice) error {
+	if n.song != nil {
+		return t.saySound(ctx, "♪ "+n.song.title, n.song.sounds())
+	}
+	if n.ring {
+		if err := t.saySound(ctx, "🔔", chime()); err != nil {
+			return err
+		}
+	}
+	if n.ask != "" {
+		err := t.converse(ctx, n.ask)
+		if err == nil || ctx.Err() != nil || !t.silent() {
+			return err
+		}
+		t.log.Warn("the model did not word a notice", "err", err)
+	}
+	return t.sayOwn(ctx, n.say)
+}
+
+// converse asks the model, with tools between its steps. note is something that
+// the user did not say and the model should know; "" for nothing.
+func (t *turn) converse(ctx context.Context, note string) error {
 	system, err := t.system()
 	if err != nil {
 		return err
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.language, Zone: t.o.Zone})
-	var calls sync.WaitGroup
-	defer calls.Wait()
-	fast := t.o.FastPath != nil
+	defer t.calling.Wait()
+	if again, err := t.allowed(ctx); err != nil || !again {
+		return err
+	}
+	fast := t.o.FastPath != nil && note == "" && t.order.consent == nil
 	for n := 0; ; n++ {
-		st := &step{index: n}
-		req := t.request(system, n >= t.o.MaxSteps)
+		st := &step{index: len(t.steps)}
+		req := t.request(system, note, n >= t.o.MaxSteps)
 		t.steps = append(t.steps, st)
 		if fast {
-			fast, err = t.answerFast(ctx, st, req, &calls)
+			fast, err = t.answerFast(ctx, st, req)
 		}
 		if !fast && err == nil {
-			err = t.generate(ctx, st, req, &calls)
+			err = t.generate(ctx, st, req)
 		}
 		if err == nil {
 			err = t.sayAll(ctx, st, st.split.flush())
@@ -68,6 +100,20 @@ func (t *turn) think(ctx context.Context) error {
 	}
 }
 
+// allowed makes the call that the user has just allowed, and reports whether
+// the model is to be asked.
+func (t *turn) allowed(ctx context.Context) (bool, error) {
+	if t.order.consent == nil {
+		return true, nil
+	}
+	st := &step{index: len(t.steps)}
+	t.steps = append(t.steps, st)
+	if err := t.startCall(ctx, st, *t.order.consent); err != nil {
+		return false, err
+	}
+	return t.settle(ctx, st)
+}
+
 // errEmpty says that the model has ended without a word.
 var errEmpty = errors.New("the answer is empty")
 
@@ -83,7 +129,7 @@ func (t *turn) silent() bool {
 
 // system is the turn's system prompt.
 func (t *turn) system() (string, error) {
-	return t.o.Prompts.Render(t.o.Prompt, t.session.Language, prompts.Data{
+	return t.o.Prompts.Render(t.role, t.session.Language, prompts.Data{
 		AssistantName: t.o.Name,
 		DeviceName:    t.session.Name,
 		Language:      t.order.language,
@@ -92,9 +138,12 @@ func (t *turn) system() (string, error) {
 }
 
 // request is the next model call.
-func (t *turn) request(system string, forced bool) providers.LLMRequest {
+func (t *turn) request(system, note string, forced bool) providers.LLMRequest {
 	messages := []providers.Message{{Role: providers.RoleSystem, Content: system}}
 	messages = append(messages, t.history...)
+	if note != "" {
+		messages = append(messages, providers.Message{Role: providers.RoleUser, Content: note})
+	}
 	messages = append(messages, t.messages()...)
 	return providers.LLMRequest{
 		Messages: messages, Tools: toolSpecs(t.tools), NoTools: forced, Language: t.order.language,
@@ -111,17 +160,17 @@ func toolSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
 }
 
 // answerFast lets the fast path answer, and reports whether it did.
-func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMRequest, calls *sync.WaitGroup) (bool, error) {
+func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMRequest) (bool, error) {
 	d, ok := t.o.FastPath.Answer(req)
 	if !ok {
 		return false, nil
 	}
 	t.timing.llmStart()
-	return true, t.delta(ctx, st, d, req.NoTools, calls)
+	return true, t.delta(ctx, st, d, req.NoTools)
 }
 
 // generate runs one model call.
-func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest, calls *sync.WaitGroup) error {
+func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
 	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
 	defer patience.end()
 	t.timing.llmStart()
@@ -133,7 +182,7 @@ func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest,
 			return &modelError{err}
 		}
 		patience.pause() // a long answer waits for the speaker
-		if err := t.delta(ctx, st, d, req.NoTools, calls); err != nil {
+		if err := t.delta(ctx, st, d, req.NoTools); err != nil {
 			return err
 		}
 		patience.resume()
@@ -151,10 +200,13 @@ func (e *modelError) Error() string { return "language model: " + e.err.Error() 
 func (e *modelError) Unwrap() error { return e.err }
 
 // delta takes in a piece of the model's answer.
-func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools bool, calls *sync.WaitGroup) error {
+func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
 	t.timing.llmToken(d.Provider)
 	if d.Thought != "" {
 		t.floor.send(Message{Kind: MessageThought, Text: d.Thought})
+	}
+	if d.Fallback && t.order.notice != nil {
+		return nil // it is no model that could word anything
 	}
 	if d.Text != "" {
 		st.text.WriteString(d.Text)
@@ -166,7 +218,7 @@ func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools b
 		return nil // the forced answer: calls that come all the same are not made
 	}
 	for _, call := range d.ToolCalls {
-		if err := t.startCall(ctx, st, call, calls); err != nil {
+		if err := t.startCall(ctx, st, call); err != nil {
 			return err
 		}
 	}
@@ -230,6 +282,20 @@ func (t *turn) sayPhrase(ctx context.Context, stepIndex int, id string) error {
 	return t.say(ctx, s, stepIndex)
 }
 
+// saySound plays a sound that is no part of the answer, showing display.
+func (t *turn) saySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
+	u := utterable{
+		sentence: sentence{display: display, language: t.order.language, fallback: prompts.FailInternal},
+		length:   new(soundLength), sound: sound,
+	}
+	select {
+	case t.speaker.sentences <- u:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // sayFailure makes a failure of the turn heard.
 func (t *turn) sayFailure(ctx context.Context, err error) {
 	id := prompts.FailInternal
@@ -248,7 +314,7 @@ func (t *turn) sayFailure(ctx context.Context, err error) {
 // say gives one sentence to the speaker; it waits when many are waiting.
 func (t *turn) say(ctx context.Context, s sentence, stepIndex int) error {
 	select {
-	case t.speaker.sentences <- utterable{s, stepIndex, new(soundLength)}:
+	case t.speaker.sentences <- utterable{sentence: s, step: stepIndex, length: new(soundLength)}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -21,21 +21,26 @@ var (
 	ErrAborted  = errors.New("aborted")
 	ErrResumed  = errors.New("resumed") // the user went on speaking: the turn is undone
 	ErrReplaced = errors.New("replaced by a newer turn")
+	ErrPaused   = errors.New("paused") // only music: it goes on
 	ErrNoSpeech = errors.New("no speech")
 	ErrFailed   = errors.New("failed")
 	ErrGoodbye  = errors.New("goodbye")
 	ErrIdle     = errors.New("idle")
+	ErrShutdown = errors.New("server is stopping") // only of jobs: a conversation ends with the cause of its ctx
 )
 
 // order is what a turn is asked to do.
 type order struct {
-	text     string // the user's words: think about them; "" for none
-	stt      string // shown as the user's words; "" for none
-	phrase   string // say this phrase instead of thinking; "" for none
-	language string // of the turn: "zh" or "en"
-	hangUp   bool   // the conversation ends after it
-	failed   error  // why the phrase is said, when something failed before the turn
-	cause    error  // how the turn ends if all goes well; nil: ErrDone
+	text     string              // the user's words: think about them; "" for none
+	stt      string              // shown as the user's words; "" for none
+	phrase   string              // say this phrase instead of thinking; "" for none
+	reply    string              // say this as the answer instead of thinking; "" for none
+	language string              // of the turn: "zh" or "en"
+	hangUp   bool                // the conversation ends after it
+	failed   error               // why the phrase is said, when something failed before the turn
+	cause    error               // how the turn ends if all goes well; nil: ErrDone
+	notice   *notice             // tell this; nil: the turn has a user's utterance
+	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
 	timing   *timing
 }
 
@@ -43,10 +48,12 @@ type order struct {
 type outcome struct {
 	messages []providers.Message // for the history
 	hangUp   bool
-	cause    error // how it ended
-	err      error // what failed, for the log; nil if nothing did
-	cut      bool  // the user did not hear all of it
-	heard    int   // characters of the answer that were heard
+	cause    error               // how it ended
+	err      error               // what failed, for the log; nil if nothing did
+	cut      bool                // the user did not hear all of it
+	heard    int                 // characters of the answer that were heard
+	played   time.Duration       // how much of its sound the device has played
+	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
 }
 
 // turn is one utterance and its answer. run thinks, and joins the two
@@ -64,11 +71,22 @@ type turn struct {
 	history []providers.Message // a snapshot
 	cancel  context.CancelCauseFunc
 	late    func(mcp.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
+	mail    *mailbox                               // of the device: jobs begin there
+	report  func(any)                              // to the conversation
+	calls   *budget                                // of the device's calls
+	role    string                                 // the name of the system prompt
 
-	steps  []*step
-	faced  bool // the reply's face was looked for
-	hangUp bool // the conversation ends after the reply
-	out    outcome
+	steps   []*step
+	faced   bool                // the reply's face was looked for
+	hangUp  bool                // the conversation ends after the reply
+	asked   *providers.ToolCall // what the user is being asked to allow
+	calling sync.WaitGroup      // goroutines that wait for tools
+	made    int                 // calls so far
+	hums    int                 // fillers so far
+	out     outcome
+
+	// Of the conversation.
+	forgotten bool // the user asked to forget: nothing of it is kept
 }
 
 // run does the whole turn and fills out. It always completes the start/stop
@@ -141,6 +159,10 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 		t.out.messages = t.heardMessages(now)
 	} else {
 		t.out.messages = t.messages()
+	}
+	t.out.played = t.floor.played(now)
+	if !t.out.cut {
+		t.out.asked = t.asked
 	}
 	t.out.hangUp = (t.hangUp || t.order.hangUp) && !t.out.cut
 	t.floor.stop()

@@ -183,9 +183,17 @@ func (s stormTTS) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.S
 
 // stormSource are tools of all kinds and outcomes.
 func stormSource() *scriptSource {
-	return newScriptSource([]string{
+	return newScriptSource("device", []string{
 		"lamp control 200ms done", "door control 2s !error stuck", "status query 700ms fine", "slow query 30s late",
 		"broken query 10ms !error broke", "tell query 10ms !say It is told.", "quiet query 10ms !none",
 		"odd query 10ms !handler nobody_knows", "self.camera.take_photo query 3s a photo",
+		"dig@external:x query 20s gold", "dig_badly@external:x query 4s !error no gold", "open_door query 10ms opened",
+		`timer@local query 0s !handler mcp_handler_timer {"action":"set","due":"7s"}`,
+		`play@local query 0s !handler mcp_handler_play_music {"action":"play","name":"a","song":"a","title":"A"}`,
+		`play_broken@local query 0s !handler mcp_handler_play_music {"action":"play","name":"b","song":"broken","title":"B"}`,
+		`pause@local query 0s !handler mcp_handler_play_music {"action":"pause"}`,
+		`resume@local query 0s !handler mcp_handler_play_music {"action":"resume"}`,
+		`photo@local query 0s !handler mcp_handler_take_photo {"tool":"self.camera.take_photo","question":"what"}`,
+		"forget@local query 0s !handler mcp_handler_forget",
 	})
 }

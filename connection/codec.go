@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -129,22 +128,10 @@ func (c *conn) sendLight(frame json.RawMessage) error {
 
 // sendRPC queues a JSON-RPC payload, as it is or in the envelope.
 func (c *conn) sendRPC(payload json.RawMessage, bare bool) error {
-	text := []byte(payload)
-	if !bare {
-		var err error
-		if text, err = encode(mcpMessage{c.session, "mcp", payload}); err != nil {
-			return fmt.Errorf("wrap mcp payload: %w", err)
-		}
+	if bare {
+		return c.sendText(payload)
 	}
-	live, ok := c.out.putText(text)
-	if !ok {
-		c.end(ErrStuck)
-		return ErrStuck
-	}
-	if !live {
-		return errLeft
-	}
-	return nil
+	return c.sendWrapped(mcpMessage{c.session, "mcp", payload})
 }
 
 // addressIn is the mac_addr of a registration as a Device-Id: in lower case, a

@@ -37,25 +37,27 @@ type identity struct {
 
 // conn is one device's connection.
 type conn struct {
-	server   *Server
-	who      identity
-	session  string // id
-	ws       *websocket.Conn
-	log      *slog.Logger
-	out      *outbox
-	helloed  chan struct{} // closed by the reader at the hello, or at what stands for it
-	talkOver chan struct{} // closed when the conversation has ended, or will not begin any more
-	counts   counters
-	cancel   context.CancelCauseFunc // set before any goroutine starts
-	wg       sync.WaitGroup          // reader, writer and conversation
+	server      *Server
+	who         identity
+	session     string // id
+	visionToken string // for the uploads of this device's camera; never logged
+	ws          *websocket.Conn
+	log         *slog.Logger
+	out         *outbox
+	helloed     chan struct{} // closed by the reader at the hello, or at what stands for it
+	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
+	counts      counters
+	cancel      context.CancelCauseFunc // set before any goroutine starts
+	wg          sync.WaitGroup          // reader, writer and conversation
 
 	mu       sync.Mutex
-	ending   bool  // no conversation may start any more
-	talking  bool  // the conversation has been started
-	replying bool  // the device has been told of a turn that is not over
-	draining bool  // the connection ends as soon as replying is false
-	tools    Tools // nil: none. Written by the reader, so it reads without mu
-	light    Light // likewise
+	ending   bool   // no conversation may start any more
+	talking  bool   // the conversation has been started
+	replying bool   // the device has been told of a turn that is not over
+	draining bool   // the connection ends as soon as replying is false
+	tools    Tools  // nil: none. Written by the reader, so it reads without mu
+	things   Things // the same of older firmware
+	light    Light  // the same that the device registers itself
 
 	dialect dialect
 
@@ -86,7 +88,7 @@ type counters struct {
 
 func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn {
 	return &conn{
-		server: s, who: who, session: session, ws: ws,
+		server: s, who: who, session: session, visionToken: newVisionToken(), ws: ws,
 		log:      s.log.With("device_id", who.deviceID, "session_id", session),
 		out:      newOutbox(),
 		helloed:  make(chan struct{}),
@@ -171,21 +173,26 @@ func within(d time.Duration, done <-chan struct{}) bool {
 // stopTools fails the calls that wait for a device that will not answer.
 func (c *conn) stopTools() {
 	c.mu.Lock()
-	tools, light := c.tools, c.light
+	tools, things, light := c.tools, c.things, c.light
 	c.mu.Unlock()
-	stop := func(source mcp.Source) {
-		c.guard("tools", func() {
-			if err := source.Stop(); err != nil {
-				c.log.Debug("device tools did not stop cleanly", "err", err)
-			}
-		})
-	}
 	if tools != nil {
-		stop(tools)
+		c.stopSource(tools)
+	}
+	if things != nil {
+		c.stopSource(things)
 	}
 	if light != nil {
-		stop(light)
+		c.stopSource(light)
 	}
+}
+
+// stopSource stops one source of tools.
+func (c *conn) stopSource(s mcp.Source) {
+	c.guard("tools", func() {
+		if err := s.Stop(); err != nil {
+			c.log.Debug("device tools did not stop cleanly", "err", err)
+		}
+	})
 }
 
 // end ends the connection with a cause, the first of which counts. It returns

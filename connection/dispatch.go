@@ -36,8 +36,7 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 		reason, _ := stringIn(m.Reason)
 		c.post(agent.Abort{Reason: reason})
 	case m.Type == "iot":
-		// Descriptors and states of older firmware (section 6) are not used yet.
-		c.log.Debug("iot message ignored")
+		c.onIoT(m)
 	default:
 		c.counts.unknown.Add(1)
 		c.log.Debug("message of unknown type ignored", "type", clip(m.Type, 32))
@@ -78,4 +77,15 @@ func (c *conn) modeIn(m inbound) agent.Mode {
 		c.grumble("unknown listen mode, auto is used", "mode", clip(string(m.Mode), 32))
 	}
 	return agent.Auto
+}
+
+// onIoT hands descriptors and states of older firmware to the device's things
+// (section 6).
+func (c *conn) onIoT(m inbound) {
+	if c.things == nil {
+		c.counts.unknown.Add(1)
+		c.log.Debug("iot message ignored")
+		return
+	}
+	c.things.Deliver(m.things.Descriptors, m.things.States)
 }

@@ -1,5 +1,6 @@
 // Package connection is the side of the server that devices see: the OTA
-// address they ask first, and the WebSocket they talk over.
+// address they ask first, the WebSocket they talk over, and the address to which
+// their cameras upload.
 //
 // A Server holds the set of live devices, keyed by Device-Id. Every connection
 // has three goroutines of its own and nothing else touches its socket:

@@ -58,7 +58,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 	session := c.sessionOf(h)
 	var sources []mcp.Source
 	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
-		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL})
+		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
 		if tools != nil {
 			c.unasked = tools
 			if h.MCP && !c.startTools(ctx, tools) {
@@ -72,6 +72,15 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 	}
 	if c.light != nil {
 		sources = append(sources, c.light)
+	}
+	if c.server.opts.NewThings != nil {
+		things := c.server.opts.NewThings(session, Link{Send: c.sendCommands, BaseURL: c.who.baseURL})
+		if things != nil {
+			if !c.startThings(ctx, things) {
+				return
+			}
+			sources = append(sources, things)
+		}
 	}
 	talk, err := c.server.opts.NewTalk(session, c, sources)
 	if err != nil {
@@ -93,7 +102,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 
 // startTools starts the device's MCP client. False: the connection ends.
 func (c *conn) startTools(ctx context.Context, tools Tools) bool {
-	return c.startSource(ctx, func() error {
+	return c.startSource(ctx, "device tools", func() error {
 		c.tools = tools
 		return tools.Start(ctx)
 	})
@@ -101,7 +110,7 @@ func (c *conn) startTools(ctx context.Context, tools Tools) bool {
 
 // startSource runs start, unless the connection is ending: what is started is
 // stopped by finish. start runs under mu. False: the connection ends.
-func (c *conn) startSource(ctx context.Context, start func() error) bool {
+func (c *conn) startSource(ctx context.Context, what string, start func() error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := context.Cause(ctx)
@@ -109,9 +118,17 @@ func (c *conn) startSource(ctx context.Context, start func() error) bool {
 		err = start()
 	}
 	if err != nil {
-		c.end(failed("device tools cannot start", err))
+		c.end(failed(what+" cannot start", err))
 	}
 	return err == nil
+}
+
+// startThings is startTools for the things of older firmware.
+func (c *conn) startThings(ctx context.Context, things Things) bool {
+	return c.startSource(ctx, "device things", func() error {
+		c.things = things
+		return things.Start(ctx)
+	})
 }
 
 // runTalk runs the conversation, whose end is that of the connection.

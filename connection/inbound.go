@@ -26,6 +26,7 @@ type inbound struct {
 	Text    json.RawMessage
 	Reason  json.RawMessage
 	Payload json.RawMessage
+	things  thingsWire
 	hello   helloWire
 }
 
@@ -39,7 +40,14 @@ type wire struct {
 	Reason  json.RawMessage `json:"reason"`
 	Payload json.RawMessage `json:"payload"`
 	JSONRPC json.RawMessage `json:"jsonrpc"`
+	thingsWire
 	helloWire
+}
+
+// thingsWire are the members of an iot message (section 6).
+type thingsWire struct {
+	Descriptors json.RawMessage `json:"descriptors"`
+	States      json.RawMessage `json:"states"`
 }
 
 // parseText reads one text message. Devices paste strings into JSON as they
@@ -72,7 +80,7 @@ func parseText(data []byte) (inbound, error) {
 	}
 	return inbound{
 		Type: kind, State: w.State, Mode: w.Mode, Text: w.Text, Reason: w.Reason,
-		Payload: w.Payload, hello: w.helloWire,
+		Payload: w.Payload, things: w.thingsWire, hello: w.helloWire,
 	}, nil
 }
 

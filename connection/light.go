@@ -91,7 +91,7 @@ func (c *conn) startLight(ctx context.Context, session agent.Session) bool {
 	if light == nil {
 		return true
 	}
-	return c.startSource(ctx, func() error {
+	return c.startSource(ctx, "device tools", func() error {
 		c.light = light
 		return light.Start(ctx)
 	})

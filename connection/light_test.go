@@ -85,8 +85,8 @@ func lightOf(t *testing.T, talk *fakeTalk) *mcp.Light {
 	return nil
 }
 
-// call calls a tool; the outcome comes later.
-func call(t *testing.T, light *mcp.Light, tool string, arguments map[string]any) <-chan string {
+// callLight calls a tool; the outcome comes later.
+func callLight(t *testing.T, light *mcp.Light, tool string, arguments map[string]any) <-chan string {
 	t.Helper()
 	outcome := make(chan string, 1)
 	go func() {
@@ -128,7 +128,7 @@ func TestSeed000(t *testing.T) {
 		}
 		light := lightOf(t, talk)
 
-		outcome := call(t, light, "amplify_volume", map[string]any{"level": 80})
+		outcome := callLight(t, light, "amplify_volume", map[string]any{"level": 80})
 		got := p.newest()
 		id := callID(t, got)
 		if want := strings.Replace(oneLine(t, seed["execute"]), anID, id, 1); got != want {
@@ -138,7 +138,7 @@ func TestSeed000(t *testing.T) {
 		if got := <-outcome; got != `{"status":"success","message":"音量已成功设置为 80"}` {
 			t.Errorf("result %s", got)
 		}
-		outcome = call(t, light, "amplify_volume", map[string]any{"level": 180})
+		outcome = callLight(t, light, "amplify_volume", map[string]any{"level": 180})
 		p.send(strings.Replace(seed["error"], anID, callID(t, p.newest()), 1))
 		if got := <-outcome; got != "error: 执行失败：音量级别超出范围（0-100）。" {
 			t.Errorf("error %s", got)
@@ -185,7 +185,7 @@ func TestLightInTheEnvelope(t *testing.T) {
 			return fmt.Sprintf(`{"session_id":%q,"type":"mcp","payload":%s}`, talk.session.SessionID, frame)
 		}
 		p.expect(0, wrap(oneLine(t, seed["confirmation"])))
-		outcome := call(t, lightOf(t, talk), "amplify_volume", map[string]any{"level": 80})
+		outcome := callLight(t, lightOf(t, talk), "amplify_volume", map[string]any{"level": 80})
 		var m struct{ Payload json.RawMessage }
 		if err := json.Unmarshal([]byte(p.newest()), &m); err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestTwoDialects(t *testing.T) {
 		p.send(`{"type":"hello","features":{"mcp":true}}`)
 		p.send(seed["register"])
 		talk := r.talk(0)
-		outcome := call(t, lightOf(t, talk), "amplify_volume", map[string]any{"level": 1})
+		outcome := callLight(t, lightOf(t, talk), "amplify_volume", map[string]any{"level": 1})
 		id := callID(t, p.newest())
 		standard := []string{
 			`{"id":1,"result":{}}`, `{"id":"1","result":{}}`, `{"id":"foreign","result":{}}`,
@@ -361,7 +361,7 @@ func TestOnlyLight(t *testing.T) {
 		p.send(`{"jsonrpc":"2.0","id":"nobody","result":1}`)
 		p.send(`{"jsonrpc":"2.0"}`)
 		p.expect(0, oneLine(t, seed["confirmation"]), `{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"Method not found"}}`)
-		outcome := call(t, lightOf(t, r.talk(1)), "amplify_volume", nil)
+		outcome := callLight(t, lightOf(t, r.talk(1)), "amplify_volume", nil)
 		p.leave()
 		if got := <-outcome; got != "error: call amplify_volume: tool source closed" {
 			t.Errorf("a call when the device leaves: %s", got)
@@ -543,7 +543,7 @@ func TestStrictLightPeer(t *testing.T) {
 				t.Fatal(err)
 			}
 			talk := r.talk(0)
-			if got := <-call(t, lightOf(t, talk), "看", map[string]any{"<where>": "a&b \"\u2028"}); got != "{\"<where>\":\"a&b \\\"\\u2028\"}" {
+			if got := <-callLight(t, lightOf(t, talk), "看", map[string]any{"<where>": "a&b \"\u2028"}); got != "{\"<where>\":\"a&b \\\"\\u2028\"}" {
 				t.Errorf("result %s", got)
 			}
 			for _, m := range []agent.Message{

@@ -36,6 +36,11 @@ type (
 		Type      string          `json:"type"`
 		Payload   json.RawMessage `json:"payload"`
 	}
+	iotMessage struct {
+		SessionID string          `json:"session_id"`
+		Type      string          `json:"type"`
+		Commands  json.RawMessage `json:"commands"`
+	}
 )
 
 // textOf gives the wire's JSON for a message. nil: there is none in the

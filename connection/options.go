@@ -55,16 +55,29 @@ type Light interface {
 	Owns(id string) bool
 }
 
+// Things are what older firmware describes of itself (section 6), reached
+// through its connection. The connection calls Start right after the server
+// hello and Stop at its end.
+type Things interface {
+	mcp.Source
+	// Deliver hands over the members of one iot message, nil for one that is not
+	// there. It never blocks; both belong to the callee. Called by one goroutine.
+	Deliver(descriptors, states json.RawMessage)
+}
+
 // Link is what the tools of a device may use of its connection.
 type Link struct {
-	// Send queues one JSON-RPC payload: for Tools in the envelope of section 5.1
-	// (bare, if it answers a bare request), for Light in the framing that the
-	// device used last. It does not wait for the device. An error means that the
-	// connection is over.
+	// Send queues one payload in the envelope of its kind: JSON-RPC of Tools
+	// (section 5.1; bare, if it answers a bare request), an array of commands of
+	// Things (section 6); of Light in the framing that the device used last. It
+	// does not wait for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
 	BaseURL string
+	// Vision is where its camera may send pictures, with the token of this
+	// connection; nil: nobody looks at them.
+	Vision *mcp.Vision
 }
 
 // Auth says whether devices must show a token.
@@ -100,8 +113,14 @@ type Options struct {
 	// them, empty at first. It must not wait. nil, or a nil result: registrations
 	// are ignored, and a device without Device-Id is refused.
 	NewLight func(s agent.Session, link Link) Light
+	// NewThings makes the things of any device: a hello does not tell who has
+	// some. It must not wait, nor must Start. nil, or a nil result: iot messages
+	// are ignored.
+	NewThings func(s agent.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
+	// Explainer looks at what the devices' cameras upload. nil: there is no such path.
+	Explainer Explainer
 
 	Auth       Auth           // zero: everybody is let in
 	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says

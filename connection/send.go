@@ -1,6 +1,11 @@
 package connection
 
-import "xiaozhi/agent"
+import (
+	"encoding/json"
+	"fmt"
+
+	"xiaozhi/agent"
+)
 
 // Send queues a control message (agent.Outbox).
 func (c *conn) Send(m agent.Message) {
@@ -45,3 +50,30 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
+
+// sendCommands queues commands to the device's things (Link.Send of Things).
+func (c *conn) sendCommands(commands json.RawMessage) error {
+	return c.sendWrapped(iotMessage{c.session, "iot", commands})
+}
+
+// sendWrapped queues a message with something of others in it.
+func (c *conn) sendWrapped(message any) error {
+	text, err := encode(message)
+	if err != nil {
+		return fmt.Errorf("wrap message to device: %w", err)
+	}
+	return c.sendText(text)
+}
+
+// sendText queues a message of others, which must know whether it was taken.
+func (c *conn) sendText(text []byte) error {
+	live, ok := c.out.putText(text)
+	if !ok {
+		c.end(ErrStuck)
+		return ErrStuck
+	}
+	if !live {
+		return errLeft
+	}
+	return nil
+}

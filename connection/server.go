@@ -21,6 +21,7 @@ type Server struct {
 	public    *url.URL // nil: none is configured
 	log       *slog.Logger
 	languages *languages
+	looks     *looks
 	page      *template.Template
 	upgrader  websocket.Upgrader
 
@@ -45,6 +46,7 @@ func NewServer(o Options) (*Server, error) {
 	return &Server{
 		opts: opts, public: public, log: opts.Log, page: page,
 		languages: newLanguages(rememberedLanguages),
+		looks:     newLooks(),
 		conns:     make(map[string]*conn),
 		pending:   make(map[string]int),
 		idle:      make(chan struct{}),
@@ -72,6 +74,12 @@ func (s *Server) Handler(next http.Handler) http.Handler {
 			s.serveOTA(w, r)
 		case "/xiaozhi/ota/activate", "/api/ota/activate", "/api/device/ota/activate":
 			s.serveActivate(w, r)
+		case visionPath, "/api/vision", "/xiaozhi/api/vision":
+			if s.opts.Explainer == nil {
+				next.ServeHTTP(w, r)
+				return
+			}
+			s.serveVision(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}

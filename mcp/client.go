@@ -41,6 +41,9 @@ type ClientOptions struct {
 	ListRetry []time.Duration
 	// Shelf holds the list together with those of other clients; nil: each has its own.
 	Shelf *Shelf
+	// Device is the Device-Id under which the shelf remembers the list, so that
+	// the tools are there at once when the device connects again; "": it does not.
+	Device string
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
 	// OnTools, if set, is called after each change of the list, from the
@@ -67,13 +70,17 @@ type Client struct {
 	refresh chan struct{} // 1: read the list if it is not complete
 	relist  chan struct{} // 1: read the list again
 
-	wg     sync.WaitGroup // the run goroutine
-	mu     sync.Mutex
-	cancel context.CancelFunc // nil before Start
-	ended  bool               // for good: Stop was called or Start's ctx is done
-	live   *liveSession       // nil before initialize is answered
-	list   toolList
-	info   ServerInfo
+	up   chan struct{} // closed when initialize is answered
+	down chan struct{} // closed when the client ends
+
+	wg       sync.WaitGroup // the run goroutine
+	mu       sync.Mutex
+	cancel   context.CancelFunc // nil before Start
+	ended    bool               // for good: Stop was called or Start's ctx is done
+	live     *liveSession       // nil before initialize is answered
+	list     toolList
+	info     ServerInfo
+	recalled *ServerInfo // whose list it is, while it is the one remembered
 }
 
 // liveSession is an initialised SDK session and its link.
@@ -114,6 +121,8 @@ func NewClient(o ClientOptions) *Client {
 		inbox:   make(chan json.RawMessage, maxQueue),
 		refresh: make(chan struct{}, 1),
 		relist:  make(chan struct{}, 1),
+		up:      make(chan struct{}),
+		down:    make(chan struct{}),
 	}
 }
 
@@ -154,6 +163,11 @@ func (c *Client) Start(ctx context.Context) error {
 		return errors.New("start device mcp: options have no Send")
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
+	if old, ok := c.options.Shelf.recall(c.options.Device); ok {
+		c.list = toolList{tools: *old.tools, held: old.tools, complete: true, stale: true}
+		c.recalled = &old.info
+		c.log.Debug("device tools remembered", "tools", len(c.list.tools), "name", old.info.Name, "version", old.info.Version)
+	}
 	c.wg.Go(func() { c.run(ctx) })
 	return nil
 }
@@ -176,6 +190,9 @@ func (c *Client) Stop() error {
 func (c *Client) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.ended {
+		close(c.down)
+	}
 	c.ended = true
 	c.list = toolList{}
 	if c.live != nil {
@@ -198,12 +215,13 @@ func (c *Client) ResetConnection() error {
 	if c.ended {
 		return fmt.Errorf("reset device mcp: %w", ErrClosed)
 	}
-	c.list = toolList{}
+	c.list, c.recalled = toolList{}, nil
 	c.wake(c.relist)
 	return nil
 }
 
-// HasTool reports whether the device has the tool.
+// HasTool reports whether the device has the tool, or had it when it was last
+// here and has not told us of its tools yet.
 func (c *Client) HasTool(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,14 +229,15 @@ func (c *Client) HasTool(name string) bool {
 }
 
 // GetAvailableTools lists the device's tools in its own order, those meant only
-// for people too (Tool.UserOnly).
+// for people too (Tool.UserOnly). Until the list has been read it is the one
+// that the device had when it was last here, if that is remembered.
 func (c *Client) GetAvailableTools() []Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.list.tools)
 }
 
-// IsReady reports whether a list was read; it may still be incomplete.
+// IsReady reports whether a list was read on this connection; it may still be incomplete.
 func (c *Client) IsReady() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,22 +21,17 @@ type Image struct {
 // never sent twice. Errors: ErrNoTool, ErrClosed, a *ToolError for what the
 // device reports, and those of ctx.
 func (c *Client) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
-	c.mu.Lock()
-	ended, has, live := c.ended, c.list.has(name), c.live
-	c.mu.Unlock()
-	if ended {
-		return nil, fmt.Errorf("call %s: %w", name, ErrClosed)
-	}
-	if !has || live == nil {
-		return nil, fmt.Errorf("call %s: %w", name, ErrNoTool)
-	}
-	if err := ctx.Err(); err != nil {
+	live, err := c.sessionFor(ctx, name)
+	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
 	if arguments == nil {
 		arguments = map[string]any{} // null is an error to firmware
 	}
-	result, err := live.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	sent := &sentCall{}
+	stop := whenAbandoned(ctx, func() { live.link.abandon(sent) })
+	defer stop()
+	result, err := live.CallTool(context.WithValue(ctx, sentKey{}, sent), &sdk.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
 		return nil, callError(ctx, live.link, name, err)
 	}
@@ -44,6 +39,32 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments map[string
 		return nil, &ToolError{Message: textOf(result.Content)}
 	}
 	return plainResult(result.Content), nil
+}
+
+// sessionFor is the session in which a tool that is there can be called. One
+// that is only remembered has to wait until initialize is answered, and may be
+// gone by then.
+func (c *Client) sessionFor(ctx context.Context, name string) (*liveSession, error) {
+	for waited := false; ; waited = true {
+		c.mu.Lock()
+		ended, has, live := c.ended, c.list.has(name), c.live
+		c.mu.Unlock()
+		switch {
+		case ended:
+			return nil, ErrClosed
+		case !has || live == nil && waited:
+			return nil, ErrNoTool
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case live != nil:
+			return live, nil
+		}
+		select {
+		case <-c.up:
+		case <-c.down:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // callError says whose fault a failed call is.

@@ -15,7 +15,7 @@ type toolList struct {
 	held     *[]Tool // of the shelf: tools is what it points to
 	read     bool    // at least one page came
 	complete bool    // all pages came
-	stale    bool    // the device says it changed, and reading it again failed
+	stale    bool    // it is of an earlier connection, or the device says it changed, and reading it failed
 }
 
 func (l toolList) has(name string) bool {
@@ -40,6 +40,9 @@ func (l *toolList) add(page []Tool) (skipped int) {
 // list, and reads it again when it is asked to. It owns the session.
 func (c *Client) run(ctx context.Context) {
 	defer c.finish()
+	if len(c.GetAvailableTools()) > 0 { // remembered ones
+		c.tell()
+	}
 	for ctx.Err() == nil {
 		began := time.Now()
 		c.readTools(ctx)
@@ -49,15 +52,22 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// awaitReason waits until the list must be read again, and is to be asked for
-// not sooner than relistPause after last; false: ctx ended.
+// awaitReason waits until the list must be read again; false: ctx ended. A burst
+// of reasons makes one list, not sooner than relistPause after last.
 func (c *Client) awaitReason(ctx context.Context, last time.Time) bool {
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-c.relist:
-			return sleep(ctx, relistPause-time.Since(last))
+			if !sleep(ctx, max(relistGather, relistPause-time.Since(last))) {
+				return false
+			}
+			select {
+			case <-c.relist: // said again meanwhile: the same list will show it
+			default:
+			}
+			return true
 		case <-c.refresh:
 			if !c.current() {
 				return true
@@ -112,6 +122,9 @@ func (c *Client) attempt(ctx context.Context) error {
 		list.tools = *list.held
 		c.keep(list)
 	}
+	if list.complete {
+		c.options.Shelf.remember(c.options.Device, c.ServerInfo(), list.held)
+	}
 	return err
 }
 
@@ -147,6 +160,11 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live, c.info = live, info
+	close(c.up)
+	if c.recalled != nil && *c.recalled != info {
+		c.log.Info("device tools forgotten: it has another firmware now", "was", c.recalled.Version, "is", info.Version)
+		c.list, c.recalled = toolList{}, nil
+	}
 	if c.ended {
 		_ = l.Close()
 	}
@@ -197,12 +215,21 @@ func readPage(ctx context.Context, live *liveSession, cursor string) (page, erro
 func (c *Client) keep(list toolList) {
 	c.mu.Lock()
 	if c.ended || (c.list.complete && !list.complete) {
+		c.list.read = c.list.read || !c.ended
 		c.mu.Unlock()
 		return
 	}
-	c.list = list
+	changed := c.list.held != list.held
+	c.list, c.recalled = list, nil
 	c.mu.Unlock()
-	c.log.Info("device tools listed", "tools", len(list.tools), "complete", list.complete)
+	c.log.Info("device tools listed", "tools", len(list.tools), "complete", list.complete, "changed", changed)
+	if changed {
+		c.tell()
+	}
+}
+
+// tell says that the list is another one.
+func (c *Client) tell() {
 	if c.options.OnTools != nil {
 		c.options.OnTools()
 	}

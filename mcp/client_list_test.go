@@ -150,19 +150,104 @@ func TestClientListChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
 		c := connected(t, d, ClientOptions{})
-		d.Pages = []string{`[{"name":"self.new"}]`}
-		for range 100 { // a burst is one list
-			d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-			synctest.Wait()
-		}
-		pass(relistPause)
-		if got := toolNames(c.GetAvailableTools()); got != "self.new" {
-			t.Errorf("tools: %s", got)
-		}
-		if n := len(d.Requests(methodListTools)); n > 4 {
-			t.Errorf("tools/list was sent %d times", n)
+		for round, quiet := range []time.Duration{0, time.Minute} { // right after the first list, and long after one
+			pass(quiet)
+			name := fmt.Sprintf("self.new%d", round)
+			d.Pages = []string{`[{"name":"` + name + `"}]`}
+			before := len(d.Requests(methodListTools))
+			for range 100 { // a burst is one list
+				d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				synctest.Wait()
+			}
+			pass(relistPause + time.Second)
+			if got := toolNames(c.GetAvailableTools()); got != name {
+				t.Errorf("tools: %s", got)
+			}
+			if n := len(d.Requests(methodListTools)) - before; n != 1 {
+				t.Errorf("tools/list was sent %d times", n)
+			}
 		}
 	})
+}
+
+// TestClientListChangedMeanwhile: a change during a list is seen by one more.
+func TestClientListChangedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{})
+		asked := 0
+		d.Answer = func(r FakeRequest) ([]string, bool) {
+			if r.Method != methodListTools {
+				return nil, false
+			}
+			asked++
+			reply := ReplyTo(r, fmt.Sprintf(`{"tools":[{"name":"self.v%d"}]}`, asked))
+			if asked == 1 {
+				return []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, reply}, true
+			}
+			return []string{reply}, true
+		}
+		d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		pass(time.Minute)
+		if got := toolNames(c.GetAvailableTools()); got != "self.v2" || asked != 2 {
+			t.Errorf("tools: %s, asked %d times", got, asked)
+		}
+	})
+}
+
+// TestClientListRetries: whatever a device does in place of listing its tools,
+// it is asked after 2, 4 and 8 s, a listen start begins anew, and in the end the
+// tools are there. A request that gets nothing takes its 15 s first.
+func TestClientListRetries(t *testing.T) {
+	reply := func(text string) func(FakeRequest) []string {
+		return func(r FakeRequest) []string { return []string{strings.ReplaceAll(text, "ID", fmt.Sprint(r.ID))} }
+	}
+	tests := map[string]struct {
+		method string
+		answer func(FakeRequest) []string
+		want   string
+	}{
+		"initialize: error":   {methodInitialize, reply(`{"jsonrpc":"2.0","id":ID,"error":{"message":"busy"}}`), "[0s 2s 6s 14s]"},
+		"initialize: garbage": {methodInitialize, reply(`{"jsonrpc":"2.0","id":ID,"resu`), "[0s 17s 36s 59s]"},
+		"initialize: nothing": {methodInitialize, reply(``), "[0s 17s 36s 59s]"},
+		"list: error":         {methodListTools, reply(`{"jsonrpc":"2.0","id":ID,"error":{"message":"busy"}}`), "[0s 2s 6s 14s]"},
+		"list: error as text": {methodListTools, reply(`{"id":ID,"error":"busy"}`), "[0s 2s 6s 14s]"},
+		"list: bad code":      {methodListTools, reply(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32004,"message":"x"}}`), "[0s 2s 6s 14s]"},
+		"list: no list":       {methodListTools, reply(`{"jsonrpc":"2.0","id":ID,"result":"tools"}`), "[0s 2s 6s 14s]"},
+		"list: tools a text":  {methodListTools, reply(`{"jsonrpc":"2.0","id":ID,"result":{"tools":"none"}}`), "[0s 2s 6s 14s]"},
+		"list: garbage":       {methodListTools, reply(`{"jsonrpc":"2.0","id":ID,"error":{"message":"say "no""}}`), "[0s 17s 36s 59s]"},
+		"list: another's id":  {methodListTools, reply(`{"jsonrpc":"2.0","id":9ID,"result":{"tools":[]}}`), "[0s 17s 36s 59s]"},
+		"list: nothing":       {methodListTools, reply(``), "[0s 17s 36s 59s]"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, broken := NewFakeDevice(t), true
+				start := time.Now()
+				d.Answer = func(r FakeRequest) ([]string, bool) {
+					if r.Method != test.method || !broken {
+						return nil, false
+					}
+					return test.answer(r), true
+				}
+				c := connected(t, d, ClientOptions{})
+				pass(10 * time.Minute)
+				var at []time.Duration
+				for _, r := range d.Requests(test.method) {
+					at = append(at, r.At.Sub(start))
+				}
+				if got := fmt.Sprint(at); got != test.want || c.IsReady() {
+					t.Errorf("tried at %s, want %s; ready %v", got, test.want, c.IsReady())
+				}
+				broken = false
+				c.Refresh()
+				synctest.Wait()
+				if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow self.hidden" || !c.IsReady() {
+					t.Errorf("once the device is well: %q", got)
+				}
+			})
+		})
+	}
 }
 
 // TestClientStaleList: a list that could not be read again stays, and Refresh

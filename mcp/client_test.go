@@ -220,17 +220,21 @@ func TestClientSendFails(t *testing.T) {
 func TestClientConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, NewFakeDevice(t), ClientOptions{})
-		errs := make(chan error, 40)
-		for i := range 40 {
+		const calls = 100 // mcp.md 5.2
+		errs := make(chan error, calls)
+		places := make(chan struct{}, maxQueue) // this device answers at once, and no more than that may wait
+		for i := range calls {
+			places <- struct{}{}
 			go func() {
 				got, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": fmt.Sprint(i)})
 				if want := fmt.Sprintf(`{"text":"%d"}`, i); err == nil && got != want {
 					err = fmt.Errorf("got %v, want %s", got, want)
 				}
 				errs <- err
+				<-places
 			}()
 		}
-		for range 40 {
+		for range calls {
 			if err := <-errs; err != nil {
 				t.Error(err)
 			}

@@ -31,7 +31,7 @@ func TestDeviceThroughToolbox(t *testing.T) {
 		for _, o := range box.Offers() {
 			names = append(names, o.LLMName)
 		}
-		if got := strings.Join(names, " "); got != "get_current_time exit self_echo self_slow" {
+		if got := strings.Join(names, " "); !strings.HasPrefix(got, "get_current_time ") || !strings.HasSuffix(got, " self_echo self_slow") {
 			t.Errorf("offers: %s", got)
 		}
 		p, refused := box.Prepare(mcp.Call{ID: "1", Name: "self_echo", Arguments: `{"text":5}`})

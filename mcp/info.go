@@ -11,6 +11,7 @@ type Info struct {
 	DeviceID string         // Device-Id in lower case; "" for none
 	Language string         // "zh" or "en": the language to answer in; "" for none
 	Zone     *time.Location // nil: the server's zone
+	Pictures bool           // the caller takes pictures as they are: nobody looks at them for it
 }
 
 type infoKey struct{}

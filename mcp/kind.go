@@ -13,21 +13,30 @@ import (
 // (readOnlyHint: query); else its name (set_volume, turn_on, play: control);
 // else query, since waiting is the safe mistake.
 func KindOf(t Tool, overrides map[string]Kind) Kind {
-	if t.Kind == Control || t.Kind == Query {
-		return t.Kind
-	}
-	if kind, ok := overrideOf(t.Name, overrides); ok {
-		return kind
-	}
-	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
-		return Query
-	}
-	return kindOfName(t.Name)
+	kind, _ := WhyKind(t, overrides)
+	return kind
 }
 
-func overrideOf(name string, overrides map[string]Kind) (Kind, bool) {
+// WhyKind is KindOf with the reason, in a few words for people.
+func WhyKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
+	if t.Kind == Control || t.Kind == Query {
+		return t.Kind, "the tool declares it"
+	}
+	if kind, pattern, ok := overrideOf(t.Name, overrides); ok {
+		return kind, "tools.kinds: " + pattern
+	}
+	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
+		return Query, "readOnlyHint"
+	}
+	if word, ok := orderIn(t.Name); ok {
+		return Control, "its name begins with " + word
+	}
+	return Query, "nothing says that it is a control"
+}
+
+func overrideOf(name string, overrides map[string]Kind) (kind Kind, pattern string, ok bool) {
 	if kind, ok := overrides[name]; ok {
-		return kind, true
+		return kind, name, true
 	}
 	var best string
 	for pattern := range overrides {
@@ -39,20 +48,17 @@ func overrideOf(name string, overrides map[string]Kind) (Kind, bool) {
 			best = pattern
 		}
 	}
-	kind, ok := overrides[best]
-	return kind, ok && best != ""
+	kind, ok = overrides[best]
+	return kind, best, ok && best != ""
 }
 
-// kindOfName judges by the words of the name's last part.
-func kindOfName(name string) Kind {
+// orderIn is the word that makes a tool an order, by its name's last part.
+func orderIn(name string) (word string, ok bool) {
 	words := nameWords(name[strings.LastIndexByte(name, '.')+1:])
 	if len(words) == 0 || strings.Contains(name, ".camera.") || slices.ContainsFunc(words, isPicture) {
-		return Query
+		return "", false
 	}
-	if isControlWord(words[0]) {
-		return Control
-	}
-	return Query
+	return words[0], isControlWord(words[0])
 }
 
 // isPicture names what a tool returns rather than does.

@@ -20,8 +20,9 @@ const (
 	maxID       = 1<<31 - 1 // firmware reads ids into 32 bits (device-protocol 5.1)
 	maxLate     = 64        // given-up requests whose late reply is still recognised
 
-	requestTimeout = 15 * time.Second // of initialize and of one page of tools/list
-	relistPause    = time.Second      // between two lists that the device asked for
+	requestTimeout = 15 * time.Second       // of initialize and of one page of tools/list
+	relistPause    = time.Second            // between two lists that the device asked for
+	relistGather   = 100 * time.Millisecond // for further signs that the list has changed
 )
 
 var errTooDeep = errors.New("nested too deeply")

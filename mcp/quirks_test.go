@@ -14,6 +14,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// The rows of mcp.md 5.2 and the tests that hold them:
+//
+//   - server/discover, silence on unknown methods: TestNothingBeforeInitialize
+//   - the id as text; no jsonrpc; error as text; broken JSON: TestQuirks, TestDroppedMessages
+//   - error without code, beside a null result, null beside a result; -32003, -32004: TestQuirks
+//   - unknown or missing version, capabilities.tools true, capabilities and serverInfo missing: TestInitializeQuirks
+//   - tools null, nextCursor "" or null, no schema: TestListQuirks, TestClientPaging
+//   - the firmware's image, bare results, unknown content, numeric text: TestQuirks
+//   - metadata: TestMetadataIsKept
+//   - unknown notification, unsolicited id, request of the device: TestInterjections, TestClientAnswersDevice
+//   - time-out, cancelled, late reply: TestClientLateReply, TestBargeInTellsTheDevice
+//   - KeepAlive: TestNeverPinged
+//   - vision and withUserTools: TestClientInitialize
+//   - paging without end: TestClientPaging; 100 calls at once: TestClientConcurrentCalls.
+
 // TestQuirks holds the client against what devices were seen to send, one row
 // for each row of mcp.md 5.2 that is about a call. %d is the id.
 func TestQuirks(t *testing.T) {
@@ -170,6 +185,85 @@ func TestInitializeQuirks(t *testing.T) {
 				c := connected(t, d, ClientOptions{})
 				if !c.IsReady() || c.ServerInfo() != test.want {
 					t.Errorf("ready %v, info %+v, want %+v", c.IsReady(), c.ServerInfo(), test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingBeforeInitialize: the first thing that a device hears of is
+// initialize, so that one which is silent on what it does not know is ready at once.
+func TestNothingBeforeInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		d.Answer = func(r FakeRequest) ([]string, bool) {
+			known := r.Method == methodInitialize || r.Method == methodListTools || r.Method == methodCallTool
+			return nil, !known
+		}
+		began := time.Now()
+		c := connected(t, d, ClientOptions{})
+		if !c.IsReady() || time.Since(began) != 0 {
+			t.Errorf("ready %v after %v", c.IsReady(), time.Since(began))
+		}
+		for _, r := range d.Requests("") {
+			switch r.Method {
+			case methodInitialize, "notifications/initialized", methodListTools:
+			default:
+				t.Errorf("the device got %s", r.Method)
+			}
+		}
+	})
+}
+
+// TestNeverPinged: firmware refuses ping, and ten minutes of talk end no session.
+func TestNeverPinged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		c := connected(t, d, ClientOptions{})
+		pass(10 * time.Minute)
+		if n := len(d.Requests(methodPing)); n != 0 {
+			t.Errorf("the device was pinged %d times", n)
+		}
+		if got, err := c.CallTool(t.Context(), "self.echo", nil); err != nil || got != "{}" {
+			t.Errorf("after ten minutes: %v, %v", got, err)
+		}
+	})
+}
+
+// TestInterjections: what a device says between a call and its answer disturbs
+// neither the call nor the next one.
+func TestInterjections(t *testing.T) {
+	tests := map[string]struct {
+		said            string
+		ignored, stray  uint64
+		replies, broken int
+	}{
+		"an unknown notification": {`{"jsonrpc":"2.0","method":"notifications/battery","params":{"level":5}}`, 1, 0, 0, 0},
+		"log message":             {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`, 1, 0, 0, 0},
+		"progress of nothing":     {`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`, 1, 0, 0, 0},
+		"cancelled by the device": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`, 1, 0, 0, 0},
+		"an unsolicited id":       {`{"jsonrpc":"2.0","id":4711,"result":{"content":[{"type":"text","text":"crossed"}]}}`, 0, 1, 0, 0},
+		"an unsolicited error":    {`{"jsonrpc":"2.0","id":4711,"error":{"code":-32003,"message":"closing"}}`, 0, 1, 0, 0},
+		"a request":               {`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`, 0, 0, 1, 0},
+		"a request of our own":    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, 0, 0, 1, 0},
+		"broken JSON":             {`{"jsonrpc":"2.0","id":`, 0, 0, 0, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewFakeDevice(t)
+				c := connected(t, d, ClientOptions{})
+				d.Answer = func(r FakeRequest) ([]string, bool) {
+					return []string{test.said, ReplyTo(r, `{"content":[{"type":"text","text":"mine"}]}`)}, r.Method == methodCallTool
+				}
+				for range 2 {
+					if got, err := c.CallTool(t.Context(), "self.echo", nil); err != nil || got != "mine" {
+						t.Errorf("the call gave %v, %v", got, err)
+					}
+				}
+				n := c.Counts()
+				if n.Ignored != 2*test.ignored || n.Unknown != 2*test.stray || n.Broken != 2*uint64(test.broken) || len(d.Requests("reply")) != 2*test.replies {
+					t.Errorf("counts %+v, %d replies", n, len(d.Requests("reply")))
 				}
 			})
 		})

@@ -158,7 +158,8 @@ var (
 )
 
 // failure is the outcome of a call that did not work, in words for the model
-// that asked for it (seed 004, 9.2 has the Chinese ones).
+// that asked for it (seed 004, 9.2 has the Chinese ones). Response is the bare
+// reason, for the ear.
 func failure(p Prepared, language string, err error) ActionResponse {
 	r := ActionResponse{Action: ActionTypeError}
 	if errors.Is(err, ErrNoTool) {
@@ -168,18 +169,38 @@ func failure(p Prepared, language string, err error) ActionResponse {
 	if language == "zh" {
 		lead = "MCP工具调用失败: "
 	}
-	r.Result = lead + p.Offer.Tool.Name + ": " + reason(err)
+	why := reason(err, language)
+	r.Result, r.Response = lead+p.Offer.Tool.Name+": "+why, why
 	return r
 }
 
-// reason is err without the layers that only name the tool once more.
-func reason(err error) string {
+// reason is err without the layers that only name the tool once more, in the
+// language of the turn where it is ours to word.
+func reason(err error, language string) string {
 	if reported, ok := errors.AsType[*ToolError](err); ok {
 		return cutText(reported.Error(), 1<<10)
 	}
-	for _, known := range []error{errNoReply, errGivenUp, errClosing, ErrClosed, ErrNoTool} {
-		if errors.Is(err, known) {
-			return known.Error()
+	for _, known := range []struct {
+		err error
+		zh  string
+	}{
+		{errNoReply, "没有按时回应"},
+		{errGivenUp, "调用被取消了"},
+		{errClosing, "连接正在关闭"},
+		{ErrClosed, "连接断开了"},
+		{ErrNoTool, "没有这个工具"},
+		{errNoResult, "工具没有返回结果"},
+		{errRefused, "设备拒绝了"},
+		{errFull, "等待设备的调用太多了"},
+		{errRunning, "同样的调用还没有结束"},
+		{errPanic, "工具出错了"},
+	} {
+		switch {
+		case !errors.Is(err, known.err):
+		case language == "zh":
+			return known.zh
+		default:
+			return known.err.Error()
 		}
 	}
 	return cutText(err.Error(), 1<<10)

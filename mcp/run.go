@@ -48,7 +48,10 @@ func (t *Toolbox) Run(ctx context.Context, p Prepared) ActionResponse {
 func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResponse) {
 	p.Info = InfoFrom(ctx)
 	outcome := make(chan ActionResponse, 1)
-	err := t.launch(p, func(j *job) { outcome <- j.perform(ctx) })
+	err := t.launch(p, func(j *job) {
+		j.awaited = true
+		outcome <- j.perform(ctx)
+	})
 	return func() ActionResponse {
 		if err != nil {
 			return failure(p, p.Info.Language, err)
@@ -74,6 +77,33 @@ func (t *Toolbox) Go(p Prepared, done func(ActionResponse)) error {
 	return nil
 }
 
+// Detach runs a call that outlives its conversation, and waits for its outcome:
+// it ends with its reply, with ctx or after JobTimeout, and Close neither ends
+// nor awaits it. It is for jobs. The device's own tools end with their source.
+func (t *Toolbox) Detach(ctx context.Context, p Prepared) ActionResponse {
+	t.mu.Lock()
+	j, err := t.place(p)
+	t.mu.Unlock()
+	if err != nil {
+		return failure(p, p.Info.Language, err)
+	}
+	j.awaited = true
+	var o outcome
+	var sent span
+	if o.err = t.device.wait(ctx, t.life.done, j.ticket); o.err == nil {
+		callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
+		defer cancel()
+		sent.began = time.Now()
+		o = j.invoke(callCtx)
+		sent.took = time.Since(sent.began)
+		if o.err != nil && callCtx.Err() != nil {
+			o.err = context.Cause(callCtx)
+		}
+		t.device.leave(j.ticket)
+	}
+	return j.settle(o, sent)
+}
+
 // Close cancels all calls and waits for them. It may be called many times.
 func (t *Toolbox) Close() {
 	t.mu.Lock()
@@ -91,39 +121,50 @@ type job struct {
 	call    Prepared
 	key     string  // what makes it the same as another call
 	ticket  *ticket // nil for tools that run in parallel
+	awaited bool    // false: its success is assumed meanwhile
 }
 
 // launch gives the call its place among those running and starts run in a
 // goroutine that Close waits for. The order of launching is the order in which
 // a device gets its calls.
 func (t *Toolbox) launch(p Prepared, run func(*job)) error {
-	if p.source == nil {
-		return errUnprepared
-	}
-	arguments, err := json.Marshal(p.Arguments)
-	if err != nil {
-		return fmt.Errorf("encode arguments: %w", err)
-	}
-	j := &job{toolbox: t, call: p, key: p.Offer.LLMName + "\x00" + string(arguments)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return errClosing
+	j, err := t.place(p)
+	if err != nil {
+		return err
 	}
-	if _, ok := t.running[j.key]; ok {
-		return errRunning
-	}
-	if queued(p.Offer.Tool) {
-		if j.ticket = t.device.enter(); j.ticket == nil {
-			return errFull
-		}
-	}
-	t.running[j.key] = struct{}{}
 	t.wg.Go(func() {
 		defer t.contain(p) // of what the caller does with the outcome
 		run(j)
 	})
 	return nil
+}
+
+// place gives the call its place among those running; settle frees it. The
+// caller holds mu.
+func (t *Toolbox) place(p Prepared) (*job, error) {
+	if p.source == nil {
+		return nil, errUnprepared
+	}
+	arguments, err := json.Marshal(p.Arguments)
+	if err != nil {
+		return nil, fmt.Errorf("encode arguments: %w", err)
+	}
+	j := &job{toolbox: t, call: p, key: p.Offer.LLMName + "\x00" + string(arguments)}
+	if t.closed {
+		return nil, errClosing
+	}
+	if _, ok := t.running[j.key]; ok {
+		return nil, errRunning
+	}
+	if queued(p.Offer.Tool) {
+		if j.ticket = t.device.enter(); j.ticket == nil {
+			return nil, errFull
+		}
+	}
+	t.running[j.key] = struct{}{}
+	return j, nil
 }
 
 // contain logs a panic, which is this call's trouble and nobody else's.
@@ -145,19 +186,35 @@ type outcome struct {
 func (j *job) perform(ctx context.Context) ActionResponse {
 	t, p := j.toolbox, j.call
 	var o outcome
-	var started time.Time
+	var sent span
 	if err := t.device.wait(ctx, t.life.done, j.ticket); err != nil {
 		o.err = err
 	} else {
-		started = time.Now()
+		sent.began = time.Now()
 		o = j.send(ctx)
+		sent.took = time.Since(sent.began)
 		t.device.leave(j.ticket)
+		if o.err == nil && p.Offer.Kind == Query {
+			o.result = j.look(ctx, o.result)
+		}
 	}
+	return j.settle(o, sent)
+}
+
+// span is when a call was sent and how long it took; zero for one never sent.
+type span struct {
+	began time.Time
+	took  time.Duration
+}
+
+// settle frees the call's place, makes its outcome and leaves its record.
+func (j *job) settle(o outcome, sent span) ActionResponse {
+	t, p := j.toolbox, j.call
 	t.mu.Lock()
 	delete(t.running, j.key)
 	t.mu.Unlock()
 	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
-	j.log(r, started)
+	j.record(r, sent)
 	return r
 }
 
@@ -168,11 +225,14 @@ func (j *job) send(ctx context.Context) outcome {
 	if slow(p.Offer.Tool) {
 		limit = t.options.SlowTimeout
 	}
-	callCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), limit, errNoReply)
+	callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
-	if j.ticket == nil {
+	switch {
+	case j.ticket == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
+	case p.Offer.Kind == Query:
+		callCtx = withCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
 	t.wg.Go(func() { answer <- j.invoke(callCtx) })
@@ -211,15 +271,20 @@ func (j *job) cause(err error) error {
 	}
 }
 
-// log leaves the one line that every call has. took is 0 for a call never sent.
-func (j *job) log(r ActionResponse, started time.Time) {
+// record leaves the one line and the one record that every call has.
+func (j *job) record(r ActionResponse, sent span) {
 	log, p := j.toolbox.log, j.call
-	var took time.Duration
-	if !started.IsZero() {
-		took = time.Since(started)
+	rec := Record{
+		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
+		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: j.awaited,
+		Late: !j.awaited && (r.Action == ActionTypeError || r.Action == ActionTypeNotFound),
 	}
 	text := ResultText(r)
-	log.Info("tool call", "tool", p.Offer.Tool.Name, "kind", p.Offer.Kind, "source", p.Offer.Tool.Source,
-		"call_id", p.Call.ID, "action", r.Action.String(), "took", took, "size", len(text))
-	log.Debug("tool result", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID, "result", cutText(text, 256))
+	log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
+		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
+		"took", rec.Took, "size", len(text))
+	log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", cutText(text, 256))
+	if j.toolbox.options.Record != nil {
+		j.toolbox.options.Record(rec)
+	}
 }

@@ -21,7 +21,7 @@ func TestRunPanics(t *testing.T) {
 	zh := WithInfo(t.Context(), Info{Language: "zh"})
 	for range 2 {
 		got := b.Run(zh, prepare(t, b, "boom", ""))
-		if got.Action != ActionTypeError || got.Result != "MCP工具调用失败: boom: the tool crashed" {
+		if got.Action != ActionTypeError || got.Result != "MCP工具调用失败: boom: 工具出错了" {
 			t.Errorf("got %+v", got)
 		}
 	}

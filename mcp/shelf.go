@@ -12,11 +12,13 @@ import (
 
 // Shelf holds the tool lists of devices once for all that have the same: a
 // thousand speakers of one kind list the same tools, at 10 to 40 KiB each. A
-// list is forgotten when no device has it any more. A Shelf may be used at the
-// same time; make it with NewShelf.
+// list is forgotten when no device has it any more, and none that may come back
+// (see ClientOptions.Device). A Shelf may be used at the same time; make it with
+// NewShelf.
 type Shelf struct {
-	mu    sync.Mutex
-	lists map[shelfKey]weak.Pointer[[]Tool]
+	mu     sync.Mutex
+	lists  map[shelfKey]weak.Pointer[[]Tool]
+	memory memory
 }
 
 // shelfKey is the fingerprint of a list. It is a cryptographic one, since
@@ -24,7 +26,9 @@ type Shelf struct {
 type shelfKey [sha256.Size]byte
 
 // NewShelf makes an empty shelf.
-func NewShelf() *Shelf { return &Shelf{lists: make(map[shelfKey]weak.Pointer[[]Tool])} }
+func NewShelf() *Shelf {
+	return &Shelf{lists: make(map[shelfKey]weak.Pointer[[]Tool]), memory: newMemory()}
+}
 
 // share gives a list that is equal to tools, byte for byte. Nobody may change
 // it, and it stays on the shelf for as long as somebody holds the pointer. A

@@ -31,6 +31,11 @@ type Annotations struct {
 	Audience    []string `json:"audience,omitempty"`
 }
 
+// destroys reports whether the tool says of itself that it destroys something.
+// MCP's default for a tool that says nothing would be yes, which no user of a
+// speaker would bear.
+func (a Annotations) destroys() bool { return a.Destructive != nil && *a.Destructive }
+
 // Tool is one thing that can be done, whoever does it.
 type Tool struct {
 	Name        string          // as its source names it, dots and all
@@ -41,6 +46,12 @@ type Tool struct {
 	Annotations Annotations
 	Source      string // "device", "light", "iot", "local", "external:NAME"
 	Stream      string // the group it is listed under outward
+	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
+
+	// When decides whether a tool of this server is offered beside these tools
+	// of the device, so that the model does not see the same thing twice. nil:
+	// always. It is called often and must not wait.
+	When func(device []Tool) bool
 }
 
 // UserOnly reports whether the tool is meant for people, not for the model

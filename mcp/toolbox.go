@@ -15,6 +15,9 @@ type Offer struct {
 	Tool    Tool
 	LLMName string // [A-Za-z0-9_-]{1,64}, unique in the toolbox, reversible
 	Kind    Kind   // decided: never ""
+	Why     string // what decided it, for people
+	Job     bool   // the tool says so, or ToolboxOptions.Jobs does
+	Consent bool   // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
 }
 
 // Call is what a model (or a platform) wants done.
@@ -38,10 +41,16 @@ type ToolboxOptions struct {
 	Kinds       map[string]Kind // overrides, tool name patterns (path.Match) to kind
 	Allow       []string        // tool name patterns; where there are any, nothing else is offered
 	Deny        []string        // tool name patterns that are not offered at all
+	Jobs        []string        // tool name patterns of jobs
+	Confirm     []string        // tool name patterns that need the user's spoken consent
 	CallTimeout time.Duration   // from the sending of a call; 0 means 15 s
 	SlowTimeout time.Duration   // of camera and screen pictures; 0 means 60 s
+	JobTimeout  time.Duration   // of a job; 0 means 30 min
 	MaxResult   int             // bytes of result text for the model; 0 means 16 KiB
 	Queue       int             // calls waiting per device; 0 means 16; full: refused
+	Record      func(Record)    // gets the record of each call, from its goroutine; nil: nobody
+	Look        Look            // looks at the pictures in results of queries; nil: the model gets none
+	LookTimeout time.Duration   // of looking at all pictures of one result; 0 means 30 s
 	Log         *slog.Logger    // nil: discarded
 }
 
@@ -75,11 +84,17 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 	if o.SlowTimeout <= 0 {
 		o.SlowTimeout = 60 * time.Second
 	}
+	if o.JobTimeout <= 0 {
+		o.JobTimeout = 30 * time.Minute
+	}
 	if o.MaxResult <= 0 {
 		o.MaxResult = 16 << 10
 	}
 	if o.Queue <= 0 {
 		o.Queue = 16
+	}
+	if o.LookTimeout <= 0 {
+		o.LookTimeout = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -169,6 +184,7 @@ func (t *Toolbox) placed() []placedOffer {
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
 		}
 	}
+	out = dropUnfit(out)
 	slices.SortStableFunc(out, func(a, b placedOffer) int { return rank(a.Tool) - rank(b.Tool) })
 	names := make([]string, len(out))
 	for i, p := range out {
@@ -176,7 +192,10 @@ func (t *Toolbox) placed() []placedOffer {
 	}
 	for i, name := range llmNames(names) {
 		out[i].LLMName = name
-		out[i].Kind = KindOf(out[i].Tool, t.options.Kinds)
+		tool := out[i].Tool
+		out[i].Kind, out[i].Why = WhyKind(tool, t.options.Kinds)
+		out[i].Job = tool.Job || t.matches(t.options.Jobs, tool.Name)
+		out[i].Consent = tool.Annotations.destroys() || t.matches(t.options.Confirm, tool.Name)
 		if name != legalName(names[i]) {
 			t.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}

@@ -19,6 +19,7 @@ import (
 const (
 	methodInitialize  = "initialize"
 	methodListTools   = "tools/list"
+	methodCallTool    = "tools/call"
 	methodPing        = "ping"
 	methodCancelled   = "notifications/cancelled"
 	methodListChanged = "notifications/tools/list_changed"
@@ -46,8 +47,10 @@ type link struct {
 type request struct {
 	id      jsonrpc.ID // as the SDK knows it
 	method  string
+	tool    string // of tools/call
 	sent    time.Time
-	givenUp bool
+	told    time.Time // when the device was told that nobody waits any more; zero: it was not
+	givenUp bool      // the SDK does not wait for it either
 }
 
 func newLink(c *Client) *link {
@@ -101,9 +104,12 @@ func (l *link) receive(payload []byte) *jsonrpc.Response {
 		l.log.Debug("device reply to no request of ours", "id", m.id)
 		return nil
 	}
-	if req.givenUp {
+	if !req.told.IsZero() {
 		l.client.counts.late.Add(1)
-		l.log.Info("device reply came too late", "id", m.id, "method", req.method, "took", time.Since(req.sent))
+		l.log.Info("device reply came too late", "id", m.id, "method", req.method, "tool", req.tool,
+			"took", time.Since(req.sent), "late", time.Since(req.told))
+	}
+	if req.givenUp {
 		return nil
 	}
 	return l.response(m, req)
@@ -202,8 +208,11 @@ type reply struct {
 	Error   *jsonrpc.Error  `json:"error,omitempty"`
 }
 
+// errTold says that a notification is not needed: the device knows.
+var errTold = errors.New("the device was told before")
+
 // Write puts one message of the SDK on the wire.
-func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
+func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
 		return rejected(errors.New("only requests are sent to a device"))
@@ -214,8 +223,15 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	default:
 	}
 	out, wireID, err := l.outgoing(req)
+	if errors.Is(err, errTold) {
+		return nil
+	}
 	if err != nil {
 		return rejected(err)
+	}
+	if call, ok := ctx.Value(sentKey{}).(*sentCall); ok && wireID != 0 && !call.sending(wireID) {
+		l.answered(wireID)
+		return rejected(context.Canceled)
 	}
 	data, err := jsonrpc.EncodeMessage(out)
 	if err == nil && len(data) > maxSend {
@@ -254,8 +270,19 @@ func (l *link) outgoing(req *jsonrpc.Request) (*jsonrpc.Request, int64, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[wireID] = request{id: req.ID, method: req.Method, sent: time.Now()}
+	l.pending[wireID] = request{id: req.ID, method: req.Method, tool: toolIn(req), sent: time.Now()}
 	return out, wireID, nil
+}
+
+// toolIn is the tool that a tools/call names, for the log.
+func toolIn(req *jsonrpc.Request) string {
+	var p struct {
+		Name string `json:"name"`
+	}
+	if req.Method != methodCallTool || json.Unmarshal(req.Params, &p) != nil {
+		return ""
+	}
+	return p.Name
 }
 
 // params are the request's parameters with what the SDK has no members for;
@@ -303,14 +330,52 @@ func (l *link) cancelled(raw json.RawMessage) (json.RawMessage, error) {
 		if req.id.Raw() != p.RequestID {
 			continue
 		}
+		told := !req.told.IsZero()
 		req.givenUp = true
+		if !told {
+			req.told = time.Now()
+		}
 		l.pending[wireID] = req
 		if l.late = append(l.late, wireID); len(l.late) > maxLate {
 			delete(l.pending, l.late[0])
 			l.late = l.late[1:]
 		}
+		if told {
+			return nil, errTold
+		}
 		p.RequestID = wireID
 		return json.Marshal(p)
 	}
 	return nil, errors.New("the request to cancel is not pending")
+}
+
+// cancelNotice is notifications/cancelled as we send it of our own accord.
+type cancelNotice struct {
+	Version string          `json:"jsonrpc"`
+	Method  string          `json:"method"`
+	Params  cancelledParams `json:"params"`
+}
+
+// abandon tells the device that nobody waits for a call any more. The SDK waits
+// on: the reply, late as it is, says when the device is free again.
+func (l *link) abandon(call *sentCall) {
+	wireID := call.abandon()
+	l.mu.Lock()
+	req, ok := l.pending[wireID]
+	ok = ok && req.told.IsZero()
+	if ok {
+		req.told = time.Now()
+		l.pending[wireID] = req
+	}
+	l.mu.Unlock()
+	if !ok {
+		return
+	}
+	data, err := json.Marshal(cancelNotice{"2.0", methodCancelled, cancelledParams{RequestID: wireID, Reason: "the user interrupted"}})
+	if err == nil {
+		err = l.client.send(data)
+	}
+	if err != nil {
+		l.log.Debug("device not told of a call that was given up", "tool", req.tool, "err", err)
+	}
 }

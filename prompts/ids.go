@@ -20,8 +20,35 @@ const (
 	Greeting = "greeting"
 	Filler   = "filler"
 
+	FillerLong = "filler_long"
+
 	UnknownTool = "unknown_tool"
 	ToolFailed  = "tool_failed" // {tool}
+
+	LateFailure = "late_failure" // {action}, {reason}
+	ConsentAsk  = "consent_ask"  // {action}
+	ConsentNo   = "consent_no"
+	JobDone     = "job_done" // {action}
+	JobNote     = "job_note" // {tool}, {result}; for the model, not for the ear
+
+	Forgotten   = "forgotten"
+	RoleChanged = "role_changed"
+	RoleBack    = "role_back"
+
+	TimerSet       = "timer_set"       // {duration}
+	ReminderSet    = "reminder_set"    // {time}
+	TimerDue       = "timer_due"       //
+	ReminderDue    = "reminder_due"    // {text}
+	AlarmLate      = "alarm_late"      // {time}
+	TimerCancelled = "timer_cancelled" //
+
+	MusicPlay = "music_play" // {title}
+	MusicNone = "music_none"
+
+	LookPrompt   = "look_prompt"   // a model's instruction for looking at pictures
+	LookQuestion = "look_question" // its question when there is none
+	NoVision     = "no_vision"
+	VisionDown   = "vision_down"
 
 	NoLLM      = "no_llm"
 	LLMDown    = "llm_down"
@@ -38,7 +65,12 @@ func IDs() []string {
 		Pardon, HintNoSpeech, NoChineseASR,
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
 		OK, Goodbye, Greeting, Filler,
-		UnknownTool, ToolFailed,
+		FillerLong, UnknownTool, ToolFailed,
+		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,
+		Forgotten, RoleChanged, RoleBack,
+		TimerSet, ReminderSet, TimerDue, ReminderDue, AlarmLate, TimerCancelled,
+		MusicPlay, MusicNone,
+		LookPrompt, LookQuestion, NoVision, VisionDown,
 		NoLLM, LLMDown, WhatCanIDo,
 	}
 }

@@ -121,6 +121,9 @@ func splitName(file string) (name, lang, ext string, ok bool) {
 // Names lists the prompts there are, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.prompts)) }
 
+// Has reports whether there is a prompt called name.
+func (s *Set) Has(name string) bool { return s.prompts[name] != nil }
+
 // Render fills in the prompt called name in the language lang ("zh" or "en").
 // A prompt that exists in the other language only is used as it is. An unknown
 // name is an error that lists the known ones.

@@ -3,6 +3,7 @@ package prompts
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestRender(t *testing.T) {
 		}
 	}
 	_, err := s.Render("pirat", "en", Data{})
-	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, pirate)`) {
+	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, pirate, storyteller, teacher)`) {
 		t.Errorf("unknown prompt: %v", err)
 	}
 }
@@ -140,8 +141,11 @@ func TestLoadTellsAllErrors(t *testing.T) {
 func TestLoadWithoutFolder(t *testing.T) {
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "none")} {
 		s, err := Load(dir)
-		if err != nil || len(s.Names()) != 1 {
-			t.Errorf("Load(%q): %v", dir, err)
+		if err != nil || !slices.Equal(s.Names(), []string{Default, "storyteller", "teacher"}) {
+			t.Errorf("Load(%q): %v, %v", dir, s.Names(), err)
+		}
+		if !s.Has("teacher") || s.Has("pirate") {
+			t.Error("Has is wrong about teacher or pirate")
 		}
 	}
 	if _, err := load(t, map[string]string{"phrases.en.yaml": ""}); err != nil {

@@ -21,6 +21,7 @@ const (
 type Message struct {
 	Role       Role
 	Content    string
+	Images     []Image    // only of the user, for models that can see; others may refuse them
 	ToolCalls  []ToolCall // only of the assistant
 	ToolCallID string     // only of a tool: which call this answers
 }

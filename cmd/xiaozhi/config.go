@@ -19,6 +19,7 @@ type Config struct {
 	Voice     VoiceConfig               `koanf:"voice"`
 	Agent     AgentConfig               `koanf:"agent"`
 	Tools     ToolsConfig               `koanf:"tools"`
+	MCP       MCPConfig                 `koanf:"mcp"`
 	Devices   map[string]DeviceConfig   `koanf:"devices"` // by Device-Id in lower case
 	Log       LogConfig                 `koanf:"log"`
 }
@@ -108,6 +109,25 @@ type AgentConfig struct {
 type ToolsConfig struct {
 	Kinds map[string]string `koanf:"kinds"` // pattern of a name to control or query
 	Deny  []string          `koanf:"deny"`  // patterns of names that are not offered
+
+	Jobs    []string `koanf:"jobs"`    // patterns of names that take long: the talk goes on meanwhile
+	Confirm []string `koanf:"confirm"` // patterns of names that need a spoken yes
+
+	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
+	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device in a day, by UTC
+}
+
+// MCPConfig is what others may use of this server.
+type MCPConfig struct {
+	Tokens []TokenConfig `koanf:"tokens"` // none: only this machine is let in
+}
+
+// TokenConfig is one bearer token.
+type TokenConfig struct {
+	Name      string           `koanf:"name"` // for the log
+	Token     providers.Secret `koanf:"token"`
+	TokenFile string           `koanf:"token_file"`
+	ReadOnly  bool             `koanf:"read_only"` // it may look, but not call
 }
 
 // DeviceConfig is what differs for one device.
@@ -174,7 +194,8 @@ func DefaultConfig() *Config {
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
 		},
-		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}},
+		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000},
+		MCP:       MCPConfig{Tokens: []TokenConfig{}},
 		Providers: map[string]ProviderConfig{},
 		Devices:   map[string]DeviceConfig{},
 		Log:       LogConfig{Level: "info", Format: "text"},

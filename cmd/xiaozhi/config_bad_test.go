@@ -21,6 +21,7 @@ func TestBadFiles(t *testing.T) {
 		"missing_type_empty_section":  ":2: providers.mine.type: a type is needed",
 		"chain_without_section":       ":1: llm: there is no providers.ruls (did you mean rules?)",
 		"chain_wrong_role":            ":1: tts: pocketsphinx cannot do tts, only asr",
+		"chain_blind":                 ":1: vision: rules cannot do vision, only llm",
 		"chain_empty":                 ":1: asr: at least one member is needed",
 		"chain_twice":                 ":1: llm: rules is there twice",
 		"chain_not_a_list":            ":1: llm must be a list such as [a, b], found text",

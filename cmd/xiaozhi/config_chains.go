@@ -15,12 +15,13 @@ const (
 	roleASR = "asr"
 	roleLLM = "llm"
 	roleTTS = "tts"
+	roleVLM = "vision"
 )
 
 // typeRoles says what the types of providers can do.
 func typeRoles() map[string][]string {
 	return map[string][]string{
-		"openai":       {roleASR, roleLLM, roleTTS},
+		"openai":       {roleASR, roleLLM, roleTTS, roleVLM},
 		"pocketsphinx": {roleASR},
 		"rules":        {roleLLM},
 		"local":        {roleTTS},
@@ -34,10 +35,10 @@ func builtinRoles() map[string][]string {
 		"rules":        {roleLLM},
 		"local":        {roleTTS},
 		"pocketsphinx": {roleASR},
-		"openai":       {roleASR, roleLLM, roleTTS},
-		"deepseek":     {roleLLM},
-		"dashscope":    {roleLLM},
-		"ollama":       {roleLLM},
+		"openai":       {roleASR, roleLLM, roleTTS, roleVLM},
+		"deepseek":     {roleLLM, roleVLM},
+		"dashscope":    {roleLLM, roleVLM},
+		"ollama":       {roleLLM, roleVLM},
 	}
 }
 
@@ -49,7 +50,7 @@ func (l *configLoader) checkChains(c *Config) {
 	l.checkChain(c, c.ASR, roleASR, "asr")
 	l.checkChain(c, c.LLM, roleLLM, "llm")
 	l.checkChain(c, c.TTS, roleTTS, "tts")
-	l.checkChain(c, c.Vision, roleLLM, "vision")
+	l.checkChain(c, c.Vision, roleVLM, "vision")
 	for _, key := range []struct {
 		chain []string
 		name  string
@@ -86,6 +87,9 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
+	if name == "auto" {
+		l.bad("this name stands for what the environment offers; choose another", "auto 表示环境里有的服务，请换个名字", "providers", name)
+	}
 	switch {
 	case p.Type == "":
 		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)

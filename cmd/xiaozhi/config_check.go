@@ -23,6 +23,7 @@ func (l *configLoader) check(c *Config) {
 	l.oneOf(c.Log.Level, []string{"debug", "info", "warn", "error"}, "log", "level")
 	l.oneOf(c.Log.Format, []string{"text", "json"}, "log", "format")
 	l.checkTools(c)
+	l.checkMCP(c.MCP)
 	l.checkChains(c)
 }
 
@@ -108,6 +109,10 @@ func (l *configLoader) checkTools(c *Config) {
 		l.patterns([]string{pattern}, "tools", "kinds", pattern)
 	}
 	l.patterns(c.Tools.Deny, "tools", "deny")
+	l.patterns(c.Tools.Jobs, "tools", "jobs")
+	l.patterns(c.Tools.Confirm, "tools", "confirm")
+	within(l, c.Tools.MaxPerTurn, 1, 100, "tools", "max_per_turn")
+	within(l, c.Tools.MaxPerDay, 1, 1000000, "tools", "max_per_day")
 	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
 		d := c.Devices[id]
 		if d.Language != "" {
@@ -115,6 +120,21 @@ func (l *configLoader) checkTools(c *Config) {
 		}
 		l.patterns(d.Tools.Allow, "devices", id, "tools", "allow")
 		l.patterns(d.Tools.Deny, "devices", id, "tools", "deny")
+	}
+}
+
+// checkMCP refuses tokens that would let everybody in.
+func (l *configLoader) checkMCP(m MCPConfig) {
+	names := map[string]bool{}
+	for i, t := range m.Tokens {
+		at := []string{"mcp", "tokens", strconv.Itoa(i)}
+		if t.Token == "" {
+			l.bad("the token is empty", "令牌是空的", append(at, "token")...)
+		}
+		if t.Name == "" || names[t.Name] {
+			l.bad("a token needs a name of its own", "每个令牌都要有自己的名字", append(at, "name")...)
+		}
+		names[t.Name] = true
 	}
 }
 

@@ -93,6 +93,11 @@ func (l *configLoader) secretFiles(c *Config) {
 	if c.Auth.TokenFile != "" {
 		c.Auth.Token = l.secretFile(c.Auth.TokenFile, "auth", "token_file")
 	}
+	for i, t := range c.MCP.Tokens {
+		if t.TokenFile != "" {
+			c.MCP.Tokens[i].Token = l.secretFile(t.TokenFile, "mcp", "tokens", strconv.Itoa(i), "token_file")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]
 		if p.APIKeyFile == "" {

@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"xiaozhi/connection"
+	"xiaozhi/mcp/gateway"
 )
 
 // drainTime is how long running replies may go on after a signal.
@@ -30,10 +32,13 @@ type serveFlags struct {
 	check  bool
 }
 
-func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
+func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 	var f serveFlags
 	set := flag.NewFlagSet("xiaozhi serve", flag.ContinueOnError)
 	set.SetOutput(stderr)
+	if len(args) == 1 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
+		set.SetOutput(stdout) // what was asked for is no complaint
+	}
 	set.StringVar(&f.config, "config", "", "read `FILE` instead of config.yaml / 代替 config.yaml 的配置文件")
 	set.StringVar(&f.data, "data", "data", "folder for prompts, settings and what is stored (`DIR`) / 数据目录")
 	set.Func("listen", "address to listen on, e.g. 127.0.0.1:8000; may be repeated (`ADDR`) / 监听地址，可重复", func(s string) error {
@@ -54,7 +59,7 @@ func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
 
 // serve runs the server until ctx ends.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f, err := parseServe(args, stderr)
+	f, err := parseServe(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -94,7 +99,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	s := &httpServer{log: log, devices: rooms.devices}
+	s := &httpServer{log: log, devices: rooms.devices, outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live))}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
@@ -126,7 +131,8 @@ type httpServer struct {
 	log     *slog.Logger
 	http    *http.Server
 	devices *connection.Server
-	ready   atomic.Bool // the chains' first engines are loaded
+	outward http.Handler // /api/devices
+	ready   atomic.Bool  // the chains' first engines are loaded
 }
 
 // routes are everything that has an address. Devices follow no redirects, so
@@ -141,6 +147,8 @@ func (s *httpServer) routes() http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
+	mux.Handle("/api/devices", s.outward)
+	mux.Handle("/api/devices/", s.outward)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
 	})
@@ -187,7 +195,11 @@ func banner(w io.Writer, cfg *Config, listeners []net.Listener, rooms *rooms) {
 	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")
 	var urls []string
 	if cfg.Server.PublicURL != "" {
-		urls = append(urls, strings.TrimRight(cfg.Server.PublicURL, "/"))
+		public := strings.TrimRight(cfg.Server.PublicURL, "/")
+		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
+			public = "http" + rest
+		}
+		urls = append(urls, public)
 	}
 	for _, l := range listeners {
 		for _, host := range reachable(l.Addr()) {

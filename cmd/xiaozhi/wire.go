@@ -8,10 +8,13 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/rules"
@@ -21,6 +24,8 @@ import (
 // rooms is everything that is built once and shared by all devices.
 type rooms struct {
 	devices *connection.Server
+	live    *liveDevices
+	access  gateway.Access
 	lines   []string                      // what was found, for people
 	warmers []func(context.Context) error // load what the first turn needs
 	closers []func()                      // run in reverse order at the end
@@ -30,10 +35,14 @@ type rooms struct {
 // wire builds everything that the config asks for. It waits for nothing but a
 // short question to a local Ollama.
 func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
-	r := &rooms{log: log}
+	r := &rooms{log: log, live: newLiveDevices(), access: gateway.Access{Tokens: gatewayTokens(cfg.MCP), Log: log}}
 	set, err := prompts.Load(filepath.Join(data, "prompts"))
 	if err != nil {
 		return nil, err
+	}
+	if names := set.Names(); !slices.Contains(names, cfg.Agent.Prompt) {
+		return nil, fmt.Errorf("agent.prompt: there is no prompt %q (there are: %s); put %[1]s.zh.md or %[1]s.en.md into %[3]s / 没有这个提示词",
+			cfg.Agent.Prompt, strings.Join(names, ", "), filepath.Join(data, "prompts"))
 	}
 	vad, err := silero.New()
 	if err != nil {
@@ -57,47 +66,64 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if err != nil {
 		return nil, err
 	}
+	seers, err := f.seers()
+	if err != nil {
+		return nil, err
+	}
 	tts, err := f.voices()
 	if err != nil {
 		return nil, err
 	}
 	tokens := &agent.TokenCounter{}
+	records := agent.NewDevices()
+	r.closers = append(r.closers, records.Close)
 	o := agent.Options{
 		VAD: vad, ASR: asr, LLM: llm, TTS: tts, Phrases: brain.Phrases, NoChinese: !chinese,
-		Prompts: set, Devices: agent.NewDevices(), Tokens: tokens,
+		Prompts: set, Devices: records, Tokens: tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
 		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
+		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 	}
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o)
+	r.devices, err = r.server(ctx, cfg, o, &eyes{llm: seers, texts: set, log: log})
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*connection.Server, error) {
+func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *eyes) (*connection.Server, error) {
 	own := local.New(local.Options{Log: r.log})
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
 	shelf := mcp.NewShelf()
-	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
+	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
+	things := mcp.NewThingCache(cfg.Server.MaxDevices)
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
+			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 			box := mcp.NewToolbox(limits, append([]mcp.Source{own}, sources...)...)
-			return &deviceTalk{agent.New(o, s, out, box), box}, nil
+			return &deviceTalk{
+				Conversation: agent.New(o, s, out, box), tools: box, session: s, since: time.Now(), live: r.live,
+			}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Shelf: shelf, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+			})
+		},
+		NewThings: func(s agent.Session, link connection.Link) connection.Things {
+			return mcp.NewThings(mcp.ThingsOptions{
+				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds,
+				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 			})
 		},
 		NewLight: func(s agent.Session, link connection.Link) connection.Light {
@@ -110,22 +136,20 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 			d := cfg.Devices[id]
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
+		Explainer: eyes,
 		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
 	})
 }
 
-// deviceTalk is a conversation with the toolbox that it alone uses.
-type deviceTalk struct {
-	*agent.Conversation
-	tools *mcp.Toolbox
-}
-
-// Run holds the conversation, then joins the calls that are still running.
-func (t *deviceTalk) Run(ctx context.Context) error {
-	defer t.tools.Close()
-	return t.Conversation.Run(ctx)
+// gatewayTokens are the tokens of the outward side.
+func gatewayTokens(c MCPConfig) []gateway.Token {
+	var out []gateway.Token
+	for _, t := range c.Tokens {
+		out = append(out, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly})
+	}
+	return out
 }
 
 // found notes what was found, for the banner and the log.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +41,12 @@ const (
 	ollamaWait = 500 * time.Millisecond // it is on this machine, or not there
 )
 
+// The models of roles for which none is set.
+const (
+	defaultASRModel = "whisper-1"
+	defaultTTSModel = "tts-1"
+)
+
 // errNoKey is why a service is left out.
 var errNoKey = errors.New("no key / 没有密钥")
 
@@ -58,6 +65,9 @@ func (f *finder) section(name string) (ProviderConfig, error) {
 		if len(p.MissingEnv) > 0 {
 			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
 		}
+		if p.Type == "openai" && p.BaseURL == "" && p.APIKey == "" && len(p.Headers) == 0 {
+			return p, fmt.Errorf("%w: providers.%s.api_key", errNoKey, name) // a service at another address may need none
+		}
 		return p, nil
 	}
 	for _, s := range services() {
@@ -72,6 +82,7 @@ func (f *finder) section(name string) (ProviderConfig, error) {
 		return ProviderConfig{
 			Type: "openai", APIKey: providers.Secret(key),
 			BaseURL: envOr(upper+"_BASE_URL", s.base), Model: envOr(upper+"_MODEL", s.model),
+			ASRModel: defaultASRModel, TTSModel: defaultTTSModel, // the model that thinks can neither hear nor speak
 		}, nil
 	}
 	if name == "ollama" {
@@ -133,7 +144,7 @@ func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, strin
 	case "openai":
 		o := f.openai(name, p)
 		if o.ASRModel == "" && o.Model == "" {
-			o.ASRModel = "whisper-1"
+			o.ASRModel = defaultASRModel
 		}
 		r, err := openai.NewASR(o)
 		return r, describe(o.BaseURL, first(o.ASRModel, o.Model)), err
@@ -141,17 +152,18 @@ func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, strin
 	return nil, "", fmt.Errorf("type %q cannot recognise speech / 不能识别语音", p.Type)
 }
 
+// isRules reports whether a name stands for the rules brain: its own name, or
+// that of a section of its type.
+func (f *finder) isRules(name string) bool {
+	p, section := f.cfg.Providers[name]
+	return section && p.Type == "rules" || !section && name == "rules"
+}
+
 // models makes the members that are language models.
 func (f *finder) models() ([]providers.LLM, error) {
 	var members []providers.LLM
-	names := f.cfg.LLM
-	if i := slices.Index(names, "auto"); i >= 0 {
-		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
-		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
-		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
-	}
-	for _, name := range names {
-		if name == "rules" {
+	for _, name := range f.modelNames() {
+		if f.isRules(name) {
 			continue
 		}
 		p, err := f.section(name)
@@ -176,11 +188,22 @@ func (f *finder) models() ([]providers.LLM, error) {
 	return members, nil
 }
 
+// modelNames is the chain of llm with all that auto stands for.
+func (f *finder) modelNames() []string {
+	names := f.cfg.LLM
+	if i := slices.Index(names, "auto"); i >= 0 {
+		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
+		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
+		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
+	}
+	return names
+}
+
 // thinker makes the chain of the models and, where the config names it, the
 // rules brain.
 func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
 	members := slices.Clone(models)
-	if slices.Contains(f.cfg.LLM, "rules") || len(models) == 0 {
+	if slices.ContainsFunc(f.cfg.LLM, f.isRules) || len(models) == 0 {
 		members = append(members, brain)
 		what := "rules: time, volume, brightness, device tools; no free talk / 规则：时间、音量、亮度、设备工具，不能闲聊"
 		if len(models) > 0 {
@@ -234,7 +257,7 @@ func (f *finder) voice(name string, p ProviderConfig) (providers.TTS, string, er
 	case "openai":
 		o := f.openai(name, p)
 		if o.TTSModel == "" && o.Model == "" {
-			o.TTSModel = "tts-1"
+			o.TTSModel = defaultTTSModel
 		}
 		s, err := openai.NewTTS(o)
 		return s, describe(o.BaseURL, first(o.TTSModel, o.Model)), err
@@ -260,7 +283,15 @@ func (f *finder) openai(name string, p ProviderConfig) openai.Options {
 	return o
 }
 
-func describe(base, model string) string { return model + " at " + base }
+// describe names a service for people, without what may be secret in its address.
+func describe(base, model string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return model
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return model + " at " + u.String()
+}
 
 func first(a, b string) string {
 	if a != "" {

@@ -25,6 +25,7 @@ var rules = []struct {
 	{"audio", nil, "the lowest room: formats and arithmetic"},
 	{"mcp", nil, "tools know nothing of talk"},
 	{"mcp/local", []string{"mcp"}, "a source knows the model of a tool only"},
+	{"mcp/gateway", []string{"mcp"}, "what is offered outward goes through the router"},
 	{"mcp/sourcetest", []string{"mcp"}, "the contract every source meets"},
 	{"prompts", nil, "texts only"},
 	{"providers", []string{"audio"}, "contracts"},

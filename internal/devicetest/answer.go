@@ -134,7 +134,9 @@ func (d *Device) callTool(ctx context.Context, r request) (string, error) {
 	d.stats.ToolCalls++
 	call := Call{Arguments: args, Vision: d.vision, DeviceID: d.opt.DeviceID, ClientID: d.opt.ClientID, client: d.opt.HTTPClient, violate: d.journal.violate}
 	d.mu.Unlock()
+	thaw := d.freeze()
 	out, err := tool.Call(ctx, call)
+	thaw()
 	e := Event{At: time.Now(), Kind: KindTool, Type: name, Text: out.Text}
 	if raw, err := json.Marshal(args); err == nil {
 		e.Raw = raw
@@ -156,4 +158,27 @@ func (d *Device) tool(name string) (Tool, bool) {
 		}
 	}
 	return Tool{}, false
+}
+
+// freeze stops reader and microphone of a device that Freezes, until thaw is called.
+func (d *Device) freeze() (thaw func()) {
+	if !d.opt.Freezes {
+		return func() {}
+	}
+	d.awake <- struct{}{}
+	began := time.Now()
+	d.setFrozen(true)
+	return func() {
+		d.setFrozen(false)
+		d.mu.Lock()
+		d.turn.forgive(time.Since(began))
+		d.mu.Unlock()
+		<-d.awake
+	}
+}
+
+func (d *Device) setFrozen(frozen bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.frozen = frozen
 }

@@ -223,6 +223,65 @@ func TestToolFreezesDevice(t *testing.T) {
 	}
 }
 
+// A device that freezes reads and hears nothing while a tool runs. What was in
+// its reply before the tool is forgiven; a reply that begins meanwhile is not.
+func TestToolFreezesAll(t *testing.T) {
+	slow := Tool{Name: "self.slow", Description: "slow", Call: func(context.Context, Call) (Result, error) {
+		<-time.After(2 * time.Second)
+		return Result{Text: "true"}, nil
+	}}
+	tests := map[string]struct {
+		script  func(w *wire)
+		dropped int // at most: frames behind a start that the main task has not seen yet may fall
+		want    string
+	}{
+		"tts start before the tool": {func(w *wire) {
+			w.begin()
+			w.say(mcp(7, "tools/call", `{"name":"self.slow"}`))
+			w.pause(10 * time.Millisecond)
+			w.tone(10) // 600 ms, read 2 s later
+			w.await(`"id":7`)
+			w.pause(280 * time.Millisecond)
+			w.stop()
+		}, 0, ""},
+		"tts start behind the tool": {func(w *wire) {
+			w.say(mcp(7, "tools/call", `{"name":"self.slow"}`))
+			w.pause(10 * time.Millisecond)
+			w.begin()
+			w.tone(10)
+			w.await(`"id":7`)
+			w.pause(280 * time.Millisecond)
+			w.stop()
+		}, 10, string(RuleEarlyFrame)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			heard := 0
+			d := talk(t, Options{OpenListen: true, Mode: Realtime, Freezes: true, Tools: []Tool{slow}}, func(w *wire) {
+				w.hello()
+				w.await(`"state":"start"`)
+				test.script(w)
+				w.pause(3 * time.Second)
+				heard = len(w.binary)
+			}, func(ctx context.Context, d *Device) {
+				if err := d.Silence(ctx, 4*time.Second); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := strings.Join(rules(d), " "); !strings.Contains(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("violations %s, want %s", got, test.want)
+			}
+			s := d.Stats()
+			if s.Dropped > test.dropped || s.FramesIn != 10 || s.ToolCalls != 1 {
+				t.Errorf("stats: %+v", s)
+			}
+			if s.Unheard < 33 || s.Unheard > 34 || heard == 0 { // 2 s at 60 ms
+				t.Errorf("%d frames unheard, %d heard", s.Unheard, heard)
+			}
+		})
+	}
+}
+
 // Push to talk: the device is idle at once when the button is let go, and speaks from there.
 func TestManual(t *testing.T) {
 	d := talk(t, Options{OpenListen: true, Mode: Manual}, func(w *wire) {

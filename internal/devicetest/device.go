@@ -36,6 +36,7 @@ type Device struct {
 	cancel  context.CancelFunc // ends tools and the main task
 	work    sync.WaitGroup     // reader and main task
 	writing chan struct{}      // holds one token: the right to write to ws
+	awake   chan struct{}      // holds one token while nothing may be read: that of a tool of a device that Freezes
 	jobs    chan job           // read by the main task alone
 	greeted chan error         // the outcome of the hello; holds one
 	gone    chan struct{}      // closed by the reader: nothing more comes in
@@ -47,6 +48,7 @@ type Device struct {
 	state     State
 	mode      Mode
 	mic       bool
+	frozen    bool // by a tool: the microphone is deaf
 	session   string
 	hasHello  bool
 	rate      int           // Hz of downlink
@@ -69,7 +71,7 @@ func newDevice(o Options, ws *websocket.Conn) *Device {
 	t := o.Profile.traits()
 	d := &Device{
 		opt: o, traits: t, ws: ws, journal: newJournal(),
-		writing: make(chan struct{}, 1), jobs: make(chan job, jobsLimit),
+		writing: make(chan struct{}, 1), awake: make(chan struct{}, 1), jobs: make(chan job, jobsLimit),
 		greeted: make(chan error, 1), gone: make(chan struct{}), done: make(chan struct{}),
 		relisten: time.NewTimer(time.Hour),
 		state:    Connecting, mode: o.Mode, lastIn: time.Now(),

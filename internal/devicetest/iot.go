@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -126,37 +127,96 @@ func (d *Device) sendIoT(m iotMessage) error {
 	return d.sendText(raw)
 }
 
-// runCommands executes commands in order. What crashes that firmware is RuleIoT.
+// command is one command as that firmware reads it.
+type command struct {
+	name, method string
+	parameters   map[string]json.RawMessage
+}
+
+// runCommands executes commands in order. A device of that firmware crashes at
+// the first that is not exactly as it should be: it is RuleIoT, counted, and the
+// connection is gone as if the device had started anew.
 func (d *Device) runCommands(now time.Time, m *inbound) {
-	var commands []struct {
-		Name       *string                    `json:"name"`
-		Method     *string                    `json:"method"`
-		Parameters map[string]json.RawMessage `json:"parameters"`
+	if len(d.opt.Things) == 0 {
+		return // newer firmware ignores them; onMessage has noted it
 	}
-	if err := json.Unmarshal(m.fields["commands"], &commands); err != nil {
-		d.journal.violate(now, RuleIoT, "commands cannot be read: %s", shorten(m.fields["commands"]))
+	if err := d.tryCommands(now, m); err != nil {
+		d.crash(now, err)
 		return
 	}
-	for _, c := range commands {
-		if c.Name == nil || c.Method == nil || c.Parameters == nil {
-			d.journal.violate(now, RuleIoT, "a command needs name, method and parameters")
-			continue
-		}
-		method, ok := d.method(*c.Name, *c.Method)
-		if !ok {
-			d.journal.violate(now, RuleIoT, "no method %s of %s", *c.Method, *c.Name)
-			continue
-		}
-		args, err := method.arguments(c.Parameters)
+	if d.opt.StatesAtOnce {
+		_ = d.sendStates() // the reader sees the end of the connection too, and tells of it
+	}
+}
+
+// crash is the end of what a device can take.
+func (d *Device) crash(now time.Time, why error) {
+	d.mu.Lock()
+	d.stats.Crashes++
+	d.mu.Unlock()
+	d.journal.violate(now, RuleIoT, "the device crashed: %s", why)
+	d.CloseTCP()
+}
+
+func (d *Device) tryCommands(now time.Time, m *inbound) error {
+	if name, ok := foreign(m.fields, "session_id", "type", "commands"); ok {
+		return fmt.Errorf("the message has a member %s", name)
+	}
+	var commands []json.RawMessage
+	if err := json.Unmarshal(m.fields["commands"], &commands); err != nil || commands == nil {
+		return fmt.Errorf("commands cannot be read: %s", shorten(m.fields["commands"]))
+	}
+	for _, raw := range commands {
+		c, err := readCommand(raw)
 		if err != nil {
-			d.journal.violate(now, RuleIoT, "%s.%s: %s", *c.Name, *c.Method, err)
-			continue
+			return err
 		}
-		d.journal.add(Event{At: now, Kind: KindTool, Type: *c.Name + "." + *c.Method})
+		method, ok := d.method(c.name, c.method)
+		if !ok {
+			return fmt.Errorf("no method %s of %s", c.method, c.name)
+		}
+		args, err := method.arguments(c.parameters)
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", c.name, c.method, err)
+		}
+		d.journal.add(Event{At: now, Kind: KindTool, Type: c.name + "." + c.method})
 		if method.Call != nil {
 			method.Call(args)
 		}
 	}
+	return nil
+}
+
+func readCommand(raw json.RawMessage) (command, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return command{}, fmt.Errorf("a command is no object: %s", shorten(raw))
+	}
+	if name, ok := foreign(fields, "name", "method", "parameters"); ok {
+		return command{}, fmt.Errorf("a command has a member %s", name)
+	}
+	var name, method *string
+	var c command
+	for member, into := range map[string]any{"name": &name, "method": &method, "parameters": &c.parameters} {
+		if err := json.Unmarshal(fields[member], into); err != nil {
+			return command{}, fmt.Errorf("a command without a usable %s: %s", member, shorten(raw))
+		}
+	}
+	if name == nil || method == nil || c.parameters == nil {
+		return command{}, fmt.Errorf("a command needs name, method and parameters: %s", shorten(raw))
+	}
+	c.name, c.method = *name, *method
+	return c, nil
+}
+
+// foreign finds a member that is none of those known.
+func foreign(fields map[string]json.RawMessage, known ...string) (string, bool) {
+	for name := range fields {
+		if !slices.Contains(known, name) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 func (d *Device) method(thing, name string) (ThingMethod, bool) {
@@ -173,6 +233,11 @@ func (d *Device) method(thing, name string) (ThingMethod, bool) {
 // arguments takes the parameters, each of exactly its type.
 func (m ThingMethod) arguments(given map[string]json.RawMessage) (map[string]any, error) {
 	args := make(map[string]any)
+	for name := range given {
+		if !slices.ContainsFunc(m.Parameters, func(p ThingProperty) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("there is no parameter %s", name)
+		}
+	}
 	for _, p := range m.Parameters {
 		kind := p.Type
 		if kind == "number" {
@@ -212,4 +277,26 @@ func Lamp() Thing {
 			return map[string]any{"power": power, "level": level}
 		},
 	}
+}
+
+// Speaker is the loudspeaker that every device of that firmware had, as a thing,
+// and a function that tells its volume. It starts at 70.
+func Speaker() (speaker Thing, volume func() int) {
+	var mu sync.Mutex
+	now := 70
+	volume = func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	return Thing{
+		Name: "Speaker", Description: "扬声器",
+		Properties: []ThingProperty{{Name: "volume", Description: "当前音量值", Type: "number"}},
+		Methods: []ThingMethod{{
+			Name: "SetVolume", Description: "设置音量",
+			Parameters: []ThingProperty{{Name: "volume", Description: "0到100之间的整数", Type: "number"}},
+			Call:       func(p map[string]any) { mu.Lock(); defer mu.Unlock(); now = p["volume"].(int) },
+		}},
+		State: func() map[string]any { return map[string]any{"volume": volume()} },
+	}, volume
 }

@@ -50,6 +50,16 @@ func TestThingCrashes(t *testing.T) {
 		`[{"name":"Lamp","method":"SetLevel","parameters":{"level":"40"}}]`,
 		`[{"name":"Lamp","method":"SetLevel","parameters":{"level":40.5}}]`,
 		`[{"name":"Lamp","method":"SetLevel","parameters":{"level":null}}]`,
+		`null`,
+		`[null]`,
+		`[7]`,
+		`[{"name":7,"method":"TurnOn","parameters":{}}]`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":[]}]`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":null}]`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":{"level":1}}]`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":{},"id":1}]`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":{}}],"update":true`,
+		`[{"name":"Lamp","method":"TurnOn","parameters":{}},{"name":"Lamp"}]`,
 	} {
 		want := "iot"
 		if commands == `null1` { // not JSON at all
@@ -63,13 +73,32 @@ func TestThingCrashes(t *testing.T) {
 		if got := strings.Join(rules(d), " "); got != want {
 			t.Errorf("%s: broke %q, want %q", commands, got, want)
 		}
+		if n := d.Stats().Crashes; want == "iot" && n != 1 {
+			t.Errorf("%s: %d crashes, want one and the end of the connection", commands, n)
+		}
 	}
 	d := talk(t, Options{OpenListen: true}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		w.say(`"type":"iot","commands":[]`)
 	}, nil)
-	if got := strings.Join(rules(d), " "); got != "iot" {
+	if got := strings.Join(rules(d), " "); got != "iot" || d.Stats().Crashes != 0 {
 		t.Errorf("to a device without things: broke %q", got)
+	}
+}
+
+// Some builds report right after a command.
+func TestThingStatesAtOnce(t *testing.T) {
+	speaker, volume := Speaker()
+	d := talk(t, Options{OpenListen: true, Profile: OldIoT162, Things: []Thing{speaker}, StatesAtOnce: true}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		w.say(`"type":"iot","commands":[{"name":"Speaker","method":"SetVolume","parameters":{"volume":5}}]`)
+		if got := <-w.in; !strings.Contains(got, `"states":[{"name":"Speaker","state":{"volume":5}}]`) {
+			t.Errorf("after the command: %s", got)
+		}
+	}, nil)
+	if got := d.Violations(); len(got) != 0 || volume() != 5 {
+		t.Errorf("volume %d, violations %v", volume(), got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Limits of what a device can take (2.5).
@@ -83,7 +84,36 @@ func parseText(raw []byte) (*inbound, []Violation) {
 			bad(RuleType, fmt.Errorf("%s message: %w", m.kind, err))
 		}
 	}
+	if rule, err := m.meaning(); err != nil {
+		bad(rule, err)
+	}
 	return m, found
+}
+
+// meaning judges members that are there and of the right type.
+func (m *inbound) meaning() (Rule, error) {
+	switch {
+	case m.kind == "tts" && m.state == "sentence_start" && m.text == "":
+		return RuleType, errors.New("sentence_start without a text shows nothing")
+	case m.kind == "llm" && m.emotion != "" && !slices.Contains(faces(), m.emotion):
+		return RuleEmotion, fmt.Errorf("emotion %q is not one of the %d that every display knows", m.emotion, len(faces()))
+	case m.kind == "system" && m.state != "" && m.state != "reboot":
+		return RuleCommand, fmt.Errorf("system command %q", m.state)
+	case m.kind == "custom" && !bytes.HasPrefix(m.fields["payload"], []byte("{")):
+		return RuleType, fmt.Errorf("custom message: payload is not an object: %s", shorten(m.fields["payload"]))
+	}
+	if _, ok := m.fields["glyph_push"]; ok { // no profile's hello offers it
+		return RuleGlyphs, errors.New("glyph_push to a device whose hello does not offer it")
+	}
+	return "", nil
+}
+
+// faces are the emotions that all displays know (3.3.11).
+func faces() []string {
+	return []string{
+		"neutral", "happy", "laughing", "funny", "sad", "angry", "crying", "loving", "embarrassed", "surprised", "shocked",
+		"thinking", "winking", "cool", "relaxed", "delicious", "kissy", "confident", "sleepy", "silly", "confused",
+	}
 }
 
 type field struct {

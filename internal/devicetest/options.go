@@ -60,6 +60,12 @@ type Options struct {
 	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
 	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
+	StatesAtOnce bool // things that a command changed are reported right after it, as some builds do
+	// Freezes makes a tool stop all of the device, not only its main task: nothing
+	// is read from the socket and the microphone hears nothing until it returns.
+	// What comes meanwhile waits in the network; the open reply is forgiven as much.
+	Freezes bool
+
 	MainTaskDelay time.Duration // how long each message waits before the main task applies it
 	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms

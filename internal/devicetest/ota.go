@@ -186,6 +186,12 @@ func (p *Provisioned) readTime(raw json.RawMessage) {
 	if t.Offset != nil {
 		p.Zone = time.Duration(*t.Offset) * time.Minute
 	}
+	if ahead := time.Until(p.Time); p.Zone != 0 && (ahead-p.Zone).Abs() < time.Minute {
+		p.violate("server_time is %s ahead: the device adds timezone_offset itself", ahead.Round(time.Second))
+	}
+	if p.Zone.Abs() > 14*time.Hour {
+		p.violate("timezone_offset of %s: it is in minutes", p.Zone)
+	}
 }
 
 // readFirmware checks the version, whose parser brings the device down on anything but numbers.

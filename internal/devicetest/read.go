@@ -24,11 +24,13 @@ func (d *Device) read() {
 	defer close(d.gone)
 	for {
 		kind, data, err := d.ws.ReadMessage()
-		now := time.Now()
 		if err != nil {
-			d.finishRead(now, err)
+			d.finishRead(time.Now(), err)
 			return
 		}
+		d.awake <- struct{}{} // at the latest when Close has ended the tool
+		<-d.awake
+		now := time.Now()
 		d.checkStale(now)
 		switch kind {
 		case websocket.TextMessage:

@@ -74,4 +74,5 @@ type Stats struct {
 	Replies      int
 	Pings        int
 	ToolCalls    int
+	Crashes      int // by commands to things that were not exactly as they should be
 }

@@ -57,7 +57,7 @@ func (d *Device) frame() time.Duration { return time.Duration(d.opt.FrameMs) * t
 // sayFrame encodes and sends one frame if the microphone is open.
 func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
 	d.mu.Lock()
-	open, timestamp := d.mic, d.timestamp
+	open, timestamp := d.mic && !d.frozen, d.timestamp
 	d.timestamp = 0
 	if !open {
 		d.stats.Unheard++

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,9 @@ func converse(t *testing.T, o Options, script func(*wire), user func(context.Con
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	client, server := net.Pipe()
+	if o.Freezes {
+		server = newNetwork(server)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -212,6 +216,36 @@ func converse(t *testing.T, o Options, script func(*wire), user func(context.Con
 	d.Close()
 	<-done
 	return d
+}
+
+// network is a wire that takes what a device does not read yet, unlike a bare pipe.
+type network struct {
+	net.Conn
+	out  chan []byte
+	sent chan struct{} // closed when all of out is read
+	once sync.Once
+}
+
+func newNetwork(conn net.Conn) *network {
+	n := &network{Conn: conn, out: make(chan []byte, 1024), sent: make(chan struct{})}
+	go func() {
+		defer close(n.sent)
+		for b := range n.out {
+			_, _ = conn.Write(b) // a device that is gone reads nothing more
+		}
+	}()
+	return n
+}
+
+func (n *network) Write(b []byte) (int, error) {
+	n.out <- slices.Clone(b)
+	return len(b), nil
+}
+
+func (n *network) Close() error {
+	n.once.Do(func() { close(n.out) })
+	<-n.sent
+	return n.Conn.Close()
 }
 
 func mcp(id any, method, params string) string {

@@ -20,6 +20,7 @@ const (
 // what the device makes of them. It looks at no clock. The owner holds its lock.
 type turn struct {
 	tolerance  time.Duration
+	forgiven   time.Duration // of tolerance, for the open reply only
 	maxLead    time.Duration
 	strictLead bool
 	violate    func(at time.Time, rule Rule, format string, args ...any)
@@ -44,6 +45,7 @@ func (t *turn) start(now time.Time, rate int) *Reply {
 		t.violate(now, RuleStartTwice, "tts start inside a reply that began %s ago", now.Sub(t.reply.Started))
 		return t.reply
 	}
+	t.forgive(-t.forgiven)
 	t.reply = &Reply{Heard: t.heard, Started: now, Rate: rate}
 	t.heard = ""
 	t.sentence, t.burst, t.cutAt = time.Time{}, time.Time{}, time.Time{}
@@ -264,4 +266,11 @@ func (t *turn) overdue(now time.Time) []Violation {
 		found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "a reply that was cut got no tts stop for " + now.Sub(t.cutAt).String()})
 	}
 	return found
+}
+
+// forgive is for a device that did not look at its socket for a while: what the
+// open reply has waiting there is late or early by as much, and nobody's fault.
+func (t *turn) forgive(d time.Duration) {
+	t.tolerance += d
+	t.forgiven += d
 }

@@ -27,6 +27,9 @@ const (
 	RuleTooLong    Rule = "too_long"    // text over 8 KiB or binary over 1.5 KiB
 	RuleTooDeep    Rule = "too_deep"    // JSON nested 16 levels or more
 	RuleAbortEcho  Rule = "abort_echo"  // a message of type abort sent to a device
+	RuleEmotion    Rule = "emotion"     // a face that not all displays have
+	RuleCommand    Rule = "command"     // a system command that no firmware knows
+	RuleGlyphs     Rule = "glyph_push"  // glyphs for a device that did not ask for them
 	RuleStale      Rule = "stale"       // a channel left without data for over 120 s
 	RuleLateClose  Rule = "late_close"  // TCP still open 1 s after the Close frame
 	RuleFlood      Rule = "flood"       // more messages than the main task can ever keep up with

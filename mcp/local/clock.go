@@ -10,16 +10,19 @@ import (
 // currentTime tells the time in the turn's zone, in words of the turn's
 // language; the Chinese ones are those of seed 004, 6.2, with the weekday.
 func (s *Source) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
-	info := mcp.InfoFrom(ctx)
+	now := s.today(ctx)
+	return tell(say(ctx,
+		"当前时间是: "+now.Format(time.DateTime)+" "+chineseWeekday(now.Weekday()),
+		"The current time is "+now.Format(time.DateTime)+" "+now.Weekday().String()))
+}
+
+// today is the present in the zone of the turn.
+func (s *Source) today(ctx context.Context) time.Time {
 	now := s.now()
-	if info.Zone != nil {
-		now = now.In(info.Zone)
+	if zone := mcp.InfoFrom(ctx).Zone; zone != nil {
+		now = now.In(zone)
 	}
-	text := "当前时间是: " + now.Format(time.DateTime) + " " + chineseWeekday(now.Weekday())
-	if info.Language == "en" {
-		text = "The current time is " + now.Format(time.DateTime) + " " + now.Weekday().String()
-	}
-	return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: text}
+	return now
 }
 
 func chineseWeekday(day time.Weekday) string {

@@ -2,6 +2,7 @@ package local
 
 import (
 	"encoding/json"
+	"slices"
 
 	"xiaozhi/mcp"
 )
@@ -14,34 +15,148 @@ type entry struct {
 	kind    mcp.Kind
 	handler Handler
 
-	readOnly bool // it changes nothing
+	readOnly bool                         // it changes nothing
+	when     func(device []mcp.Tool) bool // it is offered beside these tools of the device; nil: always
 }
 
 // noArguments is the schema of a tool that takes none.
 const noArguments = `{"type":"object","properties":{}}`
 
 // registry is every tool that this server runs itself, in the order in which
-// models see them.
+// models see them. Those whose outcome is a handler of the conversation are
+// queries, so that they are waited for.
 func (s *Source) registry() []entry {
+	return slices.Concat(s.knowing(), s.talking(), s.ringing(), working())
+}
+
+// knowing are the tools that tell something.
+func (s *Source) knowing() []entry {
 	return []entry{
 		{
-			name:    "get_current_time",
-			zh:      "获取当前的日期、时间和星期。",
-			en:      "Tells the current date, time and weekday.",
-			schema:  noArguments,
-			kind:    mcp.Query,
-			handler: s.currentTime,
-
-			readOnly: true,
+			name: "get_current_time", kind: mcp.Query, handler: s.currentTime, readOnly: true,
+			zh:     "获取当前的日期、时间和星期。",
+			en:     "Tells the current date, time and weekday.",
+			schema: noArguments,
 		},
 		{
-			name: "exit",
-			zh:   "用户想结束对话、说再见或要求退出时调用。",
-			en:   "Ends the conversation. Call it when the user says goodbye or wants to stop talking.",
+			name: "get_lunar_calendar", kind: mcp.Query, handler: s.calendar, readOnly: true,
+			zh:     "查询农历：今天或某一天的农历日期、干支、生肖、节气和节日，或某个农历日期是公历哪天。",
+			en:     "Tells the Chinese lunar date, zodiac year, solar terms and festivals of today or of a day, or which day a lunar date is.",
+			schema: calendarSchema,
+		},
+		{
+			name: "calculate", kind: mcp.Query, handler: calculate, readOnly: true,
+			zh: "精确计算一个算式，支持加减乘除、乘方、百分数、阶乘和 sqrt 等函数。心算不可靠时用。",
+			en: "Works out an expression exactly. Use it instead of doing sums yourself.",
+			schema: `{"type":"object","properties":{"expression":{"type":"string","minLength":1,"maxLength":1000,` +
+				`"description":"如 (12.5+3)*2^3、15% * 80、sqrt(2)、sin(30°) / such as (12.5+3)*2^3"}},"required":["expression"]}`,
+		},
+	}
+}
+
+// talking are the tools that touch the conversation.
+func (s *Source) talking() []entry {
+	entries := []entry{
+		{
+			name: "exit", kind: mcp.Query, handler: exit,
+			zh: "用户想结束对话、说再见或要求退出时调用。",
+			en: "Ends the conversation. Call it when the user says goodbye or wants to stop talking.",
 			schema: `{"type":"object","properties":{"say_goodbye":{"type":"string",` +
 				`"description":"告别的话 / a short farewell in the user's language"}}}`,
-			kind:    mcp.Query, // its outcome is a handler to run, so it is waited for
-			handler: exit,
+		},
+		{
+			name: "forget_conversation", kind: mcp.Query, handler: forget,
+			zh:     "忘掉到现在为止的对话，重新开始。只在用户明确要求时调用。",
+			en:     "Forgets the conversation so far and starts anew. Only when the user asks for it.",
+			schema: noArguments,
+		},
+	}
+	if len(s.roles) > 0 {
+		entries = append(entries, entry{
+			name: "change_role", kind: mcp.Query, handler: s.changeRole,
+			zh:     "切换助手的角色，或换回原来的角色。",
+			en:     "Changes the assistant's role, or goes back to the first one.",
+			schema: roleSchema(s.roles),
+		})
+	}
+	return entries
+}
+
+// ringing are the tools for what is to be told later.
+func (s *Source) ringing() []entry {
+	return []entry{
+		{
+			name: "set_timer", kind: mcp.Query, handler: s.setTimer,
+			zh:     "设一个倒计时，到时响铃提醒。",
+			en:     "Sets a countdown that rings when it is over.",
+			schema: timerSchema,
+		},
+		{
+			name: "set_reminder", kind: mcp.Query, handler: s.setReminder,
+			zh:     "设一个提醒或闹钟，在某个时间告诉用户一件事。",
+			en:     "Sets a reminder or an alarm: tells the user something at a time of day.",
+			schema: reminderSchema,
+		},
+		{
+			name: "list_timers", kind: mcp.Query, handler: listTimers, readOnly: true,
+			zh:     "列出还没响的倒计时和提醒。",
+			en:     "Lists the timers and reminders that are still to come.",
+			schema: noArguments,
+		},
+		{
+			name: "cancel_timer", kind: mcp.Query, handler: cancelTimer,
+			zh:     "取消一个或全部倒计时和提醒。",
+			en:     "Cancels one timer or reminder, or all.",
+			schema: cancelSchema,
+		},
+	}
+}
+
+// Schemas of the tools that work the device.
+const (
+	volumeSchema = `{"type":"object","properties":{"volume":{"type":"integer","minimum":0,"maximum":100,` +
+		`"description":"0 到 100 / 0 to 100"}},"required":["volume"]}`
+	brightnessSchema = `{"type":"object","properties":{"brightness":{"type":"integer","minimum":0,"maximum":100,` +
+		`"description":"0 到 100 / 0 to 100"}},"required":["brightness"]}`
+	adjustSchema = `{"type":"object","properties":{"change":{"type":"string","maxLength":100,` +
+		`"description":"up、down、max、min，或用户的原话 / up, down, max, min, or the user's words"},` +
+		`"by":{"type":"integer","minimum":1,"maximum":100,"description":"变化多少，默认 10 / by how much, 10 if left out"}},"required":["change"]}`
+	photoSchema = `{"type":"object","properties":{"question":{"type":"string","maxLength":1000,` +
+		`"description":"想知道画面里的什么 / what to find out about the picture"}},"required":["question"]}`
+)
+
+// working are the tools that work the device through its own tools. Each is
+// offered only where the device has no tool that does the same by itself.
+func working() []entry {
+	v, b := volume(), brightness()
+	return []entry{
+		{
+			name: "set_volume", kind: mcp.Query, handler: v.set, when: v.lacksPlain,
+			zh: "把音量设为一个数值。", en: "Sets the volume to a number.", schema: volumeSchema,
+		},
+		{
+			name: "adjust_volume", kind: mcp.Query, handler: v.adjust, when: v.moves,
+			zh:     "相对调节音量：大一点、小一点、最大、静音。用户没有说具体数值时用。",
+			en:     "Makes it louder or quieter. Use it when the user names no number.",
+			schema: adjustSchema,
+		},
+		{
+			name: "set_brightness", kind: mcp.Query, handler: b.set, when: b.lacksPlain,
+			zh: "把屏幕亮度设为一个数值。", en: "Sets the screen's brightness to a number.", schema: brightnessSchema,
+		},
+		{
+			name: "adjust_brightness", kind: mcp.Query, handler: b.adjust, when: b.moves,
+			zh:     "相对调节屏幕亮度：亮一点、暗一点、最亮、最暗。用户没有说具体数值时用。",
+			en:     "Makes the screen brighter or darker. Use it when the user names no number.",
+			schema: adjustSchema,
+		},
+		{
+			name: "get_device_status", kind: mcp.Query, handler: deviceStatus, readOnly: true, when: lacksStatus,
+			zh: "查询设备的状态，如音量、电量、网络。", en: "Tells how the device is: volume, battery, network.", schema: noArguments,
+		},
+		{
+			name: "take_photo", kind: mcp.Query, handler: takePhoto, when: lacksPhoto,
+			zh: "用设备的摄像头拍照并描述画面。", en: "Takes a photo with the device's camera and describes it.", schema: photoSchema,
 		},
 	}
 }
@@ -54,5 +169,6 @@ func (e entry) tool() mcp.Tool {
 		Schema:      json.RawMessage(e.schema),
 		Kind:        e.kind,
 		Annotations: mcp.Annotations{ReadOnly: &e.readOnly},
+		When:        e.when,
 	}
 }

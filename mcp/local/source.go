@@ -23,13 +23,16 @@ type Handler func(ctx context.Context, arguments map[string]any) mcp.ActionRespo
 type Options struct {
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: discarded
+
+	Roles []string // the roles that can be changed to; empty: change_role is not offered
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
 // It has no goroutines. All methods may be called at the same time.
 type Source struct {
-	now func() time.Time
-	log *slog.Logger
+	now   func() time.Time
+	log   *slog.Logger
+	roles []string
 
 	mu       sync.Mutex
 	started  bool
@@ -48,7 +51,10 @@ func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Source{now: o.Now, log: o.Log, handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
+	s := &Source{
+		now: o.Now, log: o.Log, roles: slices.Clone(o.Roles),
+		handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc),
+	}
 	for _, e := range s.registry() {
 		s.add(e.tool(), e.handler)
 	}

@@ -67,6 +67,7 @@ func TestLLMFailover(t *testing.T) {
 		{"the first says nothing", nil, pt.Say("b"), "b", "second", 0, ""},
 		{"a bad request goes on too", pt.Fail(down("first", providers.BadRequest)), pt.Say("b"), "b", "second", 0, ""},
 		{"a thought is no answer", pt.Step{thought, {Err: unavailable("first")}}, pt.Say("b"), "hm b", "second", 0, ""},
+		{"an empty delta is no answer", pt.Step{{}, {Hang: true}}, pt.Say("b"), "b", "second", 1500 * time.Millisecond, ""},
 		{"after the first text its error counts", pt.Step{{Delta: providers.Delta{Text: "a"}}, {Err: unavailable("first")}}, pt.Say("b"), "a", "first", 0, "first is down"},
 		{"after the first call its error counts", append(pt.Call(providers.ToolCall{Name: "f"}), pt.Part{Err: unavailable("first")}), pt.Say("b"), "[f]", "first", 0, "first is down"},
 		{"late", hang, pt.Say("b"), "b", "second", 1500 * time.Millisecond, ""},

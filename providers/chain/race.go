@@ -133,7 +133,9 @@ func (r *race) handle(ctx context.Context, e event) bool {
 		e.delta.Provider = r.llm.members[e.member].Name()
 	}
 	if r.winner < 0 {
-		r.late.Stop()
+		if e.delta.Thought != "" { // an empty delta, such as the role that opens a stream, shows nothing
+			r.late.Stop()
+		}
 		if e.delta.Text != "" || len(e.delta.ToolCalls) > 0 {
 			r.win(e.member)
 		}
@@ -158,6 +160,7 @@ func (r *race) failed(ctx context.Context, i int, err error) bool {
 // for those asked earlier.
 func (r *race) win(winner int) {
 	r.winner = winner
+	r.late.Stop()
 	for _, i := range slices.Sorted(maps.Keys(r.live)) {
 		if i == winner {
 			continue

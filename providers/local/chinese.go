@@ -50,6 +50,7 @@ const measures = `个|点|两|位|只|条|张|本|块|元|天|年|周|个月|小
 
 // chineseRules run in this order; what a rule has put into words, later rules do not see.
 var chineseRules = []rewrite{
+	rule(`\b(\d{1,3}(?:\.\d{1,3}){3})(?::(\d{1,5}))?`, sayAddress),
 	rule(`(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(\D|$)`, sayDate),
 	rule(`(\d{4})(?:[-~–](\d{4}))?年`, func(m []string) string {
 		if m[2] != "" {
@@ -62,6 +63,10 @@ var chineseRules = []rewrite{
 	rule(`\+?(?:86[- ]?)?\b(1[3-9]\d)[- ]?(\d{4})[- ]?(\d{4})\b`, func(m []string) string { return spell(m[0], byPhone) }),
 	rule(`\b(?:0\d{2,3}|400|800)-\d{3,4}-?\d{3,4}\b`, func(m []string) string { return spell(m[0], byPhone) }),
 	rule(`((?:拨打|拨|打|致电|热线|电话|号码|手机)(?:是|为|：|:| )*)(\d{3,})`, func(m []string) string { return m[1] + spell(m[2], byPhone) }),
+	rule(`\b(\d{3,5})(报警|火警|急救|热线|电话|客服)`, func(m []string) string { return spell(m[1], byPhone) + m[2] }),
+	rule(`((?:验证码|激活码|邀请码|密码|口令|邮编|邮政编码|编号|代码|尾号|卡号|账号|工号|学号|订单号|QQ号?)(?:是|为|：|:| )*)(\d{3,})`,
+		func(m []string) string { return m[1] + spell(m[2], singly) }),
+	rule(`\b(\d{3,4})(房间|号房|室)`, func(m []string) string { return spell(m[1], singly) + m[2] }),
 	rule(`(-?)([¥$€£]) ?(`+figure+`)([万亿]?)`, func(m []string) string {
 		coin := map[string]string{"¥": "元", "$": "美元", "€": "欧元", "£": "英镑"}[m[2]]
 		return minus(m[1]) + sayMoney(m[3]+m[4]+coin)
@@ -69,24 +74,37 @@ var chineseRules = []rewrite{
 	rule(`(-?)(`+figure+`)([%‰])?(?: ?[-~–至到] ?(-?)(`+figure+`))?([%‰])`, sayPercent),
 	rule(`(-?)(`+figure+`)(?:°[CF]?)?(?: ?[-~–至到] ?(-?)(`+figure+`))? ?°([CF]?)`, sayDegrees),
 	rule(`(^|[^A-Za-z\d])(-?`+figure+`)(?:[-~–至到](`+figure+`))? ?(km/h|m/s|kWh|km|cm|mm|kg|mg|ml|mL|GB|MB|KB|TB|kHz|MHz|GHz|Hz|kW|mAh|mA|dB|ms|min|ppm|μm|µm|m|g|L|W|V|s|h)([^A-Za-z]|$)`, sayMeasure),
+	rule(`(\d) ?[*×] ?(\d)`, func(m []string) string { return m[1] + "乘以" + m[2] }),
+	rule(`(\d) ?- ?(\d+(?:\.\d+)?) ?=`, func(m []string) string { return m[1] + "减" + m[2] + "=" }),
+	rule(`(\d) ?\^ ?(\d+)`, func(m []string) string { return m[1] + "的" + m[2] + "次方" }),
+	rule(`(\d) ?([<>]) ?(-?\d)`, func(m []string) string { return m[1] + map[string]string{"<": "小于", ">": "大于"}[m[2]] + m[3] }),
+	rule(`√ ?(\d)`, func(m []string) string { return "根号" + m[1] }),
+	rule(`((?:周|星期|礼拜)[一二三四五六日天])~`, func(m []string) string { return m[1] + "到" }),
 	rule(`(\d{1,3})/(\d{1,3})`, func(m []string) string { return chineseNumber(m[2]) + "分之" + chineseNumber(m[1]) }),
 	rule(`第(\d+)`, func(m []string) string { return "第" + ordinal(m[1]) }),
 	rule(`(\d+)(月|号|日|楼|路|班)`, func(m []string) string { return ordinal(m[1]) + m[2] }),
 	rule(`(`+figure+`) ?[-~–] ?(`+figure+`)`, func(m []string) string { return m[1] + "到" + m[2] }),
 	rule(`([A-Za-z])-?(\d{3,})`, func(m []string) string { return m[1] + spell(m[2], singly) }),
-	rule(`([A-Za-z])-?([12])([^\d]|$)`, func(m []string) string { return m[1] + spell(m[2], singly) + m[3] }),
+	rule(`([A-Za-z])-?([12])([^\d.]|\.\D|\.?$)`, func(m []string) string { return m[1] + spell(m[2], singly) + m[3] }),
 	rule(`([A-Za-z])-(\d)`, func(m []string) string { return m[1] + m[2] }),
 	rule(`(^|[^\dA-Za-z])-(\d)`, func(m []string) string { return m[1] + "负" + m[2] }),
 	rule(`(^|[^\d.])2(多)?(`+measures+`)`, func(m []string) string { return m[1] + "两" + m[2] + classifier(m[3]) }),
 	rule(`(`+figure+`)(只)`, func(m []string) string { return chineseNumber(m[1]) + "隻" }),
-	rule(`\d{9,}`, func(m []string) string { return spell(m[0], singly) }),
+	rule(`~(-?\d)`, func(m []string) string { return "到" + m[1] }),
+	rule(`~`, func([]string) string { return "，" }), // 你好~ only draws the word out
+	rule(`\d{9,}`, func(m []string) string {
+		if strings.HasSuffix(m[0], "0000") { // a round number is an amount, any other a code
+			return chineseNumber(m[0])
+		}
+		return spell(m[0], singly)
+	}),
 	rule(figure, func(m []string) string { return chineseNumber(m[0]) }),
 	rule(`([一二两三四五六七八九十百几])只`, func(m []string) string { return m[1] + "隻" }),
 }
 
 // chineseSigns are said between the words.
 var chineseSigns = strings.NewReplacer("≥", "大于等于", "≤", "小于等于", "≈", "约等于", "=", "等于", "+", "加", "×", "乘以", "÷", "除以",
-	"±", "正负", "°", "度", "%", "百分之", "#", "井", "~", "到", "¥", "元", "Ω", "欧姆", "C++", "C加加", "&", "和")
+	"±", "正负", "°", "度", "%", "百分之", "#", "井", "¥", "元", "Ω", "欧姆", "C++", "C加加", "&", "和")
 
 // chineseWords puts figures and signs of a Chinese text into words.
 func chineseWords(text string) string {
@@ -127,6 +145,19 @@ func classifier(s string) string {
 		return "隻"
 	}
 	return s
+}
+
+// sayAddress says the figures of an IP address one by one, and those of its port.
+func sayAddress(m []string) string {
+	said := strings.Split(m[1], ".")
+	for i := range said {
+		said[i] = spell(said[i], singly)
+	}
+	text := strings.Join(said, "点")
+	if m[2] != "" {
+		text += "，端口" + spell(m[2], singly)
+	}
+	return text
 }
 
 func sayDate(m []string) string {
@@ -250,7 +281,7 @@ var latinWord = regexp.MustCompile(`[A-Za-z']+`)
 // spellLetters sets the letters of abbreviations apart, so that LED is said as
 // letters: in Chinese text, capitals are never there for emphasis.
 func spellLetters(text string) string {
-	return latinWord.ReplaceAllStringFunc(text, func(w string) string {
+	return latinWord.ReplaceAllStringFunc(spellKnown(text), func(w string) string {
 		if len(w) < 2 || len(w) > 6 || w != strings.ToUpper(w) || spokenCapitals[w] {
 			return w
 		}

@@ -28,9 +28,30 @@ var accents = strings.NewReplacer(func() []string {
 var alike = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "“", `"`, "”", `"`, "「", `"`, "」", `"`, "『", `"`, "』", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "−", "-", "〜", "~", "∼", "~", "﹣", "-",
-	"……", "。", "…", "。", "——", "，", "—", "，", "½", "1/2", "¼", "1/4", "¾", "3/4", "²", "2", "³", "3",
-	"㎡", "平方米", "㎏", "kg", "㎞", "km", "㎝", "cm", "㎜", "mm", "℉", "°F", "℃", "°C", "〇", "零", "\u200b", "",
+	"……", "。", "…", "。", "——", "，", "—", "，", "㎡", "m²", "㎏", "kg", "㎞", "km", "㎝", "cm", "㎜", "mm", "℉", "°F", "℃", "°C", "〇", "零", "\u200b", "",
+	"①", "1, ", "②", "2, ", "③", "3, ", "④", "4, ", "⑤", "5, ", "⑥", "6, ", "⑦", "7, ", "⑧", "8, ", "⑨", "9, ", "⑩", "10, ",
 )
+
+// raised are the signs that would change a figure that they stand at, were they
+// written as figures: 5² is not 52 and 3½ is not 31/2. So they become words.
+var raised = map[string]*strings.Replacer{
+	zh: strings.NewReplacer("km²", "平方公里", "cm²", "平方厘米", "m²", "平方米", "cm³", "立方厘米", "m³", "立方米", "²", "的平方", "³", "的立方",
+		"½", "又二分之一", "¼", "又四分之一", "¾", "又四分之三", "π", "派"),
+	en: strings.NewReplacer("km²", " square kilometers", "cm²", " square centimeters", "m²", " square meters", "cm³", " cubic centimeters",
+		"m³", " cubic meters", "²", " squared", "³", " cubed", "½", " and a half", "¼", " and a quarter", "¾", " and three quarters", "π", " pi "),
+}
+
+// loneParts are fractions with nothing before them.
+var loneParts = regexp.MustCompile(`(^|[^\d½¼¾])([½¼¾])`)
+
+// foldRaised puts raised signs into words.
+func foldRaised(text, lang string) string {
+	text = loneParts.ReplaceAllStringFunc(text, func(m string) string {
+		part := strings.NewReplacer("½", "1/2", "¼", "1/4", "¾", "3/4").Replace(m)
+		return part
+	})
+	return raised[lang].Replace(text)
+}
 
 var (
 	links = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s，。！？；、（）《》"'<>]+`)
@@ -46,7 +67,7 @@ func fold(text, lang string) (folded, foreign string) {
 	if lang == zh {
 		link, mail = "链接", "邮箱地址"
 	}
-	text = alike.Replace(strings.ToValidUTF8(text, " "))
+	text = foldRaised(alike.Replace(strings.ToValidUTF8(text, " ")), lang)
 	text = links.ReplaceAllLiteralString(text, link)
 	text = mails.ReplaceAllLiteralString(text, mail)
 	var b strings.Builder

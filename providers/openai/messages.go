@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 
 	gopenai "github.com/sashabaranov/go-openai"
@@ -39,6 +40,9 @@ func (o Options) chatRequest(req providers.LLMRequest) gopenai.ChatCompletionReq
 // strict servers refuse a dialogue that holds a model's broken ones.
 func chatMessage(m providers.Message) gopenai.ChatCompletionMessage {
 	message := gopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+	if len(m.Images) > 0 {
+		message.Content, message.MultiContent = "", parts(m)
+	}
 	for _, call := range m.ToolCalls {
 		arguments := call.Arguments
 		if !json.Valid([]byte(arguments)) {
@@ -50,4 +54,22 @@ func chatMessage(m providers.Message) gopenai.ChatCompletionMessage {
 		})
 	}
 	return message
+}
+
+// parts is the content of a message that holds pictures: the text and then each
+// picture as a data URL, which every server takes, also one on this machine.
+func parts(m providers.Message) []gopenai.ChatMessagePart {
+	var out []gopenai.ChatMessagePart
+	if m.Content != "" {
+		out = append(out, gopenai.ChatMessagePart{Type: gopenai.ChatMessagePartTypeText, Text: m.Content})
+	}
+	for _, image := range m.Images {
+		out = append(out, gopenai.ChatMessagePart{
+			Type: gopenai.ChatMessagePartTypeImageURL,
+			ImageURL: &gopenai.ChatMessageImageURL{
+				URL: "data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data),
+			},
+		})
+	}
+	return out
 }

@@ -15,7 +15,7 @@ import (
 func chineseExpr(text string) string {
 	text = strings.ReplaceAll(text, "(", "(?:")
 	text = strings.NewReplacer(
-		"N", `(?:百分之)?([0-9零一二两三四五六七八九十百]+)(?:%|个百分点)?`,
+		"N", `((?:百分之)?[0-9零一二两三四五六七八九十百]+(?:%|个百分点)?)`,
 		"V", `(?:你的|现在的|设备的|音箱的)?(?:音量|声音|喇叭)`,
 		"B", `(?:你的|现在的|设备的)?(?:(?:屏幕|显示屏|屏)的?亮度|亮度|屏幕|显示屏)`,
 		"A", `(?:一?点点?儿?|一?些|一下)?`,
@@ -27,56 +27,78 @@ func chineseExpr(text string) string {
 }
 
 // chineseForms are the ways to read a text: as it is, and without the words
-// around the request, taken off one after the other.
-func chineseForms(text string) []string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r >= '０' && r <= '９':
-			return r - '０' + '0'
-		case r == '％' || r == '%':
-			return '%'
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, text)
-	text = strings.NewReplacer("半个小时", "30分钟", "半小时", "30分钟", "半个钟头", "30分钟", "一半", "50").Replace(text)
+// around the request, taken off one after the other. name is what the assistant
+// is called, beside 小智.
+func chineseForms(text, name string) []string {
+	text = chineseSigns(text)
+	text = strings.NewReplacer("一个半小时", "90分钟", "两个半小时", "150分钟", "半个小时", "30分钟", "半小时", "30分钟",
+		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50").Replace(text)
+	names := []string{"小智"}
+	if name = chineseSigns(name); name != "" {
+		names = append(names, name)
+	}
 	forms := []string{text}
-	for _, cut := range []func(string) string{trimAfter, trimBefore} {
-		if next := cut(text); next != text && next != "" {
-			text = next
-			forms = append(forms, text)
-		}
+	for _, cut := range []func(string, []string) []string{trimAfter, trimBefore} {
+		forms = append(forms, cut(forms[len(forms)-1], names)...)
 	}
 	return forms
 }
 
-// trimAfter drops particles and politeness from the end.
-func trimAfter(text string) string {
-	return trimAll(text, strings.CutSuffix, []string{
-		"吧", "啊", "呀", "呢", "吗", "嘛", "哦", "啦", "了", "一下", "好吗", "可以吗", "行吗", "好不好", "谢谢", "谢谢你", "拜托",
-	})
+// chineseSigns lower-cases a text and drops its signs, but for those that are
+// part of a number: 3.5 is not 35, 10:30 is not 1030, and 音量-10 is not 音量10.
+func chineseSigns(text string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' { // the wide forms of ASCII
+			return r - '！' + '!'
+		}
+		return r
+	}, text))
+	digit := func(i int) bool { return i >= 0 && i < len(runes) && runes[i] >= '0' && runes[i] <= '9' }
+	var b strings.Builder
+	for i, r := range runes {
+		switch {
+		case r == '%' || (r == '.' || r == ':') && digit(i-1) && digit(i+1):
+			b.WriteRune(r)
+		case r == '+' && digit(i+1):
+			b.WriteRune('加')
+		case (r == '-' || r == '−') && digit(i+1) && !digit(i-1):
+			b.WriteRune('减')
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
 }
 
-// trimBefore drops politeness and addresses from the start.
-func trimBefore(text string) string {
-	return trimAll(text, strings.CutPrefix, []string{
+// trimAfter drops particles, politeness and the assistant's names from the end.
+func trimAfter(text string, names []string) []string {
+	return trimAll(text, strings.CutSuffix, append([]string{
+		"好吗", "可以吗", "行吗", "好不好", "谢谢你", "谢谢", "拜托", "一下", "吧", "啊", "呀", "呢", "吗", "嘛", "哦", "啦", "了",
+	}, names...))
+}
+
+// trimBefore drops politeness, addresses and the assistant's names from the start.
+func trimBefore(text string, names []string) []string {
+	return trimAll(text, strings.CutPrefix, append([]string{
 		"请问", "请你", "请", "麻烦你", "麻烦", "帮我", "帮忙", "给我", "能不能", "可不可以", "可以", "你能不能", "你可以", "你能", "能",
-		"我想要", "我想", "我要", "嘿", "喂", "嗯", "那么", "那", "你好", "你", "把", "将", "现在", "小智",
-	})
+		"我想要", "我想", "我要", "嘿", "喂", "嗯", "那么", "那", "你好", "你", "把", "将", "现在", "先",
+	}, names...))
 }
 
-// trimAll cuts the words off as long as one fits and something is left.
-func trimAll(text string, cut func(s, word string) (string, bool), words []string) string {
+// trimAll cuts the words off as long as one fits and something is left, and
+// gives what is left after each cut: 小智你好 is 你好 before it is 好.
+func trimAll(text string, cut func(s, word string) (string, bool), words []string) []string {
+	var forms []string
 	for changed := true; changed; {
 		changed = false
 		for _, w := range words {
 			if rest, ok := cut(text, w); ok && rest != "" {
 				text, changed = rest, true
+				forms = append(forms, text)
 			}
 		}
 	}
-	return text
+	return forms
 }
 
 // chineseUnit is the unit of time that a text names, or 0.

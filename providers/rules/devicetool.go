@@ -15,10 +15,10 @@ func (r request) deviceTool() (providers.Delta, bool) {
 	}
 	var fits func(tool) (int, map[string]any)
 	if strings.ContainsFunc(r.said, isHan) {
-		forms := chineseForms(r.said)
+		forms := chineseForms(r.said, r.options.Name)
 		fits = func(t tool) (int, map[string]any) { return chineseFit(t, forms), nil }
 	} else {
-		forms := englishForms(r.said)
+		forms := englishForms(r.said, r.options.Name)
 		words := strings.Fields(forms[len(forms)-1])
 		fits = func(t tool) (int, map[string]any) { return englishFit(t, words) }
 	}
@@ -47,7 +47,7 @@ func englishFit(t tool, said []string) (int, map[string]any) {
 	var words []string
 	value := none
 	for _, w := range said {
-		if n, ok := digits(strings.Trim(w, "<>")); ok && strings.HasPrefix(w, "<") {
+		if n, ok := digits(strings.Trim(w, "<%>")); ok && strings.HasPrefix(w, "<") {
 			if value != none {
 				return 0, nil
 			}
@@ -154,6 +154,9 @@ func directions() [2]direction {
 // switches reports whether said turns on or off what the tool turns on or off:
 // 打开灯 for self_lamp_turn_on, whatever language it describes itself in.
 func switches(t tool, said string) bool {
+	if t.has("get", "read") {
+		return false // it tells whether the thing is on
+	}
 	on, off := directions()[0], directions()[1]
 	for i, d := range []direction{on, off} {
 		other := []direction{off, on}[i]

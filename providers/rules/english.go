@@ -24,7 +24,9 @@ func englishExpr(text string) string {
 		case ")", "|":
 			b.WriteString(piece)
 		case "<number>":
-			b.WriteString(`<(\d+)> `)
+			b.WriteString(`<(\d+%?)> `)
+		case "<words>":
+			b.WriteString(`(?:\S+ ){1,20}`)
 		default:
 			b.WriteString(regexp.QuoteMeta(piece) + " ")
 		}
@@ -43,9 +45,10 @@ func patternPieces(text string) []string {
 
 // englishForms are the ways to read a text: as it is, and without the polite
 // words around it.
-func englishForms(text string) []string {
+// name is what the assistant is called, beside Xiaozhi.
+func englishForms(text, name string) []string {
 	words := englishWords(text)
-	plain := trimPolite(words)
+	plain := trimPolite(words, englishWords(name))
 	if len(plain) == len(words) || len(plain) == 0 {
 		return []string{strings.Join(words, " ")}
 	}
@@ -56,7 +59,8 @@ func englishForms(text string) []string {
 // turns spoken numbers into <30>.
 func englishWords(text string) []string {
 	text = strings.ToLower(strings.NewReplacer("’", "'", "%", " percent ").Replace(text))
-	text = strings.ReplaceAll(text, "half an hour", "30 minutes")
+	text = strings.NewReplacer("an hour and a half", "90 minutes", "one and a half hours", "90 minutes", "half an hour", "30 minutes").Replace(text)
+	text = englishSigned(text)
 	fields := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	})
@@ -74,6 +78,25 @@ func englishWords(text string) []string {
 		words = append(words, strings.ReplaceAll(w, "'", ""))
 	}
 	return englishNumbers(words)
+}
+
+// englishSigned writes the signs out that are part of a number, so that -10 is
+// not read as 10.
+func englishSigned(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		before := i == 0 || text[i-1] == ' '
+		after := i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9'
+		switch c := text[i]; {
+		case before && after && c == '-':
+			b.WriteString(" minus ")
+		case after && c == '+':
+			b.WriteString(" plus ")
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // shortForm writes out a word that stands for two, or is written in two ways.
@@ -101,8 +124,8 @@ func shortForm(word string) (string, bool) {
 	return "", false
 }
 
-// trimPolite drops what is said around a request.
-func trimPolite(words []string) []string {
+// trimPolite drops what is said around a request, the assistant's name too.
+func trimPolite(words, name []string) []string {
 	before := [][]string{
 		{"please"},
 		{"can", "you"},
@@ -121,20 +144,28 @@ func trimPolite(words []string) []string {
 		{"uh"},
 		{"well"},
 		{"can", "i"},
+		{"hi"},
+		{"xiaozhi"},
+		{"xiao", "zhi"},
 	}
 	after := [][]string{
 		{"please"},
+		{"right", "now"},
 		{"now"},
 		{"for", "me"},
-		{"right", "now"},
 		{"thanks"},
 		{"thank", "you"},
 		{"at", "the", "moment"},
+		{"a", "little", "bit"},
 		{"a", "bit"},
 		{"a", "little"},
-		{"a", "little", "bit"},
 		{"again"},
 		{"then"},
+		{"xiaozhi"},
+		{"xiao", "zhi"},
+	}
+	if len(name) > 0 {
+		before, after = append(before, name), append(after, name)
 	}
 	for changed := true; changed; {
 		changed = false

@@ -48,6 +48,7 @@ type intent struct {
 	act    act
 	level  level         // of actSet … actAsk
 	number int           // none when not said
+	share  bool          // the number was said in percent
 	length time.Duration // of actTimer
 }
 
@@ -80,14 +81,14 @@ func ways(want intent, texts ...string) []pattern {
 // understood, so that "what is the volume of a sphere" is not about loudness.
 func (b *Brain) understand(text string) (intent, bool) {
 	if strings.ContainsFunc(text, isHan) {
-		for _, t := range chineseForms(text) {
+		for _, t := range chineseForms(text, b.options.Name) {
 			if in, ok := match(b.chinese, t, chineseNumber); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
 		return intent{}, false
 	}
-	for _, t := range englishForms(text) {
+	for _, t := range englishForms(text, b.options.Name) {
 		if in, ok := match(b.english, t+" ", digits); ok {
 			return in.timed(englishUnit(t))
 		}
@@ -106,14 +107,15 @@ func match(rules []rule, text string, number func(string) (int, bool)) (intent, 
 		in := r.want
 		in.number = none
 		for _, g := range groups[1:] {
-			n, ok := number(g)
 			if g == "" {
 				continue
 			}
+			bare := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(g, "%"), "个百分点"), "百分之")
+			n, ok := number(bare)
 			if !ok {
 				return intent{}, false
 			}
-			in.number = n
+			in.number, in.share = n, bare != g
 		}
 		return in, true
 	}

@@ -14,13 +14,13 @@ func (r request) setLevel(in intent) (providers.Delta, bool) {
 	low, high := t.bounds(argument)
 	switch in.act {
 	case actSet:
-		return r.call(t, map[string]any{argument: min(max(in.number, low), high)})
+		return r.call(t, map[string]any{argument: min(max(in.steps(low, high)+in.zero(low), low), high)})
 	case actMax:
 		return r.call(t, map[string]any{argument: high})
 	case actMin:
 		return r.call(t, map[string]any{argument: low})
 	default:
-		if s, ok := statusTool(r.tools); ok {
+		if s, ok := teller(r.tools, in); ok {
 			return r.call(s, nil)
 		}
 		return r.moveLevel(in, (low+high)/2)
@@ -36,10 +36,27 @@ func (r request) moveLevel(in intent, now int) (providers.Delta, bool) {
 	low, high := t.bounds(argument)
 	by := max(1, (high-low)*levelStep/100)
 	if in.number != none {
-		by = in.number
+		by = in.steps(low, high)
 	}
 	if in.act == actDown {
 		by = -by
 	}
 	return r.call(t, map[string]any{argument: min(max(now+by, low), high)})
+}
+
+// steps is the number that was said in steps of a tool that counts from low to
+// high: half of 0 to 20 is 10.
+func (in intent) steps(low, high int) int {
+	if !in.share {
+		return in.number
+	}
+	return (in.number*(high-low) + 50) / 100
+}
+
+// zero is where a share counts from.
+func (in intent) zero(low int) int {
+	if !in.share {
+		return 0
+	}
+	return low
 }

@@ -1,18 +1,19 @@
 package rules
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // englishNumbers replaces spoken numbers, 0 to 100 in words and any in digits,
-// by <30>. "two" and "four" right before another number are taken for the "to"
+// by <30>, and thirty percent by <30%>. "two" and "four" right before another number are taken for the "to"
 // and "for" that recognisers mistake for them.
 func englishNumbers(words []string) []string {
 	var out []string
 	for i := 0; i < len(words); {
 		n, used := englishNumber(words[i:])
-		if used == 0 || words[i] == "one" && i > 0 && words[i-1] == "next" {
+		if used == 0 || words[i] == "one" && i > 0 && slices.Contains([]string{"next", "this", "that", "another"}, words[i-1]) {
 			out = append(out, words[i])
 			i++
 			continue
@@ -24,12 +25,16 @@ func englishNumbers(words []string) []string {
 		case next > 0 && words[i] == "four" && used == 1:
 			out = append(out, "for")
 		default:
-			out = append(out, "<"+strconv.Itoa(n)+">")
+			i += used
+			share := ""
+			if i < len(words) && words[i] == "percent" {
+				share = "%"
+				i++
+			}
+			out = append(out, "<"+strconv.Itoa(n)+share+">")
+			continue
 		}
 		i += used
-		if i < len(words) && words[i] == "percent" {
-			i++
-		}
 	}
 	return out
 }

@@ -16,12 +16,13 @@ import (
 // in is the zero intent where the result answers something that no rule covers.
 func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	if reason, bad := failure(res.text); bad {
-		if reason == "" {
-			return r.text(phraseFailedPlain)
+		reason = strings.TrimRight(reason, " .。!！\n")
+		if reason == "" || strings.ContainsFunc(reason, isHan) != (r.lang == "zh") {
+			return r.text(phraseFailedPlain) // a reason in the other language stays in the log
 		}
 		return r.text(phraseFailed, "reason", reason)
 	}
-	status, fromStatus := statusTool(r.tools)
+	status, fromStatus := teller(r.tools, in)
 	fromStatus = fromStatus && status.spec.Name == res.call.Name
 	data := decode(res.text)
 	switch in.act {
@@ -40,7 +41,7 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		}
 		return r.text(map[level]string{volume: phraseVolumeIs, brightness: phraseBrightnessIs}[in.level], "value", strconv.Itoa(now))
 	case actBattery:
-		return r.battery(data)
+		return r.battery(res.call.Name, data)
 	case actStatus:
 		if now, ok := number(data, string(volume)); ok {
 			return r.text(phraseStatus, "volume", strconv.Itoa(now))
@@ -61,28 +62,34 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 
 // levelDone says what a level was set to.
 func (r request) levelDone(in intent, res result) (providers.Delta, bool) {
+	_, argument, _ := setter(r.tools, in.level)
 	var arguments map[string]any
-	if json.Unmarshal([]byte(res.call.Arguments), &arguments) == nil {
-		for _, v := range arguments {
-			if n, ok := v.(float64); ok {
-				id := map[level]string{volume: phraseVolumeSet, brightness: phraseBrightnessSet}[in.level]
-				return r.text(id, "value", strconv.Itoa(int(n)))
-			}
-		}
+	if json.Unmarshal([]byte(res.call.Arguments), &arguments) != nil {
+		return r.text(phraseDone)
 	}
-	return r.text(phraseDone)
+	n, ok := arguments[argument].(float64)
+	if !ok {
+		return r.text(phraseDone)
+	}
+	id := map[level]string{volume: phraseVolumeSet, brightness: phraseBrightnessSet}[in.level]
+	return r.text(id, "value", strconv.Itoa(int(n)))
 }
 
-func (r request) battery(data any) (providers.Delta, bool) {
+// battery says how full it is. A level of anything else, such as the network's,
+// is none of the battery.
+func (r request) battery(called string, data any) (providers.Delta, bool) {
 	parts, _ := data.(map[string]any)
-	battery := data
-	if inner, ok := parts["battery"].(map[string]any); ok {
-		battery = inner
+	charge, ok := number(data, "battery")
+	if inner, is := parts["battery"].(map[string]any); is {
 		parts = inner
+		charge, ok = number(inner, "level")
 	}
-	charge, ok := number(battery, "level")
-	if !ok {
-		charge, ok = number(battery, "battery")
+	if of, is := batteryTool(r.tools); is && of.spec.Name == called { // it talks of nothing else
+		if n, is := data.(float64); is {
+			charge, ok = int(n), true
+		} else if n, is := number(data, "level"); is {
+			charge, ok = n, true
+		}
 	}
 	switch {
 	case !ok:
@@ -117,6 +124,9 @@ func failure(text string) (reason string, bad bool) {
 // failureText finds the words that failed tools begin with, in the router's
 // texts and in those of common tools, and what follows them.
 func failureText(text string) (reason string, bad bool) {
+	if full, ok := strings.CutPrefix(strings.ToLower(text), "failed to "); ok && full != "" {
+		return strings.Trim(text, " .!\n"), true
+	}
 	for _, mark := range []string{
 		"tool call failed", "MCP工具调用失败", "调用工具失败", "工具调用失败", "invalid arguments for", "there is no tool named",
 		"error", "failed", "failure", "失败", "错误", "出错",

@@ -14,6 +14,7 @@ import (
 	"context"
 	"iter"
 	"regexp"
+	"slices"
 	"time"
 
 	"xiaozhi/providers"
@@ -52,7 +53,7 @@ func New(o Options) *Brain {
 	if o.Zone == nil {
 		o.Zone = time.Local
 	}
-	return &Brain{options: o, english: compile(englishPatterns(), englishExpr), chinese: compile(chinesePatterns(), chineseExpr)}
+	return &Brain{options: o, english: compile(slices.Concat(englishPatterns(), englishTyped()), englishExpr), chinese: compile(chinesePatterns(), chineseExpr)}
 }
 
 // Name is "rules".

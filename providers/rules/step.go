@@ -75,7 +75,7 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
 	case actAsk, actBattery, actStatus:
-		return r.askStatus()
+		return r.askStatus(in)
 	case actStop:
 		return r.play(phraseOK, "stop", "cancel")
 	case actNext:
@@ -124,8 +124,8 @@ func (r request) play(without string, verbs ...string) (providers.Delta, bool) {
 }
 
 // askStatus asks the device how it is.
-func (r request) askStatus() (providers.Delta, bool) {
-	t, ok := statusTool(r.tools)
+func (r request) askStatus(in intent) (providers.Delta, bool) {
+	t, ok := teller(r.tools, in)
 	if !ok {
 		return r.missing(phraseNoStatus)
 	}

@@ -153,6 +153,37 @@ func statusTool(tools []tool) (tool, bool) {
 	})
 }
 
+// batteryTool finds the tool that tells how full the battery is.
+func batteryTool(tools []tool) (tool, bool) {
+	about := func(t tool) bool { return t.has("battery") && !t.has("set", "reset", "calibrate") && t.free() }
+	if t, ok := find(tools, func(t tool) bool { return about(t) && t.has("level", "percent", "charge") }); ok {
+		return t, true
+	}
+	return find(tools, about)
+}
+
+// teller finds the tool that tells what an intent is about: the battery's own,
+// the status of the device or, where there is none, the tool that reads just
+// that, as devices of older firmware have them.
+func teller(tools []tool, in intent) (tool, bool) {
+	if in.act == actBattery {
+		if t, ok := batteryTool(tools); ok {
+			return t, true
+		}
+	}
+	if t, ok := statusTool(tools); ok {
+		return t, true
+	}
+	words := []string{string(in.level)}
+	if in.act == actStatus {
+		words = []string{string(volume)}
+	}
+	return find(tools, func(t tool) bool {
+		lacks := func(word string) bool { return !t.has(word) }
+		return t.has("get", "read") && t.free() && !slices.ContainsFunc(words, lacks)
+	})
+}
+
 // find takes the first tool that fits.
 func find(tools []tool, fits func(tool) bool) (tool, bool) {
 	i := slices.IndexFunc(tools, fits)

@@ -32,7 +32,7 @@ func TestResultsBecomeSentences(t *testing.T) {
 		{"音量调到40", "zh", []string{"调用工具失败"}, "没有成功。"},
 		{"set the volume to 40", "en", []string{"tool call failed: self.audio_speaker.set_volume: no answer in time"}, "That did not work: no answer in time."},
 		{"set the volume to 40", "en", []string{"invalid arguments for self_audio_speaker_set_volume: volume is missing"}, "That did not work: volume is missing."},
-		{"音量调到40", "zh", []string{"MCP工具调用失败: self.audio_speaker.set_volume: no answer in time"}, "没有成功：no answer in time。"},
+		{"音量调到40", "zh", []string{"MCP工具调用失败: self.audio_speaker.set_volume: no answer in time"}, "没有成功。"},
 		{"louder", "en", []string{deviceStatus}, setVolume("55")},
 		{"louder", "en", []string{`"` + strings.ReplaceAll(deviceStatus, `"`, `\"`) + `"`}, setVolume("55")},
 		{"turn the volume up by twenty", "en", []string{deviceStatus}, setVolume("65")},
@@ -139,6 +139,58 @@ func TestToolsAreFoundByShape(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s, %q: got %q, want %q", c.name, c.said, got, c.want)
+		}
+	}
+}
+
+// iotTools are those of a device of older firmware, as package mcp makes them.
+func iotTools() []providers.ToolSpec {
+	none := json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+	integer := func(name string) json.RawMessage {
+		return json.RawMessage(`{"type":"object","properties":{"` + name + `":{"type":"integer","description":"0到100之间的整数"}},"required":["` + name + `"],"additionalProperties":false}`)
+	}
+	return []providers.ToolSpec{
+		spec("self_speaker_get_volume", "当前音量值；扬声器", none), spec("self_speaker_set_volume", "设置音量；扬声器", integer("volume")),
+		spec("self_screen_get_brightness", "当前亮度；屏幕", none), spec("self_screen_set_brightness", "设置亮度；屏幕", integer("brightness")),
+		spec("self_battery_get_charging", "是否充电；电池", none), spec("self_battery_get_level", "当前电量；电池", none),
+		spec("self_lamp_get_power", "灯是否打开；一个测试用的灯", none),
+		spec("self_lamp_turn_off", "关闭灯；一个测试用的灯", none), spec("self_lamp_turn_on", "打开灯；一个测试用的灯", none),
+	}
+}
+
+// TestOlderFirmware has no status to ask for: each property has a tool.
+func TestOlderFirmware(t *testing.T) {
+	b := newBrain(t, false)
+	for _, c := range []struct {
+		said, lang string
+		results    []string
+		want       string
+	}{
+		{"把音量调到五十", "zh", nil, `self_speaker_set_volume {"volume":50}`},
+		{"set the volume to 40", "en", nil, `self_speaker_set_volume {"volume":40}`},
+		{"louder", "en", nil, "self_speaker_get_volume {}"},
+		{"louder", "en", []string{`{"volume":70}`}, `self_speaker_set_volume {"volume":80}`},
+		{"小声点", "zh", []string{`{"note":"这是设备重新连接之前报告的，可能已经变化","volume":70}`}, `self_speaker_set_volume {"volume":60}`},
+		{"what is the volume", "en", []string{`{"volume":70}`}, "The volume is 70."},
+		{"what is the volume", "en", []string{`{"note":"unknown: the device has not reported it yet","volume":null}`}, "The device did not tell me."},
+		{"亮度多少", "zh", []string{`{"brightness":75}`}, "现在亮度是75。"},
+		{"还有多少电", "zh", nil, "self_battery_get_level {}"},
+		{"还有多少电", "zh", []string{`{"level":80}`}, "电量还有百分之80。"},
+		{"device status", "en", []string{`{"volume":45}`}, "The device is fine. The volume is 45."},
+		{"打开灯", "zh", nil, "self_lamp_turn_on {}"},
+		{"把灯打开", "zh", nil, "self_lamp_turn_on {}"},
+		{"把灯关掉", "zh", nil, "self_lamp_turn_off {}"},
+		{"turn on the lamp", "en", nil, "self_lamp_turn_on {}"},
+		{"turn the light off", "en", nil, "self_lamp_turn_off {}"},
+	} {
+		req := ask(c.said, c.lang, iotTools())
+		d := generate(t, b, req)
+		for _, text := range c.results {
+			req = then(req, d, text)
+			d = generate(t, b, req)
+		}
+		if got := show(d); got != c.want {
+			t.Errorf("%q after %q: got %q, want %q", c.said, c.results, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"xiaozhi/mcp"
+)
+
+// maxJobs is how many jobs of one device may run; more are refused.
+const maxJobs = 8
+
+// errJobs says that too many jobs run already.
+var errJobs = errors.New("too many tasks are running already")
+
+// mailbox is where news for a device waits for whichever conversation holds
+// its record, if any does: the true outcomes of control calls, and the results
+// of jobs. It owns the goroutines of the jobs. Its size is bounded by the calls
+// that conversations can have on their way. Its methods may be called at the
+// same time.
+type mailbox struct {
+	notify chan struct{} // size 1: something is waiting
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	items  []any // lateCall, jobDone
+	jobs   map[*job]struct{}
+	closed bool
+}
+
+// job is one long call. It belongs to the device's record, so that it outlives
+// the connection in which it was begun.
+type job struct {
+	prepared mcp.Prepared
+	cancel   context.CancelCauseFunc
+}
+
+// jobDone is the outcome of a job.
+type jobDone struct {
+	prepared mcp.Prepared
+	response mcp.ActionResponse
+}
+
+// lateCall is the true outcome of a control call whose success was assumed.
+type lateCall struct {
+	prepared mcp.Prepared
+	response mcp.ActionResponse
+	gone     bool // the connection had ended: nobody knows whether it was done
+}
+
+func newMailbox() *mailbox {
+	return &mailbox{notify: make(chan struct{}, 1), jobs: map[*job]struct{}{}}
+}
+
+// post leaves news. It never waits.
+func (m *mailbox) post(item any) {
+	m.mu.Lock()
+	m.items = append(m.items, item)
+	m.mu.Unlock()
+	m.ring()
+}
+
+func (m *mailbox) ring() {
+	select {
+	case m.notify <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the mailbox.
+func (m *mailbox) take() []any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := m.items
+	m.items = nil
+	return items
+}
+
+// start runs a job, whose outcome is posted. ctx gives it its values, not its
+// end: a job ends by itself or with the mailbox.
+func (m *mailbox) start(ctx context.Context, p mcp.Prepared, run func(context.Context, mcp.Prepared) mcp.ActionResponse) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || len(m.jobs) >= maxJobs {
+		return errJobs
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives the turn and the connection
+	j := &job{prepared: p, cancel: cancel}
+	m.jobs[j] = struct{}{}
+	m.wg.Go(func() {
+		defer cancel(ErrDone)
+		r := run(ctx, p)
+		m.mu.Lock()
+		delete(m.jobs, j)
+		m.items = append(m.items, jobDone{p, r}) // in the same moment, so that waiting never says no in between
+		m.mu.Unlock()
+		m.ring()
+	})
+	return nil
+}
+
+// waiting reports whether a job runs or news has not been taken.
+func (m *mailbox) waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.jobs) > 0 || len(m.items) > 0
+}
+
+// close cancels all jobs and waits for them.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	m.closed = true
+	for j := range m.jobs {
+		j.cancel(ErrShutdown)
+	}
+	m.mu.Unlock()
+	m.wg.Wait()
+}

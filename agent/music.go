@@ -1,0 +1,236 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// Music opens the songs of a library. Its methods may be called at the same time.
+type Music interface {
+	// Open opens a song by the id that a tool gave. The caller closes it.
+	Open(id string) (Song, error)
+	// Next names the song that follows id, the first after the last.
+	Next(id string) (next, title string, err error)
+}
+
+// Song is a stream of sound. It is for one goroutine at a time.
+type Song interface {
+	// Rate is in Hz.
+	Rate() int
+	// Read fills pcm with mono samples; io.EOF at the end, as io.Reader says.
+	Read(pcm []int16) (int, error)
+	Close() error
+}
+
+// songBlock is how much of a song is read at once, and songTail how much is
+// kept to go back to where a pause began: more than what is synthesised ahead,
+// resampled and sent.
+const (
+	songBlock = 100 * time.Millisecond
+	songTail  = 5 * time.Second
+)
+
+// playing is the song of a device. The turn that plays it owns it while it
+// runs, the conversation at all other times.
+type playing struct {
+	id, title string
+	onward    bool // the next song follows
+	song      Song
+
+	read  int64   // samples read so far
+	from  int64   // where this stretch of playing began
+	tail  []int16 // the last samples read
+	rerun []int16 // to be played before reading on
+}
+
+// sounds gives the song from where it is.
+func (p *playing) sounds() iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		rate := p.song.Rate()
+		if rerun := p.rerun; len(rerun) > 0 {
+			p.rerun = nil
+			if !yield(providers.Sound{Rate: rate, PCM: rerun}, nil) {
+				return
+			}
+		}
+		keep := int(songTail.Seconds() * float64(rate))
+		for {
+			block := make([]int16, int(songBlock.Seconds()*float64(rate)))
+			n, err := p.song.Read(block)
+			if n > 0 {
+				p.read += int64(n)
+				if p.tail = append(p.tail, block[:n]...); len(p.tail) > 2*keep {
+					p.tail = append(p.tail[:0], p.tail[len(p.tail)-keep:]...)
+				}
+				if !yield(providers.Sound{Rate: rate, PCM: block[:n]}, nil) {
+					return
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(providers.Sound{}, fmt.Errorf("read song: %w", err))
+				return
+			}
+		}
+	}
+}
+
+// goBack makes the song go on where the user's ear left it, after so much of
+// this stretch was played.
+func (p *playing) goBack(played time.Duration) {
+	at := p.from + int64(played.Seconds()*float64(p.song.Rate()))
+	missed := int(min(max(p.read-at, 0), int64(len(p.tail))))
+	p.rerun = append([]int16(nil), p.tail[len(p.tail)-missed:]...)
+	p.from = p.read - int64(missed)
+}
+
+// endSong ends the music, and takes it out of what waits to be told.
+func (d *Device) endSong() {
+	if d.song == nil {
+		return
+	}
+	_ = d.song.song.Close() // it was only read
+	d.song = nil
+	d.holdSong()
+}
+
+// holdSong takes the song out of what waits to be told.
+func (d *Device) holdSong() {
+	kept := d.notices[:0:0]
+	for _, n := range d.notices {
+		if n.song == nil {
+			kept = append(kept, n)
+		}
+	}
+	d.notices = kept
+}
+
+// play begins a song at the next pause.
+func (c *Conversation) play(id, title string, onward bool) error {
+	if c.o.Music == nil {
+		return errors.New("there is no music library")
+	}
+	song, err := c.o.Music.Open(id)
+	if err != nil {
+		return fmt.Errorf("open song: %w", err)
+	}
+	c.dev.endSong()
+	c.dev.song = &playing{id: id, title: title, onward: onward, song: song}
+	c.tell(notice{language: c.language(), song: c.dev.song})
+	return nil
+}
+
+// songOver is what follows a stretch of music.
+func (c *Conversation) songOver(t *turn, p *playing) {
+	switch {
+	case c.dev.song != p:
+		return
+	case errors.Is(t.out.cause, ErrAborted), t.out.err != nil:
+		c.dev.endSong()
+	case t.out.cut:
+		p.goBack(t.out.played)
+		c.tell(notice{language: t.order.language, song: p})
+	case p.onward:
+		id, title, err := c.o.Music.Next(p.id)
+		if err == nil {
+			err = c.play(id, title, true)
+		}
+		if err != nil {
+			c.log.Warn("music ends", "err", err)
+			c.dev.endSong()
+		}
+	default:
+		c.dev.endSong()
+	}
+}
+
+// playsMusic reports whether the turn that runs plays a song.
+func (c *Conversation) playsMusic() bool {
+	return c.turn != nil && !c.turnDone && c.live && c.turn.order.notice != nil && c.turn.order.notice.song != nil
+}
+
+// handlePlayMusic plays, stops, pauses, goes on or skips.
+func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
+	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
+	if err != nil {
+		return handled{}, err
+	}
+	lang := t.order.language
+	say := func(id, title string) (handled, error) {
+		return handled{say: c.o.Prompts.Phrase(id, lang, "title", title)}, nil
+	}
+	song := c.dev.song
+	switch {
+	case a.Action == mcp.MusicPlay && a.Song != "":
+		if err := c.play(a.Song, a.Title, a.Name == ""); err != nil {
+			return handled{}, err
+		}
+		return say(prompts.MusicPlay, a.Title)
+	case song == nil:
+		return say(prompts.MusicNone, "")
+	}
+	switch a.Action {
+	case mcp.MusicStop:
+		c.dev.endSong()
+		return say(prompts.OK, "")
+	case mcp.MusicPause:
+		c.dev.holdSong()
+		return say(prompts.OK, "")
+	case mcp.MusicResume, mcp.MusicPlay:
+		c.dev.holdSong() // it may be waiting already
+		c.tell(notice{language: lang, song: song})
+		return say(prompts.OK, "")
+	case mcp.MusicNext:
+		id, title, err := c.o.Music.Next(song.id)
+		if err == nil {
+			err = c.play(id, title, song.onward)
+		}
+		if err != nil {
+			return handled{}, err
+		}
+		return say(prompts.MusicPlay, title)
+	}
+	return handled{}, fmt.Errorf("unknown music action %q", a.Action)
+}
+
+// photoArguments are those of the device's camera tool.
+func photoArguments(a mcp.PhotoArgs) (string, error) {
+	if a.Argument == "" {
+		return "{}", nil
+	}
+	text, err := json.Marshal(map[string]string{a.Argument: a.Question})
+	if err != nil {
+		return "", fmt.Errorf("encode the question: %w", err)
+	}
+	return string(text), nil
+}
+
+// chime is the sound of an alarm: three strokes of a bell, made here.
+func chime() iter.Seq2[providers.Sound, error] {
+	const rate, stroke = 16000, 0.7 // Hz, s
+	return func(yield func(providers.Sound, error) bool) {
+		pcm := make([]int16, int(rate*stroke))
+		for i := range pcm {
+			at := float64(i) / rate
+			fade := math.Exp(-5*at) * min(1, at*200)
+			v := math.Sin(2*math.Pi*880*at) + 0.5*math.Sin(2*math.Pi*1320*at) + 0.25*math.Sin(2*math.Pi*2217*at)
+			pcm[i] = int16(7000 * fade * v)
+		}
+		for range 3 {
+			if !yield(providers.Sound{Rate: rate, PCM: pcm}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"strings"
+	"time"
+)
+
+// This file is what the server says without being asked: server turns
+// (style.md, "A turn"). They wait in the device's record, so that what comes
+// due without a connection is told on the next.
+
+const (
+	maxNotices  = 8               // waiting for one device; more are refused
+	noticeAfter = time.Second     // of quiet, before a server turn begins
+	musicAfter  = 3 * time.Second // of quiet, before music goes on
+)
+
+// notice is one thing to be told. One that is not told because its turn was cut
+// before anything of it was heard, waits again.
+type notice struct {
+	language string // "zh" or "en"
+	ring     bool   // a chime comes first
+	say      string // spoken as it is
+	// ask is told to the model instead, which words it; say is what is spoken
+	// when the model fails.
+	ask  string
+	song *playing // goes on playing; nothing else is set
+}
+
+// tell queues a notice. False: too many are waiting.
+func (c *Conversation) tell(n notice) bool {
+	if len(c.dev.notices) >= maxNotices {
+		c.log.Warn("notice refused: too many are waiting", "waiting", len(c.dev.notices))
+		return false
+	}
+	c.dev.notices = append(c.dev.notices, n)
+	c.awaitCalm()
+	return true
+}
+
+// awaitCalm sets the timer of the next notice.
+func (c *Conversation) awaitCalm() {
+	if len(c.dev.notices) == 0 {
+		c.calm.Stop()
+		return
+	}
+	after := noticeAfter
+	if song := c.dev.notices[0].song; song != nil && song.read > 0 {
+		after = musicAfter
+	}
+	c.calm.Reset(time.Until(c.active.Add(after)))
+}
+
+// tellNext begins a server turn, if nobody speaks or is about to. Otherwise the
+// end of what goes on brings the next occasion.
+func (c *Conversation) tellNext() {
+	listening := c.state == Listening && c.mode != Manual && !c.voiced
+	if len(c.dev.notices) == 0 || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
+		(c.state != Idle && !listening) {
+		return
+	}
+	n := c.takeNotice()
+	c.forget()
+	c.step(sigServer)
+	c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
+}
+
+// takeNotice is the next notice; plain sentences that wait behind it in the
+// same language are said with it.
+func (c *Conversation) takeNotice() notice {
+	waiting := c.dev.notices
+	n := waiting[0]
+	waiting = waiting[1:]
+	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].language == n.language {
+		n.say = joinText(n.say, waiting[0].say)
+		waiting = waiting[1:]
+	}
+	c.dev.notices = append([]notice(nil), waiting...)
+	return n
+}
+
+// plain reports whether the notice is nothing but words to be spoken.
+func (n notice) plain() bool { return n.ask == "" && n.song == nil && !n.ring && n.say != "" }
+
+// untold puts a notice back that nobody has heard anything of.
+func (c *Conversation) untold(n notice) {
+	c.dev.notices = append([]notice{n}, c.dev.notices...)
+	c.awaitCalm()
+}
+
+// actionWords is what a tool does, in words that can be said: "turn on the
+// lamp" for self.lamp.turn_on, the beginning of a Chinese description in Chinese.
+func actionWords(name, description, language string) string {
+	if language == "zh" {
+		if clause := shortClause(description); clause != "" {
+			return clause
+		}
+	}
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '/' || r == ':' })
+	if len(parts) == 0 {
+		return name
+	}
+	words := strings.FieldsFunc(strings.ToLower(parts[len(parts)-1]), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
+	verb := 1
+	for verb < len(words) && isParticle(words[verb]) {
+		verb++
+	}
+	object := words[min(verb, len(words)):]
+	if len(object) == 0 && len(parts) > 1 && parts[len(parts)-2] != "self" {
+		object = strings.FieldsFunc(parts[len(parts)-2], func(r rune) bool { return r == '_' || r == '-' })
+	}
+	out := strings.Join(words[:min(verb, len(words))], " ")
+	if len(object) > 0 && language != "zh" {
+		out += " the"
+	}
+	return strings.TrimSpace(out + " " + strings.Join(object, " "))
+}
+
+func isParticle(word string) bool {
+	switch word {
+	case "on", "off", "up", "down", "in", "out":
+		return true
+	}
+	return false
+}
+
+// maxClause is how many characters of a description are said.
+const maxClause = 14
+
+// shortClause is the beginning of a Chinese description, if it is short enough
+// to be said.
+func shortClause(description string) string {
+	clause, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
+	if i := strings.IndexAny(clause, "。，；！：（(,.;"); i >= 0 {
+		clause = clause[:i]
+	}
+	clause = strings.TrimSpace(clause)
+	if n := len([]rune(clause)); n == 0 || n > maxClause || languageOf(clause) != "zh" {
+		return ""
+	}
+	return clause
+}

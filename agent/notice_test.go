@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestActionWords(t *testing.T) {
+	for _, c := range []struct{ name, description, language, want string }{
+		{"self.lamp.turn_on", "", "en", "turn on the lamp"},
+		{"self.audio_speaker.set_volume", "Set the volume", "en", "set the volume"},
+		{"self.audio_speaker.set_volume", "设置音量。0到100", "zh", "设置音量"},
+		{"self.audio_speaker.set_volume", "设置音频扬声器的输出音量大小到指定的数值", "zh", "set volume"},
+		{"self.screen.set_theme", "Sets the theme", "zh", "set theme"},
+		{"self.reboot", "", "en", "reboot"},
+		{"open-door", "", "en", "open the door"},
+		{"dance", "", "en", "dance"},
+		{"...", "", "en", "..."},
+		{"开灯", "", "zh", "开灯"},
+	} {
+		if got := actionWords(c.name, c.description, c.language); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.language, c.name, got, c.want)
+		}
+	}
+}
+
+func TestSpokenReason(t *testing.T) {
+	for in, want := range map[string]string{
+		"It broke.":                  "It broke",
+		" 灯没有回应。 ":                   "灯没有回应",
+		"first line\nstack of calls": "first line",
+		strings.Repeat("长", 500):     strings.Repeat("长", maxReason),
+	} {
+		if got := spokenReason(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+func TestYesOrNo(t *testing.T) {
+	for text, want := range map[string]assent{
+		"yes": yes, "Yes, please!": yes, "OK": yes, "ok go ahead": yes, "Do it.": yes, "sure": yes, "Please do": yes,
+		"是的。": yes, "确定": yes, "好的，执行吧": yes, "可以": yes, "嗯": yes, "没问题": yes, "没错": yes, "行": yes,
+		"no": no, "No, don't": no, "No thanks": no, "cancel": no, "yes no don't": no, "不": no, "不要": no, "不可以": no, "算了": no,
+		"取消": no, "别": no, "please stop": no,
+		"": unclear, "…": unclear, "what time is it": unclear, "现在几点": unclear, "是什么意思": unclear, "好像下雨": unclear,
+		"yesterday I was in the park and it was raining": unclear, "northern lights": unclear, "要多久": unclear,
+	} {
+		if got := yesOrNo(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	var b budget
+	day := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
+	for i, want := range []bool{true, true, false, false} {
+		if got := b.take(day, 2); got != want {
+			t.Errorf("call %d: %v", i, got)
+		}
+	}
+	if !b.take(day.Add(time.Minute), 2) {
+		t.Error("the next day has no budget")
+	}
+}
+
+func TestLengthWords(t *testing.T) {
+	for d, want := range map[time.Duration][2]string{
+		0:                              {"0秒", "0 seconds"},
+		time.Second:                    {"1秒", "1 second"},
+		90 * time.Second:               {"1分钟30秒", "1 minute 30 seconds"},
+		10*time.Minute - time.Second/5: {"10分钟", "10 minutes"},
+		26*time.Hour + time.Minute:     {"1天2小时1分钟", "1 day 2 hours 1 minute"},
+	} {
+		if got := [2]string{lengthWords(d, "zh"), lengthWords(d, "en")}; got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestDayAndClock(t *testing.T) {
+	now := time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC)
+	for after, want := range map[time.Duration][2]string{
+		30 * time.Minute: {"23:30", "23:30"},
+		2 * time.Hour:    {"明天01:00", "tomorrow 01:00"},
+		50 * time.Hour:   {"1月3日01:00", "January 3, 01:00"},
+	} {
+		at := now.Add(after)
+		if got := [2]string{dayAndClock(at, now, "zh"), dayAndClock(at, now, "en")}; got != want {
+			t.Errorf("%v: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestNoticesAreBounded: what waits to be told has a limit, and nothing that
+// was taken is lost.
+func TestNoticesAreBounded(t *testing.T) {
+	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), calm: time.NewTimer(time.Hour)}
+	defer c.calm.Stop()
+	taken := 0
+	for range 20 {
+		if c.tell(notice{language: "en", say: "One more."}) {
+			taken++
+		}
+	}
+	if taken != maxNotices || len(c.dev.notices) != maxNotices {
+		t.Errorf("%d taken, %d waiting", taken, len(c.dev.notices))
+	}
+	c.dev.notices[2].language = "zh"
+	c.dev.notices[4].ring = true
+	var sizes []int
+	for len(c.dev.notices) > 0 {
+		sizes = append(sizes, strings.Count(c.takeNotice().say, "more"))
+	}
+	if len(sizes) != 5 || sizes[0] != 2 || sizes[1] != 1 || sizes[2] != 1 || sizes[3] != 1 || sizes[4] != 3 {
+		t.Errorf("told in pieces of %v", sizes)
+	}
+}

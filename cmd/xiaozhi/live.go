@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway"
+)
+
+// liveDevices are the devices that hold a conversation now: the answer to
+// gateway.Devices. Its methods may be called at the same time.
+type liveDevices struct {
+	journal *mcp.Journal
+
+	mu   sync.Mutex
+	byID map[string]*deviceTalk
+}
+
+func newLiveDevices() *liveDevices {
+	return &liveDevices{journal: mcp.NewJournal(), byID: map[string]*deviceTalk{}}
+}
+
+// deviceTalk is a conversation with the toolbox that it alone uses.
+type deviceTalk struct {
+	*agent.Conversation
+	tools   *mcp.Toolbox
+	session agent.Session
+	since   time.Time
+	live    *liveDevices
+}
+
+// Run holds the conversation, then joins the calls that are still running.
+func (t *deviceTalk) Run(ctx context.Context) error {
+	defer t.tools.Close()
+	t.live.add(t)
+	defer t.live.remove(t)
+	return t.Conversation.Run(ctx)
+}
+
+func (l *liveDevices) add(t *deviceTalk) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byID[t.session.DeviceID] = t
+}
+
+// remove takes a conversation away, unless a newer one of the device is there.
+func (l *liveDevices) remove(t *deviceTalk) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID[t.session.DeviceID] == t {
+		delete(l.byID, t.session.DeviceID)
+	}
+}
+
+// List is by id.
+func (l *liveDevices) List() []gateway.Device {
+	l.mu.Lock()
+	talks := make([]*deviceTalk, 0, len(l.byID))
+	for _, t := range l.byID {
+		talks = append(talks, t)
+	}
+	l.mu.Unlock()
+	slices.SortFunc(talks, func(a, b *deviceTalk) int { return strings.Compare(a.session.DeviceID, b.session.DeviceID) })
+	out := make([]gateway.Device, len(talks))
+	for i, t := range talks {
+		out[i] = gateway.Device{
+			ID: t.session.DeviceID, Name: t.session.Name, SessionID: t.session.SessionID,
+			Language: t.session.Language, Since: t.since, Tools: len(t.tools.Offers()),
+		}
+	}
+	return out
+}
+
+// Toolbox is the router of a device that is connected.
+func (l *liveDevices) Toolbox(id string) (*mcp.Toolbox, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return t.tools, true
+}
+
+// Calls are the last tool calls of a device.
+func (l *liveDevices) Calls(id string) []mcp.Record { return l.journal.Calls(id) }

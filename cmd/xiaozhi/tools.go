@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"xiaozhi/mcp/gateway"
+)
+
+const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
+       xiaozhi tools [flags] call DEVICE TOOL [ARGUMENTS]
+
+Asks a running server what a device offers to the model, and why each tool is a
+control (its success is assumed) or a query (its result is awaited); or runs one
+tool. DEVICE is a Device-Id; it may be left out, or be -, when one device is
+connected. ARGUMENTS is a JSON object. A token, where the server wants one, is
+taken from the variable XIAOZHI_MCP_TOKEN.
+查看一台设备提供给模型的全部工具，以及每个工具为什么是 control 或 query；或者执行一个工具。
+只连接了一台设备时，DEVICE 可以省略或写成 -。令牌取自环境变量 XIAOZHI_MCP_TOKEN。
+
+`
+
+// toolsClient asks a server's /api/devices.
+type toolsClient struct {
+	server  string // without a last slash
+	token   string
+	asJSON  bool
+	timeout time.Duration
+	out     io.Writer
+}
+
+// tools is the subcommand. It returns 0 when it was answered, 1 when the server
+// or the tool failed, and 2 when it was misused.
+func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c := toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
+	flags := flag.NewFlagSet("tools", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), toolsUsage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", "`URL` of the server / 服务地址")
+	flags.BoolVar(&c.asJSON, "json", false, "print what the server answers / 输出 JSON")
+	flags.DurationVar(&c.timeout, "timeout", 70*time.Second, "longest wait for an answer / 最长等待")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	c.server = strings.TrimRight(c.server, "/")
+	rest := flags.Args()
+	var err error
+	switch {
+	case len(rest) > 0 && rest[0] == "call":
+		if len(rest) < 3 || len(rest) > 4 {
+			fmt.Fprintln(stderr, "xiaozhi tools: call needs DEVICE TOOL [ARGUMENTS] / 参数不对")
+			return 2
+		}
+		err = c.call(ctx, rest[1:])
+	case len(rest) > 1:
+		fmt.Fprintf(stderr, "xiaozhi tools: unknown argument %q / 多余的参数\n", rest[1])
+		return 2
+	default:
+		err = c.list(ctx, strings.Join(rest, ""))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi tools: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// list prints the tools of a device.
+func (c toolsClient) list(ctx context.Context, device string) error {
+	device, err := c.device(ctx, device)
+	if err != nil {
+		return err
+	}
+	var list gateway.ToolList
+	if err := c.ask(ctx, http.MethodGet, "/api/devices/"+url.PathEscape(device)+"/tools", nil, &list); err != nil || c.asJSON {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s: %d tools / 个工具\n", list.Device, len(list.Tools))
+	for _, t := range list.Tools {
+		marks := ""
+		if t.Job {
+			marks += ", a job / 后台任务"
+		}
+		if t.Consent {
+			marks += ", needs a yes / 需要确认"
+		}
+		name := t.Name
+		if t.LLMName != t.Name {
+			name += " (" + t.LLMName + ")"
+		}
+		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n  %s\n", name, cmp.Or(t.Source, "?"), t.Kind, t.Why, marks, firstLine(t.Description))
+	}
+	return nil
+}
+
+// call runs a tool and prints its result.
+func (c toolsClient) call(ctx context.Context, args []string) error {
+	device, err := c.device(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	req := gateway.CallRequest{Name: args[1], Arguments: json.RawMessage("{}")}
+	if len(args) == 3 {
+		if !json.Valid([]byte(args[2])) {
+			return fmt.Errorf("the arguments are not JSON / 参数不是 JSON: %s", args[2])
+		}
+		req.Arguments = json.RawMessage(args[2])
+	}
+	var result gateway.CallResult
+	if err := c.ask(ctx, http.MethodPost, "/api/devices/"+url.PathEscape(device)+"/tools/call", req, &result); err != nil {
+		return err
+	}
+	text, isText := result.Result.(string)
+	switch {
+	case result.IsError:
+		return fmt.Errorf("%s: %v", result.Name, result.Result)
+	case c.asJSON:
+		return nil
+	case !isText:
+		data, err := json.MarshalIndent(result.Result, "", "  ")
+		if err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		text = string(data)
+	}
+	fmt.Fprintf(c.out, "%s\n(%s, %d ms)\n", text, result.Action, result.Took)
+	if result.Say != nil {
+		fmt.Fprintf(c.out, "says / 会说: %v\n", result.Say)
+	}
+	return nil
+}
+
+// device is the device that is meant: the one that is named, or the only one.
+func (c toolsClient) device(ctx context.Context, name string) (string, error) {
+	if name != "" && name != "-" {
+		return name, nil
+	}
+	quiet := c
+	quiet.asJSON = false
+	var list struct{ Devices []gateway.Device }
+	if err := quiet.ask(ctx, http.MethodGet, "/api/devices", nil, &list); err != nil {
+		return "", err
+	}
+	switch len(list.Devices) {
+	case 0:
+		return "", errors.New("no device is connected / 没有设备连接")
+	case 1:
+		return list.Devices[0].ID, nil
+	}
+	var names []string
+	for _, d := range list.Devices {
+		names = append(names, strings.TrimSpace(d.ID+" "+d.Name))
+	}
+	return "", fmt.Errorf("which device? / 哪台设备？\n  %s", strings.Join(names, "\n  "))
+}
+
+// ask makes one request. An answer that is an error comes back as one.
+func (c toolsClient) ask(ctx context.Context, method, path string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	var payload bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&payload).Encode(body); err != nil {
+			return fmt.Errorf("write the request: %w", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, &payload)
+	if err != nil {
+		return fmt.Errorf("--server: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("no answer; does the server run? / 服务没有回应: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		var p struct{ Message string }
+		if json.Unmarshal(data, &p) != nil || p.Message == "" {
+			p.Message = firstLine(string(data))
+		}
+		return fmt.Errorf("%s: %s", res.Status, p.Message)
+	}
+	if c.asJSON {
+		fmt.Fprintf(c.out, "%s", data)
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("the answer is not that of a xiaozhi server / 不是 xiaozhi 服务的回应: %w", err)
+	}
+	return nil
+}
+
+// firstLine is the beginning of a text, for a list.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > 100 {
+		line = string(r[:100]) + "…"
+	}
+	return line
+}

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+)
+
+// A device that is at work cannot be stopped, and takes no other call meanwhile.
+// So when the caller of a query leaves, the call itself goes on and keeps its
+// place until the device is done, and only the device is told that nobody waits
+// any more. The toolbox says so through the call's context, in which a source
+// that can pass it on finds it; other sources need not care.
+
+type callerKey struct{}
+
+// watch is context.AfterFunc of the caller's context.
+type watch func(f func()) (stop func() bool)
+
+// withCaller returns a context for a call that outlives its caller.
+func withCaller(ctx, caller context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, watch(func(f func()) func() bool { return context.AfterFunc(caller, f) }))
+}
+
+// whenAbandoned calls f, in a goroutine of its own, once nobody waits any more
+// for the call that ctx belongs to. The caller must call stop, which returns
+// when f is not running and never will.
+func whenAbandoned(ctx context.Context, f func()) (stop func()) {
+	w, ok := ctx.Value(callerKey{}).(watch)
+	if !ok {
+		return func() {}
+	}
+	done := make(chan struct{})
+	cancel := w(func() {
+		defer close(done)
+		f()
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}
+
+type sentKey struct{}
+
+// sentCall is one tools/call on its way to the wire. It travels in the context,
+// since only the link learns the id under which the device knows the call.
+type sentCall struct {
+	mu        sync.Mutex
+	id        int64 // on the wire; 0 until it is about to be sent
+	abandoned bool
+}
+
+// sending notes the id; false: the call was given up before, and is not to be sent.
+func (s *sentCall) sending(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = id
+	return !s.abandoned
+}
+
+// abandon gives the call up and returns its id, 0 if it was not sent yet.
+func (s *sentCall) abandon() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = true
+	return s.id
+}

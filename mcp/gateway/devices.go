@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/mcp"
+)
+
+// Device is a connected device as others see it.
+type Device struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name,omitempty"`
+	SessionID string    `json:"session_id"`
+	Language  string    `json:"language"`
+	Since     time.Time `json:"since"`
+	Tools     int       `json:"tools"` // that are offered to the model
+}
+
+// Devices is where the connected devices are found. Its methods may be called
+// at the same time.
+type Devices interface {
+	// List is in a stable order.
+	List() []Device
+	// Toolbox is the router of a connected device, by its id in lower case.
+	Toolbox(id string) (*mcp.Toolbox, bool)
+	// Calls are the last tool calls of a device, connected or not, the oldest first.
+	Calls(id string) []mcp.Record
+}
+
+// maxBody is how large the body of a request may be, in bytes.
+const maxBody = 1 << 20
+
+// DeviceAPI serves /api/devices: what there is, what it can do, and doing it.
+type DeviceAPI struct {
+	devices Devices
+	calls   atomic.Int64
+}
+
+// NewDeviceAPI makes the handler; it must stand behind Access.Guard.
+func NewDeviceAPI(d Devices) http.Handler {
+	a := &DeviceAPI{devices: d}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/devices", a.list)
+	mux.HandleFunc("GET /api/devices/{id}/tools", a.tools)
+	mux.HandleFunc("GET /api/devices/{id}/calls", a.records)
+	mux.HandleFunc("POST /api/devices/{id}/tools/call", a.call)
+	mux.HandleFunc("/api/devices/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "没有这个地址", "nothing is here: "+r.Method+" "+r.URL.Path)
+	})
+	return mux
+}
+
+// deviceList is the answer to GET /api/devices.
+type deviceList struct {
+	Devices []Device `json:"devices"`
+}
+
+func (a *DeviceAPI) list(w http.ResponseWriter, _ *http.Request) {
+	out := deviceList{a.devices.List()}
+	if out.Devices == nil {
+		out.Devices = []Device{}
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// ToolView is a tool as GET /api/devices/{id}/tools shows it.
+type ToolView struct {
+	Name        string          `json:"name"`     // what its source calls it
+	LLMName     string          `json:"llm_name"` // what the model calls it
+	Source      string          `json:"source"`
+	Origin      mcp.Origin      `json:"origin"`
+	Kind        mcp.Kind        `json:"kind"`
+	Why         string          `json:"why"` // it has that kind
+	Job         bool            `json:"job,omitempty"`
+	Consent     bool            `json:"consent,omitempty"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// ToolList is the answer to GET /api/devices/{id}/tools.
+type ToolList struct {
+	Device string     `json:"device"`
+	Tools  []ToolView `json:"tools"`
+}
+
+func (a *DeviceAPI) tools(w http.ResponseWriter, r *http.Request) {
+	id, box, ok := a.find(w, r)
+	if !ok {
+		return
+	}
+	out := ToolList{Device: id, Tools: []ToolView{}}
+	for _, o := range box.Offers() {
+		out.Tools = append(out.Tools, ToolView{
+			Name: o.Tool.Name, LLMName: o.LLMName, Source: o.Tool.Source, Origin: o.Tool.Origin, Kind: o.Kind, Why: o.Why,
+			Job: o.Job, Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
+		})
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// callList is the answer to GET /api/devices/{id}/calls.
+type callList struct {
+	Device string       `json:"device"`
+	Calls  []mcp.Record `json:"calls"`
+}
+
+func (a *DeviceAPI) records(w http.ResponseWriter, r *http.Request) {
+	id := strings.ToLower(r.PathValue("id"))
+	calls := a.devices.Calls(id)
+	if calls == nil {
+		calls = []mcp.Record{}
+	}
+	reply(w, http.StatusOK, callList{id, calls})
+}
+
+// CallRequest is the body of POST /api/devices/{id}/tools/call.
+type CallRequest struct {
+	Name      string          `json:"name"` // the tool's own name, or the model's
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// CallResult is the answer to it.
+type CallResult struct {
+	Name    string `json:"name"`
+	Action  string `json:"action"` // seed 004, 3.3
+	Result  any    `json:"result"`
+	Say     any    `json:"response,omitempty"` // what would be spoken
+	IsError bool   `json:"isError"`
+	Took    int64  `json:"took_ms"`
+}
+
+// call runs one tool and waits for its true result, also of a control.
+func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
+	_, box, ok := a.find(w, r)
+	if !ok {
+		return
+	}
+	var req CallRequest
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	if err := json.NewDecoder(body).Decode(&req); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
+			return
+		}
+		fail(w, http.StatusBadRequest, "请求体不是所要的 JSON", `the body is not {"name":…,"arguments":{…}}: `+oneLine(err))
+		return
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
+		return
+	}
+	name, ok := llmName(box, req.Name)
+	if !ok {
+		fail(w, http.StatusNotFound, "没有这个工具", "there is no tool named "+strconv.Quote(clip(req.Name)))
+		return
+	}
+	began := time.Now()
+	out := a.run(r, box, mcp.Call{
+		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments),
+	})
+	out.Name, out.Took = req.Name, time.Since(began).Milliseconds()
+	reply(w, http.StatusOK, out)
+}
+
+// run makes the call through the device's router.
+func (a *DeviceAPI) run(r *http.Request, box *mcp.Toolbox, call mcp.Call) CallResult {
+	p, bad := box.Prepare(call)
+	if bad == nil {
+		response := box.Run(mcp.WithInfo(r.Context(), mcp.Info{Language: preferred(r)}), p)
+		bad = &response
+	}
+	return CallResult{
+		Action: bad.Action.String(), Result: bad.Result, Say: bad.Response,
+		IsError: bad.Action == mcp.ActionTypeError || bad.Action == mcp.ActionTypeNotFound,
+	}
+}
+
+// find is the device that the path names, or answers that there is none.
+func (a *DeviceAPI) find(w http.ResponseWriter, r *http.Request) (string, *mcp.Toolbox, bool) {
+	id := strings.ToLower(r.PathValue("id"))
+	box, ok := a.devices.Toolbox(id)
+	if !ok {
+		fail(w, http.StatusNotFound, "设备没有连接", "no device "+strconv.Quote(clip(id))+" is connected")
+	}
+	return id, box, ok
+}
+
+// llmName is the model's name of a tool that is named in either way.
+func llmName(box *mcp.Toolbox, name string) (string, bool) {
+	for _, o := range box.Offers() {
+		if o.Tool.Name == name || o.LLMName == name {
+			return o.LLMName, true
+		}
+	}
+	return "", false
+}
+
+// preferred is the language that a client wants, by Accept-Language: zh unless
+// it begins with en.
+func preferred(r *http.Request) string {
+	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language"))), "en") {
+		return "en"
+	}
+	return "zh"
+}
+
+// clip cuts what a stranger wrote to what an error should show.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64]) + "…"
+	}
+	return s
+}
+
+// oneLine is an error without line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

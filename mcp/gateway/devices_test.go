@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/mcp"
+)
+
+// lamp is a source with a control and a query.
+type lamp struct{ mcp.Source }
+
+func (lamp) GetAvailableTools() []mcp.Tool {
+	schema := json.RawMessage(`{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}`)
+	return []mcp.Tool{
+		{Name: "self.lamp.turn", Description: "Turns it\non", Schema: schema, Source: "device", Origin: mcp.Remote},
+		{Name: "self.lamp.read", Description: "Reads", Schema: json.RawMessage(`{"type":"object"}`), Source: "device", Origin: mcp.Remote},
+	}
+}
+
+func (lamp) CallTool(_ context.Context, name string, args map[string]any) (any, error) {
+	if name == "self.lamp.read" {
+		return nil, errors.New("the lamp is dark")
+	}
+	return map[string]any{"on": args["on"]}, nil
+}
+
+// house has one device.
+type house struct{ box *mcp.Toolbox }
+
+func (h house) List() []Device {
+	return []Device{{ID: "24:6f:28:aa:10:02", Name: "kitchen", SessionID: "s", Language: "zh", Since: time.Unix(0, 0).UTC(), Tools: 2}}
+}
+
+func (h house) Toolbox(id string) (*mcp.Toolbox, bool) { return h.box, id == "24:6f:28:aa:10:02" }
+
+func (h house) Calls(id string) []mcp.Record {
+	if id != "24:6f:28:aa:10:02" {
+		return nil
+	}
+	return []mcp.Record{{CallID: "c1", Tool: "self.lamp.turn", Outcome: "error", Late: true}}
+}
+
+func TestDeviceAPI(t *testing.T) {
+	box := mcp.NewToolbox(mcp.ToolboxOptions{}, lamp{})
+	t.Cleanup(box.Close)
+	h := NewDeviceAPI(house{box})
+	const device = "/api/devices/24:6F:28:AA:10:02"
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     []string
+	}{
+		{"list", "GET", "/api/devices", "", 200, []string{`"id":"24:6f:28:aa:10:02"`, `"name":"kitchen"`, `"tools":2`}},
+		{"tools", "GET", device + "/tools", "", 200, []string{
+			`"name":"self.lamp.turn","llm_name":"self_lamp_turn","source":"device","origin":"remote","kind":"control","why":"its name begins with turn"`,
+			`"kind":"query","why":"nothing says that it is a control"`, `"inputSchema":{"type":"object"}`,
+		}},
+		{"tools of nobody", "GET", "/api/devices/x/tools", "", 404, []string{`no device \"x\" is connected`, "设备没有连接"}},
+		{"calls", "GET", device + "/calls", "", 200, []string{`"call_id":"c1"`, `"late":true`}},
+		{"calls of nobody", "GET", "/api/devices/x/calls", "", 200, []string{`"calls":[]`}},
+		{"call", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":true}}`, 200, []string{`"result":{"on":true}`, `"isError":false`, `"action":"req_llm"`}},
+		{"call by the model's name", "POST", device + "/tools/call", `{"name":"self_lamp_turn","arguments":{"on":"true"}}`, 200, []string{`"result":{"on":true}`}},
+		{"call that fails", "POST", device + "/tools/call", `{"name":"self.lamp.read"}`, 200, []string{`"isError":true`, "the lamp is dark"}},
+		{"call with wrong arguments", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":7}}`, 200, []string{`"isError":true`, "invalid arguments"}},
+		{"call of no tool", "POST", device + "/tools/call", `{"name":"self.oven"}`, 404, []string{"self.oven"}},
+		{"call without a body", "POST", device + "/tools/call", ``, 400, []string{"EOF"}},
+		{"call with a list", "POST", device + "/tools/call", `[]`, 400, []string{"arguments"}},
+		{"call with too much", "POST", device + "/tools/call", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 413, []string{"1048576 bytes"}},
+		{"nothing here", "GET", device + "/dreams", "", 404, []string{"没有这个地址"}},
+		{"wrong method", "DELETE", device + "/tools", "", 404, []string{"nothing is here: DELETE"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
+			if w.Code != c.status || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("status %d, want %d: %.300s", w.Code, c.status, w.Body)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(w.Body.String(), want) {
+					t.Errorf("no %s in %.600s", want, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// nobody is a house without devices.
+type nobody struct{ house }
+
+func (nobody) List() []Device { return nil }
+
+func TestDeviceAPIEmpty(t *testing.T) {
+	w := httptest.NewRecorder()
+	NewDeviceAPI(nobody{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
+	if got := strings.TrimSpace(w.Body.String()); got != `{"devices":[]}` {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,102 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// The handlers of a conversation that a tool can name with CallHandler. Those
+// of seed 004, section 7.1, have its names; the others are named like them. The
+// tools of mcp/local name them, agent/handlers.go runs them.
+const (
+	HandlerExit       = "mcp_handler_exit"        // ExitArgs
+	HandlerTakePhoto  = "mcp_handler_take_photo"  // PhotoArgs
+	HandlerPlayMusic  = "mcp_handler_play_music"  // MusicArgs
+	HandlerChangeRole = "mcp_handler_change_role" // RoleArgs
+	HandlerForget     = "mcp_handler_forget"      // no arguments
+	HandlerTimer      = "mcp_handler_timer"       // TimerArgs
+)
+
+// ExitArgs ask for the end of the conversation.
+type ExitArgs struct {
+	SayGoodbye string `json:"say_goodbye,omitempty"` // the farewell; "": the server's own
+}
+
+// PhotoArgs ask for a picture and what is to be seen on it.
+type PhotoArgs struct {
+	Question string `json:"question"`           // never ""
+	Tool     string `json:"tool"`               // the device's camera tool, as the device names it
+	Argument string `json:"argument,omitempty"` // the argument of Tool that takes the question; "": it takes none
+}
+
+// MusicAction is what the player shall do.
+type MusicAction string
+
+// What a player can do.
+const (
+	MusicPlay   MusicAction = "play"
+	MusicStop   MusicAction = "stop"
+	MusicPause  MusicAction = "pause"
+	MusicResume MusicAction = "resume"
+	MusicNext   MusicAction = "next"
+)
+
+// MusicArgs ask for music of the server's library, or to stop and the like.
+type MusicArgs struct {
+	Action MusicAction `json:"action"`
+	Name   string      `json:"name,omitempty"`  // what was asked for; "": anything. Only with MusicPlay
+	Song   string      `json:"song,omitempty"`  // the id of the song that was found. Only with MusicPlay
+	Title  string      `json:"title,omitempty"` // of that song, as people say it. Only with MusicPlay
+}
+
+// RoleArgs ask for another role.
+type RoleArgs struct {
+	Role string `json:"role"` // the name of a prompt; "": back to the configured one
+}
+
+// TimerAction is what is to be done with timers.
+type TimerAction string
+
+// What can be done with timers.
+const (
+	TimerSet    TimerAction = "set"
+	TimerList   TimerAction = "list"
+	TimerCancel TimerAction = "cancel"
+)
+
+// TimerArgs ask for something to be told later, for what is waiting to be told,
+// or to give it up.
+type TimerArgs struct {
+	Action   TimerAction `json:"action"`
+	Reminder bool        `json:"reminder,omitempty"` // set: it is for a time of day, not for a length of time
+	Due      time.Time   `json:"due,omitzero"`       // set: when, to the second, in the turn's zone
+	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel: words of the one meant
+	All      bool        `json:"all,omitempty"`      // cancel: every one
+}
+
+// DecodeArgs reads the arguments that a CallHandler carries: a T, a *T, or
+// anything that has T's form as JSON. nil is the zero T.
+func DecodeArgs[T any](args any) (T, error) {
+	var out T
+	switch v := args.(type) {
+	case nil:
+		return out, nil
+	case T:
+		return v, nil
+	case *T:
+		if v != nil {
+			out = *v
+		}
+		return out, nil
+	}
+	data, err := json.Marshal(args)
+	if err != nil {
+		return out, fmt.Errorf("encode arguments of a handler: %w", err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		var none T
+		return none, fmt.Errorf("decode arguments of a handler: %w", err)
+	}
+	return out, nil
+}

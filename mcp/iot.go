@@ -1,0 +1,363 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// ThingsOptions describe one device. Send is needed; the rest has defaults.
+type ThingsOptions struct {
+	// Send puts an array of commands on the wire, inside {"type":"iot"}. It never
+	// waits long, may be called by many goroutines, and owns commands afterwards.
+	Send func(commands json.RawMessage) error
+	// Cache holds what the device DeviceID has said beyond this connection; nil,
+	// or no DeviceID: it is forgotten with the connection.
+	Cache    *ThingCache
+	DeviceID string
+	// Kinds are the overrides of KindOf, by the names that methods have as tools.
+	Kinds map[string]Kind
+	// Log may be nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Things are the things of a device of older firmware as a Source
+// (device-protocol 6): every property is a tool that reads it, every method a
+// tool that calls it. A lamp's are self.lamp.get_power and self.lamp.turn_on.
+//
+// The protocol has no replies. So a property is answered from what the device
+// has reported, a control returns true as soon as its command is with the
+// connection (whether the device did it shows only in a later report, which is
+// not waited for), and a method that is a query returns with the next report of
+// its thing. Firmware reports when it begins to listen, so hardly ever within a
+// turn: only a device that is known to report sooner is worth such a kind.
+//
+// One Things serves one connection. It has no goroutines; all methods may be
+// called at the same time.
+type Things struct {
+	options ThingsOptions
+	log     *slog.Logger
+	home    *thingHome
+	odd     atomic.Uint64 // parts of messages that could not be used
+	closed  chan struct{} // closed by Stop
+
+	mu        sync.Mutex
+	started   bool
+	ended     bool
+	described bool // at least one thing, on this connection
+	reported  bool // at least one state, on this connection
+	waiters   map[*thingWaiter]struct{}
+}
+
+// thingWaiter is a query that waits for the next report of its thing.
+type thingWaiter struct {
+	thing  string
+	sets   []string            // properties that have the name of an argument: the report must be about one
+	report chan map[string]any // 1: the properties that changed
+}
+
+// concerns reports whether a report may be what the query waits for, and not
+// the late effect of a command before it.
+func (w *thingWaiter) concerns(r thingReport) bool {
+	if w.thing != r.thing {
+		return false
+	}
+	if len(w.sets) == 0 || len(r.changed) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(w.sets, func(name string) bool { _, ok := r.changed[name]; return ok })
+}
+
+// NewThings makes the source of one connection. What the cache knows of the
+// device is there at Start, marked as stale until the device says it again.
+func NewThings(o ThingsOptions) *Things {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	known := o.Cache.get(o.DeviceID)
+	if known == nil {
+		known = newThingHome(o.Kinds)
+	}
+	known.markStale()
+	return &Things{
+		options: o, log: o.Log, home: known,
+		closed: make(chan struct{}), waiters: make(map[*thingWaiter]struct{}),
+	}
+}
+
+// Deliver takes the members descriptors and states of one message; each may be
+// nil. It never waits and keeps nothing of either. What cannot be used is left
+// out and logged; the rest counts. It is for one goroutine.
+func (t *Things) Deliver(descriptors, states json.RawMessage) {
+	select {
+	case <-t.closed:
+		return
+	default:
+	}
+	if present(descriptors) {
+		t.describe(descriptors)
+	}
+	if present(states) {
+		t.take(states)
+	}
+}
+
+// describe takes in descriptors: a name that is known is replaced.
+func (t *Things) describe(raw json.RawMessage) {
+	parts, err := thingElements(raw)
+	if err != nil {
+		t.complain(fmt.Errorf("descriptors: %w", err))
+		return
+	}
+	for i, part := range parts {
+		th, odd, err := parseThing(part)
+		if err == nil {
+			err = t.home.describe(th)
+		}
+		if err != nil {
+			t.complain(fmt.Errorf("descriptor %d is left out: %w", i, err))
+			continue
+		}
+		for _, o := range odd {
+			t.complain(fmt.Errorf("descriptor of %s: %w", th.name, o))
+		}
+		t.log.Debug("thing described", "thing", th.name, "properties", len(th.properties), "methods", len(th.methods))
+		t.mu.Lock()
+		t.described = true
+		t.mu.Unlock()
+		t.options.Cache.put(t.options.DeviceID, t.home)
+	}
+}
+
+// take merges states and wakes the queries that wait for one. The first report
+// of a connection comes after all descriptors: a thing that was not described
+// by then, though others were, is not there any more.
+func (t *Things) take(raw json.RawMessage) {
+	parts, err := thingElements(raw)
+	if err != nil {
+		t.complain(fmt.Errorf("states: %w", err))
+		return
+	}
+	t.mu.Lock()
+	settle := t.described && !t.reported
+	t.reported = true
+	t.mu.Unlock()
+	if settle {
+		if gone := t.home.dropStale(); len(gone) > 0 {
+			t.log.Info("things are gone", "things", gone)
+		}
+	}
+	for i, part := range parts {
+		r, err := parseReport(part)
+		if err == nil {
+			err = t.home.merge(&r)
+		}
+		if err != nil {
+			t.complain(fmt.Errorf("state %d: %w", i, err))
+		}
+		if r.known {
+			t.wake(r)
+		}
+	}
+}
+
+// complain logs what a device sent that could not be used: the first, the
+// second, the fourth … so that a flood cannot flood the log.
+func (t *Things) complain(err error) {
+	if n := t.odd.Add(1); bits.OnesCount64(n) == 1 {
+		t.log.Warn("iot message is not as it should be", "err", cutText(err.Error(), 256), "count", n)
+	}
+}
+
+// wake hands a report to the queries of its thing. A query takes one.
+func (t *Things) wake(r thingReport) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for w := range t.waiters {
+		if w.concerns(r) {
+			w.report <- r.changed
+			delete(t.waiters, w)
+		}
+	}
+}
+
+// Start makes the tools available. The source ends with Stop, not with ctx.
+func (t *Things) Start(context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return fmt.Errorf("start things: %w", ErrClosed)
+	}
+	if t.options.Send == nil {
+		return errors.New("start things: options have no Send")
+	}
+	t.started = true
+	return nil
+}
+
+// Stop takes the tools away and fails the queries that wait, with ErrClosed.
+// The cache keeps what is known. It may be called many times.
+func (t *Things) Stop() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended {
+		t.ended = true
+		close(t.closed)
+	}
+	return nil
+}
+
+// live reports whether the source is between Start and Stop.
+func (t *Things) live() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.started && !t.ended
+}
+
+// HasTool reports whether some property or method has the tool's name.
+func (t *Things) HasTool(name string) bool {
+	if !t.live() {
+		return false
+	}
+	_, ok := t.home.target(name)
+	return ok
+}
+
+// GetAvailableTools lists the tools in the order in which the things were
+// described first: of each its properties, then its methods, by name.
+func (t *Things) GetAvailableTools() []Tool {
+	if !t.live() {
+		return nil
+	}
+	return t.home.list()
+}
+
+// IsReady reports whether at least one thing is known, be it from an earlier
+// connection.
+func (t *Things) IsReady() bool { return t.live() && t.home.size() > 0 }
+
+// Stale reports whether some thing is known from an earlier connection only.
+func (t *Things) Stale() bool { return t.home.isStale() }
+
+// ResetConnection marks everything as stale. A device describes its things by
+// itself, at the beginning of a connection, and cannot be asked for them: what
+// is known stays until it is said again.
+func (t *Things) ResetConnection() error {
+	t.mu.Lock()
+	ended := t.ended
+	if !ended {
+		t.described, t.reported = false, false
+	}
+	t.mu.Unlock()
+	if ended {
+		return fmt.Errorf("reset things: %w", ErrClosed)
+	}
+	t.home.markStale()
+	return nil
+}
+
+// CallTool reads a property or calls a method. Errors: ErrNoTool, ErrClosed, a
+// *ToolError for arguments that do not fit the descriptor (nothing is sent
+// then), those of Send and, from a query, those of ctx.
+func (t *Things) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	result, err := t.call(ctx, name, arguments)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	return result, nil
+}
+
+func (t *Things) call(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	t.mu.Lock()
+	started, ended := t.started, t.ended
+	t.mu.Unlock()
+	if ended {
+		return nil, ErrClosed
+	}
+	to, ok := t.home.target(name)
+	if !ok || !started {
+		return nil, ErrNoTool
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if to.method == nil {
+		return t.home.read(to, InfoFrom(ctx).Language), nil
+	}
+	commands, err := encodeCommand(to.thing, to.method, arguments)
+	if err != nil {
+		return nil, &ToolError{Message: err.Error()}
+	}
+	if to.kind == Control {
+		if err := t.options.Send(commands); err != nil {
+			return nil, fmt.Errorf("send command: %w", err)
+		}
+		return true, nil
+	}
+	return t.await(ctx, to.thing, t.home.properties(to.thing, arguments), commands)
+}
+
+// await sends a command and waits for the next report of the thing that may be
+// its effect.
+func (t *Things) await(ctx context.Context, thing string, sets []string, commands json.RawMessage) (any, error) {
+	w := &thingWaiter{thing: thing, sets: sets, report: make(chan map[string]any, 1)}
+	t.mu.Lock()
+	t.waiters[w] = struct{}{}
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.waiters, w)
+	}()
+	if err := t.options.Send(commands); err != nil {
+		return nil, fmt.Errorf("send command: %w", err)
+	}
+	select {
+	case changed := <-w.report:
+		result := map[string]any{"thing": thing, "changed": changed}
+		if len(changed) == 0 {
+			result["note"] = thingNote(InfoFrom(ctx).Language, "设备报告状态没有变化", "the device reported that nothing changed")
+		}
+		return result, nil
+	case <-t.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// thingNote is a remark for the model in the language of the turn.
+func thingNote(language, zh, en string) string {
+	if language == "zh" {
+		return zh
+	}
+	return en
+}
+
+// thingElements are the members of an array; a single object stands for itself.
+func thingElements(raw json.RawMessage) ([]json.RawMessage, error) {
+	if err := checkSize(raw); err != nil {
+		return nil, err
+	}
+	var one struct{}
+	if json.Unmarshal(raw, &one) == nil {
+		return []json.RawMessage{raw}, nil
+	}
+	var many []json.RawMessage
+	if err := json.Unmarshal(raw, &many); err != nil {
+		return nil, errors.New("neither an array nor an object")
+	}
+	return many, nil
+}
+
+// sortedMembers are the keys of a JSON object in a stable order.
+func sortedMembers(members map[string]json.RawMessage) []string {
+	return slices.Sorted(maps.Keys(members))
+}

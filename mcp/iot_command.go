@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// iotCommand is one command as a device takes it (device-protocol 6). Older
+// firmware reads its members without looking: a missing or mistyped one crashes it.
+type iotCommand struct {
+	Name       string         `json:"name"`
+	Method     string         `json:"method"`
+	Parameters map[string]any `json:"parameters"` // never nil
+}
+
+// encodeCommand holds arguments against the descriptor and makes the commands
+// array with one command in it. The error is for the model: it names the
+// parameter and what is wrong with it.
+func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json.RawMessage, error) {
+	parameters, err := m.check(arguments)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode([]iotCommand{{thing, m.name, parameters}}); err != nil {
+		return nil, fmt.Errorf("encode command: %w", err)
+	}
+	commands := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(commands) > maxSend {
+		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), maxSend)
+	}
+	return commands, nil
+}
+
+// check gives the parameters exactly as declared: all of them, no others, each
+// of its type.
+func (m *thingMethod) check(arguments map[string]any) (map[string]any, error) {
+	parameters := make(map[string]any, len(m.parameters))
+	for _, p := range m.parameters {
+		value, ok := arguments[p.name]
+		if !ok {
+			return nil, fmt.Errorf("parameter %q is missing", p.name)
+		}
+		value, err := p.check(value)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %q %w", p.name, err)
+		}
+		parameters[p.name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		if _, ok := parameters[name]; !ok {
+			return nil, fmt.Errorf("the method has no parameter %.64q", name)
+		}
+	}
+	return parameters, nil
+}
+
+// check gives the value in the one type that the device can read.
+func (v thingValue) check(value any) (any, error) {
+	switch v.kind {
+	case "boolean":
+		if b, ok := value.(bool); ok {
+			return b, nil
+		}
+		return nil, errors.New("must be true or false")
+	case "integer":
+		return wholeNumber(value)
+	default:
+		text, ok := value.(string)
+		if !ok {
+			return nil, errors.New("must be a string")
+		}
+		if strings.ContainsRune(text, 0) {
+			return nil, errors.New("must not hold a zero byte")
+		}
+		return text, nil
+	}
+}
+
+// wholeNumber takes what the device's 32 bits can hold, without a fraction.
+func wholeNumber(value any) (int64, error) {
+	var n int64
+	switch v := value.(type) {
+	case int:
+		n = int64(v)
+	case int64:
+		n = v
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
+			return 0, errors.New("must be a whole number of 32 bits")
+		}
+		n = int64(v)
+	default:
+		return 0, errors.New("must be a whole number")
+	}
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		return 0, errors.New("must be a whole number of 32 bits")
+	}
+	return n, nil
+}

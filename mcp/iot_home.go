@@ -1,0 +1,233 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// maxStateText is how many bytes of a property's text are kept.
+const maxStateText = 1 << 10
+
+// thingHome is what is known of one device's things. It outlives connections where
+// there is a cache. All methods may be called at the same time.
+type thingHome struct {
+	kinds map[string]Kind // overrides; not changed
+
+	mu      sync.Mutex
+	things  []*knownThing // in the order of their first description
+	tools   []Tool
+	targets map[string]thingTarget
+}
+
+// knownThing is a thing and its state.
+type knownThing struct {
+	*thing
+	stale bool // not described on the present connection
+	state map[string]thingReading
+}
+
+// thingReading is the last report of a property.
+type thingReading struct {
+	value any  // bool, int64, float64 or string
+	stale bool // of an earlier connection
+}
+
+// thingTarget is what a tool stands for: a property or a method of a thing.
+type thingTarget struct {
+	thing    string
+	property string       // of a reader
+	method   *thingMethod // nil: a reader
+	kind     Kind
+}
+
+// thingReport is one thing's state as it came, and what it changed.
+type thingReport struct {
+	thing   string
+	state   map[string]json.RawMessage
+	known   bool           // the thing is one that was described
+	changed map[string]any // values that are new
+}
+
+func newThingHome(kinds map[string]Kind) *thingHome { return &thingHome{kinds: kinds} }
+
+// describe adds a thing, or replaces the one of its name; what was reported of
+// properties that are still there stays.
+func (h *thingHome) describe(th *thing) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == th.name })
+	bytes, tools, count := th.bytes, len(th.properties)+len(th.methods), 1
+	for j, k := range h.things {
+		if j != i {
+			bytes, tools, count = bytes+k.bytes, tools+len(k.properties)+len(k.methods), count+1
+		}
+	}
+	switch {
+	case count > maxThings:
+		return fmt.Errorf("thing %q is one more than %d", th.name, maxThings)
+	case tools > maxTools:
+		return fmt.Errorf("thing %q makes more than %d tools", th.name, maxTools)
+	case bytes > maxHome:
+		return fmt.Errorf("thing %q makes more than %d bytes of descriptors", th.name, maxHome)
+	}
+	known := &knownThing{thing: th, state: make(map[string]thingReading)}
+	if i < 0 {
+		h.things = append(h.things, known)
+	} else {
+		old := h.things[i]
+		for _, p := range th.properties {
+			if r, ok := old.state[p.name]; ok {
+				known.state[p.name] = r
+			}
+		}
+		h.things[i] = known
+	}
+	h.rebuild()
+	return nil
+}
+
+// merge takes a report in, property by property, and notes in it what changed.
+// The error names members that were left out; the others count.
+func (h *thingHome) merge(r *thingReport) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == r.thing })
+	if i < 0 {
+		return fmt.Errorf("thing %.64q was not described", r.thing)
+	}
+	r.known, r.changed = true, make(map[string]any)
+	var odd error
+	for _, name := range sortedMembers(r.state) {
+		k := h.things[i]
+		if !slices.ContainsFunc(k.properties, func(p thingValue) bool { return p.name == name }) {
+			odd = fmt.Errorf("thing %q has no property %.64q", r.thing, name)
+			continue
+		}
+		value, err := readThingValue(r.state[name])
+		if err != nil {
+			odd = fmt.Errorf("property %q of thing %q: %w", name, r.thing, err)
+			continue
+		}
+		if old, ok := k.state[name]; !ok || !reflect.DeepEqual(old.value, value) {
+			r.changed[name] = value
+		}
+		k.state[name] = thingReading{value: value}
+	}
+	return odd
+}
+
+// properties are the arguments that have the name of a property of the thing.
+func (h *thingHome) properties(thing string, arguments map[string]any) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == thing })
+	if i < 0 {
+		return nil
+	}
+	var out []string
+	for _, p := range h.things[i].properties {
+		if _, ok := arguments[p.name]; ok {
+			out = append(out, p.name)
+		}
+	}
+	return out
+}
+
+// read is the result of a property's tool. A value that the device has not
+// reported, or not on this connection, comes with a note that says so.
+func (h *thingHome) read(to thingTarget, language string) map[string]any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	result, remark := map[string]any{to.property: nil}, "note"
+	if to.property == remark {
+		remark = "remark"
+	}
+	var last thingReading
+	known := false
+	for _, k := range h.things {
+		if k.name == to.thing {
+			last, known = k.state[to.property]
+		}
+	}
+	switch {
+	case !known:
+		result[remark] = thingNote(language, "未知：设备还没有报告这个状态", "unknown: the device has not reported it yet")
+	case last.stale:
+		result[to.property] = last.value
+		result[remark] = thingNote(language, "这是设备重新连接之前报告的，可能已经变化", "reported before the device reconnected, it may have changed")
+	default:
+		result[to.property] = last.value
+	}
+	return result
+}
+
+// markStale says that the device has a new connection and must say all again.
+func (h *thingHome) markStale() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.things {
+		k.stale = true
+		for name, r := range k.state {
+			k.state[name] = thingReading{value: r.value, stale: true}
+		}
+	}
+}
+
+// dropStale forgets the things that were not described again, and names them.
+func (h *thingHome) dropStale() (gone []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.things {
+		if k.stale {
+			gone = append(gone, k.name)
+		}
+	}
+	if len(gone) > 0 {
+		h.things = slices.DeleteFunc(h.things, func(k *knownThing) bool { return k.stale })
+		h.rebuild()
+	}
+	return gone
+}
+
+func (h *thingHome) isStale() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.things, func(k *knownThing) bool { return k.stale })
+}
+
+// size is how many things are known.
+func (h *thingHome) size() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.things)
+}
+
+// weight is about how many bytes it may come to take: descriptors, the tools
+// made of them, and texts for states.
+func (h *thingHome) weight() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, k := range h.things {
+		n += 4*k.bytes + maxStateText*len(k.properties)
+	}
+	return n
+}
+
+// list are the tools. The caller owns the slice.
+func (h *thingHome) list() []Tool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.tools)
+}
+
+// target finds what a tool's name stands for.
+func (h *thingHome) target(name string) (thingTarget, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	to, ok := h.targets[name]
+	return to, ok
+}

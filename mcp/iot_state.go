@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// parseReport reads one element of states.
+func parseReport(raw json.RawMessage) (thingReport, error) {
+	var w struct {
+		Name  json.RawMessage `json:"name"`
+		State json.RawMessage `json:"state"`
+	}
+	var r thingReport
+	if err := unmarshalObject(raw, &w); err != nil {
+		return r, err
+	}
+	if !present(w.Name) || json.Unmarshal(w.Name, &r.thing) != nil || r.thing == "" {
+		return r, errors.New("its name is missing or not a string")
+	}
+	if !present(w.State) || json.Unmarshal(w.State, &r.state) != nil {
+		return r, errors.New("its state is not an object")
+	}
+	return r, nil
+}
+
+// readThingValue reads a property's value, whatever its declared type: some firmware
+// sends fractions for its whole numbers.
+func readThingValue(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case bool:
+		return v, nil
+	case string:
+		return cutText(v, maxStateText), nil
+	case json.Number:
+		return plainNumber(v), nil
+	}
+	return nil, errors.New("its value is not a boolean, a number or a string")
+}

@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on what a device may describe.
+const (
+	maxThings    = 64       // of one device
+	maxMembers   = 64       // properties of a thing, its methods, parameters of a method: each
+	maxThingName = 64       // bytes of the name of any of them
+	maxThingText = 512      // bytes of a description; longer ones are cut
+	maxHome      = 64 << 10 // bytes of one device's descriptors
+)
+
+// thing is a descriptor that was read. It does not change.
+type thing struct {
+	name, description string
+	properties        []thingValue
+	methods           []thingMethod
+	bytes             int // of the descriptor
+}
+
+// thingValue is a property or a parameter.
+type thingValue struct {
+	name, description string
+	kind              string // boolean, integer or string; "" for any other
+}
+
+// thingMethod is a command of a thing. All parameters are required.
+type thingMethod struct {
+	name, description string
+	parameters        []thingValue
+}
+
+// descriptorWire is the union of what descriptors, properties and methods have.
+// Each member is judged by itself, so that a wrong type in one costs that one only.
+type descriptorWire struct {
+	Name        json.RawMessage `json:"name"`
+	Description json.RawMessage `json:"description"`
+	Type        json.RawMessage `json:"type"`
+	Properties  json.RawMessage `json:"properties"`
+	Methods     json.RawMessage `json:"methods"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// parseThing reads one descriptor. odd are parts of it that were left out; the
+// error says why there is no thing at all.
+func parseThing(raw json.RawMessage) (th *thing, odd []error, err error) {
+	var w descriptorWire
+	if err := unmarshalObject(raw, &w); err != nil {
+		return nil, nil, err
+	}
+	th = &thing{description: thingTextIn(w.Description), bytes: len(raw)}
+	if err := json.Unmarshal(w.Name, &th.name); err != nil || !present(w.Name) {
+		return nil, nil, errors.New("its name is missing or not a string")
+	}
+	if err := checkThingName(th.name); err != nil {
+		return nil, nil, err
+	}
+	odd = eachMember("property", w.Properties, func(name string, w descriptorWire) error {
+		th.properties = append(th.properties, thingValue{name, thingTextIn(w.Description), thingKindIn(w.Type)})
+		return nil
+	})
+	odd = append(odd, eachMember("method", w.Methods, func(name string, w descriptorWire) error {
+		m, err := parseMethod(name, w)
+		if err == nil {
+			th.methods = append(th.methods, m)
+		}
+		return err
+	})...)
+	return th, odd, nil
+}
+
+// parseMethod reads a method. One whose parameters are not understood cannot be
+// called without guessing, so it is refused.
+func parseMethod(name string, w descriptorWire) (thingMethod, error) {
+	m := thingMethod{name: name, description: thingTextIn(w.Description)}
+	odd := eachMember("parameter", w.Parameters, func(name string, w descriptorWire) error {
+		kind := thingKindIn(w.Type)
+		if kind == "" {
+			return fmt.Errorf("type %.32s is not boolean, number or string", w.Type)
+		}
+		m.parameters = append(m.parameters, thingValue{name, thingTextIn(w.Description), kind})
+		return nil
+	})
+	return m, errors.Join(odd...)
+}
+
+// eachMember calls take with the members of a JSON object in the order of their
+// names, and gives an error for each that is not taken. No object has none.
+func eachMember(what string, raw json.RawMessage, take func(name string, w descriptorWire) error) (odd []error) {
+	if !present(raw) {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return []error{fmt.Errorf("the list of each %s is not an object", what)}
+	}
+	for i, name := range sortedMembers(members) {
+		if i == maxMembers {
+			return append(odd, fmt.Errorf("%d of %s are more than %d", len(members), what, maxMembers))
+		}
+		var w descriptorWire
+		err := checkThingName(name)
+		if err == nil {
+			err = unmarshalObject(members[name], &w)
+		}
+		if err == nil {
+			err = take(name, w)
+		}
+		if err != nil {
+			odd = append(odd, fmt.Errorf("%s %.64q is left out: %w", what, name, err))
+		}
+	}
+	return odd
+}
+
+func unmarshalObject(raw json.RawMessage, into any) error {
+	if !present(raw) || json.Unmarshal(raw, into) != nil {
+		return errors.New("it is not an object")
+	}
+	return nil
+}
+
+// checkThingName refuses names that could not be sent back as they came.
+func checkThingName(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return errors.New("its name is empty")
+	case len(name) > maxThingName:
+		return fmt.Errorf("its name of %d bytes is over the limit of %d", len(name), maxThingName)
+	case strings.ContainsRune(name, utf8.RuneError):
+		return errors.New("its name is not valid UTF-8")
+	case strings.ContainsRune(name, 0):
+		return errors.New("its name holds a zero byte")
+	}
+	return nil
+}
+
+// thingTextIn reads a description; anything but a string is none.
+func thingTextIn(raw json.RawMessage) string {
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return cutText(strings.TrimSpace(text), maxThingText)
+}
+
+// thingKindIn is the JSON Schema type of a descriptor's type, "" for an unknown one.
+// A number of the descriptors is an integer: firmware cuts fractions off.
+func thingKindIn(raw json.RawMessage) string {
+	switch string(raw) {
+	case `"boolean"`:
+		return "boolean"
+	case `"number"`, `"integer"`:
+		return "integer"
+	case `"string"`:
+		return "string"
+	}
+	return ""
+}

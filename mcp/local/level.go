@@ -1,0 +1,180 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"xiaozhi/mcp"
+)
+
+// level is something of the device that goes up and down.
+type level struct {
+	word   string   // in names and states
+	things []string // whose state holds it
+	zh, en string   // what people call it
+}
+
+func volume() level {
+	return level{word: "volume", things: []string{"speaker", "audio"}, zh: "音量", en: "volume"}
+}
+
+func brightness() level {
+	return level{word: "brightness", things: []string{"screen", "display", "backlight"}, zh: "屏幕亮度", en: "screen brightness"}
+}
+
+// setter is the device's tool that sets a level.
+type setter struct {
+	tool, argument string
+	low, high      int
+	plain          bool // its name says it: the model needs no other
+}
+
+// setterOf finds it. One that says set is better, and one that names the thing;
+// a lamp's brightness is not the screen's.
+func (l level) setterOf(tools []mcp.Tool) (setter, bool) {
+	best, found := 0, setter{}
+	for _, tool := range tools {
+		t, ok := readTool(tool, l.word)
+		if !ok || t.has("get", "read", "lamp", "light", "led", "mic", "microphone") {
+			continue
+		}
+		argument := t.only([]string{"integer", "number"}, l.word, "level", "value", "percent")
+		if argument == "" {
+			continue
+		}
+		score := 1
+		plain := t.has("set", "change")
+		if plain {
+			score += 2
+		}
+		if t.has(l.things...) {
+			score++
+		}
+		if score > best {
+			low, high := t.bounds(argument)
+			best, found = score, setter{t.name, argument, low, high, plain}
+		}
+	}
+	return found, best > 0
+}
+
+// readerOf finds the tool that tells the level: one of its own, the state of
+// its thing, or the status of all the device.
+func (l level) readerOf(tools []mcp.Tool) (string, bool) {
+	best, found := 0, ""
+	for _, tool := range tools {
+		t, ok := readTool(tool, "get", "read", "status", "state")
+		if !ok || !t.free("") || t.has("set", "mic", "microphone", "lamp", "light", "led") {
+			continue
+		}
+		score := 0
+		switch {
+		case t.has(l.word):
+			score = 3
+		case t.has(l.things...) && t.has("status", "state"):
+			score = 2
+		case t.has("status", "state") && t.has("device", "get") && t.has("device", "self"):
+			score = 1
+		}
+		if score > best {
+			best, found = score, t.name
+		}
+	}
+	return found, best > 0
+}
+
+// lacksPlain is when set_volume and its like are offered: the device can do it,
+// but its own tool has another name.
+func (l level) lacksPlain(tools []mcp.Tool) bool {
+	s, ok := l.setterOf(tools)
+	return ok && !s.plain
+}
+
+// moves is when adjust_volume and its like are offered.
+func (l level) moves(tools []mcp.Tool) bool {
+	if _, ok := l.setterOf(tools); !ok {
+		return false
+	}
+	_, ok := l.readerOf(tools)
+	return ok
+}
+
+// set is the handler of set_volume and its like: 0 to 100, whatever the device's own scale is.
+func (l level) set(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	percent, ok := intArg(arguments, l.word)
+	if !ok {
+		return fail(say(ctx, "需要一个 0 到 100 的数字", "a number from 0 to 100 is needed"))
+	}
+	return l.change(ctx, func(int) int { return percent }, false)
+}
+
+// adjust is the handler of adjust_volume and its like.
+func (l level) adjust(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	m, ok := parseMove(textArg(arguments, "change"))
+	if !ok {
+		return fail(say(ctx, "不明白要怎么调，change 应是 up、down、max、min，或“大一点”这样的话",
+			`it is not clear how to change it; write up, down, max, min, or words such as "a bit louder"`))
+	}
+	if by, ok := intArg(arguments, "by"); ok && by > 0 {
+		m.by = by
+	}
+	return l.change(ctx, m.from, m.relative())
+}
+
+// change sets the level to what next makes of the present one, in hundredths of
+// the device's scale. The present one is asked for only when it is needed.
+func (l level) change(ctx context.Context, next func(now int) int, relative bool) mcp.ActionResponse {
+	device := mcp.PeerFrom(ctx)
+	tools := device.Tools()
+	s, ok := l.setterOf(tools)
+	if !ok {
+		return fail(say(ctx, "这个设备不能调"+l.zh, "this device has no tool for its "+l.en))
+	}
+	now := 0
+	if relative {
+		value, ok := l.read(ctx, device, tools)
+		if !ok {
+			return fail(say(ctx, "设备没有说现在的"+l.zh+"，请给出一个数值", "the device does not tell its "+l.en+"; a number is needed"))
+		}
+		now = toPercent(value, s.low, s.high)
+	}
+	percent := min(max(next(now), 0), 100)
+	value := fromPercent(percent, s.low, s.high)
+	r := device.Call(ctx, s.tool, map[string]any{s.argument: value})
+	if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
+		return r
+	}
+	if relative && percent == now {
+		return speak(say(ctx, fmt.Sprintf("%s已经是%d了", l.zh, now), fmt.Sprintf("The %s is already at %d.", l.en, now)))
+	}
+	return speak(say(ctx, fmt.Sprintf("%s已调到%d", l.zh, percent), fmt.Sprintf("The %s is now %d.", l.en, percent)))
+}
+
+// read asks the device for the level.
+func (l level) read(ctx context.Context, device mcp.Peer, tools []mcp.Tool) (int, bool) {
+	reader, ok := l.readerOf(tools)
+	if !ok {
+		return 0, false
+	}
+	r := device.Call(ctx, reader, nil)
+	if r.Action != mcp.ActionTypeReqLLM {
+		return 0, false
+	}
+	if n, err := strconv.Atoi(mcp.ResultText(r)); err == nil {
+		return n, true
+	}
+	return findNumber(r.Result, l.word, l.things)
+}
+
+// toPercent and fromPercent go between the device's scale and hundredths of it.
+func toPercent(value, low, high int) int {
+	if high <= low {
+		return value
+	}
+	return ((value-low)*100 + (high-low)/2) / (high - low)
+}
+
+func fromPercent(percent, low, high int) int {
+	return low + ((high-low)*percent+50)/100
+}

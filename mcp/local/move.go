@@ -1,0 +1,99 @@
+package local
+
+import (
+	"strings"
+
+	"xiaozhi/mcp/local/spoken"
+)
+
+// move is a change of a level, in hundredths.
+type move struct {
+	up bool
+	by int // 0: a step of the usual size
+	to int // -1: relative; else the level itself
+}
+
+// usualStep is how far "louder" goes.
+const usualStep = 10
+
+// from is where the move ends that starts at now.
+func (m move) from(now int) int {
+	by := m.by
+	if by == 0 {
+		by = usualStep
+	}
+	switch {
+	case m.to >= 0:
+		return m.to
+	case m.up:
+		return now + by
+	default:
+		return now - by
+	}
+}
+
+// relative reports whether the present level matters.
+func (m move) relative() bool { return m.to < 0 }
+
+// parseMove understands up, down, max, min, half, and what people say: louder,
+// a bit quieter, 大一点, 太亮了, 调到最大, 小20. It is false for other words.
+func parseMove(text string) (move, bool) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	m := move{to: -1}
+	switch {
+	case containsAny(text, "max", "full", "loudest", "brightest", "highest", "最大", "最高", "最响", "最亮"):
+		m.to = 100
+		return m, true
+	case containsAny(text, "min", "mute", "silen", "quietest", "dimmest", "lowest", "最小", "最低", "最轻", "最暗", "静音"):
+		m.to = 0
+		return m, true
+	case containsAny(text, "half", "一半"):
+		m.to = 50
+		return m, true
+	}
+	up := lastOf(text, "up", "loud", "bright", "more", "high", "rais", "increas", "strong", "+", "大", "高", "响", "亮", "强", "增", "加", "升")
+	down := lastOf(text, "down", "quiet", "soft", "dim", "dark", "less", "low", "decreas", "reduc", "weak", "-", "小", "低", "轻", "暗", "弱", "减", "降")
+	over := lastOf(text, "too ", "so ", "太", "过", "别", "不要")
+	switch {
+	case containsAny(text, "less", "吵", "刺眼", "noisy"):
+		m.up = false
+	case up < 0 && down < 0:
+		return move{}, false
+	case up >= 0 && down >= 0:
+		m.up = up > down // "too loud, turn it down": the last word counts
+	default:
+		m.up = (up >= 0) != (over >= 0) // too loud means down
+	}
+	m.by = stepOf(text)
+	return m, true
+}
+
+// stepOf is how far to go: a number, a lot, or 0 for the usual.
+func stepOf(text string) int {
+	plain := strings.NewReplacer("一点", "", "一些", "", "一下", "", "一个", "", "百分之", "").Replace(text)
+	if n, ok := spoken.FirstNumber(plain); ok && n > 0 {
+		return min(n, 100)
+	}
+	if containsAny(text, "a lot", "much", "很多", "得多", "许多", "大幅") {
+		return 3 * usualStep
+	}
+	return 0
+}
+
+// lastOf is where the last of the words begins in text, -1 for none.
+func lastOf(text string, words ...string) int {
+	last := -1
+	for _, w := range words {
+		last = max(last, strings.LastIndex(text, w))
+	}
+	return last
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,41 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"xiaozhi/mcp"
+)
+
+// originalRole is what the model says to go back to the role it began with.
+const originalRole = "original"
+
+// roleSchema lets the model choose among the roles that there are.
+func roleSchema(roles []string) string {
+	names, err := json.Marshal(append(slices.Clone(roles), originalRole))
+	if err != nil { // texts always encode
+		names = []byte(`["` + originalRole + `"]`)
+	}
+	return `{"type":"object","properties":{"role":{"type":"string","enum":` + string(names) +
+		`,"description":"角色名；original 表示换回原来的 / the role; original goes back to the first one"}},"required":["role"]}`
+}
+
+// changeRole asks the conversation to become somebody else, or itself again.
+func (s *Source) changeRole(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	role := strings.TrimSpace(textArg(arguments, "role"))
+	if role == originalRole {
+		return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{})
+	}
+	if !slices.Contains(s.roles, role) {
+		return fail(fmt.Sprintf(say(ctx, "没有角色 %q，可选：%s", "there is no role %q; there are: %s"), role, strings.Join(s.roles, ", ")))
+	}
+	return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{Role: role})
+}
+
+// forget asks the conversation to forget what was said.
+func forget(context.Context, map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerForget, nil)
+}

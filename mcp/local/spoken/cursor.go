@@ -1,0 +1,86 @@
+package spoken
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// cursor reads a text from left to right. The text is in lower case.
+type cursor struct{ rest string }
+
+// fold is the text as a cursor reads it: lower case, ASCII signs for wide ones.
+func fold(text string) string {
+	text = strings.NewReplacer("：", ":", "，", ",", "。", "", "　", " ", "．", ".", "’", "'").Replace(strings.ToLower(text))
+	return strings.TrimSpace(text)
+}
+
+// take goes over the first of the words that comes next. An English word must
+// end there.
+func (c *cursor) take(words ...string) bool {
+	for _, w := range words {
+		rest, ok := strings.CutPrefix(c.rest, w)
+		if !ok || (isLetter(w[len(w)-1]) && rest != "" && isLetter(rest[0])) {
+			continue
+		}
+		c.rest = rest
+		return true
+	}
+	return false
+}
+
+func isLetter(b byte) bool { return b >= 'a' && b <= 'z' }
+
+// skip goes over words that mean nothing here.
+func (c *cursor) skip(words ...string) {
+	for c.take(words...) {
+	}
+}
+
+// number reads a whole number in digits, Chinese, or one English word or two.
+func (c *cursor) number() (int, bool) {
+	if n, rest, ok := leadingNumber(c.rest); ok {
+		c.rest = rest
+		return n, true
+	}
+	end := 0
+	for end < len(c.rest) && isLetter(c.rest[end]) {
+		end++
+	}
+	n, ok := englishNumber(c.rest[:end])
+	if !ok {
+		return 0, false
+	}
+	c.rest = c.rest[end:]
+	if n >= 20 && n < 100 && n%10 == 0 { // twenty five
+		before := *c
+		c.skip(" ", "-")
+		if small, ok := c.number(); ok && small > 0 && small < 10 {
+			return n + small, true
+		}
+		*c = before
+	}
+	return n, true
+}
+
+// decimal reads a number that may have a fraction.
+func (c *cursor) decimal() (float64, bool) {
+	n, ok := c.number()
+	if !ok {
+		return 0, false
+	}
+	value := float64(n)
+	fraction, ok := strings.CutPrefix(c.rest, ".")
+	if ok && fraction != "" {
+		scale := 0.1
+		for fraction != "" && scale > 1e-9 {
+			r, size := utf8.DecodeRuneInString(fraction)
+			d, isDigit := digit(r)
+			if !isDigit {
+				break
+			}
+			value, scale, fraction = value+float64(d)*scale, scale/10, fraction[size:]
+			c.rest = fraction
+		}
+	}
+	return value, true
+}

@@ -1,0 +1,106 @@
+package spoken
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MaxDuration is the longest length of time that is read.
+const MaxDuration = 366 * 24 * time.Hour
+
+// ErrTooLong says that a length of time is over MaxDuration.
+var ErrTooLong = errors.New("it is longer than a year")
+
+// Duration reads a length of time: 10分钟, 一个半小时, 2小时30分, 半小时, 一刻钟, 2h30m,
+// PT10M, 90 seconds, an hour and a half, with 后 or "in" and the like around it.
+// It is whole seconds, more than 0 and at most MaxDuration. An error says where
+// it is not understood.
+func Duration(text string) (time.Duration, error) {
+	c := &cursor{fold(text)}
+	c.skip(" ", "in ", "after ", "for ", "再过", "过", "等")
+	c.rest = strings.TrimSpace(c.rest)
+	for _, end := range []string{"之后", "以后", "后", " later", " from now"} {
+		c.rest = strings.TrimSuffix(c.rest, end)
+	}
+	if iso, ok := strings.CutPrefix(c.rest, "p"); ok && iso != "" && (iso[0] == 't' || iso[0] >= '0' && iso[0] <= '9') {
+		c.rest = strings.Replace(iso, "t", "", 1)
+	}
+	var total float64 // in seconds
+	parts := 0
+	for {
+		c.skip(" ", ",", "and ", "零", "又")
+		if c.rest == "" {
+			break
+		}
+		seconds, ok := c.duration()
+		if !ok {
+			return 0, fmt.Errorf("%q is no length of time such as 10分钟 or 2h30m", clip(c.rest))
+		}
+		total += seconds
+		parts++
+		if total > MaxDuration.Seconds() {
+			return 0, ErrTooLong
+		}
+	}
+	d := time.Duration(total+0.5) * time.Second
+	if parts == 0 || d <= 0 {
+		return 0, errors.New("it is no length of time such as 10分钟 or 2h30m")
+	}
+	return d, nil
+}
+
+// duration reads one number with its unit, in seconds.
+func (c *cursor) duration() (float64, bool) {
+	amount, ok := 0.0, false
+	if c.take("半个", "半", "half an ", "half a ", "half ") {
+		amount, ok = 0.5, true
+	} else if amount, ok = c.decimal(); ok {
+		c.skip(" ")
+		c.take("个")
+		if c.take("半", "and a half ") {
+			amount += 0.5
+		}
+	}
+	if !ok {
+		return 0, false
+	}
+	c.skip(" ", "-")
+	unit := c.unit()
+	if unit == 0 {
+		return 0, false
+	}
+	if c.take("半", " and a half") {
+		amount += 0.5
+	}
+	return amount * unit.Seconds(), true
+}
+
+// unit reads a unit of time, 0 for none.
+func (c *cursor) unit() time.Duration {
+	switch {
+	case c.take("秒钟", "秒", "seconds", "second", "secs", "sec", "s"):
+		return time.Second
+	case c.take("分钟", "分", "minutes", "minute", "mins", "min", "m"):
+		return time.Minute
+	case c.take("小时", "钟头", "hours", "hour", "hrs", "hr", "h"):
+		return time.Hour
+	case c.take("刻钟"):
+		return 15 * time.Minute
+	case c.take("天", "days", "day", "d"):
+		return 24 * time.Hour
+	case c.take("周", "星期", "礼拜", "weeks", "week", "w"):
+		return 7 * 24 * time.Hour
+	}
+	return 0
+}
+
+// clip shortens text for an error.
+func clip(text string) string {
+	runes := []rune(text)
+	if len(runes) > 40 {
+		return string(runes[:40]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,227 @@
+// Package spoken reads numbers, lengths of time and times of day as people say
+// and models write them, in Chinese and English. It is pure: the present time
+// and its zone are given to it. All functions may be called at the same time.
+package spoken
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxNumber bounds what is read: more is no number that anybody says.
+const maxNumber = 1_000_000_000
+
+// Number reads a whole number that stands alone: 25, 二十五, 25 in full-width
+// digits, twenty five.
+func Number(text string) (int, bool) {
+	text = strings.TrimSpace(text)
+	n, rest, ok := leadingNumber(text)
+	if !ok || strings.TrimSpace(rest) != "" {
+		return englishNumber(text)
+	}
+	return n, true
+}
+
+// FirstNumber reads the first number in a text.
+func FirstNumber(text string) (int, bool) {
+	for text != "" {
+		if n, _, ok := leadingNumber(text); ok {
+			return n, true
+		}
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return 0, false
+}
+
+// leadingNumber reads the number that text begins with, in digits or in Chinese.
+func leadingNumber(text string) (n int, rest string, ok bool) {
+	digits := 0
+	for digits < len(text) {
+		r, size := utf8.DecodeRuneInString(text[digits:])
+		d, isDigit := digit(r)
+		if !isDigit {
+			break
+		}
+		if n = n*10 + d; n > maxNumber {
+			return 0, text, false
+		}
+		digits += size
+	}
+	if digits > 0 {
+		return n, text[digits:], true
+	}
+	return chineseNumber(text)
+}
+
+// digit is the value of a digit of either width.
+func digit(r rune) (int, bool) {
+	switch {
+	case r >= '0' && r <= '9':
+		return int(r - '0'), true
+	case r >= '０' && r <= '９':
+		return int(r - '０'), true
+	}
+	return 0, false
+}
+
+// chineseDigit is the value of a Chinese digit, formal ones too.
+func chineseDigit(r rune) (int, bool) {
+	for i, forms := range [...]string{"零〇", "一壹", "二贰两", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖"} {
+		if strings.ContainsRune(forms, r) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// chineseUnit is the value of a unit: 十, 百, 千, 万, 亿.
+func chineseUnit(r rune) (int, bool) {
+	switch r {
+	case '十', '拾':
+		return 10, true
+	case '百', '佰':
+		return 100, true
+	case '千', '仟':
+		return 1000, true
+	case '万':
+		return 10_000, true
+	case '亿':
+		return 100_000_000, true
+	}
+	return 0, false
+}
+
+// chineseNumber reads 二十五, 一百零三, 两万, 十五, and digits one by one (二零二六).
+func chineseNumber(text string) (n int, rest string, ok bool) {
+	if n, rest, ok := chineseDigits(text); ok {
+		return n, rest, true
+	}
+	total, section, lastUnit := 0, 0, 0
+	i := 0
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		d, isDigit := chineseDigit(r)
+		unitRune, unitSize := utf8.DecodeRuneInString(text[min(i+size, len(text)):])
+		switch {
+		case isDigit && d == 0: // 一百零三
+			i, lastUnit, ok = i+size, 0, true
+			continue
+		case !isDigit: // 十五, and the 万 of 十二万
+			d, unitRune, size, unitSize = 1, r, 0, size
+		}
+		unit, isUnit := chineseUnit(unitRune)
+		switch {
+		case isUnit && unit >= 10_000 && !isDigit && section == 0, isUnit && !isDigit && unit > 10 && unit < 10_000, !isUnit && !isDigit:
+			return total + section, text[i:], ok // no number, or no more of it
+		case !isUnit: // the last digit; 一百二 is 120
+			return total + section + d*max(1, lastUnit/10), text[i+size:], true
+		case unit >= 10_000:
+			if isDigit {
+				section += d
+			}
+			total, section = total+section*unit, 0
+		default:
+			section += d * unit
+		}
+		if i, lastUnit, ok = i+size+unitSize, unit, true; total+section > maxNumber {
+			return 0, text, false
+		}
+	}
+	return total + section, text[i:], ok
+}
+
+// chineseDigits reads two or more digits that are said one by one.
+func chineseDigits(text string) (n int, rest string, ok bool) {
+	i, count := 0, 0
+	for i < len(text) && count < 9 {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		d, isDigit := chineseDigit(r)
+		if !isDigit {
+			break
+		}
+		n, i, count = n*10+d, i+size, count+1
+	}
+	if next, _ := utf8.DecodeRuneInString(text[i:]); count < 2 {
+		return 0, text, false
+	} else if _, more := chineseUnit(next); more {
+		return 0, text, false
+	}
+	return n, text[i:], true
+}
+
+// englishNumber reads numbers in words up to the thousands.
+func englishNumber(text string) (int, bool) {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == '-' })
+	if len(words) == 0 || len(words) > 8 || text[0] == '-' {
+		return 0, false
+	}
+	total, part := 0, 0
+	for _, w := range words {
+		switch v, ok := englishWord(w); {
+		case w == "and" && total+part > 0:
+		case w == "hundred" && part > 0 && part < 100:
+			part *= 100
+		case w == "thousand" && part > 0 && total == 0:
+			total, part = part*1000, 0
+		case ok && (part == 0 || part%100 == 0 || (part%10 == 0 && part%100 >= 20 && v < 10)):
+			part += v
+		default:
+			return 0, false
+		}
+	}
+	return total + part, true
+}
+
+func englishWord(w string) (int, bool) {
+	small := [...]string{
+		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+		"thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+	}
+	for i, s := range small {
+		if w == s {
+			return i, true
+		}
+	}
+	for i, s := range [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"} {
+		if w == s {
+			return (i + 2) * 10, true
+		}
+	}
+	if w == "a" || w == "an" {
+		return 1, true
+	}
+	n, err := strconv.Atoi(w)
+	return n, err == nil && n >= 0 && n < maxNumber && w[0] != '+'
+}
+
+// LeadingDecimal reads the number in Chinese or full-width digits that text
+// begins with, as a decimal in plain digits: 三点一四 is 3.14.
+func LeadingDecimal(text string) (decimal, rest string, ok bool) {
+	n, rest, ok := leadingNumber(text)
+	if !ok {
+		return "", text, false
+	}
+	decimal = strconv.Itoa(n)
+	fraction, ok := strings.CutPrefix(rest, "点")
+	if !ok {
+		return decimal, rest, true
+	}
+	var digits strings.Builder
+	for fraction != "" && digits.Len() < 50 {
+		r, size := utf8.DecodeRuneInString(fraction)
+		d, isDigit := chineseDigit(r)
+		if !isDigit {
+			if d, isDigit = digit(r); !isDigit {
+				break
+			}
+		}
+		digits.WriteByte(byte('0' + d))
+		fraction = fraction[size:]
+	}
+	if digits.Len() == 0 {
+		return decimal, rest, true
+	}
+	return decimal + "." + digits.String(), fraction, true
+}

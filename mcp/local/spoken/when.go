@@ -1,0 +1,127 @@
+package spoken
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrPast says that a time has passed already.
+	ErrPast = errors.New("that time has passed")
+	// ErrRepeats says that a time comes again and again.
+	ErrRepeats = errors.New("times that repeat are not supported; a single one is needed")
+)
+
+// Time reads a time to come: 明天早上七点, 下周一上午9点半, 11月25日15:30, 10分钟后,
+// 2026-11-25T15:30:00+08:00, tomorrow at 7 am, next friday at noon, in 2 hours.
+// now says the present and the zone of times that name none. A time without a
+// day is the next one; 7 without morning or evening is the next 7, and on a day
+// that is named the one in the morning. A day without a time is 9 o'clock on
+// it, a part of a day its usual hour (早上 8, 中午 12, 下午 15, 晚上 20). The result is
+// after now, at most a year ahead, in now's zone.
+func Time(text string, now time.Time) (time.Time, error) {
+	folded := fold(text)
+	if strings.HasPrefix(folded, "每") || strings.HasPrefix(folded, "every") || strings.Contains(folded, "每天") || strings.Contains(folded, "每周") {
+		return time.Time{}, ErrRepeats
+	}
+	at, ok := written(strings.TrimSpace(text), now.Location())
+	if !ok {
+		if d, err := Duration(text); err == nil {
+			return now.Add(d).Round(0), nil
+		} else if errors.Is(err, ErrTooLong) {
+			return time.Time{}, err
+		}
+		var err error
+		if at, err = said(folded, now); err != nil {
+			return time.Time{}, err
+		}
+	}
+	switch {
+	case !at.After(now):
+		return time.Time{}, ErrPast
+	case at.Sub(now) > MaxDuration:
+		return time.Time{}, ErrTooLong
+	}
+	return at.In(now.Location()), nil
+}
+
+// written reads the forms of ISO 8601.
+func written(text string, zone *time.Location) (time.Time, bool) {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
+		"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
+	} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// said reads a day and a time of day in words, in either order.
+func said(folded string, now time.Time) (time.Time, error) {
+	c := &cursor{folded}
+	var d day
+	var k clock
+	for {
+		c.skip(" ", ",", "at ", "on ", "by ", "the ", "in ", "of ", "在", "的", "到", "于")
+		if c.rest == "" {
+			break
+		}
+		before := c.rest
+		if !d.read(c, now) {
+			k.read(c)
+		}
+		if c.rest == before {
+			return time.Time{}, fmt.Errorf("%q is no time such as 明天早上七点 or tomorrow at 7 am", clip(before))
+		}
+	}
+	if !d.known && !k.known && k.part == wholeDay {
+		return time.Time{}, errors.New("it is no time such as 明天早上七点 or tomorrow at 7 am")
+	}
+	return k.on(d, now)
+}
+
+// on puts the time of day on the day.
+func (k clock) on(d day, now time.Time) (time.Time, error) {
+	date := d.date
+	if !d.known {
+		date = now
+	}
+	if !k.known {
+		k.hour = k.part.usualHour()
+	}
+	hours, err := k.hours()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if k.known && k.part == wholeDay && k.hour >= 1 && k.hour <= 12 && !k.exact && (!d.known || d.today) {
+		hours = append(hours, hours[0]%12+12) // the next 7 o'clock
+	}
+	at := func(add, hour int) time.Time {
+		return time.Date(date.Year(), date.Month(), date.Day()+add, hour, k.minute, k.second, 0, now.Location())
+	}
+	for _, hour := range hours {
+		if t := at(0, hour); t.After(now) {
+			return t, nil
+		}
+	}
+	switch {
+	case !d.known:
+		return at(1, hours[0]), nil
+	case d.weekly:
+		return at(7, hours[0]), nil
+	case d.yearly:
+		t := at(0, hours[0])
+		return t.AddDate(1, 0, 0), nil
+	case d.monthly:
+		t := at(0, hours[0]).AddDate(0, 1, 0)
+		if t.Day() != date.Day() {
+			return time.Time{}, fmt.Errorf("the next month has no day %d", date.Day())
+		}
+		return t, nil
+	}
+	return time.Time{}, ErrPast
+}

@@ -1,0 +1,129 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"xiaozhi/mcp"
+)
+
+// maxReaders bounds how many of a device's tools are asked for its status.
+const maxReaders = 8
+
+// statusTool is the device's tool that tells all of its status.
+func statusTool(tools []mcp.Tool) (string, bool) {
+	for _, tool := range tools {
+		t, ok := readTool(tool, "status")
+		if ok && t.has("device") && !t.has("set") && t.free("") {
+			return t.name, true
+		}
+	}
+	return "", false
+}
+
+// statusReaders are the tools that each tell a part of it: get_state of an IoT
+// thing, self.battery.get_level.
+func statusReaders(tools []mcp.Tool) []string {
+	var readers []string
+	for _, tool := range tools {
+		t, ok := readTool(tool, "get", "state", "status")
+		if ok && t.free("") && t.has("get", "state", "status") && !t.has("set", "camera", "photo") && len(readers) < maxReaders {
+			readers = append(readers, t.name)
+		}
+	}
+	return readers
+}
+
+// lacksStatus is when get_device_status is offered: the device tells parts of
+// its status, but has no tool for all of it.
+func lacksStatus(tools []mcp.Tool) bool {
+	_, ok := statusTool(tools)
+	return !ok && len(statusReaders(tools)) > 0
+}
+
+// deviceStatus asks the device how it is, and puts it in words.
+func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
+	device := mcp.PeerFrom(ctx)
+	tools := device.Tools()
+	if name, ok := statusTool(tools); ok {
+		r := device.Call(ctx, name, nil)
+		if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
+			return r
+		}
+		return tell(statusText(ctx, r))
+	}
+	readers := statusReaders(tools)
+	if len(readers) == 0 {
+		return fail(say(ctx, "这个设备不报告自己的状态", "this device does not tell its status"))
+	}
+	var lines []string
+	for _, name := range readers {
+		lines = append(lines, name+": "+mcp.ResultText(device.Call(ctx, name, nil)))
+	}
+	return tell(strings.Join(lines, "\n"))
+}
+
+// firmwareStatus is what self.get_device_status says (device-protocol 5.5).
+type firmwareStatus struct {
+	Speaker struct {
+		Volume *int `json:"volume"`
+	} `json:"audio_speaker"`
+	Screen struct {
+		Brightness *int   `json:"brightness"`
+		Theme      string `json:"theme"`
+	} `json:"screen"`
+	Battery struct {
+		Level    *int `json:"level"`
+		Charging bool `json:"charging"`
+	} `json:"battery"`
+	Network struct {
+		Type    string `json:"type"`
+		SSID    string `json:"ssid"`
+		Carrier string `json:"carrier"`
+		Signal  string `json:"signal"`
+	} `json:"network"`
+	Chip struct {
+		Temperature *float64 `json:"temperature"`
+	} `json:"chip"`
+}
+
+// statusText words a status; one of another form stays as it is.
+func statusText(ctx context.Context, r mcp.ActionResponse) string {
+	raw := mcp.ResultText(r)
+	var s firmwareStatus
+	if json.Unmarshal([]byte(raw), &s) != nil {
+		return raw
+	}
+	var parts []string
+	add := func(zh, en string, args ...any) { parts = append(parts, fmt.Sprintf(say(ctx, zh, en), args...)) }
+	if v := s.Speaker.Volume; v != nil {
+		add("音量%d", "volume %d", *v)
+	}
+	if v := s.Screen.Brightness; v != nil {
+		add("屏幕亮度%d", "screen brightness %d", *v)
+	}
+	if s.Screen.Theme != "" {
+		add("屏幕主题%s", "screen theme %s", s.Screen.Theme)
+	}
+	if v := s.Battery.Level; v != nil {
+		add("电量%d%%", "battery at %d%%", *v)
+		if s.Battery.Charging {
+			add("正在充电", "charging")
+		}
+	}
+	if n := s.Network; n.Type != "" {
+		add("网络%s", "network %s", strings.Join(strings.Fields(n.Type+" "+n.SSID+" "+n.Carrier), " "))
+		if n.Signal != "" {
+			add("信号%s", "signal %s", n.Signal)
+		}
+	}
+	if v := s.Chip.Temperature; v != nil {
+		add("芯片温度%.0f度", "chip at %.0f °C", *v)
+	}
+	if len(parts) == 0 {
+		return raw
+	}
+	return strings.Join(parts, say(ctx, "，", ", "))
+}

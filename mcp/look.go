@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Look says in words what a picture shows. mime is its type as the tool said
+// it, question may be empty. The language to answer in is in InfoFrom(ctx).
+type Look func(ctx context.Context, mime string, data []byte, question string) (string, error)
+
+// Limits of looking at the pictures in a result.
+const (
+	maxLooked    = 2       // pictures of one result; more are only named
+	maxLookBytes = 4 << 20 // of one picture
+)
+
+var (
+	errLookTime = errors.New("it took too long")
+	errLookMany = fmt.Errorf("only %d are looked at", maxLooked)
+	errLookSize = fmt.Errorf("it is larger than %d bytes", maxLookBytes)
+)
+
+// look puts what the pictures in a result show behind each of them, in words.
+// ctx is the caller's: when it ends, looking does. The pictures stay.
+func (j *job) look(ctx context.Context, result any) any {
+	t, p := j.toolbox, j.call
+	if t.options.Look == nil || p.Info.Pictures || !holdsImage(result) {
+		return result
+	}
+	lookCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), t.options.LookTimeout, errLookTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	question, _ := p.Arguments["question"].(string)
+	switch v := result.(type) {
+	case Image:
+		return []any{v, j.words(lookCtx, v, question, 0)}
+	case []any:
+		return j.lookAtAll(lookCtx, v, question)
+	case ActionResponse:
+		v.Result = j.look(ctx, v.Result)
+		return v
+	case *ActionResponse:
+		return j.look(ctx, *v)
+	}
+	return result
+}
+
+// lookAtAll is look for the blocks of one result.
+func (j *job) lookAtAll(ctx context.Context, blocks []any, question string) []any {
+	out, n := make([]any, 0, 2*len(blocks)), 0
+	for _, block := range blocks {
+		out = append(out, block)
+		if image, ok := block.(Image); ok {
+			out = append(out, j.words(ctx, image, question, n))
+			n++
+		}
+	}
+	return out
+}
+
+// holdsImage reports whether there is anything to look at in a result.
+func holdsImage(result any) bool {
+	switch v := result.(type) {
+	case Image:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, func(block any) bool { _, ok := block.(Image); return ok })
+	case ActionResponse:
+		return holdsImage(v.Result)
+	case *ActionResponse:
+		return v != nil && holdsImage(v.Result)
+	}
+	return false
+}
+
+// words is what the n-th picture of a result shows, or why nobody can say.
+func (j *job) words(ctx context.Context, image Image, question string, n int) (text string) {
+	var err error
+	began := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("looking crashed: %v", v)
+		}
+		j.toolbox.log.Info("tool picture looked at", "tool", j.call.Offer.Tool.Name, "call_id", j.call.Call.ID,
+			"size", len(image.Data), "took", time.Since(began), "err", err)
+		if err != nil {
+			text = unseen(j.call.Info.Language, err)
+		}
+	}()
+	switch {
+	case n >= maxLooked:
+		err = errLookMany
+	case len(image.Data) > maxLookBytes:
+		err = errLookSize
+	default:
+		text, err = j.toolbox.options.Look(ctx, image.MIMEType, image.Data, question)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}
+	return text
+}
+
+// unseen stands in a result where a picture could not be looked at.
+func unseen(language string, err error) string {
+	lead := "the picture was not looked at: "
+	if language == "zh" {
+		lead = "没有看这张图片："
+	}
+	return lead + cutText(err.Error(), 1<<10)
+}

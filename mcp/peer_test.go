@@ -1,0 +1,80 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPeer: a tool of ours calls the device's tools, and no others, through the
+// router: in their turn, checked, and never two at a time.
+func TestPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		device := source("device", "self.status", "self.slow", "self.hidden", "self.person")
+		device.tools[3].Annotations.Audience = []string{"user"}
+		running := 0
+		device.call = func(ctx context.Context, name string, _ map[string]any) (any, error) {
+			if running++; running > 1 {
+				t.Error("two calls at a time")
+			}
+			defer func() { running-- }()
+			time.Sleep(time.Second)
+			return name + " done", nil
+		}
+		own := source("local", "shortcut", "exit")
+		own.call = func(ctx context.Context, _ string, _ map[string]any) (any, error) {
+			peer := PeerFrom(ctx)
+			var names []string
+			for _, tool := range peer.Tools() {
+				names = append(names, tool.Name)
+			}
+			if got := strings.Join(names, " "); got != "self.status self.slow Lamp.on" {
+				t.Errorf("the device's tools: %s", got)
+			}
+			for _, name := range []string{"exit", "self_status", "self.hidden", "self.person", ""} {
+				if r := peer.Call(ctx, name, nil); r.Action != ActionTypeNotFound {
+					t.Errorf("calling %q: %+v", name, r)
+				}
+			}
+			if r := peer.Call(ctx, "self.status", map[string]any{"bad": func() {}}); r.Action != ActionTypeError {
+				t.Errorf("arguments that are no JSON: %+v", r)
+			}
+			return peer.Call(ctx, "self.status", nil), nil
+		}
+		b := toolbox(t, ToolboxOptions{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
+		wait := b.Begin(t.Context(), prepare(t, b, "self_slow", ""))
+		began := time.Now()
+		r := b.Run(t.Context(), prepare(t, b, "shortcut", ""))
+		if r.Action != ActionTypeReqLLM || r.Result != "self.status done" {
+			t.Errorf("the shortcut: %+v", r)
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("after %v, want 2s: the slow call was first", took)
+		}
+		wait()
+	})
+}
+
+func TestNoPeer(t *testing.T) {
+	peer := PeerFrom(t.Context())
+	if len(peer.Tools()) != 0 || peer.Call(t.Context(), "x", nil).Action != ActionTypeNotFound {
+		t.Error("a device where there is none")
+	}
+}
+
+// TestWhen: a tool that is of no use beside the device's tools is not offered.
+func TestWhen(t *testing.T) {
+	device := source("device", "self.set_volume")
+	own := source("local", "set_volume", "exit")
+	own.tools[0].When = func(device []Tool) bool { return len(device) == 0 }
+	b := toolbox(t, ToolboxOptions{}, own, device)
+	if _, ok := b.Lookup("set_volume"); ok {
+		t.Error("the same thing is offered twice")
+	}
+	b.Remove(device)
+	if _, ok := b.Lookup("set_volume"); !ok || len(b.Offers()) != 2 {
+		t.Error("the device left, but our tool did not come back")
+	}
+}

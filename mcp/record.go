@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Record is what one call leaves behind, for those who look on.
+type Record struct {
+	CallID    string        `json:"call_id"`
+	Tool      string        `json:"tool"`
+	Source    string        `json:"source"`
+	Kind      Kind          `json:"kind"`
+	Arguments string        `json:"arguments"` // JSON, secrets masked, cut at 256 bytes
+	Started   time.Time     `json:"started"`   // when it was sent; zero if it never was
+	Took      time.Duration `json:"took"`      // nanoseconds
+	Outcome   string        `json:"outcome"`   // the action's name
+	Awaited   bool          `json:"awaited"`   // false: its success was assumed
+	Late      bool          `json:"late"`      // it failed after its success was assumed
+}
+
+// maxSummary is how many bytes of a call's arguments a record holds.
+const maxSummary = 256
+
+// summary is the arguments of a call as they may be shown: a value whose name
+// tells of a secret is masked, long ones are cut.
+func summary(arguments map[string]any) string {
+	data, err := json.Marshal(masked(arguments))
+	if err != nil {
+		return "{}"
+	}
+	return cutText(string(data), maxSummary)
+}
+
+// masked is value without its secrets.
+func masked(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			if isSecret(name) {
+				out[name] = "***"
+			} else {
+				out[name] = masked(member)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = masked(item)
+		}
+		return out
+	case string:
+		return cutText(v, 64)
+	}
+	return value
+}
+
+// isSecret reports whether an argument of that name is likely to be a secret.
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "credential", "authorization", "密码", "口令", "密钥"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return name == "key" || name == "pin"
+}
+
+// Limits of a Journal.
+const (
+	journalDepth   = 64   // records of one device
+	journalDevices = 1024 // devices; the one that was quiet for longest makes room
+)
+
+// Journal keeps the last calls of each device. Its methods may be called at the
+// same time.
+type Journal struct {
+	mu      sync.Mutex
+	byID    map[string][]Record
+	touched []string // devices, the one that was quiet for longest first
+}
+
+// NewJournal makes an empty journal.
+func NewJournal() *Journal { return &Journal{byID: map[string][]Record{}} }
+
+// Add notes a call of a device.
+func (j *Journal) Add(deviceID string, r Record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i := slices.Index(j.touched, deviceID); i >= 0 {
+		j.touched = slices.Delete(j.touched, i, i+1)
+	} else if len(j.touched) >= journalDevices {
+		delete(j.byID, j.touched[0])
+		j.touched = slices.Delete(j.touched, 0, 1)
+	}
+	j.touched = append(j.touched, deviceID)
+	records := append(j.byID[deviceID], r)
+	if len(records) > journalDepth {
+		records = slices.Clone(records[len(records)-journalDepth:])
+	}
+	j.byID[deviceID] = records
+}
+
+// Calls are the last calls of a device, the oldest first. The caller owns the slice.
+func (j *Journal) Calls(deviceID string) []Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.byID[deviceID])
+}

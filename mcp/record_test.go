@@ -1,0 +1,176 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRecord: each call leaves one line and one record, without secrets.
+func TestRecord(t *testing.T) {
+	tests := map[string]struct {
+		arguments string
+		err       error
+		awaited   bool
+		want      Record
+	}{
+		"a query": {
+			`{"city":"Wien"}`, nil, true,
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{"city":"Wien"}`, Took: time.Second, Outcome: "req_llm", Awaited: true},
+		},
+		"a control": {
+			`{}`, nil, false,
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "req_llm"},
+		},
+		"a late failure": {
+			`{}`, errors.New("broken"), false,
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Late: true},
+		},
+		"a failure that was awaited": {
+			`{}`, errors.New("broken"), true,
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Awaited: true},
+		},
+		"secrets": {
+			`{"WiFi_Password":"hunter2","list":[{"api_key":"k"}],"pin":1234,"ssid":"home"}`, nil, true,
+			Record{
+				CallID: "c1", Tool: "get", Source: "device", Kind: Query, Took: time.Second, Outcome: "req_llm", Awaited: true,
+				Arguments: `{"WiFi_Password":"***","list":[{"api_key":"***"}],"pin":"***","ssid":"home"}`,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := source("device", "get")
+				s.call = func(context.Context, string, map[string]any) (any, error) {
+					time.Sleep(time.Second)
+					return "x", test.err
+				}
+				var log bytes.Buffer
+				var records []Record
+				b := toolbox(t, ToolboxOptions{
+					Log:    slog.New(slog.NewTextHandler(&log, nil)),
+					Record: func(r Record) { records = append(records, r) },
+				}, s)
+				p, bad := b.Prepare(Call{ID: "c1", Name: "get", Arguments: test.arguments})
+				if bad != nil {
+					t.Fatal(bad)
+				}
+				began := time.Now()
+				if test.awaited {
+					b.Run(t.Context(), p)
+				} else {
+					over := make(chan struct{})
+					if err := b.Go(p, func(ActionResponse) { close(over) }); err != nil {
+						t.Fatal(err)
+					}
+					<-over
+				}
+				if len(records) != 1 || !records[0].Started.Equal(began) {
+					t.Fatalf("records %+v", records)
+				}
+				records[0].Started = time.Time{}
+				if records[0] != test.want {
+					t.Errorf("got  %+v\nwant %+v", records[0], test.want)
+				}
+				if n := strings.Count(log.String(), "msg=\"tool call\""); n != 1 || strings.Contains(log.String(), "hunter2") {
+					t.Errorf("log: %s", log.String())
+				}
+			})
+		})
+	}
+}
+
+// TestDetach: a job outlives the toolbox that began it, has a longer time than
+// other calls, and ends with its own context.
+func TestDetach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := newBusy(20*time.Minute, "external:x", "dig")
+		b := NewToolbox(ToolboxOptions{}, slow)
+		p := prepare(t, b, "dig", "")
+		result := make(chan ActionResponse, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { result <- b.Detach(ctx, p) }()
+		synctest.Wait()
+		if got := b.Run(t.Context(), p); got.Action != ActionTypeError || got.Response != errRunning.Error() {
+			t.Errorf("the same call beside it: %+v", got)
+		}
+		b.Close() // does not wait
+		if slow.running() != 1 {
+			t.Error("Close ended the job")
+		}
+		if got := <-result; got.Result != "dig" {
+			t.Errorf("got %+v", got)
+		}
+		if got := b.Detach(ctx, p); got.Action != ActionTypeError {
+			t.Errorf("a closed toolbox took a job: %+v", got)
+		}
+		b = toolbox(t, ToolboxOptions{}, slow)
+		p = prepare(t, b, "dig", "")
+		go func() { result <- b.Detach(ctx, p) }()
+		synctest.Wait()
+		cancel()
+		if got := <-result; got.Action != ActionTypeError {
+			t.Errorf("cancelled: %+v", got)
+		}
+		b = toolbox(t, ToolboxOptions{JobTimeout: time.Minute}, slow)
+		began := time.Now()
+		got := b.Detach(t.Context(), prepare(t, b, "dig", ""))
+		if got.Response != errNoReply.Error() || time.Since(began) != time.Minute {
+			t.Errorf("after %v: %+v", time.Since(began), got)
+		}
+	})
+}
+
+// TestOfferMarks: who says that a tool is a job, or needs a yes.
+func TestOfferMarks(t *testing.T) {
+	yes, no := true, false
+	s := source("external:x", "crawl", "dig.deep", "wipe", "wash", "open_door", "look")
+	s.tools[1].Job = true
+	s.tools[2].Annotations.Destructive = &yes
+	s.tools[3].Annotations.Destructive = &no
+	b := toolbox(t, ToolboxOptions{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
+	got := ""
+	for _, o := range b.Offers() {
+		if o.Job {
+			got += " job:" + o.Tool.Name
+		}
+		if o.Consent {
+			got += " ask:" + o.Tool.Name
+		}
+	}
+	if want := " job:crawl job:dig.deep ask:wipe ask:open_door"; got != want {
+		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
+// TestJournal: the last calls of a device are there, in a bounded number.
+func TestJournal(t *testing.T) {
+	j := NewJournal()
+	for i := range journalDepth + 5 {
+		j.Add("a", Record{CallID: strconv.Itoa(i)})
+	}
+	calls := j.Calls("a")
+	if len(calls) != journalDepth || calls[0].CallID != "5" || calls[journalDepth-1].CallID != strconv.Itoa(journalDepth+4) {
+		t.Errorf("%d calls, from %q to %q", len(calls), calls[0].CallID, calls[len(calls)-1].CallID)
+	}
+	calls[0].CallID = "mine"
+	if j.Calls("a")[0].CallID != "5" {
+		t.Error("the journal gave away its own records")
+	}
+	for i := range journalDevices - 1 {
+		j.Add(fmt.Sprint("d", i), Record{})
+	}
+	j.Add("a", Record{})
+	j.Add("new", Record{})
+	if len(j.Calls("a")) != journalDepth || len(j.Calls("d0")) != 0 || len(j.Calls("d1")) != 1 {
+		t.Error("the wrong device made room")
+	}
+}
