@@ -35,7 +35,7 @@ func (s *Server) serveTalk(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "令牌缺失或不正确。", "The token is missing or wrong.")
 		return
 	}
-	switch s.reserve(who.deviceID) {
+	switch s.reserve(who.key) {
 	case refusedFull:
 		s.log.Warn("device refused", "device_id", who.deviceID, "err", string(refusedFull), "max_devices", s.opts.MaxDevices)
 		w.Header().Set("Retry-After", "30")
@@ -53,7 +53,7 @@ func (s *Server) serveTalk(w http.ResponseWriter, r *http.Request) {
 func (s *Server) talkWith(w http.ResponseWriter, r *http.Request, who identity) {
 	ws, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.abandon(who.deviceID)
+		s.abandon(who.key)
 		s.log.Warn("websocket upgrade failed", "device_id", who.deviceID, "remote", r.RemoteAddr, "err", err)
 		return
 	}
@@ -107,7 +107,7 @@ func (s *Server) identify(r *http.Request) (identity, error) {
 		protocol: pick("Protocol-Version", "protocolversion"),
 		remote:   r.RemoteAddr,
 	}
-	if who.deviceID == "" {
+	if who.deviceID == "" && s.opts.NewLight == nil {
 		return who, errors.New("no Device-Id, neither as a header nor as device-id in the query")
 	}
 	if err := checkID("Device-Id", who.deviceID); err != nil {
@@ -115,6 +115,9 @@ func (s *Server) identify(r *http.Request) (identity, error) {
 	}
 	if err := checkID("Client-Id", who.clientID); err != nil {
 		return who, err
+	}
+	if who.key = who.deviceID; who.key == "" {
+		who.key = namelessKey()
 	}
 	who.baseURL = s.baseURL(r).String()
 	return who, nil

@@ -38,6 +38,7 @@ func TestWhoMayConnect(t *testing.T) {
 		{"query device_id", nil, "/xiaozhi/v1?device_id=AA:BB:CC:00:11:22", nil, 101},
 		{"token where none is asked for", nil, "/xiaozhi/v1/", with("Bearer test-token"), 101},
 		{"no device id", nil, "/xiaozhi/v1/", nil, 400},
+		{"no device id, no token", func(o *Options) { auth(o); withLight(o) }, "/xiaozhi/v1/", nil, 401},
 		{"device id too long", nil, "/xiaozhi/v1/", http.Header{"Device-Id": {strings.Repeat("a", 129)}}, 400},
 		{"device id not printable", nil, "/xiaozhi/v1/?device-id=a%0Ab", nil, 400},
 		{"unknown path", nil, "/xiaozhi/v2/", id, 404},
@@ -73,7 +74,7 @@ func TestWhoMayConnect(t *testing.T) {
 					return
 				}
 				if tc.status == 401 {
-					if len(r.log.lines("device refused", "aa:bb:cc:00:11:22", "token")) != 1 {
+					if len(r.log.lines("device refused", strings.ToLower(tc.header.Get("Device-Id")), "token")) != 1 {
 						t.Errorf("not in the log:\n%s", r.log)
 					}
 				}

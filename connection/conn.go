@@ -27,7 +27,8 @@ const (
 
 // identity is who is at the other end, from the upgrade request.
 type identity struct {
-	deviceID string // in lower case, never empty
+	deviceID string // in lower case; "" until a device without a Device-Id has named itself
+	key      string // in the server's set: deviceID, or what stands for it
 	clientID string
 	protocol string // Protocol-Version
 	baseURL  string // how the device reaches us
@@ -43,7 +44,7 @@ type conn struct {
 	ws          *websocket.Conn
 	log         *slog.Logger
 	out         *outbox
-	helloed     chan struct{} // closed by the reader at the hello
+	helloed     chan struct{} // closed by the reader at the hello, or at what stands for it
 	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts      counters
 	cancel      context.CancelCauseFunc // set before any goroutine starts
@@ -56,9 +57,14 @@ type conn struct {
 	draining bool   // the connection ends as soon as replying is false
 	tools    Tools  // nil: none. Written by the reader, so it reads without mu
 	things   Things // the same of older firmware
+	light    Light  // the same that the device registers itself
+
+	dialect dialect
 
 	// Of the reader.
-	talk     Talk // nil before hello
+	met      bool  // helloed is closed
+	talk     Talk  // nil before hello
+	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
 	scratch  []byte
 	grumbled grumbler
 
@@ -167,13 +173,16 @@ func within(d time.Duration, done <-chan struct{}) bool {
 // stopTools fails the calls that wait for a device that will not answer.
 func (c *conn) stopTools() {
 	c.mu.Lock()
-	tools, things := c.tools, c.things
+	tools, things, light := c.tools, c.things, c.light
 	c.mu.Unlock()
 	if tools != nil {
 		c.stopSource(tools)
 	}
 	if things != nil {
 		c.stopSource(things)
+	}
+	if light != nil {
+		c.stopSource(light)
 	}
 }
 
@@ -218,6 +227,9 @@ func (c *conn) report(ctx context.Context, end *ending) {
 		if n := odd.count.Load(); n > 0 {
 			attrs = append(attrs, slog.Int64(odd.key, n))
 		}
+	}
+	if c.dialect.named {
+		attrs = append(attrs, slog.String("named", c.who.deviceID))
 	}
 	if end.err != nil {
 		attrs = append(attrs, slog.Any("err", end.err))

@@ -25,6 +25,8 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 	switch {
 	case m.Type == "hello":
 		c.onHello(ctx, m.hello)
+	case m.Type == "mcp":
+		c.onMCP(ctx, m)
 	case c.talk == nil:
 		c.counts.early.Add(1)
 		c.log.Debug("message before hello ignored", "type", clip(m.Type, 32))
@@ -33,8 +35,6 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 	case m.Type == "abort":
 		reason, _ := stringIn(m.Reason)
 		c.post(agent.Abort{Reason: reason})
-	case m.Type == "mcp":
-		c.onMCP(m)
 	case m.Type == "iot":
 		c.onIoT(m)
 	default:
@@ -77,22 +77,6 @@ func (c *conn) modeIn(m inbound) agent.Mode {
 		c.grumble("unknown listen mode, auto is used", "mode", clip(string(m.Mode), 32))
 	}
 	return agent.Auto
-}
-
-// onMCP hands a JSON-RPC payload to the device's MCP client.
-func (c *conn) onMCP(m inbound) {
-	payload, err := payloadIn(m.Payload)
-	if err != nil {
-		c.counts.broken.Add(1)
-		c.grumble("message dropped", "err", err)
-		return
-	}
-	if c.tools == nil {
-		c.counts.unknown.Add(1)
-		c.log.Debug("mcp message of a device without mcp ignored")
-		return
-	}
-	c.tools.Deliver(payload)
 }
 
 // onIoT hands descriptors and states of older firmware to the device's things

@@ -8,10 +8,15 @@ import (
 )
 
 // onHello answers the first hello, before anything else is done, and starts
-// the conversation. There is exactly one answer per connection (section 2.3).
+// the conversation, unless a registration has done so. There is exactly one
+// answer per connection (section 2.3).
 func (c *conn) onHello(ctx context.Context, w helloWire) {
-	if c.talk != nil {
+	if c.dialect.hello.Load() {
 		c.grumble("second hello ignored")
+		return
+	}
+	if c.who.deviceID == "" {
+		c.end(ErrNoIdentity)
 		return
 	}
 	h := w.read(c.who.protocol)
@@ -25,35 +30,53 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 		return
 	}
 	c.out.putText(reply)
-	close(c.helloed)
+	c.dialect.hello.Store(true)
 	c.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
-	c.startTalk(ctx, h)
+	if c.talk == nil {
+		c.startTalk(ctx, h)
+	} else if h.MCP && c.unasked != nil {
+		c.startTools(ctx, c.unasked)
+	}
 }
 
-// startTalk makes the device's MCP client and its conversation.
-func (c *conn) startTalk(ctx context.Context, h hello) {
+// sessionOf is what the conversation and the tools may know of the connection.
+func (c *conn) sessionOf(h hello) agent.Session {
 	set := c.server.opts.Settings(c.who.deviceID)
-	session := agent.Session{
+	return agent.Session{
 		DeviceID: c.who.deviceID, ClientID: c.who.clientID, SessionID: c.session,
 		Language: c.server.languageFor(c.who.deviceID, set.Language),
 		Name:     set.Name, Voice: set.Voice, AEC: h.AEC,
 	}
+}
+
+// startTalk makes the device's MCP client and its conversation.
+func (c *conn) startTalk(ctx context.Context, h hello) {
+	if !c.met {
+		c.met = true
+		close(c.helloed)
+	}
+	session := c.sessionOf(h)
 	var sources []mcp.Source
-	if h.MCP && c.server.opts.NewTools != nil {
+	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
 		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
 		if tools != nil {
-			if err := c.startTools(ctx, tools); err != nil {
-				c.end(failed("device tools cannot start", err))
+			c.unasked = tools
+			if h.MCP && !c.startTools(ctx, tools) {
 				return
 			}
 			sources = append(sources, tools)
 		}
 	}
+	if !c.startLight(ctx, session) {
+		return
+	}
+	if c.light != nil {
+		sources = append(sources, c.light)
+	}
 	if c.server.opts.NewThings != nil {
 		things := c.server.opts.NewThings(session, Link{Send: c.sendCommands, BaseURL: c.who.baseURL})
 		if things != nil {
-			if err := c.startThings(ctx, things); err != nil {
-				c.end(failed("device things cannot start", err))
+			if !c.startThings(ctx, things) {
 				return
 			}
 			sources = append(sources, things)
@@ -77,27 +100,35 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 	})
 }
 
-// startTools starts the client, unless the connection is ending: what is
-// started is stopped by finish.
-func (c *conn) startTools(ctx context.Context, tools Tools) error {
+// startTools starts the device's MCP client. False: the connection ends.
+func (c *conn) startTools(ctx context.Context, tools Tools) bool {
+	return c.startSource(ctx, "device tools", func() error {
+		c.tools = tools
+		return tools.Start(ctx)
+	})
+}
+
+// startSource runs start, unless the connection is ending: what is started is
+// stopped by finish. start runs under mu. False: the connection ends.
+func (c *conn) startSource(ctx context.Context, what string, start func() error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending {
-		return context.Cause(ctx)
+	err := context.Cause(ctx)
+	if !c.ending {
+		err = start()
 	}
-	c.tools = tools
-	return tools.Start(ctx)
+	if err != nil {
+		c.end(failed(what+" cannot start", err))
+	}
+	return err == nil
 }
 
 // startThings is startTools for the things of older firmware.
-func (c *conn) startThings(ctx context.Context, things Things) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ending {
-		return context.Cause(ctx)
-	}
-	c.things = things
-	return things.Start(ctx)
+func (c *conn) startThings(ctx context.Context, things Things) bool {
+	return c.startSource(ctx, "device things", func() error {
+		c.things = things
+		return things.Start(ctx)
+	})
 }
 
 // runTalk runs the conversation, whose end is that of the connection.

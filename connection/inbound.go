@@ -20,6 +20,7 @@ const (
 // A field that is absent or null is nil.
 type inbound struct {
 	Type    string
+	Bare    bool // a JSON-RPC frame without the envelope: Type is mcp, Payload all of it
 	State   json.RawMessage
 	Mode    json.RawMessage
 	Text    json.RawMessage
@@ -38,6 +39,7 @@ type wire struct {
 	Text    json.RawMessage `json:"text"`
 	Reason  json.RawMessage `json:"reason"`
 	Payload json.RawMessage `json:"payload"`
+	JSONRPC json.RawMessage `json:"jsonrpc"`
 	thingsWire
 	helloWire
 }
@@ -64,6 +66,10 @@ func parseText(data []byte) (inbound, error) {
 		if err := json.Unmarshal(mended, &w); err != nil {
 			return inbound{}, fmt.Errorf("broken json: %w", err)
 		}
+		data = mended
+	}
+	if !present(w.Type) && present(w.JSONRPC) {
+		return inbound{Type: "mcp", Bare: true, Payload: bytes.Clone(data)}, nil
 	}
 	kind, ok := stringIn(w.Type)
 	if !ok || kind == "" {

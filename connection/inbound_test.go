@@ -37,6 +37,12 @@ func TestParseText(t *testing.T) {
 		{"type a number", `{"type":7}`, "", "not a string"},
 		{"type an object", `{"type":{"type":"abort"}}`, "", "not a string"},
 		{"big, of mcp", `{"type":"mcp","payload":{"x":"` + strings.Repeat("x", 200<<10) + `"}}`, "mcp", ""},
+		{"a bare frame", `{"jsonrpc":"2.0","id":1,"result":{}}`, "mcp", ""},
+		{"a bare frame, type null", `{"type":null,"jsonrpc":"2.0"}`, "mcp", ""},
+		{"a bare frame, big", `{"jsonrpc":"2.0","result":"` + strings.Repeat("x", 200<<10) + `"}`, "mcp", ""},
+		{"a bare frame with a raw line break", "{\"jsonrpc\":\"2.0\",\"result\":\"a\nb\"}", "mcp", ""},
+		{"jsonrpc beside a type", `{"type":"abort","jsonrpc":"2.0"}`, "abort", ""},
+		{"jsonrpc null", `{"jsonrpc":null}`, "", "type is missing"},
 		{"big, of another type", `{"type":"listen","text":"` + strings.Repeat("x", 64<<10) + `"}`, "", "are too much"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -60,6 +66,24 @@ func TestParseTextSharesNothing(t *testing.T) {
 	clear(data)
 	if string(m.Payload) != `{"id":1}` {
 		t.Errorf("payload changed with the read buffer: %q", m.Payload)
+	}
+}
+
+// A bare frame is handed on as it is, mended where it had to be.
+func TestParseTextOfABareFrame(t *testing.T) {
+	for text, want := range map[string]string{
+		" {\"jsonrpc\" : \"2.0\"}":                  " {\"jsonrpc\" : \"2.0\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":\"a\nb\"}\x00": `{"jsonrpc":"2.0","id":"a b"} `,
+	} {
+		data := []byte(text)
+		m, err := parseText(data)
+		clear(data)
+		if err != nil || !m.Bare || string(m.Payload) != want {
+			t.Errorf("%q: %q, bare %v, %v", text, m.Payload, m.Bare, err)
+		}
+	}
+	if m, err := parseText([]byte(`{"type":"mcp","jsonrpc":"2.0","payload":{}}`)); err != nil || m.Bare || string(m.Payload) != "{}" {
+		t.Errorf("an envelope: %+v, %v", m, err)
 	}
 }
 

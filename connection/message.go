@@ -43,8 +43,8 @@ type (
 	}
 )
 
-// textOf gives the wire's JSON for a message. nil: devices of the standard
-// dialect are not told (chunk, final and thought are words of the light one).
+// textOf gives the wire's JSON for a message. nil: there is none in the
+// standard dialect (chunk, final and thought are words of the light one).
 func textOf(sessionID string, m agent.Message) ([]byte, error) {
 	switch m.Kind {
 	case agent.MessageSTT:

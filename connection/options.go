@@ -43,6 +43,18 @@ type Tools interface {
 	Refresh()
 }
 
+// Light are the tools that a device registers itself (the light dialect, seed
+// 000), reached through its connection. The connection calls Start before the
+// first Deliver and Stop at its end. It has no tools before the device registers.
+type Light interface {
+	mcp.Source
+	// Deliver hands over one JSON-RPC frame of the device and acts on it before
+	// it returns. It never waits; frame belongs to the callee. Called by one goroutine.
+	Deliver(frame json.RawMessage)
+	// Owns reports whether an answer with this id is for a call of these tools.
+	Owns(id string) bool
+}
+
 // Things are what older firmware describes of itself (section 6), reached
 // through its connection. The connection calls Start right after the server
 // hello and Stop at its end.
@@ -56,8 +68,9 @@ type Things interface {
 // Link is what the tools of a device may use of its connection.
 type Link struct {
 	// Send queues one payload in the envelope of its kind: JSON-RPC of Tools
-	// (section 5.1), an array of commands of Things (section 6). It does not wait
-	// for the device. An error means that the connection is over.
+	// (section 5.1; bare, if it answers a bare request), an array of commands of
+	// Things (section 6); of Light in the framing that the device used last. It
+	// does not wait for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
@@ -85,14 +98,21 @@ type Settings struct {
 
 // Options make a Server. Only NewTalk has no useful zero value.
 type Options struct {
-	// NewTalk makes the conversation of a device that has said hello. It must
+	// NewTalk makes the conversation of a device that has said hello, or has
+	// registered its tools without one (seed 000 knows no hello). It must
 	// not wait for anything: the reader stands still meanwhile. sources are the
 	// device's own tools, in whatever dialects it speaks; there may be none.
 	// The callee owns the slice. An error ends the connection.
 	NewTalk func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error)
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
+	// For a device that registers before its hello it is made early, and started
+	// when that hello comes.
 	NewTools func(s agent.Session, link Link) Tools
+	// NewLight makes the tools that a device registers itself; every device has
+	// them, empty at first. It must not wait. nil, or a nil result: registrations
+	// are ignored, and a device without Device-Id is refused.
+	NewLight func(s agent.Session, link Link) Light
 	// NewThings makes the things of any device: a hello does not tell who has
 	// some. It must not wait, nor must Start. nil, or a nil result: iot messages
 	// are ignored.

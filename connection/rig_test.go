@@ -104,7 +104,13 @@ func (r *rig) talk(n int) *fakeTalk {
 // dial connects a device and reads what it is sent.
 func (r *rig) dial(deviceID string) *peer {
 	r.t.Helper()
-	ws, answer, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {deviceID}, "Client-Id": {"c-1"}})
+	return r.dialWith(http.Header{"Device-Id": {deviceID}, "Client-Id": {"c-1"}})
+}
+
+// dialWith is dial with other headers.
+func (r *rig) dialWith(header http.Header) *peer {
+	r.t.Helper()
+	ws, answer, err := r.upgrade("/xiaozhi/v1/", header)
 	if err != nil {
 		r.t.Fatalf("dial: %v (%v)", err, answer)
 	}

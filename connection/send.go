@@ -9,6 +9,13 @@ import (
 
 // Send queues a control message (agent.Outbox).
 func (c *conn) Send(m agent.Message) {
+	if c.sendAI(m) {
+		return
+	}
+	if c.mute(m.Turn) {
+		c.follow(m.Kind)
+		return
+	}
 	text, err := textOf(c.session, m)
 	if err != nil {
 		c.log.Error("message to device cannot be written as json", "err", err)
@@ -31,6 +38,9 @@ func (c *conn) Send(m agent.Message) {
 
 // Audio queues one Opus packet of a turn (agent.Outbox).
 func (c *conn) Audio(turn uint64, packet []byte) bool {
+	if c.mute(turn) {
+		return true // it is spoken all the same, to nobody
+	}
 	if !c.out.putAudio(turn, packet) {
 		c.counts.refused.Add(1)
 		return false
@@ -40,11 +50,6 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
-
-// sendPayload queues one JSON-RPC payload to the device (Link.Send of Tools).
-func (c *conn) sendPayload(payload json.RawMessage) error {
-	return c.sendWrapped(mcpMessage{c.session, "mcp", payload})
-}
 
 // sendCommands queues commands to the device's things (Link.Send of Things).
 func (c *conn) sendCommands(commands json.RawMessage) error {
@@ -57,6 +62,11 @@ func (c *conn) sendWrapped(message any) error {
 	if err != nil {
 		return fmt.Errorf("wrap message to device: %w", err)
 	}
+	return c.sendText(text)
+}
+
+// sendText queues a message of others, which must know whether it was taken.
+func (c *conn) sendText(text []byte) error {
 	live, ok := c.out.putText(text)
 	if !ok {
 		c.end(ErrStuck)

@@ -26,7 +26,7 @@ type Server struct {
 	upgrader  websocket.Upgrader
 
 	mu      sync.Mutex
-	conns   map[string]*conn // by Device-Id, in lower case
+	conns   map[string]*conn // by Device-Id, in lower case (identity.key)
 	pending map[string]int   // devices between admission and the end of the upgrade
 	live    int              // handlers between reserve and release
 	closing bool
@@ -143,11 +143,11 @@ func (s *Server) taken() int {
 func (s *Server) admit(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle(c.who.deviceID)
-	if old := s.conns[c.who.deviceID]; old != nil {
+	s.settle(c.who.key)
+	if old := s.conns[c.who.key]; old != nil {
 		old.end(ErrReplaced)
 	}
-	s.conns[c.who.deviceID] = c
+	s.conns[c.who.key] = c
 	if s.closing {
 		c.end(ErrShutdown)
 	}
@@ -172,8 +172,8 @@ func (s *Server) abandon(deviceID string) {
 func (s *Server) release(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conns[c.who.deviceID] == c {
-		delete(s.conns, c.who.deviceID)
+	if s.conns[c.who.key] == c {
+		delete(s.conns, c.who.key)
 	}
 	s.leave()
 }

@@ -126,6 +126,12 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *
 				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 			})
 		},
+		NewLight: func(s agent.Session, link connection.Link) connection.Light {
+			return mcp.NewLight(mcp.LightOptions{
+				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool,
+				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+			})
+		},
 		Settings: func(id string) connection.Settings {
 			d := cfg.Devices[id]
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}

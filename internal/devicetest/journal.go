@@ -32,9 +32,10 @@ type Event struct {
 	State   string
 	Text    string
 	Emotion string
-	Size    int    // bytes of the message
-	Raw     []byte // of text messages
-	Reply   *Reply // of KindReply
+	Size    int         // bytes of the message
+	Raw     []byte      // of text messages
+	Reply   *Reply      // of KindReply
+	Light   *LightReply // of the final that completes it
 }
 
 // ErrClosed is returned when what was waited for cannot come any more.

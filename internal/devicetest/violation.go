@@ -69,6 +69,15 @@ const (
 	RuleCloseInsideReply Rule = "close_inside_reply" // connection closed by the server inside a reply
 )
 
+// The rules for peers of the light dialect (seed 000).
+const (
+	RuleLightBytes   Rule = "light_bytes"   // a frame that is not written as the seed writes it
+	RuleLightFraming Rule = "light_framing" // an envelope where frames are bare, or none where they are not
+	RuleLightForeign Rule = "light_foreign" // sound, or a message that is no JSON-RPC, to a peer that said no hello
+	RuleLightID      Rule = "light_id"      // a call whose id is empty or was used before
+	RuleLightReply   Rule = "light_reply"   // a second final of a reply
+)
+
 // Violation is one breach of a rule, seen at a moment.
 type Violation struct {
 	At     time.Time

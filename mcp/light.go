@@ -1,0 +1,235 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// LightOptions describe one device that speaks the light dialect. Send is
+// needed; the rest has defaults.
+type LightOptions struct {
+	// Send puts one JSON-RPC frame on the wire, as it is or in the envelope. It
+	// never waits long, may be called by many goroutines, and owns frame afterwards.
+	Send func(frame json.RawMessage) error
+	// DeviceID is whom the connection is known to belong to: a registration that
+	// names another address is refused. "": any address is taken.
+	DeviceID string
+	// HasLocal reports whether this server has a tool of that name itself, so
+	// that a device may ask for it (main_type local). nil: it has none.
+	HasLocal func(name string) bool
+	// Log may be nil: nothing is logged.
+	Log *slog.Logger
+	// OnTools, if set, is called after each registration, by the goroutine that
+	// called Deliver. It must not wait.
+	OnTools func()
+}
+
+// Light is a device that speaks the light dialect (seed 000), as a Source. The
+// device pushes its list with mcp/registerTools, and nobody can ask for it; the
+// source is empty until then. One Light serves one connection. It has no
+// goroutines. All methods may be called at the same time.
+type Light struct {
+	options LightOptions
+	log     *slog.Logger
+	mark    string // of this connection, in every id of a call
+	counts  lightCounters
+
+	mu         sync.Mutex
+	started    bool
+	ended      bool // for good
+	registered bool
+	tools      []Tool
+	number     uint64 // of the last call
+	pending    map[string]*lightCall
+	late       []string // ids in pending that were given up, oldest first
+}
+
+// lightCall is a call that the device has not answered.
+type lightCall struct {
+	tool    string
+	sent    time.Time
+	answer  chan lightAnswer // size 1; closed by Stop
+	givenUp bool
+}
+
+// lightAnswer is what the device said to a call.
+type lightAnswer struct {
+	result any
+	err    error
+}
+
+type lightCounters struct {
+	broken, unknown, ignored, late, refused atomic.Uint64
+}
+
+// LightCounts is a snapshot of a light device's counters.
+type LightCounts struct {
+	Broken  uint64 // frames that could not be understood
+	Unknown uint64 // answers to no call
+	Ignored uint64 // notifications, and requests that are refused
+	Late    uint64 // answers after their time-out
+	Refused uint64 // registrations that were refused, whole or in part
+}
+
+// NewLight makes the source of one connection.
+func NewLight(o LightOptions) *Light {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.HasLocal == nil {
+		o.HasLocal = func(string) bool { return false }
+	}
+	return &Light{
+		options: o, log: o.Log,
+		mark:    strings.ToLower(rand.Text()[:6]),
+		pending: make(map[string]*lightCall),
+	}
+}
+
+// Start makes what the device has registered, and will register, available. A
+// second Start does nothing.
+func (l *Light) Start(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return fmt.Errorf("start light device: %w", ErrClosed)
+	}
+	if l.options.Send == nil {
+		return errors.New("start light device: options have no Send")
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("start light device: %w", err)
+	}
+	l.started = true
+	return nil
+}
+
+// Stop takes the tools away and fails all pending calls with ErrClosed. It may
+// be called many times.
+func (l *Light) Stop() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended, l.tools, l.late = true, nil, nil
+	for _, call := range l.pending {
+		close(call.answer)
+	}
+	clear(l.pending)
+	return nil
+}
+
+// ResetConnection changes nothing: the list is the device's to push, there is
+// no way to ask for it, and the last one that it pushed is the best there is.
+func (l *Light) ResetConnection() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return fmt.Errorf("reset light device: %w", ErrClosed)
+	}
+	return nil
+}
+
+// HasTool reports whether the device has registered the tool.
+func (l *Light) HasTool(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.has(name)
+}
+
+// has is HasTool for those who hold mu.
+func (l *Light) has(name string) bool {
+	return l.started && slices.ContainsFunc(l.tools, func(t Tool) bool { return t.Name == name })
+}
+
+// GetAvailableTools lists the device's tools as it has registered them last.
+func (l *Light) GetAvailableTools() []Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.started {
+		return nil
+	}
+	return slices.Clone(l.tools)
+}
+
+// IsReady reports whether the device has registered. It may have no tools.
+func (l *Light) IsReady() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.started && l.registered && !l.ended
+}
+
+// Owns reports whether an answer with this id is for a call of this source,
+// even one that was given up. An id is the text of a JSON string.
+func (l *Light) Owns(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pending[id] != nil
+}
+
+// Counts is a snapshot of what was dropped, ignored and refused so far.
+func (l *Light) Counts() LightCounts {
+	return LightCounts{
+		Broken: l.counts.broken.Load(), Unknown: l.counts.unknown.Load(), Ignored: l.counts.ignored.Load(),
+		Late: l.counts.late.Load(), Refused: l.counts.refused.Load(),
+	}
+}
+
+// Deliver acts on one frame of the device: a registration, an answer, or
+// something that is none of them. It never waits for the device. frame is not
+// kept. Frames are taken in the order of the calls, so one goroutine should
+// make them.
+func (l *Light) Deliver(frame json.RawMessage) {
+	f, err := parseLight(frame)
+	if err != nil {
+		if n := l.counts.broken.Add(1); bits.OnesCount64(n) == 1 {
+			l.log.Warn("light device frame dropped", "err", err, "size", len(frame), "count", n)
+		}
+		return
+	}
+	switch f.method {
+	case "":
+		l.answered(f)
+	case methodRegister:
+		l.register(f)
+	default:
+		l.other(f)
+	}
+}
+
+// other answers a request that is none of the dialect.
+func (l *Light) other(f lightFrame) {
+	l.counts.ignored.Add(1)
+	l.log.Debug("light device request ignored", "method", cutText(f.method, 64), "id", string(f.id))
+	switch {
+	case f.id == nil:
+	case f.method == methodPing:
+		l.reply(lightPong{Version: version2, ID: f.id})
+	default:
+		l.refuse(f.id, codeMethodNotFound, "Method not found")
+	}
+}
+
+// reply sends an answer to the device.
+func (l *Light) reply(v any) {
+	frame, err := lightJSON(v)
+	if err == nil {
+		err = l.options.Send(frame)
+	}
+	if err != nil {
+		l.log.Debug("answer to a light device not sent", "err", err)
+	}
+}
+
+// refuse answers a request with an error.
+func (l *Light) refuse(id json.RawMessage, code int64, message string) {
+	l.reply(lightRefusal{Version: version2, ID: id, Error: lightError{Code: code, Message: message}})
+}

@@ -1,0 +1,121 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// CallTool runs a tool of the device and waits for its result as long as ctx
+// allows: a string, or the JSON of any other value. It is never sent twice.
+// Errors: ErrNoTool, ErrClosed, a *ToolError for what the device reports, and
+// those of ctx.
+func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	id, call, err := l.open(name)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	frame, err := lightJSON(lightExecute{
+		Version: version2, Method: methodExecute,
+		Params: executeParams{Tool: name, Input: arguments}, ID: id,
+	})
+	if err == nil {
+		err = l.options.Send(frame)
+	}
+	if err != nil {
+		l.forget(id)
+		return nil, fmt.Errorf("send %s to device: %w", name, err)
+	}
+	select {
+	case a, ok := <-call.answer:
+		if !ok {
+			return nil, fmt.Errorf("call %s: %w", name, ErrClosed)
+		}
+		return a.result, a.err
+	case <-ctx.Done():
+		l.giveUp(id)
+		return nil, fmt.Errorf("call %s: %w", name, ctx.Err())
+	}
+}
+
+// open gives a call its id and its place among those that wait for an answer.
+func (l *Light) open(name string) (string, *lightCall, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return "", nil, ErrClosed
+	}
+	if !l.has(name) {
+		return "", nil, ErrNoTool
+	}
+	l.number++
+	id := fmt.Sprintf("tool-call-%d-%s", l.number, l.mark)
+	call := &lightCall{tool: name, sent: time.Now(), answer: make(chan lightAnswer, 1)}
+	l.pending[id] = call
+	return id, call, nil
+}
+
+// forget takes a call that was not sent out of the table.
+func (l *Light) forget(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, id)
+}
+
+// giveUp marks a call that nobody waits for any more. Its answer is still known
+// as a late one, unless maxLate others were given up after it.
+func (l *Light) giveUp(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	call := l.pending[id]
+	if call == nil {
+		return // answered, or stopped, in the same moment
+	}
+	call.givenUp = true
+	if l.late = append(l.late, id); len(l.late) > maxLate {
+		delete(l.pending, l.late[0])
+		l.late = slices.Delete(l.late, 0, 1)
+	}
+}
+
+// answered hands an answer to the call that waits for it.
+func (l *Light) answered(f lightFrame) {
+	call := l.take(f.id)
+	switch {
+	case call == nil:
+		if n := l.counts.unknown.Add(1); bits.OnesCount64(n) == 1 {
+			l.log.Info("light device answer to no call of ours", "id", string(f.id), "count", n)
+		}
+	case call.givenUp:
+		l.counts.late.Add(1)
+		l.log.Info("light device answer came too late", "id", string(f.id), "tool", call.tool,
+			"took", time.Since(call.sent), "failed", f.answer.err != nil)
+	default:
+		call.answer <- f.answer // it has room for the only answer there can be
+	}
+}
+
+// take removes the call with this id from the table; nil when there is none.
+func (l *Light) take(rawID json.RawMessage) *lightCall {
+	id := idText(rawID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	call := l.pending[id]
+	if call == nil {
+		return nil
+	}
+	delete(l.pending, id)
+	if call.givenUp {
+		l.late = slices.DeleteFunc(l.late, func(other string) bool { return other == id })
+	}
+	return call
+}

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The methods of the light dialect, and codes of JSON-RPC.
+const (
+	methodRegister = "mcp/registerTools"
+	methodExecute  = "mcp/tool/execute"
+	methodMessage  = "mcp/ai/message"
+
+	version2           = "2.0"
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+)
+
+// The frames that we send, with their members in the order of seed 000.
+type (
+	lightExecute struct {
+		Version string        `json:"jsonrpc"`
+		Method  string        `json:"method"`
+		Params  executeParams `json:"params"`
+		ID      string        `json:"id"`
+	}
+	executeParams struct {
+		Tool  string         `json:"tool_name"`
+		Input map[string]any `json:"tool_input"`
+	}
+	lightConfirmation struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  registerResult  `json:"result"`
+	}
+	registerResult struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}
+	lightRefusal struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   lightError      `json:"error"`
+	}
+	lightError struct {
+		Code    int64  `json:"code"`
+		Message string `json:"message"`
+	}
+	lightPong struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  struct{}        `json:"result"`
+	}
+	lightMessage struct {
+		Version string        `json:"jsonrpc"`
+		Method  string        `json:"method"`
+		Params  messageParams `json:"params"`
+	}
+	messageParams struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+)
+
+// The types of an AI message (seed 000, 5).
+const (
+	AIChunk   = "chunk"   // a piece of the reply, to be appended
+	AIFinal   = "final"   // the whole reply, or what was heard of it
+	AIThought = "thought" // reasoning, which a client may leave out
+)
+
+// AIMessage is the frame of an mcp/ai/message notification; kind is AIChunk,
+// AIFinal or AIThought.
+func AIMessage(kind, content string) (json.RawMessage, error) {
+	return lightJSON(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
+}
+
+// LightError is the frame that refuses a request with this id, as it came,
+// because of its parameters.
+func LightError(id json.RawMessage, message string) (json.RawMessage, error) {
+	return lightJSON(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
+}
+
+// lightJSON is v as JSON without escapes for HTML, as the seed writes it.
+func lightJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// lightFrame is one frame of a light device. It shares memory with the bytes
+// that it was read from.
+type lightFrame struct {
+	id     json.RawMessage // a string or a number, as it came; nil for none
+	method string          // "" for an answer
+	params json.RawMessage // of a request; nil for none
+	answer lightAnswer     // of an answer
+}
+
+// maxLightID is how long an id of a device may be, in bytes: it is sent back.
+const maxLightID = 256
+
+// parseLight reads one frame. An error means that it cannot be understood and
+// is to be dropped.
+func parseLight(data []byte) (lightFrame, error) {
+	var f lightFrame
+	if err := checkSize(data); err != nil {
+		return f, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return f, fmt.Errorf("frame is no JSON object: %w", err)
+	}
+	if id := fields["id"]; present(id) && len(id) <= maxLightID && isScalarID(id) {
+		f.id = id
+	}
+	method, isRequest := fields["method"]
+	if !isRequest || !present(method) {
+		if f.id == nil {
+			return f, errors.New("frame has neither a method nor an id")
+		}
+		f.answer = readAnswer(fields)
+		return f, nil
+	}
+	if err := json.Unmarshal(method, &f.method); err != nil || f.method == "" {
+		return f, errors.New("method is not a name")
+	}
+	if present(fields["params"]) {
+		f.params = fields["params"]
+	}
+	return f, nil
+}
+
+// isScalarID reports whether raw is a JSON string or number.
+func isScalarID(raw json.RawMessage) bool {
+	c := raw[0]
+	return c == '"' || c == '-' || (c >= '0' && c <= '9')
+}
+
+// idText is the text of an id: that of a string, the digits of a number.
+func idText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// readAnswer reads the outcome of a call: its error if there is one, else its
+// result, whatever that is.
+func readAnswer(fields map[string]json.RawMessage) lightAnswer {
+	if failed := fields["error"]; present(failed) {
+		return lightAnswer{err: readError(failed)}
+	}
+	result, ok := fields["result"]
+	if !ok {
+		return lightAnswer{err: &ToolError{Message: "the device's answer has neither a result nor an error"}}
+	}
+	return lightAnswer{result: anyResult(result)}
+}
+
+// anyResult is a JSON value for the model: text as text, everything else as the
+// JSON that it is, null too, with numbers as the device wrote them.
+func anyResult(raw json.RawMessage) any {
+	var text string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return plainText(raw) // cannot be: it was read before
+	}
+	return json.RawMessage(bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")))
+}
+
+// readError reads an error in any shape: seed 000's object, or a bare text.
+func readError(raw json.RawMessage) *ToolError {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return &ToolError{Message: plainText(raw)}
+	}
+	e := &ToolError{Message: plainText(fields["message"])}
+	if code, err := strconv.ParseInt(strings.Trim(string(fields["code"]), `"`), 10, 64); err == nil {
+		e.Code = code
+	}
+	if e.Message == "" && e.Code != 0 {
+		e.Message = "the tool failed with code " + strconv.FormatInt(e.Code, 10)
+	}
+	return e
+}
