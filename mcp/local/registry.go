@@ -26,7 +26,7 @@ const noArguments = `{"type":"object","properties":{}}`
 // models see them. Those whose outcome is a handler of the conversation are
 // queries, so that they are waited for.
 func (s *Source) registry() []entry {
-	return slices.Concat(s.knowing(), s.talking(), s.ringing(), working())
+	return slices.Concat(s.knowing(), s.outside(), s.talking(), s.ringing(), s.playing(), working())
 }
 
 // knowing are the tools that tell something.
