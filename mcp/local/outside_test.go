@@ -65,7 +65,9 @@ func TestNews(t *testing.T) {
 	if r := call(t, box, "zh", "get_news", `{"query":"x"}`); r.Result != "1. Rain\n2. Sun" {
 		t.Errorf("%+v", r)
 	}
-	search := site(t, "/rss?q={query}", "", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, strings.ReplaceAll(feed, "Sun", r.FormValue("q"))) })
+	search := site(t, "/rss?q={query}", "", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, strings.ReplaceAll(feed, "Sun", r.FormValue("q")))
+	})
 	if r := call(t, beside(t, nil, local.Options{News: local.Outside{Page: search}}), "zh", "get_news", `{"query":"足球"}`); r.Result != "1. Rain\n2. 足球" {
 		t.Errorf("%+v", r)
 	}
