@@ -108,6 +108,33 @@ type AgentConfig struct {
 type ToolsConfig struct {
 	Kinds map[string]string `koanf:"kinds"` // pattern of a name to control or query
 	Deny  []string          `koanf:"deny"`  // patterns of names that are not offered
+
+	Weather WeatherConfig `koanf:"weather"`
+	News    NewsConfig    `koanf:"news"`
+	Music   MusicConfig   `koanf:"music"`
+}
+
+// WeatherConfig is where the weather is asked for.
+type WeatherConfig struct {
+	URL     string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
+	Headers map[string]providers.Secret `koanf:"headers"`
+	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": all of the answer
+	City    string                      `koanf:"city"`    // where nobody names one
+	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+}
+
+// NewsConfig is where news are asked for.
+type NewsConfig struct {
+	URL     string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
+	Headers map[string]providers.Secret `koanf:"headers"`
+	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": a feed's items, or all of the answer
+	Items   int                         `koanf:"items"`   // of a feed; 0: 10
+	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+}
+
+// MusicConfig is where music is.
+type MusicConfig struct {
+	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
 // DeviceConfig is what differs for one device.
@@ -174,7 +201,11 @@ func DefaultConfig() *Config {
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
 		},
-		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}},
+		Tools: ToolsConfig{
+			Kinds: map[string]string{}, Deny: []string{},
+			Weather: WeatherConfig{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
+			News:    NewsConfig{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
+		},
 		Providers: map[string]ProviderConfig{},
 		Devices:   map[string]DeviceConfig{},
 		Log:       LogConfig{Level: "info", Format: "text"},

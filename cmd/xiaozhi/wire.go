@@ -72,13 +72,18 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o)
+	own, err := localTools(cfg, data, set.Names())
+	if err != nil {
+		return nil, err
+	}
+	r.devices, err = r.server(ctx, cfg, o, own)
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*connection.Server, error) {
-	own := local.New(local.Options{Log: r.log})
+func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, tools local.Options) (*connection.Server, error) {
+	tools.Log = r.log
+	own := local.New(tools)
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
