@@ -21,11 +21,11 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed++; return nil }
 
-func testFile(t testing.TB, name string) []byte {
-	t.Helper()
+func testFile(tb testing.TB, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }

@@ -56,8 +56,8 @@ func (m *Music) Songs() ([]Song, error) {
 		switch {
 		case err != nil && name == ".":
 			return err
-		case err != nil: // a folder that may not be read hides no other
-			return nil
+		case err != nil:
+			return fs.SkipDir // a folder that may not be read hides no other
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.Count(name, "/") >= maxDeep):
 			return fs.SkipDir
 		case d.IsDir() || !isMusic(d.Name()):

@@ -38,28 +38,6 @@ func checkNames(p *web.Page, known []string) error {
 	return nil
 }
 
-// outside are the tools for what stands in the config.
-func (s *Source) outside() []entry {
-	var entries []entry
-	if p := s.weather.Page; p != nil {
-		entries = append(entries, entry{
-			name: "get_weather", kind: mcp.Query, handler: s.tellWeather, readOnly: true,
-			zh:     "查询天气和预报。",
-			en:     "Tells the weather and the forecast.",
-			schema: outsideSchema(p, "city", "城市，如 北京；不给就是用户所在的城市 / the city; where the user is if left out"),
-		})
-	}
-	if p := s.news.Page; p != nil {
-		entries = append(entries, entry{
-			name: "get_news", kind: mcp.Query, handler: s.tellNews, readOnly: true,
-			zh:     "查询最新的新闻。",
-			en:     "Tells the latest news.",
-			schema: outsideSchema(p, "query", "关于什么，可省略 / about what, may be left out"),
-		})
-	}
-	return entries
-}
-
 // outsideSchema has the argument that the page's URL needs.
 func outsideSchema(p *web.Page, name, description string) string {
 	if !slices.Contains(p.Names(), name) {

@@ -9,46 +9,10 @@ import (
 	"xiaozhi/mcp"
 )
 
-// playing are the tools for music of the server's own folder.
-func (s *Source) playing() []entry {
-	if s.music == nil {
-		return nil
-	}
-	control := func(action mcp.MusicAction) Handler {
-		return func(context.Context, map[string]any) mcp.ActionResponse {
-			return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: action})
-		}
-	}
-	return []entry{
-		{
-			name: "play_music", kind: mcp.Query, handler: s.playMusic, when: lacksPlayer,
-			zh: "播放服务器上的音乐：按歌名、歌手找，没有说就随便放一首。",
-			en: "Plays music from the server's folder, by title or artist, or any if none is named.",
-			schema: `{"type":"object","properties":{"name":{"type":"string","maxLength":200,` +
-				`"description":"歌名或歌手，可省略 / title or artist, may be left out"}}}`,
-		},
-		{
-			name: "list_music", kind: mcp.Query, handler: s.listMusic, readOnly: true, when: lacksPlayer,
-			zh:     "列出服务器上有哪些音乐。",
-			en:     "Lists the music in the server's folder.",
-			schema: noArguments,
-		},
-		{
-			name: "stop_music", kind: mcp.Query, handler: control(mcp.MusicStop), when: lacksPlayer,
-			zh: "停止播放音乐。", en: "Stops the music.", schema: noArguments,
-		},
-		{
-			name: "pause_music", kind: mcp.Query, handler: control(mcp.MusicPause), when: lacksPlayer,
-			zh: "暂停音乐。", en: "Pauses the music.", schema: noArguments,
-		},
-		{
-			name: "resume_music", kind: mcp.Query, handler: control(mcp.MusicResume), when: lacksPlayer,
-			zh: "继续播放音乐。", en: "Goes on with the music.", schema: noArguments,
-		},
-		{
-			name: "next_song", kind: mcp.Query, handler: control(mcp.MusicNext), when: lacksPlayer,
-			zh: "换下一首。", en: "Plays the next song.", schema: noArguments,
-		},
+// playerControl is the handler of a tool that only tells the player something.
+func playerControl(action mcp.MusicAction) Handler {
+	return func(context.Context, map[string]any) mcp.ActionResponse {
+		return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: action})
 	}
 }
 
