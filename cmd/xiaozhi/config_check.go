@@ -113,6 +113,7 @@ func (l *configLoader) checkTools(c *Config) {
 	l.patterns(c.Tools.Confirm, "tools", "confirm")
 	within(l, c.Tools.MaxPerTurn, 1, 100, "tools", "max_per_turn")
 	within(l, c.Tools.MaxPerDay, 1, 1000000, "tools", "max_per_day")
+	l.checkPages(c.Tools)
 	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
 		d := c.Devices[id]
 		if d.Language != "" {

@@ -88,13 +88,18 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o, &eyes{llm: seers, texts: set, log: log})
+	own, err := localTools(cfg, data, set.Names())
+	if err != nil {
+		return nil, err
+	}
+	r.devices, err = r.server(ctx, cfg, o, own, &eyes{llm: seers, texts: set, log: log})
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *eyes) (*connection.Server, error) {
-	own := local.New(local.Options{Log: r.log})
+func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, tools local.Options, eyes *eyes) (*connection.Server, error) {
+	tools.Log = r.log
+	own := local.New(tools)
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
