@@ -92,6 +92,7 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if err != nil {
 		return nil, err
 	}
+	o.Music = musicLibrary{own.Music}
 	r.devices, err = r.server(ctx, cfg, o, own, &eyes{llm: seers, texts: set, log: log})
 	return r, err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/agent"
+	"xiaozhi/audio"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/local/web"
 	"xiaozhi/providers"
@@ -79,4 +81,26 @@ func (l *configLoader) checkPages(t ToolsConfig) {
 	within(l, t.Weather.Timeout, 0, time.Minute, "tools", "weather", "timeout")
 	within(l, t.News.Timeout, 0, time.Minute, "tools", "news", "timeout")
 	within(l, t.News.Items, 0, 50, "tools", "news", "items")
+}
+
+// musicLibrary is the music folder as a conversation plays it: agent.Music.
+type musicLibrary struct{ folder *local.Music }
+
+// Open opens a song by the id that a tool gave.
+func (m musicLibrary) Open(id string) (agent.Song, error) {
+	file, err := m.folder.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	track, err := audio.OpenTrack(file)
+	if err != nil {
+		return nil, err
+	}
+	return track, nil
+}
+
+// Next names the song after the one of that id.
+func (m musicLibrary) Next(id string) (next, title string, err error) {
+	song, err := m.folder.Next(id)
+	return song.ID, song.Title, err
 }
