@@ -16,7 +16,7 @@ func KindOf(t Tool, overrides map[string]Kind) Kind {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind
 	}
-	if kind, ok := overrideOf(t.Name, overrides); ok {
+	if kind, ok := OverrideOf(t.Name, overrides); ok {
 		return kind
 	}
 	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
@@ -25,7 +25,8 @@ func KindOf(t Tool, overrides map[string]Kind) Kind {
 	return kindOfName(t.Name)
 }
 
-func overrideOf(name string, overrides map[string]Kind) (Kind, bool) {
+// OverrideOf is the kind that overrides give to a name, as KindOf takes it.
+func OverrideOf(name string, overrides map[string]Kind) (Kind, bool) {
 	if kind, ok := overrides[name]; ok {
 		return kind, true
 	}
