@@ -84,8 +84,11 @@ func (s *Server) callError(ctx, own context.Context, live *session, name string,
 		return s.left(name)
 	}
 	if errors.Is(err, sdk.ErrConnectionClosed) {
-		// Not so: the server reported an error with a code that the SDK keeps for itself.
 		_, message, _ := strings.Cut(err.Error(), `calling "tools/call": `)
+		if strings.HasPrefix(message, "client is closing") || strings.HasPrefix(message, "server is closing") {
+			return s.left(name)
+		}
+		// The server reported an error with a code that the SDK keeps for itself.
 		return &mcp.ToolError{Message: message}
 	}
 	if reported, ok := errors.AsType[*jsonrpc.Error](err); ok && !unsent(err) {

@@ -116,9 +116,9 @@ func plainJSONError(err error) error {
 		return err
 	}
 	if kind.Field == "" {
-		return fmt.Errorf("want a section of keys, found a %s", kind.Value)
+		return fmt.Errorf("want a section of keys, found %s", kind.Value)
 	}
-	return fmt.Errorf("%s: a %s is the wrong kind of value", kind.Field, kind.Value)
+	return fmt.Errorf("%s: %s is the wrong kind of value", kind.Field, kind.Value)
 }
 
 // readFile reads the file of servers; one that is not there is empty.
