@@ -106,8 +106,11 @@ type AgentConfig struct {
 
 // ToolsConfig is about all tools of all devices. Patterns are those of path.Match.
 type ToolsConfig struct {
-	Kinds map[string]string `koanf:"kinds"` // pattern of a name to control or query
-	Deny  []string          `koanf:"deny"`  // patterns of names that are not offered
+	Kinds    map[string]string `koanf:"kinds"` // pattern of a name to control or query
+	Deny     []string          `koanf:"deny"`  // patterns of names that are not offered
+	External ExternalConfig    `koanf:"external"`
+	Endpoint EndpointConfig    `koanf:"endpoint"`
+	Offer    []OfferConfig     `koanf:"offer"`
 }
 
 // DeviceConfig is what differs for one device.
@@ -174,7 +177,10 @@ func DefaultConfig() *Config {
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
 		},
-		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}},
+		Tools: ToolsConfig{
+			Kinds: map[string]string{}, Deny: []string{}, Offer: []OfferConfig{},
+			External: ExternalConfig{MCPServers: map[string]MCPServerConfig{}}, Endpoint: EndpointConfig{Tokens: []EndpointTokenConfig{}},
+		},
 		Providers: map[string]ProviderConfig{},
 		Devices:   map[string]DeviceConfig{},
 		Log:       LogConfig{Level: "info", Format: "text"},

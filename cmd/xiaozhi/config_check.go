@@ -108,6 +108,7 @@ func (l *configLoader) checkTools(c *Config) {
 		l.patterns([]string{pattern}, "tools", "kinds", pattern)
 	}
 	l.patterns(c.Tools.Deny, "tools", "deny")
+	l.checkMCP(c.Tools)
 	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
 		d := c.Devices[id]
 		if d.Language != "" {

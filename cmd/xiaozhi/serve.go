@@ -94,7 +94,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	s := &httpServer{log: log, devices: rooms.devices}
+	s := &httpServer{log: log, devices: rooms.devices, endpoint: rooms.endpoint}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
@@ -123,10 +123,11 @@ func makeDataDir(dir string) error {
 
 // httpServer is one handler behind all listeners.
 type httpServer struct {
-	log     *slog.Logger
-	http    *http.Server
-	devices *connection.Server
-	ready   atomic.Bool // the chains' first engines are loaded
+	log      *slog.Logger
+	http     *http.Server
+	devices  *connection.Server
+	endpoint http.Handler // nil: none
+	ready    atomic.Bool  // the chains' first engines are loaded
 }
 
 // routes are everything that has an address. Devices follow no redirects, so
@@ -141,6 +142,10 @@ func (s *httpServer) routes() http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
+	if s.endpoint != nil {
+		mux.Handle("/mcp/endpoint", s.endpoint)
+		mux.Handle("/mcp/endpoint/{$}", s.endpoint)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"slices"
 
@@ -20,11 +21,12 @@ import (
 
 // rooms is everything that is built once and shared by all devices.
 type rooms struct {
-	devices *connection.Server
-	lines   []string                      // what was found, for people
-	warmers []func(context.Context) error // load what the first turn needs
-	closers []func()                      // run in reverse order at the end
-	log     *slog.Logger
+	devices  *connection.Server
+	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
+	lines    []string                      // what was found, for people
+	warmers  []func(context.Context) error // load what the first turn needs
+	closers  []func()                      // run in reverse order at the end
+	log      *slog.Logger
 }
 
 // wire builds everything that the config asks for. It waits for nothing but a
@@ -72,17 +74,21 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o)
+	r.devices, err = r.server(ctx, cfg, data, o)
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*connection.Server, error) {
+func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Options) (*connection.Server, error) {
 	own := local.New(local.Options{Log: r.log})
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
+	fleet, err := r.external(ctx, cfg, data, own)
+	if err != nil {
+		return nil, err
+	}
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Log: r.log}
 	return connection.NewServer(connection.Options{
@@ -91,7 +97,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options) (*conn
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			box := mcp.NewToolbox(limits, append([]mcp.Source{own}, sources...)...)
+			box := mcp.NewToolbox(limits, append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)
 			return &deviceTalk{agent.New(o, s, out, box), box}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
