@@ -46,7 +46,7 @@ var libraries = []struct {
 	reason  string
 }{
 	{"github.com/hraban/opus", []string{"audio"}, "cgo stays behind one file"},
-	{"github.com/gorilla/websocket", []string{"connection", "mcp/external", "internal/devicetest"}, "sockets stay in their rooms"},
+	{"github.com/gorilla/websocket", []string{"connection", "mcp/external", "internal/devicetest", "e2e"}, "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"mcp"}, "the protocol stays behind the model of a tool"},
 	{"github.com/knadh/koanf", []string{"cmd"}, "only main reads settings"},
 	{"github.com/sashabaranov/go-openai", []string{"providers/openai"}, "vendors stay in their folders"},
