@@ -119,6 +119,10 @@ type ToolsConfig struct {
 	Weather WeatherConfig `koanf:"weather"`
 	News    NewsConfig    `koanf:"news"`
 	Music   MusicConfig   `koanf:"music"`
+
+	External ExternalConfig `koanf:"external"`
+	Endpoint EndpointConfig `koanf:"endpoint"`
+	Offer    []OfferConfig  `koanf:"offer"`
 }
 
 // MCPConfig is what others may use of this server.
@@ -225,6 +229,7 @@ func DefaultConfig() *Config {
 			Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
 			Weather: WeatherConfig{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
 			News:    NewsConfig{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
+			Offer:   []OfferConfig{}, External: ExternalConfig{MCPServers: map[string]MCPServerConfig{}}, Endpoint: EndpointConfig{Tokens: []EndpointTokenConfig{}},
 		},
 		MCP:       MCPConfig{Tokens: []TokenConfig{}},
 		Providers: map[string]ProviderConfig{},
