@@ -26,16 +26,15 @@ func RepairResponse(payload []byte, method func(id int64) string) (r *jsonrpc.Re
 	if name == "" {
 		return nil, nil, nil
 	}
-	id, err := jsonrpc.MakeID(float64(m.id))
-	if err != nil {
+	r = &jsonrpc.Response{}
+	if r.ID, err = jsonrpc.MakeID(float64(m.id)); err != nil {
 		return nil, nil, err
 	}
-	r = &jsonrpc.Response{ID: id}
-	if m.err != nil {
+	if m.err == nil {
+		r.Result, fixes = repairResult(name, m.result)
+	} else {
 		r.Error = m.err
-		return r, m.fixes, nil
 	}
-	r.Result, fixes = repairResult(name, m.result)
 	return r, append(m.fixes, fixes...), nil
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestRepairResponse(t *testing.T) {
 
 func TestRepairResponseErrors(t *testing.T) {
 	r, _, err := RepairResponse([]byte(`{"jsonrpc":"2.0","id":3,"error":{"code":-32004,"message":"m"}}`), methodOf)
-	if e, ok := r.Error.(*jsonrpc.Error); err != nil || !ok || e.Code != codeServerError || e.Message != "m" {
+	if e, ok := errors.AsType[*jsonrpc.Error](r.Error); err != nil || !ok || e.Code != codeServerError || e.Message != "m" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, _, err := RepairResponse([]byte(`{"jsonrpc":"2.0","id":9,"result":{}}`), methodOf); r != nil || err != nil {

@@ -72,3 +72,22 @@ func TestOfferWithoutItsVariable(t *testing.T) {
 		t.Errorf("%v, %v", warnings, err)
 	}
 }
+
+// TestFileOfServersIsReported: also what is wrong with it, before anything starts.
+func TestFileOfServersIsReported(t *testing.T) {
+	report := func(text string) string {
+		r := &rooms{log: slog.New(slog.DiscardHandler)}
+		r.reportFile(writeFile(t, "mcp_servers.json", text))
+		return strings.Join(r.lines, "\n")
+	}
+	if got := report(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
+		t.Error(got)
+	}
+	if got := report(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
+		t.Error(got)
+	}
+	r := &rooms{}
+	if r.reportFile("no-such-file.json"); len(r.lines) > 0 {
+		t.Error(r.lines)
+	}
+}

@@ -16,8 +16,11 @@ import (
 // external makes the fleet of other people's MCP servers, the endpoint where
 // they dial in, and the offers of our own tools. Nothing starts before warm.
 func (r *rooms) external(ctx context.Context, cfg *Config, data string, own mcp.Source) (*external.Fleet, error) {
+	file := filepath.Join(data, "mcp_servers.json")
+	servers := r.servers(cfg.Tools.External.MCPServers)
+	r.reportFile(file)
 	fleet := external.NewFleet(external.Options{
-		Servers: r.servers(cfg.Tools.External.MCPServers), File: filepath.Join(data, "mcp_servers.json"), Lookup: os.LookupEnv,
+		Servers: servers, File: file, Lookup: os.LookupEnv,
 		ServerOptions: external.ServerOptions{Version: version, Log: r.log},
 	})
 	// A signal ends the listening first; running replies may still call tools.
@@ -71,6 +74,20 @@ func (r *rooms) servers(all map[string]MCPServerConfig) map[string]external.Conf
 		r.lines = append(r.lines, fmt.Sprintf("  MCP  %s (%s)", name, c.Transport))
 	}
 	return out
+}
+
+// reportFile notes what the file of servers says now. It may change at any time.
+func (r *rooms) reportFile(file string) {
+	configs, problems, err := external.CheckFile(file, os.LookupEnv)
+	if err != nil {
+		r.missing("MCP", file, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
+		r.lines = append(r.lines, fmt.Sprintf("  MCP  %s (%s, %s)", name, configs[name].Transport, file))
+	}
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		r.missing("MCP", name, problems[name])
+	}
 }
 
 // offer makes one offer of our tools.

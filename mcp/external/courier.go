@@ -27,6 +27,10 @@ type courier struct {
 
 var errElsewhere = errors.New("the server points to another host, where it was not configured to be")
 
+// errStream says that we hear no more of changes: the server may be gone, or may
+// just have grown tired of the stream.
+var errStream = errors.New("the stream of changes ended")
+
 // RoundTrip sends one request. It keeps the caller's request as it is.
 func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != c.server.Scheme || r.URL.Host != c.server.Host {
@@ -52,7 +56,15 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		resp.Body = newEvents(resp.Body, c.first && r.Method == http.MethodGet)
+		stream := newEvents(resp.Body, c.first && r.Method == http.MethodGet)
+		if r.Header.Get("Mcp-Method") == "subscriptions/listen" { // the only thing that lasts in the newest revision
+			stream.ended = func() {
+				if r.Context().Err() == nil {
+					c.lost(errStream)
+				}
+			}
+		}
+		resp.Body = stream
 		return resp, nil
 	}
 	if err := bounded(resp); err != nil {

@@ -95,7 +95,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
-	<-p.Server.over
+	<-p.finished
 }
 
 // admit looks at the method and the token.

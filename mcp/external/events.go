@@ -20,6 +20,7 @@ type events struct {
 	first bool   // waiting for the event "endpoint"; all before it is left out
 	rest  []byte // of the event that is being read
 	err   error  // for when rest is empty
+	ended func() // if not nil, called once when the stream has ended
 }
 
 func newEvents(body io.ReadCloser, endpoint bool) *events {
@@ -35,6 +36,9 @@ func (e *events) Read(p []byte) (int, error) {
 		var next event
 		if next, e.err = e.event(); e.wanted(next) {
 			e.rest = next.bytes()
+		}
+		if e.err != nil && e.ended != nil {
+			e.ended()
 		}
 	}
 	if len(e.rest) == 0 {

@@ -121,6 +121,17 @@ func plainJSONError(err error) error {
 	return fmt.Errorf("%s: %s is the wrong kind of value", kind.Field, kind.Value)
 }
 
+// CheckFile reads a file of servers and says what is in it: the servers that can
+// be used, and what is wrong with others or, as the error, with all of it.
+func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := parseServers(data, lookup)
+	return s.configs, s.problems, err
+}
+
 // readFile reads the file of servers; one that is not there is empty.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)

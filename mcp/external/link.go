@@ -220,7 +220,7 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 
 // wanted leaves out notifications that nobody here listens to.
 func wanted(r *jsonrpc.Request) jsonrpc.Message {
-	if !r.IsCall() && (r.Method == "notifications/message" || r.Method == "notifications/progress") {
+	if !r.IsCall() && r.Method == "notifications/progress" {
 		return nil
 	}
 	return r

@@ -124,7 +124,7 @@ func (o *Offer) run(ctx context.Context) {
 // attempt dials once and serves until the socket ends.
 func (o *Offer) attempt(ctx context.Context) error {
 	ws := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit, NetDialContext: o.options.dial}
-	conn, resp, err := ws.DialContext(ctx, o.options.URL, nil)
+	conn, resp, err := ws.DialContext(ctx, o.options.URL, nil) //nolint:bodyclose // the library has read it
 	if err != nil {
 		return dialError(err, resp)
 	}

@@ -43,6 +43,7 @@ func (c Config) ways() []way {
 		first, limit = launchLimit, launchLimit
 	case HTTP:
 		first = probeLimit
+	default:
 	}
 	var list []way
 	if !c.Legacy && c.Transport != SSE { // that one is older than the newest handshake
@@ -120,7 +121,7 @@ func (d *dialer) websocket(ctx context.Context) (*line, error) {
 	for name, value := range d.config.Headers {
 		header.Set(name, value)
 	}
-	conn, resp, err := ws.DialContext(ctx, d.config.URL, header)
+	conn, resp, err := ws.DialContext(ctx, d.config.URL, header) //nolint:bodyclose // the library has read it
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnopened, dialError(err, resp))
 	}

@@ -184,6 +184,12 @@ func streamable(t *testing.T, peer *sdk.Server) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return peer }, nil)
 }
 
+// modern serves peer over streamable HTTP without sessions, as the newest
+// revision has it.
+func modern(_ *testing.T, peer *sdk.Server) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return peer }, &sdk.StreamableHTTPOptions{Stateless: true})
+}
+
 // config is what an entry says, which must be right.
 func config(t *testing.T, e Entry) Config {
 	t.Helper()
@@ -207,7 +213,7 @@ func piped(t *testing.T, peer *sdk.Server, o ServerOptions) (s *Server, cut func
 		mu.Lock()
 		live = append(live, theirs)
 		mu.Unlock()
-		session, err := peer.Connect(context.WithoutCancel(t.Context()), &sdk.IOTransport{Reader: theirs, Writer: theirs}, nil)
+		session, err := peer.Connect(t.Context(), &sdk.IOTransport{Reader: theirs, Writer: theirs}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func (s *Server) run(ctx context.Context) {
 			s.log.Info("mcp tool server left", "why", s.mask.err(err))
 			return
 		}
-		if errors.Is(err, errReset) {
+		if errors.Is(err, errReset) || errors.Is(err, errStream) && time.Since(began) >= steadyTime {
 			continue
 		}
 		pause := s.pause.next()

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers still send messages for a log
+
 // Package external reaches other people's MCP servers and offers their tools:
 // programs that it runs, servers on the web, and tool servers that dial in. It
 // also offers our own tools to endpoints of others. A Server is one of them, as
@@ -34,19 +36,19 @@ type ServerOptions struct {
 // background, again after each loss, and has tools only while it is connected.
 // All methods may be called at the same time.
 type Server struct {
-	name   string
-	config Config
-	log    *slog.Logger
-	mask   mask
-	open   opener
-	ways   []way
-	once   bool // it cannot be reached again: the end of the connection is its end
-	pause  backoff
-	peer   *sdk.Client
-	relist chan struct{} // 1: read the list again
-	redial chan struct{} // 1: connect again at once
-	over   chan struct{} // closed when run has returned; never closed without Start
-	wg     sync.WaitGroup
+	name     string
+	config   Config
+	log      *slog.Logger
+	mask     mask
+	open     opener
+	ways     []way
+	once     bool // it cannot be reached again: the end of the connection is its end
+	pause    backoff
+	peer     *sdk.Client
+	relist   chan struct{} // 1: read the list again
+	redial   chan struct{} // 1: connect again at once
+	finished chan struct{} // closed when run has returned; never closed without Start
+	wg       sync.WaitGroup
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // nil before Start
@@ -54,6 +56,7 @@ type Server struct {
 	live   *session           // nil while not connected
 	tools  []mcp.Tool         // nobody changes it
 	read   bool               // the list was read, over this connection
+	said   drip               // messages for its log
 	calls  map[uint64]context.CancelCauseFunc
 	number uint64 // of the last call
 	torn   bool   // calls were cancelled because the connection ends
@@ -82,7 +85,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	}
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), pause: backoff{rand: o.rand},
-		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), over: make(chan struct{}),
+		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
 		calls: make(map[uint64]context.CancelCauseFunc),
 	}
 	s.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, &sdk.ClientOptions{
@@ -90,6 +93,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		Capabilities: &sdk.ClientCapabilities{}, // no roots, no sampling: a server has no claim on either
 		// A server has no say in what is asked again.
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
 	})
 	return s
@@ -119,7 +123,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.wg.Go(func() {
-		defer close(s.over)
+		defer close(s.finished)
 		s.run(ctx)
 	})
 	return nil

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers still send messages for a log
+
 package external
 
 import (
@@ -352,4 +354,31 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
+}
+
+// TestServersOwnLog: what a server sends for a log is logged, without secrets,
+// and a flood of it is not.
+func TestServersOwnLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log record
+		peer := tools(t)
+		s, _ := piped(t, peer, ServerOptions{Log: log.logger()})
+		s.mask = newMask(Config{Env: map[string]string{"K": "hush-hush"}})
+		s.ways = []way{{Stdio, legacyVersion, time.Second}}
+		running(t, s)
+		if err := s.live.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "debug"}); err != nil { //nolint:staticcheck // see above
+			t.Fatal(err)
+		}
+		for range 100 {
+			for session := range peer.Sessions() {
+				_ = session.Log(t.Context(), &sdk.LoggingMessageParams{Level: "info", Data: "the key is hush-hush"}) //nolint:staticcheck // see above
+			}
+		}
+		synctest.Wait()
+		log.has(t, "mcp server says", "the key is ***")
+		if n := strings.Count(log.String(), "mcp server says"); n != logBurst {
+			t.Errorf("%d lines", n)
+		}
+		s.note(nil)
+	})
 }

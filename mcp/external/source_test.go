@@ -15,6 +15,7 @@ import (
 func TestSource(t *testing.T) {
 	web := func(e Entry, handler func(*testing.T, *sdk.Server) http.Handler) func(*testing.T) mcp.Source {
 		return func(t *testing.T) mcp.Source {
+			t.Helper()
 			p := newPipeNet()
 			p.serve(t, handler(t, tools(t)))
 			e.Timeout = "5m"
@@ -23,11 +24,13 @@ func TestSource(t *testing.T) {
 	}
 	for name, make := range map[string]func(*testing.T) mcp.Source{
 		"lines": func(t *testing.T) mcp.Source {
+			t.Helper()
 			s, _ := piped(t, tools(t), ServerOptions{})
 			s.config.Timeout *= 5
 			return s
 		},
 		"http":        web(Entry{URL: "http://tools.test/mcp"}, streamable),
+		"http modern": web(Entry{URL: "http://tools.test/mcp"}, modern),
 		"http legacy": web(Entry{URL: "http://tools.test/mcp", Protocol: "legacy"}, streamable),
 		"sse": web(Entry{URL: "http://tools.test/sse"}, func(_ *testing.T, s *sdk.Server) http.Handler {
 			return sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil)
@@ -58,6 +61,7 @@ func (s started) Start(ctx context.Context) error {
 
 // fleetOfOne is a fleet with one server over WebSocket.
 func fleetOfOne(t *testing.T) mcp.Source {
+	t.Helper()
 	p := newPipeNet()
 	p.serve(t, websockets(tools(t)))
 	return NewFleet(Options{
@@ -68,6 +72,7 @@ func fleetOfOne(t *testing.T) mcp.Source {
 
 // fleetOfPeers is a fleet that a tool server dials in to.
 func fleetOfPeers(t *testing.T) mcp.Source {
+	t.Helper()
 	f := NewFleet(Options{})
 	p := newPipeNet()
 	return started{f, func() {

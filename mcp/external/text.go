@@ -108,7 +108,7 @@ func queryValues(address string) []string {
 		return nil
 	}
 	var out []string
-	for _, pair := range strings.Split(u.RawQuery, "&") {
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		_, raw, _ := strings.Cut(pair, "=")
 		out = append(out, raw)
 		if meant, err := url.QueryUnescape(raw); err == nil && meant != raw {

@@ -56,20 +56,16 @@ func (f *Fleet) reload(ctx context.Context) {
 		f.apply(ctx, configs, nil)
 		return
 	}
-	data, err := readFile(f.options.File)
-	var more servers
-	if err == nil {
-		more, err = parseServers(data, f.options.Lookup)
-	}
+	more, problems, err := CheckFile(f.options.File, f.options.Lookup)
 	if err != nil {
 		f.log.Error("file of mcp servers is broken; the servers stay as they were", "file", f.options.File, "err", err)
 		f.begin(ctx, configs)
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(more.problems)) {
-		f.log.Error("mcp server is left out", "file", f.options.File, "server", name, "err", more.problems[name])
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		f.log.Error("mcp server is left out", "file", f.options.File, "server", name, "err", problems[name])
 	}
-	for name, c := range more.configs {
+	for name, c := range more {
 		if _, taken := configs[name]; taken {
 			f.log.Warn("mcp server is in the settings and in the file; the settings count", "server", name, "file", f.options.File)
 			continue
@@ -77,9 +73,9 @@ func (f *Fleet) reload(ctx context.Context) {
 		configs[name] = c
 	}
 	for name := range f.options.Servers {
-		delete(more.problems, name)
+		delete(problems, name)
 	}
-	f.apply(ctx, configs, more.problems)
+	f.apply(ctx, configs, problems)
 }
 
 // begin starts those of configs that do not run yet and ends none.

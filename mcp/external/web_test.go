@@ -58,18 +58,25 @@ func TestHeaders(t *testing.T) {
 // TestLostOnTheWeb: the tools of a server that went down go within two seconds,
 // though nobody calls it, and come back with it.
 func TestLostOnTheWeb(t *testing.T) {
+	t.Run("modern", func(t *testing.T) { lostOnTheWeb(t, "auto", modern) })
+	t.Run("legacy", func(t *testing.T) { lostOnTheWeb(t, "legacy", streamable) })
+}
+
+func lostOnTheWeb(t *testing.T, protocol string, serve func(*testing.T, *sdk.Server) http.Handler) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipeNet()
 		var down atomic.Bool
-		peer := streamable(t, tools(t))
+		peer := serve(t, tools(t))
 		p.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if down.Load() {
 				panic(http.ErrAbortHandler)
 			}
 			peer.ServeHTTP(w, r)
 		}))
-		s := dialled(config(t, Entry{URL: "http://tools.test/mcp", Protocol: "legacy"}), p, ServerOptions{})
+		s := dialled(config(t, Entry{URL: "http://tools.test/mcp", Protocol: protocol}), p, ServerOptions{})
 		running(t, s)
+		later(time.Minute)
 		down.Store(true)
 		p.cut()
 		later(2 * time.Second)
@@ -310,5 +317,32 @@ func TestReservedCodes(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		says(t, s, "echo", "you said hi")
+	})
+}
+
+// TestTiredStream: a server, or a proxy before it, that ends the stream of
+// changes after a while costs nothing but a new connection.
+func TestTiredStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var streams atomic.Int32
+		p, peer := newPipeNet(), modern(t, tools(t))
+		p.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Method") == "subscriptions/listen" {
+				streams.Add(1)
+				ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+				defer cancel()
+				r = r.WithContext(ctx)
+			}
+			peer.ServeHTTP(w, r)
+		}))
+		s := dialled(config(t, Entry{URL: "http://tools.test/mcp"}), p, ServerOptions{})
+		running(t, s)
+		for range 10 {
+			says(t, s, "echo", "you said hi")
+			later(30 * time.Second)
+		}
+		if n := streams.Load(); n < 3 || n > 7 {
+			t.Errorf("%d streams in 5 minutes", n)
+		}
 	})
 }

@@ -1,12 +1,17 @@
+//lint:file-ignore SA1019 servers still send messages for a log
+
 package external
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"strings"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -64,4 +69,22 @@ func copyLog(r io.Reader, log *slog.Logger, m mask) {
 			return
 		}
 	}
+}
+
+// note logs what a server sends for its log, as copyLog does for a program.
+func (s *Server) note(m *sdk.LoggingMessageParams) { //nolint:staticcheck // see above
+	if m == nil {
+		return
+	}
+	s.mu.Lock()
+	ok, held := s.said.pass(time.Now())
+	s.mu.Unlock()
+	if !ok {
+		return
+	}
+	data, err := json.Marshal(m.Data)
+	if err != nil {
+		data = []byte(err.Error())
+	}
+	s.log.Info("mcp server says", "level", string(m.Level), "data", s.mask.text(cut(string(data), maxLogLine)), "left_out", held)
 }
