@@ -32,6 +32,19 @@ type wavShape struct {
 // what is wrong with the file, or is that of r.
 func ReadWAV(r io.Reader) (pcm []int16, rate int, err error) {
 	br := bufio.NewReader(r)
+	shape, size, err := readWAVHead(br)
+	if err != nil {
+		return nil, 0, err
+	}
+	raw, err := readData(br, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	return shape.mono(raw), shape.rate, nil
+}
+
+// readWAVHead reads up to the sound: its shape and the size that is said of it.
+func readWAVHead(br *bufio.Reader) (shape *wavShape, size uint32, err error) {
 	var riff [12]byte
 	if _, err := io.ReadFull(br, riff[:]); err != nil {
 		return nil, 0, wavShort("the RIFF header", err)
@@ -39,7 +52,6 @@ func ReadWAV(r io.Reader) (pcm []int16, rate int, err error) {
 	if string(riff[:4]) != "RIFF" || string(riff[8:]) != "WAVE" {
 		return nil, 0, fmt.Errorf("not a WAV file: it begins with %q", riff[:])
 	}
-	var shape *wavShape
 	for {
 		var head [8]byte
 		if _, err := io.ReadFull(br, head[:]); err != nil {
@@ -57,11 +69,7 @@ func ReadWAV(r io.Reader) (pcm []int16, rate int, err error) {
 		case id == "data" && shape == nil:
 			return nil, 0, errors.New("bad WAV file: the data chunk comes before the fmt chunk")
 		case id == "data":
-			raw, err := readData(br, size)
-			if err != nil {
-				return nil, 0, err
-			}
-			return shape.mono(raw), shape.rate, nil
+			return shape, size, nil
 		default: // LIST, fact and others; chunks are padded to an even length
 			if _, err := io.CopyN(io.Discard, br, int64(size)+int64(size&1)); err != nil {
 				return nil, 0, wavShort(fmt.Sprintf("the end of the chunk %q", id), err)
@@ -114,14 +122,19 @@ func readShape(r io.Reader, size uint32) (*wavShape, error) {
 // readData reads the sound. It grows with what really comes, so a size that
 // lies costs nothing.
 func readData(r io.Reader, size uint32) ([]byte, error) {
-	if size != 0 && size != wavStreaming {
-		r = io.LimitReader(r, int64(size))
-	}
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(r); err != nil {
+	if _, err := b.ReadFrom(wavData(r, size)); err != nil {
 		return nil, fmt.Errorf("read WAV file: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// wavData is the sound without what may follow it.
+func wavData(r io.Reader, size uint32) io.Reader {
+	if size == 0 || size == wavStreaming {
+		return r
+	}
+	return io.LimitReader(r, int64(size))
 }
 
 // mono turns raw samples into mono PCM; a sample that is not whole is left out.

@@ -109,7 +109,7 @@ func describeMember(name, description string, th *thing) string {
 // its name, when it begins with a word of asking; else a parameter that is a
 // question. All others are controls, since there is no reply to wait for.
 func kindOfMethod(tool string, m *thingMethod, overrides map[string]Kind) Kind {
-	if kind, _, ok := overrideOf(tool, overrides); ok && (kind == Control || kind == Query) {
+	if kind, _, ok := OverrideOf(tool, overrides); ok && (kind == Control || kind == Query) {
 		return kind
 	}
 	isQuestion := func(p thingValue) bool {

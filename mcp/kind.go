@@ -22,7 +22,7 @@ func WhyKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind, "the tool declares it"
 	}
-	if kind, pattern, ok := overrideOf(t.Name, overrides); ok {
+	if kind, pattern, ok := OverrideOf(t.Name, overrides); ok {
 		return kind, "tools.kinds: " + pattern
 	}
 	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
@@ -34,7 +34,9 @@ func WhyKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	return Query, "nothing says that it is a control"
 }
 
-func overrideOf(name string, overrides map[string]Kind) (kind Kind, pattern string, ok bool) {
+// OverrideOf is the kind that overrides give to a name, as KindOf takes it, and
+// the pattern that did.
+func OverrideOf(name string, overrides map[string]Kind) (kind Kind, pattern string, ok bool) {
 	if kind, ok := overrides[name]; ok {
 		return kind, name, true
 	}

@@ -43,10 +43,15 @@ func (m *inbound) fixed(what string) { m.fixes = append(m.fixes, what) }
 // parseMessage reads one payload. An error means that it cannot be understood
 // and is to be dropped.
 func parseMessage(payload []byte) (inbound, error) {
-	var m inbound
 	if err := checkSize(payload); err != nil {
-		return m, err
+		return inbound{}, err
 	}
+	return parseFields(payload)
+}
+
+// parseFields is parseMessage for a payload whose size was looked at.
+func parseFields(payload []byte) (inbound, error) {
+	var m inbound
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &fields); err != nil {
 		return m, fmt.Errorf("payload is no JSON object: %w", err)

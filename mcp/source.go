@@ -21,3 +21,12 @@ type Source interface {
 	// ResetConnection forgets the list and reads it again.
 	ResetConnection() error
 }
+
+// Group is a source that is made of others, which come and go. A Toolbox looks
+// at the others each time, so that what they offer has their own names and a
+// call goes to the one that offered it.
+type Group interface {
+	Source
+	// Sources are the others now, in a stable order. The caller owns the slice.
+	Sources() []Source
+}

@@ -168,7 +168,7 @@ type placedOffer struct {
 // tool that left is gone and one that came is there.
 func (t *Toolbox) placed() []placedOffer {
 	t.mu.Lock()
-	sources := slices.Clone(t.sources)
+	sources := ungrouped(t.sources)
 	t.mu.Unlock()
 	lists, count := make([][]Tool, len(sources)), 0
 	for i, s := range sources {
@@ -199,6 +199,19 @@ func (t *Toolbox) placed() []placedOffer {
 		if name != legalName(names[i]) {
 			t.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}
+	}
+	return out
+}
+
+// ungrouped are the sources with those that groups are made of in their places.
+func ungrouped(sources []Source) []Source {
+	out := make([]Source, 0, len(sources))
+	for _, s := range sources {
+		if group, ok := s.(Group); ok {
+			out = append(out, group.Sources()...)
+			continue
+		}
+		out = append(out, s)
 	}
 	return out
 }

@@ -115,6 +115,14 @@ type ToolsConfig struct {
 
 	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
 	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device in a day, by UTC
+
+	Weather WeatherConfig `koanf:"weather"`
+	News    NewsConfig    `koanf:"news"`
+	Music   MusicConfig   `koanf:"music"`
+
+	External ExternalConfig `koanf:"external"`
+	Endpoint EndpointConfig `koanf:"endpoint"`
+	Offer    []OfferConfig  `koanf:"offer"`
 }
 
 // MCPConfig is what others may use of this server.
@@ -128,6 +136,29 @@ type TokenConfig struct {
 	Token     providers.Secret `koanf:"token"`
 	TokenFile string           `koanf:"token_file"`
 	ReadOnly  bool             `koanf:"read_only"` // it may look, but not call
+}
+
+// WeatherConfig is where the weather is asked for.
+type WeatherConfig struct {
+	URL     string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
+	Headers map[string]providers.Secret `koanf:"headers"`
+	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": all of the answer
+	City    string                      `koanf:"city"`    // where nobody names one
+	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+}
+
+// NewsConfig is where news are asked for.
+type NewsConfig struct {
+	URL     string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
+	Headers map[string]providers.Secret `koanf:"headers"`
+	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": a feed's items, or all of the answer
+	Items   int                         `koanf:"items"`   // of a feed; 0: 10
+	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+}
+
+// MusicConfig is where music is.
+type MusicConfig struct {
+	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
 // DeviceConfig is what differs for one device.
@@ -194,7 +225,12 @@ func DefaultConfig() *Config {
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
 		},
-		Tools:     ToolsConfig{Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000},
+		Tools: ToolsConfig{
+			Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
+			Weather: WeatherConfig{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
+			News:    NewsConfig{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
+			Offer:   []OfferConfig{}, External: ExternalConfig{MCPServers: map[string]MCPServerConfig{}}, Endpoint: EndpointConfig{Tokens: []EndpointTokenConfig{}},
+		},
 		MCP:       MCPConfig{Tokens: []TokenConfig{}},
 		Providers: map[string]ProviderConfig{},
 		Devices:   map[string]DeviceConfig{},

@@ -23,7 +23,7 @@ func (l *configLoader) check(c *Config) {
 	l.oneOf(c.Log.Level, []string{"debug", "info", "warn", "error"}, "log", "level")
 	l.oneOf(c.Log.Format, []string{"text", "json"}, "log", "format")
 	l.checkTools(c)
-	l.checkMCP(c.MCP)
+	l.checkTokens(c.MCP)
 	l.checkChains(c)
 }
 
@@ -113,6 +113,8 @@ func (l *configLoader) checkTools(c *Config) {
 	l.patterns(c.Tools.Confirm, "tools", "confirm")
 	within(l, c.Tools.MaxPerTurn, 1, 100, "tools", "max_per_turn")
 	within(l, c.Tools.MaxPerDay, 1, 1000000, "tools", "max_per_day")
+	l.checkPages(c.Tools)
+	l.checkMCP(c.Tools)
 	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
 		d := c.Devices[id]
 		if d.Language != "" {
@@ -123,8 +125,8 @@ func (l *configLoader) checkTools(c *Config) {
 	}
 }
 
-// checkMCP refuses tokens that would let everybody in.
-func (l *configLoader) checkMCP(m MCPConfig) {
+// checkTokens refuses tokens that would let everybody in.
+func (l *configLoader) checkTokens(m MCPConfig) {
 	names := map[string]bool{}
 	for i, t := range m.Tokens {
 		at := []string{"mcp", "tokens", strconv.Itoa(i)}

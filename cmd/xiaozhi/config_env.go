@@ -51,6 +51,11 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 		if t.Kind() == reflect.Map {
 			part = r.existing(path, part)
 		}
+		for _, name := range childNames(t) { // keys such as mcpServers
+			if strings.EqualFold(name, part) {
+				part = name
+			}
+		}
 		child, known := childType(t, part)
 		if !known || part == "" {
 			r.loader.problems.unknownKey(variable, path, part, childNames(t))

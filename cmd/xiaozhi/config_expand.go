@@ -19,6 +19,7 @@ type expander struct {
 	env     map[string]string
 	loader  *configLoader
 	missing map[string][]string // provider, to variables its secrets want and do not get
+	servers map[string][]string // the same of external MCP servers
 }
 
 // expand goes through a tree of settings.
@@ -65,6 +66,9 @@ func (x expander) text(text string, path []string) string {
 			if path[0] == "providers" {
 				x.missing[path[1]] = append(x.missing[path[1]], parts[1])
 			}
+			if path[0] == "tools" && path[1] == "external" {
+				x.servers[path[3]] = append(x.servers[path[3]], parts[1])
+			}
 		}
 		return ""
 	})
@@ -78,6 +82,10 @@ func (x expander) text(text string, path []string) string {
 func isSecret(path []string) bool {
 	t := configType()
 	for _, name := range path {
+		if t.Kind() == reflect.Slice { // name is a number
+			t = t.Elem()
+			continue
+		}
 		child, ok := childType(t, name)
 		if !ok {
 			return false

@@ -120,7 +120,7 @@ func (l *configLoader) environment(environ []string) {
 
 // finish turns the merged layers into a Config and checks it.
 func (l *configLoader) finish(environ []string) (*Config, []string, error) {
-	x := expander{env: environMap(environ), loader: l, missing: map[string][]string{}}
+	x := expander{env: environMap(environ), loader: l, missing: map[string][]string{}, servers: map[string][]string{}}
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
@@ -134,6 +134,12 @@ func (l *configLoader) finish(environ []string) (*Config, []string, error) {
 		if p, ok := c.Providers[name]; ok {
 			p.MissingEnv = variables
 			c.Providers[name] = p
+		}
+	}
+	for name, variables := range x.servers {
+		if s, ok := c.Tools.External.MCPServers[name]; ok {
+			s.MissingEnv = variables
+			c.Tools.External.MCPServers[name] = s
 		}
 	}
 	l.secretFiles(c)

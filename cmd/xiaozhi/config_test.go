@@ -101,6 +101,9 @@ func TestShippedExamples(t *testing.T) {
 	if p.APIKey != "k" || p.Voice.For("zh") != "anna" || p.Decoders != 2 || d.Name != "kitchen" || len(d.Tools.Deny) != 1 {
 		t.Errorf("provider %+v, device %+v", p, d)
 	}
+	if w := c.Tools.Weather; w.City != "北京" || w.Headers["X-Api-Key"] != "k" || c.Tools.News.URL == "" {
+		t.Errorf("weather %+v, news %+v", w, c.Tools.News)
+	}
 }
 
 // allKeys lists the keys of a type and of all that it holds.

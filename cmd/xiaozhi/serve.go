@@ -99,7 +99,10 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	s := &httpServer{log: log, devices: rooms.devices, outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live))}
+	s := &httpServer{
+		log: log, devices: rooms.devices, endpoint: rooms.endpoint,
+		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
+	}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
@@ -128,11 +131,12 @@ func makeDataDir(dir string) error {
 
 // httpServer is one handler behind all listeners.
 type httpServer struct {
-	log     *slog.Logger
-	http    *http.Server
-	devices *connection.Server
-	outward http.Handler // /api/devices
-	ready   atomic.Bool  // the chains' first engines are loaded
+	log      *slog.Logger
+	http     *http.Server
+	devices  *connection.Server
+	outward  http.Handler // /api/devices
+	endpoint http.Handler // nil: none
+	ready    atomic.Bool  // the chains' first engines are loaded
 }
 
 // routes are everything that has an address. Devices follow no redirects, so
@@ -149,6 +153,10 @@ func (s *httpServer) routes() http.Handler {
 	})
 	mux.Handle("/api/devices", s.outward)
 	mux.Handle("/api/devices/", s.outward)
+	if s.endpoint != nil {
+		mux.Handle("/mcp/endpoint", s.endpoint)
+		mux.Handle("/mcp/endpoint/{$}", s.endpoint)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,13 +24,14 @@ import (
 
 // rooms is everything that is built once and shared by all devices.
 type rooms struct {
-	devices *connection.Server
-	live    *liveDevices
-	access  gateway.Access
-	lines   []string                      // what was found, for people
-	warmers []func(context.Context) error // load what the first turn needs
-	closers []func()                      // run in reverse order at the end
-	log     *slog.Logger
+	devices  *connection.Server
+	live     *liveDevices
+	access   gateway.Access
+	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
+	lines    []string                      // what was found, for people
+	warmers  []func(context.Context) error // load what the first turn needs
+	closers  []func()                      // run in reverse order at the end
+	log      *slog.Logger
 }
 
 // wire builds everything that the config asks for. It waits for nothing but a
@@ -88,17 +90,27 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
-	r.devices, err = r.server(ctx, cfg, o, &eyes{llm: seers, texts: set, log: log})
+	own, err := localTools(cfg, data, set.Names())
+	if err != nil {
+		return nil, err
+	}
+	o.Music = musicLibrary{own.Music}
+	r.devices, err = r.server(ctx, cfg, data, o, own, &eyes{llm: seers, texts: set, log: log})
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *eyes) (*connection.Server, error) {
-	own := local.New(local.Options{Log: r.log})
+func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Options, tools local.Options, eyes *eyes) (*connection.Server, error) {
+	tools.Log = r.log
+	own := local.New(tools)
 	if err := own.Start(ctx); err != nil {
 		return nil, err
 	}
 	r.closers = append(r.closers, func() { own.Stop() })
+	fleet, err := r.external(ctx, cfg, data, own)
+	if err != nil {
+		return nil, err
+	}
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
@@ -109,7 +121,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, o agent.Options, eyes *
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
 			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			box := mcp.NewToolbox(limits, append([]mcp.Source{own}, sources...)...)
+			box := mcp.NewToolbox(limits, append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)
 			return &deviceTalk{
 				Conversation: agent.New(o, s, out, box), tools: box, session: s, since: time.Now(), live: r.live,
 			}, nil

@@ -381,7 +381,7 @@ providers:
 			t.Fatal(err)
 		}
 		for key, value := range want {
-			var got any = model(r)
+			got := model(r)
 			if key != "model" {
 				got = r.JSON()[key]
 			}

@@ -16,10 +16,17 @@ import (
 
 // deviceTool is a tool of the device, read for its shape.
 type deviceTool struct {
-	name       string
-	words      []string // of its name, in lower case
-	properties map[string]property
-	required   []string
+	name  string
+	words []string // of its name, in lower case
+	raw   json.RawMessage
+	shape *shape // nil: not read yet
+}
+
+// shape is what matters of a schema.
+type shape struct {
+	Properties map[string]property `json:"properties"`
+	Required   []string            `json:"required"`
+	broken     bool
 }
 
 // property is one argument.
@@ -29,21 +36,24 @@ type property struct {
 	Maximum *float64 `json:"maximum"`
 }
 
-// readTool reads a tool whose name holds one of the parts, in lower case; the
-// schemas of all others need not be read.
-func readTool(t mcp.Tool, parts ...string) (deviceTool, bool) {
+// readTool reads the name of a tool, if one of the parts is in it, in lower case.
+// Names are looked at before schemas: this is done at every look-up of a tool.
+func readTool(t mcp.Tool, parts ...string) (*deviceTool, bool) {
 	name := strings.ToLower(t.Name)
 	if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) }) {
-		return deviceTool{}, false
+		return nil, false
 	}
-	var schema struct {
-		Properties map[string]property `json:"properties"`
-		Required   []string            `json:"required"`
+	return &deviceTool{name: t.Name, words: nameWords(t.Name), raw: t.Schema}, true
+}
+
+// schema reads the tool's schema. One that is broken has no arguments, and free
+// says that it wants some.
+func (t *deviceTool) schema() *shape {
+	if t.shape == nil {
+		t.shape = &shape{}
+		t.shape.broken = len(t.raw) > 0 && json.Unmarshal(t.raw, t.shape) != nil
 	}
-	if len(t.Schema) > 0 && json.Unmarshal(t.Schema, &schema) != nil {
-		return deviceTool{}, false
-	}
-	return deviceTool{name: t.Name, words: nameWords(t.Name), properties: schema.Properties, required: schema.Required}, true
+	return t.shape
 }
 
 // nameWords are the words of a name in lower case: self.get_status, GetStatus.
@@ -65,20 +75,21 @@ func nameWords(name string) []string {
 }
 
 // has reports whether the name holds one of the words.
-func (t deviceTool) has(words ...string) bool {
+func (t *deviceTool) has(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(t.words, w) })
 }
 
 // free reports whether it can be called without arguments, or with the given one alone.
-func (t deviceTool) free(argument string) bool {
-	return !slices.ContainsFunc(t.required, func(name string) bool { return name != argument })
+func (t *deviceTool) free(argument string) bool {
+	s := t.schema()
+	return !s.broken && !slices.ContainsFunc(s.Required, func(name string) bool { return name != argument })
 }
 
 // only is the name of its one argument of a type: one of the names, else the
 // only one there is. "" is for none, and for a tool that wants more.
-func (t deviceTool) only(kind []string, names ...string) string {
+func (t *deviceTool) only(kind []string, names ...string) string {
 	var fit []string
-	for name, p := range t.properties {
+	for name, p := range t.schema().Properties {
 		if slices.ContainsFunc(kind, p.is) {
 			fit = append(fit, name)
 		}
@@ -101,8 +112,8 @@ func (t deviceTool) only(kind []string, names ...string) string {
 
 // bounds are the least and the greatest value of a number, 0 and 100 where the
 // schema does not say.
-func (t deviceTool) bounds(argument string) (low, high int) {
-	p := t.properties[argument]
+func (t *deviceTool) bounds(argument string) (low, high int) {
+	p := t.schema().Properties[argument]
 	low, high = 0, 100
 	if p.Minimum != nil {
 		low = int(*p.Minimum)

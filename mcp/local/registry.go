@@ -26,7 +26,7 @@ const noArguments = `{"type":"object","properties":{}}`
 // models see them. Those whose outcome is a handler of the conversation are
 // queries, so that they are waited for.
 func (s *Source) registry() []entry {
-	return slices.Concat(s.knowing(), s.talking(), s.ringing(), working())
+	return slices.Concat(s.knowing(), s.outside(), s.talking(), s.ringing(), s.playing(), working())
 }
 
 // knowing are the tools that tell something.
@@ -112,19 +112,6 @@ func (s *Source) ringing() []entry {
 	}
 }
 
-// Schemas of the tools that work the device.
-const (
-	volumeSchema = `{"type":"object","properties":{"volume":{"type":"integer","minimum":0,"maximum":100,` +
-		`"description":"0 到 100 / 0 to 100"}},"required":["volume"]}`
-	brightnessSchema = `{"type":"object","properties":{"brightness":{"type":"integer","minimum":0,"maximum":100,` +
-		`"description":"0 到 100 / 0 to 100"}},"required":["brightness"]}`
-	adjustSchema = `{"type":"object","properties":{"change":{"type":"string","maxLength":100,` +
-		`"description":"up、down、max、min，或用户的原话 / up, down, max, min, or the user's words"},` +
-		`"by":{"type":"integer","minimum":1,"maximum":100,"description":"变化多少，默认 10 / by how much, 10 if left out"}},"required":["change"]}`
-	photoSchema = `{"type":"object","properties":{"question":{"type":"string","maxLength":1000,` +
-		`"description":"想知道画面里的什么 / what to find out about the picture"}},"required":["question"]}`
-)
-
 // working are the tools that work the device through its own tools. Each is
 // offered only where the device has no tool that does the same by itself.
 func working() []entry {
@@ -157,6 +144,66 @@ func working() []entry {
 		{
 			name: "take_photo", kind: mcp.Query, handler: takePhoto, when: lacksPhoto,
 			zh: "用设备的摄像头拍照并描述画面。", en: "Takes a photo with the device's camera and describes it.", schema: photoSchema,
+		},
+	}
+}
+
+// outside are the tools for what stands in the config.
+func (s *Source) outside() []entry {
+	var entries []entry
+	if p := s.weather.Page; p != nil {
+		entries = append(entries, entry{
+			name: "get_weather", kind: mcp.Query, handler: s.tellWeather, readOnly: true,
+			zh:     "查询天气和预报。",
+			en:     "Tells the weather and the forecast.",
+			schema: outsideSchema(p, "city", "城市，如 北京；不给就是用户所在的城市 / the city; where the user is if left out"),
+		})
+	}
+	if p := s.news.Page; p != nil {
+		entries = append(entries, entry{
+			name: "get_news", kind: mcp.Query, handler: s.tellNews, readOnly: true,
+			zh:     "查询最新的新闻。",
+			en:     "Tells the latest news.",
+			schema: outsideSchema(p, "query", "关于什么，可省略 / about what, may be left out"),
+		})
+	}
+	return entries
+}
+
+// playing are the tools for music of the server's own folder.
+func (s *Source) playing() []entry {
+	if s.music == nil {
+		return nil
+	}
+	return []entry{
+		{
+			name: "play_music", kind: mcp.Query, handler: s.playMusic, when: lacksPlayer,
+			zh: "播放服务器上的音乐：按歌名、歌手找，没有说就随便放一首。",
+			en: "Plays music from the server's folder, by title or artist, or any if none is named.",
+			schema: `{"type":"object","properties":{"name":{"type":"string","maxLength":200,` +
+				`"description":"歌名或歌手，可省略 / title or artist, may be left out"}}}`,
+		},
+		{
+			name: "list_music", kind: mcp.Query, handler: s.listMusic, readOnly: true, when: lacksPlayer,
+			zh:     "列出服务器上有哪些音乐。",
+			en:     "Lists the music in the server's folder.",
+			schema: noArguments,
+		},
+		{
+			name: "stop_music", kind: mcp.Query, handler: playerControl(mcp.MusicStop), when: lacksPlayer,
+			zh: "停止播放音乐。", en: "Stops the music.", schema: noArguments,
+		},
+		{
+			name: "pause_music", kind: mcp.Query, handler: playerControl(mcp.MusicPause), when: lacksPlayer,
+			zh: "暂停音乐。", en: "Pauses the music.", schema: noArguments,
+		},
+		{
+			name: "resume_music", kind: mcp.Query, handler: playerControl(mcp.MusicResume), when: lacksPlayer,
+			zh: "继续播放音乐。", en: "Goes on with the music.", schema: noArguments,
+		},
+		{
+			name: "next_song", kind: mcp.Query, handler: playerControl(mcp.MusicNext), when: lacksPlayer,
+			zh: "换下一首。", en: "Plays the next song.", schema: noArguments,
 		},
 	}
 }

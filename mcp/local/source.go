@@ -24,7 +24,10 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: discarded
 
-	Roles []string // the roles that can be changed to; empty: change_role is not offered
+	Roles   []string // the roles that can be changed to; empty: change_role is not offered
+	Weather Outside
+	News    Outside
+	Music   *Music // nil: music is not offered
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
@@ -33,6 +36,9 @@ type Source struct {
 	now   func() time.Time
 	log   *slog.Logger
 	roles []string
+
+	weather, news Outside
+	music         *Music
 
 	mu       sync.Mutex
 	started  bool
@@ -52,7 +58,7 @@ func New(o Options) *Source {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Source{
-		now: o.Now, log: o.Log, roles: slices.Clone(o.Roles),
+		now: o.Now, log: o.Log, roles: slices.Clone(o.Roles), weather: o.Weather, news: o.News, music: o.Music,
 		handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc),
 	}
 	for _, e := range s.registry() {

@@ -1,9 +1,11 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,13 +13,14 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/local/web"
 	"xiaozhi/mcp/sourcetest"
 )
 
 func TestSource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
-			s := local.New(local.Options{})
+			s := local.New(everything(t))
 			err := s.AddTool(mcp.Tool{Name: "slow"}, func(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 				<-ctx.Done()
 				return mcp.ActionResponse{}
@@ -80,14 +83,35 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// TestRegistry: every tool of this server is complete and described in both languages.
-func TestRegistry(t *testing.T) {
-	s := started(t, time.Now())
-	tools := s.GetAvailableTools()
-	if len(tools) < 2 {
-		t.Fatalf("%d tools", len(tools))
+// everything are options under which there is every tool.
+func everything(t *testing.T) local.Options {
+	t.Helper()
+	page, err := web.New(web.Options{URL: "https://example.org/{city}?q={query}"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tool := range tools {
+	return local.Options{
+		Roles: []string{"poet"}, Weather: local.Outside{Page: page}, News: local.Outside{Page: page}, Music: local.NewMusic(t.TempDir()),
+	}
+}
+
+// TestRegistry: every tool of this server is complete, described in both
+// languages, and has a schema that the router's check can use.
+func TestRegistry(t *testing.T) {
+	s := local.New(everything(t))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	var log bytes.Buffer
+	box := mcp.NewToolbox(mcp.ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, s)
+	defer box.Close()
+	names := make(map[string]bool)
+	for _, tool := range s.GetAvailableTools() {
+		if names[tool.Name] {
+			t.Errorf("%s is there twice", tool.Name)
+		}
+		names[tool.Name] = true
 		han := strings.ContainsFunc(tool.Description, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff })
 		latin := strings.ContainsFunc(tool.Description, func(r rune) bool { return r >= 'a' && r <= 'z' })
 		if !han || !latin {
@@ -100,6 +124,19 @@ func TestRegistry(t *testing.T) {
 		if tool.Kind == "" || tool.Origin != mcp.Local || tool.Source != "local" {
 			t.Errorf("%s: kind %q, origin %q, source %q", tool.Name, tool.Kind, tool.Origin, tool.Source)
 		}
+		box.Prepare(mcp.Call{Name: tool.Name, Arguments: "{}"})
+	}
+	for _, name := range []string{
+		"get_current_time", "get_lunar_calendar", "calculate", "get_weather", "get_news", "exit", "forget_conversation", "change_role",
+		"set_timer", "set_reminder", "list_timers", "cancel_timer", "play_music", "stop_music", "pause_music", "resume_music", "next_song",
+		"set_volume", "adjust_volume", "set_brightness", "adjust_brightness", "get_device_status", "take_photo",
+	} {
+		if !names[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("the router has something to say: %s", log.String())
 	}
 }
 

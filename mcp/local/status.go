@@ -29,7 +29,7 @@ func statusReaders(tools []mcp.Tool) []string {
 	var readers []string
 	for _, tool := range tools {
 		t, ok := readTool(tool, "get", "state", "status")
-		if ok && t.free("") && t.has("get", "state", "status") && !t.has("set", "camera", "photo") && len(readers) < maxReaders {
+		if ok && t.has("get", "state", "status") && !t.has("set", "camera", "photo") && len(readers) < maxReaders && t.free("") {
 			readers = append(readers, t.name)
 		}
 	}

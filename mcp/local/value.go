@@ -2,6 +2,7 @@ package local
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,29 +48,32 @@ func searchNumber(v any, name string, things []string, within bool, depth int) (
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			if within && strings.EqualFold(key, name) {
-				if n, ok := wholeNumber(v[key]); ok {
-					return n, true
-				}
-			}
-		}
-		for _, key := range keys {
-			inside := within || slices.ContainsFunc(nameWords(key), func(w string) bool { return slices.Contains(things, w) })
-			if n, ok := searchNumber(v[key], name, things, inside, depth+1); ok {
-				return n, true
-			}
-		}
+		return searchObject(v, name, things, within, depth)
 	case []any:
 		for _, item := range v {
 			if n, ok := searchNumber(item, name, things, within, depth+1); ok {
 				return n, true
 			}
+		}
+	}
+	return 0, false
+}
+
+// searchObject looks at an object's own members before it looks into them.
+func searchObject(v map[string]any, name string, things []string, within bool, depth int) (int, bool) {
+	keys := slices.Sorted(maps.Keys(v))
+	for _, key := range keys {
+		if !within || !strings.EqualFold(key, name) {
+			continue
+		}
+		if n, ok := wholeNumber(v[key]); ok {
+			return n, true
+		}
+	}
+	for _, key := range keys {
+		inside := within || slices.ContainsFunc(nameWords(key), func(w string) bool { return slices.Contains(things, w) })
+		if n, ok := searchNumber(v[key], name, things, inside, depth+1); ok {
+			return n, true
 		}
 	}
 	return 0, false

@@ -17,26 +17,26 @@ const (
 // packets of 20 ms, devices play 60 ms, and sound that is passed through cannot
 // be levelled.
 func playOpus(r io.Reader, p *player) error {
-	pages := &oggReader{r: r}
-	first, err := pages.next()
+	pages := audio.NewOggReader(r)
+	first, err := pages.Next()
 	if err != nil {
 		return short(err)
 	}
-	head, err := parseOpusHead(first)
+	head, err := audio.ParseOpusHead(first)
 	if err != nil {
 		return err
 	}
-	if _, err := pages.next(); err != nil { // OpusTags
+	if _, err := pages.Next(); err != nil { // OpusTags
 		return short(err)
 	}
 	decoder, err := audio.NewDecoder(opusRate)
 	if err != nil {
 		return fmt.Errorf("open opus decoder: %w", err)
 	}
-	skip := head.preSkip * opusRate / 48000
+	skip := head.PreSkip * opusRate / 48000
 	pcm := make([]int16, maxOpusSamples)
 	for {
-		packet, err := pages.next()
+		packet, err := pages.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -339,10 +339,10 @@ func FuzzOgg(f *testing.F) {
 	f.Add(file(f, "tone.opus"))
 	f.Add([]byte("OggS\x00\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pages := &oggReader{r: bytes.NewReader(data)}
+		pages := audio.NewOggReader(bytes.NewReader(data))
 		total := 0
 		for {
-			packet, err := pages.next()
+			packet, err := pages.Next()
 			if err != nil {
 				return
 			}
@@ -354,10 +354,10 @@ func FuzzOgg(f *testing.F) {
 }
 
 func TestOpusPacketsFromOgg(t *testing.T) {
-	pages := &oggReader{r: bytes.NewReader(file(t, "tone.opus"))}
+	pages := audio.NewOggReader(bytes.NewReader(file(t, "tone.opus")))
 	var total time.Duration
 	for i := 0; ; i++ {
-		packet, err := pages.next()
+		packet, err := pages.Next()
 		if err != nil {
 			break
 		}

@@ -163,24 +163,25 @@ func batteryTool(tools []tool) (tool, bool) {
 }
 
 // teller finds the tool that tells what an intent is about: the battery's own,
-// the status of the device or, where there is none, the tool that reads just
-// that, as devices of older firmware have them.
+// the one that reads just that, as devices of older firmware have them, or the
+// status of the device.
 func teller(tools []tool, in intent) (tool, bool) {
 	if in.act == actBattery {
 		if t, ok := batteryTool(tools); ok {
 			return t, true
 		}
 	}
+	if in.level != "" {
+		reads := func(t tool) bool { return t.has(string(in.level)) && t.has("get", "read") && t.free() }
+		if t, ok := find(tools, reads); ok {
+			return t, true
+		}
+	}
 	if t, ok := statusTool(tools); ok {
 		return t, true
 	}
-	words := []string{string(in.level)}
-	if in.act == actStatus {
-		words = []string{string(volume)}
-	}
 	return find(tools, func(t tool) bool {
-		lacks := func(word string) bool { return !t.has(word) }
-		return t.has("get", "read") && t.free() && !slices.ContainsFunc(words, lacks)
+		return in.act == actStatus && t.has("get", "read") && t.has(string(volume)) && t.free()
 	})
 }
 

@@ -126,8 +126,7 @@ func TestRedirects(t *testing.T) {
 	}))
 	defer other.Close()
 	elsewhere := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
-	var p *Page
-	p = page(t, Options{URL: "/{to}"}, func(w http.ResponseWriter, r *http.Request) {
+	p := page(t, Options{URL: "/{to}"}, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/here":
 			http.Redirect(w, r, "/end", http.StatusFound)

@@ -1,4 +1,4 @@
-package openai
+package audio
 
 import (
 	"encoding/binary"
@@ -18,9 +18,9 @@ const (
 	opusHeadBytes = 19
 )
 
-// oggReader takes packets out of one logical stream. Checksums are not looked
-// at: the transport has its own.
-type oggReader struct {
+// OggReader takes packets out of one logical stream. Checksums are not looked
+// at. It is for one goroutine.
+type OggReader struct {
 	r       io.Reader
 	lacing  []byte // of the current page, not yet used
 	partial []byte // a packet that goes on
@@ -30,8 +30,8 @@ type oggReader struct {
 	table   [255]byte
 }
 
-// next gives the next packet, valid until the next call, or io.EOF at the end of a page.
-func (o *oggReader) next() ([]byte, error) {
+// Next gives the next packet, valid until the next call, or io.EOF at the end of a page.
+func (o *OggReader) Next() ([]byte, error) {
 	o.partial = o.partial[:0]
 	for {
 		for len(o.lacing) > 0 {
@@ -43,7 +43,7 @@ func (o *oggReader) next() ([]byte, error) {
 			from := len(o.partial)
 			o.partial = append(o.partial, o.table[:n]...) // room; the bytes come next
 			if _, err := io.ReadFull(o.r, o.partial[from:]); err != nil {
-				return nil, fmt.Errorf("ogg: %w", short(err))
+				return nil, fmt.Errorf("ogg: %w", oggShort(err))
 			}
 			if n < 255 {
 				return o.partial, nil
@@ -59,7 +59,7 @@ func (o *oggReader) next() ([]byte, error) {
 }
 
 // page reads the head of the next page. Only a clean end gives io.EOF itself.
-func (o *oggReader) page() error {
+func (o *OggReader) page() error {
 	if _, err := io.ReadFull(o.r, o.header[:]); err != nil {
 		if errors.Is(err, io.EOF) {
 			return io.EOF
@@ -79,26 +79,58 @@ func (o *oggReader) page() error {
 	}
 	count := int(o.header[26])
 	if _, err := io.ReadFull(o.r, o.table[:count]); err != nil {
-		return fmt.Errorf("ogg: %w", short(err))
+		return fmt.Errorf("ogg: %w", oggShort(err))
 	}
 	o.lacing = append(o.lacing[:0], o.table[:count]...)
 	return nil
 }
 
-// opusHead is what OpusHead says.
-type opusHead struct {
-	channels int
-	preSkip  int // samples at 48 kHz to leave out at the beginning
+// NewOggReader reads from r, in small pieces.
+func NewOggReader(r io.Reader) *OggReader { return &OggReader{r: r} }
+
+// Skip goes over the next packet, however long it is: tags may hold pictures.
+func (o *OggReader) Skip() error {
+	for o.partial = o.partial[:0]; ; {
+		for len(o.lacing) > 0 {
+			n := int(o.lacing[0])
+			o.lacing = o.lacing[1:]
+			if _, err := io.CopyN(io.Discard, o.r, int64(n)); err != nil {
+				return fmt.Errorf("ogg: %w", oggShort(err))
+			}
+			if n < 255 {
+				o.partial = o.partial[:0]
+				return nil
+			}
+			o.partial = append(o.partial[:0], 0) // the packet goes on
+		}
+		if err := o.page(); err != nil {
+			return oggShort(err)
+		}
+	}
 }
 
-// parseOpusHead reads the first packet.
-func parseOpusHead(packet []byte) (opusHead, error) {
-	if len(packet) < opusHeadBytes || string(packet[:8]) != "OpusHead" {
-		return opusHead{}, errors.New("ogg: it holds no opus")
+// oggShort calls an end in the middle what it is.
+func oggShort(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
 	}
-	head := opusHead{channels: int(packet[9]), preSkip: int(binary.LittleEndian.Uint16(packet[10:]))}
-	if packet[8]>>4 != 0 || packet[18] != 0 || head.channels < 1 || head.channels > 2 {
-		return opusHead{}, fmt.Errorf("ogg: opus version %d with %d channels in family %d is not known", packet[8], head.channels, packet[18])
+	return err
+}
+
+// OpusHead is what the first packet of Opus in Ogg says.
+type OpusHead struct {
+	Channels int // 1 or 2
+	PreSkip  int // samples at 48 kHz to leave out at the beginning
+}
+
+// ParseOpusHead reads the first packet.
+func ParseOpusHead(packet []byte) (OpusHead, error) {
+	if len(packet) < opusHeadBytes || string(packet[:8]) != "OpusHead" {
+		return OpusHead{}, errors.New("ogg: it holds no opus")
+	}
+	head := OpusHead{Channels: int(packet[9]), PreSkip: int(binary.LittleEndian.Uint16(packet[10:]))}
+	if packet[8]>>4 != 0 || packet[18] != 0 || head.Channels < 1 || head.Channels > 2 {
+		return OpusHead{}, fmt.Errorf("ogg: opus version %d with %d channels in family %d is not known", packet[8], head.Channels, packet[18])
 	}
 	return head, nil
 }

@@ -1,0 +1,114 @@
+package audio
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// trackSource decodes one kind of file, a piece at a time.
+type trackSource interface {
+	// read puts mono samples into pcm: at least one, or an error, io.EOF at the end.
+	read(pcm []int16) (int, error)
+}
+
+// Track is a piece of music that is decoded while it is read: WAV, MP3, FLAC or
+// Ogg Opus. It is for one goroutine; only Close may be called by another.
+type Track struct {
+	source trackSource
+	rate   int
+	file   io.Closer
+	fold   int     // so many samples become one: rates over 48 kHz
+	left   []int16 // decoded, not yet folded
+	err    error   // the end, or what ended it
+}
+
+// maxTrackRate is the highest rate that a Track gives.
+const maxTrackRate = 48000
+
+// OpenTrack reads the head of a file and knows its kind by it, whatever its name
+// is. The Track closes the file. Where there is an error, the file is closed.
+func OpenTrack(file io.ReadCloser) (*Track, error) {
+	t, err := openTrack(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return t, nil
+}
+
+func openTrack(file io.ReadCloser) (*Track, error) {
+	r := bufio.NewReaderSize(file, 16<<10)
+	head, err := r.Peek(12)
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the music file: %w", oggShort(err))
+	}
+	t := &Track{file: file, fold: 1}
+	switch {
+	case bytes.HasPrefix(head, []byte("RIFF")):
+		t.source, t.rate, err = openWAV(r)
+	case bytes.HasPrefix(head, []byte("fLaC")):
+		t.source, t.rate, err = openFLAC(r)
+	case bytes.HasPrefix(head, []byte("OggS")):
+		t.source, t.rate, err = openOgg(r)
+	case bytes.HasPrefix(head, []byte("ID3")), head[0] == 0xFF && head[1]&0xE0 == 0xE0:
+		t.source, t.rate, err = openMP3(r)
+	default:
+		return nil, fmt.Errorf("the music file is of no known kind: it begins with %q", head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for t.rate > maxTrackRate {
+		t.rate, t.fold = t.rate/2, t.fold*2
+	}
+	if t.rate < 8000 {
+		return nil, fmt.Errorf("the music file has a rate of %d Hz, want at least 8000", t.rate)
+	}
+	return t, nil
+}
+
+// Rate is the rate of the samples in Hz, 8000 to 48000.
+func (t *Track) Rate() int { return t.rate }
+
+// Read decodes into pcm: mono samples, at least one if there is room, or an
+// error; io.EOF at the end. After an error it gives the same one.
+func (t *Track) Read(pcm []int16) (int, error) {
+	for len(pcm) > 0 && t.err == nil {
+		if t.fold == 1 {
+			n, err := t.source.read(pcm)
+			t.err = err
+			if n > 0 {
+				return n, nil
+			}
+			continue
+		}
+		if n := t.folded(pcm); n > 0 {
+			return n, nil
+		}
+	}
+	return 0, t.err
+}
+
+// folded reads and takes the mean of each few samples.
+func (t *Track) folded(pcm []int16) int {
+	if t.left == nil {
+		t.left = make([]int16, 0, 4096)
+	}
+	n, err := t.source.read(t.left[len(t.left):min(cap(t.left), len(pcm)*t.fold)])
+	t.left, t.err = t.left[:len(t.left)+n], err
+	done := 0
+	for ; (done+1)*t.fold <= len(t.left); done++ {
+		sum := 0
+		for _, s := range t.left[done*t.fold : (done+1)*t.fold] {
+			sum += int(s)
+		}
+		pcm[done] = int16(sum / t.fold)
+	}
+	t.left = t.left[:copy(t.left, t.left[done*t.fold:])]
+	return done
+}
+
+// Close closes the file. Reading after it fails.
+func (t *Track) Close() error { return t.file.Close() }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/external"
+	"xiaozhi/providers"
+)
+
+// ExternalConfig names other people's MCP servers.
+type ExternalConfig struct {
+	MCPServers map[string]MCPServerConfig `koanf:"mcpServers"` // the shape that desktop clients use
+}
+
+// MCPServerConfig is one external server: a program to run, or an address.
+type MCPServerConfig struct {
+	Command   string                      `koanf:"command"`
+	Args      []string                    `koanf:"args"`
+	Env       map[string]providers.Secret `koanf:"env"` // beside the few harmless variables that it inherits
+	Cwd       string                      `koanf:"cwd"` // "": the server's own folder
+	URL       providers.Secret            `koanf:"url"` // many hold a key
+	Headers   map[string]providers.Secret `koanf:"headers"`
+	Transport string                      `koanf:"transport"` // stdio, sse, http, websocket; "": as command and url say
+	Type      string                      `koanf:"type"`      // another name for transport
+	Disabled  bool                        `koanf:"disabled"`
+	Allow     []string                    `koanf:"allow"`   // patterns of tool names; empty: all
+	Deny      []string                    `koanf:"deny"`    // patterns of tool names
+	Kinds     map[string]string           `koanf:"kinds"`   // pattern of a tool name to control or query
+	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
+	Protocol  string                      `koanf:"protocol"`
+
+	// MissingEnv names the variables that its secrets refer to and that are
+	// not set. A server with any is left out.
+	MissingEnv []string `koanf:"-"`
+}
+
+// EndpointConfig is where tool servers dial in.
+type EndpointConfig struct {
+	Enabled bool                  `koanf:"enabled"`
+	Tokens  []EndpointTokenConfig `koanf:"tokens"`
+}
+
+// EndpointTokenConfig lets tool servers in that show it.
+type EndpointTokenConfig struct {
+	Name   string            `koanf:"name"` // what they are called; "": endpoint
+	Token  providers.Secret  `koanf:"token"`
+	Device string            `koanf:"device"` // Device-Id that alone has their tools; "": all
+	Allow  []string          `koanf:"allow"`
+	Deny   []string          `koanf:"deny"`
+	Kinds  map[string]string `koanf:"kinds"`
+}
+
+// OfferConfig is an endpoint of somebody else that we offer tools to.
+type OfferConfig struct {
+	URL     providers.Secret `koanf:"url"`     // ws or wss, with its token; "": left out
+	Sources []string         `koanf:"sources"` // local, external; empty: local
+	Allow   []string         `koanf:"allow"`
+	Deny    []string         `koanf:"deny"`
+}
+
+// entry is the server as mcp/external reads it.
+func (c MCPServerConfig) entry() external.Entry {
+	e := external.Entry{
+		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
+		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
+		Allow: c.Allow, Deny: c.Deny, Kinds: kindsOf(c.Kinds), Timeout: external.Text(c.Timeout), Protocol: c.Protocol,
+	}
+	for _, arg := range c.Args {
+		e.Args = append(e.Args, external.Text(arg))
+	}
+	return e
+}
+
+func entryTexts(m map[string]providers.Secret) map[string]external.Text {
+	out := make(map[string]external.Text, len(m))
+	for name, value := range m {
+		out[name] = external.Text(value)
+	}
+	return out
+}
+
+func kindsOf(m map[string]string) map[string]mcp.Kind {
+	out := make(map[string]mcp.Kind, len(m))
+	for pattern, kind := range m {
+		out[pattern] = mcp.Kind(kind)
+	}
+	return out
+}
+
+// checkMCP looks at the external servers, the endpoint and the offers.
+func (l *configLoader) checkMCP(t ToolsConfig) {
+	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
+		s := t.External.MCPServers[name]
+		if s.Disabled || len(s.MissingEnv) > 0 {
+			continue
+		}
+		if _, err := s.entry().Config(); err != nil {
+			l.bad(strings.ReplaceAll(err.Error(), "\n", "; "), "这个 MCP 服务的设置有误", "tools", "external", "mcpServers", name)
+		}
+	}
+	l.checkEndpoint(t.Endpoint)
+	for i, o := range t.Offer {
+		at := []string{"tools", "offer", fmt.Sprint(i)}
+		for _, source := range o.Sources {
+			l.oneOf(source, []string{"local", "external"}, append(at, "sources")...)
+		}
+		l.patterns(o.Allow, append(at, "allow")...)
+		l.patterns(o.Deny, append(at, "deny")...)
+		if o.URL == "" {
+			l.warnings = append(l.warnings, keyName(at)+".url is empty: nothing is offered there / 地址为空，不会提供工具")
+			continue
+		}
+		if _, err := external.NewOffer(external.OfferOptions{URL: string(o.URL)}); err != nil {
+			l.bad(err.Error(), "应是以 ws:// 或 wss:// 开头的完整地址", append(at, "url")...)
+		}
+	}
+}
+
+func (l *configLoader) checkEndpoint(e EndpointConfig) {
+	if e.Enabled && len(e.Tokens) == 0 {
+		l.bad("the endpoint is on, but there is no token: set tools.endpoint.tokens",
+			"已开启接入点，但没有 token：请设置 tools.endpoint.tokens", "tools", "endpoint", "enabled")
+	}
+	seen := map[providers.Secret]bool{}
+	for i, token := range e.Tokens {
+		at := []string{"tools", "endpoint", "tokens", fmt.Sprint(i)}
+		switch {
+		case e.Enabled && token.Token == "":
+			l.bad("the token is empty", "token 是空的", at...)
+		case e.Enabled && seen[token.Token]:
+			l.bad("the token is there twice", "token 重复了", at...)
+		}
+		seen[token.Token] = true
+		for _, pattern := range slices.Sorted(maps.Keys(token.Kinds)) {
+			l.oneOf(token.Kinds[pattern], []string{"control", "query"}, append(at, "kinds", pattern)...)
+			l.patterns([]string{pattern}, append(at, "kinds", pattern)...)
+		}
+		l.patterns(token.Allow, append(at, "allow")...)
+		l.patterns(token.Deny, append(at, "deny")...)
+	}
+}

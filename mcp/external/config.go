@@ -1,0 +1,235 @@
+package external
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/mcp"
+)
+
+// Transport is how a server is reached.
+type Transport string
+
+// The transports.
+const (
+	Stdio     Transport = "stdio"     // a program of ours, over its standard input and output
+	SSE       Transport = "sse"       // HTTP with server-sent events, as in the revision of 2024-11-05
+	HTTP      Transport = "http"      // streamable HTTP
+	WebSocket Transport = "websocket" // one JSON-RPC message in each WebSocket message
+)
+
+// defaultTimeout ends a call whose caller sets no earlier deadline.
+const defaultTimeout = 60 * time.Second
+
+// maxTimeout is the longest that may be set for one call.
+const maxTimeout = time.Hour
+
+// Config is one external server, checked. Make it with Entry.Config.
+type Config struct {
+	Transport Transport
+	Guessed   bool // the transport was not named: HTTP falls back on SSE
+
+	Command string
+	Args    []string
+	Env     map[string]string // beside the few variables that every program gets
+	Dir     string            // working folder; "" is ours
+
+	URL     string
+	Headers map[string]string
+
+	Allow   []string            // patterns of tool names; where there are any, nothing else is offered
+	Deny    []string            // patterns of tool names that are not offered
+	Kinds   map[string]mcp.Kind // patterns of tool names to how they are called
+	Timeout time.Duration       // of one call
+	Legacy  bool                // begin with initialize, never with server/discover
+}
+
+// Entry is one server as desktop clients write it down. Spellings that mean
+// the same are all taken.
+type Entry struct {
+	Type      string              `json:"type"`
+	Transport string              `json:"transport"`
+	Command   string              `json:"command"`
+	Args      []Text              `json:"args"`
+	Env       map[string]Text     `json:"env"`
+	Cwd       string              `json:"cwd"`
+	URL       string              `json:"url"`
+	Headers   map[string]Text     `json:"headers"`
+	Disabled  bool                `json:"disabled"`
+	Allow     []string            `json:"allow"`
+	Deny      []string            `json:"deny"`
+	Kinds     map[string]mcp.Kind `json:"kinds"`
+	Timeout   Text                `json:"timeout"`
+	Protocol  string              `json:"protocol"`
+
+	Enabled   *bool  `json:"enabled"`   // false means disabled
+	IsActive  *bool  `json:"isActive"`  // the same
+	BaseURL   string `json:"baseUrl"`   // url
+	ServerURL string `json:"serverUrl"` // url
+	HTTPURL   string `json:"httpUrl"`   // url, and the transport is http
+}
+
+// Off reports whether the entry is switched off.
+func (e Entry) Off() bool {
+	no := func(b *bool) bool { return b != nil && !*b }
+	return e.Disabled || no(e.Enabled) || no(e.IsActive)
+}
+
+// Config checks the entry. The error joins everything that is wrong with it.
+func (e Entry) Config() (Config, error) {
+	c := Config{
+		Command: strings.TrimSpace(e.Command), Args: texts(e.Args), Env: textMap(e.Env), Dir: e.Cwd,
+		URL:     strings.TrimSpace(cmp.Or(e.URL, e.HTTPURL, e.ServerURL, e.BaseURL)),
+		Headers: textMap(e.Headers), Allow: e.Allow, Deny: e.Deny, Kinds: e.Kinds,
+	}
+	var errs []error
+	var err error
+	c.Transport, c.Guessed, err = e.transport(c.Command, c.URL)
+	errs = append(errs, err)
+	if err == nil {
+		errs = append(errs, c.check())
+	}
+	c.Timeout, err = parseTimeout(string(e.Timeout))
+	errs = append(errs, err, e.checkNames())
+	switch e.Protocol {
+	case "", "auto":
+	case "legacy":
+		c.Legacy = true
+	default:
+		errs = append(errs, fmt.Errorf("protocol: %q is neither auto nor legacy", e.Protocol))
+	}
+	return c, errors.Join(errs...)
+}
+
+// transport is the one that is named, or the one that command and url call for.
+func (e Entry) transport(command, address string) (t Transport, guessed bool, err error) {
+	named := cmp.Or(e.Transport, e.Type)
+	if named == "" && e.HTTPURL != "" {
+		named = "http"
+	}
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(named)) {
+	case "stdio":
+		return Stdio, false, nil
+	case "sse":
+		return SSE, false, nil
+	case "http", "https", "streamablehttp", "streamable", "httpstream":
+		return HTTP, false, nil
+	case "ws", "wss", "websocket":
+		return WebSocket, false, nil
+	case "":
+	default:
+		return "", false, fmt.Errorf("type: %q is none of stdio, sse, http, websocket", named)
+	}
+	switch u, err := url.Parse(address); {
+	case command != "" && address != "":
+		return "", false, errors.New("there are both a command and a url: name the type, or leave one out")
+	case command != "":
+		return Stdio, false, nil
+	case address == "":
+		return "", false, errors.New("there is neither a command nor a url")
+	case err != nil:
+		return "", false, errAddress
+	case u.Scheme == "ws" || u.Scheme == "wss":
+		return WebSocket, false, nil
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/sse"):
+		return SSE, false, nil
+	}
+	return HTTP, true, nil
+}
+
+// errAddress names no address, since one may hold a secret.
+var errAddress = errors.New("url: this is no full address such as https://tools.example.org/mcp")
+
+// check looks at what the transport needs.
+func (c Config) check() error {
+	if c.Transport == Stdio {
+		if c.Command == "" {
+			return errors.New("command: a program is needed for the type stdio")
+		}
+		for name := range c.Env {
+			if name == "" || strings.ContainsAny(name, "=\x00") {
+				return fmt.Errorf("env: %q is no name of a variable", name)
+			}
+		}
+		return nil
+	}
+	schemes := []string{"http", "https"}
+	if c.Transport == WebSocket {
+		schemes = []string{"ws", "wss"}
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Opaque != "" {
+		return errAddress
+	}
+	if !slices.Contains(schemes, u.Scheme) {
+		return fmt.Errorf("url: the type %s wants an address that begins with %s://", c.Transport, strings.Join(schemes, ":// or "))
+	}
+	for name, value := range c.Headers {
+		if name == "" || strings.ContainsAny(name, " :\r\n") || strings.ContainsAny(value, "\r\n") {
+			return fmt.Errorf("headers: %q is no header", name)
+		}
+	}
+	return nil
+}
+
+// checkNames looks at the patterns of tool names and at the kinds.
+func (e Entry) checkNames() error {
+	for _, p := range slices.Concat(e.Allow, e.Deny, slices.Sorted(maps.Keys(e.Kinds))) {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return fmt.Errorf("allow, deny, kinds: %q is no pattern of names", p)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(e.Kinds)) {
+		if k := e.Kinds[p]; k != mcp.Control && k != mcp.Query {
+			return fmt.Errorf("kinds.%s: %q is neither control nor query", p, string(k))
+		}
+	}
+	return nil
+}
+
+// parseTimeout reads 30s, or a number: of seconds, or of milliseconds from 1000
+// on, since desktop clients use both and nobody waits for 1000 seconds.
+func parseTimeout(text string) (time.Duration, error) {
+	if text == "" {
+		return defaultTimeout, nil
+	}
+	d, err := time.ParseDuration(text)
+	if n, nerr := strconv.ParseFloat(text, 64); nerr == nil && n >= 0 && n <= float64(maxTimeout/time.Millisecond) {
+		err = nil
+		if d = time.Duration(n * float64(time.Second)); n >= 1000 {
+			d = time.Duration(n * float64(time.Millisecond))
+		}
+	}
+	if err != nil || d <= 0 || d > maxTimeout {
+		return 0, fmt.Errorf("timeout: %q is no time such as 30s, at most %v", text, maxTimeout)
+	}
+	return d, nil
+}
+
+// LogValue shows where a server is, without what may be secret.
+func (c Config) LogValue() slog.Value {
+	if c.Transport == Stdio {
+		return slog.GroupValue(slog.String("transport", string(c.Transport)), slog.String("command", c.Command))
+	}
+	return slog.GroupValue(slog.String("transport", string(c.Transport)), slog.String("url", PublicURL(c.URL)))
+}
+
+// PublicURL is an address without its user, query and fragment, where people
+// put their keys.
+func PublicURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(unreadable)"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return shown.String()
+}

@@ -1,0 +1,215 @@
+package external
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/mcp"
+)
+
+// TestSpellings takes what people paste from desktop clients.
+func TestSpellings(t *testing.T) {
+	for text, want := range map[string]Config{
+		`{"command":"npx","args":["-y","x",1],"env":{"A":"b","N":1,"B":true}}`: {Transport: Stdio, Command: "npx", Args: []string{"-y", "x", "1"}, Env: map[string]string{"A": "b", "N": "1", "B": "true"}},
+		`{"type":"stdio","command":"npx","cwd":"/srv"}`:                        {Transport: Stdio, Command: "npx", Dir: "/srv"},
+		`{"url":"http://h/mcp"}`:                                               {Transport: HTTP, Guessed: true, URL: "http://h/mcp"},
+		`{"url":"https://h/x/sse?key=1"}`:                                      {Transport: SSE, URL: "https://h/x/sse?key=1"},
+		`{"url":"https://h/sse/","headers":{"A":"b"}}`:                         {Transport: SSE, URL: "https://h/sse/", Headers: map[string]string{"A": "b"}},
+		`{"url":"wss://h/mcp"}`:                                                {Transport: WebSocket, URL: "wss://h/mcp"},
+		`{"type":"sse","url":"http://h/mcp"}`:                                  {Transport: SSE, URL: "http://h/mcp"},
+		`{"type":"http","url":"http://h/sse"}`:                                 {Transport: HTTP, URL: "http://h/sse"},
+		`{"type":"streamable-http","url":"http://h"}`:                          {Transport: HTTP, URL: "http://h"},
+		`{"transport":"streamableHttp","url":"http://h"}`:                      {Transport: HTTP, URL: "http://h"},
+		`{"transport":"streamable_http","url":"http://h"}`:                     {Transport: HTTP, URL: "http://h"},
+		`{"type":"ws","url":"ws://h"}`:                                         {Transport: WebSocket, URL: "ws://h"},
+		`{"type":"WebSocket","url":"ws://h"}`:                                  {Transport: WebSocket, URL: "ws://h"},
+		`{"httpUrl":"http://h/sse"}`:                                           {Transport: HTTP, URL: "http://h/sse"},
+		`{"baseUrl":"http://h/sse"}`:                                           {Transport: SSE, URL: "http://h/sse"},
+		`{"serverUrl":"http://h"}`:                                             {Transport: HTTP, Guessed: true, URL: "http://h"},
+		`{"command":"x","timeout":90,"alwaysAllow":["a"]}`:                     {Transport: Stdio, Command: "x", Timeout: 90 * time.Second},
+		`{"command":"x","timeout":60000}`:                                      {Transport: Stdio, Command: "x", Timeout: time.Minute},
+		`{"command":"x","timeout":"1m30s","protocol":"legacy"}`:                {Transport: Stdio, Command: "x", Timeout: 90 * time.Second, Legacy: true},
+		`{"command":"x","allow":["a*"],"deny":["ab"],"kinds":{"a.b":"control"},"enabled":true}`: {
+			Transport: Stdio, Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, Kinds: map[string]mcp.Kind{"a.b": mcp.Control},
+		},
+	} {
+		if want.Timeout == 0 {
+			want.Timeout = defaultTimeout
+		}
+		s, err := parseServers([]byte(`{"mcpServers":{"my.server":`+text+`}}`), nothing)
+		if err != nil || s.problems["my.server"] != nil {
+			t.Errorf("%s: %v, %v", text, err, s.problems)
+			continue
+		}
+		if got := s.configs["my.server"]; fmt.Sprintf("%+v", plainConfig(got)) != fmt.Sprintf("%+v", plainConfig(want)) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", text, got, want)
+		}
+	}
+}
+
+// plainConfig is c without the method that hides it from logs.
+func plainConfig(c Config) any {
+	type plain Config
+	return plain(c)
+}
+
+func nothing(string) (string, bool) { return "", false }
+
+func TestSwitchedOff(t *testing.T) {
+	for _, text := range []string{`{"command":"x","disabled":true}`, `{"enabled":false}`, `{"command":"x","isActive":false}`} {
+		s, err := parseServers([]byte(`{"mcpServers":{"a":`+text+`}}`), nothing)
+		if err != nil || len(s.configs)+len(s.problems) > 0 {
+			t.Errorf("%s: %v, %+v", text, err, s)
+		}
+	}
+}
+
+// TestBadEntries are left out, each with its reason; the others are taken.
+func TestBadEntries(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                                             "neither a command nor a url",
+		`null`:                                           "neither a command nor a url",
+		`[]`:                                             "found array",
+		`{"command":"a","url":"http://h"}`:               "both a command and a url",
+		`{"type":"carrier","command":"a"}`:               "is none of stdio",
+		`{"type":"stdio","url":"http://h"}`:              "a program is needed",
+		`{"type":"http","url":"ftp://h"}`:                "begins with http://",
+		`{"type":"ws","url":"http://h"}`:                 "begins with ws://",
+		`{"url":"http://"}`:                              "no full address",
+		`{"url":"http://h\u0000k3y"}`:                    "no full address",
+		`{"url":"file:///etc/passwd"}`:                   "no full address",
+		`{"command":"a","args":"-y"}`:                    "args",
+		`{"command":"a","args":[{}]}`:                    "want text",
+		`{"command":"a","env":{"A=B":"c"}}`:              "no name of a variable",
+		`{"url":"http://h","headers":{"A":"b\r\nC: d"}}`: "is no header",
+		`{"command":"a","deny":["["]}`:                   "no pattern",
+		`{"command":"a","kinds":{"x":"soon"}}`:           "neither control nor query",
+		`{"command":"a","timeout":-1}`:                   "no time",
+		`{"command":"a","timeout":"soon"}`:               "no time",
+		`{"command":"a","timeout":99999999}`:             "no time",
+		`{"command":"a","protocol":"new"}`:               "neither auto nor legacy",
+		`{"command":"${NOT_SET}"}`:                       "NOT_SET is not set",
+	} {
+		s, err := parseServers([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), nothing)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if p := s.problems["bad"]; p == nil || !strings.Contains(p.Error(), want) || strings.Contains(p.Error(), "k3y") {
+			t.Errorf("%s: %v, want %q", text, p, want)
+		}
+		if _, ok := s.configs["good"]; !ok || len(s.configs) != 1 {
+			t.Errorf("%s: %+v", text, s.configs)
+		}
+	}
+}
+
+// TestBrokenFile names the place.
+func TestBrokenFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\",}\n  }\n}": "line 3, column 26",
+		"{\"mcpServers\": {":             "line 1, column 16",
+		"{\"mcpServers\": []}":           "line 1, column 16",
+		"[]":                             "line 1, column 1",
+		"{}":                             "no \"mcpServers\"",
+		"{\"mcpServers\": {}}\n{}":       "line 2, column",
+		"mcpServers:\n  a: {command: x}": "line 1, column 1",
+	} {
+		_, err := parseServers([]byte(text), nothing)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"", " \n", "\ufeff{\"mcpServers\":{}}", `{"mcpServers":{},"inputs":[]}`} {
+		if s, err := parseServers([]byte(text), nothing); err != nil || len(s.configs) > 0 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	var many strings.Builder
+	for i := range maxServers + 1 {
+		fmt.Fprintf(&many, `,"s%d":{"command":"x"}`, i)
+	}
+	if _, err := parseServers([]byte(`{"mcpServers":{`+many.String()[1:]+`}}`), nothing); err == nil {
+		t.Error("no limit of servers")
+	}
+}
+
+func TestVariables(t *testing.T) {
+	lookup := func(name string) (string, bool) {
+		v, ok := map[string]string{"KEY": "k1", "HOST": "h", "EMPTY": ""}[name]
+		return v, ok
+	}
+	s, err := parseServers([]byte(`{"mcpServers":{
+		"a":{"command":"${HOST}/run","args":["--key=${KEY}","${EMPTY}","${NONE:-d}"],"env":{"K":"${env:KEY}"}},
+		"b":{"url":"http://${HOST}/mcp?k=${KEY}","headers":{"Authorization":"Bearer ${KEY}"}},
+		"c":{"command":"x","env":{"A":"${ONE}","B":"${TWO}${ONE}"}}}}`), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := s.configs["a"], s.configs["b"]
+	if a.Command != "h/run" || !slices.Equal(a.Args, []string{"--key=k1", "", "d"}) || a.Env["K"] != "k1" {
+		t.Errorf("a: %+v", plainConfig(a))
+	}
+	if b.URL != "http://h/mcp?k=k1" || b.Headers["Authorization"] != "Bearer k1" {
+		t.Errorf("b: %+v", plainConfig(b))
+	}
+	if p := s.problems["c"]; p == nil || !strings.Contains(p.Error(), "ONE, TWO is not set") {
+		t.Errorf("c: %v", p)
+	}
+}
+
+// TestSecretsStayOut shows what is logged of a server.
+func TestSecretsStayOut(t *testing.T) {
+	c := Config{
+		Transport: HTTP, URL: "https://user:pa55word@h/mcp?key=qu%65rykey&x=1", Headers: map[string]string{"Authorization": "Bearer headerkey", "X": "1"},
+		Env: map[string]string{"TOKEN": "envtoken", "ON": "true"},
+	}
+	var log record
+	log.logger().Info("x", "config", c)
+	m := newMask(c)
+	shown := log.String() + m.text("Get \""+c.URL+"\": refused; querykey qu%65rykey headerkey Bearer headerkey envtoken pa55word true 1")
+	for _, secret := range []string{"pa55word", "querykey", "rykey", "headerkey", "envtoken"} {
+		if strings.Contains(shown, secret) {
+			t.Errorf("%s is shown: %s", secret, shown)
+		}
+	}
+	if !strings.Contains(shown, "https://h/mcp") || !strings.Contains(shown, "true 1") {
+		t.Errorf("too much is hidden: %s", shown)
+	}
+	if PublicURL("http://a b\x7f") != "(unreadable)" {
+		t.Error("an unreadable address is shown")
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	got := environment([]string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "OPENAI_API_KEY=sk", "XIAOZHI_AUTH__TOKEN=t", "https_proxy=p", "TZ=UTC", "BROKEN"},
+		map[string]string{"TZ": "Asia/Shanghai", "A": "b"})
+	want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "https_proxy=p", "A=b", "TZ=Asia/Shanghai"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzServers(f *testing.F) {
+	for _, text := range []string{
+		`{"mcpServers":{"a":{"command":"npx","args":["-y"],"env":{"A":"${B}"}}}}`, `{"mcpServers":{"a":{"url":"http://h/sse","headers":{"A":"b"},"timeout":5}}}`,
+		`{"mcpServers":{"a":null,"":{}}}`, `{"mcpServers":[`, "{\n\"x\"", `{"mcpServers":{"a":{"kinds":{"[":"control"}}}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := parseServers(data, func(name string) (string, bool) { return name, len(name) > 1 })
+		if err != nil && len(s.configs) > 0 {
+			t.Fatal("a broken file has servers")
+		}
+		for name, c := range s.configs {
+			if c.check() != nil || c.Timeout <= 0 || c.Timeout > maxTimeout || len(c.ways()) == 0 || strings.TrimSpace(name) == "" {
+				t.Fatalf("%q: %+v passed", name, plainConfig(c))
+			}
+			newMask(c).text(string(data))
+		}
+	})
+}

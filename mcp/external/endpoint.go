@@ -1,0 +1,191 @@
+package external
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/mcp"
+)
+
+const (
+	maxPeers     = 16      // that have dialled in at the same time
+	maxPeerFrame = 1 << 20 // bytes of one message of theirs
+)
+
+// Token lets tool servers dial in.
+type Token struct {
+	Name   string // what they are called in lists and logs; "" means endpoint
+	Secret string // never empty
+	Device string // Device-Id that their tools are for alone; "": for all
+	Allow  []string
+	Deny   []string
+	Kinds  map[string]mcp.Kind
+}
+
+// LogValue leaves the secret out.
+func (t Token) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", t.Name), slog.String("device", t.Device))
+}
+
+// peer is a tool server that dialled in.
+type peer struct {
+	*Server
+	device string
+}
+
+// endpoint is where tool servers dial in by WebSocket: we are the MCP client on
+// a socket that they opened. It is an http.Handler.
+type endpoint struct {
+	fleet    *Fleet
+	tokens   []Token
+	log      *slog.Logger
+	upgrader websocket.Upgrader
+
+	mu      sync.Mutex
+	refused drip
+}
+
+// Endpoint is the handler of /mcp/endpoint. Who shows one of tokens, as ?token=
+// or as a bearer, is asked for its tools, which belong to the fleet until its
+// socket ends. With no token nobody is let in.
+func (f *Fleet) Endpoint(tokens []Token) http.Handler {
+	return &endpoint{
+		fleet: f, tokens: tokens, log: f.log,
+		upgrader: websocket.Upgrader{HandshakeTimeout: dialLimit, Subprotocols: []string{"mcp"}},
+	}
+}
+
+// ServeHTTP lets a tool server in and returns when it has left.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, ok := e.admit(w, r)
+	if !ok {
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		w.Header().Set("Upgrade", "websocket")
+		http.Error(w, "tool servers connect here by WebSocket / 工具服务请用 WebSocket 连接这个地址", http.StatusUpgradeRequired)
+		return
+	}
+	p, release, err := e.fleet.enrol(token)
+	if err != nil {
+		e.refuse(r, err.Error())
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer release()
+	conn, err := e.upgrader.Upgrade(w, r, nil) // it answers by itself when it fails
+	if err != nil {
+		e.refuse(r, "upgrade failed: "+err.Error())
+		return
+	}
+	l := newLink(newSocket(conn, maxPeerFrame), pingEvery, p.log)
+	p.open = func(context.Context, way) (*line, error) { return socketLine(l), nil }
+	p.log.Info("mcp tool server dialled in", "remote", r.RemoteAddr, "device_id", p.device)
+	if err := p.Start(r.Context()); err != nil { // the fleet is stopping
+		_ = conn.Close()
+		return
+	}
+	<-p.finished
+}
+
+// admit looks at the method and the token.
+func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "only GET / 只支持 GET", http.StatusMethodNotAllowed)
+		return Token{}, false
+	}
+	shown := r.URL.Query().Get("token")
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && shown == "" {
+		shown = bearer
+	}
+	token, ok := e.find(shown)
+	if !ok {
+		why := "unknown token"
+		if shown == "" {
+			why = "no token"
+		}
+		e.refuse(r, why)
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, why+": see tools.endpoint.tokens / token 不对，见配置 tools.endpoint.tokens", http.StatusUnauthorized)
+	}
+	return token, ok
+}
+
+// find takes the same time for every token that is shown.
+func (e *endpoint) find(shown string) (found Token, ok bool) {
+	sum := sha256.Sum256([]byte(shown))
+	for _, t := range e.tokens {
+		own := sha256.Sum256([]byte(t.Secret))
+		if subtle.ConstantTimeCompare(sum[:], own[:]) == 1 && t.Secret != "" {
+			found, ok = t, true
+		}
+	}
+	return found, ok
+}
+
+// refuse logs who was not let in, though not each of many.
+func (e *endpoint) refuse(r *http.Request, why string) {
+	e.mu.Lock()
+	pass, held := e.refused.pass(time.Now())
+	e.mu.Unlock()
+	if pass {
+		e.log.Warn("mcp tool server refused", "remote", r.RemoteAddr, "why", why, "not_logged", held)
+	}
+}
+
+var (
+	errFull     = errors.New("too many tool servers are connected / 连接的工具服务太多")
+	errStopping = errors.New("the server is stopping / 服务器正在停止")
+)
+
+// enrol gives a tool server its place and a name that nobody has: the token's,
+// or that with a number. release frees them.
+func (f *Fleet) enrol(t Token) (p *peer, release func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.ended || f.cancel == nil:
+		return nil, nil, errStopping
+	case len(f.peers) >= maxPeers:
+		return nil, nil, errFull
+	}
+	name := f.freeName(t.Name)
+	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
+	p = &peer{Server: newServer(name, c, f.options.ServerOptions), device: strings.ToLower(t.Device)}
+	p.once, p.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
+	f.peers[name] = p
+	f.wg.Add(1)
+	return p, func() {
+		f.mu.Lock()
+		delete(f.peers, name)
+		f.mu.Unlock()
+		f.wg.Done()
+	}, nil
+}
+
+// freeName is the first of NAME, NAME-2, NAME-3 … that is free.
+func (f *Fleet) freeName(name string) string {
+	if name == "" {
+		name = "endpoint"
+	}
+	for n := 1; ; n++ {
+		candidate := name
+		if n > 1 {
+			candidate = name + "-" + strconv.Itoa(n)
+		}
+		if f.peers[candidate] == nil && f.servers[candidate] == nil {
+			return candidate
+		}
+	}
+}

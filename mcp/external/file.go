@@ -1,0 +1,187 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxFile is the size that the file of servers may have, in bytes.
+const maxFile = 1 << 20
+
+// maxServers is how many servers there may be.
+const maxServers = 64
+
+// servers is what a file says.
+type servers struct {
+	configs  map[string]Config
+	problems map[string]error // of single entries, which are left out
+}
+
+// document is the file: the shape that desktop clients use.
+type document struct {
+	Servers *map[string]json.RawMessage `json:"mcpServers"`
+}
+
+// parseServers reads the text of a file. An error says that nothing of it can
+// be used, and where it is broken. lookup gives the variables for ${NAME}.
+func parseServers(data []byte, lookup func(string) (string, bool)) (servers, error) {
+	out := servers{configs: map[string]Config{}, problems: map[string]error{}}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return out, nil
+	}
+	var doc document
+	if err := decodeJSON(data, &doc); err != nil {
+		return out, err
+	}
+	if doc.Servers == nil {
+		return out, errors.New(`there is no "mcpServers" in it`)
+	}
+	if len(*doc.Servers) > maxServers {
+		return out, fmt.Errorf("%d servers are too many (at most %d)", len(*doc.Servers), maxServers)
+	}
+	for _, name := range slices.Sorted(maps.Keys(*doc.Servers)) {
+		c, off, err := parseEntry(name, (*doc.Servers)[name], lookup)
+		switch {
+		case err != nil:
+			out.problems[name] = err
+		case !off:
+			out.configs[name] = c
+		}
+	}
+	return out, nil
+}
+
+func parseEntry(name string, raw json.RawMessage, lookup func(string) (string, bool)) (c Config, off bool, err error) {
+	var e Entry
+	if strings.TrimSpace(name) == "" {
+		return c, false, errors.New("a server has no name")
+	}
+	if bytes.Equal(raw, []byte("null")) {
+		return c, false, errors.New("there is neither a command nor a url")
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return c, false, plainJSONError(err)
+	}
+	if e.Off() {
+		return c, true, nil
+	}
+	if err := e.expand(lookup); err != nil {
+		return c, false, err
+	}
+	c, err = e.Config()
+	return c, false, err
+}
+
+// decodeJSON reads one JSON document. The error names line and column.
+func decodeJSON(data []byte, to any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(to)
+	if err == nil {
+		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = errors.New("there is more after the end of the document")
+		return at(data, decoder.InputOffset(), err)
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return at(data, syntax.Offset, err)
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return at(data, kind.Offset, plainJSONError(err))
+	}
+	return at(data, int64(len(data)), err) // it ends too early
+}
+
+// at says where in data an error is, counted from 1, columns in bytes.
+func at(data []byte, offset int64, err error) error {
+	before := data[:min(max(offset-1, 0), int64(len(data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+}
+
+// plainJSONError says which key is of the wrong kind, without Go's names of types.
+func plainJSONError(err error) error {
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	if kind.Field == "" {
+		return fmt.Errorf("want a section of keys, found %s", kind.Value)
+	}
+	return fmt.Errorf("%s: %s is the wrong kind of value", kind.Field, kind.Value)
+}
+
+// CheckFile reads a file of servers and says what is in it: the servers that can
+// be used, and what is wrong with others or, as the error, with all of it.
+func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := parseServers(data, lookup)
+	return s.configs, s.problems, err
+}
+
+// readFile reads the file of servers; one that is not there is empty.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("more than %d bytes are too many", maxFile)
+	}
+	return data, err
+}
+
+// expand puts variables of the environment into every text of the entry. One
+// that is not set is an error that names it.
+func (e *Entry) expand(lookup func(string) (string, bool)) error {
+	variable := regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+	var lost []string
+	fill := func(text string) string {
+		return variable.ReplaceAllStringFunc(text, func(found string) string {
+			parts := variable.FindStringSubmatch(found)
+			value, set := lookup(parts[1])
+			switch {
+			case value != "":
+				return value
+			case parts[2] != "":
+				return strings.TrimPrefix(parts[2], ":-")
+			case !set && !slices.Contains(lost, parts[1]):
+				lost = append(lost, parts[1])
+			}
+			return ""
+		})
+	}
+	for _, text := range []*string{&e.Command, &e.Cwd, &e.URL, &e.BaseURL, &e.ServerURL, &e.HTTPURL} {
+		*text = fill(*text)
+	}
+	for i := range e.Args {
+		e.Args[i] = Text(fill(string(e.Args[i])))
+	}
+	for _, m := range []map[string]Text{e.Env, e.Headers} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			m[name] = Text(fill(string(m[name])))
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("the environment variable %s is not set", strings.Join(lost, ", "))
+	}
+	return nil
+}

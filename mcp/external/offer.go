@@ -1,0 +1,253 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+// offerRefresh is how often the tools on offer are compared with the toolbox's.
+const offerRefresh = 5 * time.Second
+
+// OfferOptions describe an Offer. URL and Tools are needed.
+type OfferOptions struct {
+	URL     string       // of the endpoint, with its token: ws or wss
+	Tools   *mcp.Toolbox // what is offered, and who runs it; Stop does not close it
+	Name    string       // ours, for serverInfo; "" means xiaozhi
+	Version string       // ours
+	Log     *slog.Logger // nil: discarded
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+	rand func() float64
+}
+
+// Offer gives our tools to an endpoint of somebody else: we dial out and are the
+// MCP server on that socket. It dials again after each loss.
+type Offer struct {
+	options OfferOptions
+	log     *slog.Logger
+	mask    mask
+	pause   backoff
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	cancel context.CancelFunc
+	ended  bool
+}
+
+// NewOffer makes an offer, which does nothing before Start. The error never
+// holds the address.
+func NewOffer(o OfferOptions) (*Offer, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
+		return nil, errors.New("url: this is no address such as wss://example.org/mcp/?token=…")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.rand == nil {
+		o.rand = rand.Float64
+	}
+	if o.Name == "" {
+		o.Name = "xiaozhi"
+	}
+	return &Offer{
+		options: o, log: o.Log.With("endpoint", PublicURL(o.URL)),
+		mask: newMask(Config{URL: o.URL}), pause: backoff{rand: o.rand},
+	}, nil
+}
+
+// Start begins to dial and returns at once. The offer ends with ctx or Stop. A
+// second Start does nothing.
+func (o *Offer) Start(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return fmt.Errorf("offer tools: %w", mcp.ErrClosed)
+	}
+	if o.cancel == nil {
+		ctx, o.cancel = context.WithCancel(ctx)
+		o.wg.Go(func() { o.run(ctx) })
+	}
+	return nil
+}
+
+// Stop hangs up and waits. It may be called many times.
+func (o *Offer) Stop() error {
+	o.mu.Lock()
+	o.ended = true
+	if o.cancel != nil {
+		o.cancel()
+	}
+	o.mu.Unlock()
+	o.wg.Wait()
+	return nil
+}
+
+func (o *Offer) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := o.attempt(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) >= steadyTime {
+			o.pause.tries = 0
+		}
+		pause := o.pause.next()
+		if bits.OnesCount(uint(o.pause.tries)) == 1 { // as Server.run
+			o.log.Warn("endpoint is away", "err", o.mask.err(err), "try", o.pause.tries, "retry_in", pause.Round(time.Millisecond))
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// attempt dials once and serves until the socket ends.
+func (o *Offer) attempt(ctx context.Context) error {
+	ws := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit, NetDialContext: o.options.dial}
+	conn, resp, err := ws.DialContext(ctx, o.options.URL, nil) //nolint:bodyclose // the library has read it
+	if err != nil {
+		return dialError(err, resp)
+	}
+	l := newLink(newSocket(conn, maxPeerFrame), pingEvery, o.log)
+	defer l.wait()
+	defer func() { _ = l.Close() }()
+	info := &sdk.Implementation{Name: o.options.Name, Version: o.options.Version}
+	server := sdk.NewServer(info, &sdk.ServerOptions{Logger: o.log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}})
+	shown := o.show(server, nil)
+	session, err := server.Connect(ctx, &greeter{l, info}, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
+		InitializeParams:  &sdk.InitializeParams{ProtocolVersion: oldestVersion},
+		InitializedParams: &sdk.InitializedParams{},
+	}})
+	if err != nil {
+		return err
+	}
+	o.log.Info("tools offered to an endpoint", "tools", len(shown))
+	over := make(chan struct{})
+	o.wg.Go(func() {
+		defer close(over)
+		_ = session.Wait()
+	})
+	o.refresh(ctx, server, shown, over)
+	_ = l.Close()
+	_ = session.Close()
+	return errors.Join(errEnd, l.cause())
+}
+
+// refresh keeps what is offered in step until the session is over.
+func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []mcp.Offer, over <-chan struct{}) {
+	ticker := time.NewTicker(offerRefresh)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
+		case <-ticker.C:
+			shown = o.show(server, shown)
+		}
+	}
+}
+
+// show makes the tools of server those of the toolbox, which were shown before.
+func (o *Offer) show(server *sdk.Server, before []mcp.Offer) []mcp.Offer {
+	now := o.options.Tools.Offers()
+	same := func(a, b mcp.Offer) bool {
+		return a.LLMName == b.LLMName && a.Tool.Description == b.Tool.Description && string(a.Tool.Schema) == string(b.Tool.Schema)
+	}
+	for _, old := range before {
+		if !slices.ContainsFunc(now, func(f mcp.Offer) bool { return f.LLMName == old.LLMName }) {
+			server.RemoveTools(old.LLMName)
+		}
+	}
+	for _, f := range now {
+		if !slices.ContainsFunc(before, func(old mcp.Offer) bool { return same(old, f) }) {
+			o.add(server, f)
+		}
+	}
+	return now
+}
+
+// add puts one tool on offer. The SDK panics on schemas that it does not like.
+func (o *Offer) add(server *sdk.Server, f mcp.Offer) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.log.Warn("tool cannot be offered", "tool", f.Tool.Name, "why", fmt.Sprint(p))
+		}
+	}()
+	hints := &sdk.ToolAnnotations{DestructiveHint: f.Tool.Annotations.Destructive}
+	if r := f.Tool.Annotations.ReadOnly; r != nil {
+		hints.ReadOnlyHint = *r
+	}
+	if i := f.Tool.Annotations.Idempotent; i != nil {
+		hints.IdempotentHint = *i
+	}
+	server.AddTool(&sdk.Tool{
+		Name: f.LLMName, Description: f.Tool.Description, InputSchema: sanitise(f.Tool.Schema), Annotations: hints,
+	}, o.call)
+}
+
+// call runs a tool for the endpoint: the true result is waited for, also of a control.
+func (o *Offer) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	p, refused := o.options.Tools.Prepare(mcp.Call{ID: "endpoint", Name: r.Params.Name, Arguments: string(r.Params.Arguments)})
+	if refused != nil {
+		return outcome(*refused), nil
+	}
+	return outcome(o.options.Tools.Run(ctx, p)), nil
+}
+
+// outcome is a tool's ActionResponse as MCP has it (design.md section 10, outward).
+func outcome(r mcp.ActionResponse) *sdk.CallToolResult {
+	out := &sdk.CallToolResult{Content: []sdk.Content{}}
+	switch r.Action {
+	case mcp.ActionTypeNone:
+		return out
+	case mcp.ActionTypeResponse:
+		if r.Response != nil {
+			r.Result = r.Response
+		}
+	case mcp.ActionTypeCallHandler:
+		r.Result = "this tool works in a conversation only / 这个工具只能在对话中使用"
+		out.IsError = true
+	case mcp.ActionTypeError, mcp.ActionTypeNotFound:
+		out.IsError = true
+	case mcp.ActionTypeReqLLM:
+	}
+	blocks, ok := r.Result.([]any)
+	if !ok || !slices.ContainsFunc(blocks, isImage) {
+		blocks = []any{r.Result}
+	}
+	for _, block := range blocks {
+		if image, ok := block.(mcp.Image); ok {
+			out.Content = append(out.Content, &sdk.ImageContent{MIMEType: image.MIMEType, Data: image.Data})
+			continue
+		}
+		out.Content = append(out.Content, &sdk.TextContent{Text: mcp.ResultText(mcp.ActionResponse{Result: block})})
+	}
+	return out
+}
+
+func isImage(block any) bool {
+	_, ok := block.(mcp.Image)
+	return ok
+}

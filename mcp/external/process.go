@@ -1,0 +1,134 @@
+package external
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// How a program is ended: its input is closed, it is asked, it is killed.
+const (
+	exitGrace = 5 * time.Second // after its input is closed
+	termGrace = 2 * time.Second // after SIGTERM
+	pipeGrace = time.Second     // for what is still in its pipes after its end
+)
+
+// process is a program that we started, in a process group of its own.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  *os.File      // our end
+	stdout *os.File      // our end
+	stderr *os.File      // our end
+	over   chan struct{} // closed when it has ended
+	err    error         // how, once over is closed
+	logged chan struct{} // closed when its standard error was read to the end
+	gone   chan struct{} // closed by end: nobody reads its output any more
+	once   sync.Once
+	wg     sync.WaitGroup
+}
+
+// launch starts a program. Whoever calls it ends it with end.
+func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error) {
+	p := &process{over: make(chan struct{}), logged: make(chan struct{}), gone: make(chan struct{})}
+	environ := environment(ours, c.Env)
+	p.cmd = exec.Command(program(c.Command, environ), c.Args...) //nolint:noctx // end ends it, in three steps
+	p.cmd.Env, p.cmd.Dir = environ, c.Dir
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	theirs, err := p.pipes()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	for _, f := range theirs {
+		_ = f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, fmt.Errorf("start %s: %w", c.Command, err)
+	}
+	p.wg.Go(func() {
+		defer close(p.logged)
+		copyLog(p.stderr, log, m)
+	})
+	p.wg.Go(p.await)
+	return p, nil
+}
+
+// pipes makes the three pipes and returns the program's ends of them.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	pipe := func() (r, w *os.File) {
+		if err != nil {
+			return nil, nil
+		}
+		r, w, err = os.Pipe()
+		return r, w
+	}
+	in, stdin := pipe()
+	stdout, out := pipe()
+	stderr, errs := pipe()
+	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
+	for _, f := range []*os.File{in, out, errs} {
+		if f != nil {
+			theirs = append(theirs, f)
+		}
+	}
+	if err != nil {
+		return theirs, err
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errs
+	return theirs, nil
+}
+
+// await notes the program's end and sweeps up what it left behind: children
+// that kept its group would hold its pipes open for ever.
+func (p *process) await() {
+	p.err = p.cmd.Wait()
+	_ = p.signal(syscall.SIGKILL)
+	close(p.over)
+	timer := time.NewTimer(pipeGrace)
+	defer timer.Stop()
+	select { // children outside the group may keep the pipes; nobody waits longer for them
+	case <-timer.C:
+	case <-p.gone:
+		select {
+		case <-timer.C:
+		case <-p.logged:
+		}
+	}
+	p.closePipes()
+}
+
+// signal goes to the whole group.
+func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
+
+func (p *process) closePipes() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// end makes the program end, by force if it must, and waits for it. It may be
+// called many times.
+func (p *process) end() {
+	_ = p.stdin.Close()
+	for _, step := range []struct {
+		grace  time.Duration
+		signal syscall.Signal
+	}{{exitGrace, syscall.SIGTERM}, {termGrace, syscall.SIGKILL}} {
+		timer := time.NewTimer(step.grace)
+		select {
+		case <-p.over:
+		case <-timer.C:
+			_ = p.signal(step.signal)
+		}
+		timer.Stop()
+	}
+	<-p.over
+	p.once.Do(func() { close(p.gone) })
+	p.wg.Wait()
+}

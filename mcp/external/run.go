@@ -1,0 +1,203 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+const (
+	firstPause = time.Second      // before the second try
+	lastPause  = time.Minute      // between later ones
+	steadyTime = 30 * time.Second // a connection that held so long starts the pauses anew
+	relistRest = time.Second      // between two lists that a server asked for
+)
+
+// backoff gives the pauses between tries: doubled each time, a fifth more or
+// less so that many servers do not come back in step.
+type backoff struct {
+	tries int
+	rand  func() float64 // 0 to 1
+}
+
+// next is the pause after one more failure.
+func (b *backoff) next() time.Duration {
+	pause := min(firstPause<<min(b.tries, 10), lastPause)
+	b.tries++
+	return time.Duration(float64(pause) * (0.8 + 0.4*b.rand()))
+}
+
+// run connects, serves, and connects again until ctx ends. It is the server's
+// only goroutine and owns the session.
+func (s *Server) run(ctx context.Context) {
+	defer s.end()
+	for {
+		began := time.Now()
+		err := s.attempt(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) >= steadyTime || errors.Is(err, errReset) {
+			s.pause.tries = 0
+		}
+		if s.once {
+			s.log.Info("mcp tool server left", "why", s.mask.err(err))
+			return
+		}
+		if errors.Is(err, errReset) || errors.Is(err, errStream) && time.Since(began) >= steadyTime {
+			continue
+		}
+		pause := s.pause.next()
+		// A line for the first, the second, the fourth … failure: one that stays
+		// away for a day must not fill the log.
+		if bits.OnesCount(uint(s.pause.tries)) == 1 {
+			s.log.Warn("mcp server is away", "err", s.mask.err(err), "try", s.pause.tries, "retry_in", pause.Round(time.Millisecond))
+		}
+		if !s.rest(ctx, pause) {
+			return
+		}
+	}
+}
+
+// rest waits, less if somebody resets the connection; false: ctx ended.
+func (s *Server) rest(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-s.redial:
+	}
+	return true
+}
+
+// attempt connects once and serves until the connection ends. The error says why.
+func (s *Server) attempt(ctx context.Context) error {
+	live, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.leave(live)
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return errNotConnected
+	}
+	s.live, s.torn = live, false
+	s.mu.Unlock()
+	return s.serve(ctx, live)
+}
+
+// leave takes the tools away, then closes the connection.
+func (s *Server) leave(live *session) {
+	s.drop()
+	s.mu.Lock()
+	torn := s.torn
+	s.mu.Unlock()
+	if torn && live.line.hurry != nil {
+		live.line.hurry()
+	}
+	live.close()
+}
+
+// connect tries the ways in their order; the one that works is the first to be
+// tried next time.
+func (s *Server) connect(ctx context.Context) (*session, error) {
+	var errs []error
+	for i, w := range s.ways {
+		live, err := connect(ctx, s.open, w, s.peer)
+		if err == nil {
+			s.ways[0], s.ways[i] = w, s.ways[0]
+			name, version := live.serverName()
+			s.log.Info("mcp server connected", "transport", w.transport, "name", name, "version", version, "protocol", live.protocol())
+			return live, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", w, err))
+		if ctx.Err() != nil || errors.Is(err, errUnopened) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// String names a way in logs.
+func (w way) String() string {
+	if w.version == "" {
+		return string(w.transport)
+	}
+	return string(w.transport) + " " + w.version
+}
+
+var (
+	errReset = errors.New("the connection was reset")
+	errEnd   = errors.New("the connection ended")
+)
+
+// serve reads the list, again whenever it changes, until the connection ends.
+func (s *Server) serve(ctx context.Context, live *session) error {
+	for {
+		began := time.Now()
+		if err := s.readTools(ctx, live); err != nil {
+			return errors.Join(err, live.line.cause())
+		}
+		if err := s.await(ctx, live); err != nil {
+			return err
+		}
+		if !s.settle(ctx, live, relistRest-time.Since(began)) {
+			return errEnd
+		}
+	}
+}
+
+// await waits for a reason to read the list again; the error is one to end.
+func (s *Server) await(ctx context.Context, live *session) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-live.gone:
+		return errors.Join(errEnd, live.line.cause())
+	case err := <-live.line.lost:
+		return err
+	case <-live.silent:
+		return errSilent
+	case <-s.redial:
+		return errReset
+	case <-s.relist:
+		return nil
+	}
+}
+
+// settle keeps a server from having its list read all the time.
+func (s *Server) settle(ctx context.Context, live *session, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-live.gone:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// readTools reads the list and keeps it.
+func (s *Server) readTools(ctx context.Context, live *session) error {
+	listed, endless, err := live.list(ctx)
+	if err != nil {
+		return err
+	}
+	r := enlist(s.name, s.config, listed)
+	s.keep(live, r)
+	s.log.Info("mcp server tools listed", "tools", len(r.tools), "listed", len(listed))
+	if len(r.omitted) > 0 {
+		s.log.Warn("mcp server tools left out", "count", len(r.omitted), "first", cut(r.omitted[0], 200))
+	}
+	if endless {
+		s.log.Warn("mcp server tool list does not end", "listed", len(listed))
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+//lint:file-ignore SA1019 servers still send messages for a log
+
+// Package external reaches other people's MCP servers and offers their tools:
+// programs that it runs, servers on the web, and tool servers that dial in. It
+// also offers our own tools to endpoints of others. A Server is one of them, as
+// an mcp.Source; a Fleet owns all. Only the config names programs and addresses.
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+// ServerOptions are what all servers have in common. The zero value works.
+type ServerOptions struct {
+	Version string       // ours, for clientInfo
+	Environ []string     // of which programs inherit the harmless part; nil means os.Environ
+	Log     *slog.Logger // nil: discarded
+
+	rand func() float64                                                       // 0 to 1; nil means math/rand
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+}
+
+// Server is one external MCP server, as an mcp.Source. It connects in the
+// background, again after each loss, and has tools only while it is connected.
+// All methods may be called at the same time.
+type Server struct {
+	name     string
+	config   Config
+	log      *slog.Logger
+	mask     mask
+	open     opener
+	ways     []way
+	once     bool // it cannot be reached again: the end of the connection is its end
+	pause    backoff
+	peer     *sdk.Client
+	relist   chan struct{} // 1: read the list again
+	redial   chan struct{} // 1: connect again at once
+	finished chan struct{} // closed when run has returned; never closed without Start
+	wg       sync.WaitGroup
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil before Start
+	ended  bool               // for good
+	live   *session           // nil while not connected
+	tools  []mcp.Tool         // nobody changes it
+	read   bool               // the list was read, over this connection
+	said   drip               // messages for its log
+	calls  map[uint64]context.CancelCauseFunc
+	number uint64 // of the last call
+	torn   bool   // calls were cancelled because the connection ends
+}
+
+// NewServer makes the server of a config. It does nothing before Start.
+func NewServer(name string, c Config, o ServerOptions) *Server {
+	s := newServer(name, c, o)
+	d := &dialer{config: c, environ: o.Environ, log: s.log, mask: s.mask, dial: o.dial}
+	if d.environ == nil {
+		d.environ = os.Environ()
+	}
+	s.open, s.ways = d.open, c.ways()
+	return s
+}
+
+func newServer(name string, c Config, o ServerOptions) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.rand == nil {
+		o.rand = rand.Float64
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	s := &Server{
+		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), pause: backoff{rand: o.rand},
+		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
+		calls: make(map[uint64]context.CancelCauseFunc),
+	}
+	s.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, &sdk.ClientOptions{
+		Logger:       s.log,
+		Capabilities: &sdk.ClientCapabilities{}, // no roots, no sampling: a server has no claim on either
+		// A server has no say in what is asked again.
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
+	})
+	return s
+}
+
+// wake puts a token into a signal channel unless one is there.
+func wake(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// Name is what the config calls the server.
+func (s *Server) Name() string { return s.name }
+
+// Start begins to connect and returns at once. The server ends with ctx or with
+// Stop. A second Start does nothing.
+func (s *Server) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return fmt.Errorf("start mcp server %s: %w", s.name, mcp.ErrClosed)
+	}
+	if s.cancel != nil {
+		return nil
+	}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.wg.Go(func() {
+		defer close(s.finished)
+		s.run(ctx)
+	})
+	return nil
+}
+
+// Stop takes the tools away, fails the pending calls with mcp.ErrClosed and
+// waits for the end of the connection; a program that does not want to end is
+// killed after 7 s. It may be called many times.
+func (s *Server) Stop() error {
+	s.end()
+	s.mu.Lock()
+	cancel := s.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// end is the end of all, before the connection's.
+func (s *Server) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.drop()
+}
+
+// drop takes the tools away and fails the calls that are running.
+func (s *Server) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live, s.tools, s.read = nil, nil, false
+	s.torn = s.torn || len(s.calls) > 0
+	for _, cancel := range s.calls {
+		cancel(mcp.ErrClosed)
+	}
+}
+
+// HasTool reports whether the server has the tool now.
+func (s *Server) HasTool(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has(name)
+}
+
+func (s *Server) has(name string) bool {
+	return slices.ContainsFunc(s.tools, func(t mcp.Tool) bool { return t.Name == name })
+}
+
+// GetAvailableTools lists the tools in the server's order; none while it is away.
+func (s *Server) GetAvailableTools() []mcp.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tools)
+}
+
+// IsReady reports whether the server is connected and its list was read.
+func (s *Server) IsReady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
+}
+
+// ResetConnection forgets the list and connects again; one that dialled in is
+// asked for its list again.
+func (s *Server) ResetConnection() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return fmt.Errorf("reset mcp server %s: %w", s.name, mcp.ErrClosed)
+	}
+	s.tools, s.read = nil, false
+	if s.once {
+		wake(s.relist)
+		return nil
+	}
+	wake(s.redial)
+	return nil
+}
+
+// keep makes r the known list, unless the connection it is from has ended.
+func (s *Server) keep(live *session, r roster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && s.live == live {
+		s.tools, s.read = r.tools, true
+	}
+}
+
+var errNotConnected = errors.New("not connected")

@@ -1,0 +1,98 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	pingEvery = 20 * time.Second // to a WebSocket peer
+	pongLimit = 50 * time.Second // of silence after which it is gone: two pings and a half
+	closeTime = time.Second      // for the last frame
+)
+
+// socket is frames over a WebSocket: one message in each text or binary
+// message, or several on lines of their own.
+type socket struct {
+	conn *websocket.Conn
+	rest [][]byte // lines of the last message; the reader's
+}
+
+// newSocket takes over conn and refuses messages over limit bytes.
+func newSocket(conn *websocket.Conn, limit int64) *socket {
+	s := &socket{conn: conn}
+	conn.SetReadLimit(limit)
+	alive := func() error { return conn.SetReadDeadline(time.Now().Add(pongLimit)) }
+	_ = alive()
+	conn.SetPongHandler(func(string) error { return alive() })
+	answer := conn.PingHandler()
+	conn.SetPingHandler(func(text string) error {
+		_ = alive()
+		return answer(text)
+	})
+	return s
+}
+
+func (s *socket) read() ([]byte, error) {
+	for len(s.rest) == 0 {
+		_, message, err := s.conn.ReadMessage()
+		if err != nil {
+			return nil, socketError(err)
+		}
+		_ = s.conn.SetReadDeadline(time.Now().Add(pongLimit))
+		s.rest = split(message)
+	}
+	frame := s.rest[0]
+	s.rest = s.rest[1:]
+	return frame, nil
+}
+
+// split gives the one JSON text that a message is, or else its lines.
+func split(message []byte) [][]byte {
+	message = bytes.TrimSpace(message)
+	if !bytes.ContainsRune(message, '\n') || json.Valid(message) {
+		return [][]byte{message}
+	}
+	var out [][]byte
+	for line := range bytes.Lines(message) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// socketError is io.EOF for a peer that said goodbye.
+func socketError(err error) error {
+	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived) {
+		return io.EOF
+	}
+	if errors.Is(err, websocket.ErrReadLimit) {
+		return fmt.Errorf("a message is too long: %w", err)
+	}
+	return err
+}
+
+func (s *socket) write(frame []byte) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return err
+	}
+	return s.conn.WriteMessage(websocket.TextMessage, frame)
+}
+
+func (s *socket) ping() error {
+	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
+}
+
+// close says goodbye, if the peer takes it soon, and hangs up.
+func (s *socket) close() error {
+	bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = s.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(closeTime))
+	return s.conn.Close()
+}

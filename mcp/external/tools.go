@@ -1,0 +1,153 @@
+package external
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+const (
+	maxPages       = 32               // of one tools/list
+	maxTools       = 256              // of one server
+	maxToolName    = 256              // bytes
+	maxDescription = 4 << 10          // bytes; the rest is cut
+	maxSchema      = 64 << 10         // bytes; a larger one stands for any object
+	pageLimit      = 15 * time.Second // of one page
+)
+
+// emptySchema stands where a tool gives no schema, or no usable one.
+const emptySchema = `{"type":"object"}`
+
+// roster is a list of tools and what was left out of it.
+type roster struct {
+	tools   []mcp.Tool
+	omitted []string // reasons
+}
+
+// list reads all pages of the server's tools.
+func (s *session) list(ctx context.Context) ([]*sdk.Tool, bool, error) {
+	var all []*sdk.Tool
+	var cursor string
+	seen := make(map[string]struct{})
+	for pages := 1; ; pages++ {
+		limited, cancel := context.WithTimeout(ctx, pageLimit)
+		page, err := s.ListTools(limited, &sdk.ListToolsParams{Cursor: cursor})
+		cancel()
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound {
+			return nil, false, nil // a server without tools
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("tools/list page %d: %w", pages, err)
+		}
+		all = append(all, page.Tools...)
+		cursor = page.NextCursor
+		if cursor == "" {
+			return all, false, nil
+		}
+		if _, again := seen[cursor]; again || pages == maxPages || len(all) > maxTools {
+			return all, true, nil
+		}
+		seen[cursor] = struct{}{}
+	}
+}
+
+// enlist makes our tools of those that a server lists.
+func enlist(name string, c Config, listed []*sdk.Tool) roster {
+	var r roster
+	known := make(map[string]struct{})
+	for _, t := range listed {
+		_, twice := known[t.Name]
+		switch {
+		case t.Name == "" || len(t.Name) > maxToolName:
+			r.omitted = append(r.omitted, "a tool without a usable name")
+		case twice:
+			r.omitted = append(r.omitted, t.Name+" (listed twice)")
+		case !c.offers(t.Name):
+		case len(r.tools) == maxTools:
+			r.omitted = append(r.omitted, t.Name+" (too many)")
+		default:
+			known[t.Name] = struct{}{}
+			r.tools = append(r.tools, adopt(name, c, t))
+		}
+	}
+	return r
+}
+
+// offers reports whether the lists of a config let a tool pass: Deny wins.
+func (c Config) offers(tool string) bool {
+	fits := func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return ok && err == nil
+	}
+	return !slices.ContainsFunc(c.Deny, fits) && (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, fits))
+}
+
+// adopt makes our tool of a listed one.
+func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
+	out := mcp.Tool{
+		Name: t.Name, Description: cut(t.Description, maxDescription), Schema: sanitise(t.InputSchema),
+		Origin: mcp.Remote, Source: "external:" + name, Stream: streamOf(name),
+	}
+	if out.Description == "" {
+		out.Description = cut(t.Title, maxDescription)
+	}
+	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
+		out.Kind = kind
+	}
+	if a := t.Annotations; a != nil { // the SDK does not tell false from absent
+		yes := true
+		if a.ReadOnlyHint {
+			out.Annotations.ReadOnly = &yes
+		}
+		if a.IdempotentHint {
+			out.Annotations.Idempotent = &yes
+		}
+		out.Annotations.Destructive = a.DestructiveHint
+	}
+	return out
+}
+
+// streamOf is the group that a server's tools are listed under: stream names
+// hold no dots (mcp.md 7.3).
+func streamOf(name string) string { return strings.ReplaceAll(name, ".", "-") }
+
+// sanitise gives a schema that every model and SDK takes: an object of type object.
+func sanitise(schema any) json.RawMessage {
+	data, err := encode(schema)
+	var fields map[string]json.RawMessage
+	if err != nil || len(data) > maxSchema || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return json.RawMessage(emptySchema)
+	}
+	switch string(fields["type"]) {
+	case `"object"`:
+		return data
+	case "":
+		fields["type"] = json.RawMessage(`"object"`)
+		if data, err = encode(fields); err == nil {
+			return data
+		}
+	}
+	return json.RawMessage(emptySchema)
+}
+
+// encode is JSON without HTML escapes, which only cost a model tokens.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
