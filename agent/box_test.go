@@ -150,6 +150,27 @@ func checkRules(t *testing.T, b *box, slack time.Duration) {
 	}
 }
 
+// checkFinals: a reply that was shown has exactly one final, after all its
+// chunks, and none has more (seed 000, 5).
+func checkFinals(t *testing.T, b *box) {
+	t.Helper()
+	owed := map[uint64]bool{} // by turn: a final must come
+	had := map[uint64]bool{}
+	for _, l := range b.lines {
+		isFinal, isChunk := strings.HasPrefix(l.text, "final "), strings.HasPrefix(l.text, "chunk ")
+		if (isFinal || isChunk) && had[l.turn] {
+			t.Errorf("%v: %q after the final of turn %d", l.at, l.text, l.turn)
+		}
+		owed[l.turn] = (owed[l.turn] || isChunk) && !isFinal
+		had[l.turn] = had[l.turn] || isFinal
+	}
+	for turn, missing := range owed {
+		if missing {
+			t.Errorf("turn %d has chunks but no final", turn)
+		}
+	}
+}
+
 // playout is when the model device has played all frames.
 func playout(sent []time.Duration, frame time.Duration) time.Duration {
 	var end time.Duration

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/prompts"
 )
 
 // floor is one turn's right to speak. The turn's goroutines speak through it,
@@ -28,6 +29,7 @@ type floor struct {
 	buf       []byte
 	spoken    []spokenSentence
 	held      []Message // what may be shown when the turn can no more be undone
+	shown     bool      // a chunk was passed on
 }
 
 // spokenSentence is how far a sentence got.
@@ -57,6 +59,7 @@ func (f *floor) open() {
 	f.started, f.committed = time.Now(), true
 	f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
 	for _, m := range f.held {
+		f.shown = true
 		f.out.Send(m)
 	}
 	f.held = nil
@@ -109,6 +112,7 @@ func (f *floor) send(m Message) bool {
 		f.held = append(f.held, m)
 		return true
 	}
+	f.shown = f.shown || m.Kind == MessageChunk
 	f.out.Send(m)
 	return true
 }
@@ -231,19 +235,49 @@ func (f *floor) heard(now time.Time, steps int) (texts []string, partial bool) {
 	texts = make([]string, max(steps, 1))
 	left := f.pacer.Heard(now)
 	for _, s := range f.spoken {
-		total := time.Duration(s.frames) * f.format.Frame
-		played := min(left, total)
-		left -= played
-		text := s.display
-		if !s.whole || played < total {
-			text = prefixHeard(s, played, f.format.Frame)
-			partial = true
-		}
+		text, whole := s.heard(&left, f.format.Frame)
+		partial = partial || !whole
 		if s.keep && text != "" && s.step < len(texts) {
 			texts[s.step] = joinText(texts[s.step], text)
 		}
 	}
 	return texts, partial
+}
+
+// heard is what was played of a sentence, and whether that is all of it. left
+// is how much sound the device has played from the sentence's beginning on, and
+// becomes what is left of that for the next.
+func (s spokenSentence) heard(left *time.Duration, frame time.Duration) (text string, whole bool) {
+	total := time.Duration(s.frames) * frame
+	played := min(*left, total)
+	*left -= played
+	if s.whole && played == total {
+		return s.display, true
+	}
+	return prefixHeard(s, played, frame), false
+}
+
+// asides is what the user has heard by now that is no part of the answer: a
+// phrase that stands for one, or the reason why it is not whole.
+func (f *floor) asides(now time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all string
+	left := f.pacer.Heard(now)
+	for _, s := range f.spoken {
+		text, _ := s.heard(&left, f.format.Frame)
+		if !s.keep && s.sound == nil && s.fallback != prompts.Filler && s.fallback != prompts.FillerLong {
+			all = joinText(all, text)
+		}
+	}
+	return all
+}
+
+// showed reports whether a piece of the answer was passed on as text.
+func (f *floor) showed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.shown
 }
 
 // played is how much sound the device has played of the turn.

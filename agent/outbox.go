@@ -11,7 +11,7 @@ const (
 	MessageTTSStop                          // the reply is over
 	MessageEmotion                          // Emotion and Text (the emoji)
 	MessageChunk                            // Text: one sentence of the answer, as the model wrote it
-	MessageFinal                            // Text: the whole answer, or what was heard of it
+	MessageFinal                            // Text: the whole reply, or what was heard of it; one for each reply
 	MessageThought                          // Text: reasoning
 	MessageKeepAlive                        // a harmless data message (llm neutral, empty text)
 )

@@ -198,6 +198,7 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
 	synctest.Wait()
 	checkRules(t, b, time.Hour)
 	checkPairs(t, b, s.aborts)
+	checkFinals(t, b)
 	checkHistory(t, c.dev.history.messages)
 	cancel()
 	<-over

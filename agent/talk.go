@@ -137,7 +137,8 @@ func (c *Conversation) remember(t *turn) {
 	} else {
 		log.Info("turn", t.timing.attrs(t.floor)...)
 	}
-	if text := answerText(t.out.messages); text != "" {
+	// One final for each reply, also for one of which nothing was heard.
+	if text := joinText(answerText(t.out.messages), t.out.asides); text != "" || t.floor.showed() {
 		c.out.Send(Message{Kind: MessageFinal, Turn: t.id, Text: text})
 	}
 }

@@ -213,6 +213,7 @@ func (s *scene) run(t *testing.T) *box {
 	b.mu.Unlock()
 	cancel()
 	<-over
+	checkFinals(t, b)
 	tools.Close()
 	o.Devices.Close()
 	detectors.Wait() // every detector was closed

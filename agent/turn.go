@@ -53,6 +53,7 @@ type outcome struct {
 	cut      bool                // the user did not hear all of it
 	heard    int                 // characters of the answer that were heard
 	played   time.Duration       // how much of its sound the device has played
+	asides   string              // what was heard beside the answer
 	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
 }
 
@@ -160,7 +161,7 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	} else {
 		t.out.messages = t.messages()
 	}
-	t.out.played = t.floor.played(now)
+	t.out.played, t.out.asides = t.floor.played(now), t.floor.asides(now)
 	if !t.out.cut {
 		t.out.asked = t.asked
 	}
