@@ -165,7 +165,7 @@ func (c *Conversation) openEars() {
 		if c.o.Phrases == nil {
 			return nil
 		}
-		return c.o.Phrases("en", toolSpecs(c.tools))
+		return c.o.Phrases("en", deviceSpecs(c.tools)) // the device's own names: others would only be misheard
 	}
 	ctx, stop := c.child()
 	c.ears, c.earsStop = e, stop

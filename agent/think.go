@@ -154,9 +154,24 @@ func (t *turn) request(system, note string, forced bool) providers.LLMRequest {
 func toolSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
 	var out []providers.ToolSpec
 	for _, o := range tools.Offers() {
-		out = append(out, providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema})
+		out = append(out, specOf(o))
 	}
 	return out
+}
+
+// deviceSpecs are those of them that the device itself runs.
+func deviceSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
+	var out []providers.ToolSpec
+	for _, o := range tools.Offers() {
+		if o.OfDevice() {
+			out = append(out, specOf(o))
+		}
+	}
+	return out
+}
+
+func specOf(o mcp.Offer) providers.ToolSpec {
+	return providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema}
 }
 
 // answerFast lets the fast path answer, and reports whether it did.

@@ -20,6 +20,10 @@ type Offer struct {
 	Consent bool   // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
 }
 
+// OfDevice reports whether the device itself runs the tool, in whatever dialect
+// it offers it.
+func (o Offer) OfDevice() bool { return queued(o.Tool) }
+
 // Call is what a model (or a platform) wants done.
 type Call struct {
 	ID        string // the model's id of the call

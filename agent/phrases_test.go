@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// askedASR notes the phrases that it is told to expect.
+type askedASR struct {
+	scriptASR
+	phrases chan []string
+}
+
+func (a *askedASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
+	a.phrases <- req.Phrases
+	return a.scriptASR.Open(ctx, req)
+}
+
+// TestPhrasesAreOfTheDevice: recognisers expect the names of the device's own
+// tools, and not those of the server and of others.
+func TestPhrasesAreOfTheDevice(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pcm := stormPackets(t)
+	synctest.Test(t, func(t *testing.T) {
+		asr := &askedASR{phrases: make(chan []string, 1)}
+		detectors := new(sync.WaitGroup)
+		o := Options{
+			VAD: energyVAD{detectors}, ASR: asr, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(),
+			Phrases: func(_ string, tools []providers.ToolSpec) []string {
+				var names []string
+				for _, tool := range tools {
+					names = append(names, tool.Name)
+				}
+				return names
+			},
+		}
+		v := connect(t, o, mcp.ToolboxOptions{}, newScriptSource("device", []string{
+			"lamp control 0s ok", "arm@light query 0s ok", "fan@iot query 0s ok", "clock@local query 0s ok", "web@external:x query 0s ok",
+		}))
+		for _, ev := range []Event{ListenStart{Mode: Manual}, Frame{Packet: pcm}} {
+			if err := v.c.Post(ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := <-asr.phrases; !slices.Equal(got, []string{"lamp", "arm", "fan"}) {
+			t.Errorf("phrases %q", got)
+		}
+		v.bye()
+		detectors.Wait()
+	})
+}
