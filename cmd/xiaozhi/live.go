@@ -87,5 +87,21 @@ func (l *liveDevices) Toolbox(id string) (*mcp.Toolbox, bool) {
 	return t.tools, true
 }
 
+// Act runs a handler of a device's conversation.
+func (l *liveDevices) Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse {
+	l.mu.Lock()
+	t, ok := l.byID[id]
+	l.mu.Unlock()
+	if !ok {
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "the device is not connected any more"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	return t.Act(ctx, call)
+}
+
+// actTime is how long a conversation may take to act: a photo takes longest.
+const actTime = 65 * time.Second
+
 // Calls are the last tool calls of a device.
 func (l *liveDevices) Calls(id string) []mcp.Record { return l.journal.Calls(id) }

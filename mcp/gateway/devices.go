@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -30,6 +31,8 @@ type Devices interface {
 	List() []Device
 	// Toolbox is the router of a connected device, by its id in lower case.
 	Toolbox(id string) (*mcp.Toolbox, bool)
+	// Act runs a handler of the device's conversation that a tool named.
+	Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse
 	// Calls are the last tool calls of a device, connected or not, the oldest first.
 	Calls(id string) []mcp.Record
 }
@@ -138,7 +141,7 @@ type CallResult struct {
 
 // call runs one tool and waits for its true result, also of a control.
 func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
-	_, box, ok := a.find(w, r)
+	id, box, ok := a.find(w, r)
 	if !ok {
 		return
 	}
@@ -163,24 +166,54 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	out := a.run(r, box, mcp.Call{
+	out := a.run(r, id, box, mcp.Call{
 		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments),
 	})
 	out.Name, out.Took = req.Name, time.Since(began).Milliseconds()
 	reply(w, http.StatusOK, out)
 }
 
-// run makes the call through the device's router.
-func (a *DeviceAPI) run(r *http.Request, box *mcp.Toolbox, call mcp.Call) CallResult {
-	p, bad := box.Prepare(call)
-	if bad == nil {
-		response := box.Run(mcp.WithInfo(r.Context(), mcp.Info{Language: preferred(r)}), p)
-		bad = &response
-	}
+// run makes the call through the device's router. A tool that touches the
+// conversation is completed by the conversation.
+func (a *DeviceAPI) run(r *http.Request, id string, box *mcp.Toolbox, call mcp.Call) CallResult {
+	ctx := mcp.WithInfo(r.Context(), mcp.Info{DeviceID: id, Language: a.language(r, id)})
+	response := a.response(ctx, id, box, call)
 	return CallResult{
-		Action: bad.Action.String(), Result: bad.Result, Say: bad.Response,
-		IsError: bad.Action == mcp.ActionTypeError || bad.Action == mcp.ActionTypeNotFound,
+		Action: response.Action.String(), Result: response.Result, Say: response.Response,
+		IsError: response.Action == mcp.ActionTypeError || response.Action == mcp.ActionTypeNotFound,
 	}
+}
+
+func (a *DeviceAPI) response(ctx context.Context, id string, box *mcp.Toolbox, call mcp.Call) mcp.ActionResponse {
+	p, bad := box.Prepare(call)
+	if bad != nil {
+		return *bad
+	}
+	response := box.Run(ctx, p)
+	if response.Action != mcp.ActionTypeCallHandler {
+		return response
+	}
+	named, err := mcp.DecodeArgs[mcp.ActionResponseCall](response.Result)
+	if err != nil {
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
+	}
+	return a.devices.Act(ctx, id, named)
+}
+
+// language is what a client wants, by Accept-Language, else the device's.
+func (a *DeviceAPI) language(r *http.Request, id string) string {
+	wanted := strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language")))
+	for _, lang := range []string{"zh", "en"} {
+		if strings.HasPrefix(wanted, lang) {
+			return lang
+		}
+	}
+	for _, d := range a.devices.List() {
+		if d.ID == id && d.Language != "" {
+			return d.Language
+		}
+	}
+	return "zh"
 }
 
 // find is the device that the path names, or answers that there is none.
@@ -201,15 +234,6 @@ func llmName(box *mcp.Toolbox, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// preferred is the language that a client wants, by Accept-Language: zh unless
-// it begins with en.
-func preferred(r *http.Request) string {
-	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language"))), "en") {
-		return "en"
-	}
-	return "zh"
 }
 
 // clip cuts what a stranger wrote to what an error should show.

@@ -20,11 +20,15 @@ func (lamp) GetAvailableTools() []mcp.Tool {
 	schema := json.RawMessage(`{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}`)
 	return []mcp.Tool{
 		{Name: "self.lamp.turn", Description: "Turns it\non", Schema: schema, Source: "device", Origin: mcp.Remote},
+		{Name: "sing", Description: "Sings", Schema: json.RawMessage(`{"type":"object"}`), Source: "local", Origin: mcp.Local},
 		{Name: "self.lamp.read", Description: "Reads", Schema: json.RawMessage(`{"type":"object"}`), Source: "device", Origin: mcp.Remote},
 	}
 }
 
 func (lamp) CallTool(_ context.Context, name string, args map[string]any) (any, error) {
+	if name == "sing" {
+		return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: "mcp_handler_sing", Args: "la"}}, nil
+	}
 	if name == "self.lamp.read" {
 		return nil, errors.New("the lamp is dark")
 	}
@@ -39,6 +43,10 @@ func (h house) List() []Device {
 }
 
 func (h house) Toolbox(id string) (*mcp.Toolbox, bool) { return h.box, id == "24:6f:28:aa:10:02" }
+
+func (h house) Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse {
+	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: strings.Join([]string{id, call.FuncName, call.Args.(string), mcp.InfoFrom(ctx).Language}, " ")}
+}
 
 func (h house) Calls(id string) []mcp.Record {
 	if id != "24:6f:28:aa:10:02" {
@@ -69,6 +77,7 @@ func TestDeviceAPI(t *testing.T) {
 		{"call by the model's name", "POST", device + "/tools/call", `{"name":"self_lamp_turn","arguments":{"on":"true"}}`, 200, []string{`"result":{"on":true}`}},
 		{"call that fails", "POST", device + "/tools/call", `{"name":"self.lamp.read"}`, 200, []string{`"isError":true`, "the lamp is dark"}},
 		{"call with wrong arguments", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":7}}`, 200, []string{`"isError":true`, "invalid arguments"}},
+		{"call that the conversation completes", "POST", device + "/tools/call", `{"name":"sing"}`, 200, []string{`"action":"response"`, `"response":"24:6f:28:aa:10:02 mcp_handler_sing la zh"`}},
 		{"call of no tool", "POST", device + "/tools/call", `{"name":"self.oven"}`, 404, []string{"self.oven"}},
 		{"call without a body", "POST", device + "/tools/call", ``, 400, []string{"EOF"}},
 		{"call with a list", "POST", device + "/tools/call", `[]`, 400, []string{"arguments"}},

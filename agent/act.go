@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"xiaozhi/mcp"
+)
+
+// Act runs a handler of the conversation for a tool that was called from
+// outside, and not by a turn: its words are the result and are not spoken. A
+// handler that has the device do something waits for it. Act may be called at
+// any time by anybody; it returns an Error when ctx ends first, as it does for
+// a conversation that is over.
+func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp.ActionResponse {
+	lang := mcp.InfoFrom(ctx).Language
+	refuse := func(err error) mcp.ActionResponse {
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
+	}
+	h, ok := handlers()[call.FuncName]
+	if !ok {
+		return refuse(fmt.Errorf("there is no handler named %q", call.FuncName))
+	}
+	outside := &turn{order: order{language: lang}, tools: c.tools}
+	outside.report = func(v any) {
+		select {
+		case c.reports <- v:
+		case <-ctx.Done():
+		}
+	}
+	did, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
+		did, err := h(c, outside, call.Args)
+		if err == nil && did.hangUp {
+			c.hangUp(ErrGoodbye)
+		}
+		return did, err
+	})
+	switch {
+	case err != nil:
+		return refuse(err)
+	case did.call != nil:
+		p, bad := c.tools.Prepare(*did.call)
+		if bad != nil {
+			return *bad
+		}
+		return c.tools.Run(ctx, p)
+	case did.result != "":
+		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.result}
+	}
+	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: did.say}
+}

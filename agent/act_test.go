@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+)
+
+// TestAct: tools that touch the conversation can be used from outside of it.
+func TestAct(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var detectors sync.WaitGroup
+		songs := &scriptMusic{}
+		o := Options{
+			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
+			Devices: NewDevices(), Music: songs, Zone: time.UTC,
+		}
+		v := connect(t, o, mcp.ToolboxOptions{}, newScriptSource("device", []string{"self.camera.take_photo query 2s a cup"}))
+		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
+		for _, c := range []struct {
+			call   string
+			args   any
+			action mcp.Action
+			want   string
+		}{
+			{mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerSet, Due: time.Now().Add(time.Minute), Text: "Tea"}, mcp.ActionTypeResponse, "OK, I will remind you in 1 minute."},
+			{mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerList}, mcp.ActionTypeReqLLM, "Tea"},
+			{mcp.HandlerTakePhoto, mcp.PhotoArgs{Question: "what?", Tool: "self.camera.take_photo"}, mcp.ActionTypeReqLLM, "a cup"},
+			{mcp.HandlerPlayMusic, mcp.MusicArgs{Action: mcp.MusicPlay, Name: "Rain", Song: "rain", Title: "Rain"}, mcp.ActionTypeResponse, "OK, now playing Rain."},
+			{mcp.HandlerChangeRole, mcp.RoleArgs{Role: "pirate"}, mcp.ActionTypeError, "there is no such role"},
+			{"mcp_handler_dance", nil, mcp.ActionTypeError, "no handler named"},
+			{mcp.HandlerTimer, "odd", mcp.ActionTypeError, "decode arguments"},
+		} {
+			r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: c.call, Args: c.args})
+			if r.Action != c.action || !strings.Contains(mcp.ResultText(r), c.want) {
+				t.Errorf("%s %v: %+v, want %q", c.call, c.args, r, c.want)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		said := v.box.String()
+		for _, want := range []string{"sentence ♪ Rain", "final This is a reminder: Tea."} {
+			if !strings.Contains(said, want) {
+				t.Errorf("no %q in\n%s", want, said)
+			}
+		}
+		if strings.Contains(said, "now playing") || strings.Contains(said, "I will remind") {
+			t.Errorf("what was told outside is spoken too:\n%s", said)
+		}
+		if r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerExit}); r.Action != mcp.ActionTypeResponse || v.box.hungUp == nil {
+			t.Errorf("exit: %+v, hung up: %v", r, v.box.hungUp)
+		}
+		v.bye()
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if r := v.c.Act(short, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError {
+			t.Errorf("after the end: %+v", r)
+		}
+		detectors.Wait()
+	})
+}
