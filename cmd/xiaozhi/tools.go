@@ -127,23 +127,32 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 	if err := c.ask(ctx, http.MethodPost, "/api/devices/"+url.PathEscape(device)+"/tools/call", req, &result); err != nil {
 		return err
 	}
-	text, isText := result.Result.(string)
-	switch {
-	case result.IsError:
+	if result.IsError {
 		return fmt.Errorf("%s: %v", result.Name, result.Result)
-	case c.asJSON:
+	}
+	if c.asJSON {
 		return nil
-	case !isText:
-		data, err := json.MarshalIndent(result.Result, "", "  ")
+	}
+	return c.print(result)
+}
+
+// print shows a result to people.
+func (c toolsClient) print(result gateway.CallResult) error {
+	switch text := result.Result.(type) {
+	case nil:
+	case string:
+		fmt.Fprintln(c.out, text)
+	default:
+		data, err := json.MarshalIndent(text, "", "  ")
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		text = string(data)
+		fmt.Fprintf(c.out, "%s\n", data)
 	}
-	fmt.Fprintf(c.out, "%s\n(%s, %d ms)\n", text, result.Action, result.Took)
 	if result.Say != nil {
 		fmt.Fprintf(c.out, "says / 会说: %v\n", result.Say)
 	}
+	fmt.Fprintf(c.out, "(%s, %d ms)\n", result.Action, result.Took)
 	return nil
 }
 

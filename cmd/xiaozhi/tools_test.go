@@ -43,6 +43,8 @@ func fakeAPI(t *testing.T, devices int) (url string, called *[]string) {
 		switch req.Name {
 		case "broken":
 			answer(w, gateway.CallResult{Name: req.Name, Action: "error", Result: "no light", IsError: true})
+		case "say":
+			answer(w, gateway.CallResult{Name: req.Name, Action: "response", Say: "It is lit.", Took: 12})
 		case "text":
 			answer(w, gateway.CallResult{Name: req.Name, Action: "response", Result: "lit", Say: "It is lit.", Took: 12})
 		default:
@@ -90,7 +92,8 @@ func TestToolsCall(t *testing.T) {
 		wantsCalled string
 	}{
 		{[]string{"call", "-", "self.volume", `{"a":1}`}, 0, "{\n  \"volume\": 50\n}\n(req_llm, 12 ms)\n", "", `aa:bb self.volume {"a":1} Bearer s3cret`},
-		{[]string{"call", "aa:bb", "text"}, 0, "lit\n(response, 12 ms)\nsays / 会说: It is lit.\n", "", `aa:bb text {} Bearer s3cret`},
+		{[]string{"call", "aa:bb", "text"}, 0, "lit\nsays / 会说: It is lit.\n(response, 12 ms)\n", "", `aa:bb text {} Bearer s3cret`},
+		{[]string{"call", "aa:bb", "say"}, 0, "says / 会说: It is lit.\n(response, 12 ms)\n", "", `aa:bb say {} Bearer s3cret`},
 		{[]string{"call", "-", "broken"}, 1, "", "xiaozhi tools: broken: no light\n", `aa:bb broken {} Bearer s3cret`},
 		{[]string{"call", "-", "text", "{"}, 1, "", "xiaozhi tools: the arguments are not JSON / 参数不是 JSON: {\n", ""},
 		{[]string{"call", "-"}, 2, "", "xiaozhi tools: call needs DEVICE TOOL [ARGUMENTS] / 参数不对\n", ""},
