@@ -33,6 +33,7 @@ func (c *Conversation) consentTo(text, lang string, tm *timing) (order, bool) {
 	case no:
 		o.reply = c.o.Prompts.Phrase(prompts.ConsentNo, lang)
 		return o, true
+	case unclear:
 	}
 	return order{}, false
 }

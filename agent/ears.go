@@ -248,6 +248,7 @@ func (e *ears) judge(pcm []int16) {
 		e.report(heardVoice{e.current})
 	case audio.EndpointCommit, audio.EndpointOverlong:
 		e.commit(e.fed - e.endpoint.LastVoice())
+	case audio.EndpointNone, audio.EndpointTrigger, audio.EndpointResume:
 	}
 	if e.current != nil && !e.barged && e.endpoint.Voiced() >= e.o.BargeIn {
 		e.barged = true

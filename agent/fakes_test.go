@@ -56,7 +56,7 @@ func (a *scriptASR) Open(ctx context.Context, req providers.ASRRequest) (provide
 }
 
 type scriptStream struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // a stream lives as long as the context of its Open
 	asr     *scriptASR
 	rate    int
 	samples int

@@ -25,6 +25,7 @@ type visit struct {
 
 // connect holds a conversation until bye.
 func connect(t *testing.T, o Options, limits mcp.ToolboxOptions, sources ...mcp.Source) *visit {
+	t.Helper()
 	v := &visit{box: newBox(), tools: mcp.NewToolbox(limits, sources...), over: make(chan struct{})}
 	v.c = New(o, Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -124,6 +124,7 @@ func (s *storm) after() {
 }
 
 func stormPackets(t *testing.T) (loud, mute []byte) {
+	t.Helper()
 	pcm := make([]int16, audio.Recognition.Samples())
 	packet := func() []byte {
 		enc, err := audio.NewEncoder(audio.Recognition)
@@ -161,7 +162,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
+// blow plays the storm of one seed.
+func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //nolint:thelper // it is the test itself
 	w := &weather{rnd: rand.New(rand.NewPCG(seed, 1))}
 	var detectors sync.WaitGroup
 	var log strings.Builder

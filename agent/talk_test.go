@@ -123,7 +123,7 @@ type scene struct {
 func readScene(a *txtar.Archive) *scene {
 	s := &scene{parts: map[string][]string{}}
 	for _, f := range a.Files {
-		for _, line := range strings.Split(string(f.Data), "\n") {
+		for line := range strings.SplitSeq(string(f.Data), "\n") {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 				s.parts[f.Name] = append(s.parts[f.Name], line)
 			}
@@ -142,6 +142,7 @@ func readScene(a *txtar.Archive) *scene {
 
 // options are what the scene's setup part says.
 func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Session) {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +183,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 
 // run plays the scene and returns what the device got.
 func (s *scene) run(t *testing.T) *box {
+	t.Helper()
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
 	b := &box{began: time.Now(), wake: make(chan struct{})}
@@ -221,6 +223,7 @@ func (s *scene) run(t *testing.T) *box {
 }
 
 func (s *scene) local(t *testing.T) mcp.Source {
+	t.Helper()
 	src := local.New(local.Options{Now: func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }})
 	if err := src.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -314,8 +314,7 @@ func (t *turn) saySound(ctx context.Context, display string, sound iter.Seq2[pro
 // sayFailure makes a failure of the turn heard.
 func (t *turn) sayFailure(ctx context.Context, err error) {
 	id := prompts.FailInternal
-	var model *modelError
-	if errors.As(err, &model) {
+	if _, ok := errors.AsType[*modelError](err); ok {
 		id = prompts.FailLLM
 		if errors.Is(err, context.DeadlineExceeded) {
 			id = prompts.FailTimeout

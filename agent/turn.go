@@ -156,7 +156,7 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	case t.order.failed != nil:
 		t.out.cause = ErrFailed
 	}
-	if t.out.cut || t.out.cause == ErrFailed {
+	if t.out.cut || errors.Is(t.out.cause, ErrFailed) {
 		t.out.messages = t.heardMessages(now)
 	} else {
 		t.out.messages = t.messages()
@@ -172,7 +172,7 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 			t.out.heard += len([]rune(m.Content))
 		}
 	}
-	if t.out.cause == ErrResumed {
+	if errors.Is(t.out.cause, ErrResumed) {
 		t.out.messages = nil
 	}
 }

@@ -137,7 +137,7 @@ func mapOf(c *Config) map[string]any {
 }
 
 func plain(v reflect.Value) any {
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return d.String()
 	}
 	switch v.Kind() {

@@ -40,7 +40,7 @@ type configLoader struct {
 // LoadConfig reads all layers, later ones over earlier ones: defaults, the
 // file, the data folder's file, the environment, the command line. Maps are
 // merged and lists replaced. The error joins everything that is wrong, each a
-// *ConfigProblem; the warnings are worth a line at start.
+// *ConfigError; the warnings are worth a line at start.
 func LoadConfig(o LoadOptions) (*Config, []string, error) {
 	l := &configLoader{k: koanf.New(keySeparator), places: map[string]string{}}
 	l.layer(mapOf(DefaultConfig()))

@@ -190,6 +190,7 @@ func nodeKind(n *yaml.Node) string {
 		return "a section of keys"
 	case yaml.SequenceNode:
 		return "a list"
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
 	}
 	switch n.ShortTag() {
 	case "!!bool":

@@ -212,7 +212,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 		t.Fatalf("want 4 problems, got %v", err)
 	}
 	for _, one := range joined.Unwrap() {
-		p, ok := errors.AsType[*ConfigProblem](one)
+		p, ok := errors.AsType[*ConfigError](one)
 		if !ok || p.Place == "" || p.English == "" || p.Chinese == "" {
 			t.Errorf("not a full problem: %v", one)
 		}

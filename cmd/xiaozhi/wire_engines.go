@@ -52,7 +52,6 @@ var errNoKey = errors.New("no key / 没有密钥")
 
 // finder makes providers of names in the config.
 type finder struct {
-	ctx   context.Context
 	cfg   *Config
 	log   *slog.Logger
 	rooms *rooms
@@ -60,7 +59,7 @@ type finder struct {
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
-func (f *finder) section(name string) (ProviderConfig, error) {
+func (f *finder) section(ctx context.Context, name string) (ProviderConfig, error) {
 	if p, ok := f.cfg.Providers[name]; ok {
 		if len(p.MissingEnv) > 0 {
 			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
@@ -86,7 +85,7 @@ func (f *finder) section(name string) (ProviderConfig, error) {
 		}, nil
 	}
 	if name == "ollama" {
-		ctx, cancel := context.WithTimeout(f.ctx, ollamaWait)
+		ctx, cancel := context.WithTimeout(ctx, ollamaWait)
 		defer cancel()
 		model, err := openai.FindOllama(ctx, ollamaBase)
 		return ProviderConfig{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
@@ -103,11 +102,11 @@ func envOr(key, fallback string) string {
 
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
-func (f *finder) recognizers() (providers.ASR, bool, error) {
+func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	var members []providers.ASR
 	chinese := false
 	for _, name := range f.cfg.ASR {
-		p, err := f.section(name)
+		p, err := f.section(ctx, name)
 		if err != nil {
 			f.rooms.missing("ASR", name, err)
 			continue
@@ -160,13 +159,13 @@ func (f *finder) isRules(name string) bool {
 }
 
 // models makes the members that are language models.
-func (f *finder) models() ([]providers.LLM, error) {
+func (f *finder) models(ctx context.Context) ([]providers.LLM, error) {
 	var members []providers.LLM
 	for _, name := range f.modelNames() {
 		if f.isRules(name) {
 			continue
 		}
-		p, err := f.section(name)
+		p, err := f.section(ctx, name)
 		if err != nil {
 			if slices.Contains(f.cfg.LLM, name) {
 				f.rooms.missing("LLM", name, err)
@@ -221,15 +220,15 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 }
 
 // voices makes the chain that speaks.
-func (f *finder) voices() (providers.TTS, error) {
+func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
 	var members []providers.TTS
 	for _, name := range f.cfg.TTS {
-		p, err := f.section(name)
+		p, err := f.section(ctx, name)
 		if err != nil {
 			f.rooms.missing("TTS", name, err)
 			continue
 		}
-		member, what, err := f.voice(name, p)
+		member, what, err := f.voice(ctx, name, p)
 		if err != nil {
 			f.rooms.missing("TTS", name, err)
 			continue
@@ -243,10 +242,10 @@ func (f *finder) voices() (providers.TTS, error) {
 	return chain.NewTTS(members, chain.Options{Log: f.log})
 }
 
-func (f *finder) voice(name string, p ProviderConfig) (providers.TTS, string, error) {
+func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (providers.TTS, string, error) {
 	switch p.Type {
 	case "local":
-		s, err := local.New(local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
+		s, err := local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
 		if err != nil {
 			return nil, "", err
 		}

@@ -150,10 +150,8 @@ func forbiddenOwn(importer, own string, isTest bool) string {
 		return ""
 	}
 	r := rules[best]
-	for _, m := range r.may {
-		if own == m {
-			return ""
-		}
+	if slices.Contains(r.may, own) {
+		return ""
 	}
 	// A folder may use what it is made of (providers/openai, its own sub-packages).
 	if strings.HasPrefix(own, importer+"/") {
