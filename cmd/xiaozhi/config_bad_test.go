@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,7 +58,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown_language":            `:1: server.language: "fr" is none of: zh, en, auto`,
 		"no_devices_allowed":          ":1: server.max_devices: 0 is not within 1 and 100000",
 		"auth_without_token":          ":2: auth.enabled: auth is on, but there is no token",
-		"auth_token_variable_not_set": ":1: auth.enabled: auth is on, but there is no token",
+		"auth_token_variable_not_set": ":1: auth.token: auth is on, but there is no token: the environment variable NOT_SET is not set / 已开启认证",
 		"token_file_missing":          ":2: auth.token_file: ",
 		"api_key_file_missing":        ":2: providers.mine.api_key_file: ",
 		"variable_not_set":            ":2: server.public_url: the environment variable NOT_SET is not set",
@@ -91,6 +92,42 @@ func TestBadFiles(t *testing.T) {
 	}
 	for name := range want {
 		t.Errorf("no file %s.yaml", name)
+	}
+}
+
+// TestAllMistakesAreToldAtOnce holds keys, kinds and values wrong in one file
+// against the report, and against complaints that would only follow from them.
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"a key, a kind, two values", `
+server: {publc_url: "http://a", listen: ["localhost"]}
+voice: {idle_close: soon}
+agent: {max_steps: 99}
+`, []string{":2: unknown key server.publc_url", ":2: server.listen: \"localhost\" is no address", ":3: voice.idle_close must be a time", ":4: agent.max_steps: 99 is not within"}},
+		{"the token's key", "auth: {enabled: true, tokn: x}\nlog: {level: loud}\n", []string{":1: unknown key auth.tokn", ":2: log.level"}},
+		{"the token's file", "auth: {enabled: true, token_file: /nowhere}\n", []string{":1: auth.token_file"}},
+		{"the sections' key", "provders: {mine: {type: openai}}\nllm: [mine]\nagent: {name: \"\"}\n", []string{":1: unknown key provders", ":3: agent.name: a name is needed"}},
+		{"a section's type", "providers: {mine: {typ: openai, temperature: 7}}\nllm: [mine]\n", []string{":1: unknown key providers.mine.typ", ":1: providers.mine.temperature: 7 is not within"}},
+		{"one of two bounds", "voice: {endpointing: {trigger: 900ms, commit: 2}}\n", []string{":1: voice.endpointing.commit must be a time"}},
+	}
+	for _, tt := range tests {
+		_, err := loadText(t, tt.text)
+		if err == nil {
+			t.Errorf("%s: no error", tt.name)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, want) }) {
+				t.Errorf("%s: not told: %s\ngot %v", tt.name, want, err)
+			}
+		}
+		if len(lines) != len(tt.want) {
+			t.Errorf("%s: %d complaints, want %d: %v", tt.name, len(lines), len(tt.want), err)
+		}
 	}
 }
 

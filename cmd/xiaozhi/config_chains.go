@@ -70,6 +70,8 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 			}
 		}
 		switch {
+		case !known && !(l.whole() && l.whole("providers")):
+			// Its section may be what could not be read.
 		case !known:
 			names := slices.Sorted(maps.Keys(builtinRoles()))
 			names = append(names, slices.Sorted(maps.Keys(c.Providers))...)
@@ -87,6 +89,8 @@ func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
 	switch {
+	case p.Type == "" && !l.whole("providers", name):
+		// The key may be misspelt.
 	case p.Type == "":
 		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)
 	case typeRoles()[p.Type] == nil:

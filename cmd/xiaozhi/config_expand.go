@@ -16,9 +16,8 @@ import (
 // expander puts the values of environment variables in the place of ${NAME}
 // and ${NAME:-value}.
 type expander struct {
-	env     map[string]string
-	loader  *configLoader
-	missing map[string][]string // provider, to variables its secrets want and do not get
+	env    map[string]string
+	loader *configLoader
 }
 
 // expand goes through a tree of settings.
@@ -62,9 +61,8 @@ func (x expander) text(text string, path []string) string {
 				fmt.Sprintf("%s：没有设置环境变量 %s", keyName(path), parts[1]))
 		case isSecret(path):
 			lost = true
-			if path[0] == "providers" {
-				x.missing[path[1]] = append(x.missing[path[1]], parts[1])
-			}
+			owner := strings.Join(path[:2], keySeparator)
+			x.loader.unset[owner] = append(x.loader.unset[owner], parts[1])
 		}
 		return ""
 	})
