@@ -220,6 +220,9 @@ func (c *Conversation) voice(u *utterance) {
 		case c.pending == nil:
 			c.live = false
 			c.turn.cancel(ErrResumed)
+			c.unsay(c.turn.order)
+		default:
+			c.unsay(*c.pending)
 		}
 	}
 	c.pending = nil
@@ -334,8 +337,16 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	if lang == "" {
 		lang = c.language()
 	}
+	before := c.dev.language
 	c.dev.language = lang
-	return order{text: text, stt: text, language: lang, timing: tm}
+	return order{text: text, stt: text, language: lang, before: before, timing: tm}
+}
+
+// unsay takes back the language of an order that is undone.
+func (c *Conversation) unsay(o order) {
+	if o.text != "" {
+		c.dev.language = o.before
+	}
 }
 
 // empty is the order for an utterance without words: "pardon?" at first, a

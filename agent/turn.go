@@ -33,6 +33,7 @@ type order struct {
 	stt      string // shown as the user's words; "" for none
 	phrase   string // say this phrase instead of thinking; "" for none
 	language string // of the turn: "zh" or "en"
+	before   string // the device's language until this turn, which counts again if the turn is undone
 	hangUp   bool   // the conversation ends after it
 	failed   error  // why the phrase is said, when something failed before the turn
 	cause    error  // how the turn ends if all goes well; nil: ErrDone
