@@ -52,7 +52,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 	}
 	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	if bad != nil {
-		settled(dispatch(*bad))
+		settled(dispatch(*bad, t.order.language))
 		return nil
 	}
 	if !t.floor.commit() {
@@ -67,7 +67,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 		rec.control = true
 		p.Info = mcp.InfoFrom(ctx)
 		if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
-			settled(dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}))
+			settled(dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, t.order.language))
 			return nil
 		}
 		settled(effect{result: resultAssumed})
@@ -78,7 +78,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall,
 	calls.Go(func() {
 		r := wait()
 		t.timing.tool(p.Offer.Tool.Name, time.Since(began))
-		settled(dispatch(r))
+		settled(dispatch(r, t.order.language))
 	})
 	return nil
 }

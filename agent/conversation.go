@@ -261,7 +261,7 @@ func (c *Conversation) language() string {
 // late records the true outcome of a control call: a failure replaces the
 // result in the history.
 func (c *Conversation) late(l lateCall) {
-	e := dispatch(l.response)
+	e := dispatch(l.response, c.language())
 	if !e.failed {
 		return
 	}

@@ -16,13 +16,14 @@ type effect struct {
 }
 
 // dispatch is the only switch over mcp.Action: it says what each outcome of a
-// tool means (seed 004 section 5.2.2, style.md "ActionResponse").
-func dispatch(r mcp.ActionResponse) effect {
+// tool means (seed 004 section 5.2.2, style.md "ActionResponse"). The language
+// is the turn's: a failure without a word gets one of ours.
+func dispatch(r mcp.ActionResponse, language string) effect {
 	switch r.Action {
 	case mcp.ActionTypeError, mcp.ActionTypeNotFound:
 		text := mcp.ResultText(r)
 		if text == "" {
-			text = "MCP工具调用失败 / the tool call failed"
+			text = handledText(language, "MCP工具调用失败", "the tool call failed")
 		}
 		return effect{result: text, again: true, failed: true}
 	case mcp.ActionTypeNone:
@@ -35,7 +36,7 @@ func dispatch(r mcp.ActionResponse) effect {
 	case mcp.ActionTypeCallHandler:
 		call, ok := asCall(r.Result)
 		if !ok {
-			return effect{result: "调用工具失败", again: true, failed: true}
+			return effect{result: handledText(language, "调用工具失败", "tool call failed"), again: true, failed: true}
 		}
 		return effect{handler: &call}
 	}

@@ -118,7 +118,7 @@ func TestDispatch(t *testing.T) {
 	}{
 		{"error", mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "broke"}, effect{result: "broke", again: true, failed: true}},
 		{"error value", mcp.ActionResponse{Action: mcp.ActionTypeError, Result: errors.New("broke")}, effect{result: "broke", again: true, failed: true}},
-		{"error without a word", mcp.ActionResponse{Action: mcp.ActionTypeError}, effect{result: "MCP工具调用失败 / the tool call failed", again: true, failed: true}},
+		{"error without a word", mcp.ActionResponse{Action: mcp.ActionTypeError}, effect{result: "MCP工具调用失败", again: true, failed: true}},
 		{"not found", mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: "no x"}, effect{result: "no x", again: true, failed: true}},
 		{"none", mcp.ActionResponse{Action: mcp.ActionTypeNone, Result: "done"}, effect{result: "done"}},
 		{"response", mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: "hi"}, effect{result: "hi", say: "hi"}},
@@ -129,14 +129,17 @@ func TestDispatch(t *testing.T) {
 		{"empty handler", mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{}}, effect{result: "调用工具失败", again: true, failed: true}},
 		{"unknown", mcp.ActionResponse{Action: 99}, effect{result: "unknown action 99", again: true, failed: true}},
 	} {
-		if got := dispatch(c.in); got != c.want {
+		if got := dispatch(c.in, "zh"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
+	}
+	if got := dispatch(mcp.ActionResponse{Action: mcp.ActionTypeCallHandler}, "en"); got.result != "tool call failed" {
+		t.Errorf("no handler in an English turn: %+v", got)
 	}
 	for _, call := range []any{
 		mcp.ActionResponseCall{FuncName: "x"}, &mcp.ActionResponseCall{FuncName: "x"}, map[string]any{"funcName": "x"},
 	} {
-		got := dispatch(mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: call})
+		got := dispatch(mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: call}, "en")
 		if got.handler == nil || got.handler.FuncName != "x" {
 			t.Errorf("%T: %+v", call, got)
 		}

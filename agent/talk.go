@@ -107,7 +107,7 @@ func (c *Conversation) remember(t *turn) {
 	c.dev.history.add(t.out.messages...)
 	c.dev.history.cut(c.o.HistoryTokens, c.count)
 	for _, l := range c.lateCalls {
-		c.dev.history.replaceResult(l.prepared.Call.ID, dispatch(l.response).result)
+		c.dev.history.replaceResult(l.prepared.Call.ID, dispatch(l.response, c.language()).result)
 	}
 	c.lateCalls = nil
 	log := t.log.With("cause", t.out.cause, "interrupted", t.out.cut, "heard_chars", t.out.heard)
