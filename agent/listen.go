@@ -235,6 +235,9 @@ func (c *Conversation) voice(u *utterance) {
 		case c.pending == nil:
 			c.live = false
 			c.turn.cancel(ErrResumed)
+			c.unsay(c.turn.order)
+		default:
+			c.unsay(*c.pending)
 		}
 	}
 	c.pending = nil
@@ -352,15 +355,23 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	if lang == "" {
 		lang = c.language()
 	}
+	before := c.dev.language
 	c.dev.language = lang
 	if o, ok := c.consentTo(text, lang, tm); ok {
 		return o
 	}
 	if c.dev.song != nil && isOneOf(text, c.o.StopWords) {
 		c.dev.endSong()
-		return order{text: text, stt: text, reply: c.o.Prompts.Phrase(prompts.OK, lang), language: lang, timing: tm}
+		return order{text: text, stt: text, reply: c.o.Prompts.Phrase(prompts.OK, lang), language: lang, before: before, timing: tm}
 	}
-	return order{text: text, stt: text, language: lang, timing: tm}
+	return order{text: text, stt: text, language: lang, before: before, timing: tm}
+}
+
+// unsay takes back the language of an order that is undone.
+func (c *Conversation) unsay(o order) {
+	if o.text != "" {
+		c.dev.language = o.before
+	}
 }
 
 // empty is the order for an utterance without words: "pardon?" at first, a

@@ -36,6 +36,7 @@ type order struct {
 	phrase   string              // say this phrase instead of thinking; "" for none
 	reply    string              // say this as the answer instead of thinking; "" for none
 	language string              // of the turn: "zh" or "en"
+	before   string              // the device's language until this turn, which counts again if the turn is undone
 	hangUp   bool                // the conversation ends after it
 	failed   error               // why the phrase is said, when something failed before the turn
 	cause    error               // how the turn ends if all goes well; nil: ErrDone
