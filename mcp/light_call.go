@@ -100,6 +100,9 @@ func (l *Light) answered(f lightFrame) {
 		l.log.Info("light device answer came too late", "id", string(f.id), "tool", call.tool,
 			"took", time.Since(call.sent), "failed", f.answer.err != nil)
 	default:
+		if f.answer.err != nil {
+			l.log.Info("light device answered with an error", "id", string(f.id), "tool", call.tool, "err", cutText(f.answer.err.Error(), maxSummary))
+		}
 		call.answer <- f.answer // it has room for the only answer there can be
 	}
 }

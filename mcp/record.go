@@ -35,6 +35,21 @@ func summary(arguments map[string]any) string {
 	return cutText(string(data), maxSummary)
 }
 
+// maxResultSummary is how many bytes of a result the log line of a call holds.
+const maxResultSummary = 128
+
+// resultSummary is the text of a result as it may be shown: JSON without its
+// secrets, and no more than its beginning.
+func resultSummary(text string) string {
+	var value any
+	if strings.ContainsAny(text, "{[") && json.Unmarshal([]byte(text), &value) == nil {
+		if data, err := json.Marshal(masked(value)); err == nil {
+			text = string(data)
+		}
+	}
+	return cutText(text, maxResultSummary)
+}
+
 // masked is value without its secrets.
 func masked(value any) any {
 	switch v := value.(type) {

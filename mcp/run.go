@@ -282,8 +282,7 @@ func (j *job) record(r ActionResponse, sent span) {
 	text := ResultText(r)
 	log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
 		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
-		"took", rec.Took, "size", len(text))
-	log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", cutText(text, 256))
+		"started", rec.Started, "took", rec.Took, "size", len(text), "result", resultSummary(text))
 	if j.toolbox.options.Record != nil {
 		j.toolbox.options.Record(rec)
 	}

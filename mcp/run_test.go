@@ -341,9 +341,28 @@ func TestCallLeavesOneLine(t *testing.T) {
 	b.Run(t.Context(), prepare(t, b, "self_set_lamp", ""))
 	b.Close()
 	got := log.String()
-	for _, want := range []string{"tool=self.set_lamp", "kind=control", "source=device", "call_id=c1", "action=req_llm", "took=", "size=13"} {
+	for _, want := range []string{
+		"tool=self.set_lamp", "kind=control", "source=device", "call_id=c1", "arguments={}", "action=req_llm",
+		"awaited=true", "late_failure=false", "started=20", "took=", "size=13", "result=",
+	} {
 		if strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
 			t.Errorf("log %q, want one line with %s", got, want)
+		}
+	}
+}
+
+func TestResultSummary(t *testing.T) {
+	long := strings.Repeat("x", 500)
+	for in, want := range map[string]string{
+		"":                               "",
+		"87":                             "87",
+		`{"volume":30,"token":"t-123"}`:  `{"token":"***","volume":30}`,
+		`[{"wifi":{"password":"open"}}]`: `[{"wifi":{"password":"***"}}]`,
+		`{"broken`:                       `{"broken`,
+		long:                             cutText(long, maxResultSummary),
+	} {
+		if got := resultSummary(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
 }

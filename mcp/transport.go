@@ -122,6 +122,8 @@ func (l *link) response(m inbound, req request) *jsonrpc.Response {
 	var fixes []string
 	switch {
 	case m.err != nil:
+		l.log.Info("device answered with an error", "id", m.id, "method", req.method, "tool", req.tool,
+			"code", m.err.Code, "err", cutText(m.err.Message, maxSummary))
 		out.Error = m.err
 	case req.method == methodInitialize:
 		var said string
