@@ -176,7 +176,7 @@ func TestAlarmWhileAway(t *testing.T) {
 		v = connect(t, o, mcp.ToolboxOptions{}, source)
 		time.Sleep(10 * time.Second)
 		v.bye()
-		if said := v.box.String() + other.box.String(); strings.Count(said, "final This is a reminder: Bread. It was due at 01:00.") != 1 {
+		if said := v.box.String() + other.box.String(); strings.Count(said, "final This is a reminder: Bread. It was due at 1:00.") != 1 {
 			t.Errorf("said\n%s", said)
 		}
 		o.Devices.Close()

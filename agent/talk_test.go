@@ -248,6 +248,10 @@ func TestTalk(t *testing.T) {
 				s := readScene(a)
 				b := s.run(t)
 				checkRules(t, b, 0)
+				checkHistory(t, s.dev.history.messages)
+				for _, req := range s.llm.requests {
+					checkHistory(t, req.Messages)
+				}
 				compare(t, file, a, "expect", b.String())
 				compare(t, file, a, "history", s.history())
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -42,6 +43,7 @@ type order struct {
 	cause    error               // how the turn ends if all goes well; nil: ErrDone
 	notice   *notice             // tell this; nil: the turn has a user's utterance
 	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
+	asked    *consent            // the question that was open when the user said text; nil: none
 	timing   *timing
 }
 
@@ -75,6 +77,7 @@ type turn struct {
 	late    func(mcp.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
 	mail    *mailbox                               // of the device: jobs begin there
 	report  func(any)                              // to the conversation
+	voiced  *atomic.Bool                           // of the conversation: somebody is speaking
 	calls   *budget                                // of the device's calls
 	role    string                                 // the name of the system prompt
 
@@ -82,10 +85,15 @@ type turn struct {
 	faced   bool                // the reply's face was looked for
 	hangUp  bool                // the conversation ends after the reply
 	asked   *providers.ToolCall // what the user is being asked to allow
+	action  string              // asked, as words
+	asking  string              // how the question begins: so much of it has to be heard
+	allowed bool                // the call that the user has allowed was made
 	calling sync.WaitGroup      // goroutines that wait for tools
 	made    int                 // calls so far
 	hums    int                 // fillers so far
 	out     outcome
+
+	outside bool // it is no turn: somebody outside acts on the conversation (act.go)
 
 	// Of the conversation.
 	forgotten bool // the user asked to forget: nothing of it is kept
@@ -163,10 +171,13 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 		t.out.messages = t.messages()
 	}
 	t.out.played, t.out.asides = t.floor.played(now), t.floor.asides(now)
-	if !t.out.cut {
+	if t.asked != nil && t.questionHeard() {
 		t.out.asked = t.asked
 	}
 	t.out.hangUp = (t.hangUp || t.order.hangUp) && !t.out.cut
+	if ctx.Err() != nil && broken == nil {
+		t.floor.cut() // the connection ends within the reply
+	}
 	t.floor.stop()
 	for _, m := range t.out.messages {
 		if m.Role == providers.RoleAssistant {
