@@ -22,25 +22,23 @@ type consent struct {
 	until  time.Time
 }
 
-// consentTo makes an order of the user's answer, if a question is open and text
-// answers it. Whatever else is said closes the question: nothing is done.
-func (c *Conversation) consentTo(text, lang string, tm *timing) (order, bool) {
+// consented is an order to answer the user's words, if a question is open and
+// they answer it. Whatever else is said closes the question: nothing is done.
+func (c *Conversation) consented(o order) order {
 	asked := c.asked
 	c.asked = nil
 	if asked == nil || time.Now().After(asked.until) {
-		return order{}, false
+		return o
 	}
-	o := order{text: text, stt: text, language: lang, timing: tm}
-	switch yesOrNo(text, asked.action) {
+	o.asked = asked
+	switch yesOrNo(o.text, asked.action) {
 	case yes:
 		o.consent = &asked.call
-		return o, true
 	case no:
-		o.reply = c.o.Prompts.Phrase(prompts.ConsentNo, lang)
-		return o, true
+		o.reply = c.o.Prompts.Phrase(prompts.ConsentNo, o.language)
 	case unclear:
 	}
-	return order{}, false
+	return o
 }
 
 // askAgain opens the question again that an answer had closed which is undone:

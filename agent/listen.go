@@ -362,13 +362,8 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	}
 	before := c.dev.language
 	c.dev.language = lang
-	asked := c.asked
-	o, ok := c.consentTo(text, lang, tm)
-	if !ok {
-		o = order{text: text, stt: text, language: lang, timing: tm}
-	}
-	o.asked, o.before = asked, before
-	if !ok && c.dev.song != nil && isOneOf(text, c.o.StopWords) {
+	o := c.consented(order{text: text, stt: text, language: lang, before: before, timing: tm})
+	if o.consent == nil && o.reply == "" && c.dev.song != nil && isOneOf(text, c.o.StopWords) {
 		c.dev.endSong()
 		o.reply = c.o.Prompts.Phrase(prompts.OK, lang)
 	}

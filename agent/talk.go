@@ -116,6 +116,9 @@ func (c *Conversation) turnOver(t *turn) {
 	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
 	if ord := c.pending; ord != nil {
 		c.pending = nil
+		if ord.text != "" && c.asked != nil { // what it answers was only known now
+			*ord = c.consented(*ord)
+		}
 		c.begin(*ord)
 	}
 }
