@@ -103,6 +103,7 @@ func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handle
 
 // runInstead makes a call whose outcome becomes the result of the call c.
 func (t *turn) runInstead(ctx context.Context, c *callRecord, call mcp.Call) error {
+	call.Language = t.order.language
 	p, bad := t.tools.Prepare(call)
 	if bad != nil {
 		c.effect = dispatch(*bad, t.order.language)
