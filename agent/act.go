@@ -42,6 +42,7 @@ func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	case err != nil:
 		return refuse(err)
 	case did.call != nil:
+		did.call.Language = lang
 		p, bad := c.tools.Prepare(*did.call)
 		if bad != nil {
 			return *bad

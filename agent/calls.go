@@ -83,7 +83,7 @@ func (t *turn) prepare(call providers.ToolCall) (mcp.Prepared, *effect) {
 		e := failed(handledText(lang, zh, en), nil, lang)
 		return &e
 	}
-	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Language: lang})
 	if bad != nil {
 		e := dispatch(*bad, lang)
 		return p, &e

@@ -174,3 +174,49 @@ func TestJournal(t *testing.T) {
 		t.Error("the wrong device made room")
 	}
 }
+
+// TestRefusedCallsLeaveRecords: a call that is not made is not lost either.
+func TestRefusedCallsLeaveRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := source("device", "get", "set_lamp")
+		release := make(chan struct{})
+		s.call = func(context.Context, string, map[string]any) (any, error) {
+			<-release
+			return "x", nil
+		}
+		var records []Record
+		b := toolbox(t, ToolboxOptions{Record: func(r Record) { records = append(records, r) }}, s)
+		_, unknown := b.Prepare(Call{ID: "c1", Name: "fly", Arguments: "{}", Language: "zh"})
+		_, broken := b.Prepare(Call{ID: "c2", Name: "get", Arguments: "{", Language: "zh"})
+		p, bad := b.Prepare(Call{ID: "c3", Name: "set_lamp", Arguments: "{}"})
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		if err := b.Go(p, func(ActionResponse) {}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := b.Go(p, func(ActionResponse) { t.Error("done of a call that was not taken") }); err == nil {
+			t.Error("the same call was taken twice")
+		}
+		r := b.Run(t.Context(), p)
+		for i, want := range []Record{
+			{CallID: "c1", Tool: "fly", Arguments: `{}`, Outcome: "not_found", Awaited: true},
+			{CallID: "c2", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: Control, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: Control, Arguments: `{}`, Outcome: "error", Awaited: true},
+		} {
+			if i >= len(records) || records[i] != want {
+				t.Errorf("record %d of %+v, want %+v", i, records, want)
+			}
+		}
+		for text, got := range map[string]ActionResponse{
+			"MCP工具调用失败: 没有找到工具: fly": *unknown, "MCP工具调用失败: get: 参数不对: ": *broken, "still running": r,
+		} {
+			if !strings.Contains(ResultText(got), text) {
+				t.Errorf("refused with %q, want %q", ResultText(got), text)
+			}
+		}
+		close(release)
+	})
+}

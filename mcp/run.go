@@ -54,7 +54,7 @@ func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResp
 	})
 	return func() ActionResponse {
 		if err != nil {
-			return failure(p, p.Info.Language, err)
+			return t.untaken(p, err)
 		}
 		select {
 		case r := <-outcome:
@@ -72,9 +72,18 @@ func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResp
 func (t *Toolbox) Go(p Prepared, done func(ActionResponse)) error {
 	err := t.launch(p, func(j *job) { done(j.perform(t.life)) })
 	if err != nil {
+		t.untaken(p, err)
 		return fmt.Errorf("call %s: %w", p.Offer.Tool.Name, err)
 	}
 	return nil
+}
+
+// untaken is the outcome of a call that found no place among those running; it
+// leaves its record. Nobody has assumed its success.
+func (t *Toolbox) untaken(p Prepared, err error) ActionResponse {
+	r := failure(p, p.Info.Language, err)
+	t.record(p, r, span{}, true)
+	return r
 }
 
 // Detach runs a call that outlives its conversation, and waits for its outcome:
@@ -85,7 +94,7 @@ func (t *Toolbox) Detach(ctx context.Context, p Prepared) ActionResponse {
 	j, err := t.place(p)
 	t.mu.Unlock()
 	if err != nil {
-		return failure(p, p.Info.Language, err)
+		return t.untaken(p, err)
 	}
 	j.awaited = true
 	var o outcome
@@ -214,7 +223,7 @@ func (j *job) settle(o outcome, sent span) ActionResponse {
 	delete(t.running, j.key)
 	t.mu.Unlock()
 	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
-	j.record(r, sent)
+	t.record(p, r, sent, j.awaited)
 	return r
 }
 
@@ -271,19 +280,21 @@ func (j *job) cause(err error) error {
 	}
 }
 
-// record leaves the one line and the one record that every call has.
-func (j *job) record(r ActionResponse, sent span) {
-	log, p := j.toolbox.log, j.call
+// record leaves the one line and the one record that every call has, also one
+// that was refused: that was never sent. awaited is false for a call whose
+// success was assumed.
+func (t *Toolbox) record(p Prepared, r ActionResponse, sent span, awaited bool) {
+	failed := r.Action == ActionTypeError || r.Action == ActionTypeNotFound
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
-		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: j.awaited,
-		Late: !j.awaited && (r.Action == ActionTypeError || r.Action == ActionTypeNotFound),
+		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: awaited,
+		Late: !awaited && failed,
 	}
 	text := ResultText(r)
-	log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
+	t.log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
 		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
 		"started", rec.Started, "took", rec.Took, "size", len(text), "result", resultSummary(text))
-	if j.toolbox.options.Record != nil {
-		j.toolbox.options.Record(rec)
+	if t.options.Record != nil {
+		t.options.Record(rec)
 	}
 }

@@ -29,6 +29,7 @@ type Call struct {
 	ID        string // the model's id of the call
 	Name      string // LLMName of an offer
 	Arguments string // JSON text; "" means {}
+	Language  string // of the turn, in which a refusal is worded: "zh", else English
 }
 
 // Prepared is a call that was looked up and checked, ready to be run once.
@@ -303,38 +304,58 @@ func (t *Toolbox) warnOnce(message, source, tool string, attr slog.Attr) {
 // Prepare looks a call up and checks its arguments. It returns either a call to
 // run or the outcome that says why there is none: NotFound, or an Error that
 // names the argument and what is wrong with it, so that a model can repair it.
+// A call that is refused leaves its line and its record here.
 func (t *Toolbox) Prepare(call Call) (Prepared, *ActionResponse) {
+	p, bad := t.prepare(call)
+	if bad != nil {
+		t.record(p, *bad, span{}, true)
+	}
+	return p, bad
+}
+
+func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 	p := Prepared{Call: call}
 	found, ok := t.find(call.Name)
 	if !ok {
-		return p, &ActionResponse{Action: ActionTypeNotFound, Result: "there is no tool named " + cutText(call.Name, 128)}
+		p.Offer.Tool.Name = cutText(call.Name, 128)
+		return p, &ActionResponse{Action: ActionTypeNotFound, Result: inLanguage(call.Language,
+			"MCP工具调用失败: 没有找到工具: ", "there is no tool named ") + p.Offer.Tool.Name}
 	}
 	p.Offer, p.source = found.Offer, found.source
 	arguments, err := decodeArguments(call.Arguments)
 	if err != nil {
-		return p, t.refuse(p, err)
+		return p, refused(call, err)
 	}
+	p.Arguments = arguments
 	schema := t.schema(p.Offer.Tool)
 	if schema == nil {
-		p.Arguments = arguments
 		return p, nil
 	}
-	arguments, dropped := schema.coerce(arguments)
+	var dropped []string
+	p.Arguments, dropped = schema.coerce(arguments)
 	if len(dropped) > 0 {
 		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
-	if err := schema.check(arguments); err != nil {
-		return p, t.refuse(p, err)
+	if err := schema.check(p.Arguments); err != nil {
+		return p, refused(call, err)
 	}
-	p.Arguments = arguments
 	return p, nil
 }
 
-// refuse is the outcome of a call whose arguments cannot be used.
-func (t *Toolbox) refuse(p Prepared, err error) *ActionResponse {
-	t.log.Info("tool arguments refused", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID, "err", cutText(err.Error(), 256))
-	return &ActionResponse{
-		Action: ActionTypeError,
-		Result: "invalid arguments for " + p.Call.Name + ": " + cutText(err.Error(), 1<<10),
+// refused is the outcome of a call whose arguments cannot be used.
+func refused(call Call, err error) *ActionResponse {
+	why := cutText(err.Error(), 1<<10)
+	text := "invalid arguments for " + call.Name + ": " + why
+	if call.Language == "zh" {
+		text = "MCP工具调用失败: " + call.Name + ": 参数不对: " + why
 	}
+	return &ActionResponse{Action: ActionTypeError, Result: text}
+}
+
+// inLanguage is the text in the language of a turn.
+func inLanguage(language, zh, en string) string {
+	if language == "zh" {
+		return zh
+	}
+	return en
 }

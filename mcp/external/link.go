@@ -111,6 +111,13 @@ func (l *link) cause() error {
 	return l.ended
 }
 
+// over reports whether the peer has ended the frames.
+func (l *link) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended != nil
+}
+
 // end notes the first reason.
 func (l *link) end(err error) {
 	select {

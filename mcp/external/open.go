@@ -103,6 +103,9 @@ func (d *dialer) launch() (*line, error) {
 		l.wait()
 	}
 	cause := func() error {
+		if l.over() {
+			p.settle() // its output ends a moment before the program does
+		}
 		select {
 		case <-p.over:
 			return fmt.Errorf("the program ended: %v", p.cmd.ProcessState)

@@ -101,6 +101,17 @@ func (p *process) await() {
 	p.closePipes()
 }
 
+// settle waits for the end of a program whose output has ended, but not for one
+// that goes on without.
+func (p *process) settle() {
+	timer := time.NewTimer(pipeGrace)
+	defer timer.Stop()
+	select {
+	case <-p.over:
+	case <-timer.C:
+	}
+}
+
 // signal goes to the whole group.
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
 

@@ -197,3 +197,17 @@ func TestCallBeforeStart(t *testing.T) {
 		t.Errorf("got %v, want ErrNoTool", err)
 	}
 }
+
+// TestToolsAreAwaited: whatever the type of a tool, its outcome is waited for.
+func TestToolsAreAwaited(t *testing.T) {
+	s := local.New(everything(t))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	for _, tool := range s.GetAvailableTools() {
+		if tool.Kind != mcp.Query {
+			t.Errorf("%s is a %q: its outcome would be lost", tool.Name, tool.Kind)
+		}
+	}
+}
