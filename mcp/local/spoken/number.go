@@ -158,9 +158,11 @@ func englishNumber(text string) (int, bool) {
 		return 0, false
 	}
 	total, part := 0, 0
-	for _, w := range words {
+	for i, w := range words {
 		switch v, ok := englishWord(w); {
-		case w == "and" && total+part > 0:
+		case w == "and" && total+part > 0 && i < len(words)-1:
+		case (w == "a" || w == "an") && i > 0:
+			return 0, false
 		case w == "hundred" && part > 0 && part < 100:
 			part *= 100
 		case w == "thousand" && part > 0 && total == 0:
