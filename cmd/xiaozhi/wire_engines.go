@@ -100,26 +100,36 @@ func envOr(key, fallback string) string {
 	return fallback
 }
 
+// gather makes the members of a chain that can be made, in order, and notes
+// what was found and what was left out. one makes one of them, and says what it is.
+func gather[T any](ctx context.Context, f *finder, role string, names []string, one func(name string, p ProviderConfig) (T, string, error)) []T {
+	var all []T
+	for _, name := range names {
+		p, err := f.section(ctx, name)
+		if err != nil {
+			f.rooms.missing(role, name, err)
+			continue
+		}
+		member, what, err := one(name, p)
+		if err != nil {
+			f.rooms.missing(role, name, err)
+			continue
+		}
+		all = append(all, member)
+		f.rooms.found(role, name+": "+what)
+	}
+	return all
+}
+
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
 func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
-	var members []providers.ASR
 	chinese := false
-	for _, name := range f.cfg.ASR {
-		p, err := f.section(ctx, name)
-		if err != nil {
-			f.rooms.missing("ASR", name, err)
-			continue
-		}
+	members := gather(ctx, f, "ASR", f.cfg.ASR, func(name string, p ProviderConfig) (providers.ASR, string, error) {
 		member, what, err := f.recognizer(name, p)
-		if err != nil {
-			f.rooms.missing("ASR", name, err)
-			continue
-		}
-		chinese = chinese || p.Type != "pocketsphinx"
-		members = append(members, member)
-		f.rooms.found("ASR", name+": "+what)
-	}
+		chinese = chinese || err == nil && p.Type != "pocketsphinx"
+		return member, what, err
+	})
 	if !chinese {
 		f.rooms.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
 	}
@@ -221,21 +231,9 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 
 // voices makes the chain that speaks.
 func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
-	var members []providers.TTS
-	for _, name := range f.cfg.TTS {
-		p, err := f.section(ctx, name)
-		if err != nil {
-			f.rooms.missing("TTS", name, err)
-			continue
-		}
-		member, what, err := f.voice(ctx, name, p)
-		if err != nil {
-			f.rooms.missing("TTS", name, err)
-			continue
-		}
-		members = append(members, member)
-		f.rooms.found("TTS", name+": "+what)
-	}
+	members := gather(ctx, f, "TTS", f.cfg.TTS, func(name string, p ProviderConfig) (providers.TTS, string, error) {
+		return f.voice(ctx, name, p)
+	})
 	if len(members) == 0 {
 		return nothing{"TTS", f.cfg.TTS}, nil
 	}
