@@ -87,16 +87,16 @@ func (m *mailbox) take() []any {
 func (m *mailbox) start(ctx context.Context, p mcp.Prepared, run func(context.Context, mcp.Prepared) mcp.ActionResponse) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for j := range m.jobs { // also one that was begun on an earlier connection
+		if j.prepared.Offer.Tool.Name == p.Offer.Tool.Name && reflect.DeepEqual(j.prepared.Arguments, p.Arguments) {
+			return errJobRun
+		}
+	}
 	switch {
 	case m.closed:
 		return errNoJobs
 	case len(m.jobs) >= maxJobs:
 		return errJobs
-	}
-	for j := range m.jobs { // also one that was begun on an earlier connection
-		if j.prepared.Offer.Tool.Name == p.Offer.Tool.Name && reflect.DeepEqual(j.prepared.Arguments, p.Arguments) {
-			return errJobRun
-		}
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives the turn and the connection
 	j := &job{prepared: p, cancel: cancel}

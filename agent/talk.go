@@ -46,7 +46,7 @@ func (c *Conversation) begin(ord order) {
 		}
 		t.mail.post(l)
 	}
-	t.speaker = newSpeaker(c.o, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
+	t.speaker = newSpeaker(c.o, t.log, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
 	if ord.notice != nil && ord.notice.song != nil {
 		ord.notice.song.playing = true
 	}
