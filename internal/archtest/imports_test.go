@@ -55,7 +55,7 @@ var libraries = []struct {
 }
 
 // testOnly packages may be imported by tests of any package.
-var testOnly = []string{"providers/providertest", "internal/devicetest", "internal/speechtest", "internal/openaitest", "mcp/sourcetest", "mcp/local"}
+var testOnly = []string{"providers/providertest", "internal/devicetest", "internal/speechtest", "internal/openaitest", "mcp/sourcetest", "mcp/local", "mcp/local/spoken"}
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")
