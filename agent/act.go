@@ -21,24 +21,28 @@ func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	if !ok {
 		return refuse(fmt.Errorf("there is no handler named %q", call.FuncName))
 	}
-	outside := &turn{order: order{language: lang}, tools: c.tools}
+	outside := &turn{order: order{language: lang}, tools: c.tools, log: c.log, outside: true}
 	outside.report = func(v any) {
 		select {
 		case c.reports <- v:
 		case <-ctx.Done():
 		}
 	}
-	did, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
+	did, ran, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
 		did, err := h(c, outside, call.Args)
 		if err == nil && did.hangUp {
 			c.hangUp(ErrGoodbye)
 		}
 		return did, err
 	})
+	if !ran && err == nil {
+		err = context.Canceled
+	}
 	switch {
 	case err != nil:
 		return refuse(err)
 	case did.call != nil:
+		did.call.Language = lang
 		p, bad := c.tools.Prepare(*did.call)
 		if bad != nil {
 			return *bad

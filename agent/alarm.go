@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -21,7 +23,12 @@ type alarm struct {
 	text     string // what to tell; "" for a bare timer
 	language string
 	reminder bool
+	length   time.Duration // that was asked for; 0 for a reminder
 }
+
+// maxAlarmWait is how soon the clock is looked at again, which may be set while
+// an alarm waits.
+const maxAlarmWait = time.Minute
 
 // setAlarm sets the timer of the next alarm.
 func (c *Conversation) setAlarm() {
@@ -29,13 +36,18 @@ func (c *Conversation) setAlarm() {
 		c.alarm.Stop()
 		return
 	}
-	c.alarm.Reset(time.Until(c.dev.alarms[0].due))
+	c.alarm.Reset(min(time.Until(c.dev.alarms[0].due), maxAlarmWait))
 }
 
 // ringAlarms tells all that is due.
 func (c *Conversation) ringAlarms() {
 	now := time.Now()
+	c.dev.alarms = inOrder(c.dev.alarms)
 	for len(c.dev.alarms) > 0 && !c.dev.alarms[0].due.After(now) {
+		if len(c.dev.notices) >= maxNotices {
+			c.alarm.Reset(noticeAfter) // when there is room again
+			return
+		}
 		a := c.dev.alarms[0]
 		id := prompts.TimerDue
 		if a.text != "" {
@@ -43,20 +55,31 @@ func (c *Conversation) ringAlarms() {
 		}
 		text := c.o.Prompts.Phrase(id, a.language, "text", a.text)
 		if late := now.Sub(a.due); late > time.Minute {
-			text = joinText(text, c.o.Prompts.Phrase(prompts.AlarmLate, a.language, "time", clock(a.due.In(c.o.Zone))))
+			text = joinText(text, c.o.Prompts.Phrase(prompts.AlarmLate, a.language, "time", clock(a.due.In(c.o.Zone), a.language)))
 		}
-		if !c.tell(notice{language: a.language, ring: true, say: text}) {
-			c.alarm.Reset(noticeAfter) // when there is room again
-			return
-		}
+		c.tell(notice{language: a.language, ring: true, reminds: a.text != "", say: text})
 		c.log.Info("timer is due", "due", a.due, "late", now.Sub(a.due).Round(time.Second))
 		c.dev.alarms = c.dev.alarms[1:]
 	}
 	c.setAlarm()
 }
 
-// clock is a time of day as people say it: 7:05.
-func clock(t time.Time) string { return t.Format("15:04") }
+// inOrder is alarms in the order in which they are due: a clock that was set
+// has moved those that are for a time of day, and not the others.
+func inOrder(alarms []alarm) []alarm {
+	return slices.SortedStableFunc(slices.Values(alarms), func(a, b alarm) int { return cmp.Compare(time.Until(a.due), time.Until(b.due)) })
+}
+
+// clock is a time of day as people say it: 7:05, 7点05分.
+func clock(t time.Time, lang string) string {
+	switch {
+	case lang != "zh":
+		return fmt.Sprintf("%d:%02d", t.Hour(), t.Minute())
+	case t.Minute() == 0:
+		return fmt.Sprintf("%d点", t.Hour())
+	}
+	return fmt.Sprintf("%d点%02d分", t.Hour(), t.Minute())
+}
 
 var errManyAlarms = errors.New("there are too many timers already")
 
@@ -86,20 +109,24 @@ func (c *Conversation) addAlarm(a alarm) (handled, error) {
 	case len(c.dev.alarms) >= maxAlarms:
 		return handled{}, errManyAlarms
 	}
-	i, _ := slices.BinarySearchFunc(c.dev.alarms, a.due, func(b alarm, due time.Time) int { return b.due.Compare(due) })
-	c.dev.alarms = slices.Insert(slices.Clone(c.dev.alarms), i, a)
+	if !a.reminder {
+		a.length = a.due.Sub(now).Round(time.Second)
+		a.due = now.Add(a.length) // by the clock that nobody sets
+	}
+	c.dev.alarms = inOrder(append(slices.Clone(c.dev.alarms), a))
 	c.setAlarm()
 	if a.reminder {
 		return handled{say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", dayAndClock(a.due.In(c.o.Zone), now.In(c.o.Zone), a.language))}, nil
 	}
-	return handled{say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", lengthWords(a.due.Sub(now), a.language))}, nil
+	return handled{say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", lengthWords(a.length, a.language))}, nil
 }
 
 // alarmView is an alarm as the model sees it.
 type alarmView struct {
-	Due  string `json:"due"`
-	Left string `json:"left"`
-	Text string `json:"text,omitempty"`
+	Due    string `json:"due"`
+	Left   string `json:"left"`
+	Length string `json:"length,omitempty"`
+	Text   string `json:"text,omitempty"`
 }
 
 func (c *Conversation) alarmList(lang string) string {
@@ -109,7 +136,10 @@ func (c *Conversation) alarmList(lang string) string {
 	now := time.Now()
 	views := make([]alarmView, len(c.dev.alarms))
 	for i, a := range c.dev.alarms {
-		views[i] = alarmView{dayAndClock(a.due.In(c.o.Zone), now.In(c.o.Zone), lang), lengthWords(a.due.Sub(now), lang), a.text}
+		views[i] = alarmView{Due: dayAndClock(a.due.In(c.o.Zone), now.In(c.o.Zone), lang), Left: lengthWords(a.due.Sub(now), lang), Text: a.text}
+		if a.length > 0 {
+			views[i].Length = lengthWords(a.length, lang)
+		}
 	}
 	text, err := json.Marshal(views)
 	if err != nil {
@@ -118,25 +148,57 @@ func (c *Conversation) alarmList(lang string) string {
 	return string(text)
 }
 
-// cancelAlarms gives up all alarms, those whose text holds the words, or, when
-// no words are given, the only or the next one.
+// cancelAlarms gives up all alarms, those that the words mean, or, when no words
+// are given, the only one.
 func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (handled, error) {
 	before := len(c.dev.alarms)
 	switch {
 	case a.All:
 		c.dev.alarms = nil
-	case a.Text != "":
-		c.dev.alarms = slices.DeleteFunc(slices.Clone(c.dev.alarms), func(al alarm) bool {
-			return strings.Contains(bare(al.text), bare(a.Text))
-		})
-	case before > 0:
-		c.dev.alarms = slices.Clone(c.dev.alarms[1:])
+	case bare(a.Text) != "":
+		c.dev.alarms = slices.DeleteFunc(slices.Clone(c.dev.alarms), func(al alarm) bool { return al.isMeant(a.Text, time.Now().In(c.o.Zone)) })
+	case before == 1:
+		c.dev.alarms = nil
 	}
 	c.setAlarm()
-	if len(c.dev.alarms) == before {
-		return handled{result: handledText(lang, "没有找到这样的定时或提醒。", "there is no such timer or reminder. ") + c.alarmList(lang), again: true}, nil
+	switch {
+	case before == 0:
+		return handled{result: c.alarmList(lang), again: true}, nil
+	case len(c.dev.alarms) == before:
+		return handled{result: handledText(lang, "没有取消：要说清楚是哪一个。", "nothing was cancelled: say which one. ") + c.alarmList(lang), again: true}, nil
 	}
 	return handled{say: c.o.Prompts.Phrase(prompts.TimerCancelled, lang)}, nil
+}
+
+// isMeant reports whether words mean the alarm: by its text, by its length, or
+// by exactly the time at which it is due.
+func (a alarm) isMeant(words string, now time.Time) bool {
+	words = bare(words)
+	if text := bare(a.text); text != "" && (strings.Contains(words, text) || strings.Contains(text, words)) {
+		return true
+	}
+	due := a.due.In(now.Location())
+	for _, lang := range []string{"zh", "en"} {
+		if words == bare(clock(due, lang)) || words == bare(dayAndClock(due, now, lang)) {
+			return true
+		}
+		length := strings.TrimSuffix(bare(lengthWords(a.length, lang)), "s")
+		if a.length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
+			return true
+		}
+	}
+	return words == due.Format("1504")
+}
+
+// digits is how many figures a text holds.
+func digits(text string) int {
+	n := 0
+	for _, r := range text {
+		if unicode.IsDigit(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // lengthWords is a length of time as people say it, to the second.
@@ -173,19 +235,21 @@ func lengthWords(d time.Duration, lang string) string {
 	return strings.Join(parts, " ")
 }
 
-// dayAndClock is a time as people say it: with the day where it is not today.
+// dayAndClock is a time as people say it, in English with its preposition: with
+// the day where it is not today.
 func dayAndClock(t, now time.Time, lang string) string {
 	day := func(t time.Time) int {
 		return int(time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, time.UTC).Unix() / 86400)
 	}
+	when := handledText(lang, "", "at ") + clock(t, lang)
 	switch day(t) - day(now) {
 	case 0:
-		return clock(t)
+		return when
 	case 1:
-		return handledText(lang, "明天", "tomorrow ") + clock(t)
+		return handledText(lang, "明天", "tomorrow ") + when
 	}
 	if lang == "zh" {
-		return fmt.Sprintf("%d月%d日%s", t.Month(), t.Day(), clock(t))
+		return fmt.Sprintf("%d月%d日%s", t.Month(), t.Day(), when)
 	}
-	return t.Format("January 2, ") + clock(t)
+	return t.Format("on January 2 ") + when
 }

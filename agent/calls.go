@@ -30,10 +30,13 @@ type callRecord struct {
 func (c *callRecord) result() string {
 	select {
 	case <-c.done:
-		return c.effect.result
 	default:
 		return resultCancelled
 	}
+	if c.effect.handler != nil && c.effect.result == "" {
+		return resultCancelled // the turn ended before its handler
+	}
+	return c.effect.result
 }
 
 // startCall begins a tool call. Controls are sent and taken to succeed, jobs
@@ -91,16 +94,20 @@ func (t *turn) prepare(call providers.ToolCall) (mcp.Prepared, *effect) {
 	if !t.calls.take(time.Now(), t.o.MaxDaily) {
 		return p, refuse("今天的工具调用次数用完了", "no more tool calls are allowed today")
 	}
-	allowed := t.order.consent != nil && t.order.consent.Name == call.Name && t.order.consent.Arguments == call.Arguments
-	if !p.Offer.Consent || allowed {
+	if !p.Offer.Consent {
+		return p, nil
+	}
+	if yes := t.order.consent; yes != nil && !t.allowed && yes.Name == call.Name && yes.Arguments == call.Arguments {
+		t.allowed = true // once: what is called again is asked again
 		return p, nil
 	}
 	if t.asked != nil {
 		return p, refuse("还没有执行：正在请用户确认另一件事", "not done: the user is being asked about something else")
 	}
-	t.asked = &call
-	e := t.ask(actionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang))
-	return p, &e
+	t.asked, t.action = &call, actionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
+	return p, &effect{result: handledText(lang,
+		"还没有执行：接下来会由系统请用户确认，你不要再问。",
+		"not done yet: the user is asked to confirm by the system after your words; do not ask yourself."), asks: true}
 }
 
 // settled notes what became of a call.
@@ -127,7 +134,13 @@ func (t *turn) startControl(rec *callRecord, p mcp.Prepared) {
 // when it is there.
 func (t *turn) startJob(ctx context.Context, rec *callRecord, p mcp.Prepared) {
 	if err := t.mail.start(ctx, p, t.tools.Detach); err != nil {
-		t.settled(rec, failed(err.Error(), nil, t.order.language))
+		why := err.Error()
+		if t.order.language == "zh" {
+			why = map[error]string{
+				errJobs: "同时进行的任务太多了", errJobRun: "同样的任务还在进行，完成后会告诉用户", errNoJobs: "服务器正在关闭",
+			}[err]
+		}
+		t.settled(rec, failed(why, nil, t.order.language))
 		return
 	}
 	t.settled(rec, effect{again: true, result: handledText(t.order.language,
@@ -153,14 +166,14 @@ func (t *turn) freshID(id string) string {
 // settle waits for the step's calls, acts on their effects in call order, and
 // reports whether the model is asked once more.
 func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
-	controls := true
+	controls, mute := true, st.said
 	for _, c := range st.calls {
 		if err := t.await(ctx, c.done); err != nil {
 			return false, err
 		}
 		controls = controls && c.control
 		if c.effect.handler != nil {
-			if err := t.handle(ctx, st, c); err != nil {
+			if err := t.handle(ctx, c, mute); err != nil {
 				return false, err
 			}
 		}
@@ -170,6 +183,7 @@ func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
 			}
 			st.said = true
 		}
+		st.said = st.said || c.effect.asks
 		again = again || c.effect.again
 	}
 	if len(st.calls) > 0 && controls && !again && !st.said {

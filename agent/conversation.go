@@ -66,7 +66,7 @@ type Conversation struct {
 	idle     *time.Timer
 	hungUp   bool
 	active   time.Time   // when the last thing happened
-	voiced   bool        // somebody is speaking
+	voiced   atomic.Bool // somebody is speaking; turns look at it
 	calm     *time.Timer // the next notice may be told
 	alarm    *time.Timer // the next timer is due
 	early    []settled   // true results that came before their call was in the history
@@ -220,7 +220,7 @@ func (c *Conversation) reported(v any) {
 	case turnEnded:
 		c.turnOver(v.t)
 	case handlerCall:
-		v.reply <- v.run(c)
+		c.runHandler(v)
 	}
 }
 
@@ -321,7 +321,7 @@ func (c *Conversation) late(l lateCall) {
 		return // it may well have been done
 	}
 	lang := l.prepared.Info.Language
-	c.tell(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
+	c.tellNews(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
 		"action", actionWords(offer.Name, offer.Description, lang), "reason", spokenReason(e.reason))})
 }
 
@@ -346,7 +346,7 @@ func (c *Conversation) jobOver(j jobDone) {
 		}
 		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.result)
 	}
-	c.tell(n)
+	c.tellNews(n)
 }
 
 // maxPlain is how many characters of a result are said as they are.

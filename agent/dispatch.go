@@ -14,7 +14,7 @@ type effect struct {
 	handler *mcp.ActionResponseCall // of the conversation, to be run
 	failed  bool                    // worth a warning
 	reason  string                  // why it failed, for the ear
-	asks    bool                    // say asks the user to allow the call
+	asks    bool                    // the user is asked to allow the call, when all else is said
 }
 
 // dispatch is the only switch over mcp.Action: it says what each outcome of a

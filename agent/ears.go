@@ -246,8 +246,12 @@ func (e *ears) judge(pcm []int16) {
 	case audio.EndpointSpeechStart:
 		e.open(e.preroll.Take())
 		e.report(heardVoice{e.current})
-	case audio.EndpointCommit, audio.EndpointOverlong:
+	case audio.EndpointCommit:
 		e.commit(e.fed - e.endpoint.LastVoice())
+	case audio.EndpointOverlong:
+		e.commit(e.fed - e.endpoint.LastVoice())
+		e.endpoint.AwaitPause() // else the voice that goes on would undo the turn
+	case audio.EndpointNone, audio.EndpointTrigger, audio.EndpointResume:
 	}
 	if e.current != nil && !e.barged && e.endpoint.Voiced() >= e.o.BargeIn {
 		e.barged = true

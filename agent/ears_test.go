@@ -30,6 +30,7 @@ func (v brokenVAD) NewDetector() (providers.Detector, error) {
 
 // deafTalk is a conversation in realtime mode whose ears fail that often.
 func deafTalk(t *testing.T, failures int64, then func(*Conversation, *box)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		set, err := prompts.Load("")
 		if err != nil {

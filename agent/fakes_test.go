@@ -56,7 +56,7 @@ func (a *scriptASR) Open(ctx context.Context, req providers.ASRRequest) (provide
 }
 
 type scriptStream struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // a stream lives as long as the context of its Open
 	asr     *scriptASR
 	rate    int
 	samples int
@@ -288,11 +288,15 @@ type scriptSong struct {
 	id      string
 	left    int
 	at      int
+	closed  bool // unguarded, so that the race detector sees two users
 }
 
 func (s *scriptSong) Rate() int { return 16000 }
 
 func (s *scriptSong) Read(pcm []int16) (int, error) {
+	if s.closed {
+		panic("a song is read after its end")
+	}
 	if s.id == "broken" && s.left < 2*16000 {
 		return 0, errors.New("bad block")
 	}
@@ -309,6 +313,10 @@ func (s *scriptSong) Read(pcm []int16) (int, error) {
 }
 
 func (s *scriptSong) Close() error {
+	if s.closed {
+		panic("a song is closed twice")
+	}
+	s.closed = true
 	s.library.closed = append(s.library.closed, s.id)
 	return nil
 }

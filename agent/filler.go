@@ -36,8 +36,8 @@ func (t *turn) await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// hum says a filler if there has been silence for long enough, and returns when
-// to try again.
+// hum says a filler if there has been silence for long enough and nobody is
+// speaking, and returns when to try again.
 func (t *turn) hum(ctx context.Context, began time.Time) (time.Duration, error) {
 	after, id := fillerFirst, prompts.Filler
 	switch t.hums {
@@ -48,7 +48,7 @@ func (t *turn) hum(ctx context.Context, began time.Time) (time.Duration, error) 
 		return time.Hour, nil
 	}
 	quiet, ok := t.speaker.quietSince()
-	if !ok {
+	if !ok || t.voiced.Load() {
 		return fillerAgain, nil
 	}
 	if quiet.Before(began) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"xiaozhi/audio"
 	"xiaozhi/prompts"
@@ -326,7 +327,7 @@ func joinText(a, b string) string {
 		return a + b
 	}
 	last, first := []rune(a), []rune(b)
-	if isCJK(first[0]) || isCJK(last[len(last)-1]) || last[len(last)-1] > 0x3000 {
+	if unicode.IsSpace(last[len(last)-1]) || isCJK(first[0]) || isCJK(last[len(last)-1]) || last[len(last)-1] > 0x3000 {
 		return a + b
 	}
 	return a + " " + b

@@ -3,9 +3,12 @@ package agent
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
+	"xiaozhi/providers"
 )
 
 // handled is what a handler wants of the turn.
@@ -34,9 +37,13 @@ func handlers() map[string]handler {
 	}
 }
 
-// handlerCall asks the conversation to run a handler.
+// handlerCall asks the conversation to run a handler, while the turn has the
+// floor. Whoever sets taken first decides: either the handler runs and the turn
+// waits for it, or the turn has given it up and it never runs.
 type handlerCall struct {
+	turn  *turn
 	run   func(*Conversation) handledOrError
+	taken *atomic.Bool
 	reply chan handledOrError // size 1
 }
 
@@ -46,8 +53,8 @@ type handledOrError struct {
 }
 
 // handle runs the handler that a tool named, on the conversation's goroutine,
-// and waits for it.
-func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
+// and waits for it. mute: what it would say is left out.
+func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
 	name := c.effect.handler.FuncName
 	args := c.effect.handler.Args
 	h, ok := handlers()[name]
@@ -56,9 +63,9 @@ func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
 		c.effect = failed(handledText(t.order.language, "调用工具失败", "tool call failed"), nil, t.order.language)
 		return nil
 	}
-	did, err := t.inConversation(ctx, func(c *Conversation) (handled, error) { return h(c, t, args) })
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	did, ran, err := t.inConversation(ctx, func(c *Conversation) (handled, error) { return h(c, t, args) })
+	if !ran {
+		return err
 	}
 	if err != nil {
 		t.log.Warn("handler failed", "tool", c.call.Name, "handler", name, "err", err)
@@ -74,18 +81,19 @@ func (t *turn) handle(ctx context.Context, st *step, c *callRecord) error {
 	if did.call != nil {
 		return t.runInstead(ctx, c, *did.call)
 	}
-	if did.say == "" || st.said {
-		return nil
+	if !mute {
+		c.effect.say = did.say
 	}
-	st.said = true
-	return t.sayOwn(ctx, did.say)
+	return nil
 }
 
-// inConversation runs f on the conversation's goroutine and waits for it.
-func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handled, error)) (handled, error) {
-	call := handlerCall{reply: make(chan handledOrError, 1), run: func(c *Conversation) (out handledOrError) {
+// inConversation runs f on the conversation's goroutine and waits for it. It
+// says whether f was run: not if the turn was taken away before.
+func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handled, error)) (did handled, ran bool, err error) {
+	call := handlerCall{turn: t, taken: new(atomic.Bool), reply: make(chan handledOrError, 1), run: func(c *Conversation) (out handledOrError) {
 		defer func() {
 			if p := recover(); p != nil {
+				t.log.Error("panic", "where", "handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				out.err = fmt.Errorf("%w: panic in a handler: %v", ErrFailed, p)
 			}
 		}()
@@ -95,18 +103,29 @@ func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handle
 	t.report(call)
 	select {
 	case r := <-call.reply:
-		return r.handled, r.err
+		return r.handled, true, r.err
 	case <-ctx.Done():
-		return handled{}, context.Cause(ctx)
+		if call.taken.CompareAndSwap(false, true) {
+			return handled{}, false, context.Cause(ctx)
+		}
+		r := <-call.reply // it runs, and does not wait for anybody
+		return r.handled, true, r.err
+	}
+}
+
+// runHandler runs a handler for a turn that still has the floor, or for
+// somebody outside, who needs none.
+func (c *Conversation) runHandler(h handlerCall) {
+	if (h.turn.outside || h.turn == c.turn && c.live) && h.taken.CompareAndSwap(false, true) {
+		h.reply <- h.run(c)
 	}
 }
 
 // runInstead makes a call whose outcome becomes the result of the call c.
 func (t *turn) runInstead(ctx context.Context, c *callRecord, call mcp.Call) error {
-	call.Language = t.order.language
-	p, bad := t.tools.Prepare(call)
-	if bad != nil {
-		c.effect = dispatch(*bad, t.order.language)
+	p, instead := t.prepare(providers.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	if instead != nil {
+		c.effect = *instead
 		return nil
 	}
 	if p.Offer.Tool.Source != "local" {

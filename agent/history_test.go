@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -111,7 +112,7 @@ func TestInboxRefusesAFlood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.post(Abort{}); err != ErrOverrun {
+	if err := b.post(Abort{}); !errors.Is(err, ErrOverrun) {
 		t.Errorf("err = %v", err)
 	}
 	if err := b.post(Frame{}); err != nil {

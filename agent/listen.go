@@ -150,7 +150,7 @@ func (c *Conversation) abort(reason string) {
 // openEars begins listening afresh in the present mode.
 func (c *Conversation) openEars() {
 	c.stretch++
-	c.voiced = false
+	c.voiced.Store(false)
 	if c.ears != nil && c.ears.mode == c.mode {
 		c.tellEars(earsOpen{c.stretch})
 		return
@@ -222,23 +222,31 @@ func (c *Conversation) voice(u *utterance) {
 	if u.stretch != c.stretch {
 		return
 	}
-	c.voiced = true
+	c.voiced.Store(true)
 	if c.state != Recognizing && c.state != Thinking {
 		return
 	}
 	if c.busy() {
 		switch {
-		case len(c.heard) == 0:
+		case len(c.heard) == 0 && !c.tells():
 			return // nobody said what is being answered
 		case c.pending == nil && !c.turn.floor.undo():
 			return
 		case c.pending == nil:
 			c.live = false
 			c.turn.cancel(ErrResumed)
+			c.unsay(c.turn.order)
+		default:
+			c.unsay(*c.pending)
 		}
 	}
 	c.pending = nil
 	c.step(sigResume)
+}
+
+// tells reports whether the turn that runs is the server's own.
+func (c *Conversation) tells() bool {
+	return c.turn != nil && c.pending == nil && c.turn.order.notice != nil
 }
 
 // bargeIn cuts a reply by voice, where the microphone stays open: one that is
@@ -257,7 +265,7 @@ func (c *Conversation) utteranceOver(u *utterance) {
 	c.touch()
 	c.deafness = 0
 	if u.stretch == c.stretch {
-		c.voiced = false
+		c.voiced.Store(false)
 	}
 	if u.stretch != c.stretch || (c.state != Listening && c.state != Recognizing) {
 		u.cancel(ErrReplaced)
@@ -352,15 +360,23 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	if lang == "" {
 		lang = c.language()
 	}
+	before := c.dev.language
 	c.dev.language = lang
-	if o, ok := c.consentTo(text, lang, tm); ok {
-		return o
-	}
-	if c.dev.song != nil && isOneOf(text, c.o.StopWords) {
+	o := c.consented(order{text: text, stt: text, language: lang, before: before, timing: tm})
+	if o.consent == nil && o.reply == "" && c.dev.song != nil && isOneOf(text, c.o.StopWords) {
 		c.dev.endSong()
-		return order{text: text, stt: text, reply: c.o.Prompts.Phrase(prompts.OK, lang), language: lang, timing: tm}
+		o.reply = c.o.Prompts.Phrase(prompts.OK, lang)
 	}
-	return order{text: text, stt: text, language: lang, timing: tm}
+	return o
+}
+
+// unsay takes back what an order that is undone has changed: the language of
+// the device, and the question that it answered.
+func (c *Conversation) unsay(o order) {
+	if o.text != "" {
+		c.dev.language = o.before
+	}
+	c.askAgain(o)
 }
 
 // empty is the order for an utterance without words: "pardon?" at first, a

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 
 	"xiaozhi/mcp"
@@ -11,8 +12,12 @@ import (
 // maxJobs is how many jobs of one device may run; more are refused.
 const maxJobs = 8
 
-// errJobs says that too many jobs run already.
-var errJobs = errors.New("too many tasks are running already")
+// Why a job is not begun.
+var (
+	errJobs   = errors.New("too many tasks are running already")
+	errJobRun = errors.New("the same task is running already")
+	errNoJobs = errors.New("the server is stopping")
+)
 
 // mailbox is where news for a device waits for whichever conversation holds
 // its record, if any does: the true outcomes of control calls, and the results
@@ -82,7 +87,15 @@ func (m *mailbox) take() []any {
 func (m *mailbox) start(ctx context.Context, p mcp.Prepared, run func(context.Context, mcp.Prepared) mcp.ActionResponse) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || len(m.jobs) >= maxJobs {
+	for j := range m.jobs { // also one that was begun on an earlier connection
+		if j.prepared.Offer.Tool.Name == p.Offer.Tool.Name && reflect.DeepEqual(j.prepared.Arguments, p.Arguments) {
+			return errJobRun
+		}
+	}
+	switch {
+	case m.closed:
+		return errNoJobs
+	case len(m.jobs) >= maxJobs:
 		return errJobs
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives the turn and the connection

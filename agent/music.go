@@ -45,6 +45,7 @@ type playing struct {
 	id, title string
 	onward    bool // the next song follows
 	song      Song
+	playing   bool // a turn plays it, or is being joined; of the conversation
 
 	read  int64   // samples read so far
 	from  int64   // where this stretch of playing began
@@ -95,12 +96,15 @@ func (p *playing) goBack(played time.Duration) {
 	p.from = p.read - int64(missed)
 }
 
-// endSong ends the music, and takes it out of what waits to be told.
+// endSong ends the music, and takes it out of what waits to be told. A song
+// that a turn still plays is closed when the turn has been joined.
 func (d *Device) endSong() {
 	if d.song == nil {
 		return
 	}
-	_ = d.song.song.Close() // it was only read
+	if !d.song.playing {
+		_ = d.song.song.Close() // it was only read
+	}
 	d.song = nil
 	d.holdSong()
 }
@@ -133,9 +137,10 @@ func (c *Conversation) play(id, title string, onward bool) error {
 
 // songOver is what follows a stretch of music.
 func (c *Conversation) songOver(t *turn, p *playing) {
+	p.playing = false
 	switch {
-	case c.dev.song != p:
-		return
+	case c.dev.song != p: // ended while its turn was being joined
+		_ = p.song.Close()
 	case errors.Is(t.out.cause, ErrAborted), t.out.err != nil:
 		c.dev.endSong()
 	case t.out.cut:

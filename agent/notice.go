@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,6 +12,7 @@ import (
 
 const (
 	maxNotices  = 8               // waiting for one device; more are refused
+	maxNews     = 32              // the same for outcomes of calls, which cannot wait elsewhere
 	noticeAfter = time.Second     // of quiet, before a server turn begins
 	musicAfter  = 3 * time.Second // of quiet, before music goes on
 )
@@ -18,9 +20,11 @@ const (
 // notice is one thing to be told. One that is not told because its turn was cut
 // before anything of it was heard, waits again.
 type notice struct {
-	language string // "zh" or "en"
-	ring     bool   // a chime comes first
-	say      string // spoken as it is
+	language string   // "zh" or "en"
+	ring     bool     // a chime comes first
+	reminds  bool     // its words say more than the chime
+	say      string   // spoken as it is
+	parts    []notice // the notices that it was made of, in their order; nil: it is one
 	// ask is told to the model instead, which words it; say is what is spoken
 	// when the model fails.
 	ask  string
@@ -28,12 +32,27 @@ type notice struct {
 }
 
 // tell queues a notice. False: too many are waiting.
-func (c *Conversation) tell(n notice) bool {
-	if len(c.dev.notices) >= maxNotices {
-		c.log.Warn("notice refused: too many are waiting", "waiting", len(c.dev.notices))
+func (c *Conversation) tell(n notice) bool { return c.queue(n, maxNotices) }
+
+// tellNews queues the outcome of a call.
+func (c *Conversation) tellNews(n notice) {
+	if !c.queue(n, maxNews) {
+		c.log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(c.dev.notices))
+	}
+}
+
+// queue adds a notice to those waiting, unless there are limit already. Music,
+// of which there is never more than one, always has its place, which is the last.
+func (c *Conversation) queue(n notice, limit int) bool {
+	waiting := c.dev.notices
+	if n.song == nil && len(waiting) >= limit {
 		return false
 	}
-	c.dev.notices = append(c.dev.notices, n)
+	at := len(waiting)
+	if n.song == nil && at > 0 && waiting[at-1].song != nil {
+		at--
+	}
+	c.dev.notices = slices.Insert(slices.Clone(waiting), at, n)
 	c.awaitCalm()
 	return true
 }
@@ -54,7 +73,12 @@ func (c *Conversation) awaitCalm() {
 // tellNext begins a server turn, if nobody speaks or is about to. Otherwise the
 // end of what goes on brings the next occasion.
 func (c *Conversation) tellNext() {
-	listening := c.state == Listening && c.mode != Manual && !c.voiced
+	if c.playsMusic() && !c.voiced.Load() && len(c.dev.notices) > 0 && c.dev.notices[0].song == nil {
+		c.takeAway(ErrPaused) // what is to be told goes before music; its end brings the next occasion
+		c.step(sigPlayedOut)
+		c.listenAgain()
+	}
+	listening := c.state == Listening && c.mode != Manual && !c.voiced.Load()
 	if len(c.dev.notices) == 0 || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
 		(c.state != Idle && !listening) {
 		return
@@ -71,9 +95,14 @@ func (c *Conversation) takeNotice() notice {
 	waiting := c.dev.notices
 	n := waiting[0]
 	waiting = waiting[1:]
+	parts := []notice{n}
 	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].language == n.language {
 		n.say = joinText(n.say, waiting[0].say)
+		parts = append(parts, waiting[0])
 		waiting = waiting[1:]
+	}
+	if len(parts) > 1 {
+		n.parts = parts
 	}
 	c.dev.notices = append([]notice(nil), waiting...)
 	return n
@@ -82,9 +111,9 @@ func (c *Conversation) takeNotice() notice {
 // plain reports whether the notice is nothing but words to be spoken.
 func (n notice) plain() bool { return n.ask == "" && n.song == nil && !n.ring && n.say != "" }
 
-// untold puts a notice back that nobody has heard anything of.
-func (c *Conversation) untold(n notice) {
-	c.dev.notices = append([]notice{n}, c.dev.notices...)
+// untold puts back what nobody has heard anything of.
+func (c *Conversation) untold(n ...notice) {
+	c.dev.notices = slices.Concat(n, c.dev.notices)
 	c.awaitCalm()
 }
 

@@ -41,15 +41,35 @@ func TestSpokenReason(t *testing.T) {
 func TestYesOrNo(t *testing.T) {
 	for text, want := range map[string]assent{
 		"yes": yes, "Yes, please!": yes, "OK": yes, "ok go ahead": yes, "Do it.": yes, "sure": yes, "Please do": yes,
-		"是的。": yes, "确定": yes, "好的，执行吧": yes, "可以": yes, "嗯": yes, "没问题": yes, "没错": yes, "行": yes,
+		"yes do it please": yes, "um, yes": yes, "yeah, open the door": yes, "I'm sure": yes, "of course": yes, "sounds good": yes,
+		"yes. yes, I do": yes, "all right then": yes,
+		"是的。": yes, "确定": yes, "好的，执行吧": yes, "可以": yes, "没问题": yes, "没错": yes, "行": yes, "要": yes,
+		"好的确定": yes, "嗯可以": yes, "嗯，好的": yes, "是的，确定。": yes, "对对对": yes, "確定": yes, "我确定": yes, "好的，开门": yes,
+		"那就开门吧": unclear, "好，那就开门吧": yes,
 		"no": no, "No, don't": no, "No thanks": no, "cancel": no, "yes no don't": no, "不": no, "不要": no, "不可以": no, "算了": no,
-		"取消": no, "别": no, "please stop": no,
-		"": unclear, "…": unclear, "what time is it": unclear, "现在几点": unclear, "是什么意思": unclear, "好像下雨": unclear,
+		"取消": no, "别": no, "please stop": no, "不用了": no, "不是": no, "嗯不用了": no, "別開": no, "not now": no, "no don’t": no,
+		"还是不要了吧": no, "确定取消": no, "don't do it": no,
+		"": unclear, "…": unclear, "嗯": unclear, "um": unclear, "what time is it": unclear, "现在几点": unclear, "是什么意思": unclear,
+		"好像下雨": unclear, "你好": unclear, "对了": unclear, "好了": unclear,
 		"yesterday I was in the park and it was raining": unclear, "northern lights": unclear, "要多久": unclear,
+		// A request that begins like a yes is none.
+		"可以告诉我现在几点吗": unclear, "好的，今天天气怎么样": unclear, "继续播放音乐": unclear, "确定吗": unclear, "可以吗？": unclear,
+		"ok what time is it": unclear, "sure, but first tell me the time": unclear, "OK?": unclear, "wait": unclear, "等一下": unclear,
 	} {
-		if got := yesOrNo(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
+		for _, action := range []string{"open the door", "打开门"} {
+			if strings.Contains(text, "开") && action != "打开门" || strings.Contains(text, "open") && action == "打开门" {
+				continue // the words of the action
+			}
+			if got := yesOrNo(text, action); got != want {
+				t.Errorf("%q to %q: %d, want %d", text, action, got, want)
+			}
 		}
+	}
+	if got := yesOrNo("yes, cancel the order", "cancel the order"); got != yes {
+		t.Errorf("an action that is a cancellation: %d", got)
+	}
+	if got := yesOrNo("好的，取消订单", "取消订单"); got != yes {
+		t.Errorf("an action that is a cancellation, in Chinese: %d", got)
 	}
 }
 
@@ -83,9 +103,9 @@ func TestLengthWords(t *testing.T) {
 func TestDayAndClock(t *testing.T) {
 	now := time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC)
 	for after, want := range map[time.Duration][2]string{
-		30 * time.Minute: {"23:30", "23:30"},
-		2 * time.Hour:    {"明天01:00", "tomorrow 01:00"},
-		50 * time.Hour:   {"1月3日01:00", "January 3, 01:00"},
+		30 * time.Minute:            {"23点30分", "at 23:30"},
+		2*time.Hour + 5*time.Minute: {"明天1点05分", "tomorrow at 1:05"},
+		50 * time.Hour:              {"1月3日1点", "on January 3 at 1:00"},
 	} {
 		at := now.Add(after)
 		if got := [2]string{dayAndClock(at, now, "zh"), dayAndClock(at, now, "en")}; got != want {
@@ -108,6 +128,17 @@ func TestNoticesAreBounded(t *testing.T) {
 	if taken != maxNotices || len(c.dev.notices) != maxNotices {
 		t.Errorf("%d taken, %d waiting", taken, len(c.dev.notices))
 	}
+	for range 2 * maxNews {
+		c.tellNews(notice{language: "en", say: "An outcome."})
+	}
+	if !c.tell(notice{language: "en", song: &playing{}}) || len(c.dev.notices) != maxNews+1 {
+		t.Errorf("%d waiting, with outcomes and music", len(c.dev.notices))
+	}
+	c.tellNews(notice{language: "en", say: "One more too many."})
+	if last := c.dev.notices[maxNews]; last.song == nil {
+		t.Error("music is not the last")
+	}
+	c.dev.notices = c.dev.notices[:maxNotices]
 	c.dev.notices[2].language = "zh"
 	c.dev.notices[4].ring = true
 	var sizes []int
@@ -116,5 +147,43 @@ func TestNoticesAreBounded(t *testing.T) {
 	}
 	if len(sizes) != 5 || sizes[0] != 2 || sizes[1] != 1 || sizes[2] != 1 || sizes[3] != 1 || sizes[4] != 3 {
 		t.Errorf("told in pieces of %v", sizes)
+	}
+}
+
+// TestUnheard: of notices that were told together, those are told again of which
+// nothing was heard.
+func TestUnheard(t *testing.T) {
+	parts := []notice{{say: "One."}, {say: "Two."}, {say: "Three."}}
+	for heard, want := range map[int]int{0: 3, 2: 2, 5: 2, 6: 1, 10: 1, 11: 0, 99: 0} {
+		if got := unheard(parts, heard); len(got) != want {
+			t.Errorf("%d characters heard: %d parts are told again, want %d", heard, len(got), want)
+		}
+	}
+}
+
+// TestAlarmsInOrder: a clock that is set moves reminders, and timers keep their length.
+func TestAlarmsInOrder(t *testing.T) {
+	now := time.Now()
+	timer := alarm{due: now.Add(10 * time.Minute), length: 10 * time.Minute, text: "timer"}
+	reminder := alarm{due: now.Add(5 * time.Minute).Round(0), reminder: true, text: "reminder"} // by the wall clock alone
+	got := inOrder([]alarm{timer, reminder})
+	if got[0].text != "reminder" || got[1].text != "timer" {
+		t.Errorf("in the order %v", got)
+	}
+}
+
+func TestAlarmIsMeant(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	tea := alarm{due: now.Add(10 * time.Minute), length: 10 * time.Minute, text: "Tea"}
+	walk := alarm{due: now.Add(22 * time.Hour), reminder: true, text: "遛狗"} // tomorrow at seven
+	for words, want := range map[string][2]bool{
+		"tea": {true, false}, "the tea timer": {true, false}, "10 minutes": {true, false}, "the 10 minute timer": {true, false},
+		"10分钟": {true, false}, "110 minutes": {}, "1 minute": {}, "9:10": {true, false}, "09:10": {true, false},
+		"遛狗": {false, true}, "遛狗的提醒": {false, true}, "明天7点": {false, true}, "7点": {false, true}, "17点": {}, "晚上7点": {},
+		"tomorrow at 7:00": {false, true}, "coffee": {},
+	} {
+		if got := [2]bool{tea.isMeant(words, now), walk.isMeant(words, now)}; got != want {
+			t.Errorf("%q: %v, want %v", words, got, want)
+		}
 	}
 }

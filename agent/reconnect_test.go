@@ -25,6 +25,7 @@ type visit struct {
 
 // connect holds a conversation until bye.
 func connect(t *testing.T, o Options, limits mcp.ToolboxOptions, sources ...mcp.Source) *visit {
+	t.Helper()
 	v := &visit{box: newBox(), tools: mcp.NewToolbox(limits, sources...), over: make(chan struct{})}
 	v.c = New(o, Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,7 +176,7 @@ func TestAlarmWhileAway(t *testing.T) {
 		v = connect(t, o, mcp.ToolboxOptions{}, source)
 		time.Sleep(10 * time.Second)
 		v.bye()
-		if said := v.box.String() + other.box.String(); strings.Count(said, "final This is a reminder: Bread. It was due at 01:00.") != 1 {
+		if said := v.box.String() + other.box.String(); strings.Count(said, "final This is a reminder: Bread. It was due at 1:00.") != 1 {
 			t.Errorf("said\n%s", said)
 		}
 		o.Devices.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ var errTTS = errors.New("speech synthesis failed")
 // one plays. It belongs to one turn.
 type speaker struct {
 	o      *Options
+	log    *slog.Logger
 	floor  *floor
 	timing *timing
 	voice  string
@@ -61,9 +63,9 @@ type speaker struct {
 	acc       []int16          // samples of the sentence that do not fill a frame yet
 }
 
-func newSpeaker(o *Options, f *floor, t *timing, voice string, began func()) *speaker {
+func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voice string, began func()) *speaker {
 	return &speaker{
-		o: o, floor: f, timing: t, voice: voice, began: began,
+		o: o, log: log, floor: f, timing: t, voice: voice, began: began,
 		sentences: make(chan utterable, 64),
 		frames:    make(chan speech, aheadFrames),
 		free:      make(chan []int16, aheadFrames+2),
@@ -119,7 +121,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 	if u.speech == "" && u.sound == nil {
 		return nil
 	}
-	err := protect(s.o.Log, "speech synthesis", func() error { return s.say(ctx, u) })
+	err := protect(s.log, "speech synthesis", func() error { return s.say(ctx, u) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -28,7 +27,25 @@ type storm struct {
 	box        *box
 	loud, mute []byte
 	story      []string
-	aborts     int
+	aborts     int // on this connection
+	connect    func() *visit
+	visit      *visit
+}
+
+// come connects the device.
+func (s *storm) come() {
+	s.visit, s.aborts = s.connect(), 0
+	s.c, s.box = s.visit.c, s.visit.box
+}
+
+// leave ends the connection, and holds to the rules what came over it.
+func (s *storm) leave() {
+	s.story = append(s.story, fmt.Sprintf("%d leaves", time.Since(s.box.began).Milliseconds()))
+	s.visit.bye()
+	checkRules(s.t, s.box, time.Hour)
+	checkPairs(s.t, s.box, s.aborts)
+	checkFinals(s.t, s.box)
+	checkHistory(s.t, s.c.dev.history.messages)
 }
 
 func (s *storm) post(ev Event, what string) {
@@ -124,6 +141,7 @@ func (s *storm) after() {
 }
 
 func stormPackets(t *testing.T) (loud, mute []byte) {
+	t.Helper()
 	pcm := make([]int16, audio.Recognition.Samples())
 	packet := func() []byte {
 		enc, err := audio.NewEncoder(audio.Recognition)
@@ -161,7 +179,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
+// blow plays the storm of one seed.
+func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //nolint:thelper // it is the test itself
 	w := &weather{rnd: rand.New(rand.NewPCG(seed, 1))}
 	var detectors sync.WaitGroup
 	var log strings.Builder
@@ -172,22 +191,25 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
 	}
 	songs := &scriptMusic{}
 	o.Music = songs
-	b := newBox()
-	tools := mcp.NewToolbox(mcp.ToolboxOptions{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, stormSource())
-	c := New(o, Session{DeviceID: "d", Language: "en"}, b, tools)
-	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), c: c, box: b, loud: loud, mute: mute}
-	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	go func() { defer close(over); c.Run(ctx) }()
-	for range 40 {
+	source := stormSource()
+	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), loud: loud, mute: mute, connect: func() *visit {
+		return connect(t, o, mcp.ToolboxOptions{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, source)
+	}}
+	s.come()
+	for i := range 40 {
 		s.gust()
+		if i%8 == 7 && s.rnd.IntN(2) == 0 { // the connection is lost, and another one comes
+			s.leave()
+			time.Sleep(time.Duration(s.rnd.IntN(9)) * time.Second)
+			s.come()
+		}
 	}
 	w.settle()
 	s.post(ListenStop{}, "listen stop, at the end")
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
-	if c.busy() || (c.state != Idle && c.state != Listening) {
-		t.Errorf("the storm is over, but the conversation is stuck in %s", c.state)
+	if c := s.c; c.busy() || (c.state != Idle && c.state != Listening) || len(c.dev.notices) > 0 {
+		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d notices", c.state, len(c.dev.notices))
 	}
 	s.after()
 	s.post(ListenStop{}, "listen stop, at last")
@@ -195,21 +217,14 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) {
 	if n := w.streams.Load(); n != 0 {
 		t.Errorf("%d recogniser streams are still open", n)
 	}
-	synctest.Wait()
-	checkRules(t, b, time.Hour)
-	checkPairs(t, b, s.aborts)
-	checkFinals(t, b)
-	checkHistory(t, c.dev.history.messages)
-	cancel()
-	<-over
-	tools.Close()
+	s.leave()
 	o.Devices.Close()
 	detectors.Wait()
 	if n := len(songs.opened) - len(songs.closed); n != 0 {
 		t.Errorf("%d songs were not closed", n)
 	}
 	if t.Failed() {
-		t.Logf("the device did\n%s\nand got\n%s\nlog:\n%s", strings.Join(s.story, "\n"), b, &log)
+		t.Logf("the device did\n%s\nand got at last\n%s\nlog:\n%s", strings.Join(s.story, "\n"), s.box, &log)
 	}
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"xiaozhi/mcp"
@@ -33,6 +34,7 @@ func (c *Conversation) begin(ord order) {
 		floor:  newFloor(c.out, c.turns, c.o.Reply, c.o.Lead),
 		timing: ord.timing, history: c.dev.history.snapshot(), cancel: cancel,
 		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, report: c.report, calls: &c.dev.calls,
+		voiced: &c.voiced,
 	}
 	ended := c.ended
 	t.late = func(p mcp.Prepared, r mcp.ActionResponse) {
@@ -44,7 +46,10 @@ func (c *Conversation) begin(ord order) {
 		}
 		t.mail.post(l)
 	}
-	t.speaker = newSpeaker(c.o, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
+	t.speaker = newSpeaker(c.o, t.log, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
+	if ord.notice != nil && ord.notice.song != nil {
+		ord.notice.song.playing = true
+	}
 	c.turn, c.live, c.turnDone = t, true, false
 	if ord.stt != "" {
 		t.floor.send(Message{Kind: MessageSTT, Text: ord.stt})
@@ -111,6 +116,9 @@ func (c *Conversation) turnOver(t *turn) {
 	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
 	if ord := c.pending; ord != nil {
 		c.pending = nil
+		if ord.text != "" && c.asked != nil { // what it answers was only known now
+			*ord = c.consented(*ord)
+		}
 		c.begin(*ord)
 	}
 }
@@ -126,7 +134,7 @@ func (c *Conversation) remember(t *turn) {
 	}
 	c.early = nil
 	if t.out.asked != nil {
-		c.asked = &consent{*t.out.asked, time.Now().Add(consentTime)}
+		c.asked = &consent{*t.out.asked, t.action, time.Now().Add(consentTime)}
 	}
 	if n := t.order.notice; n != nil {
 		c.noticeOver(t, *n)
@@ -143,15 +151,28 @@ func (c *Conversation) remember(t *turn) {
 	}
 }
 
-// noticeOver puts back a notice of which nothing was heard, and music that was
-// paused.
+// noticeOver puts back what was not heard of a notice, and music that was paused.
 func (c *Conversation) noticeOver(t *turn, n notice) {
 	switch {
 	case n.song != nil:
 		c.songOver(t, n.song)
-	case t.out.cut && t.out.played == 0:
+	case !t.out.cut || errors.Is(t.out.cause, ErrFailed):
+	case n.ring && t.out.played > 0 && (!n.reminds || errors.Is(t.out.cause, ErrAborted)):
+		// The bell was heard, and it says all, or the button has ended it.
+	case t.out.heard == 0:
 		c.untold(n)
+	default:
+		c.untold(unheard(n.parts, t.out.heard)...)
 	}
+}
+
+// unheard are those parts of which no character is among the first heard.
+func unheard(parts []notice, heard int) []notice {
+	for len(parts) > 0 && heard > 0 {
+		heard -= len([]rune(parts[0].say)) + 1
+		parts = parts[1:]
+	}
+	return parts
 }
 
 // answerText is all that the assistant said in a turn.

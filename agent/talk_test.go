@@ -123,7 +123,7 @@ type scene struct {
 func readScene(a *txtar.Archive) *scene {
 	s := &scene{parts: map[string][]string{}}
 	for _, f := range a.Files {
-		for _, line := range strings.Split(string(f.Data), "\n") {
+		for line := range strings.SplitSeq(string(f.Data), "\n") {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 				s.parts[f.Name] = append(s.parts[f.Name], line)
 			}
@@ -142,6 +142,7 @@ func readScene(a *txtar.Archive) *scene {
 
 // options are what the scene's setup part says.
 func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Session) {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.MaxCalls = n
 		case "max_daily":
 			o.MaxDaily = n
-		case "source":
+		case "source", "unordered":
 		case "job":
 			s.limits.Jobs = append(s.limits.Jobs, value)
 		case "confirm":
@@ -182,6 +183,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 
 // run plays the scene and returns what the device got.
 func (s *scene) run(t *testing.T) *box {
+	t.Helper()
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
 	b := &box{began: time.Now(), wake: make(chan struct{})}
@@ -221,6 +223,7 @@ func (s *scene) run(t *testing.T) *box {
 }
 
 func (s *scene) local(t *testing.T) mcp.Source {
+	t.Helper()
 	src := local.New(local.Options{Now: func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }})
 	if err := src.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -245,9 +248,16 @@ func TestTalk(t *testing.T) {
 				s := readScene(a)
 				b := s.run(t)
 				checkRules(t, b, 0)
+				checkHistory(t, s.dev.history.messages)
+				for _, req := range s.llm.requests {
+					checkHistory(t, req.Messages)
+				}
 				compare(t, file, a, "expect", b.String())
 				compare(t, file, a, "history", s.history())
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
+				if slices.Contains(s.parts["setup"], "unordered") {
+					slices.Sort(s.tools.calls) // of calls that run side by side
+				}
 				compare(t, file, a, "calls", strings.Join(s.tools.calls, "\n")+"\n")
 				compare(t, file, a, "music", fmt.Sprintf("opened %q\nclosed %q\n", s.music.opened, s.music.closed))
 				for _, want := range s.parts["log"] {

@@ -68,10 +68,15 @@ func (t *turn) converse(ctx context.Context, note string) error {
 	if err != nil {
 		return err
 	}
-	ctx = mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.language, Zone: t.o.Zone})
+	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.language, Zone: t.o.Zone}))
 	defer t.calling.Wait()
-	if again, err := t.allowed(ctx); err != nil || !again {
+	defer giveUp(ErrDone) // calls whose results nobody waits for, because the model broke
+	again, err := t.callAllowed(ctx)
+	if err != nil {
 		return err
+	}
+	if !again {
+		return t.question(ctx)
 	}
 	fast := t.o.FastPath != nil && note == "" && t.order.consent == nil
 	for n := 0; ; n++ {
@@ -94,15 +99,18 @@ func (t *turn) converse(ctx context.Context, note string) error {
 		if err == nil && !again && len(st.calls) == 0 && t.silent() {
 			err = &modelError{errEmpty}
 		}
-		if err != nil || !again {
+		if err != nil {
 			return err
+		}
+		if !again {
+			return t.question(ctx)
 		}
 	}
 }
 
-// allowed makes the call that the user has just allowed, and reports whether
-// the model is to be asked.
-func (t *turn) allowed(ctx context.Context) (bool, error) {
+// callAllowed makes the call that the user has just allowed, and reports
+// whether the model is to be asked.
+func (t *turn) callAllowed(ctx context.Context) (bool, error) {
 	if t.order.consent == nil {
 		return true, nil
 	}
@@ -314,8 +322,7 @@ func (t *turn) saySound(ctx context.Context, display string, sound iter.Seq2[pro
 // sayFailure makes a failure of the turn heard.
 func (t *turn) sayFailure(ctx context.Context, err error) {
 	id := prompts.FailInternal
-	var model *modelError
-	if errors.As(err, &model) {
+	if _, ok := errors.AsType[*modelError](err); ok {
 		id = prompts.FailLLM
 		if errors.Is(err, context.DeadlineExceeded) {
 			id = prompts.FailTimeout

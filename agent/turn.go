@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -36,11 +37,13 @@ type order struct {
 	phrase   string              // say this phrase instead of thinking; "" for none
 	reply    string              // say this as the answer instead of thinking; "" for none
 	language string              // of the turn: "zh" or "en"
+	before   string              // the device's language until this turn, which counts again if the turn is undone
 	hangUp   bool                // the conversation ends after it
 	failed   error               // why the phrase is said, when something failed before the turn
 	cause    error               // how the turn ends if all goes well; nil: ErrDone
 	notice   *notice             // tell this; nil: the turn has a user's utterance
 	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
+	asked    *consent            // the question that was open when the user said text; nil: none
 	timing   *timing
 }
 
@@ -74,6 +77,7 @@ type turn struct {
 	late    func(mcp.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
 	mail    *mailbox                               // of the device: jobs begin there
 	report  func(any)                              // to the conversation
+	voiced  *atomic.Bool                           // of the conversation: somebody is speaking
 	calls   *budget                                // of the device's calls
 	role    string                                 // the name of the system prompt
 
@@ -81,10 +85,15 @@ type turn struct {
 	faced   bool                // the reply's face was looked for
 	hangUp  bool                // the conversation ends after the reply
 	asked   *providers.ToolCall // what the user is being asked to allow
+	action  string              // asked, as words
+	asking  string              // how the question begins: so much of it has to be heard
+	allowed bool                // the call that the user has allowed was made
 	calling sync.WaitGroup      // goroutines that wait for tools
 	made    int                 // calls so far
 	hums    int                 // fillers so far
 	out     outcome
+
+	outside bool // it is no turn: somebody outside acts on the conversation (act.go)
 
 	// Of the conversation.
 	forgotten bool // the user asked to forget: nothing of it is kept
@@ -156,23 +165,26 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	case t.order.failed != nil:
 		t.out.cause = ErrFailed
 	}
-	if t.out.cut || t.out.cause == ErrFailed {
+	if t.out.cut || errors.Is(t.out.cause, ErrFailed) {
 		t.out.messages = t.heardMessages(now)
 	} else {
 		t.out.messages = t.messages()
 	}
 	t.out.played, t.out.asides = t.floor.played(now), t.floor.asides(now)
-	if !t.out.cut {
+	if t.asked != nil && t.questionHeard() {
 		t.out.asked = t.asked
 	}
 	t.out.hangUp = (t.hangUp || t.order.hangUp) && !t.out.cut
+	if ctx.Err() != nil && broken == nil {
+		t.floor.cut() // the connection ends within the reply
+	}
 	t.floor.stop()
 	for _, m := range t.out.messages {
 		if m.Role == providers.RoleAssistant {
 			t.out.heard += len([]rune(m.Content))
 		}
 	}
-	if t.out.cause == ErrResumed {
+	if errors.Is(t.out.cause, ErrResumed) {
 		t.out.messages = nil
 	}
 }

@@ -63,7 +63,7 @@ func (a stormASR) Open(ctx context.Context, _ providers.ASRRequest) (providers.A
 
 type stormStream struct {
 	*weather
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // a stream lives as long as the context of its Open
 	over chan struct{}
 }
 

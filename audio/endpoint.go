@@ -97,6 +97,7 @@ type Endpointer struct {
 	onset     time.Duration // where the utterance, or what may become one, begins
 	lastVoice time.Duration // end of the last piece with voice
 	voiced    time.Duration // voice in the utterance, or in what may become one
+	sated     bool          // nothing begins before a pause: see AwaitPause
 
 	stretch time.Duration // length of the voice without a pause, before SpeechStart
 	pieces  int           // and the number of its pieces
@@ -117,6 +118,10 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	from := e.now
 	e.now += d
 	e.voice = p >= e.o.Start || (e.voice && p >= e.o.End)
+	if e.sated {
+		e.pause()
+		return EndpointNone
+	}
 	if e.ended && e.voice {
 		e.ended, e.voiced = false, 0
 	}
@@ -124,6 +129,18 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 		return e.wait(from, d)
 	}
 	return e.follow(d)
+}
+
+// AwaitPause lets no utterance begin before Commit of silence: who was cut off
+// by MaxSpeech is not heard as somebody who speaks anew.
+func (e *Endpointer) AwaitPause() { e.sated, e.lastVoice = true, e.now }
+
+// pause handles a piece while a pause is awaited.
+func (e *Endpointer) pause() {
+	if e.voice {
+		e.lastVoice = e.now
+	}
+	e.sated = e.now-e.lastVoice < e.o.Commit
 }
 
 // wait handles a piece before SpeechStart.

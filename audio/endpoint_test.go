@@ -176,6 +176,24 @@ func TestEndpointerTellsAboutTheUtterance(t *testing.T) {
 	}
 }
 
+func TestNothingBeginsBeforeThePauseThatIsAwaited(t *testing.T) {
+	e := NewEndpointer(EndpointOptions{MaxSpeech: time.Second})
+	if got, want := listen(e, 10*ms, voice(time.Second)), []string{"speech_start@150", "overlong@1000"}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	e.Reset()
+	e.AwaitPause()
+	got := listen(e, 10*ms, voice(2*time.Second), silence(690*ms), voice(time.Second), silence(700*ms), voice(500*ms))
+	if want := []string{"speech_start@4540"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	e.AwaitPause()
+	e.Reset()
+	if got, want := listen(e, 10*ms, voice(500*ms)), []string{"speech_start@150"}; !slices.Equal(got, want) {
+		t.Errorf("after Reset: got %v, want %v", got, want)
+	}
+}
+
 func TestEndpointNames(t *testing.T) {
 	want := []string{"none", "speech_start", "trigger", "resume", "commit", "overlong", "none"}
 	for i, name := range want {

@@ -40,6 +40,9 @@ func OpenTrack(file io.ReadCloser) (*Track, error) {
 
 func openTrack(file io.ReadCloser) (*Track, error) {
 	r := bufio.NewReaderSize(file, 16<<10)
+	if err := skipTags(r); err != nil {
+		return nil, fmt.Errorf("read the tags of the music file: %w", oggShort(err))
+	}
 	head, err := r.Peek(12)
 	if err != nil {
 		return nil, fmt.Errorf("read the head of the music file: %w", oggShort(err))
@@ -52,7 +55,7 @@ func openTrack(file io.ReadCloser) (*Track, error) {
 		t.source, t.rate, err = openFLAC(r)
 	case bytes.HasPrefix(head, []byte("OggS")):
 		t.source, t.rate, err = openOgg(r)
-	case bytes.HasPrefix(head, []byte("ID3")), head[0] == 0xFF && head[1]&0xE0 == 0xE0:
+	case head[0] == 0xFF && head[1]&0xE0 == 0xE0:
 		t.source, t.rate, err = openMP3(r)
 	default:
 		return nil, fmt.Errorf("the music file is of no known kind: it begins with %q", head)
@@ -67,6 +70,28 @@ func openTrack(file io.ReadCloser) (*Track, error) {
 		return nil, fmt.Errorf("the music file has a rate of %d Hz, want at least 8000", t.rate)
 	}
 	return t, nil
+}
+
+// skipTags goes over the ID3 tags in front of a file, pictures and all. The MP3
+// library would hold what their heads claim: up to 512 MiB.
+func skipTags(r *bufio.Reader) error {
+	const headBytes, footer = 10, 0x10
+	for {
+		head, err := r.Peek(headBytes)
+		if err != nil || !bytes.HasPrefix(head, []byte("ID3")) {
+			return nil // whether it is too short is seen next
+		}
+		size := headBytes
+		if head[5]&footer != 0 {
+			size += headBytes
+		}
+		for i, b := range head[6:] { // seven bits each
+			size += int(b&0x7f) << (7 * (3 - i))
+		}
+		if _, err := r.Discard(size); err != nil {
+			return err
+		}
+	}
 }
 
 // Rate is the rate of the samples in Hz, 8000 to 48000.

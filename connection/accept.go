@@ -66,16 +66,20 @@ func (s *Server) talkWith(w http.ResponseWriter, r *http.Request, who identity) 
 	c.run(ctx)
 }
 
-// sendBuffer is what the system may hold for a device, in bytes: about two
-// seconds of sound. Its own choice, up to megabytes, would hide for minutes
-// that a device does not read.
-const sendBuffer = 8 << 10
+// What the system may hold for a device, in bytes. Its own choice, up to
+// megabytes, would hide for minutes that a device does not read.
+const (
+	sendBuffer = 8 << 10 // sent and not acknowledged, or not sent
+	maxUnsent  = 1 << 10 // not sent: a third of a second of sound
+)
 
-// shrinkSendBuffer sets the send buffer of a TCP connection. A system that
-// cannot do so notices stuck devices later, and that is all.
+// shrinkSendBuffer makes a write wait soon after the device has stopped to
+// read, so that the write deadline begins then and not when a buffer is full.
+// A system that cannot do so notices stuck devices later, and that is all.
 func shrinkSendBuffer(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer)
+		limitUnsent(tcp, maxUnsent)
 	}
 }
 

@@ -90,7 +90,6 @@ func localAddr(r *http.Request) hostPort {
 
 // splitHost takes a Host apart. A name that may not stand in a URL gives "".
 func splitHost(host string) (name, port string) {
-	name = host
 	if h, p, err := net.SplitHostPort(host); err == nil {
 		name, port = h, p
 	} else {

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-func unhex(t testing.TB, text string) []byte {
-	t.Helper()
+func unhex(tb testing.TB, text string) []byte {
+	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }

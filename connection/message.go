@@ -1,11 +1,11 @@
 package connection
 
 import (
-	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 
 	"xiaozhi/agent"
+	"xiaozhi/mcp"
 )
 
 // maxShown is how many bytes of text a device is shown at once: its messages
@@ -66,15 +66,7 @@ func textOf(sessionID string, m agent.Message) ([]byte, error) {
 
 // encode is json.Marshal without escapes for HTML: devices show the text as it
 // is, and every byte counts on theirs.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func encode(v any) ([]byte, error) { return mcp.PlainJSON(v) }
 
 // clip cuts text to at most limit bytes and an ellipsis, between two runes.
 func clip(text string, limit int) string {

@@ -19,15 +19,15 @@ const firmwareBody = `{"version":2,"language":"en-US","flash_size":16777216,"min
  "board":{"type":"bread-compact-wifi","ssid":"home","rssi":-51}}`
 
 // otaServer serves OTA without a listener.
-func otaServer(t testing.TB, change func(*Options)) (*Server, http.Handler) {
-	t.Helper()
+func otaServer(tb testing.TB, change func(*Options)) (*Server, http.Handler) {
+	tb.Helper()
 	opts := Options{NewTalk: noTalk, Zone: time.FixedZone("CST", 8*3600)}
 	if change != nil {
 		change(&opts)
 	}
 	s, err := NewServer(opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s, s.Handler(nil)
 }

@@ -82,8 +82,8 @@ func (o *outbox) putLocked(it item) (live, ok bool) {
 // putStop queues the end of a turn's sound: what may still be heard of it, the
 // closing frame if there is one, and the stop, as one entry that no other frame
 // can get into. Frames of that turn are refused from now on. With cut, those
-// that wait are thrown away.
-func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (live, ok bool) {
+// that wait are thrown away. ok is false if the queue is full.
+func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	frames := o.takeTurn(turn)
@@ -97,7 +97,8 @@ func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (live, ok 
 		o.over[o.overPos%overTurns] = turn
 		o.overPos++
 	}
-	return o.putLocked(item{frames: frames, text: text})
+	_, ok = o.putLocked(item{frames: frames, text: text})
+	return ok
 }
 
 // takeTurn removes the waiting frames of one turn and gives them in order.

@@ -128,7 +128,7 @@ func TestOutboxFull(t *testing.T) {
 	if _, ok := o.putText([]byte("x")); ok {
 		t.Error("a message more than fits was taken")
 	}
-	if _, ok := o.putStop(1, true, nil, []byte("stop")); ok {
+	if ok := o.putStop(1, true, nil, []byte("stop")); ok {
 		t.Error("a stop more than fits was taken")
 	}
 }

@@ -24,16 +24,20 @@ func (c *conn) Send(m agent.Message) {
 	if text == nil {
 		return
 	}
-	ok := true
-	if m.Kind == agent.MessageTTSStop {
-		_, ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
-	} else {
-		_, ok = c.out.putText(text)
-	}
-	if !ok {
+	if !c.queue(m, text) {
 		c.end(ErrStuck)
+		return
 	}
 	c.follow(m.Kind)
+}
+
+// queue puts a control message before the writer. False: the queue is full.
+func (c *conn) queue(m agent.Message, text []byte) bool {
+	if m.Kind == agent.MessageTTSStop {
+		return c.out.putStop(m.Turn, m.Cut, m.Closing, text)
+	}
+	_, ok := c.out.putText(text)
+	return ok
 }
 
 // Audio queues one Opus packet of a turn (agent.Outbox).

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,9 +80,9 @@ func lastWords(r *openaitest.Request) string {
 	if err := json.Unmarshal(r.Body, &body); err != nil {
 		return err.Error()
 	}
-	for i := len(body.Messages) - 1; i >= 0; i-- {
-		if body.Messages[i].Role == "user" {
-			return body.Messages[i].Content
+	for _, m := range slices.Backward(body.Messages) {
+		if m.Role == "user" {
+			return m.Content
 		}
 	}
 	return "nothing"
@@ -274,7 +275,7 @@ func survivesFraming(version int, messages ...[]byte) func(context.Context, *tes
 }
 
 // oddHellos says hello in ways that clients have been seen to, and worse ones.
-func oddHellos(_ context.Context, t *testing.T, s *server, id string) {
+func oddHellos(_ context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	for i, h := range []string{
 		`{"type":"hello"}`, `{"type":"hello","transport":"udp","version":"3"}`, `{"type":"hello","version":99,"features":[],"audio_params":7,"transport":1}`,
 		`{"type":"hello","features":{"mcp":"true"},"audio_params":{"sample_rate":"16000","frame_duration":-60,"channels":2,"format":"pcm"}}`,
@@ -297,7 +298,7 @@ func oddHellos(_ context.Context, t *testing.T, s *server, id string) {
 
 // flood sends a thousand messages a second for five seconds, text and sound.
 // The server may close the connection, but must say so.
-func flood(ctx context.Context, t *testing.T, s *server, id string) {
+func flood(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	r := dialRaw(t, s, id)
 	r.hello(hello242)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -328,7 +329,7 @@ func flood(ctx context.Context, t *testing.T, s *server, id string) {
 }
 
 // randomOpus speaks noise that is no Opus for three seconds, then a word.
-func randomOpus(ctx context.Context, t *testing.T, s *server, id string) {
+func randomOpus(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoMCP: true, OpenListen: true, Tolerance: 250 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -359,7 +360,7 @@ func randomOpus(ctx context.Context, t *testing.T, s *server, id string) {
 
 // stopsReading asks for a long story and reads nothing of it. The server has
 // seconds to notice, not minutes, and nobody else may feel it.
-func stopsReading(ctx context.Context, t *testing.T, s *server, id string) {
+func stopsReading(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	r := dialRaw(t, s, id)
 	if err := r.conn.(*net.TCPConn).SetReadBuffer(2048); err != nil {
 		t.Fatal(err)

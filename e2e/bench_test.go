@@ -274,7 +274,7 @@ func BenchmarkSpeakers(b *testing.B) {
 	}
 }
 
-func speakers(b *testing.B, n int) {
+func speakers(b *testing.B, n int) { //nolint:thelper // it is the benchmark itself
 	const length = 10 * time.Second
 	cloud := startCloud(b)
 	cloud.Reply(openaitest.Chat, openaitest.Text("This is one ", "whole sentence."))

@@ -95,6 +95,7 @@ func echoCloud(t *testing.T) *openaitest.Server {
 
 // talkAlone is one device's part.
 func talkAlone(ctx context.Context, t *testing.T, s *server, i, rounds int) error {
+	t.Helper()
 	d, err := devicetest.Dial(ctx, devicetest.Options{
 		URL: s.ws, DeviceID: fmt.Sprintf("24:6f:28:01:00:%02x", i), Mode: devicetest.Manual,
 		Tools: devicetest.NewBoard().Tools(), Tolerance: 2 * time.Second, // fifty at once, with the race detector

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	wire "encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -43,23 +44,23 @@ type raw struct {
 const hello242 = `{"type":"hello","version":1,"features":{},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`
 
 // dialTCP opens a connection to the server and nothing more.
-func dialTCP(t testing.TB, s *server) *raw {
-	t.Helper()
+func dialTCP(tb testing.TB, s *server) *raw {
+	tb.Helper()
 	host := strings.TrimSuffix(strings.TrimPrefix(s.ota, "http://"), "/xiaozhi/ota/")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
-	return &raw{t: t, conn: conn, in: bufio.NewReaderSize(conn, 4096)}
+	tb.Cleanup(func() { conn.Close() })
+	return &raw{t: tb, conn: conn, in: bufio.NewReaderSize(conn, 4096)}
 }
 
 // dialRaw upgrades a connection and says no hello. Lines are further headers.
-func dialRaw(t testing.TB, s *server, deviceID string, lines ...string) *raw {
-	t.Helper()
-	r := dialTCP(t, s)
+func dialRaw(tb testing.TB, s *server, deviceID string, lines ...string) *raw {
+	tb.Helper()
+	r := dialTCP(tb, s)
 	if status := r.upgrade("/xiaozhi/v1/", append([]string{"Device-Id: " + deviceID}, lines...)...); status != http.StatusSwitchingProtocols {
-		t.Fatalf("the upgrade was answered with %d", status)
+		tb.Fatalf("the upgrade was answered with %d", status)
 	}
 	return r
 }
@@ -210,6 +211,6 @@ func (r *raw) awaitClose(ctx context.Context) (code int, reason string) {
 }
 
 func isTimeout(err error) bool {
-	timeout, ok := err.(net.Error)
+	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()
 }

@@ -84,12 +84,12 @@ type setup struct {
 var otaLine = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
 
 // start runs the program on a free port and waits until devices can connect.
-func start(t testing.TB, s setup) *server {
-	t.Helper()
-	srv := &server{dir: t.TempDir(), over: make(chan struct{})}
+func start(tb testing.TB, s setup) *server {
+	tb.Helper()
+	srv := &server{dir: tb.TempDir(), over: make(chan struct{})}
 	if s.config != "" {
 		if err := os.WriteFile(filepath.Join(srv.dir, "config.yaml"), []byte(s.config), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	args := append([]string{"serve"}, s.args...)
@@ -102,26 +102,26 @@ func start(t testing.TB, s setup) *server {
 	srv.cmd.Stderr = &srv.log
 	out, err := srv.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := srv.cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	found := make(chan struct{})
 	go srv.readBanner(out, found)
-	t.Cleanup(func() {
-		srv.stop(t)
-		if t.Failed() {
-			t.Logf("the server's log:\n%s", srv.log.String())
+	tb.Cleanup(func() {
+		srv.stop(tb)
+		if tb.Failed() {
+			tb.Logf("the server's log:\n%s", srv.log.String())
 		}
 		if strings.Contains(srv.log.String(), "DATA RACE") {
-			t.Errorf("data race in the server:\n%s", srv.log.String())
+			tb.Errorf("data race in the server:\n%s", srv.log.String())
 		}
 	})
 	select {
 	case <-found:
 	case <-srv.over:
-		t.Fatalf("the server ended at once: %v\n%s", srv.err, srv.log.String())
+		tb.Fatalf("the server ended at once: %v\n%s", srv.err, srv.log.String())
 	}
 	return srv
 }
@@ -170,8 +170,8 @@ func cleanEnv() []string {
 }
 
 // stop ends the server as an operator would, and expects exit code 0.
-func (s *server) stop(t testing.TB) {
-	t.Helper()
+func (s *server) stop(tb testing.TB) {
+	tb.Helper()
 	select {
 	case <-s.over:
 		return
@@ -181,37 +181,37 @@ func (s *server) stop(t testing.TB) {
 	select {
 	case <-s.over:
 		if s.err != nil {
-			t.Errorf("the server ended with %v", s.err)
+			tb.Errorf("the server ended with %v", s.err)
 		}
 	case <-time.After(30 * time.Second):
 		_ = s.cmd.Process.Kill()
 		<-s.over
-		t.Error("the server did not end within 30 s of SIGTERM")
+		tb.Error("the server did not end within 30 s of SIGTERM")
 	}
 }
 
 // limit is the context of a whole test.
-func limit(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
+func limit(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
+	tb.Cleanup(cancel)
 	return ctx
 }
 
 // waitReady waits until the engines are loaded.
-func (s *server) waitReady(ctx context.Context, t testing.TB) {
-	t.Helper()
+func (s *server) waitReady(ctx context.Context, tb testing.TB) {
+	tb.Helper()
 	url := strings.TrimSuffix(s.ota, "/xiaozhi/ota/") + "/readyz"
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
@@ -222,14 +222,14 @@ func (s *server) waitReady(ctx context.Context, t testing.TB) {
 }
 
 // dial connects a strict device by way of OTA. Its violations fail the test.
-func (s *server) dial(ctx context.Context, t testing.TB, o devicetest.Options) *devicetest.Device {
-	t.Helper()
+func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) *devicetest.Device {
+	tb.Helper()
 	p, err := devicetest.Provision(ctx, s.ota, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, v := range p.Violations {
-		t.Errorf("ota: %s", v)
+		tb.Errorf("ota: %s", v)
 	}
 	o.URL, o.Token = p.URL, p.Token
 	if o.Tolerance == 0 {
@@ -237,7 +237,7 @@ func (s *server) dial(ctx context.Context, t testing.TB, o devicetest.Options) *
 	}
 	d, err := devicetest.Dial(ctx, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if o.Mode != devicetest.Manual && !o.OpenListen { // a device listens as soon as it is connected
 		mode := o.Mode
@@ -245,24 +245,24 @@ func (s *server) dial(ctx context.Context, t testing.TB, o devicetest.Options) *
 			mode = devicetest.Auto
 		}
 		if err := d.ListenStart(mode); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		d.Close()
 		for _, v := range d.Violations() {
-			t.Errorf("device: %s", v)
+			tb.Errorf("device: %s", v)
 		}
 	})
 	return d
 }
 
 // reply waits for the next reply.
-func reply(ctx context.Context, t testing.TB, d *devicetest.Device) *devicetest.Reply {
-	t.Helper()
+func reply(ctx context.Context, tb testing.TB, d *devicetest.Device) *devicetest.Reply {
+	tb.Helper()
 	r, err := d.WaitReply(ctx)
 	if err != nil {
-		t.Fatalf("no reply: %v", err)
+		tb.Fatalf("no reply: %v", err)
 	}
 	return r
 }

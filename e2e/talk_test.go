@@ -49,8 +49,8 @@ func TestTypedTurnsUseTheDevicesTools(t *testing.T) {
 }
 
 // waitForTools returns when the device has been asked for its last page.
-func waitForTools(ctx context.Context, t testing.TB, d *devicetest.Device) {
-	t.Helper()
+func waitForTools(ctx context.Context, tb testing.TB, d *devicetest.Device) {
+	tb.Helper()
 	pages := 0
 	_, err := d.Wait(ctx, func(e devicetest.Event) bool {
 		if e.Kind == devicetest.KindSent && strings.Contains(string(e.Raw), `"tools":[`) {
@@ -60,7 +60,7 @@ func waitForTools(ctx context.Context, t testing.TB, d *devicetest.Device) {
 		return false
 	})
 	if err != nil {
-		t.Fatalf("the tools were not listed (%d pages seen): %v", pages, err)
+		tb.Fatalf("the tools were not listed (%d pages seen): %v", pages, err)
 	}
 	time.Sleep(100 * time.Millisecond) // real time: the answer is on its way to another process
 }
@@ -156,13 +156,13 @@ func recognise(ctx context.Context, t *testing.T, pcm []int16, rate int) string 
 }
 
 // startCloud runs a fake of the OpenAI wire format.
-func startCloud(t testing.TB) *openaitest.Server {
-	t.Helper()
+func startCloud(tb testing.TB) *openaitest.Server {
+	tb.Helper()
 	cloud, err := openaitest.New()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { cloud.Close() })
+	tb.Cleanup(func() { cloud.Close() })
 	return cloud
 }
 

@@ -39,6 +39,7 @@ type FakeRequest struct {
 // NewFakeDevice makes a device with three tools: echo answers with its
 // arguments, slow never does, hidden is for people only.
 func NewFakeDevice(t *testing.T) *FakeDevice {
+	t.Helper()
 	return &FakeDevice{t: t, ids: make(map[int64]bool), Pages: []string{
 		`[{"name":"self.echo","description":"Says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},` +
 			`{"name":"self.slow","inputSchema":{"type":"object","properties":{}}}]`,

@@ -70,7 +70,7 @@ const (
 type TimerArgs struct {
 	Action   TimerAction `json:"action"`
 	Reminder bool        `json:"reminder,omitempty"` // set: it is for a time of day, not for a length of time
-	Due      time.Time   `json:"due,omitzero"`       // set: when, to the second, in the turn's zone
+	Due      time.Time   `json:"due,omitzero"`       // set: when, in the turn's zone
 	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel: words of the one meant
 	All      bool        `json:"all,omitempty"`      // cancel: every one
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,13 +26,10 @@ func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode([]iotCommand{{thing, m.name, parameters}}); err != nil {
+	commands, err := PlainJSON([]iotCommand{{thing, m.name, parameters}})
+	if err != nil {
 		return nil, fmt.Errorf("encode command: %w", err)
 	}
-	commands := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(commands) > maxSend {
 		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), maxSend)
 	}

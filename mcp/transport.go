@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -308,9 +309,7 @@ func (l *link) params(req *jsonrpc.Request) (json.RawMessage, error) {
 	if err := json.Unmarshal(req.Params, &fields); err != nil {
 		return nil, fmt.Errorf("rewrite %s: %w", req.Method, err)
 	}
-	for name, value := range extra {
-		fields[name] = value
-	}
+	maps.Copy(fields, extra)
 	return json.Marshal(fields)
 }
 

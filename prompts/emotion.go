@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,13 +64,8 @@ func EmotionOf(emoji string) (name string, ok bool) {
 	}
 	for _, wanted := range []string{plain, string(first)} {
 		for _, e := range emotions() {
-			if e.emoji == wanted {
+			if e.emoji == wanted || slices.Contains(e.others, wanted) {
 				return e.name, true
-			}
-			for _, other := range e.others {
-				if other == wanted {
-					return e.name, true
-				}
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
 		{"typo in a variable", "a.en.md", "x\n\nI am {{asistant_name}}.", "a.en.md:3: unknown variable {{asistant_name}} (did you mean {{assistant_name}}?)"},
 		{"typo, other case", "a.en.md", "{{emojilist}}", "(did you mean {{emojiList}}?)"},
-		{"second of two", "a.en.md", "{{language}}\n{{curent_time}}", "a.en.md:2: unknown variable {{curent_time}} (did you mean {{current_time}}?)"},
+		{"second of two", "a.en.md", "{{language}}\n{{curren_time}}", "a.en.md:2: unknown variable {{curren_time}} (did you mean {{current_time}}?)"},
 		{"not closed", "a.en.md", "one\n{{language\n", "a.en.md:2: a {{ without its }}"},
 		{"closed on another line", "a.en.md", "{{language\n}}", "a.en.md:1: a {{ without its }}"},
 		{"empty", "a.zh.md", " \n", "a.zh.md: the prompt is empty"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// template is a prompt cut at its variables: texts[0], names[0], texts[1], …
+// template is a prompt cut at its variables: texts[0], names[0], texts[1] and so on.
 type template struct {
 	texts []string
 	names []string

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,67 +12,68 @@ import (
 // wrong with them.
 func TestBadFiles(t *testing.T) {
 	want := map[string]string{
-		"unknown_key":                 "unknown_key.yaml:3: unknown key server.publc_url (did you mean server.public_url?) / 未知的键 server.publc_url（是 server.public_url 吗？）",
-		"unknown_section":             "unknown_section.yaml:2: unknown key sever (did you mean server?)",
-		"unknown_nested_key":          ":3: unknown key voice.endpointing.comit (did you mean voice.endpointing.commit?)",
-		"unknown_provider_key":        ":4: unknown key providers.mine.apikey (did you mean providers.mine.api_key?)",
-		"unknown_voice_language":      ":2: unknown key providers.mine.voice.fr (did you mean providers.mine.voice.",
-		"unknown_type":                `:3: providers.mine.type: unknown type "opnai" (did you mean openai?)`,
-		"missing_type":                ":2: providers.mine.type: a type is needed, one of: local, openai, pocketsphinx, rules",
-		"missing_type_empty_section":  ":2: providers.mine.type: a type is needed",
-		"chain_without_section":       ":1: llm: there is no providers.ruls (did you mean rules?)",
-		"chain_wrong_role":            ":1: tts: pocketsphinx cannot do tts, only asr",
-		"chain_blind":                 ":1: vision: rules cannot do vision, only llm",
-		"chain_empty":                 ":1: asr: at least one member is needed",
-		"chain_twice":                 ":1: llm: rules is there twice",
-		"chain_not_a_list":            ":1: llm must be a list such as [a, b], found text",
-		"tab_indent":                  "tab_indent.yaml:2: a tab is used to indent; use spaces / 缩进用了制表符",
-		"broken_quote":                "broken_quote.yaml:2: not valid YAML: found",
-		"broken_brackets":             "broken_brackets.yaml:2: not valid YAML: did not find expected",
-		"two_documents":               "more than one document",
-		"duplicate_key":               ":3: log.level is set twice (first in line 2)",
-		"duplicate_device":            ":3: devices.aa:bb:cc:00:11:22 is set twice (first in line 2)",
-		"list_at_top":                 "list_at_top.yaml:1: the file must be a section of keys, found a list",
-		"text_at_top":                 "text_at_top.yaml:1: the file must be a section of keys, found text",
-		"anchor":                      ":1: log: anchors and aliases are not supported",
-		"number_for_section":          ":1: server must be a section of keys, found a number",
-		"number_for_duration":         `:2: voice.idle_close must be a time with its unit, such as 100s or 240ms, found "100"`,
-		"text_for_duration":           `:2: voice.idle_close must be a time with its unit, such as 100s or 240ms, found "soon"`,
-		"list_for_duration":           ":2: voice.idle_close must be a time such as 100s, found a list",
-		"text_for_number":             ":2: agent.max_steps must be a whole number, found text / agent.max_steps 应为整数",
-		"fraction_for_whole_number":   ":2: agent.max_steps must be a whole number, found a number",
-		"huge_number":                 ":2: agent.max_steps must be a whole number",
-		"text_for_fraction":           ":2: voice.vad.start must be a number, found text",
-		"nan_for_fraction":            ":2: voice.vad.start must be a number",
-		"text_for_switch":             ":2: auth.enabled must be true or false, found text",
-		"switch_for_text":             ":2: agent.name must be text, found true/false",
-		"list_for_text":               ":2: agent.name must be text, found a list",
-		"idle_close_too_long":         ":2: voice.idle_close: 1m50s is not within 5s and 1m49.999s",
-		"vad_end_above_start":         ":2: voice.vad.end: 0.6 must not be above voice.vad.start (0.3)",
-		"trigger_above_commit":        ":3: voice.endpointing.trigger: 800ms must not be above voice.endpointing.commit (700ms)",
-		"lead_too_long":               ":2: voice.pacing.lead: 1s is not within 180ms and 360ms",
-		"port_too_high":               `:1: server.listen: ":70000" is no address`,
-		"address_without_port":        `:1: server.listen: "localhost" is no address`,
-		"no_address":                  ":1: server.listen: at least one address is needed",
-		"public_url_without_host":     `:1: server.public_url: "speaker.local" is no full address`,
-		"unknown_timezone":            `:1: server.timezone: "Asia/Shangai" is no known time zone`,
-		"unknown_language":            `:1: server.language: "fr" is none of: zh, en, auto`,
-		"no_devices_allowed":          ":1: server.max_devices: 0 is not within 1 and 100000",
-		"auth_without_token":          ":2: auth.enabled: auth is on, but there is no token",
-		"auth_token_variable_not_set": ":1: auth.enabled: auth is on, but there is no token",
-		"token_file_missing":          ":2: auth.token_file: ",
-		"api_key_file_missing":        ":2: providers.mine.api_key_file: ",
-		"variable_not_set":            ":2: server.public_url: the environment variable NOT_SET is not set",
-		"unknown_kind":                `:2: tools.kinds.self.lamp.*: "often" is none of: control, query`,
-		"broken_pattern":              `:2: tools.deny: "self.[lamp" is no pattern`,
-		"device_language":             `:2: devices.aa:bb:cc:00:11:22.language: "auto" is none of: zh, en`,
-		"prompt_is_a_path":            `:1: agent.prompt: "../prompts/pirate.md" is no name of a prompt`,
-		"no_name":                     ":1: agent.name: a name is needed",
-		"unknown_log_level":           `:1: log.level: "loud" is none of`,
-		"unknown_log_format":          `:1: log.format: "xml" is none of: text, json`,
-		"base_url_without_scheme":     `:1: providers.mine.base_url: "127.0.0.1:11434/v1" is no address`,
-		"temperature_too_high":        ":1: providers.mine.temperature: 3 is not within 0 and 2",
-		"unknown_sound_format":        `:1: providers.mine.format: "flac" is none of`,
+		"unknown_key":                   "unknown_key.yaml:3: unknown key server.publc_url (did you mean server.public_url?) / 未知的键 server.publc_url（是 server.public_url 吗？）",
+		"unknown_section":               "unknown_section.yaml:2: unknown key sever (did you mean server?)",
+		"unknown_nested_key":            ":3: unknown key voice.endpointing.comit (did you mean voice.endpointing.commit?)",
+		"unknown_provider_key":          ":4: unknown key providers.mine.apikey (did you mean providers.mine.api_key?)",
+		"unknown_voice_language":        ":2: unknown key providers.mine.voice.fr (did you mean providers.mine.voice.",
+		"unknown_type":                  `:3: providers.mine.type: unknown type "opnai" (did you mean openai?)`,
+		"missing_type":                  ":2: providers.mine.type: a type is needed, one of: local, openai, pocketsphinx, rules",
+		"missing_type_empty_section":    ":2: providers.mine.type: a type is needed",
+		"chain_without_section":         ":1: llm: there is no providers.ruls (did you mean rules?)",
+		"chain_wrong_role":              ":1: tts: pocketsphinx cannot do tts, only asr",
+		"chain_nearest_of_another_role": ":1: llm: there is no providers.locale (did you mean lacale?)",
+		"chain_blind":                   ":1: vision: rules cannot do vision, only llm",
+		"chain_empty":                   ":1: asr: at least one member is needed",
+		"chain_twice":                   ":1: llm: rules is there twice",
+		"chain_not_a_list":              ":1: llm must be a list such as [a, b], found text",
+		"tab_indent":                    "tab_indent.yaml:2: a tab is used to indent; use spaces / 缩进用了制表符",
+		"broken_quote":                  "broken_quote.yaml:2: not valid YAML: found",
+		"broken_brackets":               "broken_brackets.yaml:2: not valid YAML: did not find expected",
+		"two_documents":                 "more than one document",
+		"duplicate_key":                 ":3: log.level is set twice (first in line 2)",
+		"duplicate_device":              ":3: devices.aa:bb:cc:00:11:22 is set twice (first in line 2)",
+		"list_at_top":                   "list_at_top.yaml:1: the file must be a section of keys, found a list",
+		"text_at_top":                   "text_at_top.yaml:1: the file must be a section of keys, found text",
+		"anchor":                        ":1: log: anchors and aliases are not supported",
+		"number_for_section":            ":1: server must be a section of keys, found a number",
+		"number_for_duration":           `:2: voice.idle_close must be a time with its unit, such as 100s or 240ms, found "100"`,
+		"text_for_duration":             `:2: voice.idle_close must be a time with its unit, such as 100s or 240ms, found "soon"`,
+		"list_for_duration":             ":2: voice.idle_close must be a time such as 100s, found a list",
+		"text_for_number":               ":2: agent.max_steps must be a whole number, found text / agent.max_steps 应为整数",
+		"fraction_for_whole_number":     ":2: agent.max_steps must be a whole number, found a number",
+		"huge_number":                   ":2: agent.max_steps must be a whole number",
+		"text_for_fraction":             ":2: voice.vad.start must be a number, found text",
+		"nan_for_fraction":              ":2: voice.vad.start must be a number",
+		"text_for_switch":               ":2: auth.enabled must be true or false, found text",
+		"switch_for_text":               ":2: agent.name must be text, found true/false",
+		"list_for_text":                 ":2: agent.name must be text, found a list",
+		"idle_close_too_long":           ":2: voice.idle_close: 1m50s is not within 5s and 1m49.999s",
+		"vad_end_above_start":           ":2: voice.vad.end: 0.6 must not be above voice.vad.start (0.3)",
+		"trigger_above_commit":          ":3: voice.endpointing.trigger: 800ms must not be above voice.endpointing.commit (700ms)",
+		"lead_too_long":                 ":2: voice.pacing.lead: 1s is not within 180ms and 360ms",
+		"port_too_high":                 `:1: server.listen: ":70000" is no address`,
+		"address_without_port":          `:1: server.listen: "localhost" is no address`,
+		"no_address":                    ":1: server.listen: at least one address is needed",
+		"public_url_without_host":       `:1: server.public_url: "speaker.local" is no full address`,
+		"unknown_timezone":              `:1: server.timezone: "Asia/Shangai" is no known time zone`,
+		"unknown_language":              `:1: server.language: "fr" is none of: zh, en, auto`,
+		"no_devices_allowed":            ":1: server.max_devices: 0 is not within 1 and 100000",
+		"auth_without_token":            ":2: auth.enabled: auth is on, but there is no token",
+		"auth_token_variable_not_set":   ":1: auth.token: auth is on, but there is no token: the environment variable NOT_SET is not set / 已开启认证",
+		"token_file_missing":            ":2: auth.token_file: ",
+		"api_key_file_missing":          ":2: providers.mine.api_key_file: ",
+		"variable_not_set":              ":2: server.public_url: the environment variable NOT_SET is not set",
+		"unknown_kind":                  `:2: tools.kinds.self.lamp.*: "often" is none of: control, query`,
+		"broken_pattern":                `:2: tools.deny: "self.[lamp" is no pattern`,
+		"device_language":               `:2: devices.aa:bb:cc:00:11:22.language: "auto" is none of: zh, en`,
+		"prompt_is_a_path":              `:1: agent.prompt: "../prompts/pirate.md" is no name of a prompt`,
+		"no_name":                       ":1: agent.name: a name is needed",
+		"unknown_log_level":             `:1: log.level: "loud" is none of`,
+		"unknown_log_format":            `:1: log.format: "xml" is none of: text, json`,
+		"base_url_without_scheme":       `:1: providers.mine.base_url: "127.0.0.1:11434/v1" is no address`,
+		"temperature_too_high":          ":1: providers.mine.temperature: 3 is not within 0 and 2",
+		"unknown_sound_format":          `:1: providers.mine.format: "flac" is none of`,
 	}
 	entries, err := os.ReadDir("testdata/config")
 	if err != nil {
@@ -92,6 +94,42 @@ func TestBadFiles(t *testing.T) {
 	}
 	for name := range want {
 		t.Errorf("no file %s.yaml", name)
+	}
+}
+
+// TestAllMistakesAreToldAtOnce holds keys, kinds and values wrong in one file
+// against the report, and against complaints that would only follow from them.
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"a key, a kind, two values", `
+server: {publc_url: "http://a", listen: ["localhost"]}
+voice: {idle_close: soon}
+agent: {max_steps: 99}
+`, []string{":2: unknown key server.publc_url", ":2: server.listen: \"localhost\" is no address", ":3: voice.idle_close must be a time", ":4: agent.max_steps: 99 is not within"}},
+		{"the token's key", "auth: {enabled: true, tokn: x}\nlog: {level: loud}\n", []string{":1: unknown key auth.tokn", ":2: log.level"}},
+		{"the token's file", "auth: {enabled: true, token_file: /nowhere}\n", []string{":1: auth.token_file"}},
+		{"the sections' key", "provders: {mine: {type: openai}}\nllm: [mine]\nagent: {name: \"\"}\n", []string{":1: unknown key provders", ":3: agent.name: a name is needed"}},
+		{"a section's type", "providers: {mine: {typ: openai, temperature: 7}}\nllm: [mine]\n", []string{":1: unknown key providers.mine.typ", ":1: providers.mine.temperature: 7 is not within"}},
+		{"one of two bounds", "voice: {endpointing: {trigger: 900ms, commit: 2}}\n", []string{":1: voice.endpointing.commit must be a time"}},
+	}
+	for _, tt := range tests {
+		_, err := loadText(t, tt.text)
+		if err == nil {
+			t.Errorf("%s: no error", tt.name)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, want) }) {
+				t.Errorf("%s: not told: %s\ngot %v", tt.name, want, err)
+			}
+		}
+		if len(lines) != len(tt.want) {
+			t.Errorf("%s: %d complaints, want %d: %v", tt.name, len(lines), len(tt.want), err)
+		}
 	}
 }
 

@@ -71,10 +71,10 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 			}
 		}
 		switch {
+		case !known && !(l.whole() && l.whole("providers")):
+			// Its section may be what could not be read.
 		case !known:
-			names := slices.Sorted(maps.Keys(builtinRoles()))
-			names = append(names, slices.Sorted(maps.Keys(c.Providers))...)
-			near := prompts.Nearest(name, names)
+			near := prompts.Nearest(name, c.namesFor(role))
 			l.bad(fmt.Sprintf("there is no providers.%s (did you mean %s?)", name, near), fmt.Sprintf("没有 providers.%s 这一节（是 %s 吗？）", name, near), key)
 		case !slices.Contains(roles, role):
 			l.bad(fmt.Sprintf("%s cannot do %s, only %s", name, role, strings.Join(roles, ", ")), fmt.Sprintf("%s 不能用于 %s", name, role), key)
@@ -84,6 +84,23 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 	}
 }
 
+// namesFor lists the names that a chain of that role may hold.
+func (c *Config) namesFor(role string) []string {
+	var names []string
+	for name, roles := range builtinRoles() {
+		if _, section := c.Providers[name]; !section && slices.Contains(roles, role) {
+			names = append(names, name)
+		}
+	}
+	for name, p := range c.Providers {
+		if slices.Contains(typeRoles()[p.Type], role) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
@@ -91,6 +108,8 @@ func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 		l.bad("this name stands for what the environment offers; choose another", "auto 表示环境里有的服务，请换个名字", "providers", name)
 	}
 	switch {
+	case p.Type == "" && !l.whole("providers", name):
+		// The key may be misspelt.
 	case p.Type == "":
 		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)
 	case typeRoles()[p.Type] == nil:

@@ -15,9 +15,7 @@ import (
 // check looks at the values that are right in kind but may be wrong in size.
 func (l *configLoader) check(c *Config) {
 	l.checkServer(c.Server)
-	if c.Auth.Enabled && c.Auth.Token == "" {
-		l.bad("auth is on, but there is no token: set auth.token or auth.token_file", "已开启认证，但没有 token：请设置 auth.token 或 auth.token_file", "auth", "enabled")
-	}
+	l.checkAuth(c.Auth)
 	l.checkVoice(c.Voice)
 	l.checkAgent(c.Agent)
 	l.oneOf(c.Log.Level, []string{"debug", "info", "warn", "error"}, "log", "level")
@@ -45,6 +43,18 @@ func within[T int | float64 | time.Duration](l *configLoader, value, low, high T
 	if value < low || value > high {
 		l.bad(fmt.Sprintf("%v is not within %v and %v", value, low, high), fmt.Sprintf("应在 %v 到 %v 之间", low, high), at...)
 	}
+}
+
+func (l *configLoader) checkAuth(a AuthConfig) {
+	if !a.Enabled || a.Token != "" || a.TokenFile != "" || !l.whole("auth") {
+		return
+	}
+	if unset := strings.Join(l.unset["auth"+keySeparator+"token"], ", "); unset != "" {
+		l.bad(fmt.Sprintf("auth is on, but there is no token: the environment variable %s is not set", unset),
+			fmt.Sprintf("已开启认证，但没有 token：没有设置环境变量 %s", unset), "auth", "token")
+		return
+	}
+	l.bad("auth is on, but there is no token: set auth.token or auth.token_file", "已开启认证，但没有 token：请设置 auth.token 或 auth.token_file", "auth", "enabled")
 }
 
 func (l *configLoader) checkServer(s ServerConfig) {
@@ -78,7 +88,7 @@ func (l *configLoader) checkVoice(v VoiceConfig) {
 	within(l, v.IdleClose, 5*time.Second, 110*time.Second-ms, "voice", "idle_close")
 	within(l, v.VAD.Start, 0.05, 0.95, "voice", "vad", "start")
 	within(l, v.VAD.End, 0.01, 0.95, "voice", "vad", "end")
-	if v.VAD.End > v.VAD.Start {
+	if v.VAD.End > v.VAD.Start && l.whole("voice", "vad") {
 		l.bad(fmt.Sprintf("%v must not be above voice.vad.start (%v)", v.VAD.End, v.VAD.Start), "不能大于 voice.vad.start", "voice", "vad", "end")
 	}
 	within(l, e.PreRoll, 0, 2*time.Second, "voice", "endpointing", "pre_roll")
@@ -86,7 +96,7 @@ func (l *configLoader) checkVoice(v VoiceConfig) {
 	within(l, e.Trigger, 60*ms, 5*time.Second, "voice", "endpointing", "trigger")
 	within(l, e.Commit, 100*ms, 5*time.Second, "voice", "endpointing", "commit")
 	within(l, e.MaxSpeech, time.Second, time.Minute, "voice", "endpointing", "max_speech")
-	if e.Trigger > e.Commit {
+	if e.Trigger > e.Commit && l.whole("voice", "endpointing") {
 		l.bad(fmt.Sprintf("%v must not be above voice.endpointing.commit (%v)", e.Trigger, e.Commit), "不能大于 voice.endpointing.commit", "voice", "endpointing", "trigger")
 	}
 	within(l, v.Pacing.Lead, 180*ms, 360*ms, "voice", "pacing", "lead")

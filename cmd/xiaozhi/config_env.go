@@ -30,7 +30,7 @@ func (r envReader) transform(name, value string) (string, any) {
 	if !ok {
 		return "", nil
 	}
-	reader := configReader{file: name, problems: &r.loader.problems, places: r.loader.places}
+	reader := configReader{file: name, problems: &r.loader.problems, places: r.loader.places, holes: r.loader.holes}
 	node, err := envNode(value, t)
 	if err != nil {
 		r.loader.problems.add(name, "not valid YAML: "+err.Error(), "YAML 格式有错")
@@ -59,6 +59,7 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 		child, known := childType(t, part)
 		if !known || part == "" {
 			r.loader.problems.unknownKey(variable, path, part, childNames(t))
+			r.loader.holes[strings.Join(path, keySeparator)] = true
 			return nil, nil, false
 		}
 		path, t = append(path, part), child

@@ -16,10 +16,8 @@ import (
 // expander puts the values of environment variables in the place of ${NAME}
 // and ${NAME:-value}.
 type expander struct {
-	env     map[string]string
-	loader  *configLoader
-	missing map[string][]string // provider, to variables its secrets want and do not get
-	servers map[string][]string // the same of external MCP servers
+	env    map[string]string
+	loader *configLoader
 }
 
 // expand goes through a tree of settings.
@@ -63,12 +61,8 @@ func (x expander) text(text string, path []string) string {
 				fmt.Sprintf("%s：没有设置环境变量 %s", keyName(path), parts[1]))
 		case isSecret(path):
 			lost = true
-			if path[0] == "providers" {
-				x.missing[path[1]] = append(x.missing[path[1]], parts[1])
-			}
-			if path[0] == "tools" && path[1] == "external" {
-				x.servers[path[3]] = append(x.servers[path[3]], parts[1])
-			}
+			owner := strings.Join(path[:secretOwner(path)], keySeparator)
+			x.loader.unset[owner] = append(x.loader.unset[owner], parts[1])
 		}
 		return ""
 	})
@@ -76,6 +70,14 @@ func (x expander) text(text string, path []string) string {
 		return ""
 	}
 	return text
+}
+
+// secretOwner is how many members of a secret's path name what it belongs to.
+func secretOwner(path []string) int {
+	if path[0] == "tools" && path[1] == "external" {
+		return 4 // one of mcpServers
+	}
+	return 2
 }
 
 // isSecret reports whether the key at path holds a secret.
@@ -137,7 +139,7 @@ func mapOf(c *Config) map[string]any {
 }
 
 func plain(v reflect.Value) any {
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return d.String()
 	}
 	switch v.Kind() {

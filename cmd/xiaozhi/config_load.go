@@ -32,7 +32,9 @@ const maxConfigFile = 1 << 20
 // configLoader gathers the layers.
 type configLoader struct {
 	k        *koanf.Koanf
-	places   map[string]string // path joined by keySeparator, to where it was set last
+	places   map[string]string   // path joined by keySeparator, to where it was set last
+	holes    map[string]bool     // sections, by their joined path, of which something could not be taken over
+	unset    map[string][]string // secrets, by the joined first two keys, to the variables they want and do not get
 	problems configProblems
 	warnings []string
 }
@@ -40,9 +42,12 @@ type configLoader struct {
 // LoadConfig reads all layers, later ones over earlier ones: defaults, the
 // file, the data folder's file, the environment, the command line. Maps are
 // merged and lists replaced. The error joins everything that is wrong, each a
-// *ConfigProblem; the warnings are worth a line at start.
+// *ConfigError; the warnings are worth a line at start.
 func LoadConfig(o LoadOptions) (*Config, []string, error) {
-	l := &configLoader{k: koanf.New(keySeparator), places: map[string]string{}}
+	l := &configLoader{
+		k: koanf.New(keySeparator), places: map[string]string{},
+		holes: map[string]bool{}, unset: map[string][]string{},
+	}
 	l.layer(mapOf(DefaultConfig()))
 	l.file(o.File, "config.yaml")
 	if o.DataDir != "" {
@@ -52,9 +57,6 @@ func LoadConfig(o LoadOptions) (*Config, []string, error) {
 	if len(o.Listen) > 0 {
 		l.layer(map[string]any{"server": map[string]any{"listen": o.Listen}})
 		l.places["server"+keySeparator+"listen"] = "--listen"
-	}
-	if err := l.problems.err(); err != nil {
-		return nil, l.warnings, err
 	}
 	return l.finish(o.Env)
 }
@@ -78,6 +80,7 @@ func (l *configLoader) file(asked, usual string) {
 		return
 	case err != nil:
 		l.problems.add(name, "cannot be read: "+err.Error(), "无法读取")
+		l.holes[""] = true
 		return
 	}
 	l.document(name, data)
@@ -94,16 +97,29 @@ func readConfigFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// document reads a layer from YAML.
+// document reads a layer from YAML. What is right in it counts, whatever else
+// is wrong, so that all mistakes are told at once.
 func (l *configLoader) document(name string, data []byte) {
+	before := len(l.problems.list)
 	root := parseConfig(name, data, &l.problems)
 	if root == nil {
+		l.holes[""] = l.holes[""] || len(l.problems.list) > before
 		return
 	}
-	r := configReader{file: name, problems: &l.problems, places: l.places}
-	if tree, ok := r.read(root, configType(), nil); ok {
-		l.layer(tree.(map[string]any))
+	r := configReader{file: name, problems: &l.problems, places: l.places, holes: l.holes}
+	value, _ := r.read(root, configType(), nil)
+	tree, section := value.(map[string]any)
+	if !section {
+		l.holes[""] = true
+		return
 	}
+	l.layer(tree)
+}
+
+// whole reports whether all that was written in a section could be taken over:
+// if not, nothing can be said about how its keys go together.
+func (l *configLoader) whole(section ...string) bool {
+	return !l.holes[strings.Join(section, keySeparator)]
 }
 
 // environment reads the layer of the XIAOZHI_ variables.
@@ -120,7 +136,7 @@ func (l *configLoader) environment(environ []string) {
 
 // finish turns the merged layers into a Config and checks it.
 func (l *configLoader) finish(environ []string) (*Config, []string, error) {
-	x := expander{env: environMap(environ), loader: l, missing: map[string][]string{}, servers: map[string][]string{}}
+	x := expander{env: environMap(environ), loader: l}
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
@@ -130,17 +146,13 @@ func (l *configLoader) finish(environ []string) (*Config, []string, error) {
 	if err := merged.Unmarshal("", c); err != nil {
 		return nil, l.warnings, fmt.Errorf("decode settings: %w", err)
 	}
-	for name, variables := range x.missing {
-		if p, ok := c.Providers[name]; ok {
-			p.MissingEnv = variables
-			c.Providers[name] = p
-		}
+	for name, p := range c.Providers {
+		p.MissingEnv = l.unset["providers"+keySeparator+name]
+		c.Providers[name] = p
 	}
-	for name, variables := range x.servers {
-		if s, ok := c.Tools.External.MCPServers[name]; ok {
-			s.MissingEnv = variables
-			c.Tools.External.MCPServers[name] = s
-		}
+	for name, s := range c.Tools.External.MCPServers {
+		s.MissingEnv = l.unset[strings.Join([]string{"tools", "external", "mcpServers", name}, keySeparator)]
+		c.Tools.External.MCPServers[name] = s
 	}
 	l.secretFiles(c)
 	l.check(c)

@@ -9,15 +9,15 @@ import (
 	"xiaozhi/prompts"
 )
 
-// ConfigProblem is one thing that is wrong in the settings, in both languages.
-type ConfigProblem struct {
+// ConfigError is one thing that is wrong in the settings, in both languages.
+type ConfigError struct {
 	Place   string // FILE:LINE, or the name of an environment variable or flag
 	English string
 	Chinese string
 }
 
 // Error names the place, then what is wrong in English and in Chinese.
-func (p *ConfigProblem) Error() string {
+func (p *ConfigError) Error() string {
 	text := p.English + " / " + p.Chinese
 	if p.Place == "" {
 		return text
@@ -29,7 +29,7 @@ func (p *ConfigProblem) Error() string {
 type configProblems struct{ list []error }
 
 func (ps *configProblems) add(place, english, chinese string) {
-	p := &ConfigProblem{Place: place, English: english, Chinese: chinese}
+	p := &ConfigError{Place: place, English: english, Chinese: chinese}
 	if !slices.ContainsFunc(ps.list, func(e error) bool { return e.Error() == p.Error() }) {
 		ps.list = append(ps.list, p)
 	}

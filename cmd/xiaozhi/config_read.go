@@ -75,12 +75,16 @@ type configReader struct {
 	file     string
 	problems *configProblems
 	places   map[string]string
+	holes    map[string]bool // see configLoader
 }
+
+// hole notes that something of a section was not taken over.
+func (r configReader) hole(section []string) { r.holes[strings.Join(section, keySeparator)] = true }
 
 func configType() reflect.Type { return reflect.TypeFor[Config]() }
 
-// read turns one node into a value for the type t. It is false where the node
-// is wrong, which was then reported.
+// read turns one node into a value for the type t. It is false where something
+// is wrong, which was then reported; of a section the rest comes all the same.
 func (r configReader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	r.places[strings.Join(path, keySeparator)] = r.at(n)
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
@@ -128,6 +132,7 @@ func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any,
 		if line, twice := seen[name]; twice {
 			r.problems.add(r.at(key), fmt.Sprintf("%s is set twice (first in line %d)", keyName(append(path, key.Value)), line),
 				fmt.Sprintf("%s 写了两次（第一次在第 %d 行）", keyName(append(path, key.Value)), line))
+			r.hole(path)
 			ok = false
 			continue
 		}
@@ -135,6 +140,7 @@ func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any,
 		child, known := childType(t, name)
 		if key.Kind != yaml.ScalarNode || !known {
 			r.problems.unknownKey(r.at(key), path, key.Value, childNames(t))
+			r.hole(path)
 			ok = false
 			continue
 		}
@@ -148,8 +154,9 @@ func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any,
 		}
 		v, fine := r.read(value, child, full)
 		r.places[strings.Join(full, keySeparator)] = r.at(key)
-		if !fine {
-			ok = false
+		ok = ok && fine
+		if _, section := v.(map[string]any); !fine && !section {
+			r.hole(path)
 			continue
 		}
 		tree[name] = v
@@ -190,6 +197,7 @@ func nodeKind(n *yaml.Node) string {
 		return "a section of keys"
 	case yaml.SequenceNode:
 		return "a list"
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
 	}
 	switch n.ShortTag() {
 	case "!!bool":

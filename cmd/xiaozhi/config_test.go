@@ -208,11 +208,11 @@ func TestSecretsDoNotShow(t *testing.T) {
 func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	_, err := loadText(t, "sever: {}\nlog: {level: 1, fromat: x}\nvoice: {idle_close: 5}\n", "XIAOZHI_AGENT__MAX_STEPS=x")
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || len(joined.Unwrap()) != 4 {
-		t.Fatalf("want 4 problems, got %v", err)
+	if !ok || len(joined.Unwrap()) != 5 {
+		t.Fatalf("want 5 problems (the level is one), got %v", err)
 	}
 	for _, one := range joined.Unwrap() {
-		p, ok := errors.AsType[*ConfigProblem](one)
+		p, ok := errors.AsType[*ConfigError](one)
 		if !ok || p.Place == "" || p.English == "" || p.Chinese == "" {
 			t.Errorf("not a full problem: %v", one)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,11 +12,12 @@ import (
 	"syscall"
 )
 
-// listenAll opens every address or none of them.
-func listenAll(addrs []string) ([]net.Listener, error) {
+// listenAll opens every address or none of them. ctx is about the opening only.
+func listenAll(ctx context.Context, addrs []string) ([]net.Listener, error) {
 	var out []net.Listener
+	var how net.ListenConfig
 	for _, addr := range addrs {
-		l, err := net.Listen("tcp", addr)
+		l, err := how.Listen(ctx, "tcp", addr)
 		if err != nil {
 			for _, open := range out {
 				open.Close()
@@ -49,7 +51,7 @@ func portHolder(proc string, port int) string {
 		if err != nil {
 			continue
 		}
-		for _, line := range strings.Split(string(table), "\n") {
+		for line := range strings.SplitSeq(string(table), "\n") {
 			f := strings.Fields(line)
 			const listening = "0A"
 			if len(f) < 10 || f[3] != listening {

@@ -16,7 +16,7 @@ func TestListenAllNamesTheHolder(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	taken := fmt.Sprintf("127.0.0.1:%d", port)
-	if _, err = listenAll([]string{"127.0.0.1:0", taken}); err == nil {
+	if _, err = listenAll(t.Context(), []string{"127.0.0.1:0", taken}); err == nil {
 		t.Fatal("a taken port was no error")
 	}
 	for _, want := range []string{fmt.Sprint(port), "server.listen", "端口"} {

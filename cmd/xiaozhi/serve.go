@@ -95,7 +95,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := makeDataDir(f.data); err != nil {
 		return err
 	}
-	listeners, err := listenAll(cfg.Server.Listen)
+	listeners, err := listenAll(ctx, cfg.Server.Listen)
 	if err != nil {
 		return err
 	}

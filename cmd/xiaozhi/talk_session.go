@@ -28,6 +28,8 @@ type talker struct {
 	device  *devicetest.Device     // nil while there is no connection
 	watch   sync.WaitGroup         // the goroutine that prints what device does
 	heard   chan *devicetest.Reply // from that goroutine: replies, after all of each was printed
+	listed  chan struct{}          // closed by it when the server has been told of the last tool
+	typed   bool                   // something was typed over this connection
 	located bool                   // the three below are known
 	url     string                 // of the WebSocket
 	token   string
@@ -190,12 +192,17 @@ func (t *talker) connect(ctx context.Context) error {
 	}
 	t.out.print("connected", fmt.Sprintf("%s, session %s / 已连接", t.url, device.SessionID()))
 	t.device = device
-	heard := make(chan *devicetest.Reply, heardLimit)
-	t.heard = heard
+	heard, listed := make(chan *devicetest.Reply, heardLimit), make(chan struct{})
+	t.heard, t.listed, t.typed = heard, listed, false
 	t.watch.Go(func() {
 		defer close(heard)
+		told := false
 		for e := range device.Watch(context.WithoutCancel(ctx)) { // ends with the device
 			t.out.event(e)
+			if !told && isLastTool(e) {
+				told = true
+				close(listed)
+			}
 			if e.Kind != devicetest.KindReply {
 				continue
 			}
@@ -262,6 +269,7 @@ func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 		}
 	}
 	if p.text != "" {
+		t.awaitTools(ctx)
 		return time.Now(), t.device.Detect(p.text)
 	}
 	if manual {

@@ -33,7 +33,7 @@ type eyes struct {
 
 // seers makes the chain that looks at pictures: the members of vision, or those
 // of llm that can see.
-func (f *finder) seers() (providers.LLM, error) {
+func (f *finder) seers(ctx context.Context) (providers.LLM, error) {
 	names, named := f.cfg.Vision, true
 	if len(names) == 0 {
 		names, named = f.modelNames(), false
@@ -44,7 +44,7 @@ func (f *finder) seers() (providers.LLM, error) {
 		if !named && !f.sees(name) {
 			continue
 		}
-		member, what, first, err := f.seer(name)
+		member, what, first, err := f.seer(ctx, name)
 		if err != nil && named {
 			f.rooms.missing("VLM", name, err)
 		}
@@ -71,8 +71,8 @@ func (f *finder) sees(name string) bool {
 }
 
 // seer makes one member, and says how long it may be silent.
-func (f *finder) seer(name string) (member providers.LLM, what string, patience time.Duration, err error) {
-	p, err := f.section(name)
+func (f *finder) seer(ctx context.Context, name string) (member providers.LLM, what string, patience time.Duration, err error) {
+	p, err := f.section(ctx, name)
 	if err != nil {
 		return nil, "", 0, err
 	}

@@ -25,8 +25,8 @@ func eyesFor(t *testing.T, config string, cloud *openaitest.Server) (*eyes, stri
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	r := &rooms{log: logger}
-	f := &finder{ctx: t.Context(), cfg: mustLoadText(t, config), log: logger, rooms: r}
-	llm, err := f.seers()
+	f := &finder{cfg: mustLoadText(t, config), log: logger, rooms: r}
+	llm, err := f.seers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

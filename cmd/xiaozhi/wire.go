@@ -51,12 +51,12 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		return nil, err
 	}
 	r.found("VAD", "Silero v6 (embedded / 内置)")
-	f := &finder{ctx: ctx, cfg: cfg, log: log, rooms: r}
-	asr, chinese, err := f.recognizers()
+	f := &finder{cfg: cfg, log: log, rooms: r}
+	asr, chinese, err := f.recognizers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	members, err := f.models()
+	members, err := f.models(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if err != nil {
 		return nil, err
 	}
-	seers, err := f.seers()
+	seers, err := f.seers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tts, err := f.voices()
+	tts, err := f.voices(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (r *rooms) warm(ctx context.Context) {
 
 // close frees all engines.
 func (r *rooms) close() {
-	for i := len(r.closers) - 1; i >= 0; i-- {
-		r.closers[i]()
+	for _, end := range slices.Backward(r.closers) {
+		end()
 	}
 }

@@ -52,7 +52,6 @@ var errNoKey = errors.New("no key / 没有密钥")
 
 // finder makes providers of names in the config.
 type finder struct {
-	ctx   context.Context
 	cfg   *Config
 	log   *slog.Logger
 	rooms *rooms
@@ -60,7 +59,7 @@ type finder struct {
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
-func (f *finder) section(name string) (ProviderConfig, error) {
+func (f *finder) section(ctx context.Context, name string) (ProviderConfig, error) {
 	if p, ok := f.cfg.Providers[name]; ok {
 		if len(p.MissingEnv) > 0 {
 			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
@@ -86,7 +85,7 @@ func (f *finder) section(name string) (ProviderConfig, error) {
 		}, nil
 	}
 	if name == "ollama" {
-		ctx, cancel := context.WithTimeout(f.ctx, ollamaWait)
+		ctx, cancel := context.WithTimeout(ctx, ollamaWait)
 		defer cancel()
 		model, err := openai.FindOllama(ctx, ollamaBase)
 		return ProviderConfig{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
@@ -101,26 +100,36 @@ func envOr(key, fallback string) string {
 	return fallback
 }
 
+// gather makes the members of a chain that can be made, in order, and notes
+// what was found and what was left out. one makes one of them, and says what it is.
+func gather[T any](ctx context.Context, f *finder, role string, names []string, one func(name string, p ProviderConfig) (T, string, error)) []T {
+	var all []T
+	for _, name := range names {
+		p, err := f.section(ctx, name)
+		if err != nil {
+			f.rooms.missing(role, name, err)
+			continue
+		}
+		member, what, err := one(name, p)
+		if err != nil {
+			f.rooms.missing(role, name, err)
+			continue
+		}
+		all = append(all, member)
+		f.rooms.found(role, name+": "+what)
+	}
+	return all
+}
+
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
-func (f *finder) recognizers() (providers.ASR, bool, error) {
-	var members []providers.ASR
+func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	chinese := false
-	for _, name := range f.cfg.ASR {
-		p, err := f.section(name)
-		if err != nil {
-			f.rooms.missing("ASR", name, err)
-			continue
-		}
+	members := gather(ctx, f, "ASR", f.cfg.ASR, func(name string, p ProviderConfig) (providers.ASR, string, error) {
 		member, what, err := f.recognizer(name, p)
-		if err != nil {
-			f.rooms.missing("ASR", name, err)
-			continue
-		}
-		chinese = chinese || p.Type != "pocketsphinx"
-		members = append(members, member)
-		f.rooms.found("ASR", name+": "+what)
-	}
+		chinese = chinese || err == nil && p.Type != "pocketsphinx"
+		return member, what, err
+	})
 	if !chinese {
 		f.rooms.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
 	}
@@ -160,13 +169,13 @@ func (f *finder) isRules(name string) bool {
 }
 
 // models makes the members that are language models.
-func (f *finder) models() ([]providers.LLM, error) {
+func (f *finder) models(ctx context.Context) ([]providers.LLM, error) {
 	var members []providers.LLM
 	for _, name := range f.modelNames() {
 		if f.isRules(name) {
 			continue
 		}
-		p, err := f.section(name)
+		p, err := f.section(ctx, name)
 		if err != nil {
 			if slices.Contains(f.cfg.LLM, name) {
 				f.rooms.missing("LLM", name, err)
@@ -221,32 +230,20 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 }
 
 // voices makes the chain that speaks.
-func (f *finder) voices() (providers.TTS, error) {
-	var members []providers.TTS
-	for _, name := range f.cfg.TTS {
-		p, err := f.section(name)
-		if err != nil {
-			f.rooms.missing("TTS", name, err)
-			continue
-		}
-		member, what, err := f.voice(name, p)
-		if err != nil {
-			f.rooms.missing("TTS", name, err)
-			continue
-		}
-		members = append(members, member)
-		f.rooms.found("TTS", name+": "+what)
-	}
+func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
+	members := gather(ctx, f, "TTS", f.cfg.TTS, func(name string, p ProviderConfig) (providers.TTS, string, error) {
+		return f.voice(ctx, name, p)
+	})
 	if len(members) == 0 {
 		return nothing{"TTS", f.cfg.TTS}, nil
 	}
 	return chain.NewTTS(members, chain.Options{Log: f.log})
 }
 
-func (f *finder) voice(name string, p ProviderConfig) (providers.TTS, string, error) {
+func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (providers.TTS, string, error) {
 	switch p.Type {
 	case "local":
-		s, err := local.New(local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
+		s, err := local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
 		if err != nil {
 			return nil, "", err
 		}

@@ -162,19 +162,19 @@ func TestOneKeyServesEveryRole(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "k")
 	t.Setenv("OPENAI_BASE_URL", cloud.URL())
 	t.Setenv("OPENAI_MODEL", "my-chat-model")
-	f := &finder{ctx: t.Context(), cfg: mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
+	f := &finder{cfg: mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
 	f.rooms = &rooms{log: f.log}
-	asr, chinese, err := f.recognizers()
+	asr, chinese, err := f.recognizers(t.Context())
 	if err != nil || !chinese {
 		t.Fatalf("a recogniser in the cloud knows Chinese: %v, %v", chinese, err)
 	}
 	hear(t, asr)
-	members, err := f.models()
+	members, err := f.models(t.Context())
 	if err != nil || len(members) == 0 {
 		t.Fatalf("%d models, %v", len(members), err)
 	}
 	think(t, members[0])
-	tts, err := f.voices()
+	tts, err := f.voices(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,16 +250,16 @@ func speak(t *testing.T, tts providers.TTS) {
 // an error that names the role and what was asked for.
 func TestEveryRoleDown(t *testing.T) {
 	bare(t)
-	f := &finder{ctx: t.Context(), cfg: mustLoadText(t, "asr: [openai]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
+	f := &finder{cfg: mustLoadText(t, "asr: [openai]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
 	f.rooms = &rooms{log: f.log}
-	asr, _, err := f.recognizers()
+	asr, _, err := f.recognizers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := asr.Open(t.Context(), providers.ASRRequest{}); err == nil || !strings.Contains(err.Error(), "no ASR of [openai] could be started") {
 		t.Errorf("recognising: %v", err)
 	}
-	tts, err := f.voices()
+	tts, err := f.voices(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,9 +284,9 @@ func TestRulesKnowWhetherAModelIsConfigured(t *testing.T) {
 		"llm: [dead, rules]\nproviders: {dead: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}": "language model is not answering",
 	} {
 		cfg := mustLoadText(t, config)
-		f := &finder{ctx: t.Context(), cfg: cfg, log: slog.New(slog.DiscardHandler)}
+		f := &finder{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 		f.rooms = &rooms{log: f.log}
-		members, err := f.models()
+		members, err := f.models(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func TestSettingsReachTheEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cloud.Close()
-	f := &finder{ctx: t.Context(), log: slog.New(slog.DiscardHandler), cfg: mustLoadText(t, `
+	f := &finder{log: slog.New(slog.DiscardHandler), cfg: mustLoadText(t, `
 asr: [s]
 llm: [s]
 tts: [s]
@@ -356,17 +356,17 @@ providers:
       temperature: 0.25, max_tokens: 77, extra: {top_k: 5}, headers: {X-Team: blue}}
 `)}
 	f.rooms = &rooms{log: f.log}
-	asr, _, err := f.recognizers()
+	asr, _, err := f.recognizers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	hear(t, asr)
-	members, err := f.models()
+	members, err := f.models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	think(t, members[0])
-	tts, err := f.voices()
+	tts, err := f.voices(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,13 +30,13 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("device: %w", err)
 	}
-	ws, resp, err := upgrade(ctx, o)
+	ws, answer, err := upgrade(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", o.URL, err)
 	}
 	d := newDevice(o, ws)
 	for _, h := range []string{"Sec-Websocket-Extensions", "Sec-Websocket-Protocol"} {
-		if v := resp.Header.Get(h); v != "" {
+		if v := answer.Get(h); v != "" {
 			d.journal.violate(time.Now(), RuleUpgrade, "%s: %s was not asked for", h, v)
 		}
 	}
@@ -56,8 +56,8 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 	return d, nil
 }
 
-// upgrade makes the WebSocket as the firmware does (2.1).
-func upgrade(ctx context.Context, o Options) (*websocket.Conn, *http.Response, error) {
+// upgrade makes the WebSocket as the firmware does (2.1). See handshake.
+func upgrade(ctx context.Context, o Options) (*websocket.Conn, http.Header, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, nil, err
@@ -84,11 +84,17 @@ func upgrade(ctx context.Context, o Options) (*websocket.Conn, *http.Response, e
 			header.Set("Authorization", authorization(token))
 		}
 	}
+	return handshake(ctx, o.NetConn, u.String(), header)
+}
+
+// handshake opens a WebSocket, over an open transport unless nc is nil, and
+// gives the header that the server answered with.
+func handshake(ctx context.Context, nc net.Conn, address string, header http.Header) (*websocket.Conn, http.Header, error) {
 	dialer := websocket.Dialer{HandshakeTimeout: upgradeLimit}
-	if o.NetConn != nil {
-		dialer.NetDialContext = func(context.Context, string, string) (net.Conn, error) { return o.NetConn, nil }
+	if nc != nil {
+		dialer.NetDialContext = func(context.Context, string, string) (net.Conn, error) { return nc, nil }
 	}
-	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
+	ws, resp, err := dialer.DialContext(ctx, address, header)
 	if err != nil {
 		if errors.Is(err, websocket.ErrBadHandshake) && resp != nil {
 			defer resp.Body.Close()
@@ -96,7 +102,7 @@ func upgrade(ctx context.Context, o Options) (*websocket.Conn, *http.Response, e
 		}
 		return nil, nil, err
 	}
-	return ws, resp, nil
+	return ws, resp.Header, nil
 }
 
 // hello sends the device's hello and waits for the server's.

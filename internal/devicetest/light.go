@@ -83,15 +83,8 @@ func DialLight(ctx context.Context, o LightOptions) (*Light, error) {
 	if o.Token != "" {
 		header.Set("Authorization", authorization(o.Token))
 	}
-	dialer := websocket.Dialer{HandshakeTimeout: upgradeLimit}
-	if o.NetConn != nil {
-		dialer.NetDialContext = func(context.Context, string, string) (net.Conn, error) { return o.NetConn, nil }
-	}
-	ws, resp, err := dialer.DialContext(ctx, o.URL, header)
+	ws, _, err := handshake(ctx, o.NetConn, o.URL, header)
 	if err != nil {
-		if errors.Is(err, websocket.ErrBadHandshake) && resp != nil {
-			return nil, fmt.Errorf("connect to %s: the server answered %s: %w", o.URL, resp.Status, err)
-		}
 		return nil, fmt.Errorf("connect to %s: %w", o.URL, err)
 	}
 	// The peer outlives ctx on purpose: ctx is about opening the connection.

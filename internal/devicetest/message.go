@@ -204,8 +204,8 @@ func parseHello(m *inbound) (serverHello, []Violation, error) {
 		found = append(found, Violation{Rule: RuleSessionID, Detail: fmt.Sprintf("hello with session_id %q: use 1 or more of [A-Za-z0-9_-]", h.session)})
 	}
 	if raw, ok := m.fields["audio_params"]; ok {
-		var p audioParams
-		if err := json.Unmarshal(raw, &p); err != nil || bytes.Equal(raw, []byte("null")) {
+		p, ok := parseAudioParams(raw)
+		if !ok {
 			found = append(found, Violation{Rule: RuleHelloAudio, Detail: "audio_params cannot be read: " + shorten(raw)})
 			return h, found, nil
 		}
@@ -215,6 +215,13 @@ func parseHello(m *inbound) (serverHello, []Violation, error) {
 		found = append(found, Violation{Rule: RuleHelloAudio, Detail: err.Error()})
 	}
 	return h, found, nil
+}
+
+// parseAudioParams reads the member of that name; null is none.
+func parseAudioParams(raw []byte) (audioParams, bool) {
+	var p audioParams
+	err := json.Unmarshal(raw, &p)
+	return p, err == nil && !bytes.Equal(raw, []byte("null"))
 }
 
 // checkDownlink holds the rates and lengths that a device can decode (4.2).

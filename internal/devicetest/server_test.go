@@ -41,6 +41,7 @@ func (h hijacked) Header() http.Header                          { return http.He
 
 // serve upgrades the connection, reads the device's hello, plays the script and ends TCP.
 func serve(t *testing.T, conn net.Conn, script func(*wire)) {
+	t.Helper()
 	defer conn.Close()
 	rw := bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
 	req, err := http.ReadRequest(rw.Reader)
@@ -211,7 +212,7 @@ func converse(t *testing.T, o Options, script func(*wire), user func(context.Con
 	if user != nil {
 		user(ctx, d)
 	}
-	for range d.Watch(ctx) { //nolint:revive // waits for the server's end
+	for range d.Watch(ctx) { // waits for the server's end
 	}
 	d.Close()
 	<-done

@@ -162,6 +162,7 @@ func TestCamera(t *testing.T) {
 }
 
 func checkUpload(t *testing.T, r *http.Request) {
+	t.Helper()
 	if r.ContentLength != -1 || r.Header.Get("Authorization") != "Bearer vis_1" || r.Header.Get("Device-Id") != "d" || r.Header.Get("Client-Id") != "c" {
 		t.Errorf("length %d, headers %v", r.ContentLength, r.Header)
 	}

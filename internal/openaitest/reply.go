@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,7 +36,7 @@ func (r Reply) After(delay time.Duration) Reply {
 
 // Then gives the same reply with more pieces at its end.
 func (r Reply) Then(pieces ...Piece) Reply {
-	r.Pieces = append(r.Pieces[:len(r.Pieces):len(r.Pieces)], pieces...)
+	r.Pieces = append(slices.Clip(r.Pieces), pieces...)
 	return r
 }
 

@@ -66,13 +66,13 @@ func (r *Request) read(from *http.Request) error {
 	if err != nil {
 		return err
 	}
-	media, params, err := mime.ParseMediaType(from.Header.Get("Content-Type"))
-	if err != nil || media != "multipart/form-data" {
+	boundary, isForm := formBoundary(from.Header.Get("Content-Type"))
+	if !isForm {
 		r.Body = body
 		return nil
 	}
 	r.Fields = make(map[string]string)
-	form := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	form := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		part, err := form.NextPart()
 		if err == io.EOF { //nolint:errorlint // multipart promises io.EOF itself
@@ -91,4 +91,11 @@ func (r *Request) read(from *http.Request) error {
 		}
 		r.File, r.Filename, r.FileType = value, part.FileName(), part.Header.Get("Content-Type")
 	}
+}
+
+// formBoundary is what stands between the parts of a form. ok is false for
+// everything that is no form.
+func formBoundary(contentType string) (boundary string, ok bool) {
+	media, params, err := mime.ParseMediaType(contentType)
+	return params["boundary"], err == nil && media == "multipart/form-data"
 }

@@ -29,7 +29,7 @@ func WER(ref, hyp string) (errors, words int) {
 // spokenWords are the words of a text: letters, digits and inner apostrophes.
 func spokenWords(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '\'' || r > 127)
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '\'' && r <= 127
 	})
 	for i := range words {
 		words[i] = strings.Trim(words[i], "'")

@@ -148,8 +148,7 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	var req CallRequest
 	body := http.MaxBytesReader(w, r.Body, maxBody)
 	if err := json.NewDecoder(body).Decode(&req); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
 			return
 		}

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 )
 
 const calendarSchema = `{"type":"object","properties":{` +
-	`"date":{"type":"string","maxLength":100,"description":"公历日期，如 2026-02-17；不给就是今天 / a day such as 2026-02-17; today if left out"},` +
+	`"date":{"type":"string","maxLength":100,"description":"公历日期，如 2026-02-17，或节日、节气名，如 明年中秋节；不给就是今天 / a day such as 2026-02-17, or a festival; today if left out"},` +
 	`"lunar_date":{"type":"string","maxLength":100,"description":"或农历日期 年-月-日，年可省略，闰月在月前加 r，如 2025-r6-1、8-15 / or a lunar date year-month-day, the year may be left out, r before a leap month"}}}`
 
 // calendar tells what day it is in both calendars, of today or of a given date.
@@ -21,7 +20,7 @@ func (s *Source) calendar(ctx context.Context, arguments map[string]any) mcp.Act
 	date := s.today(ctx)
 	switch solar, moon := textArg(arguments, "date"), textArg(arguments, "lunar_date"); {
 	case moon != "":
-		d, err := s.lunarDate(moon, date)
+		d, err := lunarDate(moon, date)
 		if err == nil {
 			date, err = d.Solar()
 		}
@@ -30,6 +29,9 @@ func (s *Source) calendar(ctx context.Context, arguments map[string]any) mcp.Act
 		}
 	case solar != "":
 		d, err := spoken.Day(solar, date)
+		if named, ok := festivalDay(solar, date); ok {
+			d, err = named, nil
+		}
 		if err != nil {
 			return fail(fmt.Sprintf(say(ctx, "不明白这个日期：%s，请写成 2026-02-17 这样", "%s is no day; write it like 2026-02-17"), solar))
 		}
@@ -40,49 +42,6 @@ func (s *Source) calendar(ctx context.Context, arguments map[string]any) mcp.Act
 		return fail(say(ctx, "农历只知道 1900 年到 2100 年", "the Chinese calendar is known from 1900 to 2100 only"))
 	}
 	return tell(say(ctx, chineseDay(date, d), englishDay(date, d)))
-}
-
-// lunarDate reads year-month-day of the lunar calendar; without a year, it is
-// the next such day from today on.
-func (s *Source) lunarDate(text string, today time.Time) (lunar.Date, error) {
-	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(text), "闰", "r"), "-")
-	numbers := make([]int, len(parts))
-	leap := false
-	for i, part := range parts {
-		if rest, ok := strings.CutPrefix(part, "r"); ok && i == len(parts)-2 {
-			part, leap = rest, true
-		}
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return lunar.Date{}, lunar.ErrRange
-		}
-		numbers[i] = n
-	}
-	switch len(numbers) {
-	case 3:
-		return lunar.Date{Year: numbers[0], Month: numbers[1], Leap: leap, Day: numbers[2]}, nil
-	case 2:
-		return nextLunar(lunar.Date{Month: numbers[0], Leap: leap, Day: numbers[1]}, today)
-	}
-	return lunar.Date{}, lunar.ErrRange
-}
-
-// nextLunar is the next day from today on with the month and day of d.
-func nextLunar(d lunar.Date, today time.Time) (lunar.Date, error) {
-	now, err := lunar.Of(today)
-	if err != nil {
-		return d, err
-	}
-	midnight, err := now.Solar()
-	if err != nil {
-		return d, err
-	}
-	for d.Year = now.Year; d.Year <= 2100; d.Year++ {
-		if date, err := d.Solar(); err == nil && !date.Before(midnight) {
-			return d, nil
-		}
-	}
-	return d, lunar.ErrRange
 }
 
 func chineseDay(date time.Time, d lunar.Date) string {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -87,7 +88,7 @@ func isMusic(name string) bool {
 }
 
 func newSong(name string) Song {
-	bare := strings.TrimSuffix(name, path.Ext(name))
+	bare := strings.ToValidUTF8(strings.TrimSuffix(name, path.Ext(name)), " ") // an old archive's names
 	title := strings.Join(strings.Fields(strings.ReplaceAll(withoutNumber(path.Base(bare)), "_", " ")), " ")
 	return Song{ID: name, Title: cmp.Or(title, path.Base(bare)), text: foldTitle(bare)}
 }
@@ -162,7 +163,7 @@ func (m *Music) Next(id string) (Song, error) {
 
 // Open opens the song of an id that Songs, Find or Next gave. The caller closes it.
 func (m *Music) Open(id string) (*os.File, error) {
-	if !fs.ValidPath(id) || !isMusic(path.Base(id)) {
+	if !filepath.IsLocal(id) || path.Clean(id) != id || !isMusic(path.Base(id)) {
 		return nil, ErrNoSong
 	}
 	root, err := os.OpenRoot(m.dir)

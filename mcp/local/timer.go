@@ -46,7 +46,7 @@ func (s *Source) setTimer(ctx context.Context, arguments map[string]any) mcp.Act
 		return badTime(ctx, length.String(), spoken.ErrTooLong)
 	}
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
-		Action: mcp.TimerSet, Due: s.today(ctx).Add(length).Round(time.Second), Text: strings.TrimSpace(textArg(arguments, "text")),
+		Action: mcp.TimerSet, Due: s.today(ctx).Add(length), Text: strings.TrimSpace(textArg(arguments, "text")),
 	})
 }
 

@@ -18,6 +18,8 @@ const (
 	// maxProcesses is how many engine processes run at once for one
 	// Synthesizer. Who comes later waits, in order, until its context ends.
 	maxProcesses = 8
+	// versionWait is how long the program may take to say its version.
+	versionWait = 5 * time.Second
 )
 
 // espeak speaks by running espeak-ng.
@@ -28,8 +30,9 @@ type espeak struct {
 	slots chan struct{} // cap maxProcesses
 }
 
-// findEspeak gives the program's path, "" when there is none that runs, and its version.
-func findEspeak(path string) (found, version string) {
+// findEspeak gives the program's path, "" when there is none that says in time
+// who it is, and its version.
+func findEspeak(ctx context.Context, path string) (found, version string) {
 	if path == "" {
 		path = "espeak-ng"
 	}
@@ -37,7 +40,9 @@ func findEspeak(path string) (found, version string) {
 	if err != nil {
 		return "", ""
 	}
-	cmd := exec.Command(found, "--version")
+	ctx, cancel := context.WithTimeout(ctx, versionWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, found, "--version")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {

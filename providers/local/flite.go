@@ -138,8 +138,8 @@ type fliteLibrary struct {
 }
 
 type fliteJob struct {
-	ctx context.Context // of the speak call that the job is a part of
-	put func([]int16)
+	over func() error // the Err of the context of the speak call
+	put  func([]int16)
 }
 
 // fliteWave, fliteVoice and streamInfo mirror the beginnings of flite 2's structs
@@ -196,7 +196,7 @@ var openFlite = sync.OnceValues(func() (*fliteLibrary, error) {
 // piece is called by flite, on the goroutine that is in textToWave, for each
 // piece of sound. It says whether to go on.
 func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int {
-	if l.now.ctx.Err() != nil {
+	if l.now.over() != nil {
 		return streamStop
 	}
 	if w != nil && w.data != nil && start >= 0 && size > 0 && start <= w.samples-size {
@@ -252,7 +252,7 @@ func (l *fliteLibrary) speak(ctx context.Context, text, voice string, put func([
 		return err
 	}
 	heard := false
-	l.now = &fliteJob{ctx, func(pcm []int16) { heard = true; put(pcm) }}
+	l.now = &fliteJob{ctx.Err, func(pcm []int16) { heard = true; put(pcm) }}
 	wave := l.textToWave(text, v)
 	l.now = nil
 	if wave == 0 {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-func testFront(t testing.TB) *frontEnd {
-	t.Helper()
+func testFront(tb testing.TB) *frontEnd {
+	tb.Helper()
 	f, err := newFrontEnd()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }

@@ -71,8 +71,8 @@ type engine interface {
 
 // New looks for the engines. A missing engine is no error here: Synthesize says
 // what to install when its language is asked for. A setting that can never work
-// is an error.
-func New(o Options) (*Synthesizer, error) {
+// is an error. ctx is about the looking only.
+func New(ctx context.Context, o Options) (*Synthesizer, error) {
 	if o.Name == "" {
 		o.Name = "local"
 	}
@@ -96,14 +96,14 @@ func New(o Options) (*Synthesizer, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	s := &Synthesizer{name: o.Name, log: o.Log.With("provider", o.Name), front: front}
-	s.look(o)
+	s.look(ctx, o)
 	return s, nil
 }
 
 // look finds the engines and notes what was found.
-func (s *Synthesizer) look(o Options) {
+func (s *Synthesizer) look(ctx context.Context, o Options) {
 	slots := make(chan struct{}, maxProcesses)
-	path, version := findEspeak(o.EspeakPath)
+	path, version := findEspeak(ctx, o.EspeakPath)
 	if path != "" {
 		s.chinese = &espeak{path: path, voice: chineseVoice, speed: o.ChineseSpeed, slots: slots}
 		defer func() {

@@ -20,23 +20,23 @@ import (
 
 var _ providers.TTS = (*Synthesizer)(nil)
 
-func needEspeak(t testing.TB) string {
-	t.Helper()
+func needEspeak(tb testing.TB) string {
+	tb.Helper()
 	path, err := exec.LookPath("espeak-ng")
 	if err != nil {
-		t.Fatal("these tests need the Debian package espeak-ng")
+		tb.Fatal("these tests need the Debian package espeak-ng")
 	}
 	return path
 }
 
-func testSynthesizer(t testing.TB, o Options) *Synthesizer {
-	t.Helper()
-	s, err := New(o)
+func testSynthesizer(tb testing.TB, o Options) *Synthesizer {
+	tb.Helper()
+	s, err := New(tb.Context(), o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if len(s.Languages()) != 2 {
-		t.Fatalf("these tests need the Debian packages flite and espeak-ng; found %q", s.Found())
+		tb.Fatalf("these tests need the Debian packages flite and espeak-ng; found %q", s.Found())
 	}
 	return s
 }
@@ -158,8 +158,26 @@ func kindOf(t *testing.T, err error) providers.Kind {
 	return e.Kind
 }
 
+// TestEspeakThatHangs is about the start: a program that never says who it is
+// must not hold it up.
+func TestEspeakThatHangs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "espeak-ng")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	s, err := New(ctx, Options{EspeakPath: file, FlitePath: "no-such-program"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Found())+len(s.Languages()) != 0 {
+		t.Errorf("found %q %q", s.Found(), s.Languages())
+	}
+}
+
 func TestMissingEngines(t *testing.T) {
-	s, err := New(Options{EspeakPath: "no-such-program", FlitePath: "no-such-program"})
+	s, err := New(t.Context(), Options{EspeakPath: "no-such-program", FlitePath: "no-such-program"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +200,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, o := range []Options{{EnglishVoice: "../x"}, {ChineseSpeed: 9}} {
-		if _, err := New(o); err == nil {
+		if _, err := New(t.Context(), o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}
@@ -342,7 +360,7 @@ func TestHangingProgramIsKilled(t *testing.T) {
 }
 
 // benchmark times the whole of a sentence, and its first sound as first-ms.
-func benchmark(b *testing.B, text, lang string) {
+func benchmark(b *testing.B, text, lang string) { //nolint:thelper // it is the benchmark itself
 	s := testSynthesizer(b, Options{})
 	if _, _, err := collect(b.Context(), s, text, lang); err != nil { // loads what is loaded once
 		b.Fatal(err)

@@ -108,10 +108,10 @@ func (r *reader) phraseAt(rs []rune) []string {
 // single reads the character at i; "" when it is none. An open 不 or 一 is
 // marked with ~, for its tone depends on what follows.
 func (r *reader) single(rs []rune, i int) string {
-	switch {
-	case rs[i] == '不':
+	switch rs[i] {
+	case '不':
 		return "bu4~"
-	case rs[i] == '一':
+	case '一':
 		if keepsTone(rs, i) {
 			return "yi1"
 		}

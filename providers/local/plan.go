@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -210,13 +211,13 @@ func clauses(text string, limit int, counts func(rune) bool) []unit {
 }
 
 func pauseAfter(rs []rune) time.Duration {
-	for i := len(rs) - 1; i >= 0; i-- {
+	for _, r := range slices.Backward(rs) {
 		switch {
-		case strings.ContainsRune("。！？；!?;.", rs[i]):
+		case strings.ContainsRune("。！？；!?;.", r):
 			return stopPause
-		case strings.ContainsRune("，、：,:", rs[i]):
+		case strings.ContainsRune("，、：,:", r):
 			return commaPause
-		case isHan(rs[i]) || isLatin(rs[i]) || isDigit(rs[i]):
+		case isHan(r) || isLatin(r) || isDigit(r):
 			return 0
 		}
 	}

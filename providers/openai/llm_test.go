@@ -224,9 +224,10 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Request: r}
 	maps.Copy(resp.Header, s.header)
 	body := `{"error":{"message":"no to sk-hidden"}}`
-	if status == cutStatus {
+	switch status {
+	case cutStatus:
 		resp.StatusCode, body = 200, "data: "+openaitest.Delta(`{"content":"a"}`)+"\n\n"
-	} else if status == 200 {
+	case 200:
 		body = "data: " + openaitest.Delta(`{"content":"a"}`) + "\n\ndata: [DONE]\n\n"
 	}
 	resp.Body = io.NopCloser(strings.NewReader(body))

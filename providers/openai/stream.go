@@ -90,27 +90,22 @@ func (a *answer) event(raw []byte) error {
 	return nil
 }
 
-// piece takes a piece of a tool call and yields the call that it completes.
+// piece takes a piece of a tool call and yields the calls that are complete by it.
 func (a *answer) piece(p callPiece) error {
-	call, err := a.calls.push(p)
-	if err != nil || call == nil {
-		return err
-	}
-	a.emit(providers.Delta{ToolCalls: []providers.ToolCall{*call}})
-	return nil
+	calls, err := a.calls.push(p)
+	a.emit(providers.Delta{ToolCalls: calls})
+	return err
 }
 
 // finish yields what was held back, and looks whether there was an answer at all.
 func (a *answer) finish() error {
 	text, thought := a.think.flush()
 	a.emit(providers.Delta{Text: text, Thought: thought})
-	call, err := a.calls.flush()
+	calls, err := a.calls.flush()
 	if err != nil {
 		return err
 	}
-	if call != nil {
-		a.emit(providers.Delta{ToolCalls: []providers.ToolCall{*call}})
-	}
+	a.emit(providers.Delta{ToolCalls: calls})
 	if !a.spoken && !a.left {
 		return errors.New("the answer is empty")
 	}

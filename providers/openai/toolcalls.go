@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"xiaozhi/providers"
@@ -37,10 +38,12 @@ func (p callPiece) arguments() string {
 	return string(raw)
 }
 
-// assembler puts tool calls together from their pieces. One call is open at a
-// time; it is complete when the next begins or the answer ends.
+// assembler puts tool calls together from their pieces. A call is given out
+// as soon as its arguments are whole and the next call has begun; one whose
+// arguments are not whole by then stays open, for some servers send the pieces
+// of several calls in turns. Calls are given out in the order they began.
 type assembler struct {
-	open  *openCall
+	open  []*openCall
 	known map[int]bool // indexes of calls given out
 	count int
 }
@@ -51,27 +54,31 @@ type openCall struct {
 	args     strings.Builder
 }
 
-// push takes the next piece. It gives the call that this piece completes, if any.
-func (a *assembler) push(p callPiece) (*providers.ToolCall, error) {
+// whole reports whether nothing can be missing of the arguments.
+func (c *openCall) whole() bool { return json.Valid([]byte(c.args.String())) }
+
+// push takes the next piece. It gives the calls that are complete by it.
+func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	index := -1
 	if p.Index != nil {
 		index = *p.Index
 	}
-	var complete *providers.ToolCall
-	if a.begins(p, index) {
-		if index >= 0 && a.known[index] && p.Function.Name == "" {
+	call := a.meant(index)
+	var complete []providers.ToolCall
+	if call == nil || call.next(p, index) {
+		if call == nil && index >= 0 && a.known[index] && p.Function.Name == "" {
 			return nil, a.late(p)
 		}
 		var err error
-		if complete, err = a.flush(); err != nil {
+		if complete, err = a.give(false); err != nil {
 			return nil, err
 		}
 		if a.count++; a.count > maxCalls {
 			return nil, errors.New("the answer has too many tool calls")
 		}
-		a.open = &openCall{index: index}
+		call = &openCall{index: index}
+		a.open = append(a.open, call)
 	}
-	call := a.open
 	if call.id == "" {
 		call.id = p.ID
 	}
@@ -85,6 +92,17 @@ func (a *assembler) push(p callPiece) (*providers.ToolCall, error) {
 	return complete, nil
 }
 
+// meant is the open call that a piece with that index belongs to, unless the
+// piece begins the next one; nil for none. Without an index it is the newest.
+func (a *assembler) meant(index int) *openCall {
+	for _, call := range slices.Backward(a.open) {
+		if index < 0 || call.index < 0 || call.index == index {
+			return call
+		}
+	}
+	return nil
+}
+
 // late judges a piece of a call that was given out already: an empty one is
 // harmless, any other would change what may be running by now.
 func (a *assembler) late(p callPiece) error {
@@ -94,38 +112,43 @@ func (a *assembler) late(p callPiece) error {
 	return errors.New("a piece of a tool call came after the call was complete")
 }
 
-// begins says whether the piece belongs to a new call.
-func (a *assembler) begins(p callPiece, index int) bool {
-	open := a.open
-	if open == nil {
-		return true
-	}
-	if index >= 0 && open.index >= 0 && index != open.index {
-		return true
-	}
+// next says whether the piece belongs to the call after c.
+func (c *openCall) next(p callPiece, index int) bool {
 	named := p.Function.Name != ""
 	if !named {
 		// Some servers make up a new id for every piece, others send the id alone first.
-		return index < 0 && p.ID != "" && open.id != "" && p.ID != open.id && json.Valid([]byte(open.args.String()))
+		return index < 0 && p.ID != "" && c.id != "" && p.ID != c.id && c.whole()
 	}
 	switch {
-	case p.ID != "" && open.id != "" && p.ID != open.id:
+	case p.ID != "" && c.id != "" && p.ID != c.id:
 		// Another call, unless a server repeats the name under a new id amid the arguments.
-		return p.Function.Name != open.name || open.args.Len() == 0 || json.Valid([]byte(open.args.String()))
-	case p.ID != "" && p.ID == open.id:
+		return p.Function.Name != c.name || c.args.Len() == 0 || c.whole()
+	case p.ID != "" && p.ID == c.id:
 		return false
 	}
-	// The name again, with no id to tell: a new call if the open one is whole already.
-	return index < 0 && open.args.Len() > 0 && json.Valid([]byte(open.args.String()))
+	// The name again, with no id to tell: a new call if this one is whole already.
+	return index < 0 && c.args.Len() > 0 && c.whole()
 }
 
-// flush ends the open call and gives it, or nil if there is none.
-func (a *assembler) flush() (*providers.ToolCall, error) {
-	open := a.open
-	if open == nil {
-		return nil, nil //nolint:nilnil // no call is no error
+// flush ends all open calls and gives them.
+func (a *assembler) flush() ([]providers.ToolCall, error) { return a.give(true) }
+
+// give takes the first open calls off: all of them, or those to which nothing
+// more can come, because they are whole or their server names no index.
+func (a *assembler) give(all bool) (calls []providers.ToolCall, err error) {
+	for len(a.open) > 0 && (all || a.open[0].index < 0 || a.open[0].whole()) {
+		call, err := a.close(a.open[0])
+		a.open = a.open[1:]
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
 	}
-	a.open = nil
+	return calls, nil
+}
+
+// close makes the call of all its pieces.
+func (a *assembler) close(open *openCall) (providers.ToolCall, error) {
 	if open.index >= 0 {
 		if a.known == nil {
 			a.known = make(map[int]bool)
@@ -133,7 +156,7 @@ func (a *assembler) flush() (*providers.ToolCall, error) {
 		a.known[open.index] = true
 	}
 	if open.name == "" {
-		return nil, errors.New("a tool call has no name")
+		return providers.ToolCall{}, errors.New("a tool call has no name")
 	}
 	call := providers.ToolCall{ID: open.id, Name: open.name, Arguments: strings.TrimSpace(open.args.String())}
 	if call.ID == "" {
@@ -142,5 +165,5 @@ func (a *assembler) flush() (*providers.ToolCall, error) {
 	if call.Arguments == "" || call.Arguments == "null" {
 		call.Arguments = "{}"
 	}
-	return &call, nil
+	return call, nil
 }

@@ -12,10 +12,8 @@ import (
 func assemble(t *testing.T, entries []string) (calls []providers.ToolCall, err error) {
 	t.Helper()
 	var a assembler
-	take := func(call *providers.ToolCall, failed error) {
-		if call != nil {
-			calls = append(calls, *call)
-		}
+	take := func(complete []providers.ToolCall, failed error) {
+		calls = append(calls, complete...)
 		if err == nil {
 			err = failed
 		}
@@ -69,6 +67,10 @@ func TestToolCallsAsServersSendThem(t *testing.T) {
 		{"arguments null", []string{`{"index":0,"id":"1","function":{"name":"a","arguments":null}}`}, []providers.ToolCall{call("1", "a", "{}")}},
 		{"arguments the text null", []string{`{"index":0,"id":"1","function":{"name":"a","arguments":"null"}}`}, []providers.ToolCall{call("1", "a", "{}")}},
 		{"broken arguments stay", []string{`{"index":0,"id":"1","function":{"name":"a","arguments":"{\"x\""}}`}, []providers.ToolCall{call("1", "a", `{"x"`)}},
+		{"pieces of several calls in turns", []string{
+			`{"index":0,"id":"1","function":{"name":"a","arguments":""}}`, `{"index":1,"id":"2","function":{"name":"b","arguments":""}}`, `{"index":2,"id":"3","function":{"name":"c"}}`,
+			`{"index":0,"function":{"arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":""}}`, `{"index":1,"function":{"arguments":":1}"}}`,
+		}, []providers.ToolCall{call("1", "a", "{}"), call("2", "b", `{"x":1}`), call("3", "c", "{}")}},
 		{"an empty piece too late", []string{
 			`{"index":0,"id":"1","function":{"name":"a"}}`, `{"index":1,"id":"2","function":{"name":"b"}}`, `{"index":0,"function":{"arguments":""}}`,
 		}, []providers.ToolCall{call("1", "a", "{}"), call("2", "b", "{}")}},
@@ -85,7 +87,7 @@ func TestToolCallsAsServersSendThem(t *testing.T) {
 func TestToolCallsThatCannotBe(t *testing.T) {
 	for name, entries := range map[string][]string{
 		"no name":    {`{"index":0,"id":"1"}`},
-		"late piece": {`{"index":0,"id":"1","function":{"name":"a"}}`, `{"index":1,"id":"2","function":{"name":"b"}}`, `{"index":0,"function":{"arguments":"x"}}`},
+		"late piece": {`{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}`, `{"index":1,"id":"2","function":{"name":"b"}}`, `{"index":0,"function":{"arguments":"x"}}`},
 	} {
 		if got, err := assemble(t, entries); err == nil {
 			t.Errorf("%s: no error, %+v", name, got)
@@ -109,17 +111,26 @@ func FuzzToolCalls(f *testing.F) {
 			return
 		}
 		var a assembler
+		given := 0
+		check := func(calls []providers.ToolCall) {
+			given += len(calls)
+			for _, call := range calls {
+				if call.ID == "" || call.Name == "" || call.Arguments == "" {
+					t.Errorf("incomplete call %+v", call)
+				}
+			}
+		}
 		for _, p := range entries {
-			call, err := a.push(p)
+			calls, err := a.push(p)
 			if err != nil {
 				return
 			}
-			if call != nil && (call.ID == "" || call.Name == "" || call.Arguments == "") {
-				t.Errorf("incomplete call %+v", call)
-			}
+			check(calls)
 		}
-		if call, err := a.flush(); err == nil && call == nil && len(entries) > 0 && a.open != nil {
-			t.Error("the open call is lost")
+		calls, err := a.flush()
+		check(calls)
+		if err == nil && len(entries) > 0 && given == 0 {
+			t.Error("the open calls are lost")
 		}
 	})
 }

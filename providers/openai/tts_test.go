@@ -45,23 +45,23 @@ func speak(ctx context.Context, t *testing.T, v *TTS) (rate int, pcm []int16, la
 }
 
 // file reads test data.
-func file(t testing.TB, name string) []byte {
-	t.Helper()
+func file(tb testing.TB, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
 // wavOf is a WAV file of the bytes, which are PCM of so many channels.
-func wavOf(t testing.TB, raw []byte, rate, channels int, size uint32) []byte {
-	t.Helper()
+func wavOf(tb testing.TB, raw []byte, rate, channels int, size uint32) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	b.WriteString("RIFF\xff\xff\xff\xffWAVELIST\x03\x00\x00\x00abc\x00fmt \x10\x00\x00\x00")
 	format := wavFormat{Tag: 1, Channels: uint16(channels), Rate: uint32(rate), Bytes: uint32(2 * rate * channels), Align: uint16(2 * channels), Bits: 16}
 	if err := binary.Write(&b, binary.LittleEndian, format); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	b.WriteString("data")
 	b.Write(binary.LittleEndian.AppendUint32(nil, size))

@@ -73,13 +73,13 @@ func TestFakesNoteHangUps(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		llm := &LLM{Script: []Step{{{Hang: true}}, Say("a", "b"), Fail(errors.New("down"))}}
-		if err := lastError(llm, ctx, providers.LLMRequest{}); err != context.DeadlineExceeded { //nolint:errorlint // unchanged
+		if err := lastError(ctx, llm, providers.LLMRequest{}); err != context.DeadlineExceeded { //nolint:errorlint // unchanged
 			t.Errorf("hang: %v", err)
 		}
 		for range llm.Generate(t.Context(), providers.LLMRequest{}) {
 			break
 		}
-		if err := lastError(llm, t.Context(), providers.LLMRequest{}); err == nil || err.Error() != "down" {
+		if err := lastError(t.Context(), llm, providers.LLMRequest{}); err == nil || err.Error() != "down" {
 			t.Errorf("failure: %v", err)
 		}
 		asked := llm.Asked()
@@ -89,8 +89,8 @@ func TestFakesNoteHangUps(t *testing.T) {
 		tts := &TTS{Script: []Speech{{Delay: time.Hour}, {FailAt: 120 * time.Millisecond, Err: errors.New("down")}}}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_ = speakError(tts, ctx, providers.TTSRequest{Text: "x"}, func() {})
-		if err := speakError(tts, t.Context(), providers.TTSRequest{Text: "long enough"}, func() {}); err == nil {
+		_ = speakError(ctx, tts, providers.TTSRequest{Text: "x"}, func() {})
+		if err := speakError(t.Context(), tts, providers.TTSRequest{Text: "long enough"}, func() {}); err == nil {
 			t.Error("no failure")
 		}
 		if s := tts.Spoken(); !s[0].Cancelled || s[1].Sound != 120*time.Millisecond || s[1].Cancelled {

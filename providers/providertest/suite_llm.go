@@ -29,7 +29,7 @@ func TestLLM(t *testing.T, open func(t *testing.T) providers.LLM, req providers.
 		within(t, "four answers", all.Wait)
 	})
 	t.Run("cancelled before", func(t *testing.T) {
-		within(t, "the answer", func() { wantContextError(t, lastError(open(t), ended(t), req)) })
+		within(t, "the answer", func() { wantContextError(t, lastError(ended(t), open(t), req)) })
 	})
 	t.Run("cancelled in the middle", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -61,7 +61,7 @@ func TestLLM(t *testing.T, open func(t *testing.T) providers.LLM, req providers.
 // wants: one error of this kind, as the last thing.
 func TestLLMFailure(t *testing.T, l providers.LLM, req providers.LLMRequest, kind providers.Kind) {
 	t.Helper()
-	within(t, "the failure", func() { WantError(t, lastError(l, t.Context(), req), l.Name(), kind) })
+	within(t, "the failure", func() { WantError(t, lastError(t.Context(), l, req), l.Name(), kind) })
 }
 
 // WantError checks that err is a provider's error of this kind.
@@ -78,9 +78,7 @@ func WantError(t *testing.T, err error, provider string, kind providers.Kind) {
 }
 
 // lastError reads the whole answer and gives its error.
-//
-//nolint:revive // the model is what is asked about, so it comes first
-func lastError(l providers.LLM, ctx context.Context, req providers.LLMRequest) (last error) {
+func lastError(ctx context.Context, l providers.LLM, req providers.LLMRequest) (last error) {
 	for _, err := range l.Generate(ctx, req) {
 		last = err
 	}

@@ -36,14 +36,14 @@ func TestTTS(t *testing.T, open func(t *testing.T) providers.TTS, req providers.
 		within(t, "four sentences", all.Wait)
 	})
 	t.Run("cancelled before", func(t *testing.T) {
-		within(t, "the sentence", func() { wantContextError(t, speakError(open(t), ended(t), req, func() {})) })
+		within(t, "the sentence", func() { wantContextError(t, speakError(ended(t), open(t), req, func() {})) })
 	})
 	t.Run("cancelled in the middle", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		within(t, "the sentence", func() {
 			// Sound that was complete already may end well.
-			if err := speakError(open(t), ctx, req, cancel); err != nil {
+			if err := speakError(ctx, open(t), req, cancel); err != nil {
 				wantContextError(t, err)
 			}
 		})
@@ -60,9 +60,7 @@ func TestTTS(t *testing.T, open func(t *testing.T) providers.TTS, req providers.
 }
 
 // speakError reads all sound, calls at each piece, and gives the error.
-//
-//nolint:revive // the voice is what is asked about, so it comes first
-func speakError(v providers.TTS, ctx context.Context, req providers.TTSRequest, each func()) (last error) {
+func speakError(ctx context.Context, v providers.TTS, req providers.TTSRequest, each func()) (last error) {
 	for _, err := range v.Synthesize(ctx, req) {
 		each()
 		last = err

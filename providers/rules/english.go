@@ -185,7 +185,7 @@ func trimPolite(words, name []string) []string {
 
 // englishUnit is the unit of time that a text names, or 0.
 func englishUnit(text string) time.Duration {
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		switch strings.TrimSuffix(w, "s") {
 		case "second":
 			return time.Second

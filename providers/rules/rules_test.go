@@ -15,28 +15,28 @@ import (
 )
 
 // phraseTexts says the phrases of the files that ship.
-func phraseTexts(t testing.TB) func(id, lang string, args ...string) string {
-	t.Helper()
+func phraseTexts(tb testing.TB) func(id, lang string, args ...string) string {
+	tb.Helper()
 	texts := map[string]map[string]string{}
 	for _, lang := range []string{"zh", "en"} {
 		data, err := os.ReadFile("../../prompts/phrases." + lang + ".yaml")
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var phrases map[string]string
 		if err := yaml.Unmarshal(data, &phrases); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		texts[lang] = phrases
 	}
 	return func(id, lang string, args ...string) string {
 		text, ok := texts[lang][id]
 		if !ok {
-			t.Errorf("no phrase %q in %q", id, lang)
+			tb.Errorf("no phrase %q in %q", id, lang)
 		}
 		for i := 0; i+1 < len(args); i += 2 {
 			if !strings.Contains(text, "{"+args[i]+"}") {
-				t.Errorf("phrase %s in %s has no {%s}", id, lang, args[i])
+				tb.Errorf("phrase %s in %s has no {%s}", id, lang, args[i])
 			}
 			text = strings.ReplaceAll(text, "{"+args[i]+"}", args[i+1])
 		}
@@ -46,10 +46,10 @@ func phraseTexts(t testing.TB) func(id, lang string, args ...string) string {
 
 var sunday = time.Date(2026, time.November, 22, 7, 25, 0, 0, time.UTC)
 
-func newBrain(t testing.TB, configured bool) *Brain {
-	t.Helper()
+func newBrain(tb testing.TB, configured bool) *Brain {
+	tb.Helper()
 	return New(Options{
-		Prompts: phraseTexts(t), Name: "Xiaozhi", Now: func() time.Time { return sunday },
+		Prompts: phraseTexts(tb), Name: "Xiaozhi", Now: func() time.Time { return sunday },
 		Zone: time.FixedZone("CST", 8*3600), ModelConfigured: configured,
 	})
 }
@@ -91,17 +91,17 @@ func ask(text, lang string, tools []providers.ToolSpec) providers.LLMRequest {
 }
 
 // generate runs one step.
-func generate(t testing.TB, b *Brain, req providers.LLMRequest) providers.Delta {
-	t.Helper()
+func generate(tb testing.TB, b *Brain, req providers.LLMRequest) providers.Delta {
+	tb.Helper()
 	var deltas []providers.Delta
-	for d, err := range b.Generate(t.Context(), req) {
+	for d, err := range b.Generate(tb.Context(), req) {
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		deltas = append(deltas, d)
 	}
 	if len(deltas) != 1 || deltas[0].Provider != "rules" {
-		t.Fatalf("want one delta of rules, got %+v", deltas)
+		tb.Fatalf("want one delta of rules, got %+v", deltas)
 	}
 	return deltas[0]
 }

@@ -20,7 +20,7 @@ func (p *parser) apply(t token, a, b value) value {
 	}
 	out := value{new(big.Rat), a.rough || b.rough}
 	switch t.text {
-	case "+":
+	case "+", "and":
 		out.rat.Add(a.rat, b.rat)
 	case "-":
 		out.rat.Sub(a.rat, b.rat)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits of an expression and of the numbers in it.
@@ -62,7 +63,8 @@ func Eval(text string, o Options) (Result, error) {
 	if len(text) > maxText {
 		return Result{}, &Error{Cause: TooLarge, At: maxText}
 	}
-	p := &parser{lexer: lexer{text: normal(text), options: o}}
+	text, before := normal(text)
+	p := &parser{lexer: lexer{text: text, options: o}, before: before}
 	p.next()
 	v := p.expression(0)
 	if p.err == nil && p.token.kind != end {
@@ -74,17 +76,24 @@ func Eval(text string, o Options) (Result, error) {
 	return v.result(), nil
 }
 
-// normal drops what people say around an expression.
-func normal(text string) string {
+// normal drops what people say around an expression, and tells how many signs
+// stood before it.
+func normal(text string) (expression string, before int) {
 	text = strings.ToLower(text)
 	text = strings.NewReplacer("（", "(", "）", ")", "，", ",", "．", ".", "＋", "+", "－", "-", "＊", "*", "／", "/", "＾", "^", "％", "%", "！", "!", "　", " ", "？", "?", "＝", "=").Replace(text)
 	text = strings.TrimRight(text, " ?。")
+	signs := utf8.RuneCountInString(text)
+	text = strings.TrimLeft(text, " ")
+	for _, head := range []string{"请问", "计算一下", "计算", "算一下", "what is", "what's"} {
+		text = strings.TrimPrefix(text, head)
+	}
+	before = signs - utf8.RuneCountInString(text)
 	for _, tail := range []string{"等于多少", "等于几", "等于", "是多少", "是几", "equals", "="} {
 		if rest, ok := strings.CutSuffix(text, tail); ok {
-			return strings.TrimRight(rest, " ")
+			return strings.TrimRight(rest, " "), before
 		}
 	}
-	return text
+	return text, before
 }
 
 // value is a number on the way.

@@ -11,6 +11,8 @@ func constant(name string) (value, bool) {
 	switch name {
 	case "pi":
 		return value{new(big.Rat).SetFloat64(math.Pi), true}, true
+	case "whole": // 百分之百
+		return whole(1), true
 	case "e":
 		return value{new(big.Rat).SetFloat64(math.E), true}, true
 	}
@@ -24,7 +26,7 @@ func (p *parser) degree() value {
 
 func isFunction(name string) bool {
 	return slices.Contains([]string{
-		"sqrt", "abs", "round", "floor", "ceil", "min", "max", "pow", "sin", "cos", "tan", "ln", "log", "exp", "cbrt",
+		"sqrt", "abs", "round", "floor", "ceil", "min", "max", "pow", "sin", "cos", "tan", "ln", "log", "lg", "exp", "cbrt",
 	}, name)
 }
 
@@ -80,6 +82,9 @@ func (p *parser) transcendental(t token, x float64) value {
 	case "cos":
 		return p.rough(t, math.Cos(x))
 	case "tan":
+		if math.Abs(math.Cos(x)) < 1e-15 { // 90°, as near as a float comes
+			return p.failAt(Undefined, t)
+		}
 		return p.rough(t, math.Tan(x))
 	case "exp":
 		return p.rough(t, math.Exp(x))
@@ -89,7 +94,7 @@ func (p *parser) transcendental(t token, x float64) value {
 	if x <= 0 {
 		return p.failAt(Undefined, t)
 	}
-	if t.text == "log" {
+	if t.text == "log" || t.text == "lg" {
 		return p.rough(t, math.Log10(x))
 	}
 	return p.rough(t, math.Log(x))

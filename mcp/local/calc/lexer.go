@@ -31,6 +31,7 @@ type lexer struct {
 	text    string
 	offset  int
 	options Options
+	calls   int // open calls of functions: a comma within is no part of a number
 }
 
 // words are what is said for signs, longer ones before their beginnings.
@@ -42,6 +43,9 @@ func words() [][2]string {
 		{"the square root of", "sqrt"},
 		{"square root of", "sqrt"},
 		{"percent of", "%*"},
+		{"the cube root of", "cbrt"},
+		{"cube root of", "cbrt"},
+		{"negative", "-"},
 		{"plus", "+"},
 		{"minus", "-"},
 		{"times", "*"},
@@ -65,12 +69,21 @@ func words() [][2]string {
 		{"取余", "mod"},
 		{"模", "mod"},
 		{"的平方根", "root"},
+		{"的立方根", "cube root"},
+		{"开平方", "root"},
+		{"开方", "root"},
+		{"开立方", "cube root"},
 		{"的平方", "²"},
 		{"的立方", "³"},
 		{"平方", "²"},
 		{"立方", "³"},
+		{"根号下", "sqrt"},
 		{"根号", "sqrt"},
+		{"百分之百", "whole"},
 		{"百分之", "hundredths"},
+		{"千分之", "thousandths"},
+		{"分之", "parts"},
+		{"又", "and"},
 		{"负", "-"},
 		{"的阶乘", "!"},
 		{"阶乘", "!"},
@@ -88,6 +101,7 @@ func words() [][2]string {
 		{"π", "pi"},
 		{"圆周率", "pi"},
 		{"°", "°"},
+		{"度", "°"},
 		{"次方", "power"},
 		{"的", "'s"},
 	}
@@ -113,7 +127,7 @@ func (l *lexer) next() token {
 		if decimal, after, ok := l.options.Number(rest); ok {
 			if v, ok := new(big.Rat).SetString(decimal); ok {
 				l.offset = len(l.text) - len(after)
-				return token{kind: number, text: decimal, value: v, at: at}
+				return token{kind: number, text: decimal, value: l.scaled(v), at: at}
 			}
 		}
 	}
@@ -135,7 +149,7 @@ func (l *lexer) next() token {
 
 // spelled is the token of a word.
 func spelled(text string, at int) token {
-	if text == "sqrt" || text == "pi" {
+	if text == "sqrt" || text == "cbrt" || text == "pi" || text == "whole" {
 		return token{kind: name, text: text, at: at}
 	}
 	return token{kind: sign, text: text, at: at}
@@ -147,7 +161,8 @@ func letter(b byte) bool { return b >= 'a' && b <= 'z' }
 func (l *lexer) number() token {
 	rest, at := l.text[l.offset:], l.offset
 	n := digits(rest)
-	for n > 0 && n <= 3+4*12 && strings.HasPrefix(rest[n:], ",") && digits(rest[n+1:]) == 3 {
+	grouped := n > 0 && n <= 3 && l.calls == 0
+	for grouped && n <= 3+4*12 && strings.HasPrefix(rest[n:], ",") && digits(rest[n+1:]) == 3 {
 		n += 4
 	}
 	if strings.HasPrefix(rest[n:], ".") {
@@ -168,7 +183,45 @@ func (l *lexer) number() token {
 	if !ok {
 		return token{kind: bad, text: rest[:n], at: at}
 	}
-	return token{kind: number, text: text, value: v, at: at}
+	return token{kind: number, text: text, value: l.scaled(v), at: at}
+}
+
+// scaled reads the unit that a number in digits may have, and what is said after
+// it: 1.5万, 3万5千, 2 million.
+func (l *lexer) scaled(v *big.Rat) *big.Rat {
+	last := int64(1e12) // the next unit must be a smaller one
+	total := new(big.Rat)
+	for {
+		rest := l.text[l.offset:]
+		unit, size := scale(rest)
+		if unit == 1 || unit >= last {
+			return total.Add(total, v)
+		}
+		l.offset, last = l.offset+size, unit
+		total.Add(total, v.Mul(v, new(big.Rat).SetInt64(unit)))
+		n := digits(l.text[l.offset:])
+		if next, _ := scale(l.text[l.offset+n:]); n == 0 || n > 4 || next == 1 || next >= last {
+			return total
+		}
+		v, _ = new(big.Rat).SetString(l.text[l.offset : l.offset+n])
+		l.offset += n
+	}
+}
+
+// scale is the unit that text begins with, 1 for none.
+func scale(text string) (unit int64, size int) {
+	for _, u := range []struct {
+		name string
+		unit int64
+	}{
+		{"千亿", 1e11}, {"百亿", 1e10}, {"十亿", 1e9}, {"亿", 1e8}, {"千万", 1e7}, {"百万", 1e6}, {"十万", 1e5}, {"万", 1e4}, {"千", 1000}, {"百", 100},
+		{" thousand", 1000}, {" million", 1e6}, {" billion", 1e9},
+	} {
+		if after, ok := strings.CutPrefix(text, u.name); ok && (after == "" || !letter(after[0])) {
+			return u.unit, len(u.name)
+		}
+	}
+	return 1, 0
 }
 
 // digits counts those at the beginning.

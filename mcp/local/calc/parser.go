@@ -8,10 +8,11 @@ import (
 // parser works an expression out while it reads it, by the binding powers of
 // its operators (Pratt). After the first error it goes on without harm.
 type parser struct {
-	lexer lexer
-	token token // the next one
-	depth int
-	err   *Error
+	lexer  lexer
+	token  token // the next one
+	before int   // signs of the text that stand before the lexer's
+	depth  int
+	err    *Error
 }
 
 func (p *parser) next() {
@@ -24,7 +25,7 @@ func (p *parser) fail(c Cause) value { return p.failAt(c, p.token) }
 
 func (p *parser) failAt(c Cause, t token) value {
 	if p.err == nil {
-		p.err = &Error{Cause: c, At: utf8.RuneCountInString(p.lexer.text[:t.at]) + 1, Near: t.said}
+		p.err = &Error{Cause: c, At: p.before + utf8.RuneCountInString(p.lexer.text[:t.at]) + 1, Near: t.said}
 	}
 	return whole(0)
 }
@@ -35,16 +36,22 @@ const (
 	timesPower
 	signPower
 	powerPower
+	mixedPower // 三又四分之三
 	postfixPower
 )
 
 // binding is how tightly the next token binds what is before it, 0 if it ends
 // the expression.
 func (p *parser) binding() int {
+	if p.token.kind == name && p.token.text == "x" && p.startsOperand() {
+		return timesPower // 3 x 4
+	}
 	if p.token.kind != sign {
 		return 0
 	}
 	switch p.token.text {
+	case "and":
+		return mixedPower
 	case "+", "-":
 		return addPower
 	case "*", "/", "mod", "%*":
@@ -57,11 +64,11 @@ func (p *parser) binding() int {
 	case "^":
 		return powerPower
 	case "'s":
-		if ahead := p.lexer; ahead.next().text == "hundredths" {
-			return timesPower // 八百的百分之十五
+		if p.isShare() {
+			return timesPower
 		}
 		return postfixPower
-	case "!", "²", "³", "°", "percent", "root":
+	case "!", "²", "³", "°", "percent", "root", "cube root", "parts":
 		return postfixPower
 	}
 	return 0
@@ -73,6 +80,26 @@ func (p *parser) startsOperand() bool {
 	ahead := p.lexer
 	t := ahead.next()
 	return t.kind == number || t.kind == name || (t.kind == sign && t.text == "(")
+}
+
+// isShare reports whether a part of a number follows the next token, as in
+// 八百的百分之十五, 八百的15% and 八百的三分之一; 2的三分之一次方 is a power.
+func (p *parser) isShare() bool {
+	ahead := p.lexer
+	t := ahead.next()
+	if t.text == "hundredths" || t.text == "thousandths" {
+		return true
+	}
+	if t.kind != number {
+		return false
+	}
+	switch ahead.next().text {
+	case "%", "percent":
+		return true
+	case "parts":
+		return ahead.next().kind == number && ahead.next().text != "power"
+	}
+	return false
 }
 
 // expression reads operators that bind tighter than power.
@@ -90,6 +117,9 @@ func (p *parser) expression(power int) value {
 		operator := p.token
 		modulo := operator.text == "%" && b == timesPower
 		p.next()
+		if operator.text == "x" {
+			operator.text = "*"
+		}
 		if b == postfixPower {
 			v = p.postfix(operator, v)
 			continue
@@ -127,6 +157,9 @@ func (p *parser) operand() value {
 	case t.kind == sign && t.text == "hundredths":
 		v := p.expression(powerPower)
 		return value{new(big.Rat).Quo(v.rat, big.NewRat(100, 1)), v.rough}
+	case t.kind == sign && t.text == "thousandths":
+		v := p.expression(powerPower)
+		return value{new(big.Rat).Quo(v.rat, big.NewRat(1000, 1)), v.rough}
 	}
 	return p.failAt(Syntax, t)
 }
@@ -151,12 +184,14 @@ func (p *parser) named(t token) value {
 	if p.token.kind != sign || p.token.text != "(" {
 		return p.call(t, []value{p.expression(powerPower)})
 	}
+	p.lexer.calls++
 	p.next()
 	args := []value{p.expression(0)}
 	for p.err == nil && p.token.kind == sign && p.token.text == "," {
 		p.next()
 		args = append(args, p.expression(0))
 	}
+	p.lexer.calls--
 	p.expect(")")
 	return p.call(t, args)
 }
@@ -174,10 +209,14 @@ func (p *parser) postfix(t token, v value) value {
 		return p.apply(token{kind: sign, text: "*", at: t.at}, v, p.degree())
 	case "root":
 		return p.call(token{kind: name, text: "sqrt", at: t.at}, []value{v})
+	case "cube root":
+		return p.call(token{kind: name, text: "cbrt", at: t.at}, []value{v})
+	case "parts": // 三分之一
+		return p.apply(token{kind: sign, text: "/", at: t.at, said: t.said}, p.expression(postfixPower), v)
 	case "!":
 		return p.factorial(t, v)
 	}
-	exponent := p.expression(postfixPower) // 2的10次方
+	exponent := p.expression(powerPower) // 2的10次方
 	p.expect("power")
 	return p.power(t, v, exponent)
 }

@@ -15,17 +15,13 @@ const (
 	night
 )
 
-// usualHour is the hour meant when none is said.
-func (p dayPart) usualHour() int {
-	return [...]int{wholeDay: 9, earlyHours: 5, morning: 8, noon: 12, afternoon: 3, evening: 8, night: 10}[p]
-}
-
 // clock is a time of day that was said.
 type clock struct {
 	known                bool
 	hour, minute, second int
 	exact                bool // on the 24 hour clock: 07:00
 	part                 dayPart
+	usual                int // the hour of the part when none is said
 }
 
 // read reads a part of the day or a time, if one comes next.
@@ -47,36 +43,66 @@ func (k *clock) read(c *cursor) {
 func (k *clock) readPart(c *cursor) bool {
 	before := *c
 	c.skip(" ", "in the ", "at ")
-	part := wholeDay
-	switch {
-	case c.take("凌晨"):
-		part = earlyHours
-	case c.take("早上", "早晨", "清晨", "上午", "大清早", "早", "morning", "a.m.", "am"):
-		part = morning
-	case c.take("中午", "正午", "noon"):
-		part = noon
-	case c.take("下午", "午后", "afternoon", "p.m.", "pm"):
-		part = afternoon
-	case c.take("傍晚", "晚上", "夜晚", "晚", "evening"):
-		part = evening
-	case c.take("半夜", "深夜", "夜里", "night"):
-		part = night
-	case c.take("午夜", "midnight"):
-		if part = night; !k.known {
-			k.known, k.hour = true, 12
-		}
-	}
-	if part == wholeDay || k.part != wholeDay {
+	part, usual := c.part()
+	if part == wholeDay || !k.add(part) {
 		*c = before
 		return false
 	}
-	k.part = part
+	k.usual = usual
+	return true
+}
+
+// part reads the words for a part of the day, with the hour that is meant when
+// none is said.
+func (c *cursor) part() (part dayPart, usual int) {
+	switch {
+	case c.take("凌晨", "后半夜"):
+		return earlyHours, 5
+	case c.take("早上", "早晨", "清晨", "清早", "上午", "大清早", "一大早", "一早", "早", "morning", "a.m.", "a.m", "am"):
+		return morning, 8
+	case c.take("中午", "正午", "noon", "midday"):
+		return noon, 12
+	case c.take("下午", "午后", "afternoon", "p.m.", "p.m", "pm"):
+		return afternoon, 3
+	case c.take("傍晚", "黄昏"):
+		return evening, 6
+	case c.take("晚上", "夜晚", "晚", "evening"):
+		return evening, 8
+	case c.take("午夜", "半夜", "midnight"):
+		return night, 12
+	case c.take("深夜", "夜里", "night"):
+		return night, 10
+	}
+	return wholeDay, 0
+}
+
+// add joins a part of the day with one that was said before: 11 pm tonight,
+// tomorrow morning at 7 am, 今晚凌晨一点. It reports whether they go together.
+func (k *clock) add(part dayPart) bool {
+	early, late := min(k.part, part), max(k.part, part)
+	switch {
+	case early == wholeDay, early == late:
+		k.part = late
+	case late <= morning: // both before noon
+	case early >= noon && (k.part == afternoon || part == afternoon):
+		k.part = afternoon
+	case early >= noon:
+		k.part = part
+	case late >= evening && (early == earlyHours || k.known && k.hour%12 < 6):
+		k.part = night // after midnight
+	default:
+		return false
+	}
 	return true
 }
 
 // digits reads 7点, 七点半, 七点一刻, 七点零五分, 19:30, 19:30:15, 7, seven thirty, 7 o'clock.
 func (k *clock) digits(c *cursor) bool {
+	if c.take("差") {
+		return k.short(c)
+	}
 	wide := len(c.rest) >= 2 && c.rest[0] == '0' && c.rest[1] >= '0' && c.rest[1] <= '9'
+	words := isLetter((c.rest + " ")[0])
 	hour, ok := c.number()
 	if !ok || hour > 24 {
 		return false
@@ -90,6 +116,7 @@ func (k *clock) digits(c *cursor) bool {
 		}
 		if c.take(":") {
 			k.second, ok = c.number()
+			k.exact = true
 		}
 		return ok
 	case c.take("点钟", "点整", "点", "时"):
@@ -98,13 +125,49 @@ func (k *clock) digits(c *cursor) bool {
 		return true
 	}
 	before := *c
-	c.skip(" ", "-")
+	if c.skip(" "); words {
+		c.take("-") // seven-thirty, but 12-25 is no time
+	}
 	if minute, ok := c.number(); ok && minute >= 10 && minute < 60 {
 		k.minute = minute
 		return true
 	}
 	*c = before
 	return true
+}
+
+// short reads 五分八点 and 一刻八点, after 差: minutes before an hour.
+func (k *clock) short(c *cursor) bool {
+	minutes, ok := c.minutes()
+	if !ok {
+		return false
+	}
+	hour, ok := c.number()
+	if !ok || hour > 24 || !c.take("点钟", "点整", "点") {
+		return false
+	}
+	k.known, k.hour, k.minute = true, hourBefore(hour), 60-minutes
+	return true
+}
+
+// minutes reads 五分, 十分钟 and 一刻, at least one minute.
+func (c *cursor) minutes() (int, bool) {
+	if c.take("一刻钟", "一刻") {
+		return 15, true
+	}
+	minutes, ok := c.number()
+	return minutes, ok && minutes > 0 && minutes < 60 && c.take("分钟", "分")
+}
+
+// hourBefore is the hour before another, on the clock it is said by.
+func hourBefore(hour int) int {
+	switch {
+	case hour == 0:
+		return 23
+	case hour > 12:
+		return hour - 1
+	}
+	return (hour+10)%12 + 1
 }
 
 func (k *clock) chineseMinutes(c *cursor) bool {
@@ -118,6 +181,10 @@ func (k *clock) chineseMinutes(c *cursor) bool {
 	case c.take("三刻"):
 		k.minute = 45
 		return true
+	case c.take("差"):
+		minutes, ok := c.minutes()
+		k.hour, k.minute = hourBefore(k.hour), 60-minutes
+		return ok
 	}
 	c.take("过")
 	if minute, ok := c.number(); ok {
@@ -159,11 +226,15 @@ func (k *clock) english(c *cursor) bool {
 		}
 	}
 	hour, ok := c.number()
-	if !ok || hour > 24 {
+	switch {
+	case ok && hour <= 24:
+	case c.take("midnight") && k.add(night), c.take("noon", "midday") && k.add(noon):
+		hour = 12
+	default:
 		return false
 	}
-	if to {
-		hour = (hour + 11) % 12
+	if to && minute > 0 {
+		hour = hourBefore(hour)
 	}
 	k.known, k.hour, k.minute = true, hour, minute%60
 	c.take(" o'clock")

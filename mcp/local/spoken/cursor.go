@@ -36,30 +36,38 @@ func (c *cursor) skip(words ...string) {
 	}
 }
 
-// number reads a whole number in digits, Chinese, or one English word or two.
+// number reads a whole number in digits, Chinese or English words.
 func (c *cursor) number() (int, bool) {
-	if n, rest, ok := leadingNumber(c.rest); ok {
-		c.rest = rest
-		return n, true
-	}
-	end := 0
-	for end < len(c.rest) && isLetter(c.rest[end]) {
-		end++
-	}
-	n, ok := englishNumber(c.rest[:end])
+	n, rest, ok := leadingNumber(c.rest)
 	if !ok {
-		return 0, false
+		n, rest, ok = leadingWords(c.rest)
 	}
-	c.rest = c.rest[end:]
-	if n >= 20 && n < 100 && n%10 == 0 { // twenty five
-		before := *c
-		c.skip(" ", "-")
-		if small, ok := c.number(); ok && small > 0 && small < 10 {
-			return n + small, true
+	if ok {
+		c.rest = rest
+	}
+	return n, ok
+}
+
+// leadingWords reads the longest number in English words that text begins with:
+// one hundred and twenty.
+func leadingWords(text string) (n int, rest string, ok bool) {
+	rest = text
+	for end, words := 0, 0; words < 8; words++ {
+		start := end
+		for end < len(text) && isLetter(text[end]) {
+			end++
 		}
-		*c = before
+		if end == start {
+			break
+		}
+		if v, fits := englishNumber(text[:end]); fits {
+			n, rest, ok = v, text[end:], true
+		}
+		for end < len(text) && (text[end] == ' ' || text[end] == '-') {
+			end++
+		}
 	}
-	return n, true
+	return n, rest, ok
 }
 
 // decimal reads a number that may have a fraction.

@@ -11,16 +11,18 @@ type day struct {
 	known                   bool
 	date                    time.Time // any time of it
 	today                   bool
+	named                   bool // by its day of the week
+	later                   bool // counted from now: 三天后
 	weekly, monthly, yearly bool // when it has passed, the next one is meant
 }
 
 // read reads a day, if one comes next, and reports whether it did.
 func (d *day) read(c *cursor, now time.Time) bool {
 	if d.known {
-		return false
+		return d.again(c, now)
 	}
 	in := func(days int) bool {
-		d.known, d.date, d.today = true, now.AddDate(0, 0, days), days == 0
+		d.known, d.date, d.today = true, noonIn(now, days), days == 0
 		return true
 	}
 	switch {
@@ -38,12 +40,14 @@ func (d *day) read(c *cursor, now time.Time) bool {
 	case strings.HasPrefix(c.rest, "今早") || strings.HasPrefix(c.rest, "今晚"):
 		c.take("今")
 		return in(0)
+	case strings.HasPrefix(c.rest, "this ") && thisPart(c):
+		return in(0)
 	case strings.HasPrefix(c.rest, "tonight"):
 		c.rest = "night" + strings.TrimPrefix(c.rest, "tonight")
 		return in(0)
 	}
 	before := *c
-	for _, form := range []func(*cursor, time.Time) bool{d.weekday, d.written, d.chineseDate, d.englishDate} {
+	for _, form := range []func(*cursor, time.Time) bool{d.weekday, d.written, d.fromNow, d.chineseDate, d.englishDate} {
 		if form(c, now) {
 			return true
 		}
@@ -52,14 +56,56 @@ func (d *day) read(c *cursor, now time.Time) bool {
 	return false
 }
 
+// again reads a second day, which must agree with the first: 11月27日星期五.
+func (d *day) again(c *cursor, now time.Time) bool {
+	before, other := *c, day{}
+	if !other.read(c, now) || d.named == other.named {
+		*c = before
+		return false
+	}
+	named, dated := d, &other
+	if other.named {
+		named, dated = dated, named
+	}
+	same := named.date.Equal(dated.date)
+	if named.weekly {
+		same = named.date.Weekday() == dated.date.Weekday()
+	}
+	if !same {
+		*c = before
+		return false
+	}
+	*d = *dated
+	return true
+}
+
+// noonIn is noon of the day that many days from now: an hour that every day has.
+func noonIn(now time.Time, days int) time.Time {
+	year, month, n := now.Date()
+	return time.Date(year, month, n+days, 12, 0, 0, 0, now.Location())
+}
+
+// thisPart goes over the this of this morning.
+func thisPart(c *cursor) bool {
+	before := *c
+	c.take("this ")
+	after := *c
+	if part, _ := c.part(); part == wholeDay {
+		*c = before
+		return false
+	}
+	*c = after
+	return true
+}
+
 // weekday reads 周一, 下周一, 星期天, monday, next monday.
 func (d *day) weekday(c *cursor, now time.Time) bool {
 	weeks := 0
 	for c.take("下个", "下") {
 		weeks++
 	}
-	c.take("这个", "这", "本", "this ")
-	if c.take("next ") {
+	c.take("这个", "这", "本", "this coming ", "coming ", "this ")
+	if c.take("next week on ", "next week ", "next ") {
 		weeks++
 	}
 	if c.take("周", "星期", "礼拜") {
@@ -78,6 +124,9 @@ func (d *day) weekday(c *cursor, now time.Time) bool {
 	for n := range 7 {
 		name := strings.ToLower(time.Weekday((n + 1) % 7).String())
 		if c.take(name, name[:3]) {
+			if c.take(" next week") {
+				weeks++
+			}
 			return d.onWeekday(n, weeks, now)
 		}
 	}
@@ -91,110 +140,12 @@ func (d *day) onWeekday(n, weeks int, now time.Time) bool {
 	if weeks == 0 && days < 0 {
 		days += 7
 	}
-	d.known, d.date, d.weekly = true, now.AddDate(0, 0, days+7*weeks), weeks == 0
+	d.known, d.named, d.date, d.weekly = true, true, noonIn(now, days+7*weeks), weeks == 0
 	return weeks <= 4
 }
 
-// written reads 2026-11-25 and 2026/11/25.
-func (d *day) written(c *cursor, now time.Time) bool {
-	if len(c.rest) < 8 || c.rest[0] < '0' || c.rest[0] > '9' {
-		return false
-	}
-	year, ok := c.number()
-	if !ok || year < 1000 || !c.take("-", "/") {
-		return false
-	}
-	month, ok := c.number()
-	if !ok || !c.take("-", "/") {
-		return false
-	}
-	n, ok := c.number()
-	return ok && d.on(year, month, n, now)
-}
-
-// chineseDate reads 2026年11月25日, 11月25号, 25号.
-func (d *day) chineseDate(c *cursor, now time.Time) bool {
-	n, ok := c.number()
-	if !ok {
-		return false
-	}
-	year, month := now.Year(), int(now.Month())
-	d.monthly = true
-	if c.take("年") {
-		year = n
-		if n, ok = c.number(); !ok {
-			return false
-		}
-	}
-	if c.take("月份", "月") {
-		month = n
-		d.monthly, d.yearly = false, year == now.Year()
-		if n, ok = c.number(); !ok {
-			return false
-		}
-		c.take("日", "号")
-	} else if !c.take("日", "号") {
-		return false
-	}
-	return d.on(year, month, n, now)
-}
-
-// englishDate reads november 25, nov 25th 2027, 25 november, the 25th of november.
-func (d *day) englishDate(c *cursor, now time.Time) bool {
-	n, numbered := c.number()
-	if numbered {
-		c.take("st", "nd", "rd", "th")
-		c.skip(" ", "of ")
-	}
-	month := c.month()
-	if month == 0 {
-		return false
-	}
-	if !numbered {
-		c.skip(" ", "the ", ".")
-		var ok bool
-		if n, ok = c.number(); !ok {
-			return false
-		}
-		c.take("st", "nd", "rd", "th")
-	}
-	year := now.Year()
-	d.yearly = true
-	before := *c
-	c.skip(" ", ",")
-	if y, ok := c.number(); ok && y >= 2000 && y < 3000 {
-		year, d.yearly = y, false
-	} else {
-		*c = before
-	}
-	return d.on(year, month, n, now)
-}
-
-func (c *cursor) month() int {
-	for m := time.January; m <= time.December; m++ {
-		name := strings.ToLower(m.String())
-		if c.take(name, name[:3], name[:min(4, len(name))]) {
-			return int(m)
-		}
-	}
-	return 0
-}
-
-// on is the date, if there is such a day.
-func (d *day) on(year, month, n int, now time.Time) bool {
-	if year < 1 || year > 9999 || month < 1 || month > 12 || n < 1 || n > 31 {
-		return false
-	}
-	date := time.Date(year, time.Month(month), n, 12, 0, 0, 0, now.Location())
-	if date.Day() != n {
-		return false
-	}
-	d.known, d.date = true, date
-	return true
-}
-
 // Day reads a day: 2026-02-17, 明天, 下周一, 11月25日, november 25 2026. It may have
-// passed; one without a year is of this year.
+// passed; one without a year is of this year, if that has it.
 func Day(text string, now time.Time) (time.Time, error) {
 	c := &cursor{fold(text)}
 	c.skip(" ", "on ", "the ")

@@ -18,10 +18,10 @@ var ErrTooLong = errors.New("it is longer than a year")
 // It is whole seconds, more than 0 and at most MaxDuration. An error says where
 // it is not understood.
 func Duration(text string) (time.Duration, error) {
-	c := &cursor{fold(text)}
+	c := &cursor{bare(fold(text))}
 	c.skip(" ", "in ", "after ", "for ", "再过", "过", "等")
 	c.rest = strings.TrimSpace(c.rest)
-	for _, end := range []string{"之后", "以后", "后", " later", " from now"} {
+	for _, end := range []string{"之后", "以后", "后", " later", " from now", " from today"} {
 		c.rest = strings.TrimSuffix(c.rest, end)
 	}
 	if iso, ok := strings.CutPrefix(c.rest, "p"); ok && iso != "" && (iso[0] == 't' || iso[0] >= '0' && iso[0] <= '9') {
@@ -54,8 +54,16 @@ func Duration(text string) (time.Duration, error) {
 // duration reads one number with its unit, in seconds.
 func (c *cursor) duration() (float64, bool) {
 	amount, ok := 0.0, false
+	switch {
+	case c.take("a quarter of an hour", "quarter of an hour"):
+		return 900, true
+	case c.take("three quarters of an hour"):
+		return 2700, true
+	}
 	if c.take("半个", "半", "half an ", "half a ", "half ") {
 		amount, ok = 0.5, true
+	} else if c.take("a couple of ", "couple of ") {
+		amount, ok = 2, true
 	} else if amount, ok = c.decimal(); ok {
 		c.skip(" ")
 		c.take("个")
@@ -71,7 +79,7 @@ func (c *cursor) duration() (float64, bool) {
 	if unit == 0 {
 		return 0, false
 	}
-	if c.take("半", " and a half") {
+	if c.take("半钟", "半", " and a half") {
 		amount += 0.5
 	}
 	return amount * unit.Seconds(), true

@@ -158,9 +158,11 @@ func englishNumber(text string) (int, bool) {
 		return 0, false
 	}
 	total, part := 0, 0
-	for _, w := range words {
+	for i, w := range words {
 		switch v, ok := englishWord(w); {
-		case w == "and" && total+part > 0:
+		case w == "and" && total+part > 0 && i < len(words)-1:
+		case (w == "a" || w == "an") && i > 0:
+			return 0, false
 		case w == "hundred" && part > 0 && part < 100:
 			part *= 100
 		case w == "thousand" && part > 0 && total == 0:
@@ -196,12 +198,13 @@ func englishWord(w string) (int, bool) {
 	return n, err == nil && n >= 0 && n < maxNumber && w[0] != '+'
 }
 
-// LeadingDecimal reads the number in Chinese or full-width digits that text
-// begins with, as a decimal in plain digits: 三点一四 is 3.14.
+// LeadingDecimal reads the number in Chinese, full-width digits or English words
+// that text begins with, as a decimal in plain digits: 三点一四 and three point
+// one four are 3.14.
 func LeadingDecimal(text string) (decimal, rest string, ok bool) {
 	n, rest, ok := leadingNumber(text)
 	if !ok {
-		return "", text, false
+		return leadingWordDecimal(text)
 	}
 	decimal = strconv.Itoa(n)
 	fraction, ok := strings.CutPrefix(rest, "点")
@@ -224,4 +227,41 @@ func LeadingDecimal(text string) (decimal, rest string, ok bool) {
 		return decimal, rest, true
 	}
 	return decimal + "." + digits.String(), fraction, true
+}
+
+// leadingWordDecimal reads twenty five and three point one four; a and an are no
+// numbers here.
+func leadingWordDecimal(text string) (decimal, rest string, ok bool) {
+	n, rest, ok := leadingWords(text)
+	if !ok || strings.HasPrefix(text, "a ") || strings.HasPrefix(text, "an ") || text == "a" || text == "an" {
+		return "", text, false
+	}
+	decimal = strconv.Itoa(n)
+	fraction, ok := strings.CutPrefix(rest, " point")
+	if !ok {
+		return decimal, rest, true
+	}
+	var digits strings.Builder
+	for digits.Len() < 50 {
+		word, after := firstWord(strings.TrimPrefix(fraction, " "))
+		n, ok := englishWord(word)
+		if !ok || n > 9 {
+			break
+		}
+		digits.WriteString(strconv.Itoa(n))
+		fraction = after
+	}
+	if digits.Len() == 0 {
+		return decimal, rest, true
+	}
+	return decimal + "." + digits.String(), fraction, true
+}
+
+// firstWord is the English word that text begins with.
+func firstWord(text string) (word, rest string) {
+	end := 0
+	for end < len(text) && isLetter(text[end]) {
+		end++
+	}
+	return text[:end], text[end:]
 }

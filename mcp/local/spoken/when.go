@@ -3,6 +3,7 @@ package spoken
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,20 +23,22 @@ var (
 // it, a part of a day its usual hour (早上 8, 中午 12, 下午 15, 晚上 20). The result is
 // after now, at most a year ahead, in now's zone.
 func Time(text string, now time.Time) (time.Time, error) {
-	folded := fold(text)
-	if strings.HasPrefix(folded, "每") || strings.HasPrefix(folded, "every") || strings.Contains(folded, "每天") || strings.Contains(folded, "每周") {
+	folded := bare(fold(text))
+	if repeats(folded) {
 		return time.Time{}, ErrRepeats
 	}
 	at, ok := written(strings.TrimSpace(text), now.Location())
 	if !ok {
-		if d, err := Duration(text); err == nil {
-			return now.Add(d).Round(0), nil
-		} else if errors.Is(err, ErrTooLong) {
-			return time.Time{}, err
-		}
 		var err error
 		if at, err = said(folded, now); err != nil {
-			return time.Time{}, err
+			d, wrong := Duration(text)
+			switch {
+			case errors.Is(wrong, ErrTooLong):
+				return time.Time{}, wrong
+			case wrong != nil:
+				return time.Time{}, err
+			}
+			return now.Add(d).Round(0), nil
 		}
 	}
 	switch {
@@ -47,11 +50,34 @@ func Time(text string, now time.Time) (time.Time, error) {
 	return at.In(now.Location()), nil
 }
 
+// bare drops what a request says around its time: 明天早上七点提醒我开会 is
+// 明天早上七点.
+func bare(folded string) string {
+	for _, start := range []string{"请", "提醒我", "叫我", "remind me ", "wake me up ", "wake me "} {
+		folded = strings.TrimPrefix(folded, start)
+	}
+	for _, word := range []string{"提醒", "叫我", "叫醒", "喊我", "通知我", " remind me", " please"} {
+		if i := strings.Index(folded, word); i > 0 {
+			folded = folded[:i]
+		}
+	}
+	return strings.TrimSpace(folded)
+}
+
+// repeats reports whether a time is one that comes again and again.
+func repeats(folded string) bool {
+	words := []string{"每", "天天", "工作日", "every", "daily", "each ", "weekly", "hourly", "weekdays"}
+	for n := range 7 {
+		words = append(words, strings.ToLower(time.Weekday(n).String())+"s")
+	}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(folded, word) })
+}
+
 // written reads the forms of ISO 8601.
 func written(text string, zone *time.Location) (time.Time, bool) {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
-		"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700",
 	} {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return t, true
@@ -66,7 +92,10 @@ func said(folded string, now time.Time) (time.Time, error) {
 	var d day
 	var k clock
 	for {
-		c.skip(" ", ",", "at ", "on ", "by ", "the ", "in ", "of ", "在", "的", "到", "于")
+		c.skip(
+			" ", ",", "at ", "on ", "by ", "the ", "of ", "around ", "about ", "exactly ", "sharp", "please",
+			"在", "的", "到", "于", "左右", "准时", "大概", "大约",
+		)
 		if c.rest == "" {
 			break
 		}
@@ -90,15 +119,22 @@ func (k clock) on(d day, now time.Time) (time.Time, error) {
 	if !d.known {
 		date = now
 	}
-	if !k.known {
-		k.hour = k.part.usualHour()
+	switch {
+	case k.known:
+	case k.part != wholeDay:
+		k.hour = k.usual
+	case d.later: // the same time of day
+		k.exact = true
+		k.hour, k.minute, k.second = now.Clock()
+	default:
+		k.hour = 9
 	}
 	hours, err := k.hours()
 	if err != nil {
 		return time.Time{}, err
 	}
 	if k.known && k.part == wholeDay && k.hour >= 1 && k.hour <= 12 && !k.exact && (!d.known || d.today) {
-		hours = append(hours, hours[0]%12+12) // the next 7 o'clock
+		hours = append(hours, hours[0]+12) // the next 7 o'clock
 	}
 	at := func(add, hour int) time.Time {
 		return time.Date(date.Year(), date.Month(), date.Day()+add, hour, k.minute, k.second, 0, now.Location())
@@ -113,15 +149,10 @@ func (k clock) on(d day, now time.Time) (time.Time, error) {
 		return at(1, hours[0]), nil
 	case d.weekly:
 		return at(7, hours[0]), nil
-	case d.yearly:
-		t := at(0, hours[0])
-		return t.AddDate(1, 0, 0), nil
-	case d.monthly:
-		t := at(0, hours[0]).AddDate(0, 1, 0)
-		if t.Day() != date.Day() {
-			return time.Time{}, fmt.Errorf("the next month has no day %d", date.Day())
-		}
-		return t, nil
+	case d.yearly && d.on(date.Year()+1, int(date.Month()), date.Day(), now),
+		d.monthly && d.on(date.Year(), int(date.Month())+1, date.Day(), now):
+		date = d.date
+		return at(0, hours[0]), nil
 	}
 	return time.Time{}, ErrPast
 }

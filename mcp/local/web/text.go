@@ -150,7 +150,7 @@ type itemXML struct {
 
 // feed lists the first items: title, and the beginning of what it is about.
 func feed(body []byte, limit int) (string, error) {
-	decoder := xml.NewDecoder(bytes.NewReader(body))
+	decoder := xmlReader(body)
 	decoder.Strict = false
 	decoder.Entity = xml.HTMLEntity
 	var f feedXML

@@ -140,6 +140,9 @@ func (p *Page) Fetch(ctx context.Context, values map[string]string) (string, err
 	case len(body) > maxBody:
 		return "", ErrTooLarge
 	}
+	if body, err = plainText(body, resp.Header.Get("Content-Type")); err != nil {
+		return "", err
+	}
 	text, err := p.text(body)
 	if err != nil {
 		return "", err

@@ -30,7 +30,7 @@ func main() {
 }
 
 func run(ctx context.Context, from, to string) error {
-	s, err := local.New(local.Options{})
+	s, err := local.New(ctx, local.Options{})
 	if err != nil {
 		return err
 	}

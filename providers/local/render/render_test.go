@@ -41,7 +41,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderRefuses(t *testing.T) {
-	s, err := local.New(local.Options{})
+	s, err := local.New(t.Context(), local.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,115 @@
+package local
+
+import (
+	"strings"
+	"time"
+
+	"xiaozhi/mcp/local/lunar"
+	"xiaozhi/mcp/local/spoken"
+)
+
+// lunarDate reads year-month-day of the lunar calendar, in numbers (2025-r6-1,
+// 8-15) or as it is said (闰六月初一, 大年三十); without a year, it is the next such
+// day from today on.
+func lunarDate(text string, today time.Time) (lunar.Date, error) {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "农历")
+	for _, day := range [][2]string{{"大年三十", "12-30"}, {"年三十", "12-30"}, {"除夕", "12-30"}, {"大年初一", "1-1"}} {
+		text = strings.ReplaceAll(text, day[0], day[1])
+	}
+	text = strings.NewReplacer("闰", "r", "年", "-", "月", "-", "日", "", "号", "", "正", "1", "冬", "11", "腊", "12", "初", "", "廿", "二十").Replace(text)
+	parts := strings.Split(text, "-")
+	numbers := make([]int, len(parts))
+	leap := false
+	for i, part := range parts {
+		if rest, ok := strings.CutPrefix(part, "r"); ok && i == len(parts)-2 {
+			part, leap = rest, true
+		}
+		n, ok := spoken.Number(part)
+		if !ok {
+			return lunar.Date{}, lunar.ErrRange
+		}
+		numbers[i] = n
+	}
+	switch len(numbers) {
+	case 3:
+		return lastDay(lunar.Date{Year: numbers[0], Month: numbers[1], Leap: leap, Day: numbers[2]}), nil
+	case 2:
+		return nextLunar(lunar.Date{Month: numbers[0], Leap: leap, Day: numbers[1]}, today)
+	}
+	return lunar.Date{}, lunar.ErrRange
+}
+
+// lastDay is New Year's Eve where it is asked for as the 30th and that year's
+// last month has only 29 days, as every year from 2025 to 2029.
+func lastDay(d lunar.Date) lunar.Date {
+	if _, err := d.Solar(); err != nil && d.Month == 12 && !d.Leap && d.Day == 30 {
+		d.Day = 29
+	}
+	return d
+}
+
+// nextLunar is the next day from today on with the month and day of d.
+func nextLunar(d lunar.Date, today time.Time) (lunar.Date, error) {
+	now, err := lunar.Of(today)
+	if err != nil {
+		return d, err
+	}
+	midnight, err := now.Solar()
+	if err != nil {
+		return d, err
+	}
+	for year := now.Year; year <= 2100; year++ {
+		d.Year = year
+		next := lastDay(d)
+		if date, err := next.Solar(); err == nil && !date.Before(midnight) {
+			return next, nil
+		}
+	}
+	return d, lunar.ErrRange
+}
+
+// festivalDay is the day of a festival or solar term by its name: of 今年, 明年 or
+// 去年, else the next one from today on.
+func festivalDay(text string, today time.Time) (time.Time, bool) {
+	name := strings.ToLower(strings.TrimSpace(text))
+	year, given := today.Year(), false
+	for word, add := range map[string]int{"今年": 0, "明年": 1, "去年": -1, "this year": 0, "next year": 1, "last year": -1} {
+		if strings.Contains(name, word) {
+			name, year, given = strings.ReplaceAll(name, word, ""), today.Year()+add, true
+		}
+	}
+	name = strings.Trim(name, " 的")
+	switch name {
+	case "大年三十", "年三十":
+		name = "除夕"
+	case "新年", "过年", "大年初一":
+		name = "春节"
+	}
+	day := time.Date(today.Year(), today.Month(), today.Day(), 0, 0, 0, 0, time.UTC)
+	days := 2 * 366
+	if given {
+		day, days = time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC), 366
+	}
+	for range days {
+		if (!given || day.Year() == year) && isNamed(day, name) {
+			return day, true
+		}
+		day = day.AddDate(0, 0, 1)
+	}
+	return day, false
+}
+
+// isNamed reports whether a day is the festival or the solar term of a name in
+// lower case; the 节 of a Chinese one may be left out.
+func isNamed(day time.Time, name string) bool {
+	named := func(zh, en string) bool {
+		return name == zh || name == strings.ToLower(en) || name != "" && name+"节" == zh || name == zh+"节"
+	}
+	for _, f := range lunar.Festivals(day) {
+		if named(f.Zh, f.En) {
+			return true
+		}
+	}
+	term, ok, _, _ := lunar.TermOf(day)
+	return ok && named(term.Zh, term.En)
+}
