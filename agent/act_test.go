@@ -68,3 +68,75 @@ func TestAct(t *testing.T) {
 		detectors.Wait()
 	})
 }
+
+// TestActOnMusic: a song that plays is paused, goes on, skipped and stopped from
+// outside, at once and without a word.
+func TestActOnMusic(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var detectors sync.WaitGroup
+		songs := &scriptMusic{}
+		v := connect(t, Options{
+			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
+			Devices: NewDevices(), Music: songs, Zone: time.UTC,
+		}, mcp.ToolboxOptions{})
+		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
+		do := func(a mcp.MusicArgs, want string, after time.Duration) {
+			t.Helper()
+			r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerPlayMusic, Args: a})
+			if r.Action != mcp.ActionTypeResponse || r.Response != want {
+				t.Errorf("%s: %+v, want %q", a.Action, r, want)
+			}
+			time.Sleep(after)
+		}
+		frames := func() time.Duration { // of music so far
+			var sum time.Duration
+			v.box.mu.Lock()
+			defer v.box.mu.Unlock()
+			for _, l := range v.box.lines {
+				sum += time.Duration(len(l.frames)) * 60 * time.Millisecond
+			}
+			return sum
+		}
+		do(mcp.MusicArgs{Action: mcp.MusicPlay, Name: "Rain", Song: "rain", Title: "Rain"}, "OK, now playing Rain.", 3*time.Second)
+		heard := frames()
+		do(mcp.MusicArgs{Action: mcp.MusicPause}, "OK.", 20*time.Second)
+		if got := frames(); heard == 0 || got != heard {
+			t.Errorf("%v of music before the pause, %v after it", heard, got)
+		}
+		do(mcp.MusicArgs{Action: mcp.MusicResume}, "OK.", 500*time.Millisecond)
+		do(mcp.MusicArgs{Action: mcp.MusicResume}, "OK.", 10*time.Second) // it plays already
+		if got := frames(); got < 2900*time.Millisecond || got > 3500*time.Millisecond {
+			t.Errorf("%v of a song of 3 s", got)
+		}
+		do(mcp.MusicArgs{Action: mcp.MusicPause}, "Nothing is playing right now.", 0)
+
+		do(mcp.MusicArgs{Action: mcp.MusicPlay, Song: "a", Title: "A"}, "OK, now playing A.", 3*time.Second)
+		do(mcp.MusicArgs{Action: mcp.MusicNext}, "OK, now playing after a.", 3*time.Second)
+		heard = frames()
+		do(mcp.MusicArgs{Action: mcp.MusicStop}, "OK.", 20*time.Second)
+		if got := frames(); got != heard {
+			t.Errorf("%v of music before the stop, %v after it", heard, got)
+		}
+		do(mcp.MusicArgs{Action: mcp.MusicPlay, Song: "b", Title: "B"}, "OK, now playing B.", 3*time.Second)
+		do(mcp.MusicArgs{Action: mcp.MusicPause}, "OK.", 0)
+		do(mcp.MusicArgs{Action: mcp.MusicResume}, "OK.", 20*time.Second) // before its turn is joined
+		v.bye()
+		detectors.Wait()
+		said := v.box.String()
+		if n := strings.Count(said, "tts start"); n != strings.Count(said, "tts stop") {
+			t.Errorf("starts and stops are not pairs:\n%s", said)
+		}
+		for _, want := range []string{"♪ Rain", "♪ A", "♪ after a", "♪ B"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("no %q in\n%s", want, said)
+			}
+		}
+		if strings.Contains(said, "OK") || strings.Contains(said, "wrong") || len(songs.opened) != len(songs.closed) {
+			t.Errorf("opened %q, closed %q:\n%s", songs.opened, songs.closed, said)
+		}
+	})
+}

@@ -46,6 +46,7 @@ type playing struct {
 	onward    bool // the next song follows
 	song      Song
 	playing   bool // a turn plays it, or is being joined; of the conversation
+	held      bool // paused until somebody says otherwise; of the conversation
 
 	read  int64   // samples read so far
 	from  int64   // where this stretch of playing began
@@ -145,7 +146,9 @@ func (c *Conversation) songOver(t *turn, p *playing) {
 		c.dev.endSong()
 	case t.out.cut:
 		p.goBack(t.out.played)
-		c.tell(notice{language: t.order.language, song: p})
+		if !p.held {
+			c.tell(notice{language: t.order.language, song: p})
+		}
 	case p.onward:
 		id, title, err := c.o.Music.Next(p.id)
 		if err == nil {
@@ -165,7 +168,18 @@ func (c *Conversation) playsMusic() bool {
 	return c.turn != nil && !c.turnDone && c.live && c.turn.order.notice != nil && c.turn.order.notice.song != nil
 }
 
-// handlePlayMusic plays, stops, pauses, goes on or skips.
+// hushMusic ends the stretch of music that plays, if any does.
+func (c *Conversation) hushMusic(cause error) {
+	if !c.playsMusic() {
+		return
+	}
+	c.takeAway(cause)
+	c.step(sigPlayedOut)
+	c.listenAgain()
+}
+
+// handlePlayMusic plays, stops, pauses, goes on or skips. A turn has paused the
+// music by its beginning; somebody outside finds it playing.
 func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
 	if err != nil {
@@ -181,6 +195,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err := c.play(a.Song, a.Title, a.Name == ""); err != nil {
 			return handled{}, err
 		}
+		c.hushMusic(ErrPaused)
 		return say(prompts.MusicPlay, a.Title)
 	case song == nil:
 		return say(prompts.MusicNone, "")
@@ -188,13 +203,19 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 	switch a.Action {
 	case mcp.MusicStop:
 		c.dev.endSong()
+		c.hushMusic(ErrAborted)
 		return say(prompts.OK, "")
 	case mcp.MusicPause:
+		song.held = true
 		c.dev.holdSong()
+		c.hushMusic(ErrPaused)
 		return say(prompts.OK, "")
 	case mcp.MusicResume, mcp.MusicPlay:
-		c.dev.holdSong() // it may be waiting already
-		c.tell(notice{language: lang, song: song})
+		song.held = false
+		if !song.playing { // else it goes on when its turn has been joined
+			c.dev.holdSong() // it may be waiting already
+			c.tell(notice{language: lang, song: song})
+		}
 		return say(prompts.OK, "")
 	case mcp.MusicNext:
 		id, title, err := c.o.Music.Next(song.id)
@@ -204,6 +225,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err != nil {
 			return handled{}, err
 		}
+		c.hushMusic(ErrPaused)
 		return say(prompts.MusicPlay, title)
 	}
 	return handled{}, fmt.Errorf("unknown music action %q", a.Action)

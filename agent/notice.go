@@ -74,9 +74,7 @@ func (c *Conversation) awaitCalm() {
 // end of what goes on brings the next occasion.
 func (c *Conversation) tellNext() {
 	if c.playsMusic() && !c.voiced.Load() && len(c.dev.notices) > 0 && c.dev.notices[0].song == nil {
-		c.takeAway(ErrPaused) // what is to be told goes before music; its end brings the next occasion
-		c.step(sigPlayedOut)
-		c.listenAgain()
+		c.hushMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
 	}
 	listening := c.state == Listening && c.mode != Manual && !c.voiced.Load()
 	if len(c.dev.notices) == 0 || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||

@@ -291,9 +291,14 @@ func (t *Toolbox) record(p Prepared, r ActionResponse, sent span, awaited bool) 
 		Late: !awaited && failed,
 	}
 	text := ResultText(r)
-	t.log.Info("tool call", "tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
+	attrs := []any{
+		"tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
 		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
-		"started", rec.Started, "took", rec.Took, "size", len(text), "result", resultSummary(text))
+	}
+	if !rec.Started.IsZero() {
+		attrs = append(attrs, "started", rec.Started)
+	}
+	t.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text), "result", resultSummary(text))...)
 	if t.options.Record != nil {
 		t.options.Record(rec)
 	}
