@@ -12,8 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"xiaozhi/mcp/gateway"
 )
@@ -59,8 +61,14 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	c.server = strings.TrimRight(c.server, "/")
+	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
+		c.server = "http://" + c.server // localhost:8000
+	}
 	rest := flags.Args()
+	if i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
+		fmt.Fprintf(stderr, "xiaozhi tools: %s must come before the other arguments / 选项要写在最前面\n", rest[i])
+		return 2
+	}
 	var err error
 	switch {
 	case len(rest) > 0 && rest[0] == "call":
@@ -105,7 +113,10 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 		if t.LLMName != t.Name {
 			name += " (" + t.LLMName + ")"
 		}
-		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n  %s\n", name, cmp.Or(t.Source, "?"), t.Kind, t.Why, marks, firstLine(t.Description))
+		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n", plainText(name), plainText(cmp.Or(t.Source, "?")), t.Kind, plainText(t.Why), marks)
+		if about := firstLine(t.Description); about != "" {
+			fmt.Fprintf(c.out, "  %s\n", about)
+		}
 	}
 	return nil
 }
@@ -130,7 +141,7 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 	text, isText := result.Result.(string)
 	switch {
 	case result.IsError:
-		return fmt.Errorf("%s: %v", result.Name, result.Result)
+		return fmt.Errorf("%s: %s", plainText(result.Name), plainText(fmt.Sprint(result.Result)))
 	case c.asJSON:
 		return nil
 	case !isText:
@@ -140,9 +151,9 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 		}
 		text = string(data)
 	}
-	fmt.Fprintf(c.out, "%s\n(%s, %d ms)\n", text, result.Action, result.Took)
+	fmt.Fprintf(c.out, "%s\n(%s, %d ms)\n", plainText(text), result.Action, result.Took)
 	if result.Say != nil {
-		fmt.Fprintf(c.out, "says / 会说: %v\n", result.Say)
+		fmt.Fprintf(c.out, "says / 会说: %s\n", plainText(fmt.Sprint(result.Say)))
 	}
 	return nil
 }
@@ -220,5 +231,15 @@ func firstLine(text string) string {
 	if r := []rune(line); len(r) > 100 {
 		line = string(r[:100]) + "…"
 	}
-	return line
+	return plainText(line)
+}
+
+// plainText is a stranger's text without what would steer the terminal.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
