@@ -12,8 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"xiaozhi/mcp/gateway"
 )
@@ -59,8 +61,14 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	c.server = strings.TrimRight(c.server, "/")
+	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
+		c.server = "http://" + c.server // localhost:8000
+	}
 	rest := flags.Args()
+	if i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
+		fmt.Fprintf(stderr, "xiaozhi tools: %s must come before the other arguments / 选项要写在最前面\n", rest[i])
+		return 2
+	}
 	var err error
 	switch {
 	case len(rest) > 0 && rest[0] == "call":
@@ -105,7 +113,10 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 		if t.LLMName != t.Name {
 			name += " (" + t.LLMName + ")"
 		}
-		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n  %s\n", name, cmp.Or(t.Source, "?"), t.Kind, t.Why, marks, firstLine(t.Description))
+		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n", plainText(name), plainText(cmp.Or(t.Source, "?")), t.Kind, plainText(t.Why), marks)
+		if about := firstLine(t.Description); about != "" {
+			fmt.Fprintf(c.out, "  %s\n", about)
+		}
 	}
 	return nil
 }
@@ -128,7 +139,7 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 		return err
 	}
 	if result.IsError {
-		return fmt.Errorf("%s: %v", result.Name, result.Result)
+		return fmt.Errorf("%s: %s", plainText(result.Name), plainText(fmt.Sprint(result.Result)))
 	}
 	if c.asJSON {
 		return nil
@@ -141,16 +152,16 @@ func (c toolsClient) print(result gateway.CallResult) error {
 	switch text := result.Result.(type) {
 	case nil:
 	case string:
-		fmt.Fprintln(c.out, text)
+		fmt.Fprintln(c.out, plainText(text))
 	default:
 		data, err := json.MarshalIndent(text, "", "  ")
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		fmt.Fprintf(c.out, "%s\n", data)
+		fmt.Fprintln(c.out, plainText(string(data)))
 	}
 	if result.Say != nil {
-		fmt.Fprintf(c.out, "says / 会说: %v\n", result.Say)
+		fmt.Fprintf(c.out, "says / 会说: %s\n", plainText(fmt.Sprint(result.Say)))
 	}
 	fmt.Fprintf(c.out, "(%s, %d ms)\n", result.Action, result.Took)
 	return nil
@@ -229,5 +240,15 @@ func firstLine(text string) string {
 	if r := []rune(line); len(r) > 100 {
 		line = string(r[:100]) + "…"
 	}
-	return line
+	return plainText(line)
+}
+
+// plainText is a stranger's text without what would steer the terminal.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }

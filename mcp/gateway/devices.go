@@ -147,7 +147,7 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	}
 	var req CallRequest
 	body := http.MaxBytesReader(w, r.Body, maxBody)
-	if err := json.NewDecoder(body).Decode(&req); err != nil {
+	if err := decodeOne(body, &req); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
 			return
@@ -155,8 +155,8 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "请求体不是所要的 JSON", `the body is not {"name":…,"arguments":{…}}: `+oneLine(err))
 		return
 	}
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
+	if req.Name == "" {
+		fail(w, http.StatusBadRequest, "没有给出工具名 name", `the body has no "name" of a tool`)
 		return
 	}
 	name, ok := llmName(box, req.Name)
@@ -170,6 +170,24 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	})
 	out.Name, out.Took = req.Name, time.Since(began).Milliseconds()
 	reply(w, http.StatusOK, out)
+}
+
+// decodeOne reads a body of one JSON object. A key that is not known is an
+// error: arguments under another name would be lost without a word.
+func decodeOne(body io.Reader, into any) error {
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return err
+		}
+		return errors.New("something follows the object")
+	}
+	return nil
 }
 
 // run makes the call through the device's router. A tool that touches the

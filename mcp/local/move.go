@@ -11,6 +11,8 @@ type move struct {
 	up bool
 	by int // 0: a step of the usual size
 	to int // -1: relative; else the level itself
+
+	halve bool // to half of what it is now
 }
 
 // usualStep is how far "louder" goes.
@@ -25,6 +27,8 @@ func (m move) from(now int) int {
 	switch {
 	case m.to >= 0:
 		return m.to
+	case m.halve:
+		return now / 2
 	case m.up:
 		return now + by
 	default:
@@ -39,24 +43,41 @@ func (m move) relative() bool { return m.to < 0 }
 // a bit quieter, 大一点, 太亮了, 调到最大, 小20. It is false for other words.
 func parseMove(text string) (move, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
+	for _, noun := range []string{"brightness", "loudness", "亮度", "响度", "强度", "高度", "音响", "小智", " - "} {
+		text = strings.ReplaceAll(text, noun, " ") // it says no direction
+	}
 	m := move{to: -1}
+	if to, ok := target(text); ok {
+		m.to = to
+		return m, true
+	}
 	switch {
+	case containsAny(text, "unmute", "取消静音", "解除静音", "关闭静音"):
+		m.up, m.by = true, 3*usualStep
+		return m, true
 	case containsAny(text, "max", "full", "loudest", "brightest", "highest", "最大", "最高", "最响", "最亮"):
 		m.to = 100
 		return m, true
 	case containsAny(text, "min", "mute", "silen", "quietest", "dimmest", "lowest", "最小", "最低", "最轻", "最暗", "静音"):
 		m.to = 0
 		return m, true
+	case containsAny(text, "减半", "小一半", "低一半", "暗一半", "轻一半", "half as", "by half", "in half"):
+		m.halve = true
+		return m, true
 	case containsAny(text, "half", "一半"):
 		m.to = 50
 		return m, true
 	}
-	up := lastOf(text, "up", "loud", "bright", "more", "high", "rais", "increas", "strong", "+", "大", "高", "响", "亮", "强", "增", "加", "升")
+	up := lastOf(text, "up", "loud", "bright", "high", "rais", "increas", "strong", "+", "大", "高", "响", "亮", "强", "增", "加", "升")
 	down := lastOf(text, "down", "quiet", "soft", "dim", "dark", "less", "low", "decreas", "reduc", "weak", "-", "小", "低", "轻", "暗", "弱", "减", "降")
 	over := lastOf(text, "too ", "so ", "太", "过", "别", "不要")
 	switch {
 	case containsAny(text, "less", "吵", "刺眼", "noisy"):
 		m.up = false
+	case containsAny(text, "听不见", "听不清", "看不清", "看不见", "hear", "cannot see", "can't see"):
+		m.up = true
+	case up < 0 && down < 0 && strings.Contains(text, "more"):
+		m.up = true
 	case up < 0 && down < 0:
 		return move{}, false
 	case up >= 0 && down >= 0:
@@ -74,10 +95,32 @@ func stepOf(text string) int {
 	if n, ok := spoken.FirstNumber(plain); ok && n > 0 {
 		return min(n, 100)
 	}
+	for word := range strings.FieldsSeq(plain) {
+		if n, ok := spoken.Number(word); ok && n > 1 { // a and one are said without meaning 1
+			return min(n, 100)
+		}
+	}
 	if containsAny(text, "a lot", "much", "很多", "得多", "许多", "大幅") {
 		return 3 * usualStep
 	}
 	return 0
+}
+
+// target is the level that is named itself: up to 80, 调大到八十, set it to 30.
+func target(text string) (int, bool) {
+	for _, before := range []string{"调到", "调成", "调为", "设为", "设成", "到", " to "} {
+		_, after, ok := strings.Cut(text, before)
+		if !ok {
+			continue
+		}
+		after = strings.TrimPrefix(strings.TrimSpace(after), "百分之")
+		if word, _, _ := strings.Cut(strings.TrimRight(after, ".。% "), " "); word != "" {
+			if n, ok := spoken.Number(strings.TrimRight(word, "%,，")); ok && n <= 100 {
+				return n, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // lastOf is where the last of the words begins in text, -1 for none.

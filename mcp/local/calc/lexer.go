@@ -214,8 +214,19 @@ func scale(text string) (unit int64, size int) {
 		name string
 		unit int64
 	}{
-		{"千亿", 1e11}, {"百亿", 1e10}, {"十亿", 1e9}, {"亿", 1e8}, {"千万", 1e7}, {"百万", 1e6}, {"十万", 1e5}, {"万", 1e4}, {"千", 1000}, {"百", 100},
-		{" thousand", 1000}, {" million", 1e6}, {" billion", 1e9},
+		{"千亿", 1e11},
+		{"百亿", 1e10},
+		{"十亿", 1e9},
+		{"亿", 1e8},
+		{"千万", 1e7},
+		{"百万", 1e6},
+		{"十万", 1e5},
+		{"万", 1e4},
+		{"千", 1000},
+		{"百", 100},
+		{" thousand", 1000},
+		{" million", 1e6},
+		{" billion", 1e9},
 	} {
 		if after, ok := strings.CutPrefix(text, u.name); ok && (after == "" || !letter(after[0])) {
 			return u.unit, len(u.name)
