@@ -79,12 +79,12 @@ func TestLongSong(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		early, _ := held(t, track, 2)
-		late, spent := held(t, track, 20)
+		early, _ := held(t, track, 1)
+		late, spent := held(t, track, 8)
 		if late > early+256<<10 {
-			t.Errorf("%s: %d KiB more are held after 20 seconds more", name, (late-early)>>10)
+			t.Errorf("%s: %d KiB more are held after 8 seconds more", name, (late-early)>>10)
 		}
-		if perSecond := spent / 20; perSecond > 3<<20 {
+		if perSecond := spent / 8; perSecond > 3<<20 {
 			t.Errorf("%s: %d KiB are spent for a second of music", name, perSecond>>10)
 		}
 		runtime.KeepAlive(track)
@@ -97,7 +97,7 @@ func TestTags(t *testing.T) {
 	tag := func(flags byte, size int) string {
 		return "ID3\x04\x00" + string([]byte{flags, byte(size >> 21 & 0x7f), byte(size >> 14 & 0x7f), byte(size >> 7 & 0x7f), byte(size & 0x7f)})
 	}
-	picture := strings.Repeat("\xff\xfb\x90\x00", 300_000)
+	picture := strings.Repeat("\xff\xfb\x90\x00", 100_000)
 	for name, front := range map[string]string{
 		"a picture": tag(0, len(picture)) + picture, "two tags": tag(0, 4) + "abcd" + tag(0, len(picture)) + picture, "with a footer": tag(0x10, 4) + "abcd3DI\x04\x00\x10\x00\x00\x00\x04", "an empty one": tag(0, 0),
 	} {

@@ -1,4 +1,4 @@
-package calc_test
+package local_test
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ func eval(text string) (string, error) {
 	return r.Text, err
 }
 
-// TestSaid: sums as they are said, in both languages.
-func TestSaid(t *testing.T) {
+// TestSumsAsPeopleSay: sums as they are said, in both languages.
+func TestSumsAsPeopleSay(t *testing.T) {
 	for text, want := range map[string]string{
 		// parts of a whole
 		"三分之一加百分之五": "≈0.383333333333", "二分之一加三分之一": "≈0.833333333333", "三又四分之三乘以四": "15", "八百的四分之一": "200", "三分之二的平方": "≈0.444444444444", "负二分之一": "-0.5", "十减四分之一": "9.75",
@@ -47,8 +47,8 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestWhere: an error counts the signs of what was said, from its beginning.
-func TestWhere(t *testing.T) {
+// TestWhereASumIsWrong: an error counts the signs of what was said, from its beginning.
+func TestWhereASumIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"请问三除以零": "division by zero at sign 4, near 除以", "  1 / 0": "division by zero at sign 5, near /", "零分之一": "division by zero at sign 2, near 分之", "三分之": "syntax at sign 4, near the end", "一千克加二": "syntax at sign 3, near 克",
 		"12345,678": "syntax at sign 6, near ,", "1,23": "syntax at sign 2, near ,", "5 apples": "syntax at sign 3, near apples", "a + 1": "syntax at sign 1, near a", "3 x": "syntax at sign 3, near x", "2的": "syntax at sign 3, near the end", "3万万": "syntax at sign 3, near 万",
@@ -125,9 +125,9 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// FuzzAgain: a result is a number again, and that number comes to itself; no
+// FuzzSumAgain: a result is a number again, and that number comes to itself; no
 // result is NaN or infinite.
-func FuzzAgain(f *testing.F) {
+func FuzzSumAgain(f *testing.F) {
 	for _, s := range []string{"1/3", "2^200", "三分之一加百分之五", "3万5千加1", "max(3,100)", "-1e-30", "0.1^15", "sin(30°)", "log(0.001)", "1e15+0.5", "9的二分之一次方", "sqrt(2)^2 - 2", "tan(90°)", "1e-300*1e-300", "(-8)^(1/3)"} {
 		f.Add(s)
 	}
