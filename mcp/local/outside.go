@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -68,9 +70,23 @@ func (s *Source) fetch(ctx context.Context, p *web.Page, values map[string]strin
 	if ctx.Err() == nil {
 		s.log.Warn("page not read", "err", err)
 	}
-	why := say(ctx, "没有回答", err.Error())
-	if status, ok := errors.AsType[web.StatusError](err); ok && mcp.InfoFrom(ctx).Language != "en" {
-		why = fmt.Sprintf("回答了 HTTP %d", int(status))
+	return fail(say(ctx, "查询失败：服务"+chineseTrouble(err), "the service could not be asked: "+err.Error()))
+}
+
+// chineseTrouble says what a service did wrong. Not to answer is one thing, to
+// answer what cannot be used another.
+func chineseTrouble(err error) string {
+	status, isStatus := errors.AsType[web.StatusError](err)
+	_, isNet := errors.AsType[net.Error](err)
+	switch {
+	case isStatus:
+		return fmt.Sprintf("回答了 HTTP %d", int(status))
+	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled):
+		return "没有回答"
+	case errors.Is(err, web.ErrTooLarge):
+		return "的回答太长了"
+	case errors.Is(err, web.ErrElsewhere), errors.Is(err, web.ErrInternal):
+		return "的地址不能访问"
 	}
-	return fail(say(ctx, "查询失败：服务", "the service could not be asked: ") + why)
+	return "的回答看不懂"
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"xiaozhi/agent"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/local"
+)
+
+// livingRoom is a server's /api/devices with one device, beside our own tools.
+func livingRoom(t *testing.T, access gateway.Access) string {
+	t.Helper()
+	options, err := localTools(DefaultConfig(), filepath.Join(t.TempDir(), "data"), []string{"default", "storyteller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := local.New(options)
+	if err := own.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	box := mcp.NewToolbox(mcp.ToolboxOptions{Deny: []string{"forget_*"}}, own, oneTool{name: "self.lamp.turn_on"})
+	live := newLiveDevices()
+	live.add(&deviceTalk{tools: box, session: agent.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}, live: live})
+	server := httptest.NewServer(access.Guard(gateway.NewDeviceAPI(live)))
+	t.Cleanup(func() { server.Close(); box.Close(); _ = own.Stop() })
+	return server.URL
+}
+
+// TestToolsOfALivingDevice: what a person sees of a real device: each tool once,
+// with its source, its kind and a reason for it, and a line about it.
+func TestToolsOfALivingDevice(t *testing.T) {
+	code, out, why := runTools(t, livingRoom(t, gateway.Access{}))
+	if code != 0 {
+		t.Fatal(code, why)
+	}
+	blocks := strings.Split(strings.TrimSpace(out), "\n\n")
+	if !regexp.MustCompile(`^24:6f:28:aa:10:02: \d+ tools / 个工具$`).MatchString(blocks[0]) {
+		t.Errorf("begins with %q", blocks[0])
+	}
+	seen := make(map[string]bool)
+	for _, block := range blocks[1:] {
+		lines := strings.Split(block, "\n")
+		name, _, _ := strings.Cut(lines[0], " ")
+		if seen[name] || len(lines) < 2 || !regexp.MustCompile(`^  (local|device), (control|query): \S.+$`).MatchString(lines[1]) {
+			t.Errorf("not clear:\n%s", block)
+		}
+		seen[name] = true
+		if strings.HasPrefix(lines[1], "  local") && (len(lines) != 3 || !strings.ContainsFunc(lines[2], func(r rune) bool { return unicode.Is(unicode.Han, r) })) {
+			t.Errorf("nothing is said about it:\n%s", block)
+		}
+	}
+	for _, name := range []string{"get_current_time", "calculate", "set_reminder", "change_role", "self.lamp.turn_on"} {
+		if !seen[name] {
+			t.Errorf("%s is not listed", name)
+		}
+	}
+	if seen["forget_conversation"] {
+		t.Error("a denied tool is listed")
+	}
+}
+
+// TestToolsCallOnALivingDevice: one tool is run, and its answer is what the
+// model would get.
+func TestToolsCallOnALivingDevice(t *testing.T) {
+	server := livingRoom(t, gateway.Access{})
+	for _, c := range []struct {
+		tool, arguments string
+		code            int
+		want            string
+	}{
+		{"calculate", `{"expression":"一百二十乘以三"}`, 0, "一百二十乘以三 = 360\n(req_llm, "},
+		{"self.lamp.turn_on", `{}`, 0, "self.lamp.turn_on\n(req_llm, "},
+		{"self_lamp_turn_on", `{}`, 0, "self.lamp.turn_on\n"},
+		{"get_lunar_calendar", `{"lunar_date":"2026-8-15"}`, 0, "2026年9月25日"},
+		{"exit", `{}`, 0, "mcp_handler_exit"},
+		{"calculate", `{"expression":"1/0"}`, 1, "calculate: 不能除以零"},
+		{"calculate", `{}`, 1, "invalid arguments for calculate"},
+		{"calculate", `[]`, 1, "calculate: "},
+		{"forget_conversation", `{}`, 1, `404 Not Found: 没有这个工具 / there is no tool named "forget_conversation"`},
+		{"nonsense", `{}`, 1, "404 Not Found"},
+	} {
+		code, out, why := runTools(t, server, "call", "24:6F:28:AA:10:02", c.tool, c.arguments)
+		if code != c.code || !strings.Contains(out+why, c.want) || (code == 0) != (why == "") || (code != 0) != (out == "") {
+			t.Errorf("%s %s: exit %d, %q, %q, want %q", c.tool, c.arguments, code, out, why, c.want)
+		}
+	}
+	if code, _, why := runTools(t, server, "call", "11:22:33:44:55:66", "exit"); code != 1 || !strings.Contains(why, `设备没有连接 / no device "11:22:33:44:55:66" is connected`) {
+		t.Errorf("another device: %d %s", code, why)
+	}
+}
+
+// TestToolsWithATokenOnly: the token of the environment opens the door, a wrong
+// or read-only one says what is wrong, and none of them is shown.
+func TestToolsWithATokenOnly(t *testing.T) {
+	server := livingRoom(t, gateway.Access{Tokens: []gateway.Token{{Name: "a", Token: "s3cret"}, {Name: "b", Token: "l00k", ReadOnly: true}}})
+	for _, c := range []struct {
+		token string
+		args  []string
+		code  int
+		want  string
+	}{
+		{"s3cret", nil, 0, "tools / 个工具"},
+		{"s3cret", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 0, "1+1 = 2"},
+		{"l00k", nil, 0, "tools / 个工具"},
+		{"l00k", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 1, "这个令牌是只读的"},
+		{"wr0ng", nil, 1, "需要 mcp.tokens 里的令牌"},
+		{"", nil, 1, "401 Unauthorized"},
+	} {
+		t.Setenv("XIAOZHI_MCP_TOKEN", c.token)
+		code, out, why := runTools(t, server, c.args...)
+		if code != c.code || !strings.Contains(out+why, c.want) || c.token != "" && strings.Contains(out+why, c.token) {
+			t.Errorf("%s %q: exit %d, %.200q, %q, want %s", c.token, c.args, code, out, why, c.want)
+		}
+	}
+}
