@@ -51,7 +51,8 @@ type Light struct {
 	tools      []Tool
 	number     uint64 // of the last call
 	pending    map[string]*lightCall
-	late       []string // ids in pending that were given up, oldest first
+	late       []string       // ids in pending that were given up, oldest first
+	warned     map[string]int // warnings of each kind about registrations
 }
 
 // lightCall is a call that the device has not answered.

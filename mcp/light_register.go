@@ -58,10 +58,18 @@ func (l *Light) register(f lightFrame) {
 	}
 }
 
-// warnRefused logs the first, the second, the fourth … warning about a
-// registration, so that a device cannot flood the log.
+// warnRefused logs the first, the second, the fourth … warning of a kind about a
+// registration, so that a device cannot flood the log, and no kind hides another.
 func (l *Light) warnRefused(message string, args ...any) {
-	if n := l.counts.refused.Add(1); bits.OnesCount64(n) == 1 {
+	l.counts.refused.Add(1)
+	l.mu.Lock()
+	if l.warned == nil {
+		l.warned = make(map[string]int)
+	}
+	l.warned[message]++
+	n := l.warned[message]
+	l.mu.Unlock()
+	if bits.OnesCount(uint(n)) == 1 {
 		l.log.Warn(message, append(args, "count", n)...)
 	}
 }

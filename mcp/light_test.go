@@ -494,3 +494,24 @@ func FuzzLight(f *testing.F) {
 		}
 	})
 }
+
+// TestLightWarnings: a kind of flaw that comes again and again is not logged
+// each time, and does not hide another kind.
+func TestLightWarnings(t *testing.T) {
+	var log bytes.Buffer
+	l := NewLight(LightOptions{Send: func(json.RawMessage) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := l.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Stop()
+	for range 10 {
+		l.Deliver(json.RawMessage(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"tools":[1]},"id":"a"}`))
+	}
+	l.Deliver(json.RawMessage(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"tools":[]}}`))
+	if n := strings.Count(log.String(), "has flaws"); n != 4 {
+		t.Errorf("%d warnings of ten flawed registrations:\n%s", n, log.String())
+	}
+	if !strings.Contains(log.String(), "without id") {
+		t.Errorf("no warning of a registration without id:\n%s", log.String())
+	}
+}
