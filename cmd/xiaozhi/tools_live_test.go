@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -12,6 +14,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
+	"xiaozhi/prompts"
 )
 
 // livingRoom is a server's /api/devices with one device, beside our own tools.
@@ -27,11 +30,29 @@ func livingRoom(t *testing.T, access gateway.Access) string {
 	}
 	box := mcp.NewToolbox(mcp.ToolboxOptions{Deny: []string{"forget_*"}}, own, oneTool{name: "self.lamp.turn_on"})
 	live := newLiveDevices()
-	live.add(&deviceTalk{tools: box, session: agent.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}, live: live})
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := agent.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}
+	records := agent.NewDevices()
+	held := agent.New(agent.Options{Prompts: texts, Devices: records}, session, deafBox{}, box)
+	talk := &deviceTalk{Conversation: held, tools: box, session: session, live: live}
+	live.add(talk) // as Run does, which may come later than the first request
+	ctx, leave := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = talk.Run(ctx) })
 	server := httptest.NewServer(access.Guard(gateway.NewDeviceAPI(live)))
-	t.Cleanup(func() { server.Close(); box.Close(); _ = own.Stop() })
+	t.Cleanup(func() { server.Close(); leave(); running.Wait(); records.Close(); _ = own.Stop() })
 	return server.URL
 }
+
+// deafBox is a device that nothing comes from, and that nothing is asked of.
+type deafBox struct{}
+
+func (deafBox) Send(agent.Message)        {}
+func (deafBox) Audio(uint64, []byte) bool { return true }
+func (deafBox) HangUp(error)              {}
 
 // TestToolsOfALivingDevice: what a person sees of a real device: each tool once,
 // with its source, its kind and a reason for it, and a line about it.
@@ -79,7 +100,7 @@ func TestToolsCallOnALivingDevice(t *testing.T) {
 		{"self.lamp.turn_on", `{}`, 0, "self.lamp.turn_on\n(req_llm, "},
 		{"self_lamp_turn_on", `{}`, 0, "self.lamp.turn_on\n"},
 		{"get_lunar_calendar", `{"lunar_date":"2026-8-15"}`, 0, "2026年9月25日"},
-		{"exit", `{}`, 0, "mcp_handler_exit"},
+		{"exit", `{}`, 0, "says / 会说: 再见。\n(response, "},
 		{"calculate", `{"expression":"1/0"}`, 1, "calculate: 不能除以零"},
 		{"calculate", `{}`, 1, "invalid arguments for calculate"},
 		{"calculate", `[]`, 1, "calculate: "},
