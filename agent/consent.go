@@ -97,7 +97,7 @@ func yesOrNo(text, action string) assent {
 		spaced = strings.ReplaceAll(spaced, " "+phrase+" ", " yes ")
 	}
 	found := false
-	for _, word := range strings.Fields(spaced) {
+	for word := range strings.FieldsSeq(spaced) {
 		switch {
 		case slices.Contains(yesWords, word):
 			found = true

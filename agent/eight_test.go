@@ -105,7 +105,7 @@ func TestEightConversations(t *testing.T) {
 	}
 }
 
-func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Duration, interrupt func(*storm), loud, mute []byte) {
+func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Duration, interrupt func(*storm), loud, mute []byte) { //nolint:thelper // it is the test itself
 	var detectors sync.WaitGroup
 	var log strings.Builder
 	asr := &scriptASR{lines: slices.Repeat([]string{"are you there"}, 4)}

@@ -77,9 +77,9 @@ func openTrack(file io.ReadCloser) (*Track, error) {
 func skipTags(r *bufio.Reader) error {
 	const headBytes, footer = 10, 0x10
 	for {
-		head, err := r.Peek(headBytes)
-		if err != nil || !bytes.HasPrefix(head, []byte("ID3")) {
-			return nil // whether it is too short is seen next
+		head, _ := r.Peek(headBytes) // what stops it is seen by who reads next
+		if len(head) < headBytes || !bytes.HasPrefix(head, []byte("ID3")) {
+			return nil
 		}
 		size := headBytes
 		if head[5]&footer != 0 {

@@ -71,7 +71,7 @@ func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
 			}
 		}
 		switch {
-		case !known && !(l.whole() && l.whole("providers")):
+		case !known && (!l.whole() || !l.whole("providers")):
 			// Its section may be what could not be read.
 		case !known:
 			near := prompts.Nearest(name, c.namesFor(role))

@@ -181,8 +181,7 @@ func decodeOne(body io.Reader, into any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return err
 		}
 		return errors.New("something follows the object")

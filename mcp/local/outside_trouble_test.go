@@ -23,10 +23,12 @@ func TestServiceTrouble(t *testing.T) {
 		"a page for people": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html><body>Log in</body></html>") }, "查询失败：服务的回答看不懂", "meant for people"},
 		"another JSON":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"bad key"}`) }, "查询失败：服务的回答看不懂", "does not hold what is configured"},
 		"too long":          {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 300<<10)) }, "查询失败：服务的回答太长了", "over 256 KiB"},
-		"elsewhere":         {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://169.254.169.254/", 302) }, "查询失败：服务的地址不能访问", "redirected to another host"},
-		"no key":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "查询失败：服务回答了 HTTP 401", "401 Unauthorized"},
-		"late":              {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "查询失败：服务没有回答", "the service could not be asked"},
-		"hangs up":          {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "查询失败：服务没有回答", "the service could not be asked"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		}, "查询失败：服务的地址不能访问", "redirected to another host"},
+		"no key":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "查询失败：服务回答了 HTTP 401", "401 Unauthorized"},
+		"late":     {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "查询失败：服务没有回答", "the service could not be asked"},
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "查询失败：服务没有回答", "the service could not be asked"},
 	} {
 		server := httptest.NewServer(test.answer)
 		patience := time.Duration(0) // the usual
