@@ -6,26 +6,29 @@ import "strings"
 const (
 	// maxMargin is how much worse per frame the phrases may fit than
 	// dictation's own words before dictation is believed.
-	maxMargin = 12.0
+	maxMargin = 16.5
 	// minCoverage is the part of the spoken frames that a phrase must explain:
 	// "go forward ten meters" is not the phrase "go forward".
 	minCoverage = 0.75
 	// maxWordFrames is the longest that one or two words may last on average,
-	// 1.15 s, and maxManyFrames more of them: music is heard as few and long words.
-	maxWordFrames = 115
+	// 1.25 s, and maxManyFrames that of more: music is heard as few and long words.
+	maxWordFrames = 125
 	maxManyFrames = 65
 	// posteriorWeight turns a word's posterior (log, base 1.0001) into the
 	// units of the scores per frame.
 	posteriorWeight = 1.0 / 1200
+	// noiseWeight turns the part of the utterance that dictation could only take
+	// for noise or babble into the same units: music has more of it than speech.
+	noiseWeight = 200.0
 	// maxDoubt is the doubt over which an utterance is rejected. Fewer words than
 	// fewWords prove little: each that is missing raises the limit by fewSlack.
-	maxDoubt = 67.5
+	maxDoubt = 69.0
 	fewWords = 4
 	fewSlack = 14.0
 	// Where another language is expected, the limit is lower by hintDoubt, and as
 	// many words as stray say nothing by themselves: a short Chinese sentence is
 	// heard as one or two.
-	hintDoubt = 2.0
+	hintDoubt = 3.0
 	stray     = 2
 )
 
@@ -63,21 +66,26 @@ func (m measurement) judge(hint string) verdict {
 }
 
 // weighWords doubts dictation's words: how badly they fit the sound and one
-// another, both per frame, and how many other words might have been heard in
-// their place. Of another language English words can be made that fit the sound;
-// they make no sentence, and others fit as well. It gives the number of spoken frames.
+// another, both per frame, how many other words might have been heard in their
+// place, and how much of it was no word at all. English words that fit the sound
+// can be made of another language; they make no sentence, and others fit as well.
+// It gives the number of spoken frames.
 func (v *verdict) weighWords(words []segment) (spoken int) {
-	var language, posterior float64
+	var language, posterior, noise float64
 	for _, s := range words {
-		if !isFiller(s.word) {
+		switch {
+		case !isFiller(s.word):
 			v.words++
 			language += float64(s.language)
 			posterior += float64(s.posterior)
+		case !isSilence(s.word):
+			noise += float64(s.frames)
 		}
 	}
 	v.fit, spoken = perFrame(words)
 	if v.words > 0 && spoken > 0 {
-		v.doubt = -v.fit - language/float64(spoken) - posteriorWeight*posterior/float64(v.words)
+		v.doubt = -v.fit - language/float64(spoken) - posteriorWeight*posterior/float64(v.words) +
+			noiseWeight*noise/(noise+float64(spoken))
 	}
 	return spoken
 }

@@ -44,7 +44,7 @@ func TestJudge(t *testing.T) {
 			dictation: said(40, -30, -300, -500, "go", "forward", "ten", "meters"), command: said(40, -29, 0, 0, "go", "forward"),
 		}, "go forward ten meters", false, false},
 		{"a phrase that lasts far too long", measurement{
-			dictation: said(40, -30, -300, -500, "good", "evening", "all"), command: said(120, -29, 0, 0, "stop"),
+			dictation: said(50, -30, -300, -500, "good", "evening", "all"), command: said(140, -29, 0, 0, "stop"),
 		}, "good evening all", false, false},
 		{"another language", measurement{
 			dictation: said(25, -44, -400, -25000, "to", "wanna", "watch", "all", "they", "are"), command: said(150, -50, 0, 0, "stop"),
@@ -59,6 +59,10 @@ func TestJudge(t *testing.T) {
 			measurement{dictation: said(15, -35, -600, -6000, "the", "top", "boy")},
 			"the top boy", false, false,
 		},
+		{"much of it is babble", measurement{dictation: append(
+			said(30, -30, -300, -6000, "and", "then", "in", "half", "for"), segment{word: "[SPEECH]", frames: 30})}, "and then in half for", false, true},
+		{"a cough in between", measurement{dictation: append(
+			said(30, -30, -300, -1000, "and", "then", "in", "half", "for"), segment{word: "++COUGH++", frames: 10})}, "and then in half for", false, false},
 		{"a tone as one long word", measurement{
 			dictation: said(300, -30, -300, 0, "if"), command: said(300, -30, 0, 0, "stop"),
 		}, "if", false, true},
@@ -72,6 +76,7 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeWithAHint(t *testing.T) {
 	short := measurement{dictation: said(30, -30, -300, -500, "the", "top")}
+	doubtful := measurement{dictation: said(30, -50, -300, -8000, "set", "the", "table", "for", "two")}
 	long := measurement{dictation: said(30, -30, -300, -500, "set", "the", "table")}
 	command := measurement{
 		dictation: said(30, -30, -300, -500, "stop"), command: said(30, -30, 0, 0, "stop"),
@@ -82,6 +87,9 @@ func TestJudgeWithAHint(t *testing.T) {
 		hint     string
 		rejected bool
 	}{
+		{"doubtful words, no hint", doubtful, "", false},
+		{"doubtful words, English expected", doubtful, "en", false},
+		{"doubtful words, Chinese expected", doubtful, "zh", true},
 		{"two words, no hint", short, "", false},
 		{"two words, English expected", short, "en", false},
 		{"two words, Chinese expected", short, "zh", true},

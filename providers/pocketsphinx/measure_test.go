@@ -17,6 +17,7 @@ func TestMeasure(t *testing.T) {
 	if os.Getenv("POCKETSPHINX_MEASURE") == "" {
 		return
 	}
+	folder := func() ([]speechtest.Clip, error) { return speechtest.Folder(os.Getenv("POCKETSPHINX_MEASURE")) }
 	r, phrases := open(t), phrasesOf(t)
 	for _, set := range []struct {
 		name    string
@@ -30,7 +31,8 @@ func TestMeasure(t *testing.T) {
 		{"mandarin", speechtest.Mandarin, nil},
 		{"music", speechtest.Music, nil},
 		{"noise", speechtest.Noise, nil},
-		{"folder", func() ([]speechtest.Clip, error) { return speechtest.Folder(os.Getenv("POCKETSPHINX_MEASURE")) }, nil},
+		{"folder", folder, nil},
+		{"folder with phrases", folder, phrases},
 	} {
 		t.Run(set.name, func(t *testing.T) { measure(t, r, clips(t, set.clips, 1), set.phrases) })
 	}
@@ -59,7 +61,9 @@ func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []strin
 		if v.grammar {
 			commands++
 		}
-		t.Logf("%-40s rejected %-5v doubt %5.1f %q, phrase %q %.1f worse", c.Name, v.rejected, v.doubt, v.text, textOf(m.command), v.margin)
+		_, spoken := perFrame(m.dictation)
+		t.Logf("%-40s rejected %-5v doubt %5.1f, %d frames a word: %q, phrase %q %.1f worse",
+			c.Name, v.rejected, v.doubt, spoken/max(v.words, 1), v.text, textOf(m.command), v.margin)
 	}
 	t.Logf("%d clips, %d of %d words wrong (%.1f %%), %d exact, %d rejected, %d with the hint zh, %d empty, %d taken for phrases",
 		len(all), wrong, words, 100*float64(wrong)/float64(max(words, 1)), exact, rejected, hinted, empty, commands)

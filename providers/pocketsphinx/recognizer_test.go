@@ -90,11 +90,12 @@ func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string, hint stri
 }
 
 func TestDictation(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	var wrong, words, rejected int
 	set := append(clips(t, speechtest.Prompts, 8), clips(t, speechtest.Others, 2)...)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), nil, "")
+		got := hear(t, r, inRoom(c.PCM), nil, "zh")
 		e, n := speechtest.WER(c.Text, got.Text)
 		wrong, words = wrong+e, words+n
 		if got.Rejected {
@@ -120,11 +121,12 @@ func phrasesOf(tb testing.TB) []string {
 }
 
 func TestCommandsByGrammar(t *testing.T) {
+	t.Parallel()
 	r, phrases := open(t), phrasesOf(t)
 	right := 0
 	set := clips(t, speechtest.Commands, 3)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), phrases, "")
+		got := hear(t, r, inRoom(c.PCM), phrases, "zh")
 		if got.Text == c.Text && !got.Rejected && got.Language == "en" {
 			right++
 		} else {
@@ -137,18 +139,20 @@ func TestCommandsByGrammar(t *testing.T) {
 }
 
 func TestSentencesAreNotTakenForCommands(t *testing.T) {
+	t.Parallel()
 	r, phrases := open(t), phrasesOf(t)
 	for _, c := range clips(t, speechtest.Prompts, 12) {
-		if got := hear(t, r, inRoom(c.PCM), phrases, ""); slices.Contains(phrases, got.Text) {
+		if got := hear(t, r, inRoom(c.PCM), phrases, "zh"); slices.Contains(phrases, got.Text) {
 			t.Errorf("%q was heard as the command %q", c.Text, got.Text)
 		}
 	}
 }
 
 func TestWhatIsNotEnglish(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	for _, c := range clips(t, speechtest.Music, 3) {
-		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}, ""); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("music %s was heard as %q", c.Name, got.Text)
 		}
 	}
@@ -156,21 +160,22 @@ func TestWhatIsNotEnglish(t *testing.T) {
 		if c.Name == "beep" || c.Name == "alsa-noise" {
 			continue // one short sound proves no language: heard as one short word
 		}
-		if got := hear(t, r, inRoom(c.PCM), nil, ""); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM), nil, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("noise %s was heard as %q", c.Name, got.Text)
 		}
 	}
-	if got := hear(t, r, nil, nil, ""); got != (providers.Transcript{Final: true, Provider: "pocketsphinx"}) {
+	if got := hear(t, r, nil, nil, "zh"); got != (providers.Transcript{Final: true, Provider: "pocketsphinx"}) {
 		t.Errorf("nothing was heard as %+v", got)
 	}
 }
 
 func TestSameSoundSameText(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	set := clips(t, speechtest.Prompts, 25)
-	first := hear(t, r, set[0].PCM, nil, "")
-	hear(t, r, set[1].PCM, nil, "")
-	if again := hear(t, r, set[0].PCM, nil, ""); again != first {
+	first := hear(t, r, set[0].PCM, nil, "zh")
+	hear(t, r, set[1].PCM, nil, "zh")
+	if again := hear(t, r, set[0].PCM, nil, "zh"); again != first {
 		t.Errorf("first %+v, after another speaker %+v", first, again)
 	}
 }
@@ -198,7 +203,7 @@ func TestStreamsWaitForTheOneDecoder(t *testing.T) {
 		}
 	}
 	r.pool.giveBack(lent)
-	if got := hear(t, r, pcm, nil, ""); got.Text == "" {
+	if got := hear(t, r, pcm, nil, "zh"); got.Text == "" {
 		t.Error("nothing heard once the decoder was free")
 	}
 }
@@ -224,7 +229,7 @@ func TestLeavingTheLoopFreesTheDecoder(t *testing.T) {
 	if err := s.Write(pcm); err != context.Canceled {
 		t.Errorf("write after leaving: %v", err)
 	}
-	if got := hear(t, r, pcm, nil, ""); !got.Final {
+	if got := hear(t, r, pcm, nil, "zh"); !got.Final {
 		t.Errorf("next stream: %+v", got)
 	}
 }
@@ -303,4 +308,3 @@ func TestWrongRateIsRefused(t *testing.T) {
 		t.Errorf("rate 8000: %v", err)
 	}
 }
-

@@ -118,6 +118,9 @@ func isFiller(word string) bool {
 	return word == "" || strings.ContainsAny(word[:1], "<[+(") || word == "SIL"
 }
 
+// isSilence says whether a filler is silence, the beginning or the end.
+func isSilence(word string) bool { return word == "" || word[0] == '<' || word == "SIL" }
+
 // cleanWord takes off the number of a second pronunciation: "the(2)" is "the".
 func cleanWord(word string) string {
 	word, _, _ = strings.Cut(word, "(")
