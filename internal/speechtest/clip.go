@@ -115,6 +115,27 @@ func Noise() ([]Clip, error) {
 	return append(clips, Clip{Name: "alsa-noise", PCM: third(samples(data))}), nil
 }
 
+// Folder are all 16 kHz mono WAV files of a folder, for measurements that go
+// beyond what the packages bring. Nothing is known of what they say.
+func Folder(dir string) ([]Clip, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.wav"))
+	if err != nil {
+		return nil, err
+	}
+	var clips []Clip
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if data, err = wavData(data, Rate); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		clips = append(clips, Clip{Name: filepath.Base(file), PCM: samples(data)})
+	}
+	return clips, nil
+}
+
 // spoken reads the prompts of a table.
 func spoken(table []entry) ([]Clip, error) {
 	clips := make([]Clip, 0, len(table))

@@ -8,18 +8,16 @@ import (
 	"strings"
 )
 
-// Names of searches inside the C decoders.
-const (
-	dictationSearch = "_default"
-	alignSearch     = "align"
-)
+// mainSearch is what the C library calls the search that a decoder was loaded with.
+const mainSearch = "_default"
 
 // maxGrammars is how many grammars a decoder keeps; the one unused for longest goes.
 const maxGrammars = 8
 
-// decoder recognises one utterance at a time: dictation and the grammar of the
-// phrases while the sound comes in, then a pass over dictation's words to judge
-// them. It is for one goroutine at a time; the pool lends it.
+// decoder recognises one utterance at a time, by dictation and by the grammar of
+// the phrases. Both search while the sound comes in and in one pass, so that
+// little is left to do at its end. It is for one goroutine at a time; the pool
+// lends it.
 type decoder struct {
 	log       *slog.Logger
 	dictation *searcher
@@ -27,12 +25,11 @@ type decoder struct {
 	front     *frontEnd
 	grammars  []string // texts of the compiled grammars, latest last; each is its own search's name
 
-	raw       []cepstrum // heard, but not searched yet
-	clean     []cepstrum // the utterance so far without its mean, as it was searched
-	mean      *cepstralMean
-	held      bool // the first frames are still being gathered
-	dictating bool // the C utterances that are open
-	matching  bool
+	raw   []cepstrum // heard, but not searched yet
+	clean []cepstrum // the same without its mean
+	mean  *cepstralMean
+	held  bool        // the first frames are still being gathered
+	open  []*searcher // those with an open C utterance
 }
 
 // newDecoder loads the model twice: with the language model and without it.
@@ -44,10 +41,10 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 			d.close()
 		}
 	}()
-	if d.dictation, err = newSearcher(lib, m.dictationArgs()); err != nil {
+	if d.dictation, err = newSearcher(lib, m.dictationArgs(), latticeShift); err != nil {
 		return nil, err
 	}
-	if d.grammar, err = newSearcher(lib, m.grammarArgs()); err != nil {
+	if d.grammar, err = newSearcher(lib, m.grammarArgs(), 0); err != nil {
 		return nil, err
 	}
 	if d.front, err = newFrontEnd(lib, d.grammar.cfg); err != nil {
@@ -58,19 +55,24 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 
 // begin starts an utterance in which the phrases are likely.
 func (d *decoder) begin(phrases []string) error {
-	d.raw, d.clean, d.mean, d.held = d.raw[:0], d.clean[:0], newCepstralMean(), true
+	d.raw, d.mean, d.held = d.raw[:0], newCepstralMean(), true
 	d.front.begin()
-	if err := d.dictation.begin(dictationSearch); err != nil {
+	if err := d.start(d.dictation, mainSearch); err != nil {
 		return err
 	}
-	d.dictating = true
-	name := d.useGrammar(phrases)
-	if name == "" {
-		return nil
+	if name := d.useGrammar(phrases); name != "" {
+		return d.start(d.grammar, name)
 	}
-	err := d.grammar.begin(name)
-	d.matching = err == nil
-	return err
+	return nil
+}
+
+// start opens an utterance in one of the searchers.
+func (d *decoder) start(s *searcher, search string) error {
+	if err := s.begin(search); err != nil {
+		return err
+	}
+	d.open = append(d.open, s)
+	return nil
 }
 
 // hear takes PCM of the utterance.
@@ -87,7 +89,7 @@ func (d *decoder) search(stop func() bool) error {
 	if d.held {
 		d.mean.hear(d.raw...)
 	}
-	from := len(d.clean)
+	d.clean = d.clean[:0]
 	for _, f := range d.raw {
 		if !d.held {
 			d.mean.hear(f)
@@ -95,10 +97,12 @@ func (d *decoder) search(stop func() bool) error {
 		d.clean = d.mean.remove(d.clean, f)
 	}
 	d.raw, d.held = d.raw[:0], false
-	if err := d.dictation.feed(d.clean[from:], stop); err != nil || !d.matching {
-		return err
+	for _, s := range d.open {
+		if err := s.feed(d.clean, stop); err != nil {
+			return err
+		}
 	}
-	return d.grammar.feed(d.clean[from:], stop)
+	return nil
 }
 
 // partial is what dictation understands so far.
@@ -106,20 +110,17 @@ func (d *decoder) partial() string { return d.dictation.best() }
 
 // end completes the open C utterances.
 func (d *decoder) end() {
-	if d.dictating {
-		d.dictation.end()
+	for _, s := range d.open {
+		s.end()
 	}
-	if d.matching {
-		d.grammar.end()
-	}
-	d.dictating, d.matching = false, false
+	d.open = d.open[:0]
 }
 
-// finish completes the utterance and measures it. Stopped, it measures nothing.
+// finish completes the utterance and gives what was found. Stopped, it found nothing.
 func (d *decoder) finish(stop func() bool) (measurement, error) {
 	d.raw = d.front.end(d.raw)
 	err := d.search(stop)
-	matched := d.matching
+	matched := slices.Contains(d.open, d.grammar)
 	d.end()
 	if err != nil || stop() {
 		return measurement{}, err
@@ -128,16 +129,7 @@ func (d *decoder) finish(stop func() bool) (measurement, error) {
 	if matched {
 		m.command = d.grammar.segments()
 	}
-	words := strings.Fields(textOf(m.dictation))
-	if len(words) == 0 {
-		return m, nil
-	}
-	if err := d.grammar.setGrammar(alignSearch, linearGrammar(words)); err != nil {
-		d.log.Debug("dictation not aligned, so not judged", "err", err)
-		return m, nil
-	}
-	m.aligned, err = d.grammar.once(alignSearch, d.clean, stop)
-	return m, err
+	return m, nil
 }
 
 // grammarName is the name of the search for a grammar.

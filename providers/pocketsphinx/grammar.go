@@ -31,8 +31,3 @@ func grammarText(phrases []string, known func(string) bool, log *slog.Logger) st
 	}
 	return "#JSGF V1.0;\ngrammar phrases;\npublic <phrase> = " + strings.Join(usable, "\n | ") + ";\n" + numberRule
 }
-
-// linearGrammar is the grammar of exactly these words, for aligning them.
-func linearGrammar(words []string) string {
-	return "#JSGF V1.0;\ngrammar words;\npublic <words> = " + strings.Join(words, " ") + ";\n"
-}

@@ -6,31 +6,35 @@ import "strings"
 const (
 	// maxMargin is how much worse per frame the phrases may fit than
 	// dictation's own words before dictation is believed.
-	maxMargin = 12.0
+	maxMargin = 16.5
 	// minCoverage is the part of the spoken frames that a phrase must explain:
 	// "go forward ten meters" is not the phrase "go forward".
 	minCoverage = 0.75
-	// maxWordFrames is the longest that words may last on average, 1.15 s:
-	// music is heard as few and very long ones.
-	maxWordFrames = 115
+	// maxWordFrames is the longest that one or two words may last on average,
+	// 1.25 s, and maxManyFrames that of more: music is heard as few and long words.
+	maxWordFrames = 125
+	maxManyFrames = 65
 	// posteriorWeight turns a word's posterior (log, base 1.0001) into the
-	// units of the acoustic score.
-	posteriorWeight = 0.0003
-	// typicalDoubt is the doubt about ordinary English speech. The doubt above
-	// it counts n/(n+fewWords) for n words: a few words prove little.
-	typicalDoubt = 32.0
-	fewWords     = 2
-	// stray is the number of words that say nothing by themselves when another
-	// language is expected: a short Chinese sentence is heard as one or two.
-	stray = 2
-	// maxDoubt is the doubt over which an utterance is rejected.
-	maxDoubt = 13.6
+	// units of the scores per frame.
+	posteriorWeight = 1.0 / 1200
+	// noiseWeight turns the part of the utterance that dictation could only take
+	// for noise or babble into the same units: music has more of it than speech.
+	noiseWeight = 200.0
+	// maxDoubt is the doubt over which an utterance is rejected. Fewer words than
+	// fewWords prove little: each that is missing raises the limit by fewSlack.
+	maxDoubt = 69.0
+	fewWords = 4
+	fewSlack = 14.0
+	// Where another language is expected, the limit is lower by hintDoubt, and as
+	// many words as stray say nothing by themselves: a short Chinese sentence is
+	// heard as one or two.
+	hintDoubt = 3.0
+	stray     = 2
 )
 
-// measurement is what the passes over one utterance found.
+// measurement is what the two searches found in one utterance.
 type measurement struct {
-	dictation []segment // of the language model
-	aligned   []segment // dictation's words, scored by the grammar's decoder
+	dictation []segment // the best path through the language model
 	command   []segment // the best path through the phrases; nil without a grammar
 }
 
@@ -46,29 +50,61 @@ type verdict struct {
 }
 
 // judge chooses between the phrases and dictation, and decides whether it
-// was English at all. hint is the language that is expected, "" for none: it
-// rejects nothing but one or two words that are none of the phrases.
+// was English at all. hint is the language that is expected, "" for none: one or
+// two words that are none of the phrases are rejected when it is another than
+// English, and more words are doubted a little sooner.
 func (m measurement) judge(hint string) verdict {
 	v := verdict{text: textOf(m.dictation)}
-	var posterior float64
-	for _, s := range m.dictation {
-		if !isFiller(s.word) {
-			v.words++
-			posterior += float64(s.posterior)
-		}
-	}
-	fit, spoken := perFrame(m.aligned)
-	if v.words > 0 && spoken > 0 {
-		n := float64(v.words)
-		v.fit, v.doubt = fit, (-fit-posteriorWeight*posterior/n-typicalDoubt)*n/(n+fewWords)
-		v.rejected = v.doubt > maxDoubt || spoken > maxWordFrames*v.words
-	}
-	v.weighPhrase(m.command, fit, spoken)
-	if hint != "" && hint != "en" && v.words > 0 && v.words <= stray {
-		v.rejected = true
+	spoken := v.weighWords(m.dictation)
+	v.rejected = v.doubt > v.limit(false) || tooLong(spoken, v.words)
+	v.weighPhrase(m.command, v.fit, spoken)
+	if hint != "" && hint != "en" {
+		v.rejected = v.rejected || v.words > 0 && (v.words <= stray || v.doubt > v.limit(true))
 	}
 	v.rejected = v.rejected && !v.grammar
 	return v
+}
+
+// weighWords doubts dictation's words: how badly they fit the sound and one
+// another, both per frame, how many other words might have been heard in their
+// place, and how much of it was no word at all. English words that fit the sound
+// can be made of another language; they make no sentence, and others fit as well.
+// It gives the number of spoken frames.
+func (v *verdict) weighWords(words []segment) (spoken int) {
+	var language, posterior, noise float64
+	for _, s := range words {
+		switch {
+		case !isFiller(s.word):
+			v.words++
+			language += float64(s.language)
+			posterior += float64(s.posterior)
+		case !isSilence(s.word):
+			noise += float64(s.frames)
+		}
+	}
+	v.fit, spoken = perFrame(words)
+	if v.words > 0 && spoken > 0 {
+		v.doubt = -v.fit - language/float64(spoken) - posteriorWeight*posterior/float64(v.words) +
+			noiseWeight*noise/(noise+float64(spoken))
+	}
+	return spoken
+}
+
+// limit is how much doubt is too much.
+func (v *verdict) limit(hinted bool) float64 {
+	limit := maxDoubt + fewSlack*float64(max(0, fewWords-v.words))
+	if hinted {
+		limit -= hintDoubt
+	}
+	return limit
+}
+
+// tooLong says whether so many words cannot have taken so many frames.
+func tooLong(frames, words int) bool {
+	if words > 2 {
+		return frames > maxManyFrames*words
+	}
+	return frames > maxWordFrames*words
 }
 
 // weighPhrase takes the phrase instead of dictation's words, which fit the
@@ -76,7 +112,7 @@ func (m measurement) judge(hint string) verdict {
 func (v *verdict) weighPhrase(command []segment, fit float64, spoken int) {
 	phrase := textOf(command)
 	score, covered := perFrame(command)
-	if phrase == "" || covered > maxWordFrames*(strings.Count(phrase, " ")+1) {
+	if phrase == "" || tooLong(covered, strings.Count(phrase, " ")+1) {
 		return
 	}
 	if phrase == v.text {

@@ -28,7 +28,6 @@ type library struct {
 	freeText    func(text handle)
 
 	setGrammar  func(ps handle, name, jsgf string) int32
-	setAllphone func(ps handle, name, file string) int32
 	setSearch   func(ps handle, name string) int32
 	unsetSearch func(ps handle, name string) int32
 
@@ -94,7 +93,6 @@ func (l *library) table() []symbol {
 		{"ps_lookup_word", &l.lookup},
 		{"ckd_free", &l.freeText},
 		{"ps_set_jsgf_string", &l.setGrammar},
-		{"ps_set_allphone_file", &l.setAllphone},
 		{"ps_set_search", &l.setSearch},
 		{"ps_unset_search", &l.unsetSearch},
 		{"ps_start_utt", &l.begin},

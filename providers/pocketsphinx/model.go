@@ -12,22 +12,38 @@ const defaultModelDir = "/usr/share/pocketsphinx/model/en-us"
 
 // model names the files of an acoustic model, a dictionary and a language model.
 type model struct {
-	acoustic, dictionary, language, phones string
-	features                               []string // as command line arguments
+	acoustic, dictionary, language string
+	features                       []string // as command line arguments
+}
+
+// modelFiles are the files that the model must have, and what each begins with.
+// The library ends the whole process over some of them when they are missing
+// or something else, so they are looked at before it is asked to load them.
+var modelFiles = []struct {
+	name   string
+	begins string
+	at     int64 // where that is in the file
+}{
+	{"en-us/mdef", "BMDF", 0},
+	{"en-us/means", "s3\n", 0},
+	{"en-us/variances", "s3\n", 0},
+	{"en-us/transition_matrices", "s3\n", 0},
+	{"en-us/sendump", "BEGIN FILE FORMAT", 4},
+	{"en-us.lm.bin", "Trie Language Model", 0},
+	{"cmudict-en-us.dict", "", 0},
 }
 
 // findModel looks for the parts of the en-us model in dir.
 func findModel(dir string) (model, error) {
+	for _, f := range modelFiles {
+		if err := checkBeginning(filepath.Join(dir, f.name), f.begins, f.at); err != nil {
+			return model{}, fmt.Errorf("no English model (install the Debian package pocketsphinx-en-us): %w", err)
+		}
+	}
 	m := model{
 		acoustic:   filepath.Join(dir, "en-us"),
 		dictionary: filepath.Join(dir, "cmudict-en-us.dict"),
 		language:   filepath.Join(dir, "en-us.lm.bin"),
-		phones:     filepath.Join(dir, "en-us-phone.lm.bin"),
-	}
-	for _, f := range []string{filepath.Join(m.acoustic, "mdef"), m.dictionary, m.language, m.phones} {
-		if _, err := os.Stat(f); err != nil {
-			return model{}, fmt.Errorf("no English model (install the Debian package pocketsphinx-en-us): %w", err)
-		}
 	}
 	params, err := os.ReadFile(filepath.Join(m.acoustic, "feat.params"))
 	if err != nil {
@@ -35,6 +51,23 @@ func findModel(dir string) (model, error) {
 	}
 	m.features = featureArgs(string(params))
 	return m, nil
+}
+
+// checkBeginning reads as many bytes of a file as should be there and compares them.
+func checkBeginning(file, want string, at int64) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got := make([]byte, max(len(want), 1)) // an empty file is none
+	if _, err := f.ReadAt(got, at); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if want != "" && string(got) != want {
+		return fmt.Errorf("%s begins with %q, want %q", file, got, want)
+	}
+	return nil
 }
 
 // featureArgs turns the model's feat.params into arguments, without those that
@@ -53,17 +86,22 @@ func featureArgs(params string) []string {
 	return args
 }
 
-// dictationArgs are the settings of the decoder with the language model.
+// dictationArgs are the settings of the decoder with the language model. One
+// pass with wide beams hears as well as the library's two passes with narrow
+// ones, and is done when the sound is: the second pass begins only at the end.
+// The bound on active states is what music would go far beyond.
 func (m model) dictationArgs() []string {
-	return append([]string{"-hmm", m.acoustic, "-dict", m.dictionary, "-lm", m.language}, m.features...)
+	return append([]string{
+		"-hmm", m.acoustic, "-dict", m.dictionary, "-lm", m.language, "-compallsen", "yes",
+		"-fwdflat", "no", "-beam", "1e-60", "-pbeam", "1e-60", "-wbeam", "1e-40", "-lw", "6", "-maxhmmpf", "8000",
+	}, m.features...)
 }
 
-// grammarArgs are the settings of the decoder for grammars and phones. It scores
-// every sound of the model in every frame, so that the scores of two searches
-// mean the same.
+// grammarArgs are the settings of the decoder for grammars. Like dictation it
+// scores every sound of the model in every frame (compallsen), so that the scores
+// of the two mean the same.
 func (m model) grammarArgs() []string {
 	return append([]string{
-		"-hmm", m.acoustic, "-dict", m.dictionary,
-		"-compallsen", "yes", "-bestpath", "no", "-allphone_ci", "yes",
+		"-hmm", m.acoustic, "-dict", m.dictionary, "-compallsen", "yes", "-bestpath", "no",
 	}, m.features...)
 }

@@ -61,7 +61,7 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASR
 	}
 	v := m.judge(req.Language)
 	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
-		"fit", v.fit, "margin", v.margin, "words", v.words)
+		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "words", v.words)
 	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}
 	if v.text != "" && !v.rejected {
 		final.Language = "en"

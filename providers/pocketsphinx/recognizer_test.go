@@ -3,7 +3,6 @@ package pocketsphinx
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,9 +63,9 @@ func say(tb testing.TB, s providers.ASRStream, pcm []int16) {
 }
 
 // hear recognises one utterance and checks the shape of what comes.
-func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) providers.Transcript {
+func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string, hint string) providers.Transcript {
 	tb.Helper()
-	s, err := r.Open(tb.Context(), providers.ASRRequest{Rate: sampleRate, Language: "zh", Phrases: phrases})
+	s, err := r.Open(tb.Context(), providers.ASRRequest{Rate: sampleRate, Language: hint, Phrases: phrases})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -91,11 +90,12 @@ func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) providers
 }
 
 func TestDictation(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	var wrong, words, rejected int
 	set := append(clips(t, speechtest.Prompts, 8), clips(t, speechtest.Others, 2)...)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), nil)
+		got := hear(t, r, inRoom(c.PCM), nil, "zh")
 		e, n := speechtest.WER(c.Text, got.Text)
 		wrong, words = wrong+e, words+n
 		if got.Rejected {
@@ -121,11 +121,12 @@ func phrasesOf(tb testing.TB) []string {
 }
 
 func TestCommandsByGrammar(t *testing.T) {
+	t.Parallel()
 	r, phrases := open(t), phrasesOf(t)
 	right := 0
 	set := clips(t, speechtest.Commands, 3)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), phrases)
+		got := hear(t, r, inRoom(c.PCM), phrases, "zh")
 		if got.Text == c.Text && !got.Rejected && got.Language == "en" {
 			right++
 		} else {
@@ -138,18 +139,20 @@ func TestCommandsByGrammar(t *testing.T) {
 }
 
 func TestSentencesAreNotTakenForCommands(t *testing.T) {
+	t.Parallel()
 	r, phrases := open(t), phrasesOf(t)
 	for _, c := range clips(t, speechtest.Prompts, 12) {
-		if got := hear(t, r, inRoom(c.PCM), phrases); slices.Contains(phrases, got.Text) {
+		if got := hear(t, r, inRoom(c.PCM), phrases, "zh"); slices.Contains(phrases, got.Text) {
 			t.Errorf("%q was heard as the command %q", c.Text, got.Text)
 		}
 	}
 }
 
 func TestWhatIsNotEnglish(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	for _, c := range clips(t, speechtest.Music, 3) {
-		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("music %s was heard as %q", c.Name, got.Text)
 		}
 	}
@@ -157,21 +160,22 @@ func TestWhatIsNotEnglish(t *testing.T) {
 		if c.Name == "beep" || c.Name == "alsa-noise" {
 			continue // one short sound proves no language: heard as one short word
 		}
-		if got := hear(t, r, inRoom(c.PCM), nil); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM), nil, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("noise %s was heard as %q", c.Name, got.Text)
 		}
 	}
-	if got := hear(t, r, nil, nil); got != (providers.Transcript{Final: true, Provider: "pocketsphinx"}) {
+	if got := hear(t, r, nil, nil, "zh"); got != (providers.Transcript{Final: true, Provider: "pocketsphinx"}) {
 		t.Errorf("nothing was heard as %+v", got)
 	}
 }
 
 func TestSameSoundSameText(t *testing.T) {
+	t.Parallel()
 	r := open(t)
 	set := clips(t, speechtest.Prompts, 25)
-	first := hear(t, r, set[0].PCM, nil)
-	hear(t, r, set[1].PCM, nil)
-	if again := hear(t, r, set[0].PCM, nil); again != first {
+	first := hear(t, r, set[0].PCM, nil, "zh")
+	hear(t, r, set[1].PCM, nil, "zh")
+	if again := hear(t, r, set[0].PCM, nil, "zh"); again != first {
 		t.Errorf("first %+v, after another speaker %+v", first, again)
 	}
 }
@@ -199,7 +203,7 @@ func TestStreamsWaitForTheOneDecoder(t *testing.T) {
 		}
 	}
 	r.pool.giveBack(lent)
-	if got := hear(t, r, pcm, nil); got.Text == "" {
+	if got := hear(t, r, pcm, nil, "zh"); got.Text == "" {
 		t.Error("nothing heard once the decoder was free")
 	}
 }
@@ -225,7 +229,7 @@ func TestLeavingTheLoopFreesTheDecoder(t *testing.T) {
 	if err := s.Write(pcm); err != context.Canceled {
 		t.Errorf("write after leaving: %v", err)
 	}
-	if got := hear(t, r, pcm, nil); !got.Final {
+	if got := hear(t, r, pcm, nil, "zh"); !got.Final {
 		t.Errorf("next stream: %+v", got)
 	}
 }
@@ -302,77 +306,5 @@ func TestWrongRateIsRefused(t *testing.T) {
 	_, err := open(t).Open(t.Context(), providers.ASRRequest{Rate: 8000})
 	if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.BadRequest {
 		t.Errorf("rate 8000: %v", err)
-	}
-}
-
-// TestMeasure prints the whole table when POCKETSPHINX_MEASURE is set; without it
-// there is nothing to check here that the tests above do not.
-func TestMeasure(t *testing.T) {
-	if os.Getenv("POCKETSPHINX_MEASURE") == "" {
-		return
-	}
-	r, phrases := open(t), phrasesOf(t)
-	for _, set := range []struct {
-		name    string
-		clips   func() ([]speechtest.Clip, error)
-		phrases []string
-	}{
-		{"prompts", speechtest.Prompts, nil},
-		{"prompts with phrases", speechtest.Prompts, phrases},
-		{"others", speechtest.Others, nil},
-		{"commands", speechtest.Commands, phrases},
-		{"mandarin", speechtest.Mandarin, nil},
-		{"music", speechtest.Music, nil},
-		{"noise", speechtest.Noise, nil},
-	} {
-		var wrong, words, exact, rejected, empty, commands int
-		all := clips(t, set.clips, 1)
-		for _, c := range all {
-			got := hear(t, r, inRoom(c.PCM), set.phrases)
-			e, n := speechtest.WER(c.Text, got.Text)
-			wrong, words = wrong+e, words+n
-			switch {
-			case got.Rejected:
-				rejected++
-			case got.Text == "":
-				empty++
-			case e == 0:
-				exact++
-			}
-			if slices.Contains(set.phrases, got.Text) {
-				commands++
-			}
-			t.Logf("%-40s rejected %-5v %q", c.Name, got.Rejected, got.Text)
-		}
-		t.Logf("%s: %d clips, %d of %d words wrong (%.1f %%), %d exact, %d rejected, %d empty, %d taken for phrases",
-			set.name, len(all), wrong, words, 100*float64(wrong)/float64(max(words, 1)), exact, rejected, empty, commands)
-	}
-}
-
-// BenchmarkFinal measures the time from the end of the sound to the final transcript.
-func BenchmarkFinal(b *testing.B) {
-	d := open(b)
-	lent, err := d.pool.borrow(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer d.pool.giveBack(lent)
-	pcm := inRoom(clips(b, speechtest.Prompts, 20)[2].PCM)
-	never := func() bool { return false }
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		if err := lent.decoder.begin([]string{"stop", "set the volume to <number>"}); err != nil {
-			b.Fatal(err)
-		}
-		for piece := range slices.Chunk(pcm, hearSamples) {
-			if err := lent.decoder.hear(piece, never); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.StartTimer()
-		if _, err := lent.decoder.finish(never); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -15,18 +15,23 @@ type segment struct {
 	word      string // as in the dictionary: may be a filler, or end in (2)
 	frames    int
 	acoustic  int32 // log score against the best sound of each frame, 0 is best
+	language  int32 // log score of the word after those before it
 	posterior int32 // log probability against the other words heard there
 }
 
 // searcher is one C decoder with its loaded dictionary. It is for one goroutine
 // at a time; after end it is clean for the next utterance.
 type searcher struct {
-	lib *library
-	cfg handle
-	ps  handle
+	lib   *library
+	cfg   handle
+	ps    handle
+	shift int // by how many bits its acoustic scores are too large
 }
 
-func newSearcher(lib *library, args []string) (*searcher, error) {
+// latticeShift is the shift of results that come from a lattice (bestpath).
+const latticeShift = 10
+
+func newSearcher(lib *library, args []string, shift int) (*searcher, error) {
 	cfg, err := lib.config(args)
 	if err != nil {
 		return nil, err
@@ -36,7 +41,7 @@ func newSearcher(lib *library, args []string) (*searcher, error) {
 		lib.freeConfig(cfg)
 		return nil, fmt.Errorf("pocketsphinx could not load its model: %s", strings.Join(args, " "))
 	}
-	return &searcher{lib: lib, cfg: cfg, ps: ps}, nil
+	return &searcher{lib: lib, cfg: cfg, ps: ps, shift: shift}, nil
 }
 
 // begin starts an utterance in the named search.
@@ -80,20 +85,9 @@ func (s *searcher) segments() []segment {
 		var first, last, acoustic, language, backoff int32
 		s.lib.wordFrames(seg, &first, &last)
 		posterior := s.lib.wordScore(seg, &acoustic, &language, &backoff)
-		out = append(out, segment{s.lib.wordText(seg), int(last - first + 1), acoustic, posterior})
+		out = append(out, segment{s.lib.wordText(seg), int(last - first + 1), acoustic >> s.shift, language, posterior})
 	}
 	return out
-}
-
-// once runs frames through the named search and returns the words. A stopped
-// search returns what it has.
-func (s *searcher) once(search string, frames []cepstrum, stop func() bool) ([]segment, error) {
-	if err := s.begin(search); err != nil {
-		return nil, err
-	}
-	err := s.feed(frames, stop)
-	s.end()
-	return s.segments(), err
 }
 
 // knows says whether the dictionary has the word.
@@ -123,6 +117,9 @@ func (s *searcher) close() {
 func isFiller(word string) bool {
 	return word == "" || strings.ContainsAny(word[:1], "<[+(") || word == "SIL"
 }
+
+// isSilence says whether a filler is silence, the beginning or the end.
+func isSilence(word string) bool { return word == "" || word[0] == '<' || word == "SIL" }
 
 // cleanWord takes off the number of a second pronunciation: "the(2)" is "the".
 func cleanWord(word string) string {

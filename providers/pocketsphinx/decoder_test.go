@@ -1,0 +1,252 @@
+package pocketsphinx
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/speechtest"
+)
+
+// loadDecoder loads one decoder without a recogniser around it.
+func loadDecoder(tb testing.TB) *decoder {
+	tb.Helper()
+	m, err := findModel(defaultModelDir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	lib, err := openLibrary(libraryFile)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := newDecoder(lib, m, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(d.close)
+	return d
+}
+
+// hearAll sends PCM in the pieces in which it comes and gives what was found. each
+// is called after every piece.
+func hearAll(tb testing.TB, d *decoder, pcm []int16, phrases []string, each func()) measurement {
+	tb.Helper()
+	never := func() bool { return false }
+	if err := d.begin(phrases); err != nil {
+		tb.Fatal(err)
+	}
+	for piece := range slices.Chunk(pcm, hearSamples) {
+		if err := d.hear(piece, never); err != nil {
+			tb.Fatal(err)
+		}
+		each()
+	}
+	m, err := d.finish(never)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// promptNamed is the clip of one recording.
+func promptNamed(tb testing.TB, set func() ([]speechtest.Clip, error), name string) speechtest.Clip {
+	tb.Helper()
+	for _, c := range clips(tb, set, 1) {
+		if c.Name == name {
+			return c
+		}
+	}
+	tb.Fatalf("no recording %s", name)
+	return speechtest.Clip{}
+}
+
+func TestPartsOfASentenceAreUnderstoodWhileItIsSpoken(t *testing.T) {
+	t.Parallel()
+	d := loadDecoder(t)
+	c := promptNamed(t, speechtest.Prompts, "vm-enter-num-to-call")
+	var parts []string
+	pieces, atFirst := 0, 0
+	m := hearAll(t, d, inRoom(c.PCM), nil, func() {
+		pieces++
+		text := d.partial()
+		if text == "" || len(parts) > 0 && text == parts[len(parts)-1] {
+			return
+		}
+		if parts = append(parts, text); atFirst == 0 {
+			atFirst = pieces
+		}
+	})
+	if final := textOf(m.dictation); final != c.Text {
+		t.Fatalf("heard %q, want %q", final, c.Text)
+	}
+	if len(parts) < 3 || atFirst > 3*pieces/4 {
+		t.Errorf("parts %q, the first after %d of %d pieces", parts, atFirst, pieces)
+	}
+	if last := parts[len(parts)-1]; len(strings.Fields(last)) < len(strings.Fields(c.Text))-1 {
+		t.Errorf("at the end of the sound only %q was understood", last)
+	}
+}
+
+func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
+	t.Parallel()
+	d := loadDecoder(t)
+	c := promptNamed(t, speechtest.Prompts, "tt-weasels")
+	fresh := hearAll(t, d, inRoom(c.PCM), []string{"stop"}, func() {})
+	for _, after := range []int{0, 1, 7} {
+		asked := 0
+		stop := func() bool {
+			asked++
+			return asked > after
+		}
+		if err := d.begin([]string{"stop"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.hear(inRoom(c.PCM), stop); err != nil {
+			t.Fatal(err)
+		}
+		// Each searcher asks before every 60 ms; one more question each ends it.
+		if asked > after+2 {
+			t.Errorf("stopped after %d pieces, but %d more were begun", after, asked-after-1)
+		}
+		m, err := d.finish(stop)
+		if err != nil || m.dictation != nil || m.command != nil {
+			t.Errorf("stopped, yet found %+v, %v", m, err)
+		}
+	}
+	again := hearAll(t, d, inRoom(c.PCM), []string{"stop"}, func() {})
+	if !slices.Equal(again.dictation, fresh.dictation) || !slices.Equal(again.command, fresh.command) {
+		t.Errorf("after what was broken off: %q, fresh: %q", textOf(again.dictation), textOf(fresh.dictation))
+	}
+}
+
+func TestAGoodPhraseIsHeardAmongOddOnes(t *testing.T) {
+	d := loadDecoder(t)
+	odd := []string{
+		"", "打开灯", "turn (on", "stop; public <x> = y", "<number", "\x00\xff", "zzyzx", "[]", strings.Repeat("go ", 99),
+		"self.audio_speaker.set_volume", "<number> | [a] hundred", "Goodbye!", "goodbye", "a|b|c", "'", "don't (say [it]|go)",
+	}
+	c := promptNamed(t, speechtest.Commands, "goodbye")
+	m := hearAll(t, d, inRoom(c.PCM), odd, func() {})
+	if v := m.judge("zh"); v.text != "goodbye" || !v.grammar || v.rejected {
+		t.Errorf("heard %+v", v)
+	}
+	m = hearAll(t, d, inRoom(c.PCM), []string{"打开灯", "(((", "zzyzx"}, func() {})
+	if m.command != nil {
+		t.Errorf("phrases of which none can be said gave %q", textOf(m.command))
+	}
+	if len(m.dictation) == 0 {
+		t.Error("they kept dictation from hearing")
+	}
+}
+
+func TestOnlySoManyGrammarsAreKept(t *testing.T) {
+	d := loadDecoder(t)
+	of := func(i int) []string { return []string{fmt.Sprintf("number %d", i)} }
+	for i := range 2 * maxGrammars {
+		if name := d.useGrammar(of(i)); name == "" {
+			t.Fatalf("grammar %d refused", i)
+		}
+		d.useGrammar(of(0)) // in use all the time, so never the one that goes
+		if len(d.grammars) > maxGrammars {
+			t.Fatalf("%d grammars kept", len(d.grammars))
+		}
+	}
+	if d.grammars[len(d.grammars)-1] != "number 0" {
+		t.Errorf("kept %q", d.grammars)
+	}
+	for _, i := range []int{0, 1, 2*maxGrammars - 1} { // the second one was dropped and comes back
+		if err := d.begin(of(i)); err != nil {
+			t.Errorf("grammar %d: %v", i, err)
+		}
+		if !slices.Contains(d.open, d.grammar) {
+			t.Errorf("grammar %d is not listened for", i)
+		}
+		d.end()
+	}
+}
+
+// TestWhatIsRejected is the table of the README in small: what a person hears
+// back depends on it.
+func TestWhatIsRejected(t *testing.T) {
+	t.Parallel()
+	d := loadDecoder(t)
+	for _, set := range []struct {
+		name           string
+		clips          func() ([]speechtest.Clip, error)
+		nth            int
+		plain, hinted  int // how many may be (English) or must be (others) rejected
+		english        bool
+		phrasesOfOther []string
+	}{
+		{name: "prompts", clips: speechtest.Prompts, nth: 18, english: true},
+		{name: "other speakers", clips: speechtest.Others, nth: 4, english: true},
+		{name: "mandarin", clips: speechtest.Mandarin, nth: 1, plain: 1, hinted: 3, phrasesOfOther: []string{"stop", "what time is it"}},
+	} {
+		var plain, hinted int
+		for _, c := range clips(t, set.clips, set.nth) {
+			m := hearAll(t, d, inRoom(c.PCM), set.phrasesOfOther, func() {})
+			v, w := m.judge(""), m.judge("zh")
+			if v.rejected {
+				plain++
+			}
+			if w.rejected {
+				hinted++
+			}
+			if v.rejected && !w.rejected {
+				t.Errorf("%s: rejected only where English is expected", c.Name)
+			}
+			if !set.english && v.grammar {
+				t.Errorf("%s: Chinese heard as the command %q", c.Name, v.text)
+			}
+			t.Logf("%s: doubt %.1f, rejected %v, with the hint %v: %q", c.Name, v.doubt, v.rejected, w.rejected, v.text)
+		}
+		if set.english && (plain > set.plain || hinted > set.hinted) || !set.english && (plain < set.plain || hinted < set.hinted) {
+			t.Errorf("%s: %d rejected, %d with the hint; the limits are %d and %d", set.name, plain, hinted, set.plain, set.hinted)
+		}
+	}
+}
+
+// FuzzGrammarIsAccepted shows that whatever phrase is taken makes a grammar that
+// the library compiles: a refused one would leave the request without commands.
+func FuzzGrammarIsAccepted(f *testing.F) {
+	d := loadDecoder(f)
+	for _, s := range []string{
+		"stop", "set the volume to <number>", "(a | b) [c]", "[a] (b | (c [d]))", "<number> <number>", "30%", "it's",
+		"public grammar", "null", "void", "<NULL>", "a (b|c|d|e) [f [g [h]]]", "turn on\nturn off", "self.light.set_rgb",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, phrase string) {
+		text := grammarText([]string{phrase}, d.grammar.knows, d.log)
+		if text == "" {
+			return
+		}
+		if err := d.grammar.setGrammar("fuzz", text); err != nil {
+			t.Fatalf("%q: %v\n%s", phrase, err, text)
+		}
+		if err := d.grammar.begin("fuzz"); err != nil {
+			t.Fatalf("%q: %v", phrase, err)
+		}
+		d.grammar.end()
+	})
+}
+
+// FuzzKnows asks the library's dictionary for strange words: it must answer, and
+// only yes where the word is written as a phrase may write it.
+func FuzzKnows(f *testing.F) {
+	d := loadDecoder(f)
+	for _, s := range []string{"stop", "", "don't", "the(2)", "<s>", "</s>", "<sil>", "[NOISE]", "灯", "\x00", "a b", strings.Repeat("a", 5000)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, word string) {
+		known := d.grammar.knows(word)
+		if got := d.grammar.knows(word); got != known {
+			t.Errorf("%q: first %v, then %v", word, known, got)
+		}
+		if text, err := phraseToJSGF(word, d.grammar.knows); err == nil && text == word && !strings.ContainsAny(word, " <") && !known {
+			t.Errorf("%q became a phrase, but is not known", word)
+		}
+	})
+}

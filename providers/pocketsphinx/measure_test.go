@@ -1,0 +1,134 @@
+package pocketsphinx
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/speechtest"
+	"xiaozhi/providers"
+)
+
+// TestMeasure prints the whole table when POCKETSPHINX_MEASURE names a folder, of
+// whose WAV files it tells what is heard and rejected; without it there is nothing
+// to check here that the tests do not.
+func TestMeasure(t *testing.T) {
+	if os.Getenv("POCKETSPHINX_MEASURE") == "" {
+		return
+	}
+	folder := func() ([]speechtest.Clip, error) { return speechtest.Folder(os.Getenv("POCKETSPHINX_MEASURE")) }
+	r, phrases := open(t), phrasesOf(t)
+	for _, set := range []struct {
+		name    string
+		clips   func() ([]speechtest.Clip, error)
+		phrases []string
+	}{
+		{"prompts", speechtest.Prompts, nil},
+		{"prompts with phrases", speechtest.Prompts, phrases},
+		{"others", speechtest.Others, nil},
+		{"commands", speechtest.Commands, phrases},
+		{"mandarin", speechtest.Mandarin, nil},
+		{"music", speechtest.Music, nil},
+		{"noise", speechtest.Noise, nil},
+		{"folder", folder, nil},
+		{"folder with phrases", folder, phrases},
+	} {
+		t.Run(set.name, func(t *testing.T) { measure(t, r, clips(t, set.clips, 1), set.phrases) })
+	}
+}
+
+// measure prints what is heard in a set of clips, and how often it is wrong or
+// rejected, without a hint and with that of another language.
+func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []string) {
+	var wrong, words, exact, rejected, hinted, empty, commands int
+	for _, c := range all {
+		m := found(t, r, inRoom(c.PCM), phrases)
+		v := m.judge("")
+		e, n := speechtest.WER(c.Text, v.text)
+		wrong, words = wrong+e, words+n
+		switch {
+		case v.rejected:
+			rejected++
+		case v.text == "":
+			empty++
+		case e == 0:
+			exact++
+		}
+		if m.judge("zh").rejected {
+			hinted++
+		}
+		if v.grammar {
+			commands++
+		}
+		_, spoken := perFrame(m.dictation)
+		t.Logf("%-40s rejected %-5v doubt %5.1f, %d frames a word: %q, phrase %q %.1f worse",
+			c.Name, v.rejected, v.doubt, spoken/max(v.words, 1), v.text, textOf(m.command), v.margin)
+	}
+	t.Logf("%d clips, %d of %d words wrong (%.1f %%), %d exact, %d rejected, %d with the hint zh, %d empty, %d taken for phrases",
+		len(all), wrong, words, 100*float64(wrong)/float64(max(words, 1)), exact, rejected, hinted, empty, commands)
+}
+
+// found is what the decoder finds in one utterance.
+func found(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) measurement {
+	tb.Helper()
+	lent, err := r.pool.borrow(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer r.pool.giveBack(lent)
+	never := func() bool { return false }
+	if err := lent.decoder.begin(phrases); err != nil {
+		tb.Fatal(err)
+	}
+	if err := lent.decoder.hear(pcm, never); err != nil {
+		tb.Fatal(err)
+	}
+	m, err := lent.decoder.finish(never)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// BenchmarkFinal measures how long a sentence of 2 to 5 s takes from the end of its
+// sound to the final transcript, when it is spoken in real time: -benchtime 24x
+// hears 24 sentences.
+func BenchmarkFinal(b *testing.B) {
+	r := open(b)
+	if err := r.Warm(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	all := slices.DeleteFunc(clips(b, speechtest.Prompts, 1), func(c speechtest.Clip) bool {
+		return len(c.PCM) < 2*sampleRate || len(c.PCM) > 5*sampleRate
+	})
+	phrases := phrasesOf(b)
+	var took []time.Duration
+	for i := range b.N {
+		s, err := r.Open(b.Context(), providers.ASRRequest{Rate: sampleRate, Phrases: phrases})
+		if err != nil {
+			b.Fatal(err)
+		}
+		beat := time.NewTicker(60 * time.Millisecond)
+		for piece := range slices.Chunk(inRoom(all[i%len(all)].PCM), hearSamples) {
+			<-beat.C
+			if err := s.Write(piece); err != nil {
+				b.Fatal(err)
+			}
+		}
+		beat.Stop()
+		end := time.Now()
+		if err := s.CloseWrite(); err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range s.Transcripts() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		took = append(took, time.Since(end))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+}

@@ -1,0 +1,98 @@
+package pocketsphinx
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// poolOf makes a pool whose decoders need no library.
+func poolOf(size int) *pool {
+	p := newPool(nil, model{}, size, slog.New(slog.DiscardHandler))
+	for range size {
+		s := <-p.free
+		s.decoder = &decoder{}
+		p.free <- s
+	}
+	return p
+}
+
+func TestPoolBlocksAndNeverGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, borrowers = 2, 9
+		p := poolOf(size)
+		var (
+			mu          sync.Mutex
+			lent, most  int
+			places      = map[*slot]bool{}
+			served      []int
+			work        sync.WaitGroup
+			letGo       = make(chan struct{})
+			borrowAsNth = func(n int) {
+				s, err := p.borrow(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				lent++
+				most, places[s], served = max(most, lent), true, append(served, n)
+				mu.Unlock()
+				<-letGo
+				mu.Lock()
+				lent--
+				mu.Unlock()
+				p.giveBack(s)
+			}
+		)
+		for n := range borrowers {
+			work.Go(func() { borrowAsNth(n) })
+			synctest.Wait() // they come one after the other
+		}
+		if lent != size {
+			t.Fatalf("%d decoders lent to %d who want one, want %d", lent, borrowers, size)
+		}
+		for range borrowers {
+			letGo <- struct{}{}
+			synctest.Wait()
+		}
+		work.Wait()
+		if most != size || len(places) != size {
+			t.Errorf("%d lent at once, %d in all; want %d", most, len(places), size)
+		}
+		for i, n := range served {
+			if i != n {
+				t.Fatalf("served in the order %v, want first come, first served", served)
+			}
+		}
+		p.close()
+	})
+}
+
+func TestWaitingForADecoderEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := poolOf(1)
+		s, err := p.borrow(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := p.borrow(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("waiting ended with %v", err)
+		}
+		p.giveBack(s)
+		if _, err := p.borrow(t.Context()); err != nil {
+			t.Errorf("the place was lost: %v", err)
+		}
+	})
+}
