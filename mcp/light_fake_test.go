@@ -32,6 +32,7 @@ const lightTools = `{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"mac
 
 // NewFakeLight makes a device that echoes.
 func NewFakeLight(t *testing.T) *FakeLight {
+	t.Helper()
 	return &FakeLight{t: t, ids: make(map[string]bool)}
 }
 

@@ -113,6 +113,7 @@ func TestDictation(t *testing.T) {
 
 // phrasesOf makes a grammar of all command recordings and of some commands that nobody says.
 func phrasesOf(tb testing.TB) []string {
+	tb.Helper()
 	phrases := []string{"what time is it", "set the volume to <number>", "turn (on | off) the light", "stop"}
 	for _, c := range clips(tb, speechtest.Commands, 1) {
 		phrases = append(phrases, c.Text)
