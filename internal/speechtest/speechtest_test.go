@@ -1,6 +1,8 @@
 package speechtest
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -99,4 +101,25 @@ func TestWAVThatIsNotWhatWeWant(t *testing.T) {
 
 func containsAll(text string, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+}
+
+func TestFolderReadsWAVsAndNamesWhatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	wav, err := mandarin.ReadFile("zh/nihao.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "b.wav"), wav, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clips, err := Folder(dir)
+	if err != nil || len(clips) != 1 || clips[0].Name != "b.wav" || len(clips[0].PCM) < Rate/5 {
+		t.Fatalf("%d clips, %v", len(clips), err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.wav"), []byte("no sound"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Folder(dir); err == nil || !containsAll(err.Error(), "a.wav") {
+		t.Errorf("error %v, want the file", err)
+	}
 }

@@ -11,7 +11,7 @@ const (
 	meanWeight = 50
 	// meanHold is how many frames are heard before the first is recognised, so
 	// that the mean is the speaker's and the microphone's own. It costs no delay
-	// at the end: recognising is five times as fast as speaking.
+	// at the end: recognising is four times as fast as speaking.
 	meanHold = 150
 )
 

@@ -3,9 +3,9 @@
 // On Debian it is in libpocketsphinx3, its model in pocketsphinx-en-us.
 //
 // An utterance is heard by dictation and by a grammar of the request's phrases
-// while it is spoken. At its end a short pass measures how well dictation's words
-// fit the sound; the phrase is the transcript when it fits about as well, and what
-// fits English badly is marked as rejected. README.md has the figures.
+// while it is spoken. The phrase is the transcript when it fits the sound about as
+// well as dictation's words, and what makes bad English is marked as rejected.
+// README.md has the figures.
 //
 // A phrase of a request is plain words, in which case and punctuation do not
 // count and digits are read as words. It may also hold <number> (zero to one

@@ -10,10 +10,10 @@ const (
 	// minCoverage is the part of the spoken frames that a phrase must explain:
 	// "go forward ten meters" is not the phrase "go forward".
 	minCoverage = 0.75
-	// maxWordFrames is the longest that one or two words may last on average,
-	// 1.25 s, and maxManyFrames that of more: music is heard as few and long words.
+	// maxWordFrames is the longest that a few words may last on average, 1.25 s,
+	// and maxManyFrames that of more than fewWords: music is heard as long words.
 	maxWordFrames = 125
-	maxManyFrames = 65
+	maxManyFrames = 55
 	// posteriorWeight turns a word's posterior (log, base 1.0001) into the
 	// units of the scores per frame.
 	posteriorWeight = 1.0 / 1200
@@ -82,6 +82,9 @@ func (v *verdict) weighWords(words []segment) (spoken int) {
 			noise += float64(s.frames)
 		}
 	}
+	if v.words <= stray {
+		noise = 0 // a click before a single word is a good part of it
+	}
 	v.fit, spoken = perFrame(words)
 	if v.words > 0 && spoken > 0 {
 		v.doubt = -v.fit - language/float64(spoken) - posteriorWeight*posterior/float64(v.words) +
@@ -101,7 +104,7 @@ func (v *verdict) limit(hinted bool) float64 {
 
 // tooLong says whether so many words cannot have taken so many frames.
 func tooLong(frames, words int) bool {
-	if words > 2 {
+	if words > fewWords {
 		return frames > maxManyFrames*words
 	}
 	return frames > maxWordFrames*words

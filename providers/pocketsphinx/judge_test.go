@@ -61,6 +61,8 @@ func TestJudge(t *testing.T) {
 		},
 		{"much of it is babble", measurement{dictation: append(
 			said(30, -30, -300, -6000, "and", "then", "in", "half", "for"), segment{word: "[SPEECH]", frames: 30})}, "and then in half for", false, true},
+		{"a click before a word", measurement{dictation: append(
+			said(30, -50, -300, -6000, "playback", "mode"), segment{word: "[NOISE]", frames: 15})}, "playback mode", false, false},
 		{"a cough in between", measurement{dictation: append(
 			said(30, -30, -300, -1000, "and", "then", "in", "half", "for"), segment{word: "++COUGH++", frames: 10})}, "and then in half for", false, false},
 		{"a tone as one long word", measurement{
