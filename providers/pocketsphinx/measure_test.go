@@ -41,6 +41,7 @@ func TestMeasure(t *testing.T) {
 // measure prints what is heard in a set of clips, and how often it is wrong or
 // rejected, without a hint and with that of another language.
 func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []string) {
+	t.Helper()
 	var wrong, words, exact, rejected, hinted, empty, commands int
 	for _, c := range all {
 		m := found(t, r, inRoom(c.PCM), phrases)

@@ -199,7 +199,7 @@ func TestStreamsWaitForTheOneDecoder(t *testing.T) {
 	say(t, waiting, pcm)
 	cancel()
 	for _, err := range waiting.Transcripts() {
-		if err != context.Canceled {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled while waiting: %v", err)
 		}
 	}
@@ -227,7 +227,7 @@ func TestLeavingTheLoopFreesTheDecoder(t *testing.T) {
 		}
 		break
 	}
-	if err := s.Write(pcm); err != context.Canceled {
+	if err := s.Write(pcm); !errors.Is(err, context.Canceled) {
 		t.Errorf("write after leaving: %v", err)
 	}
 	if got := hear(t, r, pcm, nil, "zh"); !got.Final {
@@ -259,7 +259,7 @@ func TestWriteHasLimits(t *testing.T) {
 	}
 	cancel()
 	for got, err := range s.Transcripts() {
-		if err != context.Canceled {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("without a decoder: %+v, %v", got, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 // streamOf makes a stream that no recogniser works on.
 func streamOf(t *testing.T) (*stream, context.CancelCauseFunc) {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	return newStream(ctx, cancel), cancel
 }
