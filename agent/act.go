@@ -10,8 +10,7 @@ import (
 // Act runs a handler of the conversation for a tool that was called from
 // outside, and not by a turn: its words are the result and are not spoken. A
 // handler that has the device do something waits for it. Act may be called at
-// any time by anybody; it returns an Error when ctx ends first, as it does for
-// a conversation that is over.
+// any time by anybody; it returns an Error when ctx or the conversation ends first.
 func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp.ActionResponse {
 	lang := mcp.InfoFrom(ctx).Language
 	refuse := func(err error) mcp.ActionResponse {
@@ -21,23 +20,21 @@ func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	if !ok {
 		return refuse(fmt.Errorf("there is no handler named %q", call.FuncName))
 	}
-	outside := &turn{order: order{language: lang}, tools: c.tools, log: c.log, outside: true}
+	outside := &turn{order: order{language: lang}, tools: c.tools, log: c.log, outside: c.over}
 	outside.report = func(v any) {
 		select {
 		case c.reports <- v:
 		case <-ctx.Done():
+		case <-c.over:
 		}
 	}
-	did, ran, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
+	did, _, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
 		did, err := h(c, outside, call.Args)
 		if err == nil && did.hangUp {
 			c.hangUp(ErrGoodbye)
 		}
 		return did, err
 	})
-	if !ran && err == nil {
-		err = context.Canceled
-	}
 	switch {
 	case err != nil:
 		return refuse(err)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -60,10 +59,9 @@ func TestAct(t *testing.T) {
 			t.Errorf("exit: %+v, hung up: %v", r, v.box.hungUp)
 		}
 		v.bye()
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		if r := v.c.Act(short, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError {
-			t.Errorf("after the end: %+v", r)
+		over := time.Now()
+		if r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError || time.Since(over) != 0 {
+			t.Errorf("after the end: %+v, after %v", r, time.Since(over))
 		}
 		detectors.Wait()
 	})

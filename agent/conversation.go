@@ -39,6 +39,7 @@ type Conversation struct {
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
+	over  chan struct{}                                     // closed when Run has left its loop: nobody acts any more
 	wg    sync.WaitGroup
 	dev   *Device
 	state State
@@ -89,7 +90,7 @@ func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 	return &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  newInbox(), reports: make(chan any, 64), mode: Auto,
+		in:  newInbox(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
 	}
 }
 
@@ -118,6 +119,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.touch()
 	c.setAlarm()
 	c.loop(ctx)
+	close(c.over)
 	c.step(sigHangUp)
 	cause := context.Cause(ctx)
 	if c.turn != nil && !c.turnDone {

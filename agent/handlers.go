@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -108,15 +110,22 @@ func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handle
 		if call.taken.CompareAndSwap(false, true) {
 			return handled{}, false, context.Cause(ctx)
 		}
-		r := <-call.reply // it runs, and does not wait for anybody
-		return r.handled, true, r.err
+	case <-t.outside:
+		if call.taken.CompareAndSwap(false, true) {
+			return handled{}, false, errOver
+		}
 	}
+	r := <-call.reply // it runs, and does not wait for anybody
+	return r.handled, true, r.err
 }
+
+// errOver says that the conversation on which somebody outside acts has ended.
+var errOver = errors.New("the device is not connected any more")
 
 // runHandler runs a handler for a turn that still has the floor, or for
 // somebody outside, who needs none.
 func (c *Conversation) runHandler(h handlerCall) {
-	if (h.turn.outside || h.turn == c.turn && c.live) && h.taken.CompareAndSwap(false, true) {
+	if (h.turn.outside != nil || h.turn == c.turn && c.live) && h.taken.CompareAndSwap(false, true) {
 		h.reply <- h.run(c)
 	}
 }
@@ -172,6 +181,18 @@ func handleTakePhoto(c *Conversation, t *turn, args any) (handled, error) {
 	return handled{
 		result: handledText(t.order.language, "这台设备没有摄像头。", "this device has no camera."), again: true,
 	}, nil
+}
+
+// photoArguments are those of the device's camera tool.
+func photoArguments(a mcp.PhotoArgs) (string, error) {
+	if a.Argument == "" {
+		return "{}", nil
+	}
+	text, err := json.Marshal(map[string]string{a.Argument: a.Question})
+	if err != nil {
+		return "", fmt.Errorf("encode the question: %w", err)
+	}
+	return string(text), nil
 }
 
 // handleForget begins the dialogue anew: neither what was said before nor this

@@ -1,12 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"time"
 
 	"xiaozhi/mcp"
@@ -65,8 +63,8 @@ func (p *playing) sounds() iter.Seq2[providers.Sound, error] {
 			}
 		}
 		keep := int(songTail.Seconds() * float64(rate))
+		block := make([]int16, int(songBlock.Seconds()*float64(rate))) // whoever gets it takes what it needs before it asks for more
 		for {
-			block := make([]int16, int(songBlock.Seconds()*float64(rate)))
 			n, err := p.song.Read(block)
 			if n > 0 {
 				p.read += int64(n)
@@ -229,35 +227,4 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		return say(prompts.MusicPlay, title)
 	}
 	return handled{}, fmt.Errorf("unknown music action %q", a.Action)
-}
-
-// photoArguments are those of the device's camera tool.
-func photoArguments(a mcp.PhotoArgs) (string, error) {
-	if a.Argument == "" {
-		return "{}", nil
-	}
-	text, err := json.Marshal(map[string]string{a.Argument: a.Question})
-	if err != nil {
-		return "", fmt.Errorf("encode the question: %w", err)
-	}
-	return string(text), nil
-}
-
-// chime is the sound of an alarm: three strokes of a bell, made here.
-func chime() iter.Seq2[providers.Sound, error] {
-	const rate, stroke = 16000, 0.7 // Hz, s
-	return func(yield func(providers.Sound, error) bool) {
-		pcm := make([]int16, int(rate*stroke))
-		for i := range pcm {
-			at := float64(i) / rate
-			fade := math.Exp(-5*at) * min(1, at*200)
-			v := math.Sin(2*math.Pi*880*at) + 0.5*math.Sin(2*math.Pi*1320*at) + 0.25*math.Sin(2*math.Pi*2217*at)
-			pcm[i] = int16(7000 * fade * v)
-		}
-		for range 3 {
-			if !yield(providers.Sound{Rate: rate, PCM: pcm}, nil) {
-				return
-			}
-		}
-	}
 }

@@ -93,7 +93,9 @@ type turn struct {
 	hums    int                 // fillers so far
 	out     outcome
 
-	outside bool // it is no turn: somebody outside acts on the conversation (act.go)
+	// outside is nil in a turn. Where somebody outside acts on the conversation
+	// (act.go), it is closed when the conversation is over.
+	outside <-chan struct{}
 
 	// Of the conversation.
 	forgotten bool // the user asked to forget: nothing of it is kept

@@ -221,7 +221,7 @@ func (l *Light) other(f lightFrame) {
 
 // reply sends an answer to the device.
 func (l *Light) reply(v any) {
-	frame, err := lightJSON(v)
+	frame, err := PlainJSON(v)
 	if err == nil {
 		err = l.options.Send(frame)
 	}

@@ -24,7 +24,7 @@ func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	frame, err := lightJSON(lightExecute{
+	frame, err := PlainJSON(lightExecute{
 		Version: version2, Method: methodExecute,
 		Params: executeParams{Tool: name, Input: arguments}, ID: id,
 	})

@@ -76,24 +76,13 @@ const (
 // AIMessage is the frame of an mcp/ai/message notification; kind is AIChunk,
 // AIFinal or AIThought.
 func AIMessage(kind, content string) (json.RawMessage, error) {
-	return lightJSON(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
+	return PlainJSON(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
 }
 
 // LightError is the frame that refuses a request with this id, as it came,
 // because of its parameters.
 func LightError(id json.RawMessage, message string) (json.RawMessage, error) {
-	return lightJSON(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
-}
-
-// lightJSON is v as JSON without escapes for HTML, as the seed writes it.
-func lightJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return PlainJSON(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
 }
 
 // lightFrame is one frame of a light device. It shares memory with the bytes

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,7 +123,7 @@ func streamOf(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
 // sanitise gives a schema that every model and SDK takes: an object of type object.
 func sanitise(schema any) json.RawMessage {
-	data, err := encode(schema)
+	data, err := mcp.PlainJSON(schema)
 	var fields map[string]json.RawMessage
 	if err != nil || len(data) > maxSchema || json.Unmarshal(data, &fields) != nil || fields == nil {
 		return json.RawMessage(emptySchema)
@@ -134,20 +133,9 @@ func sanitise(schema any) json.RawMessage {
 		return data
 	case "":
 		fields["type"] = json.RawMessage(`"object"`)
-		if data, err = encode(fields); err == nil {
+		if data, err = mcp.PlainJSON(fields); err == nil {
 			return data
 		}
 	}
 	return json.RawMessage(emptySchema)
-}
-
-// encode is JSON without HTML escapes, which only cost a model tokens.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
