@@ -46,32 +46,38 @@ type Conversation struct {
 	mode  Mode
 	open  bool // the device has opened its microphone
 
-	ears     *ears
-	earsStop context.CancelCauseFunc
-	stretch  uint64       // counts the stretches of listening; what ears report of an older one is void
-	deafness int          // failures of the ears in a row
-	garbled  atomic.Int64 // frames that are not Opus; of the ears
-	textDue  *time.Timer
-	heard    []*utterance // said, and not yet answered irrevocably
-	turn     *turn        // the one that runs, or is being joined
-	live     bool         // turn has not been taken away
-	turnDone bool
-	pending  *order // begins when turn has been joined
-	turns    uint64
-	empties  int       // empty transcripts in a row
-	detected time.Time // the last detect
-	stopped  time.Time // the last listen stop
-	burst    []time.Time
-	greet    *time.Timer
-	greeting string // the wake word to greet, "" for none
-	idle     *time.Timer
-	hungUp   bool
-	active   time.Time   // when the last thing happened
-	voiced   atomic.Bool // somebody is speaking; turns look at it
-	calm     *time.Timer // the next notice may be told
-	alarm    *time.Timer // the next timer is due
-	early    []settled   // true results that came before their call was in the history
-	asked    *consent    // what the user was asked to allow
+	ears      *ears
+	earsStop  context.CancelCauseFunc
+	stretch   uint64       // counts the stretches of listening; what ears report of an older one is void
+	deafness  int          // failures of the ears in a row
+	garbled   atomic.Int64 // frames that are not Opus; of the ears
+	textDue   *time.Timer
+	heard     []*utterance // said, and not yet answered irrevocably
+	trials    int          // turns begun on trial since the last answer
+	discarded int          // so many of them were undone
+	adopted   bool         // the turn that began on trial is the answer
+	overlap   overlap      // what is said over the reply that is spoken
+	hushDue   *time.Timer  // a paused reply goes on
+	lastSaid  lastSaid     // of the reply before
+	turn      *turn        // the one that runs, or is being joined
+	live      bool         // turn has not been taken away
+	turnDone  bool
+	pending   *order // begins when turn has been joined
+	turns     uint64
+	empties   int       // empty transcripts in a row
+	detected  time.Time // the last detect
+	stopped   time.Time // the last listen stop
+	burst     []time.Time
+	greet     *time.Timer
+	greeting  string // the wake word to greet, "" for none
+	idle      *time.Timer
+	hungUp    bool
+	active    time.Time   // when the last thing happened
+	voiced    atomic.Bool // somebody is speaking; turns look at it
+	calm      *time.Timer // the next notice may be told
+	alarm     *time.Timer // the next timer is due
+	early     []settled   // true results that came before their call was in the history
+	asked     *consent    // what the user was asked to allow
 }
 
 // turnEnded reports that a turn's goroutines have been joined.
@@ -110,8 +116,10 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev
 	c.greet, c.idle = time.NewTimer(time.Hour), time.NewTimer(c.o.IdleClose)
-	c.textDue, c.calm, c.alarm = time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
-	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm} {
+	for _, timer := range []**time.Timer{&c.textDue, &c.calm, &c.alarm, &c.hushDue} {
+		*timer = time.NewTimer(time.Hour)
+	}
+	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm, c.hushDue} {
 		timer.Stop()
 		defer timer.Stop()
 	}
@@ -158,6 +166,8 @@ func (c *Conversation) loop(ctx context.Context) {
 			for _, news := range c.dev.mail.take() {
 				c.news(news)
 			}
+		case <-c.hushDue.C:
+			c.goOn()
 		case <-c.calm.C:
 			c.tellNext()
 		case <-c.alarm.C:
@@ -211,6 +221,12 @@ func (c *Conversation) reported(v any) {
 		c.voice(v.u)
 	case heardBargeIn:
 		c.bargeIn(v.u)
+	case heardGuess:
+		c.guessed(v)
+	case heardPause:
+		c.overlapPaused(v.u)
+	case heardResume:
+		c.resumed(v)
 	case heardEnd:
 		c.utteranceOver(v.u)
 	case heardText:

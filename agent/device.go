@@ -25,6 +25,7 @@ type Device struct {
 	alarms   []alarm   // in the order in which they are due; at most maxAlarms
 	song     *playing  // what plays or is paused; nil: no music
 	calls    budget
+	pause    learnedPause
 	mail     *mailbox
 
 	returned time.Time

@@ -18,60 +18,42 @@ type (
 	earsMute struct{} // throw frames away: the device has closed its microphone
 	earsOpen struct { // begin afresh
 		stretch uint64
+		commit  time.Duration // the silence that ends an utterance
 	}
-	earsStop struct{} // the button was let go: the utterance is over
-)
-
-func (earsMute) event() {}
-func (earsOpen) event() {}
-func (earsStop) event() {}
-
-// What ears report to the conversation.
-type (
-	// heardVoice says that an utterance has begun.
-	heardVoice struct{ u *utterance }
-	// heardBargeIn says that an utterance has become long enough to cut a reply.
-	heardBargeIn struct{ u *utterance }
-	// heardEnd says that an utterance is over; its text follows.
-	heardEnd struct{ u *utterance }
-	// heardText is the final text of an utterance, or why there is none.
-	heardText struct {
-		u          *utterance
-		transcript providers.Transcript
-		err        error
-	}
-	// earsFailed says that the ears are gone.
-	earsFailed struct {
-		ears *ears
-		err  error
+	earsStop  struct{}          // the button was let go: the utterance is over
+	earsWatch struct{ on bool } // a reply is spoken: guess what is said over it
+	earsAwait struct {          // let the present pause of u end it after so much silence
+		u       *utterance
+		silence time.Duration
 	}
 )
 
-// stalledMic is how long no frame may come within an utterance before the
-// silence counts as the speaker's: some clients stop sending when they think
-// that nobody speaks.
-const stalledMic = 1200 * time.Millisecond
+func (earsMute) event()  {}
+func (earsOpen) event()  {}
+func (earsStop) event()  {}
+func (earsWatch) event() {}
+func (earsAwait) event() {}
 
-// utterance is what the user said once.
-type utterance struct {
-	stretch uint64 // of listening, in which it was said
-	stream  providers.ASRStream
-	cancel  context.CancelCauseFunc
-
-	// Set by ears before heardEnd is reported.
-	voiced time.Duration
-	spoken time.Time // the last voiced sample, on the wall clock
-	ended  time.Time // when it was taken to be over
-
-	// Set by the conversation.
-	final bool // text or err is there
-	text  providers.Transcript
-	err   error
+// earsFailed says that the ears are gone.
+type earsFailed struct {
+	ears *ears
+	err  error
 }
 
+const (
+	// stalledMic is how long no frame may come within an utterance before the
+	// silence counts as the speaker's: some clients stop sending when they think
+	// that nobody speaks.
+	stalledMic = 1200 * time.Millisecond
+	// inFlight is how much of the silence that ends an utterance need not have
+	// been heard: so much may still be on its way when its time has come. Voice
+	// in it undoes the turn.
+	inFlight = 180 * time.Millisecond
+)
+
 // ears decode what the microphone sends, find out when somebody speaks, and
-// pass it to a recogniser. They are one goroutine (run) and one for each
-// utterance whose text is awaited.
+// pass it to recognisers (utterance.go). They are one goroutine (run) and one
+// for each recogniser.
 type ears struct {
 	o       *Options
 	mode    Mode
@@ -90,12 +72,24 @@ type ears struct {
 	endpoint *audio.Endpointer
 	preroll  *audio.PreRoll
 	muted    bool
+	watching bool // a reply is spoken while the microphone is open
 	stretch  uint64
-	current  *utterance
-	barged   bool
-	failed   error         // why the current utterance cannot be recognised
+	commits  time.Duration // the silence that ends an utterance
 	fed      time.Duration // position on the endpointer's timeline
-	garbled  *atomic.Int64 // frames that are not Opus, of all ears of the conversation
+	voiceAt  time.Time     // the end of the last voice, on the wall clock
+	due      *time.Timer   // the silence has lasted long enough
+
+	current *utterance
+	now     *hearing      // who hears it
+	said    []int16       // its sound so far, while keeps
+	keeps   bool          // it is still short enough
+	drafts  int           // how often its text was asked for at a pause
+	paused  time.Duration // where the last pause began, on the endpointer's timeline
+	guesses int
+	guessAt time.Duration // the next guess, by how much voice there is
+	barged  bool
+	failed  error         // why it cannot be recognised
+	garbled *atomic.Int64 // frames that are not Opus, of all ears of the conversation
 }
 
 // garbledEvery is how many frames that are not Opus make one line in the log.
@@ -117,6 +111,9 @@ func (e *ears) run(ctx context.Context) {
 	defer e.detector.Close()
 	stalled := time.NewTimer(time.Hour)
 	defer stalled.Stop()
+	e.due = time.NewTimer(time.Hour)
+	defer e.due.Stop()
+	e.due.Stop()
 	var events []Event
 	for {
 		select {
@@ -125,6 +122,8 @@ func (e *ears) run(ctx context.Context) {
 			return
 		case <-stalled.C:
 			e.stalled()
+		case <-e.due.C:
+			e.silenceOver()
 		case <-e.in.notify:
 			var lost int
 			if events, lost = e.in.take(events); lost > 0 {
@@ -134,6 +133,7 @@ func (e *ears) run(ctx context.Context) {
 				e.take(ev)
 			}
 			stalled.Reset(stalledMic)
+			e.schedule()
 		}
 	}
 }
@@ -149,6 +149,7 @@ func (e *ears) prepare() error {
 	e.pcm = make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
 	e.window = make([]int16, 0, e.o.VAD.FrameSamples())
 	e.endpoint = audio.NewEndpointer(e.o.Endpoint)
+	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
 	return nil
 }
@@ -170,12 +171,19 @@ func (e *ears) take(ev Event) {
 		e.muted = true
 		e.drop(ErrReplaced)
 	case earsOpen:
-		e.muted, e.stretch = false, ev.stretch
+		e.muted, e.watching, e.stretch = false, false, ev.stretch
 		e.drop(ErrReplaced)
 		e.reset()
+		e.endpoint.SetCommit(ev.commit)
 	case earsStop:
 		e.muted = true
 		e.commit(0)
+	case earsWatch:
+		e.watching = ev.on
+	case earsAwait:
+		if ev.u == e.current {
+			e.endpoint.Await(ev.silence)
+		}
 	}
 }
 
@@ -186,14 +194,6 @@ func (e *ears) reset() {
 	e.endpoint.Reset()
 	e.preroll.Take()
 	e.fed, e.barged = 0, false
-}
-
-// drop forgets the utterance that is going on.
-func (e *ears) drop(cause error) {
-	if e.current != nil {
-		e.current.cancel(cause)
-		e.current = nil
-	}
 }
 
 // frame hears one Opus packet.
@@ -216,19 +216,21 @@ func (e *ears) frame(packet []byte) {
 		e.write(pcm)
 		return
 	}
+	arrived := time.Now()
 	for len(pcm) > 0 {
 		k := min(cap(e.window)-len(e.window), len(pcm))
 		e.window = append(e.window, pcm[:k]...)
 		pcm = pcm[k:]
 		if len(e.window) == cap(e.window) {
-			e.judge(e.window)
+			e.judge(e.window, arrived.Add(-audio.Recognition.Duration(len(pcm))))
 			e.window = e.window[:0]
 		}
 	}
 }
 
-// judge feeds one detector frame to endpointing and acts on what it says.
-func (e *ears) judge(pcm []int16) {
+// judge feeds one detector frame, which ended at that time, to endpointing and
+// acts on what it says.
+func (e *ears) judge(pcm []int16, at time.Time) {
 	p, err := e.detector.Probability(pcm)
 	if err != nil {
 		e.log.Warn("voice detector failed", "err", err)
@@ -237,6 +239,9 @@ func (e *ears) judge(pcm []int16) {
 	d := audio.Recognition.Duration(len(pcm))
 	e.fed += d
 	verdict := e.endpoint.Feed(p, d)
+	if e.endpoint.LastVoice() == e.fed {
+		e.voiceAt = at
+	}
 	if e.current == nil {
 		e.preroll.Write(pcm)
 	} else {
@@ -246,76 +251,48 @@ func (e *ears) judge(pcm []int16) {
 	case audio.EndpointSpeechStart:
 		e.open(e.preroll.Take())
 		e.report(heardVoice{e.current})
+	case audio.EndpointTrigger:
+		e.pause()
+	case audio.EndpointResume:
+		e.resume(d)
 	case audio.EndpointCommit:
 		e.commit(e.fed - e.endpoint.LastVoice())
 	case audio.EndpointOverlong:
 		e.commit(e.fed - e.endpoint.LastVoice())
 		e.endpoint.AwaitPause() // else the voice that goes on would undo the turn
-	case audio.EndpointNone, audio.EndpointTrigger, audio.EndpointResume:
+	case audio.EndpointNone:
 	}
-	if e.current != nil && !e.barged && e.endpoint.Voiced() >= e.o.BargeIn {
+	if e.current == nil {
+		return
+	}
+	voiced := e.endpoint.Voiced()
+	if !e.barged && voiced >= e.o.BargeIn {
 		e.barged = true
 		e.report(heardBargeIn{e.current})
 	}
-}
-
-// open begins an utterance with the sound that came before it was noticed.
-func (e *ears) open(before []int16) {
-	ctx, cancel := e.child()
-	u := &utterance{stretch: e.stretch, cancel: cancel}
-	e.current, e.failed = u, nil
-	stream, err := e.o.ASR.Open(ctx, providers.ASRRequest{
-		Rate: audio.Recognition.Rate, Language: e.lang, Phrases: e.phrases(),
-	})
-	if err != nil {
-		e.failed = err
-		return
-	}
-	u.stream = stream
-	e.wg.Go(func() { e.read(u) })
-	if len(before) > 0 {
-		e.write(before)
+	if e.watching && voiced >= e.guessAt {
+		e.guess()
 	}
 }
 
-// write passes sound to the recogniser.
-func (e *ears) write(pcm []int16) {
-	u := e.current
-	if u.stream == nil || e.failed != nil {
+// schedule sets the timer by which the utterance ends. It counts from the last
+// voice on the wall clock: the frame in which the silence gets long enough would
+// be there up to a frame later, and never if it was lost.
+func (e *ears) schedule() {
+	e.due.Stop()
+	if e.current == nil || e.mode == Manual {
 		return
 	}
-	if err := u.stream.Write(pcm); err != nil {
-		e.failed = err
-		if e.mode == Manual { // pressed for longer than anybody buffers: take what there is
-			e.muted = true
-			e.commit(0)
-		}
+	silence, wanted := e.fed-e.endpoint.LastVoice(), e.endpoint.CommitAfter()
+	if silence > 0 && silence+inFlight >= wanted {
+		e.due.Reset(time.Until(e.voiceAt.Add(wanted)))
 	}
 }
 
-// commit ends the utterance; silence is how long nobody has spoken.
-func (e *ears) commit(silence time.Duration) {
-	u := e.current
-	if u == nil {
-		if e.mode != Manual {
-			return
-		}
-		u = &utterance{stretch: e.stretch, cancel: func(error) {}} // pressed and let go without a sound
-		e.failed = nil
-	}
-	e.current, e.barged = nil, false
-	u.voiced = e.endpoint.Voiced()
-	u.ended = time.Now()
-	u.spoken = u.ended.Add(-silence)
-	e.endpoint.Reset()
-	e.fed = 0
-	e.report(heardEnd{u})
-	if u.stream == nil {
-		e.report(heardText{u: u, transcript: providers.Transcript{Final: true}, err: e.failed})
-		return
-	}
-	if err := u.stream.CloseWrite(); err != nil {
-		e.report(heardText{u: u, err: fmt.Errorf("end the utterance: %w", err)})
+// silenceOver ends the utterance, unless there is something to be heard first.
+func (e *ears) silenceOver() {
+	if e.current != nil && e.in.empty() {
+		e.commit(time.Since(e.voiceAt))
 	}
 }
 
@@ -324,28 +301,4 @@ func (e *ears) stalled() {
 	if e.current != nil && e.mode != Manual {
 		e.commit(stalledMic)
 	}
-}
-
-// read waits for the text of an utterance.
-func (e *ears) read(u *utterance) {
-	got := heardText{u: u}
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			got.err = fmt.Errorf("%w: panic in recogniser: %v", ErrFailed, p)
-		}
-		e.report(got)
-	}()
-	for t, err := range u.stream.Transcripts() {
-		if err != nil {
-			got.err = err
-			return
-		}
-		if t.Final {
-			got.transcript = t
-			return
-		}
-		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))
-	}
-	got.err = fmt.Errorf("%w: the recogniser gave no final transcript", ErrFailed)
 }

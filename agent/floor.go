@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,7 +21,13 @@ type floor struct {
 	format audio.Format
 	lead   int
 
+	granted chan struct{} // closed when the turn may be seen and heard, or never will be
+
 	mu        sync.Mutex
+	trial     bool // nothing of the turn may reach the device yet
+	wanted    bool // the turn would have begun to speak
+	paused    bool // no frame leaves for the moment
+	firm      bool // voice does not cut it
 	closed    bool
 	committed bool // something irrevocable was done: the turn cannot be undone
 	started   time.Time
@@ -41,7 +48,95 @@ type spokenSentence struct {
 }
 
 func newFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
-	return &floor{out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead)}
+	f := newTrialFloor(out, turn, format, lead)
+	f.grant()
+	return f
+}
+
+// newTrialFloor makes a floor that lets nothing through before grant.
+func newTrialFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
+	return &floor{
+		out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead),
+		granted: make(chan struct{}), trial: true,
+	}
+}
+
+// grant ends the trial: what the turn has ready is let through. It reports
+// whether tts start was sent.
+func (f *floor) grant() (began bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.trial {
+		return false
+	}
+	f.endTrial()
+	held := f.held
+	f.held = nil
+	for _, m := range held {
+		if m.Kind == MessageTTSStart {
+			f.open()
+			continue
+		}
+		f.pass(m)
+	}
+	return f.wanted
+}
+
+// await waits until the turn may be heard, or never will be.
+func (f *floor) await(ctx context.Context) error {
+	select {
+	case <-f.granted:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// endTrial lets those go on who wait for it. The caller holds mu.
+func (f *floor) endTrial() {
+	if f.trial {
+		f.trial = false
+		close(f.granted)
+	}
+}
+
+// close takes the floor away for good. The caller holds mu.
+func (f *floor) close() {
+	f.closed = true
+	f.endTrial()
+}
+
+// pause lets no frame through until resume. It reports whether it was not
+// paused before.
+func (f *floor) pause() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.paused
+	f.paused = true
+	return !was && !f.closed
+}
+
+// resume goes on where pause stopped. It reports whether it was paused.
+func (f *floor) resume() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.paused
+	f.paused = false
+	return was && !f.closed
+}
+
+// hold makes the turn one that voice does not cut.
+func (f *floor) hold() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.firm = true
+}
+
+// holds reports whether voice does not cut the turn.
+func (f *floor) holds() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.firm
 }
 
 // start sends tts start, once. It reports whether it was sent just now.
@@ -49,6 +144,13 @@ func (f *floor) start() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || !f.started.IsZero() {
+		return false
+	}
+	if f.trial {
+		if !f.wanted {
+			f.wanted = true
+			f.held = append(f.held, Message{Kind: MessageTTSStart})
+		}
 		return false
 	}
 	f.open()
@@ -96,7 +198,7 @@ func (f *floor) undo() bool {
 	if f.committed || f.closed {
 		return false
 	}
-	f.closed = true
+	f.close()
 	return true
 }
 
@@ -109,13 +211,23 @@ func (f *floor) send(m Message) bool {
 		return false
 	}
 	m.Turn = f.turn
-	if m.Kind == MessageChunk && f.started.IsZero() {
+	if f.trial {
 		f.held = append(f.held, m)
 		return true
 	}
+	f.pass(m)
+	return true
+}
+
+// pass passes a message on, or holds a chunk back until tts start. The caller
+// holds mu.
+func (f *floor) pass(m Message) {
+	if m.Kind == MessageChunk && f.started.IsZero() {
+		f.held = append(f.held, m)
+		return
+	}
 	f.shown = f.shown || m.Kind == MessageChunk
 	f.out.Send(m)
-	return true
 }
 
 // sentenceStart announces the sentence whose first frame is next.
@@ -168,7 +280,7 @@ func (f *floor) frame(packet []byte) bool {
 	if f.closed {
 		return true
 	}
-	if !f.out.Audio(f.turn, packet) {
+	if f.paused || !f.out.Audio(f.turn, packet) {
 		return false
 	}
 	now := time.Now()
@@ -189,11 +301,16 @@ func (f *floor) playoutEnd() time.Time {
 	return f.pacer.PlayoutEnd()
 }
 
-// stop ends the reply in good order: the start/stop pair is completed.
+// stop ends the reply in good order: the start/stop pair is completed, unless
+// the turn is still on trial.
 func (f *floor) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
+		return
+	}
+	if f.trial {
+		f.close()
 		return
 	}
 	if f.started.IsZero() {
@@ -202,7 +319,8 @@ func (f *floor) stop() {
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].whole = true
 	}
-	f.closed, f.committed = true, true
+	f.close()
+	f.committed = true
 	f.out.Send(Message{Kind: MessageTTSStop, Turn: f.turn})
 }
 
@@ -214,7 +332,7 @@ func (f *floor) cut() bool {
 	if f.closed {
 		return false
 	}
-	f.closed = true
+	f.close()
 	if f.started.IsZero() {
 		return false
 	}
@@ -256,6 +374,23 @@ func (s spokenSentence) heard(left *time.Duration, frame time.Duration) (text st
 		return s.display, true
 	}
 	return prefixHeard(s, played, frame), false
+}
+
+// saying is what the device is playing by now, and has played not long before:
+// the texts of the sentences.
+func (f *floor) saying(now time.Time) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	ended := f.pacer.Heard(now) - echoMemory
+	for _, s := range f.spoken {
+		length := time.Duration(s.frames) * f.format.Frame
+		if ended < length {
+			out = append(out, s.display)
+		}
+		ended -= length
+	}
+	return out
 }
 
 // asides is what the user has heard by now that is no part of the answer: a

@@ -198,7 +198,7 @@ func photoArguments(a mcp.PhotoArgs) (string, error) {
 // handleForget begins the dialogue anew: neither what was said before nor this
 // turn is kept.
 func handleForget(c *Conversation, t *turn, _ any) (handled, error) {
-	c.dev.history = history{}
+	c.dev.history.clear()
 	t.forgotten = true
 	return handled{say: c.o.Prompts.Phrase(prompts.Forgotten, t.order.language)}, nil
 }

@@ -69,3 +69,10 @@ func (b *inbox) take(buf []Event) (events []Event, dropped int) {
 	dropped, b.dropped, b.frames = b.dropped, 0, 0
 	return events, dropped
 }
+
+// empty reports whether nothing waits.
+func (b *inbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items) == 0
+}

@@ -44,8 +44,8 @@ func (c *Conversation) listenStart(mode Mode) {
 	}
 	if c.busy() && recent {
 		c.openEars()
-		if c.state == Speaking && mode != Realtime {
-			c.tellEars(earsMute{})
+		if c.state == Speaking {
+			c.earsWhileSpeaking()
 		}
 		return
 	}
@@ -150,13 +150,15 @@ func (c *Conversation) abort(reason string) {
 func (c *Conversation) openEars() {
 	c.stretch++
 	c.voiced.Store(false)
+	c.endTrial(ErrReplaced)
+	commit := c.dev.pause.delay(c.commitAfter(), finishedMaybe)
 	if c.ears != nil && c.ears.mode == c.mode {
-		c.tellEars(earsOpen{c.stretch})
+		c.tellEars(earsOpen{c.stretch, commit})
 		return
 	}
 	c.closeEars(ErrReplaced)
 	e := &ears{
-		o: c.o, mode: c.mode, stretch: c.stretch, lang: c.language(), log: c.log,
+		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
 		report: c.report, in: newInbox(), wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
@@ -222,8 +224,14 @@ func (c *Conversation) voice(u *utterance) {
 		return
 	}
 	c.voiced.Store(true)
+	if c.state == Speaking {
+		c.overlap.u, u.overlaps = u, true
+	}
 	if c.state != Recognizing && c.state != Thinking {
 		return
+	}
+	if n := len(c.heard); n > 0 {
+		c.dev.pause.cutOff(time.Since(c.heard[n-1].spoken) - c.o.Endpoint.WithDefaults().MinSpeech)
 	}
 	if c.busy() {
 		switch {
@@ -234,7 +242,7 @@ func (c *Conversation) voice(u *utterance) {
 		case c.pending == nil:
 			c.live = false
 			c.turn.cancel(ErrResumed)
-			c.unsay(c.turn.order)
+			c.unsay(c.turn.undo)
 		default:
 			c.unsay(*c.pending)
 		}
@@ -248,28 +256,27 @@ func (c *Conversation) tells() bool {
 	return c.turn != nil && c.pending == nil && c.turn.order.notice != nil
 }
 
-// bargeIn cuts a reply by voice, where the microphone stays open: one that is
-// spoken, and one that is thought about but can no more be undone.
-func (c *Conversation) bargeIn(u *utterance) {
-	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() || (c.state != Speaking && c.state != Thinking) {
-		return
-	}
-	c.takeAway(ErrBargeIn)
-	c.answered()
-	c.step(sigBargeIn)
-}
-
 // utteranceOver waits for the text of what was said, if it is to be answered.
 func (c *Conversation) utteranceOver(u *utterance) {
 	c.touch()
 	c.deafness = 0
+	u.over = true
 	if u.stretch == c.stretch {
 		c.voiced.Store(false)
 	}
-	if u.stretch != c.stretch || (c.state != Listening && c.state != Recognizing) {
+	switch {
+	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
+		c.await(u)
+	case u.stretch == c.stretch && c.state == Speaking && u.overlaps:
+		c.overlapOver(u)
+	default:
+		c.endTrial(ErrReplaced)
 		u.cancel(ErrReplaced)
-		return
 	}
+}
+
+// await takes an utterance that is over as one that is to be answered.
+func (c *Conversation) await(u *utterance) {
 	c.heard = append(c.heard, u)
 	c.textDue.Reset(c.o.RecognizeTimeout)
 	c.step(sigEndpoint)
@@ -279,21 +286,34 @@ func (c *Conversation) utteranceOver(u *utterance) {
 // text takes in the final text of an utterance.
 func (c *Conversation) text(h heardText) {
 	u := h.u
-	u.cancel(ErrDone)
-	if u.final {
+	if u.final || h.n != u.hearing {
 		return // too late
 	}
-	u.final, u.text, u.err = true, h.transcript, h.err
-	c.answerHeard()
+	u.final, u.text, u.err, u.textAt = true, h.transcript, h.err, time.Now()
+	if u.over {
+		u.cancel(ErrDone)
+	}
+	switch {
+	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
+		c.interject(u, u.text, true)
+	case u.over:
+		c.answerHeard()
+	default:
+		c.drafted(u)
+	}
 }
 
 // textLate gives up on recognisers that do not come to an end.
 func (c *Conversation) textLate() {
 	for _, u := range c.heard {
 		if !u.final {
-			u.final, u.err = true, fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
+			u.final, u.textAt = true, time.Now()
+			u.err = fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
 			u.cancel(u.err)
 		}
+	}
+	if c.state == Speaking {
+		c.letGoHeard()
 	}
 	c.answerHeard()
 }
@@ -308,8 +328,17 @@ func (c *Conversation) answerHeard() {
 			return
 		}
 	}
+	if c.nothingMeant() {
+		c.forget()
+		c.step(sigResume)
+		return
+	}
+	o := c.understood()
+	c.dev.pause.turn()
 	c.step(sigFinal)
-	c.begin(c.understood())
+	if !c.adopt(o) {
+		c.begin(o)
+	}
 }
 
 // forget drops all that was said and not yet answered.
@@ -318,6 +347,8 @@ func (c *Conversation) forget() {
 		u.cancel(ErrReplaced)
 	}
 	c.heard = nil
+	c.trials, c.discarded = 0, 0
 	c.textDue.Stop()
+	c.endTrial(ErrReplaced)
 	c.pending = nil
 }

@@ -48,10 +48,15 @@ type Options struct {
 	ExitWords     []string       // what ends the conversation when it is all that was said; nil: a short list
 	Zone          *time.Location // nil: the machine's
 
-	IdleClose   time.Duration // neither speech nor turn for so long: hang up; 0 means 100 s
-	Guard       time.Duration // from tts start to the first frame; 0 means 105 ms
-	StopAfter   time.Duration // from the end of play-out to tts stop; 0 means 100 ms
-	BargeIn     time.Duration // voice that cuts a reply in realtime mode; 0 means 300 ms
+	IdleClose time.Duration // neither speech nor turn for so long: hang up; 0 means 100 s
+	Guard     time.Duration // from tts start to the first frame; 0 means 105 ms
+	StopAfter time.Duration // from the end of play-out to tts stop; 0 means 100 ms
+	// BargeIn is how much voice pauses or cuts a reply in realtime mode; 0 means
+	// 280 ms: nine detector windows, which are there 300 ms after the voice began.
+	BargeIn time.Duration
+	// Drafts is how often the answer to one utterance may begin on trial, at a pause
+	// that may be its end; 0 means 3, less than 0 never.
+	Drafts      int
 	StepTimeout time.Duration // how long the model may give nothing; 0 means 60 s
 	// SoundTimeout is how long a synthesiser may give no sound; 0 means 30 s.
 	SoundTimeout time.Duration
@@ -74,8 +79,9 @@ func (o Options) withDefaults() Options {
 	set(&o.IdleClose, 100*time.Second)
 	set(&o.Guard, 105*time.Millisecond)
 	set(&o.StopAfter, 100*time.Millisecond)
-	set(&o.BargeIn, 300*time.Millisecond)
+	set(&o.BargeIn, 280*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
+	set(&o.Drafts, 3)
 	set(&o.SoundTimeout, 30*time.Second)
 	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)

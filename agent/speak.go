@@ -291,6 +291,9 @@ func (s *speaker) emit(ctx context.Context, begins **utterable) error {
 // play hands frames to the floor when they are due, and after the last waits
 // until the device has played them.
 func (s *speaker) play(ctx context.Context) error {
+	if err := s.floor.await(ctx); err != nil {
+		return err
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
