@@ -53,6 +53,7 @@ type Conversation struct {
 	garbled   atomic.Int64 // frames that are not Opus; of the ears
 	textDue   *time.Timer
 	heard     []*utterance // said, and not yet answered irrevocably
+	slow      []*utterance // said some time ago; their text is slow, or waits for its turn
 	trials    int          // turns begun on trial since the last answer
 	discarded int          // so many of them were undone
 	adopted   bool         // the turn that began on trial is the answer
@@ -161,7 +162,7 @@ func (c *Conversation) loop(ctx context.Context) {
 		case <-c.greet.C:
 			c.greetNow()
 		case <-c.textDue.C:
-			c.textLate()
+			c.textSlow()
 		case <-c.dev.mail.notify:
 			for _, news := range c.dev.mail.take() {
 				c.news(news)
@@ -301,6 +302,7 @@ func (c *Conversation) hangUp(cause error) {
 	c.greet.Stop()
 	c.greeting = ""
 	c.forget()
+	c.forgetSlow()
 	c.closeEars(cause)
 	c.out.HangUp(cause)
 }

@@ -402,11 +402,20 @@ func (f *floor) asides(now time.Time) string {
 	left := f.pacer.Heard(now)
 	for _, s := range f.spoken {
 		text, _ := s.heard(&left, f.format.Frame)
-		if !s.keep && s.sound == nil && s.fallback != prompts.Filler && s.fallback != prompts.FillerLong {
+		if !s.keep && s.sound == nil && !passing(s.fallback) {
 			all = joinText(all, text)
 		}
 	}
 	return all
+}
+
+// passing reports whether a phrase only passes the time.
+func passing(phrase string) bool {
+	switch phrase {
+	case prompts.Filler, prompts.FillerLong, prompts.SlowASR, prompts.SlowLLM, prompts.SlowTTS:
+		return true
+	}
+	return false
 }
 
 // showed reports whether a piece of the answer was passed on as text.

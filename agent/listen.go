@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,6 +99,7 @@ func (c *Conversation) detect(text string) {
 		text = string(r[:maxTyped])
 	}
 	c.empties = 0
+	c.forgetSlow()
 	c.step(sigText)
 	c.begin(c.answer(text, &timing{endOfSpeech: now, endpoint: now, transcript: now}))
 }
@@ -126,6 +128,7 @@ func (c *Conversation) abort(reason string) {
 	c.log.Debug("abort", "reason", reason, "state", c.state)
 	c.greeting = ""
 	c.greet.Stop()
+	c.forgetSlow()
 	stopped := false
 	if c.busy() {
 		cause := ErrAborted
@@ -277,8 +280,9 @@ func (c *Conversation) utteranceOver(u *utterance) {
 
 // await takes an utterance that is over as one that is to be answered.
 func (c *Conversation) await(u *utterance) {
-	c.heard = append(c.heard, u)
-	c.textDue.Reset(c.o.RecognizeTimeout)
+	c.heard = append(append(c.slow, c.heard...), u)
+	c.slow = nil
+	c.textDue.Reset(c.textWithin())
 	c.step(sigEndpoint)
 	c.answerHeard()
 }
@@ -296,6 +300,8 @@ func (c *Conversation) text(h heardText) {
 	switch {
 	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
 		c.interject(u, u.text, true)
+	case slices.Contains(c.slow, u):
+		c.awaitCalm()
 	case u.over:
 		c.answerHeard()
 	default:
@@ -303,9 +309,9 @@ func (c *Conversation) text(h heardText) {
 	}
 }
 
-// textLate gives up on recognisers that do not come to an end.
-func (c *Conversation) textLate() {
-	for _, u := range c.heard {
+// giveUpText gives up on recognisers that do not come to an end.
+func (c *Conversation) giveUpText() {
+	for _, u := range append(c.slow[:len(c.slow):len(c.slow)], c.heard...) {
 		if !u.final {
 			u.final, u.textAt = true, time.Now()
 			u.err = fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
@@ -316,12 +322,16 @@ func (c *Conversation) textLate() {
 		c.letGoHeard()
 	}
 	c.answerHeard()
+	c.awaitCalm()
 }
 
 // answerHeard begins the answer when the text of all that was said is there.
 func (c *Conversation) answerHeard() {
 	if c.state != Recognizing || len(c.heard) == 0 {
 		return
+	}
+	if last := c.heard[len(c.heard)-1]; last.final {
+		c.dropSlow() // the user has said it again, or something else
 	}
 	for _, said := range c.heard {
 		if !said.final {
@@ -348,7 +358,9 @@ func (c *Conversation) forget() {
 	}
 	c.heard = nil
 	c.trials, c.discarded = 0, 0
-	c.textDue.Stop()
+	if len(c.slow) == 0 {
+		c.textDue.Stop()
+	}
 	c.endTrial(ErrReplaced)
 	c.pending = nil
 }

@@ -59,13 +59,15 @@ func (c *Conversation) queue(n notice, limit int) bool {
 
 // awaitCalm sets the timer of the next notice.
 func (c *Conversation) awaitCalm() {
-	if len(c.dev.notices) == 0 {
+	if len(c.dev.notices) == 0 && !c.slowReady() {
 		c.calm.Stop()
 		return
 	}
 	after := noticeAfter
-	if song := c.dev.notices[0].song; song != nil && song.read > 0 {
-		after = musicAfter
+	if !c.slowReady() {
+		if song := c.dev.notices[0].song; song != nil && song.read > 0 {
+			after = musicAfter
+		}
 	}
 	c.calm.Reset(time.Until(c.active.Add(after)))
 }
@@ -77,8 +79,12 @@ func (c *Conversation) tellNext() {
 		c.hushMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
 	}
 	listening := c.state == Listening && c.mode != Manual && !c.voiced.Load()
-	if len(c.dev.notices) == 0 || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
+	if len(c.dev.notices) == 0 && !c.slowReady() || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
 		(c.state != Idle && !listening) {
+		return
+	}
+	if c.slowReady() {
+		c.answerSlow()
 		return
 	}
 	n := c.takeNotice()

@@ -56,7 +56,10 @@ type Options struct {
 	BargeIn time.Duration
 	// Drafts is how often the answer to one utterance may begin on trial, at a pause
 	// that may be its end; 0 means 3, less than 0 never.
-	Drafts      int
+	Drafts int
+	// SlowAfter is how long a recogniser or a model may give nothing before the
+	// user is told so; 0 means 2.5 s, less than 0 never.
+	SlowAfter   time.Duration
 	StepTimeout time.Duration // how long the model may give nothing; 0 means 60 s
 	// SoundTimeout is how long a synthesiser may give no sound; 0 means 30 s.
 	SoundTimeout time.Duration
@@ -82,6 +85,7 @@ func (o Options) withDefaults() Options {
 	set(&o.BargeIn, 280*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
 	set(&o.Drafts, 3)
+	set(&o.SlowAfter, slowAfter)
 	set(&o.SoundTimeout, 30*time.Second)
 	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)

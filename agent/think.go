@@ -197,7 +197,12 @@ func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest)
 	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
 	defer patience.end()
 	t.timing.llmStart()
+	answered := t.waitAloud(ctx)
+	defer answered()
 	for d, err := range t.o.LLM.Generate(stepCtx, req) {
+		if d.Text != "" || len(d.ToolCalls) > 0 || err != nil {
+			answered()
+		}
 		if err != nil {
 			if ctx.Err() == nil && stepCtx.Err() != nil {
 				err = context.Cause(stepCtx)

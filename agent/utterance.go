@@ -42,6 +42,7 @@ type utterance struct {
 	textAt   time.Time // when it was there
 	overlaps bool      // it began while a reply was spoken
 	cut      bool      // it has cut that reply
+	slow     bool      // the user was told that its text is late
 }
 
 // hearing is one recogniser at work on an utterance.
