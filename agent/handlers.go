@@ -79,7 +79,9 @@ func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
 	if did.result == "" {
 		c.effect.result = handledText(t.order.language, "调用工具成功: ", "the tool was called: ") + name
 	}
-	t.hangUp = t.hangUp || did.hangUp
+	if did.hangUp {
+		t.goodbye()
+	}
 	if did.call != nil {
 		return t.runInstead(ctx, c, *did.call)
 	}

@@ -218,6 +218,9 @@ func (c *Conversation) nothingMeant() bool {
 				return false
 			}
 		case interjectNothing, interjectBackchannel:
+			if u.cut && bare(u.text.Text) != "" {
+				return false // the words that cut the reply are there in part
+			}
 		}
 	}
 	return true

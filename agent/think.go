@@ -32,13 +32,20 @@ func (t *turn) think(ctx context.Context) error {
 	case t.order.notice != nil:
 		return t.tell(ctx, *t.order.notice)
 	case isOneOf(t.order.text, t.o.ExitWords):
-		t.hangUp = true
+		t.goodbye()
 		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
 	}
 	if t.order.text == "" {
 		return nil // nothing but the start/stop pair
 	}
 	return t.converse(ctx, "")
+}
+
+// goodbye makes the reply the last of the conversation, which voice does not
+// cut any more (voice.md, behaviour 33); the button does.
+func (t *turn) goodbye() {
+	t.hangUp = true
+	t.floor.hold()
 }
 
 // tell says what waited to be told.
