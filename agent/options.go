@@ -54,6 +54,8 @@ type Options struct {
 	// BargeIn is how much voice pauses or cuts a reply in realtime mode; 0 means
 	// 280 ms: nine detector windows, which are there 300 ms after the voice began.
 	BargeIn time.Duration
+	// NoEchoGuard lets words of the reply itself interrupt it.
+	NoEchoGuard bool
 	// Drafts is how often the answer to one utterance may begin on trial, at a pause
 	// that may be its end; 0 means 3, less than 0 never.
 	Drafts int
@@ -100,12 +102,20 @@ func (o Options) withDefaults() Options {
 		o.ExitWords = []string{"退出", "再见", "拜拜", "关闭", "goodbye", "bye", "good bye", "exit"}
 	}
 	if o.StopWords == nil {
-		o.StopWords = []string{"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐", "stop", "stop it", "stop the music", "stop playing", "enough"}
+		o.StopWords = StopWords()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// StopWords are the words that stop music and a reply when nothing else is set.
+func StopWords() []string {
+	return []string{
+		"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐",
+		"stop", "stop it", "stop the music", "stop playing", "enough",
+	}
 }
 
 func set[T comparable](v *T, to T) {

@@ -113,7 +113,7 @@ func (c *Conversation) meant(said providers.Transcript) interjectKind {
 		return interjectNothing
 	}
 	kind := interjection(said.Text, c.textLanguage(said.Text), c.o.StopWords)
-	if kind != interjectNothing && isEcho(said.Text, c.saying()) {
+	if kind != interjectNothing && !c.o.NoEchoGuard && isEcho(said.Text, c.saying()) {
 		c.overlap.wary = true
 		c.log.Debug("echo of the reply is no speech")
 		return interjectNothing

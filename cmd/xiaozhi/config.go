@@ -73,6 +73,9 @@ type VoiceConfig struct {
 	VAD         VADConfig         `koanf:"vad"`
 	Endpointing EndpointingConfig `koanf:"endpointing"`
 	Pacing      PacingConfig      `koanf:"pacing"`
+	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
+	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
+	SlowNotice  time.Duration     `koanf:"slow_notice"` // an engine that gives nothing for so long is told aloud; 0: never
 }
 
 // VADConfig are probabilities of speech, 0 to 1.
@@ -88,6 +91,7 @@ type EndpointingConfig struct {
 	Trigger   time.Duration `koanf:"trigger"`    // silence after which work may begin
 	Commit    time.Duration `koanf:"commit"`     // silence that ends the utterance
 	MaxSpeech time.Duration `koanf:"max_speech"` // an utterance ends here at the latest
+	Trials    int           `koanf:"trials"`     // answers begun at a pause, before it is known that it is the end
 }
 
 // PacingConfig is how sound is sent.
@@ -103,6 +107,7 @@ type AgentConfig struct {
 	HistoryTokens int      `koanf:"history_tokens"`
 	WakeWords     []string `koanf:"wake_words"`
 	ExitWords     []string `koanf:"exit_words"`
+	StopWords     []string `koanf:"stop_words"` // beside those that are built in
 }
 
 // ToolsConfig is about all tools of all devices. Patterns are those of path.Match.
@@ -216,14 +221,16 @@ func DefaultConfig() *Config {
 			VAD:       VADConfig{Start: 0.5, End: 0.35},
 			Endpointing: EndpointingConfig{
 				PreRoll: 500 * time.Millisecond, MinSpeech: 150 * time.Millisecond,
-				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute,
+				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute, Trials: 3,
 			},
-			Pacing: PacingConfig{Lead: 240 * time.Millisecond},
+			Pacing:  PacingConfig{Lead: 240 * time.Millisecond},
+			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
 		},
 		Agent: AgentConfig{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
+			StopWords: []string{"停", "别说了", "stop", "be quiet"},
 		},
 		Tools: ToolsConfig{
 			Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,

@@ -83,9 +83,10 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		VAD: vad, ASR: asr, LLM: llm, TTS: tts, Phrases: brain.Phrases, NoChinese: !chinese,
 		Prompts: set, Devices: records, Tokens: tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
-		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
+		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: stopWords(cfg.Agent), Zone: cfg.Server.Zone(),
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
 	}
 	if models {
 		o.FastPath = brain

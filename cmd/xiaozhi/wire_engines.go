@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
@@ -305,6 +306,18 @@ func endpointOptions(v VoiceConfig) audio.EndpointOptions {
 		Commit: v.Endpointing.Commit, MaxSpeech: v.Endpointing.MaxSpeech,
 	}
 }
+
+// orNever is a setting of which zero means never, for options of which zero
+// means the default.
+func orNever[T int | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+// stopWords are the configured ones and those that every user expects.
+func stopWords(c AgentConfig) []string { return append(agent.StopWords(), c.StopWords...) }
 
 // leadFrames is the lead in frames of the reply.
 func leadFrames(v VoiceConfig) int {
