@@ -26,6 +26,7 @@ type Device struct {
 	song     *playing  // what plays or is paused; nil: no music
 	calls    budget
 	pause    learnedPause
+	echoes   bool // the microphone hears what is played: words came back
 	mail     *mailbox
 
 	returned time.Time

@@ -9,8 +9,8 @@ import (
 )
 
 // This file is what becomes of voice over a reply, where the microphone stays
-// open (realtime mode; voice.md 1.2). Voice alone only pauses the reply, and only on
-// a device that takes its own sound out of the microphone. The words decide: a
+// open (realtime mode; voice.md 1.2). Voice alone only pauses the reply, and not
+// where the microphone is known to hear the reply itself. The words decide: a
 // request or a stop-word cuts the reply, anything else lets it go on where it
 // stopped.
 
@@ -22,6 +22,9 @@ const (
 	maxHush = 3 * time.Second
 	// maxFalse is how often a reply is paused for nothing.
 	maxFalse = 3
+	// quietReply is how long a reply has to be that nothing comes back from before
+	// the microphone is trusted again.
+	quietReply = 3 * time.Second
 	// echoMemory is how long what was played may come back into the microphone.
 	echoMemory = 3 * time.Second
 )
@@ -30,7 +33,6 @@ const (
 type overlap struct {
 	u      *utterance // nil: nothing
 	hushed bool       // the reply is paused for it
-	wary   bool       // the microphone hears the reply: voice alone does not pause it
 }
 
 // lastSaid is what the reply before has said, for echoes that come late.
@@ -52,7 +54,7 @@ func (c *Conversation) bargeIn(u *utterance) {
 		c.step(sigBargeIn)
 	case Speaking:
 		c.overlap.u, u.overlaps = u, true
-		if c.session.AEC && !c.overlap.wary && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
+		if !c.dev.echoes && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
 			c.overlap.hushed = true
 			c.hushDue.Reset(maxHush)
 		}
@@ -114,7 +116,7 @@ func (c *Conversation) meant(said providers.Transcript) interjectKind {
 	}
 	kind := interjection(said.Text, c.textLanguage(said.Text), c.o.StopWords)
 	if kind != interjectNothing && !c.o.NoEchoGuard && isEcho(said.Text, c.saying()) {
-		c.overlap.wary = true
+		c.dev.echoes = true
 		c.log.Debug("echo of the reply is no speech")
 		return interjectNothing
 	}
@@ -182,6 +184,9 @@ func (c *Conversation) overlapResumed(u *utterance) {
 // is not decided yet is an utterance like any other, unless it means nothing.
 func (c *Conversation) replyOver(t *turn) {
 	now := time.Now()
+	if c.mode == Realtime && c.overlap.u == nil && t.out.played > quietReply {
+		c.dev.echoes = false
+	}
 	var undecided []*utterance
 	if c.state == Speaking {
 		undecided, c.heard = c.heard, nil

@@ -170,8 +170,6 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 		case "max_daily":
 			o.MaxDaily = n
 		case "source", "unordered":
-		case "aec":
-			session.AEC = true
 		case "job":
 			s.limits.Jobs = append(s.limits.Jobs, value)
 		case "confirm":
