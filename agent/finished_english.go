@@ -36,14 +36,14 @@ func finishedEnglish(words []string) finish {
 }
 
 // enLead are words before the first that tells something.
-const enLead = "um uh er erm hmm well so okay ok hey hi xiaozhi please now oh alright yeah yes no actually"
+const enLead = "um uh er erm hmm well so okay ok hey hi hello xiaozhi please now oh alright yeah yes no actually"
 
 // enWhole are texts that are whole as they are; "_" stands for a space.
 const enWhole = "yes yeah yep yup no nope nah ok okay sure right correct exactly alright thanks thank_you yes_please no_thanks no_thank_you of_course " +
 	"stop wait pause continue resume next previous skip cancel quiet mute unmute louder quieter softer faster slower help again repeat enough " +
 	"hello hi hey bye goodbye good_morning good_afternoon good_evening good_night never_mind nevermind shut_up hold_on hang_on be_quiet go_on come_on " +
 	"next_song next_one volume_up volume_down stop_it stop_that do_it i_do i_am i_will i_know i_see i_think_so i_guess_so i_dont_know i_dont_think_so got_it good_job " +
-	"thats_right thats_all thats_it me_too not_now not_yet maybe_later why_not why what who how when where say_that_again one_more_time go_ahead speak_up sing"
+	"thats_right thats_all thats_it me_too not_now not_yet maybe_later why_not why what who how when where please_do say_that_again one_more_time go_ahead speak_up sing"
 
 // enBegun are texts that have only begun, once please and "can you" are away.
 const enBegun = "i i_want i_want_you i_would_like i_would id_like id i_need i_need_you i_have i_was_wondering i_was i_think i_guess i_mean i_wonder im ive ill " +
@@ -79,7 +79,7 @@ func enLastWord(words []string) finish {
 	asks := slices.ContainsFunc(words[:len(words)-1], isWh)
 	ends := true
 	switch {
-	case oneOf(last, "and but because cause if the a an my your our their um uh er erm or than into very every each although unless whether plus gonna wanna gotta im ill id ive youre theyre lets which whose another such during toward towards per via until"):
+	case oneOf(last, "and but because cause if the a an my your our their um uh er erm or than into very every each although unless whether plus gonna wanna gotta im ill ive youre theyre lets which whose another such during toward towards per via until"):
 		ends = false
 	case oneOf(last, "i he she we they"):
 		ends = asks && oneOf(before, "am is are was were") // who is she
@@ -87,6 +87,8 @@ func enLastWord(words []string) finish {
 		ends = oneOf(before, "think guess hope suppose say said told do or that believe quite doing why not even just")
 	case last == "that":
 		ends = before != "so" && before != "such" && before != "the"
+	case last == "id": // I'd, or a device's id
+		ends = before != ""
 	case last == "then":
 		ends = before != "and"
 	case last == "like":
@@ -103,7 +105,8 @@ func enLastWord(words []string) finish {
 		ends = !isNumberWord(before)
 	case last == "you":
 		two := before + "_" + last
-		ends = !(oneOf(two, "can_you could_you will_you") && len(words) <= 4 || two == "do_you" && asks)
+		begun := oneOf(two, "can_you could_you will_you") && len(words) <= 4 || two == "do_you" && asks
+		ends = !begun
 	}
 	if ends {
 		return finishedMaybe
@@ -127,8 +130,8 @@ func enLike(words []string, before string, asks bool) finish {
 // light is). "What is" and "my name is" are not over.
 func enAfterSubject(words []string, before string) bool {
 	switch {
-	case oneOf(before, "i you he she it we they"):
-		return true
+	case oneOf(before, "i you he she it we they"), slices.Contains(words, "all"):
+		return true // yes it is, that is all there is
 	case isWh(before) || before == "":
 		return false
 	case oneOf(words[len(words)-1], "is are was were"):
@@ -166,11 +169,10 @@ func enPreposition(words []string, last, before string, asks bool) finish {
 	switch {
 	case oneOf(before+"_"+last, "what_about how_about what_of think_about think_of tell_about"):
 		return finishedNo
-	case oneOf(before+"_"+last, "kind_of sort_of come_with go_with come_in get_in log_in sign_in check_in me_in them_in him_in us_in go_in stand_by good_by") && !asks,
-		before == "it" && oneOf(last, "on in") && oneOf(words[0], "put turn leave keep let try switch"):
-		return finishedMaybe
 	case last == "on":
 		return enOn(words, before, asks)
+	case oneOf(before+"_"+last, "kind_of sort_of come_with go_with come_in get_in log_in sign_in check_in me_in them_in him_in us_in go_in on_in im_in it_in stand_by good_by") && !asks:
+		return finishedMaybe
 	case len(words) >= 3 && asks && oneOf(before, "it this that you he she they we i looking talking waiting going coming"):
 		return finishedYes
 	case asks && slices.Contains(words, "the") && isWh(words[0]):
@@ -198,6 +200,9 @@ func enOn(words []string, before string, asks bool) finish {
 // questions and commands alike: figures, adverbs and words that want a noun.
 func enOpenAnyway(words []string) bool {
 	last := words[len(words)-1]
+	if isWh(words[0]) && len(words) <= 3 && oneOf(last, "this that these those") {
+		return false // what is that
+	}
 	return isNumberWord(last) || oneOf(last, "to of for with about from at by between without in like some any this these those more other then that so as only just also maybe what which who where when how not if has have had "+
 		"oclock double new big red good first next last best know want need think get make find put use set change turn say spell call give take send is are was were am does did can could will would should")
 }

@@ -46,7 +46,7 @@ func TestFinishedChinese(t *testing.T) {
 	checkFinished(t, "zh", finishedMaybe, `
 		嗯 | 嗯嗯 | 我就是 | 今天 | 明天 | 小智 | 打开客厅 | 今天天气 | 红色的 | 我要红色的 | 是这样的 | 调到一百二十 | 把音量调到五十 | 一三八零零一三八 | 13800138000 | 设为20 | 26
 		打开 wifi | 播放 Love Story | 春天很暖和 | 我就要这个 | 他得了第一 | 他不给 | 我喜欢打麻将 | 帮我订一张去上海 | 北京 | 小明 | 张三 | 有没有 | 你什么时候 | 冰箱里有什么 | 我去了 | 到了
-		其实呢 | 因为啊 | 那个啊 | 我要。 | 帮我。 | 然后。 | 好的好的 | 我有 | 周杰伦 | 放一首周杰伦的 | 早上八点 | 他服从 | 你好你好 | 他会参与`)
+		其实呢 | 因为啊 | 那个啊 | 我要。 | 帮我。 | 然后。 | 好的好的 | 我有 | 周杰伦 | 放一首周杰伦的 | 早上八点 | 他服从 | 你好你好 | 他会参与 | 关掉那个 | 删除这个 | 明天零点`)
 }
 
 func TestFinishedEnglish(t *testing.T) {
@@ -63,12 +63,12 @@ func TestFinishedEnglish(t *testing.T) {
 		what is it for | what is it like | what does it look like | what is the weather like | where are you from | who are you talking to | what are you looking for | who is she | where are we going | what's going on
 		how are you | who are you | what is your name | what's your name | what is the weather today | how old are you | where is the station | when does the train leave | why is the sky blue | how do you make a cake | which one is better
 		is it raining | do you like pizza | are you there | can you hear me | is the light on | did you call mom | have you eaten dinner | can you help me | will it rain tomorrow
-		play music | play some jazz | stop the music | open the door | close the window | tell me a joke | sing a song | call mom | set the volume to fifty percent | set a timer for five minutes | remind me to call mom | read me a story | wake me up | add milk to the list | what | why | yes i am | yes i do | shall we go | put my phone away | can you put the volume at forty percent
+		play music | play some jazz | stop the music | open the door | close the window | tell me a joke | sing a song | call mom | set the volume to fifty percent | set a timer for five minutes | remind me to call mom | read me a story | wake me up | add milk to the list | what | why | yes i am | yes i do | shall we go | please do | what is this | who is that | what's that | hello what time is it | what are you up to | leave it on | put my phone away | can you put the volume at forty percent
 		the red one. | i like it. | nice! | the red one? | stop. | really?`)
 	checkFinished(t, "en", finishedMaybe, `
 		twenty five | five five five one two | 555 1234 | my number is 5 5 5 | set the volume to fifty | the red one | the kitchen | xiaozhi | yesterday | i do not want to | i don't want to | no i don't want to | yes it is | he is
 		what time | how much | which one | what color | what are you thinking of | tell me where the light is | is that so | do you like | if you like | i want to. | can you. | and. | maybe | please | let me in | come with | see you then | okay then
-		what do you want | tomorrow | apples | i am hungry | paris | good | it | that | more | some | kind of | why is the sky | remind me at six | play some | when i was young | i used to | set the alarm`)
+		what do you want | tomorrow | apples | i am hungry | paris | good | it | that | more | some | kind of | why is the sky | remind me at six | play some | when i was young | i used to | come on in | the device id | that is all there is | hand it in | put it in | i'm in | set the alarm`)
 }
 
 func TestFinishedOther(t *testing.T) {
