@@ -115,10 +115,17 @@ func (c *Conversation) meant(said providers.Transcript) interjectKind {
 		return interjectNothing
 	}
 	kind := interjection(said.Text, c.textLanguage(said.Text), c.o.StopWords)
-	if kind != interjectNothing && !c.o.NoEchoGuard && isEcho(said.Text, c.saying()) {
+	if kind != interjectSpeech && kind != interjectBackchannel {
+		return kind
+	}
+	saying := c.saying()
+	if !c.o.NoEchoGuard && isEcho(said.Text, saying) {
 		c.dev.echoes = true
 		c.log.Debug("echo of the reply is no speech")
 		return interjectNothing
+	}
+	if strings.ContainsAny(saying, "?？") {
+		return interjectSpeech // it is an answer
 	}
 	return kind
 }
@@ -211,6 +218,9 @@ func (c *Conversation) replyOver(t *turn) {
 // nothingMeant reports whether all that was said needs no answer: a sound or a
 // back-channel over a reply, an echo, or the word that has stopped the reply.
 func (c *Conversation) nothingMeant() bool {
+	if c.asked != nil {
+		return false
+	}
 	for _, u := range c.heard {
 		if u.err != nil || !u.overlaps {
 			return false
