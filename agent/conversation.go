@@ -78,6 +78,7 @@ type Conversation struct {
 	calm      *time.Timer // the next notice may be told
 	alarm     *time.Timer // the next timer is due
 	early     []settled   // true results that came before their call was in the history
+	expect    *request    // who waits for the next words of the user; nil: nobody
 	asked     *consent    // what the user was asked to allow
 }
 

@@ -124,12 +124,23 @@ func (c *Conversation) greetNow() {
 // abort stops the reply at once. It gets exactly one tts stop, also when
 // nothing is going on (device-protocol 3.2.4).
 func (c *Conversation) abort(reason string) {
+	stopped := c.stopReply(reason)
+	if !stopped {
+		c.out.Send(Message{Kind: MessageTTSStop})
+	}
+	c.step(sigAbort)
+	if c.open && c.mode != Manual {
+		c.openEars() // what was said before the abort is not answered after it
+	}
+}
+
+// stopReply ends whatever is going on, and reports whether tts stop was sent.
+func (c *Conversation) stopReply(reason string) (stopped bool) {
 	c.touch()
 	c.log.Debug("abort", "reason", reason, "state", c.state)
 	c.greeting = ""
 	c.greet.Stop()
 	c.forgetSlow()
-	stopped := false
 	if c.busy() {
 		cause := ErrAborted
 		if c.playsMusic() && strings.Contains(reason, "wake") {
@@ -140,13 +151,7 @@ func (c *Conversation) abort(reason string) {
 		c.dev.endSong()
 	}
 	c.forget()
-	if !stopped {
-		c.out.Send(Message{Kind: MessageTTSStop})
-	}
-	c.step(sigAbort)
-	if c.open && c.mode != Manual {
-		c.openEars() // what was said before the abort is not answered after it
-	}
+	return stopped
 }
 
 // openEars begins listening afresh in the present mode.

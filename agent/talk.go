@@ -183,6 +183,8 @@ func (c *Conversation) noticeOver(t *turn, n notice) {
 	switch {
 	case n.song != nil:
 		c.songOver(t, n.song)
+	case n.from != nil:
+		c.requestOver(t, n.from)
 	case !t.out.cut || errors.Is(t.out.cause, ErrFailed):
 	case n.ring && t.out.played > 0 && (!n.reminds || errors.Is(t.out.cause, ErrAborted)):
 		// The bell was heard, and it says all, or the button has ended it.

@@ -31,11 +31,11 @@ func (t *turn) think(ctx context.Context) error {
 		return t.sayOwn(ctx, t.order.reply)
 	case t.order.notice != nil:
 		return t.tell(ctx, *t.order.notice)
-	case isOneOf(t.order.text, t.o.ExitWords):
+	case !t.order.told && isOneOf(t.order.text, t.o.ExitWords):
 		t.goodbye()
 		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
 	}
-	if t.order.text == "" {
+	if t.order.text == "" || t.order.told {
 		return nil // nothing but the start/stop pair
 	}
 	return t.converse(ctx, "")

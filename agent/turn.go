@@ -44,6 +44,7 @@ type order struct {
 	notice   *notice             // tell this; nil: the turn has a user's utterance
 	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
 	asked    *consent            // the question that was open when the user said text; nil: none
+	told     bool                // text is the answer to somebody outside: nothing is thought about it
 	trial    bool                // begin before it is known whether the user has finished
 	timing   *timing
 }
