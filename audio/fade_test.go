@@ -1,0 +1,57 @@
+package audio
+
+import "testing"
+
+// steepest is the largest step between two samples, silence before and behind.
+func steepest(pcm []int16) int {
+	worst, before := 0, 0
+	for _, v := range append(append([]int16(nil), pcm...), 0) {
+		worst = max(worst, int(v)-before, before-int(v))
+		before = int(v)
+	}
+	return worst
+}
+
+// constant is n samples of one value: the worst edge there can be.
+func constant(v int16, n int) []int16 {
+	pcm := make([]int16, n)
+	for i := range pcm {
+		pcm[i] = v
+	}
+	return pcm
+}
+
+func TestEdgesAreSmooth(t *testing.T) {
+	for _, v := range []int16{8000, -8000, 32767, -32768} {
+		pcm := constant(v, 1440)
+		FadeIn(pcm, 24000)
+		ramp := make([]int16, FadeSamples(24000))
+		RampOut(ramp, v)
+		if got, most := steepest(append(pcm, ramp...)), max(int(v), -int(v))/60; got > most {
+			t.Errorf("%d: a step of %d, want at most %d", v, got, most)
+		}
+		if pcm[FadeSamples(24000)] != v || pcm[1439] != v {
+			t.Errorf("%d: what is no edge was changed", v)
+		}
+	}
+}
+
+func TestSoftBeginningsAreLeftAlone(t *testing.T) {
+	pcm := tone(24000, 440, 10000, 0, 1440) // begins at zero
+	want := tone(24000, 440, 10000, 0, 1440)
+	FadeIn(pcm, 24000)
+	for i := range pcm {
+		if pcm[i] != want[i] {
+			t.Fatalf("sample %d was changed", i)
+		}
+	}
+	FadeIn(nil, 24000)
+	short := []int16{9000, 9000}
+	FadeIn(short, 24000)
+	if short[0] > 2000 {
+		t.Errorf("a piece shorter than the fade begins with %d", short[0])
+	}
+	if EndsAbruptly(0) || EndsAbruptly(-159) || !EndsAbruptly(-160) || !EndsAbruptly(32767) {
+		t.Error("which ends are abrupt")
+	}
+}
