@@ -7,7 +7,7 @@ import (
 
 const (
 	twinBytes  = 8                      // shorter packets may well be alike: pauses
-	steadyFor  = 170 * time.Millisecond // how long packets come evenly before one counts as lost
+	steadyFor  = 230 * time.Millisecond // how long packets come evenly before one counts as lost
 	calmUplink = 64                     // how many packets take away a part e of the lateness that counts as usual
 	mostLost   = 5                      // frames; more missing at once is a pause of the sender
 )
@@ -29,7 +29,7 @@ type Arrival struct {
 // if its bytes are those of the one right before, which came less than half a
 // frame earlier; of a run of equal packets (encoded silence) at most one is
 // taken for a twin. Packets are lost only if the sender's clock proves it:
-// after a gap, packets have come evenly for 170 ms, and are still late by what
+// after a gap, packets have come evenly for 230 ms, and are still late by what
 // is missing. So a delay, whose packets all come in a burst or faster than they
 // are played, is never a loss; nor is a pause of more than five frames, after
 // which a sender begins anew. A loss is thus known some frames after it
