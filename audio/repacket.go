@@ -64,7 +64,7 @@ func (r *Repacketizer) Add(packet []byte) error {
 		return fmt.Errorf("%w: its kind is %#02x, theirs %#02x", ErrRepacket, toc, r.toc)
 	case length > r.length || (len(r.sizes) > 0 && r.Waiting()+length > r.length):
 		return fmt.Errorf("%w: it lasts %v", ErrRepacket, length)
-	case len(r.bytes)+bytes+2+2*(len(r.sizes)+n) > MaxPacket:
+	case len(r.bytes)+bytes+2+4*int(r.length/frameDuration(toc>>3)) > MaxPacket: // sizes, and what Pad adds
 		return fmt.Errorf("%w: together they are larger than %d bytes", ErrRepacket, MaxPacket)
 	}
 	r.toc = toc
@@ -73,6 +73,24 @@ func (r *Repacketizer) Add(packet []byte) error {
 		r.sizes = append(r.sizes, len(f))
 	}
 	return nil
+}
+
+// Pad fills up what waits to a whole packet, and says whether it could: the end
+// of a stream. CELT has a frame that means silence; SILK gets empty frames,
+// which let the decoder fade the sound out by concealment.
+func (r *Repacketizer) Pad() bool {
+	frame, left := frameDuration(r.toc>>3), r.length-r.Waiting()
+	if len(r.sizes) == 0 || left%frame != 0 {
+		return false
+	}
+	for range left / frame {
+		before := len(r.bytes)
+		if r.toc>>3 >= 16 {
+			r.bytes = append(r.bytes, 0xff, 0xfe) // the silence flag, then nothing (section 4.3)
+		}
+		r.sizes = append(r.sizes, len(r.bytes)-before)
+	}
+	return true
 }
 
 // Take appends all that waits to dst, as one packet of at most MaxPacket bytes,

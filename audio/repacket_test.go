@@ -109,6 +109,56 @@ func equal16(a, b []int16) bool {
 	return true
 }
 
+// TestPaddedPacketsFadeOut ends a tone after 20 or 40 ms of a packet: the rest
+// falls to silence, without a click, by whatever coder.
+func TestPaddedPacketsFadeOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate, bitrate int
+		app           opus.Application
+	}{
+		"SILK":   {16000, 16000, opus.AppVoIP},
+		"hybrid": {48000, 28000, opus.AppVoIP},
+		"CELT":   {48000, 64000, opus.AppRestrictedLowdelay},
+	} {
+		for _, whole := range []int{1, 2} {
+			packets := shortPackets(t, c.rate, 20*ms, c.app, c.bitrate, tone(c.rate, 200, 12000, 0, c.rate/50*(30+whole)))
+			r := NewRepacketizer(60 * ms)
+			var merged [][]byte
+			for _, p := range packets {
+				if err := r.Add(p); err != nil {
+					t.Fatal(err)
+				}
+				if r.Full() {
+					merged = append(merged, r.Take(nil))
+				}
+			}
+			if !r.Pad() || !r.Full() {
+				t.Fatalf("%s: %v is not padded", name, r.Waiting())
+			}
+			merged = append(merged, r.Take(nil))
+			got, short := decodePackets(t, merged), decodePackets(t, packets)
+			if len(got) != len(merged)*1440 || !equal16(got[:len(short)], short) {
+				t.Errorf("%s: what was there has changed", name)
+			}
+			tail := got[len(short)-1:]
+			worst := 0
+			for i := 1; i < len(tail); i++ {
+				worst = max(worst, int(tail[i])-int(tail[i-1]), int(tail[i-1])-int(tail[i]))
+			}
+			if before := rms(short[len(short)-480:]); worst > 1500 || rms(tail[len(tail)-120:]) > before*0.8 {
+				t.Errorf("%s, %d of 3: a step of %d, loudness %.0f at the end after %.0f", name, whole, worst, rms(tail[len(tail)-120:]), before)
+			}
+		}
+	}
+	r := NewRepacketizer(60 * ms)
+	if r.Pad() {
+		t.Error("nothing was padded")
+	}
+	if err := r.Add([]byte{10 << 3, 1}); err != nil || r.Pad() {
+		t.Errorf("40 ms cannot be padded by 40, %v", err)
+	}
+}
+
 // TestMergesPacketsOfSeveralFrames: all four codes can come in.
 func TestMergesPacketsOfSeveralFrames(t *testing.T) {
 	const toc = 9 << 3 // SILK, 20 ms

@@ -17,9 +17,9 @@ const (
 )
 
 // opusPlayer passes the packets of an Ogg Opus stream on, merged to those of
-// 60 ms that devices play. What cannot be merged is decoded: the rest of a
-// stream whose packets change their kind, one of stereo or odd lengths, and the
-// last few that do not fill 60 ms. It is for one sentence.
+// 60 ms that devices play, the last one padded. What cannot be merged is
+// decoded: one of stereo or odd lengths, and the rest of a stream whose packets
+// change their kind. It is for one sentence.
 type opusPlayer struct {
 	*player
 	merge   *audio.Repacketizer
@@ -90,9 +90,14 @@ func (o *opusPlayer) packet(packet []byte) error {
 	if !o.merge.Full() {
 		return nil
 	}
+	o.yieldPacket()
+	return nil
+}
+
+// yieldPacket passes a whole packet on.
+func (o *opusPlayer) yieldPacket() {
 	o.skip, o.heard = 0, true
 	o.left = !o.yield(providers.Sound{Packets: [][]byte{o.merge.Take(nil)}}, nil)
-	return nil
 }
 
 // remember keeps a packet and forgets those that no decoder would need to hear.
@@ -153,8 +158,12 @@ func (o *opusPlayer) decode(packet []byte) error {
 
 // end plays what did not fill a packet.
 func (o *opusPlayer) end() error {
-	if o.decoder != nil || o.merge.Waiting() == 0 {
+	switch {
+	case o.decoder != nil || o.merge.Waiting() == 0:
 		return nil
+	case !o.merge.Pad():
+		return o.open()
 	}
-	return o.open()
+	o.yieldPacket()
+	return nil
 }
