@@ -166,13 +166,7 @@ func TestSilenceEndsWithoutAClick(t *testing.T) {
 	cut := len(heard)
 	play(e.Silence(buf))
 	play(e.Silence(buf)) // which knows that it is silent already
-	step := func(pcm []int16) (worst int) {
-		for i := 1; i < len(pcm); i++ {
-			worst = max(worst, int(pcm[i])-int(pcm[i-1]), int(pcm[i-1])-int(pcm[i]))
-		}
-		return worst
-	}
-	if tone, end := step(heard[cut-1000:cut]), step(heard[cut-1:]); end > tone*3/2 {
+	if tone, end := largestStep(heard[cut-1000:cut]), largestStep(heard[cut-1:]); end > tone*3/2 {
 		t.Errorf("a step of %d in the end, %d within the tone", end, tone)
 	}
 	if loud := rms(heard[cut+Reply.Samples():]); loud > 100 {
