@@ -9,17 +9,20 @@ import (
 // what it is, long enough that a step becomes no click.
 const fadeLength = 5 * time.Millisecond
 
-// Abrupt is the smallest sample, in size, that is heard as a click when sound
-// begins or ends with it (-46 dBFS).
-const Abrupt = 160
+const (
+	// softest is the smallest step from or to silence that is heard as a click (-46 dBFS).
+	softest = 160
+	// edgeSamples is how many samples show how steep sound is at its edge.
+	edgeSamples = 8
+)
 
 // FadeSamples is how many samples an edge takes at that rate in Hz.
 func FadeSamples(rate int) int { return Format{Rate: rate, Frame: fadeLength}.Samples() }
 
-// FadeIn lets pcm begin from silence, in place, if its first sample is abrupt.
-// What begins softly is left as it is.
+// FadeIn lets pcm begin from silence, in place, if it begins abruptly. What
+// begins softly is left as it is.
 func FadeIn(pcm []int16, rate int) {
-	if len(pcm) == 0 || !isAbrupt(pcm[0]) {
+	if len(pcm) == 0 || !isAbrupt(pcm[0], pcm[:min(edgeSamples, len(pcm))]) {
 		return
 	}
 	n := min(FadeSamples(rate), len(pcm))
@@ -35,10 +38,25 @@ func RampOut(dst []int16, last int16) {
 	}
 }
 
-// EndsAbruptly says whether sound that ends with that sample needs a RampOut.
-func EndsAbruptly(last int16) bool { return isAbrupt(last) }
+// EndsAbruptly says whether silence behind pcm would be a click, so that it
+// needs a RampOut. Its last few samples are enough.
+func EndsAbruptly(pcm []int16) bool {
+	if len(pcm) == 0 {
+		return false
+	}
+	return isAbrupt(pcm[len(pcm)-1], pcm[max(0, len(pcm)-edgeSamples):])
+}
 
-func isAbrupt(v int16) bool { return v >= Abrupt || v <= -Abrupt }
+// isAbrupt says whether the step between v and silence is a click: large, and
+// larger than the steps of the sound beside it.
+func isAbrupt(v int16, beside []int16) bool {
+	size := max(int(v), -int(v))
+	steepest := 0
+	for i := 1; i < len(beside); i++ {
+		steepest = max(steepest, int(beside[i])-int(beside[i-1]), int(beside[i-1])-int(beside[i]))
+	}
+	return size >= softest && size > 2*steepest
+}
 
 // fall goes from nearly 1 to nearly 0 over n steps, as half a cosine.
 func fall(i, n int) float32 {

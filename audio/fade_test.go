@@ -52,7 +52,22 @@ func TestSoftBeginningsAreLeftAlone(t *testing.T) {
 	if short[0] > 2000 {
 		t.Errorf("a piece shorter than the fade begins with %d", short[0])
 	}
-	if EndsAbruptly(0) || EndsAbruptly(-159) || !EndsAbruptly(-160) || !EndsAbruptly(32767) {
-		t.Error("which ends are abrupt")
+	for name, c := range map[string]struct {
+		pcm  []int16
+		want bool
+	}{
+		"nothing":               {nil, false},
+		"silence":               {make([]int16, 20), false},
+		"too soft to be heard":  {constant(-159, 20), false},
+		"soft":                  {constant(-160, 20), true},
+		"loud":                  {constant(32767, 20), true},
+		"a tone at its zero":    {tone(24000, 440, 12000, 0, 2400), false}, // 44 periods: the next sample would be 0
+		"a tone at its top":     {tone(24000, 440, 12000, 0, 2400+13), true},
+		"a hiss":                {[]int16{900, -800, 700, -900, 1000, -700}, false},
+		"one sample of silence": {[]int16{0}, false},
+	} {
+		if got := EndsAbruptly(c.pcm); got != c.want {
+			t.Errorf("%s: abrupt %v", name, got)
+		}
 	}
 }
