@@ -27,14 +27,18 @@ type floor struct {
 	trial     bool // nothing of the turn may reach the device yet
 	wanted    bool // the turn would have begun to speak
 	paused    bool // no frame leaves for the moment
+	resumed   time.Time
+	waiting   bool // a frame was encoded and is not handed over yet
 	firm      bool // voice does not cut it
 	closed    bool
 	committed bool // something irrevocable was done: the turn cannot be undone
 	started   time.Time
-	firstOut  time.Time // when the first frame left
-	enc       *audio.Encoder
+	firstOut  time.Time      // when the first frame left
+	enc       *audio.Encoder // made with the first frame that needs it
 	pacer     *audio.Pacer
 	buf       []byte
+	packets   packetRing
+	strange   bool // packets of another encoder were sent since enc's last
 	spoken    []spokenSentence
 	held      []Message // what may be shown when the turn can no more be undone
 	shown     bool      // a chunk was passed on
@@ -111,18 +115,26 @@ func (f *floor) close() {
 func (f *floor) pause() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.paused
+	if f.paused || f.closed {
+		return false
+	}
+	if !f.waiting {
+		f.soften()
+	}
 	f.paused = true
-	return !was && !f.closed
+	f.pacer.Pause()
+	return true
 }
 
 // resume goes on where pause stopped. It reports whether it was paused.
 func (f *floor) resume() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.paused
-	f.paused = false
-	return was && !f.closed
+	if !f.paused || f.closed {
+		return false
+	}
+	f.paused, f.resumed = false, time.Now()
+	return true
 }
 
 // hold makes the turn one that voice does not cut.
@@ -251,25 +263,54 @@ func (f *floor) due(now time.Time) time.Time {
 	return f.pacer.Due(now)
 }
 
-// encode turns one frame of PCM into a packet; nil when the floor is gone.
+// encode turns one frame of PCM, which it may change, into a packet; nil when
+// the floor is gone.
 func (f *floor) encode(pcm []int16) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil, nil
 	}
-	if f.enc == nil {
-		enc, err := audio.NewEncoder(f.format)
-		if err != nil {
-			return nil, fmt.Errorf("make an encoder: %w", err)
-		}
-		f.enc, f.buf = enc, make([]byte, audio.MaxPacket)
+	if err := f.encoder(); err != nil {
+		return nil, err
+	}
+	if f.pacer.Started() && f.pacer.Lead(time.Now()) == 0 {
+		audio.FadeIn(pcm, f.format.Rate) // it begins out of silence
 	}
 	n, err := f.enc.Encode(pcm, f.buf)
 	if err != nil {
 		return nil, fmt.Errorf("encode a frame: %w", err)
 	}
-	return append([]byte(nil), f.buf[:n]...), nil
+	f.waiting = true
+	return f.packets.put(f.buf[:n]), nil
+}
+
+// encoder makes enc ready for the next frame. The caller holds mu.
+func (f *floor) encoder() error {
+	if f.enc == nil {
+		enc, err := audio.NewEncoder(f.format)
+		if err != nil {
+			return fmt.Errorf("make an encoder: %w", err)
+		}
+		f.enc, f.buf, f.strange = enc, make([]byte, audio.MaxPacket), false
+	}
+	if f.strange {
+		f.strange = false
+		return f.enc.Reset()
+	}
+	return nil
+}
+
+// foreign makes a packet of one that was encoded elsewhere, of which it makes a
+// copy; nil when the floor is gone.
+func (f *floor) foreign(packet []byte) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.strange = true
+	return f.packets.put(packet)
 }
 
 // frame hands one packet over. False: it was not taken, because the outbox is
@@ -280,7 +321,16 @@ func (f *floor) frame(packet []byte) bool {
 	if f.closed {
 		return true
 	}
-	if f.paused || !f.out.Audio(f.turn, packet) {
+	if f.paused || !f.hand(packet) {
+		return false
+	}
+	f.waiting = false
+	return true
+}
+
+// hand hands one packet over. The caller holds mu.
+func (f *floor) hand(packet []byte) bool {
+	if !f.out.Audio(f.turn, packet) {
 		return false
 	}
 	now := time.Now()
@@ -292,6 +342,38 @@ func (f *floor) frame(packet []byte) bool {
 		f.spoken[n-1].frames++
 	}
 	return true
+}
+
+// hush sends one frame in which the sound ends softly, because the next one is
+// not there in time. It belongs to the sentence that it interrupts.
+func (f *floor) hush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.soften()
+}
+
+// soften is hush. The caller holds mu.
+func (f *floor) soften() {
+	if f.closed || f.enc == nil || f.strange || !f.pacer.Started() {
+		return // packets of others end as they end
+	}
+	if n, err := f.enc.Silence(f.buf); err == nil {
+		f.hand(f.packets.put(f.buf[:n])) // a full outbox does without
+	}
+}
+
+// late tells that a frame that was ready left d after it was due: the lead
+// adapts to it (audio.Pacer). So it does to what waits before the socket, where
+// the outbox can tell.
+func (f *floor) late(d time.Duration) {
+	if out, ok := f.out.(Lagging); ok {
+		d = max(d, out.Lag())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resumed.IsZero() || time.Since(f.resumed) > d {
+		f.pacer.Late(d) // a pause on purpose is no lateness
+	}
 }
 
 // playoutEnd is when the device will have played all it was given.
@@ -337,7 +419,7 @@ func (f *floor) cut() bool {
 		return false
 	}
 	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
-	if f.enc != nil && !f.firstOut.IsZero() {
+	if !f.firstOut.IsZero() && f.encoder() == nil {
 		if n, err := f.enc.Silence(f.buf); err == nil {
 			m.Closing = append([]byte(nil), f.buf[:n]...)
 		}

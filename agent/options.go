@@ -68,9 +68,14 @@ type Options struct {
 	// RecognizeTimeout is how long the text of an utterance may take from its end; 0 means 30 s.
 	RecognizeTimeout time.Duration
 	Lead             int // frames sent ahead; 0 means 4
-	Endpoint         audio.EndpointOptions
-	Reply            audio.Format // zero: audio.Reply
-	Log              *slog.Logger // nil: discarded
+	// Sounds keeps the sound of fixed phrases; nil: they are synthesised each time.
+	Sounds *SoundCache
+	// Levels remembers how loud voices are, to bring them to one loudness; nil:
+	// they are as loud as they are.
+	Levels   *audio.Levels
+	Endpoint audio.EndpointOptions
+	Reply    audio.Format // zero: audio.Reply
+	Log      *slog.Logger // nil: discarded
 }
 
 // withDefaults is a copy with every zero value filled in.

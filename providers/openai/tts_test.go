@@ -31,8 +31,13 @@ func newTTS(t *testing.T, o Options) *TTS {
 // speak collects the sound of one sentence.
 func speak(ctx context.Context, t *testing.T, v *TTS) (rate int, pcm []int16, last error) {
 	t.Helper()
+	ear := newEar(t)
 	for sound, err := range v.Synthesize(ctx, hello) {
 		if last = err; err != nil {
+			continue
+		}
+		if len(sound.Packets) > 0 {
+			rate, pcm = 24000, append(pcm, ear.hear(sound.Packets)...)
 			continue
 		}
 		if len(sound.PCM) == 0 || len(sound.PCM) > sound.Rate/10 {
@@ -324,6 +329,12 @@ func FuzzSound(f *testing.F) {
 	f.Add([]byte(`{"error":"x"}`), "pcm")
 	f.Fuzz(func(t *testing.T, body []byte, format string) {
 		p := &player{yield: func(s providers.Sound, err error) bool {
+			if len(s.Packets) == 1 && s.PCM == nil {
+				if d, err := audio.PacketDuration(s.Packets[0]); err != nil || d != 60*time.Millisecond {
+					t.Errorf("a packet of %v, %v", d, err)
+				}
+				return true
+			}
 			if err != nil || len(s.PCM) == 0 || len(s.PCM) > s.Rate/10 || s.Rate < minRate || s.Rate > maxRate {
 				t.Errorf("a piece of %d samples at %d Hz, %v", len(s.PCM), s.Rate, err)
 			}
