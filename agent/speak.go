@@ -70,6 +70,7 @@ type speaker struct {
 	cutter  *framer            // of synthesize
 	voices  map[voiceID]*voice // of synthesize
 	playing *soundLength       // of play: the sentence that plays
+	excused bool               // of synthesize: it was said that the voice is slow
 }
 
 func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voiceName string, began func()) *speaker {
@@ -161,6 +162,9 @@ func (s *speaker) sentence(ctx context.Context, from *supply) error {
 
 // say passes the sound of one sentence on as frames.
 func (s *speaker) say(ctx context.Context, from *supply) error {
+	if instead, err := s.awaitSound(ctx, from); instead || err != nil {
+		return err
+	}
 	c := s.cut(from.utterable)
 	if from.packets != nil {
 		return c.packets(ctx, from.packets)
