@@ -104,7 +104,13 @@ func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 
 // Post hands over what the device did. It never waits. ErrOverrun means that
 // the device sends more than any device can mean: end the connection.
-func (c *Conversation) Post(ev Event) error { return c.in.post(ev) }
+func (c *Conversation) Post(ev Event) error {
+	if f, ok := ev.(Frame); ok && f.At.IsZero() {
+		f.At = time.Now()
+		ev = f
+	}
+	return c.in.post(ev)
+}
 
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.

@@ -65,7 +65,9 @@ type ears struct {
 	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg      *sync.WaitGroup                                   // of the conversation
 
+	uplink   audio.Uplink
 	decoder  *audio.Decoder
+	broken   int // packets in a row that could not be decoded
 	pcm      []int16
 	detector providers.Detector
 	window   []int16 // samples that do not fill a detector's frame yet
@@ -91,6 +93,9 @@ type ears struct {
 	failed  error         // why it cannot be recognised
 	garbled *atomic.Int64 // frames that are not Opus, of all ears of the conversation
 }
+
+// mostBroken is how many broken packets in a row are made up for.
+const mostBroken = 5
 
 // garbledEvery is how many frames that are not Opus make one line in the log.
 const garbledEvery = 1000
@@ -165,7 +170,7 @@ func (e *ears) take(ev Event) {
 	switch ev := ev.(type) {
 	case Frame:
 		if !e.muted {
-			e.frame(ev.Packet)
+			e.frame(ev)
 		}
 	case earsMute:
 		e.muted = true
@@ -190,25 +195,61 @@ func (e *ears) take(ev Event) {
 // reset begins a new stretch of listening.
 func (e *ears) reset() {
 	e.window = e.window[:0]
+	e.uplink.Reset()
+	e.broken = 0
 	e.detector.Reset()
 	e.endpoint.Reset()
 	e.preroll.Take()
 	e.fed, e.barged = 0, false
 }
 
-// frame hears one Opus packet.
-func (e *ears) frame(packet []byte) {
-	if len(packet) == 0 {
+// frame hears one Opus packet. One that came twice is heard once; one that never
+// came, or came broken, takes its time all the same.
+func (e *ears) frame(f Frame) {
+	if len(f.Packet) == 0 {
 		return
 	}
-	n, err := e.decoder.Decode(packet, e.pcm)
+	arrival := e.uplink.Arrived(f.Packet, f.At)
+	if arrival.Twin {
+		return
+	}
+	for range arrival.Lost {
+		e.conceal(nil, f.At)
+	}
+	n, err := e.decode(f)
 	if err != nil {
 		if n := e.garbled.Add(1); n%garbledEvery == 1 {
-			e.log.Warn("frame is not Opus", "err", err, "bytes", len(packet), "so_far", n)
+			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Packet), "so_far", n)
 		}
 		return
 	}
-	pcm := e.pcm[:n]
+	e.hearPCM(e.pcm[:n], f.At)
+}
+
+// decode decodes a packet into pcm. One that is broken is made up for when the
+// next is there, which may hold a copy of its sound.
+func (e *ears) decode(f Frame) (int, error) {
+	if e.broken > 0 && e.broken <= mostBroken {
+		e.conceal(f.Packet, f.At)
+	}
+	n, err := e.decoder.Decode(f.Packet, e.pcm)
+	if err != nil {
+		e.broken++
+		return 0, err
+	}
+	e.broken = 0
+	return n, nil
+}
+
+// conceal hears what stands for a lost packet.
+func (e *ears) conceal(next []byte, at time.Time) {
+	if n, err := e.decoder.Lost(next, e.pcm); err == nil {
+		e.hearPCM(e.pcm[:n], at)
+	}
+}
+
+// hearPCM hears sound that was there at a time.
+func (e *ears) hearPCM(pcm []int16, arrived time.Time) {
 	if e.mode == Manual {
 		if e.current == nil {
 			e.open(nil)
@@ -216,7 +257,6 @@ func (e *ears) frame(packet []byte) {
 		e.write(pcm)
 		return
 	}
-	arrived := time.Now()
 	for len(pcm) > 0 {
 		k := min(cap(e.window)-len(e.window), len(pcm))
 		e.window = append(e.window, pcm[:k]...)

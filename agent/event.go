@@ -1,5 +1,7 @@
 package agent
 
+import "time"
+
 // Mode is a listen mode (device-protocol 3.2.1).
 type Mode string
 
@@ -14,7 +16,10 @@ const (
 type Event interface{ event() }
 
 // Frame is one Opus packet from the microphone. The conversation owns Packet afterwards.
-type Frame struct{ Packet []byte }
+type Frame struct {
+	Packet []byte
+	At     time.Time // when it came; zero: when it is posted
+}
 
 // ListenStart says that microphone frames follow.
 type ListenStart struct{ Mode Mode }
