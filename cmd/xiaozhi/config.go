@@ -73,6 +73,7 @@ type VoiceConfig struct {
 	VAD         VADConfig         `koanf:"vad"`
 	Endpointing EndpointingConfig `koanf:"endpointing"`
 	Pacing      PacingConfig      `koanf:"pacing"`
+	Loudness    bool              `koanf:"loudness"` // bring all voices to one loudness
 }
 
 // VADConfig are probabilities of speech, 0 to 1.
@@ -218,7 +219,8 @@ func DefaultConfig() *Config {
 				PreRoll: 500 * time.Millisecond, MinSpeech: 150 * time.Millisecond,
 				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute,
 			},
-			Pacing: PacingConfig{Lead: 240 * time.Millisecond},
+			Pacing:   PacingConfig{Lead: 240 * time.Millisecond},
+			Loudness: true,
 		},
 		Agent: AgentConfig{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,

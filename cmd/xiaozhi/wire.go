@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
@@ -86,6 +87,10 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+		Sounds: agent.NewSoundCache(set),
+	}
+	if cfg.Voice.Loudness {
+		o.Levels = audio.NewLevels()
 	}
 	if models {
 		o.FastPath = brain
