@@ -191,6 +191,8 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.StepTimeout, _ = time.ParseDuration(value)
 		case "chinese":
 			o.NoChinese = false
+		case "sounds":
+			o.Sounds = NewSoundCache(set)
 		case "max_calls":
 			o.MaxCalls = n
 		case "max_daily":

@@ -76,6 +76,7 @@ type VoiceConfig struct {
 	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
 	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
 	SlowNotice  time.Duration     `koanf:"slow_notice"` // an engine that gives nothing for so long is told aloud; 0: never
+	Loudness    bool              `koanf:"loudness"`    // bring all voices to one loudness
 }
 
 // VADConfig are probabilities of speech, 0 to 1.
@@ -225,6 +226,7 @@ func DefaultConfig() *Config {
 			},
 			Pacing:  PacingConfig{Lead: 240 * time.Millisecond},
 			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
+			Loudness: true,
 		},
 		Agent: AgentConfig{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
@@ -87,6 +88,10 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
+		Sounds: agent.NewSoundCache(set),
+	}
+	if cfg.Voice.Loudness {
+		o.Levels = audio.NewLevels()
 	}
 	if models {
 		o.FastPath = brain
