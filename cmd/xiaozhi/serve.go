@@ -177,6 +177,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	wg.Go(func() {
 		rooms.warm(ctx)
 		s.ready.Store(true)
+		rooms.runAll(ctx, rooms.later)
 	})
 	var err error
 	select {

@@ -31,6 +31,7 @@ type rooms struct {
 	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
 	lines    []string                      // what was found, for people
 	warmers  []func(context.Context) error // load what the first turn needs
+	later    []func(context.Context) error // make the first turns faster, and can wait
 	closers  []func()                      // run in reverse order at the end
 	log      *slog.Logger
 }
@@ -96,6 +97,9 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 	if models {
 		o.FastPath = brain
 	}
+	r.later = append(r.later, func(ctx context.Context) error {
+		return agent.RenderPhrases(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language))
+	})
 	own, err := localTools(cfg, data, set.Names())
 	if err != nil {
 		return nil, err
@@ -161,6 +165,19 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	})
 }
 
+// phrasesAhead are the phrases that have to be there at once when they are needed.
+func phrasesAhead() []string {
+	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
+}
+
+// languagesAhead are the languages that devices are likely to be spoken to in.
+func languagesAhead(configured string) []string {
+	if configured == "zh" || configured == "en" {
+		return []string{configured}
+	}
+	return []string{"zh", "en"}
+}
+
 // gatewayTokens are the tokens of the outward side.
 func gatewayTokens(c MCPConfig) []gateway.Token {
 	var out []gateway.Token
@@ -190,8 +207,11 @@ func (r *rooms) report(w io.Writer) {
 }
 
 // warm loads what the first turns need.
-func (r *rooms) warm(ctx context.Context) {
-	for _, f := range r.warmers {
+func (r *rooms) warm(ctx context.Context) { r.runAll(ctx, r.warmers) }
+
+// runAll runs functions one after the other; what fails is only logged.
+func (r *rooms) runAll(ctx context.Context, all []func(context.Context) error) {
+	for _, f := range all {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			r.log.Warn("engine did not load", "err", err)
 		}
