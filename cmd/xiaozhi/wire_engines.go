@@ -136,7 +136,8 @@ func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	if len(members) == 0 {
 		return nothing{"ASR", f.cfg.ASR}, chinese, nil
 	}
-	asr, err := chain.NewASR(members, chain.Options{Log: f.log})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.Transcript })
+	asr, err := chain.NewASR(members, chain.Options{Log: f.log, Patience: patience})
 	return asr, chinese, err
 }
 
@@ -220,13 +221,8 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 		}
 		f.rooms.found("LLM", what)
 	}
-	firstToken := map[string]time.Duration{}
-	for name, p := range f.cfg.Providers {
-		if p.FirstToken > 0 {
-			firstToken[name] = p.FirstToken
-		}
-	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, FirstToken: firstToken, LastResort: []string{brain.Name()}})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstToken })
+	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience, LastResort: []string{brain.Name()}})
 }
 
 // voices makes the chain that speaks.
@@ -237,7 +233,19 @@ func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
 	if len(members) == 0 {
 		return nothing{"TTS", f.cfg.TTS}, nil
 	}
-	return chain.NewTTS(members, chain.Options{Log: f.log})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstSound })
+	return chain.NewTTS(members, chain.Options{Log: f.log, Patience: patience})
+}
+
+// patience is what the sections say of it, by their names.
+func (f *finder) patience(of func(ProviderConfig) time.Duration) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for name, p := range f.cfg.Providers {
+		if d := of(p); d > 0 {
+			all[name] = d
+		}
+	}
+	return all
 }
 
 func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (providers.TTS, string, error) {
