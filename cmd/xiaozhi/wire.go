@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/agent"
@@ -30,6 +31,7 @@ type rooms struct {
 	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
 	lines    []string                      // what was found, for people
 	warmers  []func(context.Context) error // load what the first turn needs
+	dials    []func(context.Context) error // open connections to services
 	closers  []func()                      // run in reverse order at the end
 	log      *slog.Logger
 }
@@ -183,8 +185,18 @@ func (r *rooms) report(w io.Writer) {
 	}
 }
 
-// warm loads what the first turns need.
+// warm loads what the first turns need. A service that is out of reach keeps
+// nothing else waiting.
 func (r *rooms) warm(ctx context.Context) {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	for _, f := range r.dials {
+		dials.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("service not reached", "err", err)
+			}
+		})
+	}
 	for _, f := range r.warmers {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			r.log.Warn("engine did not load", "err", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -52,9 +53,10 @@ var errNoKey = errors.New("no key / 没有密钥")
 
 // finder makes providers of names in the config.
 type finder struct {
-	cfg   *Config
-	log   *slog.Logger
-	rooms *rooms
+	cfg     *Config
+	log     *slog.Logger
+	rooms   *rooms
+	clients map[string]*http.Client // by section: its roles share their connections
 }
 
 // section is the settings under a name: those of the config, or those of a
@@ -157,6 +159,7 @@ func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, strin
 			o.ASRModel = defaultASRModel
 		}
 		r, err := openai.NewASR(o)
+		f.warm(r, err)
 		return r, describe(o.BaseURL, first(o.ASRModel, o.Model)), err
 	}
 	return nil, "", fmt.Errorf("type %q cannot recognise speech / 不能识别语音", p.Type)
@@ -192,6 +195,7 @@ func (f *finder) models(ctx context.Context) ([]providers.LLM, error) {
 			f.rooms.missing("LLM", name, err)
 			continue
 		}
+		f.warm(m, nil)
 		members = append(members, m)
 		f.rooms.found("LLM", name+": "+describe(o.BaseURL, o.Model))
 	}
@@ -265,6 +269,7 @@ func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (prov
 			o.TTSModel = defaultTTSModel
 		}
 		s, err := openai.NewTTS(o)
+		f.warm(s, err)
 		return s, describe(o.BaseURL, first(o.TTSModel, o.Model)), err
 	}
 	return nil, "", fmt.Errorf("type %q cannot speak / 不能合成语音", p.Type)
@@ -285,7 +290,32 @@ func (f *finder) openai(name string, p ProviderConfig) openai.Options {
 	if p.Timeout > 0 {
 		o.Timeouts = openai.Timeouts{FirstToken: p.Timeout, Transcribe: p.Timeout, FirstSound: p.Timeout}
 	}
+	o.HTTPClient = f.client(name, o)
 	return o
+}
+
+// client is the section's own.
+func (f *finder) client(name string, o openai.Options) *http.Client {
+	if c, ok := f.clients[name]; ok {
+		return c
+	}
+	c, err := openai.NewHTTPClient(o)
+	if err != nil {
+		return nil // the provider makes its own, and says what is wrong
+	}
+	if f.clients == nil {
+		f.clients = map[string]*http.Client{}
+	}
+	f.clients[name] = c
+	f.rooms.closers = append(f.rooms.closers, c.CloseIdleConnections)
+	return c
+}
+
+// warm lets the start open a connection to a service.
+func (f *finder) warm(w providers.Warmer, err error) {
+	if err == nil {
+		f.rooms.dials = append(f.rooms.dials, w.Warm)
+	}
 }
 
 // describe names a service for people, without what may be secret in its address.

@@ -85,6 +85,21 @@ func newList[P named](members []P, o Options, op string) (list[P], error) {
 // Name is the name of the first member.
 func (l *list[P]) Name() string { return l.members[0].Name() }
 
+// Warm lets the member that will be asked first get ready, if it knows how to
+// (providers.Warmer). It tries no member that is left out after failures.
+func (l *list[P]) Warm(ctx context.Context) error {
+	for i, m := range l.members {
+		if !l.breakers[i].closed() {
+			continue
+		}
+		if w, ok := any(m).(providers.Warmer); ok {
+			return w.Warm(ctx)
+		}
+		return nil
+	}
+	return nil
+}
+
 // report tells the breaker how a member did.
 func (l *list[P]) report(i int, err error) {
 	switch {
