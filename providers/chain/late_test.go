@@ -441,3 +441,38 @@ func TestTheMemberThatWillBeAskedGetsReady(t *testing.T) {
 		t.Errorf("a member that cannot get ready: %v", err)
 	}
 }
+
+// TestSoundIsLeftAloneWhenTheTurnEnds ends the turn while a piece is in use: the
+// member must not get its buffer back before the consumer is done with it.
+func TestSoundIsLeftAloneWhenTheTurnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		inUse := false
+		v := newTTS(t, notices{func() {
+			if inUse {
+				t.Error("the member goes on while its sound is in use")
+			}
+		}})
+		for range v.Synthesize(ctx, providers.TTSRequest{Text: "x"}) {
+			inUse = true
+			cancel()
+			time.Sleep(time.Second) // the bubble's
+			inUse = false
+		}
+	})
+}
+
+// notices is a voice that says when it goes on after its first piece.
+type notices struct{ on func() }
+
+func (notices) Name() string { return "notices" }
+
+func (n notices) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		defer n.on()
+		if yield(providers.Sound{Rate: 24000, PCM: make([]int16, 240)}, nil) {
+			yield(providers.Sound{}, ctx.Err())
+		}
+	}
+}

@@ -42,7 +42,8 @@ type event[V any] struct {
 // race is one request to a chain. Its loop runs on the caller's goroutine and
 // owns all fields; each member that is asked has one goroutine, its pump, that
 // only sends events. What a pump sends is borrowed: it goes on only when the
-// consumer is done with it, so that a member may use its buffers again.
+// consumer is done with it, even if ctx ends meanwhile, so that a member may use
+// its buffers again.
 type race[P named, V any] struct {
 	walk  *run[P]
 	yield func(V, error) bool
@@ -136,10 +137,11 @@ func (r *race[P, V]) next(ctx context.Context, beside bool) bool {
 // enter starts a member's pump. Whoever lets the member go also calls free.
 func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
 	memberCtx, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
 	r.asked = append(r.asked, i)
-	r.live[i] = func() { cancel(); free() }
+	r.live[i] = func() { cancel(); free(); close(gone) }
 	r.wait(i, 1)
-	r.pumps.Go(func() { r.pump(memberCtx, i) })
+	r.pumps.Go(func() { r.pump(memberCtx, i, gone) })
 }
 
 // wait lets the next member be asked when so many times this one's patience has passed.
@@ -151,8 +153,9 @@ func (r *race[P, V]) wait(i, times int) {
 	}
 }
 
-// pump sends what a member yields until its stream or its context ends.
-func (r *race[P, V]) pump(ctx context.Context, i int) {
+// pump sends what a member yields until its stream or its context ends. gone is
+// closed when the member is let go.
+func (r *race[P, V]) pump(ctx context.Context, i int, gone <-chan struct{}) {
 	send := func(e event[V]) bool {
 		e.member = i
 		select {
@@ -173,7 +176,7 @@ func (r *race[P, V]) pump(ctx context.Context, i int) {
 		}
 		select {
 		case <-r.taken:
-		case <-ctx.Done():
+		case <-gone:
 			return
 		}
 	}
@@ -199,11 +202,11 @@ func (r *race[P, V]) handle(ctx context.Context, e event[V]) (over bool, err err
 	case e.err != nil:
 		return r.failed(ctx, e.member, e.err)
 	}
-	return r.value(ctx, e)
+	return r.value(e)
 }
 
 // value takes what a member has given and hands it on.
-func (r *race[P, V]) value(ctx context.Context, e event[V]) (over bool, err error) {
+func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 	r.name(&e.value, r.walk.members[e.member].Name())
 	w := answer
 	if r.winner < 0 {
@@ -228,10 +231,7 @@ func (r *race[P, V]) value(ctx context.Context, e event[V]) (over bool, err erro
 	if w != unasked && !r.yield(e.value, nil) {
 		return true, nil
 	}
-	select { // its pump waits for this, unless ctx has ended
-	case r.taken <- struct{}{}:
-	case <-ctx.Done():
-	}
+	r.taken <- struct{}{} // its pump waits for this
 	return false, nil
 }
 
