@@ -58,6 +58,8 @@ type ProviderConfig struct {
 	Format     string                      `koanf:"format"`      // of speech: pcm, wav, mp3 or opus; "": the type's own
 	SampleRate int                         `koanf:"sample_rate"` // of speech in Hz; 0: the type's own
 	FirstToken time.Duration               `koanf:"first_token"` // later than this, the next member is asked beside it; 0: 1.5 s
+	FirstSound time.Duration               `koanf:"first_sound"` // the same for the first sound of a sentence
+	Transcript time.Duration               `koanf:"transcript"`  // the same for the final transcript, from the end of the sound
 	Timeout    time.Duration               `koanf:"timeout"`     // of one request; 0: the type's own
 	Vision     bool                        `koanf:"vision"`      // it understands pictures
 	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own

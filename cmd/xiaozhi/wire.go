@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/agent"
@@ -32,6 +33,7 @@ type rooms struct {
 	lines    []string                      // what was found, for people
 	warmers  []func(context.Context) error // load what the first turn needs
 	later    []func(context.Context) error // make the first turns faster, and can wait
+	dials    []func(context.Context) error // open connections to services
 	closers  []func()                      // run in reverse order at the end
 	log      *slog.Logger
 }
@@ -206,8 +208,20 @@ func (r *rooms) report(w io.Writer) {
 	}
 }
 
-// warm loads what the first turns need.
-func (r *rooms) warm(ctx context.Context) { r.runAll(ctx, r.warmers) }
+// warm loads what the first turns need. A service that is out of reach keeps
+// nothing else waiting.
+func (r *rooms) warm(ctx context.Context) {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	for _, f := range r.dials {
+		dials.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("service not reached", "err", err)
+			}
+		})
+	}
+	r.runAll(ctx, r.warmers)
+}
 
 // runAll runs functions one after the other; what fails is only logged.
 func (r *rooms) runAll(ctx context.Context, all []func(context.Context) error) {
