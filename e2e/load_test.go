@@ -88,7 +88,7 @@ func echoCloud(t *testing.T) *openaitest.Server {
 	})
 	cloud.Handle(openaitest.Speak, func(r *openaitest.Request) openaitest.Reply {
 		i := last(string(r.Body))
-		return openaitest.Sound("audio/pcm", openaitest.Tone(24000, toneOf(i), 600*time.Millisecond), 4800)
+		return openaitest.Sound("audio/pcm", openaitest.Tone(24000, toneOf(i), 590*time.Millisecond), 4800) // and its soft end
 	})
 	return cloud
 }
