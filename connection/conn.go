@@ -44,9 +44,11 @@ type conn struct {
 	ws          *websocket.Conn
 	log         *slog.Logger
 	out         *outbox
-	helloed     chan struct{} // closed by the reader at the hello, or at what stands for it
 	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts      counters
+	readDone    chan struct{}           // closed when the reader has ended
+	writeDone   chan struct{}           // closed when the writer has ended
+	noHello     *time.Timer             // ends the connection; stopped by the reader at the hello, or at what stands for it
 	cancel      context.CancelCauseFunc // set before any goroutine starts
 	wg          sync.WaitGroup          // reader, writer and conversation
 
@@ -62,7 +64,7 @@ type conn struct {
 	dialect dialect
 
 	// Of the reader.
-	met      bool  // helloed is closed
+	met      bool  // the hello, or what stands for it, has come
 	talk     Talk  // nil before hello
 	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
 	scratch  []byte
@@ -91,53 +93,49 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 		server: s, who: who, session: session, visionToken: newVisionToken(), ws: ws,
 		log:      s.log.With("device_id", who.deviceID, "session_id", session),
 		out:      newOutbox(),
-		helloed:  make(chan struct{}),
 		talkOver: make(chan struct{}),
-		framing:  1,
-		began:    time.Now(),
+		readDone: make(chan struct{}), writeDone: make(chan struct{}),
+		framing: 1,
+		began:   time.Now(),
 	}
 }
 
-// run holds the connection until it ends. It closes the socket, waits for
-// everything it has started, and returns last. ctx and cancel were made by the
-// server, so that it can end the connection from the first moment on.
-func (c *conn) run(ctx context.Context) {
-	defer c.cancel(errClosed)
+// start begins to talk and returns. What it starts is waited for by windDown,
+// which the end of ctx brings about, and which the server waits for. ctx and
+// cancel were made by the server, so that it can end the connection from the
+// first moment on.
+//
+// A connection that is idle costs three goroutines: reader, writer and
+// conversation. The handler of the upgrade is none of them, since net/http keeps
+// 12 KiB of buffers and a grown stack for as long as a handler runs.
+func (c *conn) start(ctx context.Context) {
 	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
-	readDone, writeDone := make(chan struct{}), make(chan struct{})
+	c.noHello = time.AfterFunc(helloTimeout, func() { c.end(ErrNoHello) })
 	c.wg.Go(func() {
-		defer close(readDone)
+		defer close(c.readDone)
 		c.guard("reader", func() { c.readLoop(ctx) })
 	})
 	c.wg.Go(func() {
-		defer close(writeDone)
+		defer close(c.writeDone)
 		c.guard("writer", func() { c.writeLoop(ctx) })
 	})
-	c.waitForEnd(ctx)
-	end := endingOf(context.Cause(ctx))
-	c.finish(end, readDone, writeDone)
-	c.wg.Wait()
-	c.report(ctx, end)
+	context.AfterFunc(ctx, func() { c.windDown(ctx) })
 }
 
-// waitForEnd returns when the connection's context has ended, and ends it if
-// there is no hello in time.
-func (c *conn) waitForEnd(ctx context.Context) {
-	timer := time.NewTimer(helloTimeout)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-c.helloed:
-	case <-timer.C:
-		c.end(ErrNoHello)
-	}
-	<-ctx.Done()
+// windDown is the end of a connection. It closes the socket, waits for
+// everything that start and the reader have started, and gives the place back.
+func (c *conn) windDown(ctx context.Context) {
+	c.noHello.Stop()
+	end := endingOf(context.Cause(ctx))
+	c.guard("end", func() { c.finish(end) })
+	c.wg.Wait()
+	c.report(ctx, end)
+	c.server.release(c)
 }
 
 // finish ends the conversation, lets the writer flush and say goodbye, and
 // closes the socket. A peer that is gone, or does not play along, is not waited for.
-func (c *conn) finish(end *ending, readDone, writeDone <-chan struct{}) {
+func (c *conn) finish(end *ending) {
 	c.mu.Lock()
 	c.ending = true
 	if !c.talking {
@@ -152,8 +150,8 @@ func (c *conn) finish(end *ending, readDone, writeDone <-chan struct{}) {
 	}
 	within(talkEnd, c.talkOver)
 	c.out.close()
-	if within(flushTimeout, writeDone) {
-		within(closeTimeout, readDone)
+	if within(flushTimeout, c.writeDone) {
+		within(closeTimeout, c.readDone)
 	}
 	c.ws.Close()
 }

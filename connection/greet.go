@@ -53,7 +53,7 @@ func (c *conn) sessionOf(h hello) agent.Session {
 func (c *conn) startTalk(ctx context.Context, h hello) {
 	if !c.met {
 		c.met = true
-		close(c.helloed)
+		c.noHello.Stop()
 	}
 	session := c.sessionOf(h)
 	var sources []mcp.Source

@@ -19,6 +19,7 @@ const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
 	keepScratch = 4 << 10 // a larger buffer of one message is given back
+	readBuffer  = 512     // holds a frame of sound; what is longer is read past it
 )
 
 // readLoop reads until the socket ends. After the connection has ended it goes

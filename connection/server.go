@@ -28,7 +28,7 @@ type Server struct {
 	mu      sync.Mutex
 	conns   map[string]*conn // by Device-Id, in lower case (identity.key)
 	pending map[string]int   // devices between admission and the end of the upgrade
-	live    int              // handlers between reserve and release
+	live    int              // devices between reserve and release
 	closing bool
 	idle    chan struct{} // closed once closing and live is 0
 }
@@ -52,6 +52,7 @@ func NewServer(o Options) (*Server, error) {
 		idle:      make(chan struct{}),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: writeTimeout,
+			ReadBufferSize:   readBuffer,
 			WriteBufferSize:  writeBuffer,
 			// Devices send no Origin; test pages come from anywhere.
 			CheckOrigin: func(*http.Request) bool { return true },
@@ -178,7 +179,7 @@ func (s *Server) release(c *conn) {
 	s.leave()
 }
 
-// leave counts a handler out.
+// leave counts a device out.
 func (s *Server) leave() {
 	s.live--
 	if s.closing && s.live == 0 {
