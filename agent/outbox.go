@@ -36,7 +36,8 @@ type Message struct {
 type Outbox interface {
 	// Send queues a control message. A full queue ends the connection.
 	Send(m Message)
-	// Audio queues one Opus packet of a turn. The outbox owns packet afterwards.
+	// Audio queues a copy of one Opus packet of a turn, so the memory of packet
+	// may be used again at once.
 	// False: it was not taken (the queue is full or the connection is ending).
 	Audio(turn uint64, packet []byte) bool
 	// HangUp ends the connection in good order: what is queued is written, then

@@ -64,9 +64,10 @@ type conn struct {
 	dialect dialect
 
 	// Of the reader.
-	met      bool  // the hello, or what stands for it, has come
-	talk     Talk  // nil before hello
-	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
+	met      bool   // the hello, or what stands for it, has come
+	talk     Talk   // nil before hello
+	hearer   Hearer // talk, if it hears without keeping; else nil
+	unasked  Tools  // the device's MCP client; tools is nil until a hello offers MCP
 	scratch  []byte
 	grumbled grumbler
 
@@ -75,9 +76,10 @@ type conn struct {
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	frame []byte
-	stamp uint32
-	began time.Time
+	packet []byte // the frame that is being written
+	frame  []byte // the same with its header
+	stamp  uint32
+	began  time.Time
 }
 
 // counters count what came and went. Snapshot by Load.

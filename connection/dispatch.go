@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 
 	"xiaozhi/agent"
@@ -9,6 +10,17 @@ import (
 // post hands an event to the conversation.
 func (c *conn) post(ev agent.Event) {
 	if err := c.talk.Post(ev); err != nil {
+		c.end(overrun(err))
+	}
+}
+
+// hear hands a microphone packet to the conversation. packet is the reader's.
+func (c *conn) hear(packet []byte) {
+	if c.hearer == nil {
+		c.post(agent.Frame{Packet: bytes.Clone(packet)})
+		return
+	}
+	if err := c.hearer.Hear(packet); err != nil {
 		c.end(overrun(err))
 	}
 }

@@ -31,6 +31,14 @@ type Talk interface {
 	Post(ev agent.Event) error
 }
 
+// Hearer is a Talk that hears the microphone without keeping the memory of what
+// it is given. A Talk that is none gets each frame by Post, in memory of its own.
+type Hearer interface {
+	// Hear hands over one Opus packet, as Post does. packet may be overwritten
+	// as soon as Hear returns.
+	Hear(packet []byte) error
+}
+
 // Tools are the tools of one device, reached through its connection. The
 // connection calls Start right after the server hello and Stop at its end.
 type Tools interface {

@@ -17,9 +17,11 @@ const (
 type item struct {
 	frames [][]byte
 	text   []byte
+	ends   bool // a reply is over
 }
 
-// queued is one audio frame that waits.
+// queued is one audio frame that waits. The packet is the queue's own copy, and
+// its memory serves the frames that come after it.
 type queued struct {
 	turn   uint64
 	packet []byte
@@ -90,6 +92,9 @@ func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (ok bool) 
 	if cut {
 		frames = nil
 	}
+	if o.count == 0 {
+		o.audio = [audioQueue]queued{} // most devices are silent most of the time
+	}
 	if len(closing) > 0 {
 		frames = append(frames, closing)
 	}
@@ -97,32 +102,35 @@ func (o *outbox) putStop(turn uint64, cut bool, closing, text []byte) (ok bool) 
 		o.over[o.overPos%overTurns] = turn
 		o.overPos++
 	}
-	_, ok = o.putLocked(item{frames: frames, text: text})
+	_, ok = o.putLocked(item{frames: frames, text: text, ends: true})
 	return ok
 }
 
-// takeTurn removes the waiting frames of one turn and gives them in order.
+// takeTurn removes the waiting frames of one turn and gives them in order, with
+// their memory.
 func (o *outbox) takeTurn(turn uint64) [][]byte {
 	var taken [][]byte
 	kept := 0
 	for i := range o.count {
-		q := o.audio[(o.first+i)%audioQueue]
+		q := o.slot(i)
 		if q.turn == turn {
 			taken = append(taken, q.packet)
+			*q = queued{}
 			continue
 		}
-		o.audio[(o.first+kept)%audioQueue] = q
+		to := o.slot(kept)
+		*to, *q = *q, *to
 		kept++
-	}
-	for i := kept; i < o.count; i++ {
-		o.audio[(o.first+i)%audioQueue] = queued{}
 	}
 	o.count = kept
 	return taken
 }
 
-// putAudio queues one packet of a turn. False: the queue is full, the turn has
-// had its stop, or the connection is ending.
+// slot is the i-th place of the audio queue, from the oldest frame on.
+func (o *outbox) slot(i int) *queued { return &o.audio[(o.first+i)%audioQueue] }
+
+// putAudio queues a copy of one packet of a turn. False: the queue is full, the
+// turn has had its stop, or the connection is ending.
 func (o *outbox) putAudio(turn uint64, packet []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +140,8 @@ func (o *outbox) putAudio(turn uint64, packet []byte) bool {
 	if turn != 0 && slices.Contains(o.over[:], turn) {
 		return false
 	}
-	o.audio[(o.first+o.count)%audioQueue] = queued{turn, packet}
+	q := o.slot(o.count)
+	q.turn, q.packet = turn, append(q.packet[:0], packet...)
 	o.count++
 	o.wake()
 	return true
@@ -159,8 +168,9 @@ func (o *outbox) takePong(dst []byte) ([]byte, bool) {
 	return append(dst, o.pong...), true
 }
 
-// take gives the next control message, else the next audio frame, else false.
-func (o *outbox) take() (it item, frame []byte, ok bool) {
+// take gives the next control message, else the next audio frame, else false. A
+// frame is copied into buf, which grows as needed.
+func (o *outbox) take(buf []byte) (it item, frame []byte, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.control) > 0 {
@@ -168,14 +178,15 @@ func (o *outbox) take() (it item, frame []byte, ok bool) {
 		o.control = slices.Delete(o.control, 0, 1)
 		return it, nil, true
 	}
-	if o.count > 0 {
-		frame = o.audio[o.first].packet
-		o.audio[o.first] = queued{}
-		o.first = (o.first + 1) % audioQueue
-		o.count--
-		return item{}, frame, true
+	if o.count == 0 {
+		return item{}, nil, false
 	}
-	return item{}, nil, false
+	frame = append(buf[:0], o.audio[o.first].packet...)
+	o.first = (o.first + 1) % audioQueue
+	if o.count--; o.count == 0 {
+		o.first = 0 // a queue that is short uses few places
+	}
+	return item{}, frame, true
 }
 
 // close refuses everything new. What is queued can still be taken. It may be

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-
-	"xiaozhi/agent"
 )
 
 // Read limits. What is larger ends the connection with close code 1009.
@@ -143,6 +140,6 @@ func (c *conn) onBinary(message []byte) {
 		return
 	}
 	if len(packet) > 0 {
-		c.post(agent.Frame{Packet: bytes.Clone(packet)})
+		c.hear(packet)
 	}
 }

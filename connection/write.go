@@ -66,11 +66,12 @@ func (c *conn) writeQueued(ping <-chan time.Time) error {
 			}
 		default:
 		}
-		it, frame, ok := c.out.take()
+		it, frame, ok := c.out.take(c.packet)
 		if !ok {
 			return nil
 		}
 		if frame != nil {
+			c.packet = frame
 			if err := c.writeFrame(frame); err != nil {
 				return err
 			}
@@ -90,6 +91,9 @@ func (c *conn) writeItem(it item) error {
 		}
 	}
 	c.counts.textOut.Add(1)
+	if it.ends {
+		c.packet, c.frame = nil, nil // most devices are silent most of the time
+	}
 	return c.write(websocket.TextMessage, it.text)
 }
 
