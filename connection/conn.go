@@ -46,22 +46,28 @@ type conn struct {
 	out         *outbox
 	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts      counters
-	readDone    chan struct{}           // closed when the reader has ended
-	writeDone   chan struct{}           // closed when the writer has ended
-	noHello     *time.Timer             // ends the connection; stopped by the reader at the hello, or at what stands for it
-	cancel      context.CancelCauseFunc // set before any goroutine starts
-	wg          sync.WaitGroup          // reader, writer and conversation
+	readDone    chan struct{}                   // closed when the reader has ended
+	writeDone   chan struct{}                   // closed when the writer has ended
+	speak       func(say func(context.Context)) // runs say until the connection ends; the caller holds mu, and ending is false
+	noHello     *time.Timer                     // ends the connection; stopped by the reader at the hello, or at what stands for it
+	returns     bool                            // it has taken the place of an older connection of its device; set by admit
+	cancel      context.CancelCauseFunc         // set before any goroutine starts
+	wg          sync.WaitGroup                  // reader, writer and conversation
 
-	mu       sync.Mutex
-	ending   bool   // no conversation may start any more
-	talking  bool   // the conversation has been started
-	replying bool   // the device has been told of a turn that is not over
-	draining bool   // the connection ends as soon as replying is false
-	tools    Tools  // nil: none. Written by the reader, so it reads without mu
-	things   Things // the same of older firmware
-	light    Light  // the same that the device registers itself
+	mu        sync.Mutex
+	ending    bool   // no conversation may start any more
+	talking   bool   // the conversation has been started
+	replying  bool   // the device has been told of a turn that is not over
+	owed      bool   // an utterance was ended by the device, and nothing of its turn has come yet
+	listening bool   // the device has opened its microphone
+	draining  bool   // the connection ends as soon as nothing is owed to the device
+	language  string // of the device; "" before hello
+	tools     Tools  // nil: none. Written by the reader, so it reads without mu
+	things    Things // the same of older firmware
+	light     Light  // the same that the device registers itself
 
 	dialect dialect
+	door    atomic.Pointer[doorman] // speaks in the place of the conversation; nil: nobody does. Set under mu
 
 	// Of the reader.
 	met      bool   // the hello, or what stands for it, has come
@@ -112,6 +118,7 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 // 12 KiB of buffers and a grown stack for as long as a handler runs.
 func (c *conn) start(ctx context.Context) {
 	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
+	c.speak = func(say func(context.Context)) { c.wg.Go(func() { c.guard("notice", func() { say(ctx) }) }) }
 	c.noHello = time.AfterFunc(helloTimeout, func() { c.end(ErrNoHello) })
 	c.wg.Go(func() {
 		defer close(c.readDone)
@@ -151,6 +158,9 @@ func (c *conn) finish(end *ending) {
 		return
 	}
 	within(talkEnd, c.talkOver)
+	if d := c.door.Load(); d != nil {
+		within(talkEnd, d.over)
+	}
 	c.out.close()
 	if within(flushTimeout, c.writeDone) {
 		within(closeTimeout, c.readDone)

@@ -24,6 +24,8 @@ var (
 	ErrReplaced error = &ending{reason: "replaced by a new connection of the same device", code: websocket.CloseNormalClosure, level: slog.LevelInfo}
 	// ErrShutdown ends all connections when the server stops.
 	ErrShutdown error = &ending{reason: "server is stopping", code: websocket.CloseNormalClosure, level: slog.LevelInfo}
+	// ErrBusy ends a connection for which there is no capacity.
+	ErrBusy error = &ending{reason: "server is too busy", code: websocket.CloseTryAgainLater, level: slog.LevelInfo}
 	// ErrNoHello ends a connection that has said no hello in time.
 	ErrNoHello error = &ending{reason: "no hello within 10 s", code: websocket.CloseNormalClosure, level: slog.LevelWarn}
 	// ErrStuck ends a connection whose control queue is full.

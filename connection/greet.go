@@ -32,7 +32,9 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 	c.out.putText(reply)
 	c.dialect.hello.Store(true)
 	c.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
-	if c.talk == nil {
+	if c.talk == nil && c.server.tooBusy(c) {
+		c.turnAway(h)
+	} else if c.talk == nil {
 		c.startTalk(ctx, h)
 	} else if h.MCP && c.unasked != nil {
 		c.startTools(ctx, c.unasked)
@@ -49,13 +51,38 @@ func (c *conn) sessionOf(h hello) agent.Session {
 	}
 }
 
-// startTalk makes the device's MCP client and its conversation.
-func (c *conn) startTalk(ctx context.Context, h hello) {
+// meet notes that the device has said who it is.
+func (c *conn) meet(h hello) agent.Session {
 	if !c.met {
 		c.met = true
 		c.noHello.Stop()
 	}
 	session := c.sessionOf(h)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.language = session.Language
+	return session
+}
+
+// turnAway tells a device aloud that there is no capacity for it, instead of
+// starting its conversation.
+func (c *conn) turnAway(h hello) {
+	c.log.Warn("device turned away: the server is too busy", "lateness", c.server.Lateness())
+	n, ok := c.server.notice(NoticeBusy, c.meet(h).Language)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !ok || c.ending {
+		c.end(ErrBusy)
+		return
+	}
+	d := newDoorman(c, n, ErrBusy)
+	c.door.Store(d)
+	c.speak(d.turnAway)
+}
+
+// startTalk makes the device's MCP client and its conversation.
+func (c *conn) startTalk(ctx context.Context, h hello) {
+	session := c.meet(h)
 	var sources []mcp.Source
 	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
 		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})

@@ -130,6 +130,14 @@ type Options struct {
 	// Explainer looks at what the devices' cameras upload. nil: there is no such path.
 	Explainer Explainer
 
+	// Notice is what the door itself says in a language, "zh" or "en". It must not
+	// wait. nil: nothing is said, such connections just end.
+	Notice func(kind NoticeKind, language string) Notice
+
+	// MaxLateness is how late the process may do what is due, nine times of ten
+	// in 5 s, before new devices are told that it is too busy (Server.Watch). 0: it may be any.
+	MaxLateness time.Duration
+
 	Auth       Auth           // zero: everybody is let in
 	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says
 	TrustProxy bool           // true: X-Forwarded-Proto, -Host and -Port count
@@ -153,6 +161,9 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	}
 	if o.MaxDevices < 0 {
 		return o, nil, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
+	}
+	if o.MaxLateness < 0 {
+		return o, nil, fmt.Errorf("connection: max lateness %v is negative", o.MaxLateness)
 	}
 	switch o.Language {
 	case "", "auto", "zh", "en":

@@ -129,7 +129,7 @@ func readEnding(err error) error {
 // onBinary hands one audio packet to the conversation.
 func (c *conn) onBinary(message []byte) {
 	c.counts.framesIn.Add(1)
-	if c.talk == nil || !c.dialect.hello.Load() {
+	if c.talk == nil && c.door.Load() == nil || !c.dialect.hello.Load() {
 		c.counts.early.Add(1)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -31,6 +32,9 @@ type Server struct {
 	live    int              // devices between reserve and release
 	closing bool
 	idle    chan struct{} // closed once closing and live is 0
+
+	busy atomic.Bool  // new devices are told so and turned away
+	late atomic.Int64 // Lateness
 }
 
 // NewServer checks the options and makes a server. It starts nothing.
@@ -146,6 +150,7 @@ func (s *Server) admit(c *conn) {
 	defer s.mu.Unlock()
 	s.settle(c.who.key)
 	if old := s.conns[c.who.key]; old != nil {
+		c.returns = true
 		old.end(ErrReplaced)
 	}
 	s.conns[c.who.key] = c
@@ -205,8 +210,9 @@ func (s *Server) stopAccepting() []*conn {
 }
 
 // Shutdown lets nobody in any more, asks all conversations to end, and waits
-// for them. A reply may go on for up to 8 s before it is cut. When ctx ends
-// first, the rest is closed as by Close and the error of ctx comes back.
+// for them. A reply may go on for up to 9.5 s before it is cut; whoever is being
+// listened to is told of the end. When ctx ends first, the rest is closed as by
+// Close and the error of ctx comes back.
 func (s *Server) Shutdown(ctx context.Context) error {
 	conns := s.stopAccepting()
 	for _, c := range conns {
