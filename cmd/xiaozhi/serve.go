@@ -21,7 +21,8 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-// drainTime is how long running replies may go on after a signal.
+// drainTime is how long everything may take after a signal: running replies are
+// heard to their end, and whoever is listened to is told.
 const drainTime = 10 * time.Second
 
 // serveFlags are the command line of serve.
@@ -165,6 +166,8 @@ func (s *httpServer) routes() http.Handler {
 
 // run serves until ctx ends, then lets running replies finish.
 func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *rooms) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
@@ -178,6 +181,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 		rooms.warm(ctx)
 		s.ready.Store(true)
 	})
+	wg.Go(func() { s.devices.Watch(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -192,6 +196,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	if e := s.http.Shutdown(drain); e != nil {
 		s.http.Close()
 	}
+	stop()
 	wg.Wait()
 	return err
 }

@@ -114,6 +114,10 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
+	notice, err := notices(o.Prompts)
+	if err != nil {
+		return nil, err
+	}
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
@@ -149,6 +153,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
 		Explainer: eyes,
+		Notice:    notice, MaxLateness: cfg.Server.MaxLateness,
 		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
