@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,30 +15,23 @@ import (
 	"xiaozhi/mcp"
 )
 
-// hearingTalk counts frames and keeps nothing.
-type hearingTalk struct {
+// readyTalk says when it runs.
+type readyTalk struct {
+	dropTalk
 	out   agent.Outbox
-	heard atomic.Int64
 	ready chan struct{} // closed when it runs
 }
 
-func (h *hearingTalk) Post(agent.Event) error { return nil }
-
-func (h *hearingTalk) Hear(packet []byte) error {
-	h.heard.Add(int64(len(packet)))
-	return nil
-}
-
-func (h *hearingTalk) Run(ctx context.Context) error {
+func (h *readyTalk) Run(ctx context.Context) error {
 	close(h.ready)
 	<-ctx.Done()
 	return nil
 }
 
 // socket is one device on a TCP connection of this machine, after its hello.
-func socket(b *testing.B) (*hearingTalk, *websocket.Conn) {
+func socket(b *testing.B) (*readyTalk, *websocket.Conn) {
 	b.Helper()
-	talk := &hearingTalk{ready: make(chan struct{})}
+	talk := &readyTalk{ready: make(chan struct{})}
 	server, err := NewServer(Options{
 		Log: slog.New(slog.DiscardHandler),
 		NewTalk: func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
@@ -70,29 +62,6 @@ func socket(b *testing.B) (*hearingTalk, *websocket.Conn) {
 	}
 	<-talk.ready
 	return talk, ws
-}
-
-// BenchmarkFrameIn is one packet of a microphone from the socket to the
-// conversation. The sender's side allocates nothing.
-func BenchmarkFrameIn(b *testing.B) {
-	talk, ws := socket(b)
-	frame, err := appendFrame(nil, 3, 0, make([]byte, 120))
-	if err != nil {
-		b.Fatal(err)
-	}
-	// A masked WebSocket frame whose key is zero.
-	raw := append([]byte{0x82, 0x80 | byte(len(frame)), 0, 0, 0, 0}, frame...)
-	b.ReportAllocs()
-	n := int64(0)
-	for b.Loop() {
-		if _, err := ws.NetConn().Write(raw); err != nil {
-			b.Fatal(err)
-		}
-		n += 120
-	}
-	for talk.heard.Load() < n {
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // BenchmarkFrameOut is one packet from the conversation to the socket. The

@@ -74,7 +74,9 @@ type conn struct {
 	talk     Talk   // nil before hello
 	hearer   Hearer // talk, if it hears without keeping; else nil
 	unasked  Tools  // the device's MCP client; tools is nil until a hello offers MCP
+	in       *frameReader
 	scratch  []byte
+	dues     dues
 	grumbled grumbler
 
 	// Of the reader until the hello is answered, of the writer from then on.
@@ -94,6 +96,7 @@ type counters struct {
 	textOut, framesOut     atomic.Int64
 	early, broken, unknown atomic.Int64 // before hello, unreadable, of an unknown type
 	refused                atomic.Int64 // frames that the audio queue did not take
+	excess                 atomic.Int64 // sent beyond all measure, and dropped
 }
 
 func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn {
@@ -101,6 +104,8 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 		server: s, who: who, session: session, visionToken: newVisionToken(), ws: ws,
 		log:      s.log.With("device_id", who.deviceID, "session_id", session),
 		out:      newOutbox(),
+		in:       newFrameReader(ws.NetConn()),
+		dues:     newDues(),
 		talkOver: make(chan struct{}),
 		readDone: make(chan struct{}), writeDone: make(chan struct{}),
 		framing: 1,
@@ -233,7 +238,7 @@ func (c *conn) report(ctx context.Context, end *ending) {
 	for _, odd := range []struct {
 		key   string
 		count *atomic.Int64
-	}{{"early", &c.counts.early}, {"broken", &c.counts.broken}, {"unknown", &c.counts.unknown}, {"refused", &c.counts.refused}} {
+	}{{"early", &c.counts.early}, {"broken", &c.counts.broken}, {"unknown", &c.counts.unknown}, {"refused", &c.counts.refused}, {"excess", &c.counts.excess}} {
 		if n := odd.count.Load(); n > 0 {
 			attrs = append(attrs, slog.Int64(odd.key, n))
 		}

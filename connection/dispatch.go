@@ -38,6 +38,10 @@ func (c *conn) hear(packet []byte) {
 // onText acts on one text message.
 func (c *conn) onText(ctx context.Context, data []byte) {
 	c.counts.textIn.Add(1)
+	if !c.affordsText(len(data)) {
+		c.grumble("message dropped: the device sends more than it can mean", "bytes", len(data))
+		return
+	}
 	m, err := parseText(data)
 	if err != nil {
 		c.counts.broken.Add(1)

@@ -71,7 +71,7 @@ func writeFailed(err error) error {
 
 // brokenWire is the end of a peer whose WebSocket frames are wrong.
 func brokenWire(err error) error {
-	return &ending{reason: "device broke the WebSocket protocol", code: websocket.CloseProtocolError, gone: true, level: slog.LevelWarn, err: err}
+	return &ending{reason: "device broke the WebSocket protocol", code: websocket.CloseProtocolError, level: slog.LevelWarn, err: err}
 }
 
 // tooBig is the end of a peer whose message is over a limit.

@@ -149,7 +149,7 @@ func (o *outbox) putAudio(turn uint64, packet []byte) bool {
 
 // putPong asks for the answer to a ping. Only the newest unanswered ping is
 // answered (RFC 6455 section 5.5.3), so a flood of pings costs one entry.
-func (o *outbox) putPong(payload string) {
+func (o *outbox) putPong(payload []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.pong = append(o.pong[:0], payload...)

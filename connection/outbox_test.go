@@ -153,7 +153,7 @@ func TestOutboxClosed(t *testing.T) {
 func TestOutboxAnswersTheNewestPing(t *testing.T) {
 	o := newOutbox()
 	for i := range 1000 {
-		o.putPong(fmt.Sprint(i))
+		o.putPong([]byte(fmt.Sprint(i)))
 	}
 	if payload, due := o.takePong(nil); !due || string(payload) != "999" {
 		t.Errorf("got %q, %v", payload, due)

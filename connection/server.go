@@ -56,7 +56,7 @@ func NewServer(o Options) (*Server, error) {
 		idle:      make(chan struct{}),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: writeTimeout,
-			ReadBufferSize:   readBuffer,
+			ReadBufferSize:   1, // the library does not read: frames.go
 			WriteBufferSize:  writeBuffer,
 			// Devices send no Origin; test pages come from anywhere.
 			CheckOrigin: func(*http.Request) bool { return true },
