@@ -12,15 +12,16 @@ import (
 
 // What one device may send. It is far more than any device does: a microphone
 // records in real time, and what a stalled network held back comes as a burst of
-// seconds. What is over it is dropped and counted; who goes on is hung up on,
-// for parsing and decoding it would cost the others their time.
+// seconds; only tests send a whole utterance at once. What is over it is dropped
+// and counted; who goes on is hung up on, for parsing and decoding it would cost
+// the others their time.
 const (
-	soundBurst = 30 * time.Second // of sound at once
-	soundSpeed = 4                // seconds of sound in a second from then on
+	soundBurst = time.Minute // of sound at once
+	soundSpeed = 16          // seconds of sound in a second from then on
 	leastSound = 20 * time.Millisecond
 	messages   = 16 << 10          // at once, where 1 KiB more counts as one more
 	messageGap = time.Second / 500 // between them from then on
-	maxExcess  = 1000              // so much is dropped; then the connection ends
+	maxExcess  = 4                 // a burst's fourth part may be dropped; then the connection ends
 	excessOver = 10 * time.Second  // without any of it: all is forgiven
 )
 
@@ -43,7 +44,8 @@ type allowance struct {
 
 // spend takes so much out of it; false: there is not enough, and nothing is taken.
 func (a *allowance) spend(now time.Time, cost time.Duration) bool {
-	a.spent = max(0, a.spent-now.Sub(a.at)*a.speed)
+	past := min(now.Sub(a.at), a.size) // more than that makes no difference, and could overflow
+	a.spent = max(0, a.spent-past*a.speed)
 	a.at = now
 	if a.spent+cost > a.size {
 		return false
@@ -57,8 +59,8 @@ func (a *allowance) spend(now time.Time, cost time.Duration) bool {
 type dues struct {
 	sound  allowance
 	words  allowance
-	excess int
-	last   time.Time // of excess
+	excess time.Duration // what it would have cost
+	last   time.Time     // of excess
 }
 
 func newDues() dues {
@@ -69,7 +71,7 @@ func newDues() dues {
 }
 
 // affords reports whether the device may be heard. If not, what it sent is to be
-// dropped, and after maxExcess of it the connection ends.
+// dropped; too much of that ends the connection.
 func (c *conn) affords(purse *allowance, cost time.Duration) bool {
 	now := time.Now()
 	if purse.spend(now, cost) {
@@ -78,9 +80,9 @@ func (c *conn) affords(purse *allowance, cost time.Duration) bool {
 	if now.Sub(c.dues.last) > excessOver {
 		c.dues.excess = 0
 	}
-	c.dues.excess, c.dues.last = c.dues.excess+1, now
+	c.dues.excess, c.dues.last = c.dues.excess+cost, now
 	c.counts.excess.Add(1)
-	if c.dues.excess >= maxExcess {
+	if c.dues.excess > purse.size/maxExcess {
 		c.end(errFlooding)
 	}
 	return false
