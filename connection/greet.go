@@ -85,7 +85,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 	session := c.meet(h)
 	var sources []mcp.Source
 	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
-		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
+		tools := c.server.opts.NewTools(session, Link{Log: c.log, Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
 		if tools != nil {
 			c.unasked = tools
 			if h.MCP && !c.startTools(ctx, tools) {
@@ -101,7 +101,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 		sources = append(sources, c.light)
 	}
 	if c.server.opts.NewThings != nil {
-		things := c.server.opts.NewThings(session, Link{Send: c.sendCommands, BaseURL: c.who.baseURL})
+		things := c.server.opts.NewThings(session, Link{Log: c.log, Send: c.sendCommands, BaseURL: c.who.baseURL})
 		if things != nil {
 			if !c.startThings(ctx, things) {
 				return

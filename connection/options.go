@@ -80,6 +80,8 @@ type Link struct {
 	// Things (section 6); of Light in the framing that the device used last. It
 	// does not wait for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
+	// Log names the device and the connection in every line.
+	Log *slog.Logger
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
 	BaseURL string

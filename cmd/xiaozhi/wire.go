@@ -133,19 +133,19 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: link.Log,
 			})
 		},
 		NewThings: func(s agent.Session, link connection.Link) connection.Things {
 			return mcp.NewThings(mcp.ThingsOptions{
 				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds,
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		NewLight: func(s agent.Session, link connection.Link) connection.Light {
 			return mcp.NewLight(mcp.LightOptions{
 				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool,
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		Settings: func(id string) connection.Settings {
