@@ -49,6 +49,7 @@ type conn struct {
 	readDone    chan struct{}                   // closed when the reader has ended
 	writeDone   chan struct{}                   // closed when the writer has ended
 	speak       func(say func(context.Context)) // runs say until the connection ends; the caller holds mu, and ending is false
+	pinger      *time.Timer                     // asks for pings
 	noHello     *time.Timer                     // ends the connection; stopped by the reader at the hello, or at what stands for it
 	returns     bool                            // it has taken the place of an older connection of its device; set by admit
 	cancel      context.CancelCauseFunc         // set before any goroutine starts
@@ -118,20 +119,19 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 // cancel were made by the server, so that it can end the connection from the
 // first moment on.
 //
-// A connection that is idle costs three goroutines: reader, writer and
-// conversation. The handler of the upgrade is none of them, since net/http keeps
+// A connection that is idle costs two goroutines, reader and conversation; a
+// writer comes when there is something to write. The handler of the upgrade is none of them, since net/http keeps
 // 12 KiB of buffers and a grown stack for as long as a handler runs.
 func (c *conn) start(ctx context.Context) {
 	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
 	c.speak = func(say func(context.Context)) { c.wg.Go(func() { c.guard("notice", func() { say(ctx) }) }) }
 	c.noHello = time.AfterFunc(helloTimeout, func() { c.end(ErrNoHello) })
+	c.out.work = func() { c.work(ctx) }
+	c.pinger = time.AfterFunc(time.Hour, c.ping)
+	c.pinger.Reset(pingEvery)
 	c.wg.Go(func() {
 		defer close(c.readDone)
 		c.guard("reader", func() { c.readLoop(ctx) })
-	})
-	c.wg.Go(func() {
-		defer close(c.writeDone)
-		c.guard("writer", func() { c.writeLoop(ctx) })
 	})
 	context.AfterFunc(ctx, func() { c.windDown(ctx) })
 }
@@ -140,6 +140,7 @@ func (c *conn) start(ctx context.Context) {
 // everything that start and the reader have started, and gives the place back.
 func (c *conn) windDown(ctx context.Context) {
 	c.noHello.Stop()
+	c.pinger.Stop()
 	end := endingOf(context.Cause(ctx))
 	c.guard("end", func() { c.finish(end) })
 	c.wg.Wait()

@@ -31,10 +31,11 @@ type queued struct {
 // time; nothing waits. The writer takes from it, everybody else puts in.
 type outbox struct {
 	ready chan struct{} // size 1: there may be something to take
-	done  chan struct{} // closed by close: nothing new is taken in
+	work  func()        // begins a writer; set before anything is put
 
 	mu      sync.Mutex
-	closed  bool
+	closed  bool   // nothing new is taken in
+	working bool   // there is a writer, or there will be none any more
 	control []item // at most controlQueue
 	audio   [audioQueue]queued
 	first   int // of audio
@@ -43,14 +44,21 @@ type outbox struct {
 	overPos int
 	pong    []byte // payload of the newest ping that is not answered yet
 	hasPong bool
+	hasPing bool // one of ours is due
 }
 
 func newOutbox() *outbox {
-	return &outbox{ready: make(chan struct{}, 1), done: make(chan struct{})}
+	return &outbox{ready: make(chan struct{}, 1), work: func() {}}
 }
 
-// wake tells the writer to look. One token is enough for any number of entries.
+// wake tells the writer to look, or begins one. One token is enough for any
+// number of entries. The caller holds mu.
 func (o *outbox) wake() {
+	if !o.working {
+		o.working = true
+		o.work()
+		return
+	}
 	select {
 	case o.ready <- struct{}{}:
 	default:
@@ -157,6 +165,47 @@ func (o *outbox) putPong(payload []byte) {
 	o.wake()
 }
 
+// putPing asks for a ping of ours; false: the connection is ending.
+func (o *outbox) putPing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	o.hasPing = true
+	o.wake()
+	return true
+}
+
+// takePing reports whether a ping of ours is due, once.
+func (o *outbox) takePing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	due := o.hasPing
+	o.hasPing = false
+	return due
+}
+
+// isClosed reports whether nothing can come any more.
+func (o *outbox) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
+// rest reports whether there is nothing to do, so that the writer ends until
+// wake begins another.
+func (o *outbox) rest() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || len(o.control) > 0 || o.count > 0 || o.hasPong || o.hasPing {
+		return false
+	}
+	o.control = nil
+	o.working = false
+	return true
+}
+
 // takePong gives the payload of a pong that is due, appended to dst.
 func (o *outbox) takePong(dst []byte) ([]byte, bool) {
 	o.mu.Lock()
@@ -189,13 +238,13 @@ func (o *outbox) take(buf []byte) (it item, frame []byte, ok bool) {
 	return item{}, frame, true
 }
 
-// close refuses everything new. What is queued can still be taken. It may be
-// called more than once.
+// close refuses everything new. What is queued can still be taken, and a writer
+// comes to say goodbye. It may be called more than once.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.closed = true
-		close(o.done)
+		o.wake()
 	}
 }

@@ -158,7 +158,7 @@ func TestSendingAFrameAllocatesNothing(t *testing.T) {
 			if !c.Audio(1, packet) {
 				t.Fatal("frame not taken")
 			}
-			if err := c.writeQueued(nil); err != nil {
+			if err := c.writeQueued(); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -176,7 +176,7 @@ func BenchmarkSendFrame(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.Audio(1, packet)
-				if err := c.writeQueued(nil); err != nil {
+				if err := c.writeQueued(); err != nil {
 					b.Fatal(err)
 				}
 			}
