@@ -11,6 +11,10 @@ import (
 // length measures by how much, and new devices are told that the server is too
 // busy while those that are here still hear nothing of it.
 
+// fewDevices is how many are let in however late the process is: so few do not
+// make it late, and who turns them away helps nobody.
+const fewDevices = 8
+
 // The heartbeat.
 const (
 	heartbeat  = 60 * time.Millisecond
@@ -89,7 +93,9 @@ func (s *Server) Lateness() time.Duration { return time.Duration(s.late.Load()) 
 
 // tooBusy reports whether a device must be turned away. One that comes back in
 // the place of its own connection is no device more.
-func (s *Server) tooBusy(c *conn) bool { return s.busy.Load() && !c.returns }
+func (s *Server) tooBusy(c *conn) bool {
+	return s.busy.Load() && !c.returns && s.Connected() > s.few
+}
 
 // notice is what is said to a device of a language; false: nothing.
 func (s *Server) notice(kind NoticeKind, language string) (Notice, bool) {

@@ -104,6 +104,28 @@ func strictRig(t *testing.T, f func(t *testing.T, r *rig)) {
 	}, f)
 }
 
+// rush makes the server too busy for any device.
+func (r *rig) rush() {
+	r.server.few = 0
+	r.server.busy.Store(true)
+}
+
+// So few devices do not make a server late: each is let in.
+func TestFewDevicesAreNeverTooMany(t *testing.T) {
+	bubble(t, func(o *Options) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
+		r.server.busy.Store(true)
+		for i := range fewDevices {
+			r.greet(fmt.Sprint("d", i)).alive(r.talk(i))
+		}
+		p := r.greet("one more")
+		p.send(`{"type":"listen","state":"start","mode":"auto"}`)
+		<-p.done
+		if n := len(p.of(websocket.BinaryMessage)); n != noticeFrames {
+			t.Errorf("one more heard %d frames of %d", n, noticeFrames)
+		}
+	})
+}
+
 // TestTooBusyIsSaidAloud: under load a new device is let in, told in its own
 // language, and closed, whatever it is and whatever its first word is. Those
 // that are here do not notice.
@@ -124,7 +146,7 @@ func TestTooBusyIsSaidAloud(t *testing.T) {
 				o.OpenListen, o.Tools = true, devicetest.NewBoard().Tools()
 				old := dialStrict(ctx, t, r, devicetest.Options{DeviceID: "old", OpenListen: true})
 				defer old.Close()
-				r.server.busy.Store(true)
+				r.rush()
 				d := dialStrict(ctx, t, r, o)
 				if err := old.Detect("hello"); err != nil {
 					t.Fatal(err)
@@ -158,7 +180,7 @@ func TestTooBusyIsSaidAloud(t *testing.T) {
 func TestTooBusyClosesWith1013(t *testing.T) {
 	for name, say := range map[string]func(NoticeKind, string) Notice{"aloud": tonal(t), "without a notice": nil} {
 		bubble(t, func(o *Options) { o.Notice = say }, func(t *testing.T, r *rig) {
-			r.server.busy.Store(true)
+			r.rush()
 			p := r.greet("d1")
 			if say != nil {
 				p.send(`{"type":"listen","state":"start","mode":"auto"}`)
@@ -174,7 +196,7 @@ func TestTooBusyClosesWith1013(t *testing.T) {
 // A device that never listens cannot be told, and is not kept either.
 func TestTooBusyForWhoNeverListens(t *testing.T) {
 	bubble(t, func(o *Options) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
-		r.server.busy.Store(true)
+		r.rush()
 		p := r.greet("d1")
 		began := time.Now()
 		<-p.done
@@ -188,7 +210,7 @@ func TestTooBusyForWhoNeverListens(t *testing.T) {
 func TestBusyServerLetsItsOwnComeBack(t *testing.T) {
 	bubble(t, func(o *Options) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		r.greet("d1")
-		r.server.busy.Store(true)
+		r.rush()
 		p := r.greet("d1")
 		p.alive(r.talk(1))
 	})
@@ -203,7 +225,7 @@ func TestNoticeIsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			strictRig(t, func(t *testing.T, r *rig) {
 				ctx := minute(t)
-				r.server.busy.Store(true)
+				r.rush()
 				d := dialStrict(ctx, t, r, devicetest.Options{OpenListen: true})
 				if _, err := d.WaitText(ctx, "tts", "sentence_start"); err != nil {
 					t.Fatal(err)
@@ -427,6 +449,7 @@ func TestBusyIsLoggedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.few = -1
 		meter := lateness{limit: o.MaxLateness}
 		for _, late := range []time.Duration{50 * time.Millisecond, 0, 50 * time.Millisecond} {
 			for range 2 * beatWindow {

@@ -7,9 +7,10 @@ import (
 
 // Sizes of the two queues.
 const (
-	controlQueue = 256 // messages; full means that the device is stuck
-	audioQueue   = 8   // frames; full means that a frame is refused
-	overTurns    = 8   // how many ended turns are remembered
+	controlQueue = 256       // messages; full means that the device is stuck
+	controlBytes = 512 << 10 // of these messages; a single one may be longer
+	audioQueue   = 8         // frames; full means that a frame is refused
+	overTurns    = 8         // how many ended turns are remembered
 )
 
 // item is one entry for the writer: audio frames, then a text message, without
@@ -37,6 +38,7 @@ type outbox struct {
 	closed  bool   // nothing new is taken in
 	working bool   // there is a writer, or there will be none any more
 	control []item // at most controlQueue
+	bytes   int    // of the texts in control
 	audio   [audioQueue]queued
 	first   int // of audio
 	count   int // of audio
@@ -81,10 +83,11 @@ func (o *outbox) putLocked(it item) (live, ok bool) {
 	if o.closed {
 		return false, true
 	}
-	if len(o.control) >= controlQueue {
+	if len(o.control) >= controlQueue || len(o.control) > 0 && o.bytes+len(it.text) > controlBytes {
 		return true, false
 	}
 	o.control = append(o.control, it)
+	o.bytes += len(it.text)
 	o.wake()
 	return true, true
 }
@@ -225,6 +228,7 @@ func (o *outbox) take(buf []byte) (it item, frame []byte, ok bool) {
 	if len(o.control) > 0 {
 		it = o.control[0]
 		o.control = slices.Delete(o.control, 0, 1)
+		o.bytes -= len(it.text)
 		return it, nil, true
 	}
 	if o.count == 0 {

@@ -133,6 +133,34 @@ func TestOutboxFull(t *testing.T) {
 	}
 }
 
+// A device that does not read costs a bounded amount of memory, however long the
+// messages are that wait for it.
+func TestOutboxIsFullOfBytes(t *testing.T) {
+	for _, size := range []int{8 << 10, 100 << 10, controlBytes, 4 * controlBytes} {
+		o := newOutbox()
+		text := make([]byte, size)
+		taken := 0
+		for {
+			if _, ok := o.putText(text); !ok {
+				break
+			}
+			taken++
+		}
+		if want := max(1, controlBytes/size); taken != want {
+			t.Errorf("%d messages of %d bytes were taken, want %d", taken, size, want)
+		}
+		for range taken {
+			o.take(nil)
+		}
+		if o.bytes != 0 {
+			t.Errorf("%d bytes are left of nothing", o.bytes)
+		}
+		if _, ok := o.putText(text); !ok {
+			t.Error("an empty queue is full")
+		}
+	}
+}
+
 func TestOutboxClosed(t *testing.T) {
 	o := newOutbox()
 	o.putText([]byte("before"))

@@ -33,6 +33,7 @@ type Server struct {
 	closing bool
 	idle    chan struct{} // closed once closing and live is 0
 
+	few  int          // fewDevices
 	busy atomic.Bool  // new devices are told so and turned away
 	late atomic.Int64 // Lateness
 }
@@ -54,6 +55,7 @@ func NewServer(o Options) (*Server, error) {
 		conns:     make(map[string]*conn),
 		pending:   make(map[string]int),
 		idle:      make(chan struct{}),
+		few:       fewDevices,
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: writeTimeout,
 			ReadBufferSize:   1, // the library does not read: frames.go
