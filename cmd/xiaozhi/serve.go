@@ -104,7 +104,10 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log: log, devices: rooms.devices, endpoint: rooms.endpoint,
 		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
 	}
-	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
 }
