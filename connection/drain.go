@@ -68,6 +68,8 @@ func (c *conn) attend(ev agent.Event) {
 		c.listening, c.owed = true, false
 	case agent.ListenStop: // an utterance is over, and will be answered
 		c.owed, c.listening = c.listening, false
+	case agent.Detect: // a greeting or an answer will come
+		c.owed = true
 	case agent.Abort:
 		c.owed = false
 	}

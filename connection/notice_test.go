@@ -305,13 +305,24 @@ func TestShutdownAfterAReply(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForAnOwedAnswer: the button was let go, and the text is not
-// there yet; the answer is still heard.
+// TestShutdownWaitsForAnOwedAnswer: the button was let go, or something was
+// typed, and nothing of the answer is there yet; it is still heard.
 func TestShutdownWaitsForAnOwedAnswer(t *testing.T) {
+	for _, said := range [][]string{
+		{`{"type":"listen","state":"start","mode":"manual"}`, `{"type":"listen","state":"stop"}`},
+		{`{"type":"listen","state":"detect","text":"what time is it"}`},
+	} {
+		shutdownWhileOwed(t, said)
+	}
+}
+
+func shutdownWhileOwed(t *testing.T, said []string) {
+	t.Helper()
 	bubble(t, func(o *Options) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
-		p.send(`{"type":"listen","state":"start","mode":"manual"}`)
-		p.send(`{"type":"listen","state":"stop"}`)
+		for _, text := range said {
+			p.send(text)
+		}
 		talk := r.talk(0)
 		time.AfterFunc(2*time.Second, func() {
 			for _, kind := range []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart, agent.MessageTTSStop} {
@@ -495,4 +506,58 @@ func TestNegativeLatenessIsRefused(t *testing.T) {
 	if err == nil {
 		t.Error("taken")
 	}
+}
+
+// TestStalledDeviceCostsTheOthersNothing: one socket stops being read while its
+// reply streams and tools are called; it is closed within 5 s and holds little,
+// and five strict devices hear their replies as if it were not there (M16).
+func TestStalledDeviceCostsTheOthersNothing(t *testing.T) {
+	strictRig(t, func(t *testing.T, r *rig) {
+		ctx := minute(t)
+		stalled, _, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {"stalled"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stalled.WriteMessage(websocket.TextMessage, []byte(`{"type":"hello"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := stalled.ReadMessage(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.server.mu.Lock()
+		c := r.server.conns["stalled"]
+		r.server.mu.Unlock()
+		began := time.Now()
+		var full time.Duration
+		go func() { // its conversation talks on
+			for c.sendText(make([]byte, 4000)) == nil {
+				c.Audio(1, make([]byte, 250))
+				time.Sleep(time.Millisecond)
+			}
+			full = time.Since(began)
+		}()
+		var devices []*devicetest.Device
+		for i := range 5 {
+			d := dialStrict(ctx, t, r, devicetest.Options{DeviceID: fmt.Sprint("well", i), OpenListen: true, StrictLead: true})
+			defer d.Close()
+			devices = append(devices, d)
+			if err := d.Detect("hello"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, d := range devices {
+			if reply, err := d.WaitReply(ctx); err != nil || reply.Frames != 17 || reply.Dropped != 0 || reply.Underruns != 0 {
+				t.Errorf("reply %+v, %v", reply, err)
+			}
+			noViolations(t, d)
+		}
+		time.Sleep(writeTimeout)
+		if full == 0 || full > writeTimeout+time.Second {
+			t.Errorf("the stalled device was there for %v", full)
+		}
+		if n := len(r.log.lines("device left", "stalled")); n != 1 {
+			t.Errorf("log:\n%s", r.log.lines("stalled"))
+		}
+	})
 }
