@@ -32,6 +32,8 @@ type ServerConfig struct {
 	Language   string   `koanf:"language"`    // zh, en or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
+
+	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
 // AuthConfig is who may connect.
@@ -213,7 +215,7 @@ func (s ServerConfig) Zone() *time.Location {
 // DefaultConfig is what holds where nothing is set.
 func DefaultConfig() *Config {
 	return &Config{
-		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000},
+		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
 		Auth:   AuthConfig{},
 		ASR:    []string{"pocketsphinx"},
 		LLM:    []string{"auto", "rules"},

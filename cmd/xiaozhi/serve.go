@@ -21,7 +21,8 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-// drainTime is how long running replies may go on after a signal.
+// drainTime is how long everything may take after a signal: running replies are
+// heard to their end, and whoever is listened to is told.
 const drainTime = 10 * time.Second
 
 // serveFlags are the command line of serve.
@@ -103,7 +104,10 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log: log, devices: rooms.devices, endpoint: rooms.endpoint,
 		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
 	}
-	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	banner(stdout, cfg, listeners, rooms)
 	return s.run(ctx, listeners, rooms)
 }
@@ -165,6 +169,8 @@ func (s *httpServer) routes() http.Handler {
 
 // run serves until ctx ends, then lets running replies finish.
 func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *rooms) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
@@ -179,6 +185,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 		s.ready.Store(true)
 		rooms.runAll(ctx, rooms.later)
 	})
+	wg.Go(func() { s.devices.Watch(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -193,6 +200,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	if e := s.http.Shutdown(drain); e != nil {
 		s.http.Close()
 	}
+	stop()
 	wg.Wait()
 	return err
 }

@@ -126,6 +126,10 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
+	notice, err := notices(o.Prompts)
+	if err != nil {
+		return nil, err
+	}
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
@@ -141,19 +145,19 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: link.Log,
 			})
 		},
 		NewThings: func(s agent.Session, link connection.Link) connection.Things {
 			return mcp.NewThings(mcp.ThingsOptions{
 				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds,
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		NewLight: func(s agent.Session, link connection.Link) connection.Light {
 			return mcp.NewLight(mcp.LightOptions{
 				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool,
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		Settings: func(id string) connection.Settings {
@@ -161,6 +165,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
 		Explainer: eyes,
+		Notice:    notice, MaxLateness: cfg.Server.MaxLateness,
 		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
