@@ -137,7 +137,7 @@ func (d *Device) WaitMic(ctx context.Context) error {
 
 // until waits for a condition over the guarded fields; each change of one makes an event.
 func (d *Device) until(ctx context.Context, holds func() bool) error {
-	from := len(d.Events())
+	from := d.journal.len()
 	for {
 		d.mu.Lock()
 		ok := holds()
