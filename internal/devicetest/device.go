@@ -172,6 +172,13 @@ func (d *Device) SessionID() string {
 	return d.session
 }
 
+// PacketLength is how long a downlink packet plays, by the server's hello.
+func (d *Device) PacketLength() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.length
+}
+
 // Stats are the counters so far.
 func (d *Device) Stats() Stats {
 	d.mu.Lock()

@@ -48,11 +48,17 @@ const (
 	Tags       Role = "tags" // Ollama's own list of models
 )
 
-// New starts a server on a free port of 127.0.0.1. Without a script it answers
-// every chat with a short sentence, every utterance with "hello" and every
-// sentence with a tone.
-func New() (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+// New starts a server on a free port of 127.0.0.1.
+func New() (*Server, error) { return Listen("") }
+
+// Listen starts a server on an address; empty: a free port of 127.0.0.1. Without
+// a script it answers every chat with a short sentence, every utterance with
+// "hello" and every sentence with a tone.
+func Listen(address string) (*Server, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address) //nolint:noctx // it returns at once
 	if err != nil {
 		return nil, fmt.Errorf("start fake server: %w", err)
 	}
