@@ -290,7 +290,7 @@ func (b *bench) failed(name string, err error) {
 
 // rig finds the server, or starts our own.
 func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
-	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, guard: b.o.Guard, quiet: or(b.o.Silence, or(s.needs.commit, ownSilence))}
+	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, quiet: or(b.o.Silence, or(s.needs.commit, ownSilence))}
 	r.stubs.Set(Plan{})
 	if b.o.URL != "" {
 		t, err := find(ctx, b.o.URL, b.o.Token)

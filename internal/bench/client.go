@@ -116,13 +116,22 @@ func (c *client) ask(ctx context.Context) (time.Time, error) {
 	return c.heard(ctx, now)
 }
 
-// replied waits for the end of a reply, however long that takes.
-func (c *client) replied(ctx context.Context) (*devicetest.Reply, error) {
-	r, err := c.WaitReply(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("wait for the reply's end: %w", err)
+// replied waits for the end of the reply that began after a moment, however long that takes.
+func (c *client) replied(ctx context.Context, after time.Time) (*devicetest.Reply, error) {
+	for {
+		r, err := c.WaitReply(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("wait for the reply's end: %w", err)
+		}
+		if r.Started.After(after) { // those before it were cut, and nobody waited for them
+			return r, nil
+		}
 	}
-	return r, nil
+}
+
+// repliedSoon is replied for a short reply.
+func (c *client) repliedSoon(ctx context.Context, after time.Time) (*devicetest.Reply, error) {
+	return until(ctx, func(ctx context.Context) (*devicetest.Reply, error) { return c.replied(ctx, after) })
 }
 
 // cut aborts what is being said and waits for the tts stop.

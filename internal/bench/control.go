@@ -39,8 +39,22 @@ func (c Control) judge() bool {
 type controls struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	load   []time.Duration
-	core   []time.Duration
+	load   []lateness
+	core   []lateness
+}
+
+// lateness is by how much a timer was late, and when it woke.
+type lateness struct {
+	at time.Time
+	by time.Duration
+}
+
+func late(all []lateness) []float64 {
+	out := make([]float64, len(all))
+	for i, l := range all {
+		out[i] = milliseconds(l.by)
+	}
+	return out
 }
 
 // startControls starts a timer beside the load, and one on a core if that is not below 0.
@@ -64,18 +78,18 @@ func (c *controls) stop() Control {
 	c.cancel()
 	c.ended.Wait()
 	out := Control{N: len(c.load), Load: loadAverage(), Busy: -1}
-	if n := describe(ms(c.load)); n != nil {
+	if n := describe(late(c.load)); n != nil {
 		out.P50, out.P99, out.Max = n.P50, n.P99, n.Max
 	}
-	if n := describe(ms(c.core)); n != nil {
+	if n := describe(late(c.core)); n != nil {
 		out.Core = n.P99
 	}
 	return out
 }
 
 // wake wakes at each multiple of controlEvery and notes how late it was.
-func wake(ctx context.Context) []time.Duration {
-	var late []time.Duration
+func wake(ctx context.Context) []lateness {
+	var late []lateness
 	next := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -84,7 +98,8 @@ func wake(ctx context.Context) []time.Duration {
 		timer.Reset(time.Until(next))
 		select {
 		case <-timer.C:
-			late = append(late, time.Since(next))
+			now := time.Now()
+			late = append(late, lateness{at: now, by: now.Sub(next)})
 		case <-ctx.Done():
 			return late
 		}

@@ -79,7 +79,7 @@ type Figure struct {
 
 // Spread is what several runs of the same figure gave.
 type Spread struct {
-	Runs int     `json:"runs"`
+	Runs int     `json:"runs"` // in which the figure was wanted
 	Void int     `json:"void"` // runs that were void; they count only if all were
 	Low  Numbers `json:"low"`  // least of each number; a value stands in p50
 	High Numbers `json:"high"`
@@ -100,7 +100,7 @@ func unmeasured(metric, what, why string) Figure {
 	return Figure{Metric: metric, What: what, Note: why}
 }
 
-func (f Figure) untimed() Figure  { f.Untimed = true; return f }
+func (f Figure) untimed() Figure       { f.Untimed = true; return f }
 func (f Figure) in(unit string) Figure { f.Unit = unit; return f }
 func (f Figure) noted(format string, args ...any) Figure {
 	f.Note = fmt.Sprintf(format, args...)
@@ -174,6 +174,10 @@ func combine(runs []Figure) Figure {
 	if len(used) == 0 {
 		used = runs
 	}
+	measured := slices.DeleteFunc(slices.Clone(used), func(f Figure) bool { return f.Value == nil && f.Numbers == nil })
+	if len(measured) > 0 {
+		used = measured
+	}
 	out := used[0]
 	if len(runs) == 1 {
 		return out.judged()
@@ -191,11 +195,13 @@ func combine(runs []Figure) Figure {
 	if out.Numbers != nil {
 		n := *out.Numbers
 		for _, s := range []struct {
-			stat            Stat
+			stat           Stat
 			mid, low, high *float64
 		}{
-			{P50, &n.P50, &spread.Low.P50, &spread.High.P50}, {P95, &n.P95, &spread.Low.P95, &spread.High.P95},
-			{P99, &n.P99, &spread.Low.P99, &spread.High.P99}, {Min, &n.Min, &spread.Low.Min, &spread.High.Min},
+			{P50, &n.P50, &spread.Low.P50, &spread.High.P50},
+			{P95, &n.P95, &spread.Low.P95, &spread.High.P95},
+			{P99, &n.P99, &spread.Low.P99, &spread.High.P99},
+			{Min, &n.Min, &spread.Low.Min, &spread.High.Min},
 			{Max, &n.Max, &spread.Low.Max, &spread.High.Max},
 		} {
 			*s.mid, *s.low, *s.high = over(used, s.stat)
@@ -225,4 +231,3 @@ func over(runs []Figure, s Stat) (mid, low, high float64) {
 func worst(runs []Figure) Control {
 	return slices.MaxFunc(runs, func(a, b Figure) int { return cmp.Compare(a.Control.P99, b.Control.P99) }).Control
 }
-

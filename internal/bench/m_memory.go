@@ -35,7 +35,7 @@ func footprint(ctx context.Context, r *rig) ([]Figure, error) {
 		}},
 		{"speaking", r.memory, 400, func(n int) error {
 			r.stubs.Set(endlessPlan)
-			_, err := r.speaking(ctx, n, devicetest.Options{NoMCP: true})
+			_, err := r.speaking(ctx, n, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 			return err
 		}},
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -83,7 +84,12 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer gate.open()
+	defer func() { // what has piled up is not looked at any more
+		stalled.CloseTCP()
+		gate.open()
+		stalled.Close()
+		r.forget(stalled)
+	}()
 	if err := pause(ctx, time.Second); err != nil {
 		return nil, err
 	}
@@ -114,15 +120,10 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 
 // stallable connects a device that is spoken to and whose reading can be stopped.
 func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error) {
-	var d net.Dialer
+	d := net.Dialer{Control: smallBuffer}
 	conn, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, nil, err
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		if err := tcp.SetReadBuffer(4096); err != nil { // as little as devices have
-			return nil, nil, errors.Join(err, conn.Close())
-		}
 	}
 	g := &gate{Conn: conn}
 	c, err := r.dial(ctx, devicetest.Options{NetConn: g, Mode: devicetest.Manual, NoMCP: true})
@@ -131,6 +132,16 @@ func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error
 	}
 	_, err = c.ask(ctx)
 	return c, g, err
+}
+
+// smallBuffer gives a socket as little room for what comes in as devices have,
+// before it connects: what has been offered once is not taken back.
+func smallBuffer(_, _ string, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+	})
+	return errors.Join(err, failed)
 }
 
 // gate is a connection whose reading can be stopped.

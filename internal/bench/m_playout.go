@@ -19,12 +19,13 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := time.Now()
 	if _, err := c.ask(ctx); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*r.reply+answerLimit)
 	defer cancel()
-	reply, err := c.replied(limited)
+	reply, err := c.replied(limited, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -32,10 +33,11 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 	stops := []*devicetest.Reply{reply}
 	r.stubs.Set(Plan{Sound: 700 * time.Millisecond})
 	for range r.stops {
+		asked := time.Now()
 		if _, err := c.ask(ctx); err != nil {
 			return figures, err
 		}
-		short, err := until(ctx, c.replied)
+		short, err := c.repliedSoon(ctx, asked)
 		if err != nil {
 			return figures, err
 		}
@@ -56,13 +58,12 @@ func story(n int) string {
 // judgeLong makes the figures of the long reply.
 func (r *rig) judgeLong(reply *devicetest.Reply, arrivals []time.Time, packet time.Duration, sentences int) []Figure {
 	p := play(arrivals, packet)
-	length := reply.LastFrame.Sub(reply.FirstFrame).Round(time.Second)
 	n := len(arrivals)
 	leads := describe(ms(p.slack))
 	slack := Figure{Metric: "M4", What: "lead at the receiver", Unit: "ms", N: len(p.slack), Numbers: leads, Goals: []Goal{least(Min, 120), most(Max, 600)}}
 	figures := []Figure{
-		single("M4", fmt.Sprintf("underruns in %v", length), "", n, float64(p.underruns), most(Value, 0)),
-		single("M4", fmt.Sprintf("overflows in %v", length), "", n, float64(max(p.overflows, reply.Dropped)), most(Value, 0)),
+		single("M4", fmt.Sprintf("underruns in %v", r.reply), "", n, float64(p.underruns), most(Value, 0)),
+		single("M4", fmt.Sprintf("overflows in %v", r.reply), "", n, float64(max(p.overflows, reply.Dropped)), most(Value, 0)),
 		slack,
 		sampled("M5", "jitter, 1 session", ms(p.jitter), most(P50, 1), most(P99, 5), most(Max, 20)),
 	}

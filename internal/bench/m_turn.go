@@ -125,6 +125,6 @@ func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Du
 	hush := c.speak(ctx, from, packets)
 	first, err1 := c.heard(ctx, from)
 	err2 := hush()
-	_, err3 := until(ctx, c.replied)
+	_, err3 := c.repliedSoon(ctx, from)
 	return first.Sub(from.Add(voiced)), errors.Join(err1, err2, err3)
 }

@@ -91,7 +91,6 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 	return nil
 }
 
-
 // environment is that of this process without what would change the server.
 // One that is pinned to a core runs its Go code on one thread.
 func environment(from []string, pinned bool) []string {

@@ -10,9 +10,9 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// tolerance is forgiven in the rules about time that devices keep: what they
-// measure has figures of its own, and a busy machine is no breach.
-const tolerance = 150 * time.Millisecond
+// forgiven is the tolerance of the devices: what their rules about time measure
+// has figures of its own, and a busy machine is no breach.
+const forgiven = 150 * time.Millisecond
 
 // target is the server that is measured.
 type target struct {
@@ -34,6 +34,8 @@ type rig struct {
 	guard  time.Duration // that the server keeps between tts start and the first frame
 	quiet  time.Duration // silence after which the server takes an utterance for finished
 
+	tolerance time.Duration // forgiven in the rules about time that devices keep
+
 	mu      sync.Mutex
 	clients []*client
 	dialled int
@@ -50,7 +52,7 @@ func (r *rig) dial(ctx context.Context, o devicetest.Options) (*client, error) {
 	}
 	f := newFrames()
 	o.URL, o.Token, o.Protocol = r.target.ws, r.target.token, r.target.protocol
-	o.NoDecode, o.OnFrame, o.Tolerance = true, f.add, tolerance
+	o.NoDecode, o.OnFrame, o.Tolerance = true, f.add, r.tolerance
 	d, err := until(ctx, func(ctx context.Context) (*devicetest.Device, error) { return devicetest.Dial(ctx, o) })
 	if err != nil {
 		return nil, fmt.Errorf("device %d: %w", i, err)
