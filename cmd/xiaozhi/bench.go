@@ -31,6 +31,7 @@ type benchFlags struct {
 	list        bool
 	stubsOnly   bool
 	trouble     string
+	guard       time.Duration
 }
 
 // benchmark is the subcommand. It returns 0 when all was measured, whatever the
@@ -78,7 +79,7 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.BoolVar(&f.full, "full", false, "as much as the definitions ask for: more than an hour / 完整测量")
 	set.IntVar(&f.Runs, "runs", 1, "repeat everything and give medians / 重复次数")
 	set.StringVar(&f.json, "json", "", "`FILE` for the report as JSON; - for standard output, in place of the table / JSON 报告")
-	set.DurationVar(&f.Guard, "guard", 0, "pause that the server keeps between tts start and sound; default 105ms, -1ns: none / 首帧保护间隔")
+	set.DurationVar(&f.guard, "guard", bench.OwnGuard, "pause that the server keeps between tts start and sound / 首帧保护间隔")
 	set.DurationVar(&f.Silence, "silence", 0, "silence after which the server takes speech for finished; default 700ms, 800ms for m3 / 断句静音")
 	set.StringVar(&f.Dir, "pprof", "", "`DIR` for CPU and heap profiles of the server / 剖析文件目录")
 	set.BoolVar(&f.NoPin, "no-pin", false, "do not bind server and load to cores / 不绑定处理器核")
@@ -107,6 +108,12 @@ func (f *benchFlags) check() error {
 		f.Size = bench.Quick
 	case f.full:
 		f.Size = bench.Full
+	}
+	if f.Guard = f.guard; f.guard == 0 {
+		f.Guard = -1 // none, where 0 would be the usual one
+	}
+	if f.guard < 0 || f.Silence < 0 {
+		return errors.New("--guard and --silence must not be less than 0")
 	}
 	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 {
 		return errors.New("--runs and --devices must be 1 or more, --soak and --pid not less than 0")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -35,15 +36,15 @@ type Options struct {
 	Log     io.Writer     // what goes on, line by line; nil: nothing
 }
 
-// Defaults of Options.
-const (
-	ownGuard   = 105 * time.Millisecond
-	ownSilence = 700 * time.Millisecond
-)
+// OwnGuard is what our own server keeps between tts start and sound.
+const OwnGuard = 105 * time.Millisecond
+
+// ownSilence is that after which our own server takes an utterance for finished.
+const ownSilence = 700 * time.Millisecond
 
 func (o Options) withDefaults() Options {
 	o.Size, o.Runs = or(o.Size, Small), max(o.Runs, 1)
-	o.Guard = max(or(o.Guard, ownGuard), 0)
+	o.Guard = max(or(o.Guard, OwnGuard), 0)
 	o.Devices = or(o.Devices, 50)
 	if o.Log == nil {
 		o.Log = io.Discard
@@ -253,21 +254,12 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 	} else {
 		profiled <- nil
 	}
-	var before time.Duration
-	from := time.Now()
-	if r.target.pid != 0 {
-		before, err = r.target.pid.cpu()
-	}
+	server, self := usage(r.target.pid), usage(process(os.Getpid()))
 	timers := startControls(ctx, r.target.core)
 	figures, runErr := s.run(ctx, r)
 	control := timers.stop()
-	if r.target.pid != 0 && err == nil {
-		var after time.Duration
-		if after, err = r.target.pid.cpu(); err == nil {
-			control.Busy = (after - before).Seconds() / time.Since(from).Seconds()
-		}
-	}
-	b.failed(name, errors.Join(err, runErr, <-profiled))
+	control.Busy, control.Self = server(), self()
+	b.failed(name, errors.Join(runErr, <-profiled))
 	for rule, n := range r.release() {
 		b.broken[rule] += n
 	}
@@ -277,6 +269,20 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 		figures[i] = figures[i].judged()
 	}
 	return figures
+}
+
+// usage begins to look at a process; what it returns gives the share of a core
+// that it has used since, -1 if that is not known.
+func usage(p process) func() float64 {
+	from := time.Now()
+	before, err := p.cpu()
+	return func() float64 {
+		after, err2 := p.cpu()
+		if p == 0 || err != nil || err2 != nil {
+			return -1
+		}
+		return (after - before).Seconds() / time.Since(from).Seconds()
+	}
 }
 
 // failed notes that something could not be measured.

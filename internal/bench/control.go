@@ -23,8 +23,10 @@ type Control struct {
 	N    int     `json:"n"`
 	Core float64 `json:"server_core_p99_ms"` // p99 of the timer on the server's core; 0: there is none
 	// Busy is the share of the server's core that the server used; -1: not known.
-	Busy float64   `json:"server_core_busy"`
-	Load []float64 `json:"load_average"`
+	Busy float64 `json:"server_core_busy"`
+	// Self is the share of one core that the load and the stubs used; -1: not known.
+	Self float64   `json:"load_busy"`
+	Load []float64 `json:"load_average"` // of 1, 5 and 15 minutes
 	Void bool      `json:"void"`
 }
 
@@ -77,7 +79,7 @@ func startControls(ctx context.Context, core int) *controls {
 func (c *controls) stop() Control {
 	c.cancel()
 	c.ended.Wait()
-	out := Control{N: len(c.load), Load: loadAverage(), Busy: -1}
+	out := Control{N: len(c.load), Load: loadAverage(), Busy: -1, Self: -1}
 	if n := describe(late(c.load)); n != nil {
 		out.P50, out.P99, out.Max = n.P50, n.P99, n.Max
 	}
