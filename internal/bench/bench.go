@@ -265,7 +265,9 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 	}
 	control.Void = control.judge()
 	for i := range figures {
-		figures[i].Control = control
+		if figures[i].Control.N == 0 { // else it had controls of its own
+			figures[i].Control = control
+		}
 		figures[i] = figures[i].judged()
 	}
 	return figures

@@ -14,7 +14,7 @@ import (
 // flowing is a reply of which nothing is complete for many seconds: neither
 // the model's text nor the voice's sound.
 func flowing() Plan {
-	return Plan{Rate: 10, Sound: -1, Rest: 100 * time.Millisecond, Replies: []string{"Well, " + story(40)}, Log: true}
+	return Plan{Rate: 30, Sound: -1, Rest: 100 * time.Millisecond, Replies: []string{"Well, " + story(60)}, Log: true}
 }
 
 // aborts is M8 and M9.

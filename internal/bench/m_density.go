@@ -45,27 +45,49 @@ func densityOpen(ctx context.Context, r *rig) ([]Figure, error) {
 func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, error) {
 	defer c.silence()
 	c.r.stubs.Set(endlessPlan)
-	levels := []Figure{}
+	var levels []Figure
 	fits := func(n int) (bool, error) {
-		if err := c.resize(ctx, n); err != nil {
-			return false, err
-		}
-		jitter, underruns, err := c.listen(ctx)
-		level := sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(jitter)).noted("%d underruns", underruns)
+		level, ok, err := c.level(ctx, n, what)
 		levels = append(levels, level)
-		return err == nil && level.Numbers != nil && level.Numbers.P99 < jitterLimit && underruns == 0, err
+		return ok, err
 	}
-	aim := goal
-	if c.r.most < goal { // of a short run
-		aim = c.r.most
-	}
-	n, err := search(c.r.least, aim, c.r.most, c.r.step, fits)
-	limit := fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
+	n, err := search(c.r.least, min(goal, c.r.most), c.r.most, c.r.step, fits)
+	found := single("M11", what, "", len(levels), float64(n), least(Value, float64(goal)))
+	found.Note = fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
 	if n == c.r.most {
-		limit += "; more were not tried"
+		found.Note += "; more were not tried"
 	}
-	found := single("M11", what, "", len(levels), float64(n), least(Value, float64(goal))).noted("%s", limit)
+	if n >= goal {
+		found = found.untimed() // it was reached, however busy the machine was
+	} else if len(levels) > 0 {
+		found.Control = worst(levels)
+	}
 	return append(levels, found), err
+}
+
+// levelTries is how often a number of speakers is tried while the machine is busy.
+const levelTries = 3
+
+// level tries a number of speakers: whether they hear well.
+func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok bool, err error) {
+	if err := c.resize(ctx, n); err != nil {
+		return level, false, err
+	}
+	for try := 1; try == 1 || (!ok && level.Control.Void && try <= levelTries); try++ {
+		timers := startControls(ctx, c.r.target.core)
+		server := usage(c.r.target.pid)
+		jitter, underruns, err := listenTo(ctx, c.all, c.r.window)
+		control := timers.stop()
+		if err != nil {
+			return level, false, err
+		}
+		control.Busy = server()
+		control.Void = control.judge()
+		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(jitter)).noted("%d underruns; try %d", underruns, try)
+		level.Control = control
+		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && underruns == 0
+	}
+	return level, ok, nil
 }
 
 // search gives the largest number, a multiple of step between low and high,
@@ -122,11 +144,6 @@ func (c *crowd) silence() {
 	for _, hush := range c.hush {
 		hush() // what it says of the end of a connection has been seen elsewhere
 	}
-}
-
-// listen looks at all devices for a window.
-func (c *crowd) listen(ctx context.Context) (jitter []time.Duration, underruns int, err error) {
-	return listenTo(ctx, c.all, c.r.window)
 }
 
 // listenTo gives the jitter and the underruns of devices in the middle of their

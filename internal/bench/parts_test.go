@@ -178,8 +178,11 @@ func TestExcused(t *testing.T) {
 		at   int
 		want bool
 	}{
-		{devicetest.RuleStopLate, 8700, false}, {devicetest.RuleStopLate, 8900, true}, {devicetest.RuleStopLate, 14900, true},
-		{devicetest.RuleStopLate, 15100, false}, {devicetest.RuleSessionID, 10000, false},
+		{devicetest.RuleStopLate, 8700, false},
+		{devicetest.RuleStopLate, 8900, true},
+		{devicetest.RuleStopLate, 14900, true},
+		{devicetest.RuleStopLate, 15100, false},
+		{devicetest.RuleSessionID, 10000, false},
 	} {
 		if got := excused(devicetest.Violation{At: at(c.at)[0], Rule: c.rule}, late); got != c.want {
 			t.Errorf("%s at %d: excused %v", c.rule, c.at, got)
