@@ -130,13 +130,14 @@ type bench struct {
 	said    clip
 	core    int // of our own server; below 0: none
 	machine Machine
-	broken  map[string]int
+	broken  map[string]int // rules of the device protocol, by name
+	excused map[string]int // the same of rules about time, while the machine was busy
 	errs    []string
 }
 
 // newBench starts the stubs and binds this process to cores.
 func newBench(o Options) (*bench, error) {
-	b := &bench{o: o, core: -1, machine: machine(), broken: make(map[string]int)}
+	b := &bench{o: o, core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
 	var err error
 	if b.said, err = speech(); err != nil {
 		return nil, err
@@ -204,7 +205,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for i := range o.Runs {
 		for _, s := range list {
 			fmt.Fprintf(o.Log, "run %d of %d: %s, %s\n", i+1, o.Runs, strings.Join(s.names, " "), s.about)
-			for _, f := range b.one(ctx, s, i) {
+			from := time.Now()
+			figures := b.one(ctx, s, i)
+			fmt.Fprintf(o.Log, "  in %v\n", time.Since(from).Round(time.Second/10))
+			for _, f := range figures {
 				key := f.Metric + " " + f.What
 				if runs[key] == nil {
 					order = append(order, key)
@@ -227,7 +231,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (b *bench) report(started time.Time) *Report {
 	r := &Report{
 		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: or(b.o.URL, "our own"), Size: b.o.Size, Runs: b.o.Runs,
-		Machine: b.machine, Load: loadAverage(), Broken: maps.Clone(b.broken), Errors: b.errs,
+		Machine: b.machine, Load: loadAverage(), Broken: maps.Clone(b.broken), Excused: maps.Clone(b.excused), Errors: b.errs,
 		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(or(b.o.Silence, ownSilence))},
 	}
 	return r
@@ -260,10 +264,14 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 	control := timers.stop()
 	control.Busy, control.Self = server(), self()
 	b.failed(name, errors.Join(runErr, <-profiled))
-	for rule, n := range r.release() {
-		b.broken[rule] += n
-	}
 	control.Void = control.judge()
+	for rule, n := range r.release() {
+		if control.Void && rule.Timed() {
+			b.excused[string(rule)] += n
+		} else {
+			b.broken[string(rule)] += n
+		}
+	}
 	for i := range figures {
 		if figures[i].Control.N == 0 { // else it had controls of its own
 			figures[i].Control = control

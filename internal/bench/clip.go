@@ -19,7 +19,8 @@ var speechFile []byte
 var uplink = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
 
 // clip is something that a device can say: Opus packets of 60 ms. Voiced sound
-// begins with the first sample of the first packet and ends at voiced.
+// begins with the first sample of the first packet and ends at voiced; the rest
+// is silence.
 type clip struct {
 	packets [][]byte
 	voiced  time.Duration

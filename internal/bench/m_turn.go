@@ -24,7 +24,7 @@ func manual(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return figures, err
 	}
-	speakers, err := r.speaking(ctx, r.crowd, devicetest.Options{NoMCP: true})
+	speakers, err := r.speaking(ctx, r.crowd, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return figures, err
 	}

@@ -17,11 +17,11 @@ func TestClip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.voiced != 2500*time.Millisecond || len(c.packets) != 42 {
+	if c.voiced != 2500*time.Millisecond || len(c.packets) != 46 {
 		t.Errorf("%v of voice in %d packets", c.voiced, len(c.packets))
 	}
 	pcm, err := c.pcm(replyRate)
-	if err != nil || len(pcm) != 42*replyRate*6/100 {
+	if err != nil || len(pcm) != 46*replyRate*6/100 {
 		t.Errorf("%d samples, %v", len(pcm), err)
 	}
 	for name, bad := range map[string]string{

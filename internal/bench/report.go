@@ -25,6 +25,7 @@ type Report struct {
 	Load     []float64      `json:"load_average"` // at the end
 	Figures  []Figure       `json:"figures"`
 	Broken   map[string]int `json:"rules_broken,omitempty"` // of the device protocol, by name
+	Excused  map[string]int `json:"rules_broken_on_a_busy_machine,omitempty"`
 	Errors   []string       `json:"errors,omitempty"`
 }
 
@@ -108,13 +109,17 @@ func (r *Report) footer(w io.Writer) {
 			fmt.Fprintf(w, "%s %s: %s\n", f.Metric, f.What, f.Note)
 		}
 	}
-	if len(r.Broken) > 0 {
+	for _, broken := range []struct {
+		what  string
+		rules map[string]int
+	}{{"rules of the device protocol that were broken", r.Broken}, {"rules about time that were broken on a busy machine", r.Excused}} {
 		var rules []string
-		for name, n := range r.Broken {
+		for name, n := range broken.rules {
 			rules = append(rules, fmt.Sprintf("%s %d", name, n))
 		}
-		slices.Sort(rules)
-		fmt.Fprintf(w, "rules of the device protocol that were broken: %s\n", strings.Join(rules, ", "))
+		if slices.Sort(rules); len(rules) > 0 {
+			fmt.Fprintf(w, "%s: %s\n", broken.what, strings.Join(rules, ", "))
+		}
 	}
 	for _, e := range r.Errors {
 		fmt.Fprintln(w, "error:", e)

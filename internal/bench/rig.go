@@ -113,16 +113,16 @@ func each[T any](clients []*client, f func(*client) ([]T, error)) ([]T, error) {
 }
 
 // release hangs up on all devices, and counts the rules that the server broke.
-func (r *rig) release() map[string]int {
+func (r *rig) release() map[devicetest.Rule]int {
 	r.mu.Lock()
 	clients := r.clients
 	r.clients = nil
 	r.mu.Unlock()
-	broken := make(map[string]int)
+	broken := make(map[devicetest.Rule]int)
 	for _, c := range clients {
 		c.Close()
 		for _, v := range c.Violations() {
-			broken[string(v.Rule)]++
+			broken[v.Rule]++
 		}
 	}
 	return broken

@@ -56,8 +56,8 @@ func (s Size) amounts() amounts {
 	default:
 		return amounts{
 			warm: 3, turns: 30, crowd: 50, auto: 4, autoTurns: 3, reply: time.Minute, sentence: 10 * time.Second, stops: 5,
-			aborters: 10, aborts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, window: 8 * time.Second,
-			idle: 200, memory: 30, settle: 2 * time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
+			aborters: 10, aborts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, window: 5 * time.Second,
+			idle: 200, memory: 30, settle: time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
 		}
 	}
 }

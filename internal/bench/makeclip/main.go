@@ -5,10 +5,11 @@
 //	go run -tags nolibopusfile ./internal/bench/makeclip
 //
 // It takes a sentence that a volunteer of LibriVox reads, "he was not an ill
-// disposed young man", 16 kHz mono, without what
-// lies before the first and behind the last 10 ms whose power is within 15 dB
-// of the loudest. So the end of the last voiced sample is the end of the clip.
-// That is encoded as Opus in frames of 60 ms, the last one filled up with zeros.
+// disposed young man", 16 kHz mono, without what lies before the first and behind
+// the last 10 ms whose power is within 15 dB of the loudest. So the end of the
+// last voiced sample is the end of what is left. That is encoded as Opus in
+// frames of 60 ms, with zeros behind it for as long as a device's encoder takes
+// to see that nobody speaks and to send pauses.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"xiaozhi/audio"
@@ -27,6 +29,7 @@ const (
 	rate   = 16000
 	window = rate / 100
 	within = 32 // 15 dB of power
+	tail   = 4  // frames of zeros behind the sound
 )
 
 func main() {
@@ -89,6 +92,7 @@ func encode(pcm []int16) ([]byte, error) {
 	}
 	out := binary.LittleEndian.AppendUint32(nil, uint32(len(pcm)))
 	packet := make([]byte, audio.MaxPacket)
+	pcm = append(slices.Clip(pcm), make([]int16, tail*audio.Recognition.Samples())...)
 	for len(pcm) > 0 {
 		frame := make([]int16, audio.Recognition.Samples())
 		pcm = pcm[copy(frame, pcm):]
