@@ -81,6 +81,7 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.StringVar(&f.json, "json", "", "`FILE` for the report as JSON; - for standard output, in place of the table / JSON 报告")
 	set.DurationVar(&f.guard, "guard", bench.OwnGuard, "pause that the server keeps between tts start and sound / 首帧保护间隔")
 	set.DurationVar(&f.Silence, "silence", 0, "silence after which the server takes speech for finished; default 700ms, 800ms for m3 / 断句静音")
+	set.DurationVar(&f.Sentence, "sentence", 0, "of a server that reads a sentence's whole sound before it speaks: so long, as 10s, instead of endless / 每句时长")
 	set.StringVar(&f.Dir, "pprof", "", "`DIR` for CPU and heap profiles of the server / 剖析文件目录")
 	set.BoolVar(&f.NoPin, "no-pin", false, "do not bind server and load to cores / 不绑定处理器核")
 	set.DurationVar(&f.Soak, "soak", 0, "let devices talk for so `long`, in place of the metrics / 长时间运行")
@@ -112,8 +113,8 @@ func (f *benchFlags) check() error {
 	if f.Guard = f.guard; f.guard == 0 {
 		f.Guard = -1 // none, where 0 would be the usual one
 	}
-	if f.guard < 0 || f.Silence < 0 {
-		return errors.New("--guard and --silence must not be less than 0")
+	if f.guard < 0 || f.Silence < 0 || f.Sentence < 0 {
+		return errors.New("--guard, --silence and --sentence must not be less than 0")
 	}
 	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 {
 		return errors.New("--runs and --devices must be 1 or more, --soak and --pid not less than 0")

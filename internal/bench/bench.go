@@ -27,9 +27,12 @@ type Options struct {
 
 	Guard   time.Duration // that the server keeps between tts start and sound; 0: 105 ms; below 0: none
 	Silence time.Duration // after which the server takes an utterance for finished; 0: 700 ms, in M3 800
-	Dir     string        // for profiles of our own server; empty: none are taken
-	NoPin   bool          // server and load are not bound to cores
-	Command string        // what was run, for the report
+	// Sentence is for servers that read a sentence's whole sound before they
+	// speak: the length of each sentence of what is endless for others. 0: endless.
+	Sentence time.Duration
+	Dir      string // for profiles of our own server; empty: none are taken
+	NoPin    bool   // server and load are not bound to cores
+	Command  string // what was run, for the report
 
 	Soak    time.Duration // 0: no soak
 	Devices int           // of a soak; 0: 50
@@ -306,7 +309,7 @@ func (b *bench) failed(name string, err error) {
 
 // rig finds the server, or starts our own.
 func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
-	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, quiet: or(b.o.Silence, or(s.needs.commit, ownSilence))}
+	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence, quiet: or(b.o.Silence, or(s.needs.commit, ownSilence))}
 	r.stubs.Set(Plan{})
 	if b.o.URL != "" {
 		t, err := find(ctx, b.o.URL, b.o.Token)

@@ -12,15 +12,17 @@ import (
 )
 
 // flowing is a reply of which nothing is complete for many seconds: neither
-// the model's text nor the voice's sound.
-func flowing() Plan {
+// the model's text nor the voice's sound, if the server streams that.
+func (r *rig) flowing() Plan {
+	if r.sentences > 0 {
+		return Plan{Rate: 30, Sound: r.sentences, Replies: []string{"Well, " + story(60)}, Log: true}
+	}
 	return Plan{Rate: 30, Sound: -1, Rest: 100 * time.Millisecond, Replies: []string{"Well, " + story(60)}, Log: true}
 }
 
 // aborts is M8 and M9.
 func aborts(ctx context.Context, r *rig) ([]Figure, error) {
-	plan := endlessPlan
-	r.stubs.Set(plan)
+	r.stubs.Set(r.endless())
 	clients, err := r.fleet(ctx, r.aborters, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 	}
 	var llm, tts []time.Duration
 	for range r.cancels {
-		r.stubs.Set(flowing())
+		r.stubs.Set(r.flowing())
 		k, _, err := c.abortOnce(ctx)
 		if err != nil {
 			return nil, err
@@ -133,7 +135,7 @@ const bargeLead = 25 * 60 * time.Millisecond
 // bargeIn is M10: in realtime mode, from the first voiced sample of the user to
 // tts stop.
 func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
-	r.stubs.Set(endlessPlan)
+	r.stubs.Set(r.endless())
 	clients, err := r.fleet(ctx, r.bargers, devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true})
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func densityOpen(ctx context.Context, r *rig) ([]Figure, error) {
 // measure looks for the largest crowd that hears well.
 func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, error) {
 	defer c.silence()
-	c.r.stubs.Set(endlessPlan)
+	c.r.stubs.Set(c.r.endless())
 	var levels []Figure
 	fits := func(n int) (bool, error) {
 		level, ok, err := c.level(ctx, n, what)
@@ -56,6 +56,9 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 	found.Note = fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
 	if n == c.r.most {
 		found.Note += "; more were not tried"
+	}
+	if c.r.most < goal {
+		found.Goals = nil // too few to say
 	}
 	if n >= goal {
 		found = found.untimed() // it was reached, however busy the machine was
@@ -175,7 +178,7 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 	if r.target.pid == 0 {
 		return []Figure{unmeasured("M13", what, "no process id (--pid)")}, nil
 	}
-	r.stubs.Set(endlessPlan)
+	r.stubs.Set(r.endless())
 	devices, err := r.speaking(ctx, r.cpu, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func footprint(ctx context.Context, r *rig) ([]Figure, error) {
 			return err
 		}},
 		{"speaking", r.memory, 400, func(n int) error {
-			r.stubs.Set(endlessPlan)
+			r.stubs.Set(r.endless())
 			_, err := r.speaking(ctx, n, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 			return err
 		}},

@@ -75,7 +75,7 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	if u.Scheme != "ws" || u.Port() == "" {
 		return []Figure{unmeasured("M16", "one device that stops reading", "the address must be ws:// with a port")}, nil
 	}
-	r.stubs.Set(endlessPlan)
+	r.stubs.Set(r.endless())
 	healthy, err := r.speaking(ctx, r.healthy, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err

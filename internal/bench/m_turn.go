@@ -9,13 +9,22 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// endlessPlan lets a server speak for as long as it is listened to.
-var endlessPlan = Plan{Sound: -1}
+// storyLength is the length of an endless reply for servers that cannot stream one.
+const storyLength = 10 * time.Minute
+
+// endless lets a server speak for as long as it is listened to. One that reads
+// the whole sound of a sentence before it speaks gets a story of sentences.
+func (r *rig) endless() Plan {
+	if r.sentences <= 0 {
+		return Plan{Sound: -1}
+	}
+	return Plan{Sound: r.sentences, Replies: []string{story(int(storyLength/r.sentences) + 1)}}
+}
 
 // manual is M1: what the server adds in a push-to-talk turn, alone and while
 // others are being spoken to.
 func manual(ctx context.Context, r *rig) ([]Figure, error) {
-	r.stubs.Set(endlessPlan)
+	r.stubs.Set(r.endless())
 	alone, starts, err := r.presses(ctx, r.turns)
 	figures := []Figure{
 		sampled("M1", "added latency, manual, 1 session", ms(alone), most(P50, 5), most(P99, 20)),

@@ -27,12 +27,13 @@ type target struct {
 // rig is what a scenario works with. The clients that it dials live until release.
 type rig struct {
 	amounts
-	target target
-	own    *own // nil: the server is not ours to start and to end
-	stubs  *Stubs
-	said   clip
-	guard  time.Duration // that the server keeps between tts start and the first frame
-	quiet  time.Duration // silence after which the server takes an utterance for finished
+	target    target
+	own       *own // nil: the server is not ours to start and to end
+	stubs     *Stubs
+	said      clip
+	guard     time.Duration // that the server keeps between tts start and the first frame
+	sentences time.Duration // see Options.Sentence
+	quiet     time.Duration // silence after which the server takes an utterance for finished
 
 	tolerance time.Duration // forgiven in the rules about time that devices keep
 

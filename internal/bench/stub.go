@@ -137,7 +137,8 @@ func (s *Stubs) chat(r *openaitest.Request) openaitest.Reply {
 }
 
 func (s *Stubs) speak(r *openaitest.Request) openaitest.Reply {
-	return s.note(&s.speeches, r).speech(s.sound)
+	asked, _ := r.JSON()["response_format"].(string)
+	return s.note(&s.speeches, r).speech(s.sound, asked == "wav")
 }
 
 // in is a trouble's reply; false when there is none.
@@ -181,8 +182,8 @@ func (p *Plan) chat(reply string) openaitest.Reply {
 }
 
 // speech is what the voice answers: the recording over and over, for as long as
-// the plan says. Its parts share their bytes.
-func (p *Plan) speech(sound string) openaitest.Reply {
+// the plan says, as bare PCM or as a WAV file. Its parts share their bytes.
+func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 	if r, ok := p.TTSTrouble.in(); ok {
 		return r
 	}
@@ -198,13 +199,34 @@ func (p *Plan) speech(sound string) openaitest.Reply {
 		size = int(soundBlock/(100*time.Millisecond)) * soundPart
 	}
 	r := openaitest.Reply{Header: map[string]string{"Content-Type": "audio/pcm"}}
-	for left, at := int(length.Milliseconds())*replyRate*2/1000, 0; left > 0; {
+	total := int(length.Milliseconds()) * replyRate * 2 / 1000
+	if wav {
+		r.Header["Content-Type"] = "audio/wav"
+		r.Pieces = append(r.Pieces, openaitest.Piece{Data: wavHeader(total)})
+	}
+	for left, at := total, 0; left > 0; {
 		n := min(size, left, len(sound)-at)
 		r.Pieces = append(r.Pieces, openaitest.Piece{Data: sound[at : at+n], Delay: p.Rest})
 		left, at = left-n, (at+n)%len(sound)
 	}
 	r.Pieces[0].Delay = p.TTS
 	return r
+}
+
+// wavHeader is what stands before so many bytes of PCM in a WAV file.
+func wavHeader(size int) string {
+	b := []byte("RIFF....WAVEfmt ")
+	binary.LittleEndian.PutUint32(b[4:], uint32(36+size))
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	for _, v := range []uint16{1, 1} { // PCM, one channel
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	b = binary.LittleEndian.AppendUint32(b, replyRate)
+	b = binary.LittleEndian.AppendUint32(b, 2*replyRate)
+	for _, v := range []uint16{2, 16} { // bytes of a sample, bits of one
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	return string(binary.LittleEndian.AppendUint32(append(b, "data"...), uint32(size)))
 }
 
 // deltas cuts a text as models do: a word with the space before it, or a

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/audio"
 	"xiaozhi/internal/openaitest"
 )
 
@@ -48,16 +49,16 @@ func TestPlanDelays(t *testing.T) {
 	if want := durations(400, 25, 25, 25, 25); !slices.Equal(delays, want) { // three words, the finish, the end mark
 		t.Errorf("chat %v, want %v", delays, want)
 	}
-	delays, size := pieces(p.speech(strings.Repeat("x", 48000)))
+	delays, size := pieces(p.speech(strings.Repeat("x", 48000), false))
 	if want := durations(300, 90, 90); !slices.Equal(delays, want) || size != 250*48 { // two parts of 100 ms and one of 50
 		t.Errorf("speech %v, %d bytes", delays, size)
 	}
-	if _, size := pieces((&Plan{Sound: -1}).speech(strings.Repeat("x", 48000))); size != 3600*48000 {
+	if _, size := pieces((&Plan{Sound: -1}).speech(strings.Repeat("x", 48000), false)); size != 3600*48000 {
 		t.Errorf("endless speech has %d bytes", size)
 	}
 	for _, trouble := range []Trouble{Failing, Hanging} {
 		p := Plan{ASRTrouble: trouble, LLMTrouble: trouble, TTSTrouble: trouble}
-		for _, r := range []openaitest.Reply{p.transcript(), p.chat("x"), p.speech("x")} {
+		for _, r := range []openaitest.Reply{p.transcript(), p.chat("x"), p.speech("x", true)} {
 			if r.Hang != (trouble == Hanging) || (r.Status == http.StatusServiceUnavailable) != (trouble == Failing) {
 				t.Errorf("%s: %+v", trouble, r)
 			}
@@ -105,6 +106,10 @@ func TestStubs(t *testing.T) {
 	}
 	if len(s.Chats()) != 3 || len(s.Speeches()) != 1 || s.Speeches()[0].JSON()["input"] != "x" {
 		t.Errorf("%d chats, %d speeches are logged", len(s.Chats()), len(s.Speeches()))
+	}
+	_, file := ask(t.Context(), "/audio/speech", "application/json", `{"input":"x","response_format":"wav"}`)
+	if pcm, rate, err := audio.ReadWAV(strings.NewReader(file)); err != nil || rate != replyRate || len(pcm) != 300*24 {
+		t.Errorf("a WAV file of %d samples at %d Hz, %v", len(pcm), rate, err)
 	}
 	s.Set(Plan{LLMTrouble: Failing})
 	if status, _ := ask(t.Context(), "/chat/completions", "application/json", "{}"); status != http.StatusServiceUnavailable || len(s.Chats()) != 0 {
