@@ -58,6 +58,7 @@ const (
 	Miss   Verdict = "miss"
 	Void   Verdict = "void" // the control was late: the machine was busy with other things
 	NoGoal Verdict = ""     // nothing was promised
+	None   Verdict = "not measured"
 )
 
 // Figure is one measured thing. It has either Numbers, those of a sample, or a
@@ -140,8 +141,12 @@ func (n Numbers) stat(s Stat) (float64, bool) {
 
 // judged is the figure with its verdict.
 func (f Figure) judged() Figure {
-	f.Verdict = NoGoal
-	if len(f.Goals) == 0 {
+	switch {
+	case f.Numbers == nil && f.Value == nil:
+		f.Verdict = None
+		return f
+	case len(f.Goals) == 0:
+		f.Verdict = NoGoal
 		return f
 	}
 	if f.Control.Void && !f.Untimed {

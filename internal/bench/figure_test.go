@@ -20,7 +20,7 @@ func TestVerdict(t *testing.T) {
 		{"memory on a busy machine", single("M12", "", "KiB", 1, 5, most(Value, 4)).untimed(), Miss},
 		{"at least", single("M11", "", "", 1, 80, least(Value, 80)), Pass},
 		{"too few", single("M11", "", "", 1, 79, least(Value, 80)), Miss},
-		{"nothing measured", Figure{Goals: []Goal{most(P50, 1)}}, Miss},
+		{"nothing measured", Figure{Goals: []Goal{most(P50, 1)}}, None},
 		{"wrong kind of number", single("", "", "", 1, 0, most(P99, 5)), Miss},
 	} {
 		if got := c.f.judged().Verdict; got != c.want {

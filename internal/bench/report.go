@@ -71,10 +71,6 @@ func (f Figure) row() []string {
 	default:
 		cells = append(cells, "-", "-", "-", "-")
 	}
-	verdict := string(f.Verdict)
-	if f.Numbers == nil && f.Value == nil {
-		verdict = "not measured"
-	}
 	control := number(f.Control.P99)
 	if f.Control.Core > 0 {
 		control += " / " + number(f.Control.Core)
@@ -83,7 +79,7 @@ func (f Figure) row() []string {
 	if len(f.Control.Load) > 0 {
 		load = number(f.Control.Load[0])
 	}
-	return append(cells, f.Unit, f.goals(), verdict, control, load)
+	return append(cells, f.Unit, f.goals(), string(f.Verdict), control, load)
 }
 
 // spread is a number, with its least and its most if there were several runs.
