@@ -74,8 +74,12 @@ type Figure struct {
 	Note    string   `json:"note,omitempty"`
 	Untimed bool     `json:"untimed,omitempty"` // a busy machine does not change it: never void
 	Control Control  `json:"control"`
-	Verdict Verdict  `json:"verdict"`
-	Spread  *Spread  `json:"spread,omitempty"` // of several runs
+	// TimesControl is the p99 of a jitter as a multiple of the load's control; 0 of other figures.
+	TimesControl float64 `json:"p99_times_control,omitempty"`
+	Verdict      Verdict `json:"verdict"`
+	Spread       *Spread `json:"spread,omitempty"` // of several runs
+
+	jitter bool
 }
 
 // Spread is what several runs of the same figure gave.
@@ -101,6 +105,7 @@ func unmeasured(metric, what, why string) Figure {
 	return Figure{Metric: metric, What: what, Note: why}
 }
 
+func (f Figure) asJitter() Figure      { f.jitter = true; return f }
 func (f Figure) untimed() Figure       { f.Untimed = true; return f }
 func (f Figure) in(unit string) Figure { f.Unit = unit; return f }
 func (f Figure) noted(format string, args ...any) Figure {
@@ -141,6 +146,9 @@ func (n Numbers) stat(s Stat) (float64, bool) {
 
 // judged is the figure with its verdict.
 func (f Figure) judged() Figure {
+	if f.jitter && f.Numbers != nil && f.Control.P99 > 0 {
+		f.TimesControl = f.Numbers.P99 / f.Control.P99
+	}
 	switch {
 	case f.Numbers == nil && f.Value == nil:
 		f.Verdict = None

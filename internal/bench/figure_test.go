@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"testing"
 )
 
@@ -90,19 +91,25 @@ func TestNumber(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	for _, c := range []struct{ capacity, low, aim, high, step, want int }{
-		{capacity: 130, low: 20, aim: 80, high: 300, step: 20, want: 120},
-		{capacity: 130, low: 20, aim: 80, high: 80, step: 20, want: 80},
-		{capacity: 50, low: 20, aim: 80, high: 300, step: 20, want: 40},
-		{capacity: 10, low: 20, aim: 80, high: 300, step: 20, want: 0},
+	for _, c := range []struct{ capacity, low, aim, high, step, fine, want, tries int }{
+		{capacity: 133, low: 20, aim: 80, high: 300, step: 20, fine: 5, want: 130, tries: 6},  // 80 100 120 140, 130 135
+		{capacity: 130, low: 20, aim: 80, high: 80, step: 20, fine: 20, want: 80, tries: 1},   // more were not asked for
+		{capacity: 50, low: 20, aim: 80, high: 80, step: 20, fine: 20, want: 40, tries: 3},    // 80 60 40
+		{capacity: 50, low: 20, aim: 80, high: 300, step: 20, fine: 5, want: 50, tries: 5},    // 80 60 40, 50 55
+		{capacity: 10, low: 20, aim: 80, high: 300, step: 20, fine: 5, want: 0, tries: 4},     // not even 20
+		{capacity: 999, low: 20, aim: 280, high: 300, step: 20, fine: 5, want: 300, tries: 2}, // up to the end
+		{capacity: 5, low: 1, aim: 2, high: 2, step: 1, fine: 1, want: 2, tries: 1},           // the quick size
 	} {
 		asked := 0
-		got, err := search(c.low, c.aim, c.high, c.step, func(n int) (bool, error) {
+		got, err := search(c.low, c.aim, c.high, c.step, c.fine, func(n int) (bool, error) {
 			asked++
 			return n <= c.capacity, nil
 		})
-		if err != nil || got != c.want || asked > 8 {
+		if err != nil || got != c.want || asked != c.tries {
 			t.Errorf("%+v: %d after %d tries, %v", c, got, asked, err)
 		}
+	}
+	if got, err := search(1, 5, 9, 2, 1, func(n int) (bool, error) { return true, context.Canceled }); err == nil || got != 0 {
+		t.Errorf("a number that cannot be tried: %d, %v", got, err)
 	}
 }

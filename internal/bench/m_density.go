@@ -51,7 +51,7 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 		levels = append(levels, level)
 		return ok, err
 	}
-	n, err := search(c.r.least, min(goal, c.r.most), c.r.most, c.r.step, fits)
+	n, err := search(c.r.least, min(goal, c.r.most), c.r.most, c.r.step, c.r.fine, fits)
 	found := single("M11", what, "", len(levels), float64(n), least(Value, float64(goal)))
 	found.Note = fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
 	if n == c.r.most {
@@ -86,36 +86,36 @@ func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok
 		}
 		control.Busy = server()
 		control.Void = control.judge()
-		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(jitter)).noted("%d underruns; try %d", underruns, try)
+		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(jitter)).noted("%d underruns; try %d", underruns, try).asJitter()
 		level.Control = control
 		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && underruns == 0
 	}
 	return level, ok, nil
 }
 
-// search gives the largest number, a multiple of step between low and high,
-// that fits; 0 if none does. It begins at aim.
-func search(low, aim, high, step int, fits func(int) (bool, error)) (int, error) {
-	best := 0
-	ok, err := fits(aim)
-	if err != nil {
-		return 0, err
-	}
-	for n := aim; ok; n += step {
-		best = n
-		if n+step > high {
-			return best, nil
-		}
-		if ok, err = fits(n + step); err != nil {
+// search gives a number between low and high that fits while the next larger
+// one that was tried does not; 0 if none fits. It begins at aim, goes up or
+// down by step, and then halves what is left until that is no more than fine.
+func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, error) {
+	best, fails := 0, high+1 // fails: the least that was found not to fit
+	n := aim
+	for n > best && n < fails && n >= low {
+		ok, err := fits(n)
+		if err != nil {
 			return best, err
-		}
-	}
-	for n := aim - step; best == 0 && n >= low; n -= step {
-		if ok, err = fits(n); err != nil {
-			return 0, err
 		}
 		if ok {
 			best = n
+		} else {
+			fails = n
+		}
+		switch gap := fails - best; {
+		case best == 0:
+			n -= step
+		case fails > high:
+			n += step
+		case gap > fine:
+			n = best + gap/2
 		}
 	}
 	return best, nil

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -107,8 +106,8 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	}
 	a, b := describe(ms(before)), describe(ms(during))
 	figures := []Figure{
-		sampled("M16", fmt.Sprintf("jitter of %d healthy devices", len(healthy)), ms(before)),
-		sampled("M16", "the same beside one that does not read", ms(during)).noted("%d underruns", underruns),
+		sampled("M16", fmt.Sprintf("jitter of %d healthy devices", len(healthy)), ms(before)).asJitter(),
+		sampled("M16", "the same beside one that does not read", ms(during)).noted("%d underruns", underruns).asJitter(),
 		single("M16", "change of p99", "ms", len(during), b.P99-a.P99, most(Value, 2)),
 	}
 	if took == 0 {
@@ -132,16 +131,6 @@ func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error
 	}
 	_, err = c.ask(ctx)
 	return c, g, err
-}
-
-// smallBuffer gives a socket as little room for what comes in as devices have,
-// before it connects: what has been offered once is not taken back.
-func smallBuffer(_, _ string, raw syscall.RawConn) error {
-	var failed error
-	err := raw.Control(func(fd uintptr) {
-		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
-	})
-	return errors.Join(err, failed)
 }
 
 // gate is a connection whose reading can be stopped.

@@ -65,7 +65,7 @@ func (r *rig) judgeLong(reply *devicetest.Reply, arrivals []time.Time, packet ti
 		single("M4", fmt.Sprintf("underruns in %v", r.reply), "", n, float64(p.underruns), most(Value, 0)),
 		single("M4", fmt.Sprintf("overflows in %v", r.reply), "", n, float64(max(p.overflows, reply.Dropped)), most(Value, 0)),
 		slack,
-		sampled("M5", "jitter, 1 session", ms(p.jitter), most(P50, 1), most(P99, 5), most(Max, 20)),
+		sampled("M5", "jitter, 1 session", ms(p.jitter), most(P50, 1), most(P99, 5), most(Max, 20)).asJitter(),
 	}
 	var subtitles []time.Time
 	for _, s := range reply.Sentences {

@@ -101,8 +101,12 @@ func (r *Report) footer(w io.Writer) {
 	fmt.Fprintf(w, "\ncontrol: p99 in ms of timers that do nothing, beside the load / on the server's core.\n"+
 		"void: a timer was more than %g ms late (the server's core counts if the server used less than half of it).\n", controlLimit)
 	for _, f := range r.Figures {
-		if f.Note != "" {
-			fmt.Fprintf(w, "%s %s: %s\n", f.Metric, f.What, f.Note)
+		notes := f.Note
+		if f.TimesControl > 0 {
+			notes = strings.TrimPrefix(notes+fmt.Sprintf("; p99 is %s times the control's", number(f.TimesControl)), "; ")
+		}
+		if notes != "" {
+			fmt.Fprintf(w, "%s %s: %s\n", f.Metric, f.What, notes)
 		}
 	}
 	for _, broken := range []struct {

@@ -27,7 +27,7 @@ func example() *Report {
 		Settings: Settings{Guard: 105, Silence: 700}, Load: []float64{0.5, 0.25, 0.125},
 		Figures: []Figure{
 			with(sampled("M1", "added latency, manual, 1 session", []float64{3.25, 4.5, 30}, most(P50, 5), most(P99, 20)), quiet),
-			with(sampled("M2", "added latency, auto", []float64{40, 50}, most(P50, 55)), busy),
+			with(sampled("M2", "added latency, auto", []float64{40, 50}, most(P50, 55)).asJitter(), busy),
 			combine([]Figure{a, b}),
 			with(single("M11", "speakers at once", "", 3, 80, least(Value, 80)).noted("more were not tried"), quiet),
 			with(unmeasured("M12", "memory per device", "no process id (--pid)"), quiet),

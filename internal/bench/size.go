@@ -8,8 +8,8 @@ type Size string
 // The sizes.
 const (
 	Quick Size = "quick" // seconds: to see that it works
-	Small Size = "small" // two or three minutes
-	Full  Size = "full"  // more than half an hour: what the definitions ask for
+	Small Size = "small" // four minutes
+	Full  Size = "full"  // hours: what the definitions ask for
 )
 
 // amounts are what a size means.
@@ -26,8 +26,9 @@ type amounts struct {
 	cancels          int // M9
 	bargers, barges  int // M10: devices, interruptions of each
 
-	least, most, step int           // M11: speakers at once
-	window            time.Duration // M11, M13, M16: how long is looked at
+	least, most int           // M11: speakers at once
+	step, fine  int           // M11: see search
+	window      time.Duration // M11, M13, M16: how long is looked at
 
 	idle, memory int           // M12: devices connected, devices spoken to
 	settle       time.Duration // M12, M14: until memory is looked at
@@ -44,19 +45,19 @@ func (s Size) amounts() amounts {
 	case Quick:
 		return amounts{
 			warm: 1, turns: 4, crowd: 2, auto: 1, autoTurns: 1, reply: 2 * time.Second, sentence: time.Second, stops: 1,
-			aborters: 2, aborts: 2, cancels: 2, bargers: 1, barges: 1, least: 2, most: 2, step: 1, window: time.Second,
+			aborters: 2, aborts: 2, cancels: 2, bargers: 1, barges: 1, least: 2, most: 2, step: 1, fine: 1, window: time.Second,
 			idle: 5, memory: 2, settle: 100 * time.Millisecond, cpu: 2, churn: 10, hellos: 5, healthy: 2, segments: 2, profile: time.Second,
 		}
 	case Full:
 		return amounts{
 			warm: 20, turns: 200, crowd: 50, auto: 4, autoTurns: 55, reply: 10 * time.Minute, sentence: 10 * time.Second, stops: 50,
-			aborters: 20, aborts: 500, cancels: 200, bargers: 4, barges: 25, least: 20, most: 300, step: 20, window: 2 * time.Minute,
+			aborters: 20, aborts: 500, cancels: 200, bargers: 4, barges: 25, least: 20, most: 300, step: 20, fine: 5, window: 2 * time.Minute,
 			idle: 1000, memory: 100, settle: 5 * time.Second, cpu: 50, churn: 10000, hellos: 500, healthy: 49, segments: 30, profile: 20 * time.Second,
 		}
 	default:
 		return amounts{
 			warm: 3, turns: 30, crowd: 50, auto: 4, autoTurns: 3, reply: time.Minute, sentence: 10 * time.Second, stops: 5,
-			aborters: 10, aborts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, window: 5 * time.Second,
+			aborters: 10, aborts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, fine: 20, window: 5 * time.Second,
 			idle: 200, memory: 30, settle: time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
 		}
 	}

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"errors"
+	"syscall"
 	"time"
 )
 
@@ -15,3 +16,5 @@ func coresOf(process) []int              { return nil }
 func pinProcess([]int) error             { return errNoPinning }
 func threadTime() time.Duration          { return 0 }
 func onCore(_ int, f func() error) error { return f() }
+
+func smallBuffer(_, _ string, _ syscall.RawConn) error { return nil }

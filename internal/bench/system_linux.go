@@ -101,3 +101,13 @@ func threadTime() time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
+
+// smallBuffer gives a socket as little room for what comes in as devices have,
+// before it connects: what has been offered once is not taken back.
+func smallBuffer(_, _ string, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+	})
+	return errors.Join(err, failed)
+}
