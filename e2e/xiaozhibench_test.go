@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"xiaozhi/internal/bench"
@@ -42,5 +43,17 @@ func TestBenchMeasures(t *testing.T) {
 		if seen[metric] != n {
 			t.Errorf("%d figures of %s, want %d", seen[metric], metric, n)
 		}
+	}
+}
+
+// TestBenchSoaks lets a few devices live for some seconds: nobody gets stuck,
+// and no rule of the device protocol is broken.
+func TestBenchSoaks(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(limit(t), binary, "bench", "--no-pin", "--soak", "4s", "--devices", "4")
+	cmd.Env = cleanEnv()
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "in all: ") || !strings.Contains(string(out), "goroutines ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

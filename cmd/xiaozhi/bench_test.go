@@ -82,7 +82,7 @@ func TestBenchStubsOnly(t *testing.T) {
 type watched struct{ found chan string }
 
 func (w *watched) Write(p []byte) (int, error) {
-	for _, word := range strings.Fields(string(p)) {
+	for word := range strings.FieldsSeq(string(p)) {
 		if strings.HasPrefix(word, "http://") {
 			w.found <- word
 		}

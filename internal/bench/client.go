@@ -87,9 +87,9 @@ func (c *client) sent(ctx context.Context, kind, state string) (time.Time, error
 	return c.await(ctx, devicetest.KindSent, kind, state)
 }
 
-// received waits for the moment at which a text message was read.
-func (c *client) received(ctx context.Context, kind, state string) (time.Time, error) {
-	return c.await(ctx, devicetest.KindReceived, kind, state)
+// told waits for the moment at which a tts message of a state was read.
+func (c *client) told(ctx context.Context, state string) (time.Time, error) {
+	return c.await(ctx, devicetest.KindReceived, "tts", state)
 }
 
 func (c *client) await(ctx context.Context, way devicetest.Kind, kind, state string) (time.Time, error) {
@@ -108,12 +108,13 @@ func (c *client) heard(ctx context.Context, after time.Time) (time.Time, error) 
 }
 
 // ask types a question and waits for the first sound of the answer.
-func (c *client) ask(ctx context.Context) (time.Time, error) {
+func (c *client) ask(ctx context.Context) error {
 	now := time.Now()
 	if err := c.Detect("tell me a story"); err != nil {
-		return now, err
+		return err
 	}
-	return c.heard(ctx, now)
+	_, err := c.heard(ctx, now)
+	return err
 }
 
 // replied waits for the end of the reply that began after a moment, however long that takes.
@@ -140,7 +141,7 @@ func (c *client) cut(ctx context.Context) (cut, error) {
 		return cut{}, err
 	}
 	aborted, err1 := c.sent(ctx, "abort", "")
-	stopped, err2 := c.received(ctx, "tts", "stop")
+	stopped, err2 := c.told(ctx, "stop")
 	return cut{aborted: aborted, stopped: stopped}, errors.Join(err1, err2)
 }
 

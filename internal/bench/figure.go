@@ -105,9 +105,8 @@ func unmeasured(metric, what, why string) Figure {
 	return Figure{Metric: metric, What: what, Note: why}
 }
 
-func (f Figure) asJitter() Figure      { f.jitter = true; return f }
-func (f Figure) untimed() Figure       { f.Untimed = true; return f }
-func (f Figure) in(unit string) Figure { f.Unit = unit; return f }
+func (f Figure) asJitter() Figure { f.jitter = true; return f }
+func (f Figure) untimed() Figure  { f.Untimed = true; return f }
 func (f Figure) noted(format string, args ...any) Figure {
 	f.Note = fmt.Sprintf(format, args...)
 	return f

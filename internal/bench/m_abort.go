@@ -30,7 +30,7 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	late := make([]int, len(clients))
 	cuts, err := together(len(clients), len(clients), func(i int) ([]cut, error) {
 		var cuts []cut
-		for range r.amounts.aborts {
+		for range r.cuts {
 			k, after, err := clients[i].abortOnce(ctx)
 			if err != nil {
 				return cuts, err
@@ -64,7 +64,7 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 // what still comes behind the tts stop.
 func (c *client) abortOnce(ctx context.Context) (k cut, after int, err error) {
 	c.frames.forget()
-	if _, err = c.ask(ctx); err != nil {
+	if err = c.ask(ctx); err != nil {
 		return k, 0, err
 	}
 	if err = pause(ctx, rand.N(400*time.Millisecond)); err != nil {
@@ -158,14 +158,14 @@ func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 
 // bargeOnce speaks over a reply, and then cuts the answer to what was said.
 func (c *client) bargeOnce(ctx context.Context, packets [][]byte) (time.Duration, error) {
-	if _, err := c.ask(ctx); err != nil {
+	if err := c.ask(ctx); err != nil {
 		return 0, err
 	}
 	from := time.Now()
 	hush := c.speak(ctx, from, packets)
-	stopped, err := c.received(ctx, "tts", "stop")
+	stopped, err := c.told(ctx, "stop")
 	if err == nil {
-		_, err = c.received(ctx, "tts", "start") // the answer to what was said
+		_, err = c.told(ctx, "start") // the answer to what was said
 	}
 	if err := errors.Join(err, hush()); err != nil {
 		return 0, err

@@ -125,7 +125,7 @@ func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, 
 func (c *crowd) resize(ctx context.Context, n int) error {
 	if n < len(c.all) {
 		for _, hush := range c.hush[min(n, len(c.hush)):] {
-			hush()
+			_ = hush() // what it says of the end of a connection has been seen elsewhere
 		}
 		c.r.drop(c.all[n:])
 		c.all, c.hush = c.all[:n], c.hush[:min(n, len(c.hush))]
@@ -145,7 +145,7 @@ func (c *crowd) resize(ctx context.Context, n int) error {
 
 func (c *crowd) silence() {
 	for _, hush := range c.hush {
-		hush() // what it says of the end of a connection has been seen elsewhere
+		_ = hush() // as above
 	}
 }
 

@@ -129,8 +129,7 @@ func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	_, err = c.ask(ctx)
-	return c, g, err
+	return c, g, c.ask(ctx)
 }
 
 // gate is a connection whose reading can be stopped.

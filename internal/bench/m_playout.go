@@ -20,7 +20,7 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	asked := time.Now()
-	if _, err := c.ask(ctx); err != nil {
+	if err := c.ask(ctx); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*r.reply+answerLimit)
@@ -34,7 +34,7 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(Plan{Sound: 700 * time.Millisecond})
 	for range r.stops {
 		asked := time.Now()
-		if _, err := c.ask(ctx); err != nil {
+		if err := c.ask(ctx); err != nil {
 			return figures, err
 		}
 		short, err := c.repliedSoon(ctx, asked)

@@ -56,7 +56,7 @@ func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Dura
 		if err != nil {
 			return added, starts, err
 		}
-		start, err1 := c.received(ctx, "tts", "start")
+		start, err1 := c.told(ctx, "start")
 		first, err2 := c.heard(ctx, stop)
 		_, err3 := c.cut(ctx)
 		if err := errors.Join(err1, err2, err3); err != nil {
@@ -79,8 +79,7 @@ func (r *rig) speaking(ctx context.Context, n int, o devicetest.Options) ([]*cli
 		if err != nil {
 			return nil, err
 		}
-		_, err = c.ask(ctx)
-		return c, err
+		return c, c.ask(ctx)
 	})
 }
 

@@ -42,7 +42,7 @@ func loadAverage() []float64 {
 		return nil
 	}
 	var out []float64
-	for _, f := range strings.Fields(string(raw)) {
+	for f := range strings.FieldsSeq(string(raw)) {
 		v, err := strconv.ParseFloat(f, 64)
 		if err != nil || len(out) == 3 {
 			break

@@ -197,8 +197,8 @@ func (o *own) logged() string {
 }
 
 // stop ends the server by its process id, as an operator would, and removes its folder.
-func (o *own) stop() error {
-	defer os.RemoveAll(o.dir)
+func (o *own) stop() (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
 	select {
 	case <-o.over:
 		return fmt.Errorf("our own server ended by itself: %w\n%s", o.err, o.logged())
@@ -214,8 +214,8 @@ func (o *own) stop() error {
 		}
 		return nil
 	case <-time.After(stopLimit):
-		err := o.cmd.Process.Kill()
+		killed := o.cmd.Process.Kill()
 		<-o.over
-		return errors.Join(errors.New("our own server did not end when told to"), err)
+		return errors.Join(errors.New("our own server did not end when told to"), killed)
 	}
 }

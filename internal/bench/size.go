@@ -22,9 +22,9 @@ type amounts struct {
 	reply, sentence time.Duration // M4: length of the long reply, and of each of its sentences
 	stops           int           // M7: short replies
 
-	aborters, aborts int // M8: devices, aborts of each
-	cancels          int // M9
-	bargers, barges  int // M10: devices, interruptions of each
+	aborters, cuts  int // M8: devices, aborts of each
+	cancels         int // M9
+	bargers, barges int // M10: devices, interruptions of each
 
 	least, most int           // M11: speakers at once
 	step, fine  int           // M11: see search
@@ -45,19 +45,19 @@ func (s Size) amounts() amounts {
 	case Quick:
 		return amounts{
 			warm: 1, turns: 4, crowd: 2, auto: 1, autoTurns: 1, reply: 2 * time.Second, sentence: time.Second, stops: 1,
-			aborters: 2, aborts: 2, cancels: 2, bargers: 1, barges: 1, least: 2, most: 2, step: 1, fine: 1, window: time.Second,
+			aborters: 2, cuts: 2, cancels: 2, bargers: 1, barges: 1, least: 2, most: 2, step: 1, fine: 1, window: time.Second,
 			idle: 5, memory: 2, settle: 100 * time.Millisecond, cpu: 2, churn: 10, hellos: 5, healthy: 2, segments: 2, profile: time.Second,
 		}
 	case Full:
 		return amounts{
 			warm: 20, turns: 200, crowd: 50, auto: 4, autoTurns: 55, reply: 10 * time.Minute, sentence: 10 * time.Second, stops: 50,
-			aborters: 20, aborts: 500, cancels: 200, bargers: 4, barges: 25, least: 20, most: 300, step: 20, fine: 5, window: 2 * time.Minute,
+			aborters: 20, cuts: 500, cancels: 200, bargers: 4, barges: 25, least: 20, most: 300, step: 20, fine: 5, window: 2 * time.Minute,
 			idle: 1000, memory: 100, settle: 5 * time.Second, cpu: 50, churn: 10000, hellos: 500, healthy: 49, segments: 30, profile: 20 * time.Second,
 		}
 	default:
 		return amounts{
 			warm: 3, turns: 30, crowd: 50, auto: 4, autoTurns: 3, reply: time.Minute, sentence: 10 * time.Second, stops: 5,
-			aborters: 10, aborts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, fine: 20, window: 5 * time.Second,
+			aborters: 10, cuts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, fine: 20, window: 5 * time.Second,
 			idle: 200, memory: 30, settle: time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
 		}
 	}

@@ -280,8 +280,8 @@ func (s *soak) trouble(ctx context.Context, id string, err error) {
 func (s *soak) talk(ctx context.Context, c *client) error {
 	auto := c.State() == devicetest.Listening
 	for range 1 + rand.N(12) {
-		if err := pause(ctx, rand.N(1500*time.Millisecond)); err != nil {
-			return nil
+		if pause(ctx, rand.N(1500*time.Millisecond)) != nil {
+			return nil // the soak is over
 		}
 		c.frames.forget()
 		before := c.Stats().Underruns
@@ -334,7 +334,7 @@ func (s *soak) turn(ctx context.Context, c *client, auto bool) (how outcome, err
 // end lets a turn that was begun end in one way or another.
 func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, error) {
 	if rand.N(10) == 0 { // before there is an answer
-		if err := pause(ctx, rand.N(300*time.Millisecond)); err != nil {
+		if pause(ctx, rand.N(300*time.Millisecond)) != nil {
 			return dropped, nil
 		}
 		return cutShort, s.cut(ctx, c)
@@ -344,7 +344,7 @@ func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, er
 	}
 	switch rand.N(8) {
 	case 0, 1, 2:
-		if err := pause(ctx, rand.N(2*time.Second)); err != nil {
+		if pause(ctx, rand.N(2*time.Second)) != nil {
 			return dropped, nil
 		}
 		return cutShort, s.cut(ctx, c)
