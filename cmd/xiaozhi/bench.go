@@ -78,6 +78,7 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.BoolVar(&f.quick, "quick", false, "a few seconds for each, only to see that it works / 只试一下")
 	set.BoolVar(&f.full, "full", false, "as much as the definitions ask for: more than an hour / 完整测量")
 	set.IntVar(&f.Runs, "runs", 1, "repeat everything and give medians / 重复次数")
+	set.IntVar(&f.Retries, "retry", 0, "measure a scenario so often again if the machine was too busy / 作废时重测的次数")
 	set.StringVar(&f.json, "json", "", "`FILE` for the report as JSON; - for standard output, in place of the table / JSON 报告")
 	set.DurationVar(&f.guard, "guard", bench.OwnGuard, "pause that the server keeps between tts start and sound / 首帧保护间隔")
 	set.DurationVar(&f.Silence, "silence", 0, "silence after which the server takes speech for finished; default 700ms, 800ms for m3 / 断句静音")
@@ -116,8 +117,8 @@ func (f *benchFlags) check() error {
 	if f.guard < 0 || f.Silence < 0 || f.Sentence < 0 {
 		return errors.New("--guard, --silence and --sentence must not be less than 0")
 	}
-	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 {
-		return errors.New("--runs and --devices must be 1 or more, --soak and --pid not less than 0")
+	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0 {
+		return errors.New("--runs and --devices must be 1 or more, --soak, --pid and --retry not less than 0")
 	}
 	if f.URL == "" && (f.PID != 0 || f.Profiles != "" || f.Token != "") {
 		return errors.New("--pid, --pprof-url and --token are about the server of --url / 需要 --url")

@@ -24,6 +24,7 @@ type Options struct {
 	Metrics  []string // of Metrics(); empty: all
 	Size     Size     // empty: Small
 	Runs     int      // 0: one
+	Retries  int      // how often a scenario with void figures is measured again
 
 	Guard   time.Duration // that the server keeps between tts start and sound; 0: 105 ms; below 0: none
 	Silence time.Duration // after which the server takes an utterance for finished; 0: 700 ms, in M3 800
@@ -208,10 +209,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for i := range o.Runs {
 		for _, s := range list {
 			fmt.Fprintf(o.Log, "run %d of %d: %s, %s\n", i+1, o.Runs, strings.Join(s.names, " "), s.about)
-			from := time.Now()
-			figures := b.one(ctx, s, i)
-			fmt.Fprintf(o.Log, "  in %v\n", time.Since(from).Round(time.Second/10))
-			for _, f := range figures {
+			for _, f := range b.patiently(ctx, s, i) {
 				key := f.Metric + " " + f.What
 				if runs[key] == nil {
 					order = append(order, key)
@@ -238,6 +236,29 @@ func (b *bench) report(started time.Time) *Report {
 		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(or(b.o.Silence, ownSilence))},
 	}
 	return r
+}
+
+// patiently measures one scenario of one run, again if the machine was busy.
+func (b *bench) patiently(ctx context.Context, s scenario, run int) []Figure {
+	for try := 0; ; try++ {
+		from := time.Now()
+		figures := b.one(ctx, s, run)
+		fmt.Fprintf(b.o.Log, "  in %v, %d figures void\n", time.Since(from).Round(time.Second/10), voided(figures))
+		if voided(figures) == 0 || try >= b.o.Retries || ctx.Err() != nil {
+			return figures
+		}
+	}
+}
+
+// voided counts figures that the machine was too busy for.
+func voided(figures []Figure) int {
+	n := 0
+	for _, f := range figures {
+		if f.Verdict == Void {
+			n++
+		}
+	}
+	return n
 }
 
 // one measures one scenario of one run, with its controls.
