@@ -58,7 +58,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s); goes on after a failure
 	done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
-bench: ## our server beside its goals, two or three minutes; make bench ARGS="--full --runs 3" (docs/bench.md)
+bench: ## our server beside its goals, about four minutes; make bench ARGS="--full --runs 3" (docs/bench.md)
 	@scripts/packages.sh run
 	@$(MAKE) --no-print-directory build
 	@exec bin/xiaozhi bench $(ARGS)
