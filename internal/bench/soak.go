@@ -182,7 +182,7 @@ func (s *soak) fault(format string, args ...any) {
 // and comes back, until ctx ends.
 func (s *soak) live(ctx context.Context, id string) {
 	rest := rand.N(3 * time.Second) // so that not all come at once
-	for pause(ctx, rest) == nil {
+	for rested(ctx, rest) {
 		rest = rand.N(2 * time.Second)
 		c, err := s.r.dial(ctx, s.options(id))
 		if err != nil {
@@ -205,6 +205,9 @@ func (s *soak) live(ctx context.Context, id string) {
 		}
 	}
 }
+
+// rested is false when the soak ended meanwhile.
+func rested(ctx context.Context, d time.Duration) bool { return pause(ctx, d) == nil }
 
 // options are of a device that likes one mode or another.
 func (s *soak) options(id string) devicetest.Options {
@@ -280,7 +283,7 @@ func (s *soak) trouble(ctx context.Context, id string, err error) {
 func (s *soak) talk(ctx context.Context, c *client) error {
 	auto := c.State() == devicetest.Listening
 	for range 1 + rand.N(12) {
-		if pause(ctx, rand.N(1500*time.Millisecond)) != nil {
+		if !rested(ctx, rand.N(1500*time.Millisecond)) {
 			return nil // the soak is over
 		}
 		c.frames.forget()
@@ -334,7 +337,7 @@ func (s *soak) turn(ctx context.Context, c *client, auto bool) (how outcome, err
 // end lets a turn that was begun end in one way or another.
 func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, error) {
 	if rand.N(10) == 0 { // before there is an answer
-		if pause(ctx, rand.N(300*time.Millisecond)) != nil {
+		if !rested(ctx, rand.N(300*time.Millisecond)) {
 			return dropped, nil
 		}
 		return cutShort, s.cut(ctx, c)
@@ -344,7 +347,7 @@ func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, er
 	}
 	switch rand.N(8) {
 	case 0, 1, 2:
-		if pause(ctx, rand.N(2*time.Second)) != nil {
+		if !rested(ctx, rand.N(2*time.Second)) {
 			return dropped, nil
 		}
 		return cutShort, s.cut(ctx, c)
