@@ -31,6 +31,7 @@ type serveFlags struct {
 	data   string
 	listen []string
 	check  bool
+	pprof  string // address of the profiles; empty: none
 }
 
 func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
@@ -47,6 +48,7 @@ func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 		return nil
 	})
 	set.BoolVar(&f.check, "check", false, "check the settings and engines, then exit / 只检查配置")
+	set.StringVar(&f.pprof, "pprof", "", "serve profiles for developers on this loopback address, e.g. 127.0.0.1:6060 (`ADDR`) / 性能剖析地址，仅限本机")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -99,6 +101,13 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	listeners, err := listenAll(ctx, cfg.Server.Listen)
 	if err != nil {
 		return err
+	}
+	if f.pprof != "" {
+		stop, err := serveProfiles(ctx, f.pprof, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	s := &httpServer{
 		log: log, devices: rooms.devices, endpoint: rooms.endpoint,
