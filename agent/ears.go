@@ -62,6 +62,7 @@ type ears struct {
 	report  func(any) // to the conversation; gives up when the conversation ends
 	log     *slog.Logger
 	in      *inbox
+	packets packets                                           // of the conversation
 	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg      *sync.WaitGroup                                   // of the conversation
 
@@ -119,7 +120,7 @@ func (e *ears) run(ctx context.Context) {
 	e.due = time.NewTimer(time.Hour)
 	defer e.due.Stop()
 	e.due.Stop()
-	var events []Event
+	var events []posted
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,9 +135,10 @@ func (e *ears) run(ctx context.Context) {
 			if events, lost = e.in.take(events); lost > 0 {
 				e.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, ev := range events {
-				e.take(ev)
+			for _, it := range events {
+				e.take(it)
 			}
+			clear(events)
 			stalled.Reset(stalledMic)
 			e.schedule()
 		}
@@ -166,12 +168,15 @@ func (e *ears) preRoll() time.Duration {
 	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
-func (e *ears) take(ev Event) {
-	switch ev := ev.(type) {
-	case Frame:
+func (e *ears) take(it posted) {
+	if it.ev == nil {
 		if !e.muted {
-			e.frame(ev)
+			e.frame(it.frame)
 		}
+		e.packets.done(it.frame)
+		return
+	}
+	switch ev := it.ev.(type) {
 	case earsMute:
 		e.muted = true
 		e.drop(ErrReplaced)

@@ -19,6 +19,11 @@ type Event interface{ event() }
 type Frame struct {
 	Packet []byte
 	At     time.Time // when it came; zero: when it is posted
+	// Stamp names the packet that the device was playing when this one was
+	// recorded, by the stamp that it was sent with; 0: it does not say.
+	Stamp uint32
+
+	pooled bool // Packet is from the conversation's packets
 }
 
 // ListenStart says that microphone frames follow.

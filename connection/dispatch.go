@@ -20,15 +20,15 @@ func (c *conn) post(ev agent.Event) {
 }
 
 // hear hands a microphone packet to the conversation. packet is the reader's.
-func (c *conn) hear(packet []byte) {
+func (c *conn) hear(packet []byte, stamp uint32) {
 	if c.door.Load() != nil {
 		return
 	}
 	var err error
 	if c.hearer != nil {
-		err = c.hearer.Hear(packet)
+		err = c.hearer.Hear(packet, stamp)
 	} else {
-		err = c.talk.Post(agent.Frame{Packet: bytes.Clone(packet)})
+		err = c.talk.Post(agent.Frame{Packet: bytes.Clone(packet), Stamp: stamp})
 	}
 	if err != nil {
 		c.end(overrun(err))

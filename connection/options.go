@@ -35,8 +35,9 @@ type Talk interface {
 // it is given. A Talk that is none gets each frame by Post, in memory of its own.
 type Hearer interface {
 	// Hear hands over one Opus packet, as Post does. packet may be overwritten
-	// as soon as Hear returns.
-	Hear(packet []byte) error
+	// as soon as Hear returns. stamp is the timestamp of framing 2 (section 4.5),
+	// 0 where there is none.
+	Hear(packet []byte, stamp uint32) error
 }
 
 // Tools are the tools of one device, reached through its connection. The

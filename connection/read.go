@@ -164,7 +164,7 @@ func readEnding(err error) error {
 // onBinary hands one audio packet to the conversation.
 func (c *conn) onBinary(message []byte) {
 	c.counts.framesIn.Add(1)
-	packet, err := parseFrame(c.framing, message)
+	packet, stamp, err := parseFrame(c.framing, message)
 	if !c.affordsSound(packet) {
 		c.grumble("audio frame dropped: the device sends faster than anybody can speak")
 		return
@@ -179,6 +179,6 @@ func (c *conn) onBinary(message []byte) {
 		return
 	}
 	if len(packet) > 0 {
-		c.hear(packet)
+		c.hear(packet, stamp)
 	}
 }

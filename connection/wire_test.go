@@ -196,7 +196,7 @@ type hearTalk struct {
 	frames int
 }
 
-func (h *hearTalk) Hear([]byte) error { h.frames++; return nil }
+func (h *hearTalk) Hear([]byte, uint32) error { h.frames++; return nil }
 
 // hearingConn is a connection after its hello, on which the same frame of sound
 // comes again and again, and nothing is too much.
