@@ -47,6 +47,13 @@ type Outbox interface {
 	HangUp(cause error)
 }
 
+// Stamper is an Outbox that gives each packet a timestamp, which a device sends
+// back with what its microphone hears meanwhile (device-protocol 4.5).
+type Stamper interface {
+	// Stamped is the timestamp of the packet that Audio took last.
+	Stamped() uint32
+}
+
 // Lagging is an Outbox that knows how far its socket is behind. The lead of the
 // sound grows with it. It may be called at the same time as all else.
 type Lagging interface {

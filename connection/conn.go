@@ -87,7 +87,6 @@ type conn struct {
 	// Of the writer.
 	packet []byte // the frame that is being written
 	frame  []byte // the same with its header
-	stamp  uint32
 	began  time.Time
 }
 

@@ -28,11 +28,13 @@ type queued struct {
 	turn   uint64
 	packet []byte
 	at     time.Time // when it was queued
+	stamp  uint32    // its timestamp on the wire
 }
 
 // outbox holds what is to be written. Everything may be called at the same
 // time; nothing waits. The writer takes from it, everybody else puts in.
 type outbox struct {
+	began time.Time
 	ready chan struct{} // size 1: there may be something to take
 	work  func()        // begins a writer; set before anything is put
 
@@ -48,11 +50,12 @@ type outbox struct {
 	overPos int
 	pong    []byte // payload of the newest ping that is not answered yet
 	hasPong bool
-	hasPing bool // one of ours is due
+	hasPing bool   // one of ours is due
+	stamp   uint32 // the timestamp that was given last
 }
 
 func newOutbox() *outbox {
-	return &outbox{ready: make(chan struct{}, 1), work: func() {}}
+	return &outbox{began: time.Now(), ready: make(chan struct{}, 1), work: func() {}}
 }
 
 // wake tells the writer to look, or begins one. One token is enough for any
@@ -155,9 +158,32 @@ func (o *outbox) putAudio(turn uint64, packet []byte) bool {
 	}
 	q := o.slot(o.count)
 	q.turn, q.packet, q.at = turn, append(q.packet[:0], packet...), time.Now()
+	o.stamp = o.laterStamp()
+	q.stamp = o.stamp
 	o.count++
 	o.wake()
 	return true
+}
+
+// laterStamp is a timestamp for the next frame: ms since the connection began,
+// never the same twice and never 0. The caller holds mu.
+func (o *outbox) laterStamp() uint32 {
+	return max(o.stamp+1, uint32(time.Since(o.began).Milliseconds()))
+}
+
+// nextStamp is a timestamp for a frame that was not queued by putAudio.
+func (o *outbox) nextStamp() uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stamp = o.laterStamp()
+	return o.stamp
+}
+
+// lastStamp is the timestamp that was given last.
+func (o *outbox) lastStamp() uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stamp
 }
 
 // lag is how long the oldest frame has waited; 0 when none waits.
@@ -232,26 +258,26 @@ func (o *outbox) takePong(dst []byte) ([]byte, bool) {
 	return append(dst, o.pong...), true
 }
 
-// take gives the next control message, else the next audio frame, else false. A
-// frame is copied into buf, which grows as needed.
-func (o *outbox) take(buf []byte) (it item, frame []byte, ok bool) {
+// take gives the next control message, else the next audio frame with its
+// timestamp, else false. A frame is copied into buf, which grows as needed.
+func (o *outbox) take(buf []byte) (it item, frame []byte, stamp uint32, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.control) > 0 {
 		it = o.control[0]
 		o.control = slices.Delete(o.control, 0, 1)
 		o.bytes -= len(it.text)
-		return it, nil, true
+		return it, nil, 0, true
 	}
 	if o.count == 0 {
-		return item{}, nil, false
+		return item{}, nil, 0, false
 	}
-	frame = append(buf[:0], o.audio[o.first].packet...)
+	frame, stamp = append(buf[:0], o.audio[o.first].packet...), o.audio[o.first].stamp
 	o.first = (o.first + 1) % audioQueue
 	if o.count--; o.count == 0 {
 		o.first = 0 // a queue that is short uses few places
 	}
-	return item{}, frame, true
+	return item{}, frame, stamp, true
 }
 
 // close refuses everything new. What is queued can still be taken, and a writer

@@ -11,7 +11,7 @@ import (
 func drain(o *outbox) string {
 	var parts []string
 	for {
-		it, frame, ok := o.take(nil)
+		it, frame, _, ok := o.take(nil)
 		if !ok {
 			return strings.Join(parts, " ")
 		}
@@ -96,7 +96,7 @@ func TestOutboxAudioQueueIsARing(t *testing.T) {
 		}
 		want = append(want, name)
 		if i%3 != 0 || o.count == audioQueue {
-			_, frame, _ := o.take(nil)
+			_, frame, _, _ := o.take(nil)
 			got = append(got, string(frame))
 		}
 	}
@@ -200,7 +200,7 @@ func TestOutboxKeepsItsOwnFrames(t *testing.T) {
 	put(1, "aa")
 	put(2, "bb")
 	put(1, "cc")
-	_, first, _ := o.take(nil)
+	_, first, _, _ := o.take(nil)
 	o.putStop(1, false, nil, []byte("stop"))
 	put(2, "dd")
 	put(3, "ee")
@@ -218,7 +218,7 @@ func TestOutboxFramesAllocateNothing(t *testing.T) {
 			o.putAudio(1, packet)
 		}
 		for range 4 {
-			if _, frame, ok := o.take(buf); !ok || len(frame) != len(packet) {
+			if _, frame, _, ok := o.take(buf); !ok || len(frame) != len(packet) {
 				t.Fatal("a frame is missing")
 			}
 		}

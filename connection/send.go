@@ -74,6 +74,9 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 // Lag is how long the oldest frame has waited for the socket (agent.Lagging).
 func (c *conn) Lag() time.Duration { return c.out.lag() }
 
+// Stamped is the timestamp of the packet that was taken last (agent.Stamper).
+func (c *conn) Stamped() uint32 { return c.out.lastStamp() }
+
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
 

@@ -91,13 +91,13 @@ func (c *conn) writeQueued() error {
 				return err
 			}
 		}
-		it, frame, ok := c.out.take(c.packet)
+		it, frame, stamp, ok := c.out.take(c.packet)
 		if !ok {
 			return nil
 		}
 		if frame != nil {
 			c.packet = frame
-			if err := c.writeFrame(frame); err != nil {
+			if err := c.writeFrame(frame, stamp); err != nil {
 				return err
 			}
 			continue
@@ -111,7 +111,7 @@ func (c *conn) writeQueued() error {
 // writeItem writes one control entry: its frames, then its text.
 func (c *conn) writeItem(it item) error {
 	for _, frame := range it.frames {
-		if err := c.writeFrame(frame); err != nil {
+		if err := c.writeFrame(frame, c.out.nextStamp()); err != nil {
 			return err
 		}
 	}
@@ -122,9 +122,13 @@ func (c *conn) writeItem(it item) error {
 	return c.write(websocket.TextMessage, it.text)
 }
 
-// writeFrame writes one Opus packet in the agreed framing.
-func (c *conn) writeFrame(packet []byte) error {
-	framed, err := appendFrame(c.frame[:0], c.framing, c.nextStamp(), packet)
+// writeFrame writes one Opus packet in the agreed framing, with its timestamp if
+// the device wants any.
+func (c *conn) writeFrame(packet []byte, stamp uint32) error {
+	if !c.stamped {
+		stamp = 0
+	}
+	framed, err := appendFrame(c.frame[:0], c.framing, stamp, packet)
 	c.frame = framed
 	if err != nil {
 		c.log.Warn("audio frame not sent", "err", err)
@@ -132,16 +136,6 @@ func (c *conn) writeFrame(packet []byte) error {
 	}
 	c.counts.framesOut.Add(1)
 	return c.write(websocket.BinaryMessage, framed)
-}
-
-// nextStamp is the timestamp of the next frame: ms since the connection began,
-// never the same twice and never 0, or always 0 if the device wants none.
-func (c *conn) nextStamp() uint32 {
-	if !c.stamped {
-		return 0
-	}
-	c.stamp = max(c.stamp+1, uint32(time.Since(c.began).Milliseconds()))
-	return c.stamp
 }
 
 // writePong answers the newest ping, if one waits.
