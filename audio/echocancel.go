@@ -3,6 +3,7 @@ package audio
 // Where the canceller puts the echo in its filter, and what it takes for one.
 const (
 	echoFront     = 320     // samples: how early the filter begins before the strongest echo
+	echoFrame     = 960     // samples that are handled together: a frame of 60 ms
 	echoFarJump   = 4800    // samples: a timestamp so far off the running alignment is believed at once
 	echoSilence   = 12 * 12 // mean power below which the reference is silence
 	echoHang      = 30      // hops for which an echo may go on after the reference, 300 ms
@@ -21,16 +22,18 @@ type EchoCanceller struct {
 	filter   *echoFilter
 	suppress *echoSuppressor
 
+	stamped bool  // the frame before had a timestamp that is known
 	aligned bool  // the reference runs along
 	at      int64 // the place in the track that belongs to the next microphone sample
 	drift   int64 // how far from it the timestamps are, which is known to mean nothing
 	lag     int64 // samples by which its echo is later than that
-	glimpse int64 // the last delay that was seen, until then
+	glimpse int64 // the last delay that was seen
 	located bool  // lag was found
 	settled bool  // and the filter may learn at it
 	sought  int   // loud frames until then
 	frames  int   // loud frames since the stretch of sound began
 	strayed int   // frames in a row whose echo seems to be elsewhere
+	wary    int   // frames in which a misfit is taken for a delay
 	hang    int   // hops until an echo has certainly ended
 
 	restPower, micPower float32 // without and with the echo, smoothed
@@ -75,7 +78,7 @@ func (c *EchoCanceller) Played(stamp uint32, pcm []int16) {
 // it was. Samples beyond whole 10 ms stay as they are.
 func (c *EchoCanceller) Cancel(stamp uint32, mic []int16) {
 	for len(mic) >= echoHop {
-		n := min(len(mic)-len(mic)%echoHop, delayFrame*delayStep)
+		n := min(len(mic)-len(mic)%echoHop, echoFrame)
 		c.frame(stamp, mic[:n])
 		mic, stamp = mic[n:], 0
 	}
@@ -86,7 +89,7 @@ func (c *EchoCanceller) Cancel(stamp uint32, mic []int16) {
 func (c *EchoCanceller) Reset() {
 	c.track.reset()
 	c.delay.reset()
-	c.aligned, c.hang = false, 0
+	c.aligned, c.stamped, c.hang = false, false, 0
 }
 
 // frame handles at most 60 ms.

@@ -47,6 +47,14 @@ func (d *echoDelay) reset() {
 	clear(d.power[:])
 }
 
+// fade makes what was heard count less than what comes.
+func (d *echoDelay) fade() {
+	for k := range d.cross {
+		d.cross[k] *= 0.7
+		d.power[k] *= 0.7
+	}
+}
+
 // hear takes a frame of the microphone, at most 960 samples, and where in the
 // track the running alignment puts its beginning. False: nothing is played.
 func (d *echoDelay) hear(t *echoTrack, at int64, mic []int16, scratch []float32) bool {
@@ -84,7 +92,7 @@ func (d *echoDelay) reference(t *echoTrack, at int64, scratch []float32) bool {
 
 // microphone fills the buffer with the frame and silence.
 func (d *echoDelay) microphone(mic []int16, scratch []float32) {
-	mic = mic[:min(len(mic), delayFrame*delayStep)]
+	mic = mic[:min(len(mic), echoFrame)]
 	in := scratch[:delayTaps+len(mic)]
 	copy(in, d.tail[:])
 	for i, v := range mic {
@@ -119,8 +127,8 @@ func (d *echoDelay) find() (lag int64, prominence float32) {
 			best = i
 		}
 	}
-	if sum == 0 {
-		return 0, 0
+	if sum == 0 || best == 0 || best == delaySpan-1 {
+		return 0, 0 // nothing, or the slope of something beyond
 	}
 	peak := d.buffer[best]
 	prominence = float32(math.Sqrt(float64(peak * peak * delaySpan / sum)))
@@ -129,9 +137,6 @@ func (d *echoDelay) find() (lag int64, prominence float32) {
 
 // between is where between the neighbours the peak really is, in parts of one.
 func (d *echoDelay) between(best int) float64 {
-	if best == 0 || best == delaySpan-1 {
-		return 0
-	}
 	l, m, r := d.buffer[best-1], d.buffer[best], d.buffer[best+1]
 	bend := 2*m - l - r
 	if bend == 0 {

@@ -17,6 +17,7 @@ const (
 	pathChange    = 0.005 // how much of a path is another one after a hop
 	pathFloor     = 1e-8  // what is never known better
 	noiseMemory   = 0.8   // of the near end's spectrum, per hop
+	freshness     = 0.97  // of a filter that begins to learn, per hop: a third of a second
 	noiseFloor    = 2e3   // power of a bin that is nothing: half a step of 16 bits
 	hopsPerFFT    = float32(echoFFT) / echoHop
 	constraintsAt = 3 // partitions brought back to their length in one hop
@@ -43,6 +44,7 @@ type echoFilter struct {
 	doubt [echoParts]echoPower // variance of taps
 	noise echoPower            // the power of what is not understood
 	turn  int                  // the partition whose constraint is next
+	fresh float32              // from 1 to 0: how little it has learned since it was told to
 
 	window  echoWindow
 	scratch echoSpectrum
@@ -57,6 +59,7 @@ func (f *echoFilter) reset() {
 
 // forgetDoubt makes every partition at least that uncertain.
 func (f *echoFilter) forgetDoubt(least float32) {
+	f.fresh = 1
 	for p := range f.doubt {
 		for k := range f.doubt[p] {
 			f.doubt[p][k] = max(f.doubt[p][k], least)
@@ -107,6 +110,7 @@ func (f *echoFilter) learn(rest *echoBlock) {
 	copy(f.window[echoFFT-echoHop:], rest[:])
 	f.fft.forward(f.scratch[:], f.window[:])
 	f.unsure = echoPower{}
+	f.fresh *= freshness
 	for p := range f.doubt {
 		x, doubt := f.played(p), &f.doubt[p]
 		for k, v := range x {
@@ -192,7 +196,7 @@ func (f *echoFilter) doubted(dst *echoPower, settled, located bool) {
 	switch {
 	case settled:
 		for k := range dst {
-			dst[k] = f.unsure[k] / hopsPerFFT
+			dst[k] = f.unsure[k] * max(f.fresh, 0.15) / hopsPerFFT
 		}
 	case !located:
 		for k := range dst {

@@ -148,8 +148,6 @@ type echoScene struct {
 	look     func(frame int)
 }
 
-const echoFrame = 960
-
 // play makes the scene of far and near, which begin at once.
 func (r echoRoom) play(tb testing.TB, far, near []int16) echoScene {
 	tb.Helper()
