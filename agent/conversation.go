@@ -36,6 +36,7 @@ type Conversation struct {
 	log     *slog.Logger
 	in      *inbox
 	packets packets
+	monitor *monitor // nil: the device takes its own sound out of the microphone, or has none open
 	reports chan any // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
@@ -96,11 +97,15 @@ type settled struct{ callID, result string }
 // has returned.
 func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 	opts := o.withDefaults()
-	return &Conversation{
+	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
 	}
+	if stamps, ok := out.(Stamper); ok && s.AEC && !opts.NoEchoGuard {
+		c.monitor = &monitor{stamps: stamps}
+	}
+	return c
 }
 
 // Post hands over what the device did. It never waits. ErrOverrun means that

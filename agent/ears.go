@@ -63,12 +63,14 @@ type ears struct {
 	log     *slog.Logger
 	in      *inbox
 	packets packets                                           // of the conversation
+	monitor *monitor                                          // of the conversation; nil: no echo has to be taken out
 	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg      *sync.WaitGroup                                   // of the conversation
 
 	uplink   audio.Uplink
 	decoder  *audio.Decoder
-	broken   int // packets in a row that could not be decoded
+	broken   int                  // packets in a row that could not be decoded
+	echo     *audio.EchoCanceller // nil: no echo has to be taken out
 	pcm      []int16
 	detector providers.Detector
 	window   []int16 // samples that do not fill a detector's frame yet
@@ -158,6 +160,9 @@ func (e *ears) prepare() error {
 	e.endpoint = audio.NewEndpointer(e.o.Endpoint)
 	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
+	if e.monitor != nil && e.mode == Realtime {
+		e.echo = audio.NewEchoCanceller()
+	}
 	return nil
 }
 
@@ -202,6 +207,9 @@ func (e *ears) reset() {
 	e.window = e.window[:0]
 	e.uplink.Reset()
 	e.broken = 0
+	if e.echo != nil {
+		e.echo.Reset()
+	}
 	e.detector.Reset()
 	e.endpoint.Reset()
 	e.preroll.Take()
@@ -228,7 +236,7 @@ func (e *ears) frame(f Frame) {
 		}
 		return
 	}
-	e.hearPCM(e.pcm[:n], f.At)
+	e.hearPCM(e.pcm[:n], f.Stamp, f.At)
 }
 
 // decode decodes a packet into pcm. One that is broken is made up for when the
@@ -249,12 +257,17 @@ func (e *ears) decode(f Frame) (int, error) {
 // conceal hears what stands for a lost packet.
 func (e *ears) conceal(next []byte, at time.Time) {
 	if n, err := e.decoder.Lost(next, e.pcm); err == nil {
-		e.hearPCM(e.pcm[:n], at)
+		e.hearPCM(e.pcm[:n], 0, at)
 	}
 }
 
-// hearPCM hears sound that was there at a time.
-func (e *ears) hearPCM(pcm []int16, arrived time.Time) {
+// hearPCM hears sound that was there at a time, while the device played the
+// packet of that stamp.
+func (e *ears) hearPCM(pcm []int16, stamp uint32, arrived time.Time) {
+	if e.echo != nil {
+		e.monitor.take(e.echo.Played)
+		e.echo.Cancel(stamp, pcm)
+	}
 	if e.mode == Manual {
 		if e.current == nil {
 			e.open(nil)

@@ -52,5 +52,5 @@ type Session struct {
 	Language  string // "zh" or "en": the device's language, already resolved by design.md section 10
 	Name      string // of the device, from the config; may be empty
 	Voice     string // from the config; may be empty
-	AEC       bool   // hello features.aec
+	AEC       bool   // its microphone hears what it plays, and its frames carry stamps
 }

@@ -21,6 +21,8 @@ type floor struct {
 	format audio.Format
 	lead   int
 
+	monitor *monitor // hears what is sent; nil: nobody does
+
 	granted chan struct{} // closed when the turn may be seen and heard, or never will be
 
 	mu        sync.Mutex
@@ -331,6 +333,7 @@ func (f *floor) hand(packet []byte) bool {
 	if !f.out.Audio(f.turn, packet) {
 		return false
 	}
+	f.monitor.sent(packet)
 	now := time.Now()
 	if f.firstOut.IsZero() {
 		f.firstOut = now

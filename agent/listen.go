@@ -168,7 +168,7 @@ func (c *Conversation) openEars() {
 	c.closeEars(ErrReplaced)
 	e := &ears{
 		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
-		report: c.report, in: newInbox(), packets: c.packets, wg: &c.wg,
+		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {

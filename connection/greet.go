@@ -47,7 +47,7 @@ func (c *conn) sessionOf(h hello) agent.Session {
 	return agent.Session{
 		DeviceID: c.who.deviceID, ClientID: c.who.clientID, SessionID: c.session,
 		Language: c.server.languageFor(c.who.deviceID, set.Language),
-		Name:     set.Name, Voice: set.Voice, AEC: h.AEC,
+		Name:     set.Name, Voice: set.Voice, AEC: c.stamped,
 	}
 }
 
