@@ -53,7 +53,7 @@ type conn struct {
 	noHello     *time.Timer                     // ends the connection; stopped by the reader at the hello, or at what stands for it
 	returns     bool                            // it has taken the place of an older connection of its device; set by admit
 	cancel      context.CancelCauseFunc         // set before any goroutine starts
-	wg          sync.WaitGroup                  // reader, writer and conversation
+	wg          sync.WaitGroup                  // reader, writer, conversation and notice
 
 	mu        sync.Mutex
 	ending    bool   // no conversation may start any more
@@ -119,8 +119,9 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 // first moment on.
 //
 // A connection that is idle costs two goroutines, reader and conversation; a
-// writer comes when there is something to write. The handler of the upgrade is none of them, since net/http keeps
-// 12 KiB of buffers and a grown stack for as long as a handler runs.
+// writer comes when there is something to write. The handler of the upgrade is
+// none of them, since net/http keeps 12 KiB of buffers and a grown stack for as
+// long as a handler runs.
 func (c *conn) start(ctx context.Context) {
 	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
 	c.speak = func(say func(context.Context)) { c.wg.Go(func() { c.guard("notice", func() { say(ctx) }) }) }

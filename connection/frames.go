@@ -184,7 +184,7 @@ func unmask(data []byte, mask [4]byte, at int) {
 
 // cutShort is the error of a stream that ends inside a frame.
 func cutShort(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -95,12 +95,12 @@ func TestFramesOfAnySizeInAnyPieces(t *testing.T) {
 		"one byte": iotest.OneByteReader(bytes.NewReader(raw)), "data with EOF": iotest.DataErrReader(bytes.NewReader(raw)),
 	} {
 		got, err := readAll(r)
-		if !slices.Equal(got, want) || err != io.EOF {
+		if !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %d messages of %d, %v", name, len(got), len(want), err)
 		}
 	}
 	for cut := range min(len(raw), 3000) {
-		if _, err := readAll(bytes.NewReader(raw[:cut])); err != io.EOF && err != io.ErrUnexpectedEOF {
+		if _, err := readAll(bytes.NewReader(raw[:cut])); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("cut after %d bytes: %v", cut, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestPromisedLengthIsNotAllocated(t *testing.T) {
 		t.Fatal(h, err)
 	}
 	got, err := f.payload(nil, h)
-	if err != io.ErrUnexpectedEOF || len(got) != 2000 || cap(got) > 8192 {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || len(got) != 2000 || cap(got) > 8192 {
 		t.Errorf("%d bytes in %d, %v", len(got), cap(got), err)
 	}
 }

@@ -161,6 +161,40 @@ func TestOutboxIsFullOfBytes(t *testing.T) {
 	}
 }
 
+// A writer may rest only when nothing waits, and what comes then begins another.
+func TestOutboxRest(t *testing.T) {
+	for name, put := range map[string]func(*outbox){
+		"text": func(o *outbox) { o.putText([]byte("x")) }, "sound": func(o *outbox) { o.putAudio(1, []byte("x")) },
+		"stop": func(o *outbox) { o.putStop(1, true, nil, []byte("x")) }, "pong": func(o *outbox) { o.putPong(nil) },
+		"ping": func(o *outbox) { o.putPing() }, "close": func(o *outbox) { o.close() },
+	} {
+		o := newOutbox()
+		begun := 0
+		o.work = func() { begun++ }
+		put(o)
+		put(o)
+		if begun != 1 || o.rest() {
+			t.Errorf("%s: %d writers begun, or it rests", name, begun)
+		}
+		if name == "close" {
+			continue
+		}
+		for {
+			if _, _, ok := o.take(nil); !ok {
+				break
+			}
+		}
+		o.takePong(nil)
+		o.takePing()
+		if !o.rest() {
+			t.Errorf("%s: it does not rest", name)
+		}
+		if put(o); begun != 2 {
+			t.Errorf("%s: %d writers begun after the rest", name, begun)
+		}
+	}
+}
+
 func TestOutboxClosed(t *testing.T) {
 	o := newOutbox()
 	o.putText([]byte("before"))

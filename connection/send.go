@@ -44,7 +44,7 @@ func (c *conn) putLocked(m agent.Message) {
 	if text == nil {
 		return
 	}
-	ok := true
+	var ok bool
 	if m.Kind == agent.MessageTTSStop {
 		ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
 	} else {
