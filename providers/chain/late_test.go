@@ -476,3 +476,55 @@ func (n notices) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Se
 		}
 	}
 }
+
+// TestWhateverTheRecognisersDo plays chains of recognisers that understand,
+// reject, fail, hang or cannot be opened, at any pace. There is one final
+// transcript or one error, and nobody is left running; an error comes only if
+// nobody would have understood.
+func TestWhateverTheRecognisersDo(t *testing.T) {
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			dice := rand.New(rand.NewPCG(seed, 11))
+			var fakes []*pt.ASR
+			var members []providers.ASR
+			understood := false
+			for range 1 + dice.IntN(4) {
+				h := pt.Hearing{Delay: time.Duration(dice.IntN(5)) * 700 * ms}
+				a := &pt.ASR{}
+				switch dice.IntN(6) {
+				case 0:
+					h.Err = unavailable("x")
+				case 1:
+					h.Hang = true
+				case 2:
+					h.Text, h.Rejected = "noise", true
+				case 3:
+					a.OpenErr = unavailable("x")
+				default:
+					h.Text, h.Partials, h.Every = "ok", []string{"o"}, time.Duration(dice.IntN(4))*500*ms
+					understood = true
+				}
+				a.Script = []pt.Hearing{h}
+				fakes = append(fakes, a)
+				members = append(members, a)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			texts, final, err := hear(ctx, t, newASR(t, members...), make([]int16, 16000))
+			if (err == nil) != final.Final || err == nil && final.Text != texts[len(texts)-1] {
+				t.Errorf("seed %d: %q, %+v, %v", seed, texts, final, err)
+			}
+			if understood && err != nil {
+				t.Errorf("seed %d: %v, though one of them would have understood", seed, err)
+			}
+			synctest.Wait()
+			for i, a := range fakes {
+				for _, h := range a.Utterances() {
+					if !h.Final && !h.Cancelled && a.Script[0].Err == nil {
+						t.Errorf("seed %d: recogniser %d is still asked: %+v", seed, i, h)
+					}
+				}
+			}
+		})
+	}
+}
