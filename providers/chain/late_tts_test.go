@@ -41,6 +41,7 @@ func TestLateVoice(t *testing.T) {
 		{"late, and after the second", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Delay: time.Second}, 2500 * ms, "second"},
 		{"late, and the second fails", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Err: unavailable("second")}, 3 * time.Second, "first"},
 		{"late, then it fails", pt.Speech{Delay: 2 * time.Second, Err: unavailable("first")}, pt.Speech{Delay: time.Second}, 2500 * ms, "second"},
+		{"late, and the second has nothing to say", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Silent: true}, 3 * time.Second, "first"},
 		{"a pause after the first sound is not late", pt.Speech{StallAt: 60 * ms, Stall: 3 * time.Second}, pt.Speech{}, 0, "first"},
 	}
 	for _, tt := range tests {

@@ -194,9 +194,12 @@ func (r *race[P, V]) handle(ctx context.Context, e event[V]) (over bool, err err
 		r.settle(e.member, e.err)
 		r.dead = append(r.dead, e.member)
 		return true, e.err
-	case e.end && (e.member == r.winner || r.empty == nil):
+	case e.end && e.member == r.winner:
 		r.settle(e.member, nil)
 		return true, nil
+	case e.end && r.empty == nil: // unless another that is being asked has an answer
+		r.settle(e.member, nil)
+		return len(r.live) == 0, nil
 	case e.end:
 		return r.failed(ctx, e.member, r.empty)
 	case e.err != nil:
