@@ -16,11 +16,11 @@ func TestHangUpReachesTheServer(t *testing.T) {
 	s.Reply(openaitest.Transcribe, openaitest.Reply{Hang: true})
 	llm, asr, tts := newLLM(t, o), newASR(t, o), newTTS(t, o)
 	chat := func(ctx context.Context) {
-		for range llm.Generate(ctx, ask) { //nolint:revive // until it ends
+		for range llm.Generate(ctx, ask) { // until it ends
 		}
 	}
 	speech := func(ctx context.Context) {
-		for range tts.Synthesize(ctx, hello) { //nolint:revive // until it ends
+		for range tts.Synthesize(ctx, hello) { // until it ends
 		}
 	}
 	long := make([]int16, 60*16000)

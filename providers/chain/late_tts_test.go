@@ -41,6 +41,7 @@ func TestLateVoice(t *testing.T) {
 		{"late, and after the second", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Delay: time.Second}, 2500 * ms, "second"},
 		{"late, and the second fails", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Err: unavailable("second")}, 3 * time.Second, "first"},
 		{"late, then it fails", pt.Speech{Delay: 2 * time.Second, Err: unavailable("first")}, pt.Speech{Delay: time.Second}, 2500 * ms, "second"},
+		{"late, and the second has nothing to say", pt.Speech{Delay: 3 * time.Second}, pt.Speech{Silent: true}, 3 * time.Second, "first"},
 		{"a pause after the first sound is not late", pt.Speech{StallAt: 60 * ms, Stall: 3 * time.Second}, pt.Speech{}, 0, "first"},
 	}
 	for _, tt := range tests {
@@ -214,107 +215,6 @@ func TestSoundIsLeftAloneUntilItIsUsed(t *testing.T) {
 	}
 }
 
-func TestLateRecogniser(t *testing.T) {
-	pcm := make([]int16, 16000) // said in a second
-	ok := func(text string, after time.Duration) pt.Hearing { return pt.Hearing{Text: text, Delay: after} }
-	rejects := pt.Hearing{Text: "noise", Rejected: true}
-	tests := []struct {
-		name          string
-		first, second pt.Hearing
-		text          string
-		at            time.Duration // from the end of the sound
-		asked         bool          // the second
-	}{
-		{"in time", ok("a", 1499*ms), ok("b", 0), "a", 1499 * ms, false},
-		{"late", pt.Hearing{Hang: true}, ok("b", 0), "b", 1500 * ms, true},
-		{"late, but before the second", ok("a", 2*time.Second), ok("b", time.Second), "a", 2 * time.Second, true},
-		{"late, and the second fails", ok("a", 3*time.Second), pt.Hearing{Err: unavailable("second")}, "a", 3 * time.Second, true},
-		{"the second rejects it", ok("a", 3*time.Second), rejects, "a", 3 * time.Second, true},
-		{"the second hears nothing", ok("a", 3*time.Second), pt.Hearing{}, "a", 3 * time.Second, true},
-		{"the second rejects it, the first fails", pt.Hearing{Delay: 2 * time.Second, Err: unavailable("first")}, rejects, "noise", 2 * time.Second, true},
-		{"the second rejects it, the first hangs", pt.Hearing{Hang: true}, rejects, "noise", 4500 * ms, true},
-		{"the first rejects it late", pt.Hearing{Text: "noise", Rejected: true, Delay: 2 * time.Second}, ok("b", time.Second), "b", 2500 * ms, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				first, second := &pt.ASR{Label: "first", Script: []pt.Hearing{tt.first}}, &pt.ASR{Label: "second", Script: []pt.Hearing{tt.second}}
-				start := time.Now()
-				texts, final, err := hear(t.Context(), t, newASR(t, first, second), pcm)
-				if took := time.Since(start) - time.Second; err != nil || !slices.Equal(texts, []string{tt.text}) || !final.Final || took != tt.at {
-					t.Errorf("%q %+v after %v, want %q after %v (%v)", texts, final, took, tt.text, tt.at, err)
-				}
-				synctest.Wait()
-				heard := slices.Concat(first.Utterances(), second.Utterances())
-				if (len(heard) == 2) != tt.asked {
-					t.Errorf("%d were asked", len(heard))
-				}
-				for _, h := range heard {
-					if h.Samples != len(pcm) || !h.Closed || !h.Final && !h.Cancelled && tt.first.Err == nil && tt.second.Err == nil {
-						t.Errorf("heard %+v", h)
-					}
-				}
-			})
-		})
-	}
-}
-
-func TestLateRecogniserAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newASR(t, &pt.ASR{Script: []pt.Hearing{{Text: "a", Delay: 25 * time.Second}}})
-		if texts, _, err := hear(t.Context(), t, a, make([]int16, 16000)); err != nil || !slices.Equal(texts, []string{"a"}) {
-			t.Errorf("%q, %v", texts, err)
-		}
-	})
-}
-
-// TestLongSpeechIsNotLate speaks for longer than any recogniser may think.
-func TestLongSpeechIsNotLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		second := &pt.ASR{}
-		s, err := newASR(t, &pt.ASR{Script: []pt.Hearing{{Text: "a"}}}, second).Open(t.Context(), providers.ASRRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(30*time.Second, func() { _ = s.CloseWrite() })
-		for tr, err := range s.Transcripts() {
-			if err != nil || tr.Text != "a" || len(second.Utterances()) != 0 {
-				t.Errorf("%+v, %v, the second heard %d", tr, err, len(second.Utterances()))
-			}
-		}
-	})
-}
-
-// TestPartialTextsOfOne checks that two provisional texts are not mixed.
-func TestPartialTextsOfOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newASR(t,
-			&pt.ASR{Script: []pt.Hearing{{Partials: []string{"a1", "a2"}, Every: 3 * time.Second, Text: "a"}}},
-			&pt.ASR{Script: []pt.Hearing{{Partials: []string{"b1", "b2", "b3"}, Every: 400 * ms, Text: "b"}}})
-		texts, _, err := hear(t.Context(), t, a, make([]int16, 16000))
-		if err != nil || !slices.Equal(texts, []string{"a1", "b"}) {
-			t.Errorf("%q, %v", texts, err)
-		}
-	})
-}
-
-func TestTranscriptsAreAskedForOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := newASR(t, &pt.ASR{}, &pt.ASR{}).Open(t.Context(), providers.ASRRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = s.CloseWrite()
-		for i := range 2 {
-			for _, err := range s.Transcripts() {
-				if (err != nil) != (i == 1) {
-					t.Errorf("loop %d: %v", i, err)
-				}
-			}
-		}
-	})
-}
-
 // TestProbeIsOneCallOnly asks an open member after its rest from many sides.
 func TestProbeIsOneCallOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -396,49 +296,6 @@ func TestWhateverTheVoicesDo(t *testing.T) {
 				t.Errorf("seed %d: nobody said the end", seed)
 			}
 		})
-	}
-}
-
-// warmed counts how often it was asked to get ready.
-type warmed struct {
-	pt.TTS
-	times int
-}
-
-func (w *warmed) Warm(context.Context) error {
-	w.times++
-	return nil
-}
-
-func TestTheMemberThatWillBeAskedGetsReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		first := &warmed{TTS: pt.TTS{Label: "first", Script: []pt.Speech{{Err: unavailable("first")}}}}
-		second := &warmed{}
-		v := newTTS(t, first, second)
-		warm := func() {
-			if err := providers.Warmer(v).Warm(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		warm()
-		if first.times != 1 || second.times != 0 {
-			t.Errorf("at first: %d and %d", first.times, second.times)
-		}
-		for range 3 {
-			_, _ = speak(t.Context(), v)
-		}
-		warm()
-		if first.times != 1 || second.times != 1 {
-			t.Errorf("with the first left out: %d and %d", first.times, second.times)
-		}
-		time.Sleep(DefaultRest)
-		warm()
-		if _, err := speak(t.Context(), v); err != nil || len(first.Spoken()) != 4 {
-			t.Errorf("getting ready took the probe's place: asked %d times, %v", len(first.Spoken()), err)
-		}
-	})
-	if err := newTTS(t, &pt.TTS{}).Warm(t.Context()); err != nil {
-		t.Errorf("a member that cannot get ready: %v", err)
 	}
 }
 
