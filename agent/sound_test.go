@@ -41,10 +41,10 @@ func newDevice() *device { return &device{began: time.Now(), least: time.Hour} }
 func (d *device) Send(m Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch m.Kind {
-	case MessageSentenceStart:
+	if m.Kind == MessageSentenceStart {
 		d.lines = append(d.lines, m.Text)
-	case MessageTTSStop:
+	}
+	if m.Kind == MessageTTSStop {
 		d.closing = m.Closing
 	}
 }
