@@ -430,6 +430,34 @@ func TestNoClickAtTheEdges(t *testing.T) {
 	})
 }
 
+// TestAnotherVoiceTakesOverSoftly: where a second provider goes on within a
+// sentence, at another rate, there is no click, and nothing is lost.
+func TestAnotherVoiceTakesOverSoftly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		low := make([]int16, 16000)
+		for i := range low {
+			low[i] = int16(12000 * math.Cos(2*math.Pi*100*float64(i)/16000))
+		}
+		tts := &soundTTS{name: "two", sound: func(string) []providers.Sound {
+			return []providers.Sound{{Rate: 24000, PCM: hum(610 * time.Millisecond)}, {Rate: 16000, PCM: low, Provider: "second"}}
+		}}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("One sentence.")
+		r.end()
+		pcm := r.dev.hear(t)
+		if n := len(pcm); n < 1610*24 || n > 1730*24 {
+			t.Errorf("%d samples of 1.61 s", n)
+		}
+		inside := worstStep(pcm[4800:12000])
+		for _, at := range []int{14640, 11 * 1440, len(pcm) - 1440} {
+			if got := worstStep(pcm[at-480 : at+960]); got > inside*3/2 {
+				t.Errorf("sample %d: a step of %d, inside %d", at, got, inside)
+			}
+		}
+	})
+}
+
 // TestStallEndsSoftly: a synthesiser that stalls within a word leaves no click
 // where the device runs dry, nor where the sound goes on.
 func TestStallEndsSoftly(t *testing.T) {
