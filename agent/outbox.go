@@ -59,3 +59,24 @@ type Lagging interface {
 	// when none waits.
 	Lag() time.Duration
 }
+
+// packetRing keeps the buffers of packets that were handed to an Outbox.
+type packetRing struct {
+	slots [PacketsHeld][]byte
+	next  int
+}
+
+// put copies a packet into the buffer that was used longest ago.
+func (r *packetRing) put(packet []byte) []byte {
+	slot := r.slots[r.next]
+	if slot == nil {
+		slot = make([]byte, 0, packetBytes)
+	}
+	slot = append(slot[:0], packet...)
+	r.slots[r.next] = slot
+	r.next = (r.next + 1) % len(r.slots)
+	return slot
+}
+
+// packetBytes is what a packet of speech takes, with room to spare.
+const packetBytes = 256
