@@ -21,14 +21,14 @@ func TestLeadAdaptsToTheOutbox(t *testing.T) {
 		}
 		r := newReply(t, &o, dev)
 		r.say("A long story.")
-		time.Sleep(3 * time.Second)
+		time.Sleep(6 * time.Second)
 		dev.mu.Lock()
 		dev.least, dev.silence = time.Hour, 0
 		dev.mu.Unlock()
-		time.Sleep(27 * time.Second)
+		time.Sleep(24 * time.Second)
 		dev.mu.Lock()
 		if dev.least < 60*time.Millisecond || dev.silence > 0 {
-			t.Errorf("the smallest lead is %v, silence %v, after the first second", dev.least, dev.silence)
+			t.Errorf("the smallest lead is %v, silence %v, after the first seconds", dev.least, dev.silence)
 		}
 		if dev.most > 600*time.Millisecond || dev.most <= 360*time.Millisecond {
 			t.Errorf("the largest lead is %v", dev.most)

@@ -65,6 +65,7 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
 	ready := time.Now()
 	due := s.floor.due(ready)
+	scheduled := !due.IsZero()
 	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
 		due = guard
 	}
@@ -79,13 +80,16 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 	if err != nil {
 		return err
 	}
+	if due.Before(ready) {
+		due = ready // it was not there earlier
+	}
+	if !scheduled {
+		due = time.Now() // the first of all, which nothing waits for
+	}
 	for packet != nil && !s.floor.frame(packet) {
 		if err := wait(ctx, timer, retryFull); err != nil {
 			return err
 		}
-	}
-	if due.Before(ready) {
-		due = ready // it was not there earlier
 	}
 	s.floor.late(time.Since(due))
 	return nil

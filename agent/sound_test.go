@@ -41,10 +41,10 @@ func newDevice() *device { return &device{began: time.Now(), least: time.Hour} }
 func (d *device) Send(m Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch m.Kind {
-	case MessageSentenceStart:
+	if m.Kind == MessageSentenceStart {
 		d.lines = append(d.lines, m.Text)
-	case MessageTTSStop:
+	}
+	if m.Kind == MessageTTSStop {
 		d.closing = m.Closing
 	}
 }
@@ -426,6 +426,34 @@ func TestNoClickAtTheEdges(t *testing.T) {
 		}
 		if end := pcm[len(pcm)-480:]; loudness(append(end, end...)) > -50 {
 			t.Errorf("it does not end in silence: %v", end[:10])
+		}
+	})
+}
+
+// TestAnotherVoiceTakesOverSoftly: where a second provider goes on within a
+// sentence, at another rate, there is no click, and nothing is lost.
+func TestAnotherVoiceTakesOverSoftly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		low := make([]int16, 16000)
+		for i := range low {
+			low[i] = int16(12000 * math.Cos(2*math.Pi*100*float64(i)/16000))
+		}
+		tts := &soundTTS{name: "two", sound: func(string) []providers.Sound {
+			return []providers.Sound{{Rate: 24000, PCM: hum(610 * time.Millisecond)}, {Rate: 16000, PCM: low, Provider: "second"}}
+		}}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("One sentence.")
+		r.end()
+		pcm := r.dev.hear(t)
+		if n := len(pcm); n < 1610*24 || n > 1730*24 {
+			t.Errorf("%d samples of 1.61 s", n)
+		}
+		inside := worstStep(pcm[4800:12000])
+		for _, at := range []int{14640, 11 * 1440, len(pcm) - 1440} {
+			if got := worstStep(pcm[at-480 : at+960]); got > inside*3/2 {
+				t.Errorf("sample %d: a step of %d, inside %d", at, got, inside)
+			}
 		}
 	})
 }

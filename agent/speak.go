@@ -201,6 +201,11 @@ func (s *speaker) piece(ctx context.Context, c *cut, from *supply, p piece) erro
 	if p.err != nil {
 		return p.err
 	}
+	if p.provider != c.provider && s.cutter.begun { // another goes on within the sentence
+		if err := s.cutter.finish(func(frame []int16) error { return c.frame(ctx, frame) }); err != nil {
+			return err
+		}
+	}
 	c.provider = p.provider
 	c.voice = s.voiceOf(p.provider, from.language)
 	if p.packets != nil {
