@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,6 +33,7 @@ type benchFlags struct {
 	stubsOnly   bool
 	trouble     string
 	guard       time.Duration
+	compare     []string
 }
 
 // benchmark is the subcommand. It returns 0 when all was measured, whatever the
@@ -83,6 +85,11 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.DurationVar(&f.guard, "guard", bench.OwnGuard, "pause that the server keeps between tts start and sound / 首帧保护间隔")
 	set.DurationVar(&f.Silence, "silence", 0, "silence after which the server takes speech for finished; default 700ms, 800ms for m3 / 断句静音")
 	set.DurationVar(&f.Sentence, "sentence", 0, "of a server that reads a sentence's whole sound before it speaks: so long, as 10s, instead of endless / 每句时长")
+	set.StringVar(&f.Label, "label", "", "what to call the server in the report / 报告里的名称")
+	set.Func("compare", "two or more reports in JSON, of two servers, as a.json,b.json; nothing is measured / 比较报告", func(s string) error {
+		f.compare = append(f.compare, strings.Split(s, ",")...)
+		return nil
+	})
 	set.StringVar(&f.Dir, "pprof", "", "`DIR` for CPU and heap profiles of the server / 剖析文件目录")
 	set.BoolVar(&f.NoPin, "no-pin", false, "do not bind server and load to cores / 不绑定处理器核")
 	set.DurationVar(&f.Soak, "soak", 0, "let devices talk for so `long`, in place of the metrics / 长时间运行")
@@ -137,6 +144,8 @@ func (f *benchFlags) run(ctx context.Context, stdout io.Writer) error {
 			fmt.Fprintf(stdout, "%-16s %s\n", m[0], m[1])
 		}
 		return nil
+	case len(f.compare) > 0:
+		return compareReports(f.compare, stdout)
 	case f.stubsOnly:
 		return f.runStubs(ctx, stdout)
 	case f.Soak > 0:
@@ -170,6 +179,23 @@ func (f *benchFlags) write(report *bench.Report, stdout io.Writer) error {
 		}
 	}
 	return report.Table(stdout)
+}
+
+// compareReports reads reports and compares what they say.
+func compareReports(files []string, stdout io.Writer) error {
+	var reports []*bench.Report
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		r := new(bench.Report)
+		if err := json.Unmarshal(data, r); err != nil {
+			return fmt.Errorf("%s is no report of xiaozhi bench: %w", name, err)
+		}
+		reports = append(reports, r)
+	}
+	return bench.Compare(stdout, reports)
 }
 
 // runStubs lets the stub providers run until ctx ends, for a server that asks

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +90,30 @@ func (w *watched) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+func TestBenchCompare(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for _, name := range []string{"a", "b", "broken"} {
+		file := filepath.Join(dir, name+".json")
+		text := `{"server":"` + name + `","figures":[{"metric":"M1","what":"latency","unit":"ms","n":3,"sample":[1,2,3]}]}`
+		if name == "broken" {
+			text = "{"
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"bench", "--compare", files[0] + "," + files[1]}, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), "latency") {
+		t.Errorf("code %d, %s%s", code, out.String(), errs.String())
+	}
+	for _, bad := range [][]string{{files[0]}, {files[0], files[2]}, {files[0], filepath.Join(dir, "none")}} {
+		errs.Reset()
+		if code := run(t.Context(), []string{"bench", "--compare", strings.Join(bad, ",")}, nil, &out, &errs); code != 1 || errs.Len() == 0 {
+			t.Errorf("%v: code %d, %q", bad, code, errs.String())
+		}
+	}
 }

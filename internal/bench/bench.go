@@ -34,6 +34,7 @@ type Options struct {
 	Dir      string // for profiles of our own server; empty: none are taken
 	NoPin    bool   // server and load are not bound to cores
 	Command  string // what was run, for the report
+	Label    string // what to call the server in the report; empty: its URL
 
 	Soak    time.Duration // 0: no soak
 	Devices int           // of a soak; 0: 50
@@ -231,7 +232,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // report is one without figures.
 func (b *bench) report(started time.Time) *Report {
 	r := &Report{
-		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: or(b.o.URL, "our own"), Size: b.o.Size, Runs: b.o.Runs,
+		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: or(b.o.Label, or(b.o.URL, "our own")), Size: b.o.Size, Runs: b.o.Runs,
 		Machine: b.machine, Load: loadAverage(), Broken: maps.Clone(b.broken), Excused: maps.Clone(b.excused), Errors: b.errs,
 		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(or(b.o.Silence, ownSilence))},
 	}

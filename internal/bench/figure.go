@@ -78,6 +78,8 @@ type Figure struct {
 	TimesControl float64 `json:"p99_times_control,omitempty"`
 	Verdict      Verdict `json:"verdict"`
 	Spread       *Spread `json:"spread,omitempty"` // of several runs
+	// Sample is what Numbers are of, at most 1000 of it, for Compare.
+	Sample []float64 `json:"sample,omitempty"`
 
 	jitter bool
 }
@@ -92,7 +94,7 @@ type Spread struct {
 
 // sampled is a figure of a sample, in milliseconds.
 func sampled(metric, what string, sample []float64, goals ...Goal) Figure {
-	return Figure{Metric: metric, What: what, Unit: "ms", N: len(sample), Numbers: describe(sample), Goals: goals}
+	return Figure{Metric: metric, What: what, Unit: "ms", N: len(sample), Numbers: describe(sample), Goals: goals, Sample: thin(sample)}
 }
 
 // single is a figure of one value.
@@ -195,9 +197,12 @@ func combine(runs []Figure) Figure {
 		return out.judged()
 	}
 	out.N = 0
+	var sample []float64
 	for _, f := range used {
 		out.N += f.N
+		sample = append(sample, f.Sample...)
 	}
+	out.Sample = thin(sample)
 	spread := &Spread{Runs: len(runs), Void: void}
 	if out.Value != nil {
 		m, low, high := over(used, Value)

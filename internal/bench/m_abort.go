@@ -158,6 +158,9 @@ func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 
 // bargeOnce speaks over a reply, and then cuts the answer to what was said.
 func (c *client) bargeOnce(ctx context.Context, packets [][]byte) (time.Duration, error) {
+	if err := pause(ctx, rand.N(apartFor)); err != nil {
+		return 0, err
+	}
 	if err := c.ask(ctx); err != nil {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -123,10 +124,16 @@ func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 	})
 }
 
+// apartFor keeps devices from speaking in step: each waits a part of it before it speaks.
+const apartFor = 300 * time.Millisecond
+
 // utterance is one turn of auto mode.
 func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
 	if _, err := until(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.WaitMic(ctx) }); err != nil {
 		return 0, fmt.Errorf("wait for the microphone: %w", err)
+	}
+	if err := pause(ctx, rand.N(apartFor)); err != nil {
+		return 0, err
 	}
 	c.frames.forget()
 	from := time.Now()

@@ -17,7 +17,7 @@ type Report struct {
 	Started  time.Time      `json:"started"`
 	Took     float64        `json:"took_s"`
 	Command  string         `json:"command"`
-	Server   string         `json:"server"` // its address, or that it was our own
+	Server   string         `json:"server"` // its label, its address, or that it was our own
 	Size     Size           `json:"size"`
 	Runs     int            `json:"runs"`
 	Machine  Machine        `json:"machine"`

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -29,6 +30,23 @@ func describe(sample []float64) *Numbers {
 func quantile(sorted []float64, percent int) float64 {
 	rank := (len(sorted)*percent + 99) / 100
 	return sorted[max(rank, 1)-1]
+}
+
+// sampleLimit is how much of a sample is kept.
+const sampleLimit = 1000
+
+// thin is a sample, or evenly chosen parts of it in their order if it is long,
+// rounded to a thousandth.
+func thin(sample []float64) []float64 {
+	n := min(len(sample), sampleLimit)
+	if n == 0 {
+		return nil
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.Round(1000*sample[i*len(sample)/n]) / 1000
+	}
+	return out
 }
 
 // median of a sample; of an even number of values the mean of the middle two.

@@ -134,23 +134,21 @@ func TestClosing(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	if _, err := s.server.Await(t.Context(), openaitest.Chat, 1); err != nil {
+	r, err := s.server.Await(t.Context(), openaitest.Chat, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for len(s.Chats()) == 0 { // it is logged right after it has come
-		time.Sleep(time.Millisecond)
-	}
-	before := s.Chats()[0].Arrived.Add(-time.Second)
-	if got := closing(t.Context(), s.Chats(), before); got != nil {
+	open := []*openaitest.Request{r}
+	if got := closing(t.Context(), open, r.Arrived.Add(-time.Second)); got != nil {
 		t.Errorf("it came after the abort, but %v", got)
 	}
 	aborted := time.Now()
 	cancel()
 	<-done
-	if got := closing(t.Context(), s.Chats(), aborted); len(got) != 1 || got[0] <= 0 || got[0] >= closePatience {
+	if got := closing(t.Context(), open, aborted); len(got) != 1 || got[0] <= 0 || got[0] >= closePatience {
 		t.Errorf("closed after %v", got)
 	}
-	if got := closing(t.Context(), s.Chats(), time.Now().Add(time.Hour)); got != nil {
+	if got := closing(t.Context(), open, time.Now().Add(time.Hour)); got != nil {
 		t.Errorf("it was over before the abort, but %v", got)
 	}
 }
