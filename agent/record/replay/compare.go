@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/agent/record"
+	"xiaozhi/providers"
+)
+
+// maxDifferences is how many differences of a kind are told.
+const maxDifferences = 10
+
+// Compare says how a replay differs from its recording; nothing if it does not.
+// Times may be within apart.
+func Compare(want, got *record.Recording, within time.Duration) []string {
+	sameCodec := want.Begin() != nil && got.Begin() != nil && want.Begin().Codec == got.Begin().Codec
+	var out []string
+	for _, kind := range []struct {
+		name   string
+		of     func(record.Entry, bool) (string, bool)
+		beside bool // they may happen side by side, in any order
+	}{
+		{"message", message, false},
+		{"packet", packet, false},
+		{"request to the model", request, false},
+		{"request to the voice", speech, false},
+		{"utterance", utterance, false},
+		{"tool call", toolCall, true},
+	} {
+		a, b := pick(want, kind.of, sameCodec), pick(got, kind.of, sameCodec)
+		if kind.beside {
+			arrange(a, within)
+			arrange(b, within)
+		}
+		out = append(out, compare(kind.name, a, b, within)...)
+	}
+	return out
+}
+
+// Farthest is by how much times of messages and packets are apart at most.
+func Farthest(want, got *record.Recording) time.Duration {
+	var most time.Duration
+	for _, of := range []func(record.Entry, bool) (string, bool){message, packet} {
+		a, b := pick(want, of, true), pick(got, of, true)
+		for i := range min(len(a), len(b)) {
+			most = max(most, (a[i].at - b[i].at).Abs())
+		}
+	}
+	return most
+}
+
+func pick(r *record.Recording, of func(record.Entry, bool) (string, bool), sameCodec bool) []step[string] {
+	var out []step[string]
+	for _, e := range r.Entries {
+		if text, ok := of(e, sameCodec); ok {
+			out = append(out, step[string]{e.T, text})
+		}
+	}
+	return out
+}
+
+func compare(name string, want, got []step[string], within time.Duration) []string {
+	var out []string
+	for i := range max(len(want), len(got)) {
+		if len(out) == maxDifferences {
+			return append(out, fmt.Sprintf("%s: and more", name))
+		}
+		switch {
+		case i >= len(want):
+			out = append(out, fmt.Sprintf("%s %d is new: at %v: %s", name, i+1, got[i].at, got[i].v))
+		case i >= len(got):
+			out = append(out, fmt.Sprintf("%s %d is missing: at %v: %s", name, i+1, want[i].at, want[i].v))
+		case want[i].v != got[i].v:
+			out = append(out, fmt.Sprintf("%s %d differs:\n  recorded at %v: %s\n  replayed at %v: %s", name, i+1, want[i].at, want[i].v, got[i].at, got[i].v))
+		case (want[i].at - got[i].at).Abs() > within:
+			out = append(out, fmt.Sprintf("%s %d came at %v, recorded at %v: %s", name, i+1, got[i].at, want[i].at, want[i].v))
+		}
+	}
+	return out
+}
+
+// arrange puts what happened side by side into one order.
+func arrange(steps []step[string], within time.Duration) {
+	for from := 0; from < len(steps); {
+		to := from + 1
+		for to < len(steps) && steps[to].at-steps[to-1].at <= within {
+			to++
+		}
+		slices.SortStableFunc(steps[from:to], func(a, b step[string]) int { return strings.Compare(a.v, b.v) })
+		from = to
+	}
+}
+
+// text is v as JSON.
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func message(e record.Entry, sameCodec bool) (string, bool) {
+	switch {
+	case e.Sent != nil:
+		m := *e.Sent
+		if !sameCodec && len(m.Closing) > 0 {
+			m.Closing = []byte("a silent frame")
+		}
+		return text(m), true
+	case e.HangUp != nil:
+		return "hang up: " + e.HangUp.Cause, true
+	}
+	return "", false
+}
+
+func packet(e record.Entry, sameCodec bool) (string, bool) {
+	if e.Audio == nil {
+		return "", false
+	}
+	a := *e.Audio
+	if !sameCodec {
+		a.Packet = nil
+	}
+	return text(a), true
+}
+
+// request leaves out the words of the system prompt.
+func request(e record.Entry, _ bool) (string, bool) {
+	if e.LLM == nil || e.LLM.Request == nil {
+		return "", false
+	}
+	r := *e.LLM.Request
+	r.Messages = append([]providers.Message(nil), r.Messages...)
+	for i := range r.Messages {
+		if r.Messages[i].Role == providers.RoleSystem {
+			r.Messages[i].Content = ""
+		}
+	}
+	return text(r), true
+}
+
+func speech(e record.Entry, _ bool) (string, bool) {
+	if e.TTS == nil || e.TTS.Request == nil {
+		return "", false
+	}
+	return text(e.TTS.Request), true
+}
+
+func utterance(e record.Entry, _ bool) (string, bool) {
+	if e.ASR == nil || (e.ASR.Step != record.Asked && e.ASR.Step != record.Closed) {
+		return "", false
+	}
+	return text(e.ASR), true
+}
+
+func toolCall(e record.Entry, _ bool) (string, bool) {
+	if e.Call == nil || e.Call.Step != record.Asked {
+		return "", false
+	}
+	return e.Call.Tool + " " + string(bytes.TrimSpace(e.Call.Arguments)), true
+}
