@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -123,11 +124,11 @@ func packet(e record.Entry, sameCodec bool) (string, bool) {
 	if e.Audio == nil {
 		return "", false
 	}
-	a := *e.Audio
-	if !sameCodec {
-		a.Packet = nil
+	what := "of any bytes"
+	if sameCodec {
+		what = fmt.Sprintf("of %d bytes, sum %.8x", len(e.Audio.Packet), sha256.Sum256(e.Audio.Packet))
 	}
-	return text(a), true
+	return fmt.Sprintf("turn %d %s, refused: %v", e.Audio.Turn, what, e.Audio.Refused), true
 }
 
 // request leaves out the words of the system prompt.
