@@ -53,7 +53,7 @@ func Read(from io.Reader) (*Recording, error) {
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("read a recording: %w", err)
+			return nil, fmt.Errorf("read a recording: gzip: %w", err)
 		}
 		in = bufio.NewReader(plain)
 	}

@@ -12,7 +12,9 @@
 //
 // What cannot be exact: a recording of a real talk holds the delays of its
 // machine. The replay has none, so the device's next act may come on the other
-// side of a frame that was due in the same millisecond. Frames that the
+// side of a frame that was due in the same millisecond; and where the machine was
+// so late that the sound stalled, the replay has no stall, so that the packets
+// around it (a soft end, a soft beginning) are others. Frames that the
 // conversation dropped, because they came faster than it could take them, are
 // not dropped again. Random numbers do not matter: ids of sessions and calls come
 // from the recording, and what tools pick is in their results.
