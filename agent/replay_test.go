@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"flag"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,7 +165,11 @@ func TestReplayScenes(t *testing.T) {
 		}
 		t.Run(scene, func(t *testing.T) {
 			var rec *record.Recording
-			synctest.Test(t, func(t *testing.T) { rec = recordScene(t, file, nil) })
+			var log bytes.Buffer
+			synctest.Test(t, func(t *testing.T) {
+				rec = recordScene(t, file, func(o *agent.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+			})
+			checkTurnLines(t, log.Bytes(), rec)
 			if updating() && kept(scene) {
 				writeRecording(t, filepath.Join("testdata", "replay", scene+".jsonl.gz"), rec)
 			}
