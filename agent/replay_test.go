@@ -227,7 +227,7 @@ func nth(r *record.Recording, is func(record.Entry) bool, n int) *record.Entry {
 
 func isSent(e record.Entry) bool  { return e.Sent != nil }
 func isAudio(e record.Entry) bool { return e.Audio != nil }
-func isText(e record.Entry) bool { return e.LLM != nil && e.LLM.Delta != nil && e.LLM.Delta.Text != "" }
+func isText(e record.Entry) bool  { return e.LLM != nil && e.LLM.Delta != nil && e.LLM.Delta.Text != "" }
 
 func isTranscript(e record.Entry) bool {
 	return e.ASR != nil && e.ASR.Step == record.Gave

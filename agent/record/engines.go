@@ -99,7 +99,7 @@ func (s *tapedStream) add(a ASR) {
 func (s *tapedStream) Write(pcm []int16) error {
 	err := s.ASRStream.Write(pcm)
 	if err != nil {
-		s.add(ASR{Step: Full, Samples: s.samples, Fault: faultOf(nil, err)})
+		s.add(ASR{Step: Full, Samples: s.samples, Fault: plainFault(err)})
 		return err
 	}
 	s.samples += len(pcm)
@@ -241,7 +241,7 @@ type tapedMusic struct {
 func (m tapedMusic) Open(id string) (agent.Song, error) {
 	n := m.tape.count("song")
 	song, err := m.Music.Open(id)
-	e := &Song{N: n, Step: Asked, ID: id, Fault: faultOf(nil, err)}
+	e := &Song{N: n, Step: Asked, ID: id, Fault: plainFault(err)}
 	if err == nil {
 		e.Rate = song.Rate()
 	}
@@ -256,7 +256,7 @@ func (m tapedMusic) Open(id string) (agent.Song, error) {
 func (m tapedMusic) Next(id string) (next, title string, err error) {
 	n := m.tape.count("next song")
 	next, title, err = m.Music.Next(id)
-	m.tape.add(Entry{Song: &Song{N: n, Step: Done, ID: id, Next: next, Title: title, Fault: faultOf(nil, err)}})
+	m.tape.add(Entry{Song: &Song{N: n, Step: Done, ID: id, Next: next, Title: title, Fault: plainFault(err)}})
 	return next, title, err
 }
 
@@ -271,7 +271,7 @@ func (s tapedSong) Read(pcm []int16) (int, error) {
 	n, err := s.Song.Read(pcm)
 	e := &Song{N: s.n, Step: Gave, PCM: slices.Clone(PCM(pcm[:n]))}
 	if err != nil {
-		e.Fault = faultOf(nil, err)
+		e.Fault = plainFault(err)
 		e.Step = Failed
 	}
 	s.tape.add(Entry{Song: e})

@@ -27,12 +27,21 @@ func known() map[string]error {
 	}
 }
 
-// faultOf describes an error; nil for none.
+// faultOf describes an error that came under a context; nil for none.
 func faultOf(ctx context.Context, err error) *Fault {
+	f := plainFault(err)
+	if f != nil {
+		f.Gone = ctx.Err() != nil
+	}
+	return f
+}
+
+// plainFault describes an error; nil for none.
+func plainFault(err error) *Fault {
 	if err == nil {
 		return nil
 	}
-	f := &Fault{Text: err.Error(), Gone: ctx != nil && ctx.Err() != nil}
+	f := &Fault{Text: err.Error()}
 	if p, ok := errors.AsType[*providers.Error](err); ok {
 		f.Provider, f.Op, f.Kind, f.Text = p.Provider, p.Op, p.Kind, p.Err.Error()
 	}

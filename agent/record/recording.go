@@ -38,7 +38,9 @@ func (r *Recording) Write(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("write a recording: %w", err)
 		}
-		b.Write(append(line, '\n')) // Flush says whether it went well
+		if _, err := b.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("write a recording: %w", err)
+		}
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write a recording: %w", err)

@@ -146,7 +146,7 @@ func (w *writer) fail(err error) {
 	w.failed = true
 	w.recorder.failed(w.log, err)
 	if line, bad := json.Marshal(Entry{End: &Reason{Cause: err.Error(), Short: true}}); bad == nil {
-		w.buf.Write(append(line, '\n')) // Flush says whether it went well, and nobody can be told more
+		_, _ = w.buf.Write(append(line, '\n')) // nobody can be told more
 		_ = w.buf.Flush()
 	}
 }

@@ -138,6 +138,7 @@ func (s *stream) Transcripts() iter.Seq2[providers.Transcript, error] {
 				continue
 			case record.Full:
 				continue
+			default:
 			}
 			if err := s.due(s.ctx, now, asked, st.at, st.v.Step, st.v.Fault); err != nil {
 				yield(providers.Transcript{}, err)
@@ -245,8 +246,9 @@ func (p *player) due(ctx context.Context, now, asked, came timeSince, what recor
 		return fault.Err()
 	case record.Panicked:
 		panic("it broke, as it did when it was recorded")
+	default:
+		return nil
 	}
-	return nil
 }
 
 type fastPath struct {
