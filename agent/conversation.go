@@ -35,6 +35,8 @@ type Conversation struct {
 	tools   *mcp.Toolbox
 	log     *slog.Logger
 	in      *inbox
+	packets packets
+	monitor *monitor // nil: the device takes its own sound out of the microphone, or has none open
 	reports chan any // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
@@ -95,16 +97,36 @@ type settled struct{ callID, result string }
 // has returned.
 func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 	opts := o.withDefaults()
-	return &Conversation{
+	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  newInbox(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
+		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
 	}
+	if stamps, ok := out.(Stamper); ok && s.AEC && !opts.NoEchoGuard {
+		c.monitor = &monitor{stamps: stamps}
+	}
+	return c
 }
 
 // Post hands over what the device did. It never waits. ErrOverrun means that
 // the device sends more than any device can mean: end the connection.
-func (c *Conversation) Post(ev Event) error { return c.in.post(ev) }
+func (c *Conversation) Post(ev Event) error {
+	if f, ok := ev.(Frame); ok {
+		if f.At.IsZero() {
+			f.At = time.Now()
+		}
+		c.in.postFrame(f)
+		return nil
+	}
+	return c.in.post(ev)
+}
+
+// Hear hands over a microphone packet, as Post does with a Frame of that Stamp.
+// It copies packet, whose memory may be used again at once.
+func (c *Conversation) Hear(packet []byte, stamp uint32) error {
+	c.in.postFrame(Frame{Packet: c.packets.copyOf(packet), At: time.Now(), Stamp: stamp, pooled: true})
+	return nil
+}
 
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
@@ -148,7 +170,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 
 // loop is the life of the conversation.
 func (c *Conversation) loop(ctx context.Context) {
-	var events []Event
+	var events []posted
 	for {
 		select {
 		case <-ctx.Done():
@@ -158,9 +180,10 @@ func (c *Conversation) loop(ctx context.Context) {
 			if events, lost = c.in.take(events); lost > 0 {
 				c.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, ev := range events {
-				c.device(ev)
+			for _, it := range events {
+				c.device(it)
 			}
+			clear(events)
 		case r := <-c.reports:
 			c.reported(r)
 		case <-c.greet.C:
@@ -201,13 +224,15 @@ func (c *Conversation) report(v any) {
 }
 
 // device acts on what the device did.
-func (c *Conversation) device(ev Event) {
-	if c.hungUp {
+func (c *Conversation) device(it posted) {
+	switch {
+	case c.hungUp:
+		return
+	case it.ev == nil:
+		c.frame(it.frame)
 		return
 	}
-	switch ev := ev.(type) {
-	case Frame:
-		c.frame(ev)
+	switch ev := it.ev.(type) {
 	case ListenStart:
 		c.listenStart(ev.Mode)
 	case ListenStop:

@@ -62,10 +62,15 @@ type ears struct {
 	report  func(any) // to the conversation; gives up when the conversation ends
 	log     *slog.Logger
 	in      *inbox
+	packets packets                                           // of the conversation
+	monitor *monitor                                          // of the conversation; nil: no echo has to be taken out
 	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg      *sync.WaitGroup                                   // of the conversation
 
+	uplink   audio.Uplink
 	decoder  *audio.Decoder
+	broken   int                  // packets in a row that could not be decoded
+	echo     *audio.EchoCanceller // nil: no echo has to be taken out
 	pcm      []int16
 	detector providers.Detector
 	window   []int16 // samples that do not fill a detector's frame yet
@@ -92,6 +97,9 @@ type ears struct {
 	garbled *atomic.Int64 // frames that are not Opus, of all ears of the conversation
 }
 
+// mostBroken is how many broken packets in a row are made up for.
+const mostBroken = 5
+
 // garbledEvery is how many frames that are not Opus make one line in the log.
 const garbledEvery = 1000
 
@@ -114,7 +122,7 @@ func (e *ears) run(ctx context.Context) {
 	e.due = time.NewTimer(time.Hour)
 	defer e.due.Stop()
 	e.due.Stop()
-	var events []Event
+	var events []posted
 	for {
 		select {
 		case <-ctx.Done():
@@ -129,9 +137,10 @@ func (e *ears) run(ctx context.Context) {
 			if events, lost = e.in.take(events); lost > 0 {
 				e.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, ev := range events {
-				e.take(ev)
+			for _, it := range events {
+				e.take(it)
 			}
+			clear(events)
 			stalled.Reset(stalledMic)
 			e.schedule()
 		}
@@ -151,6 +160,9 @@ func (e *ears) prepare() error {
 	e.endpoint = audio.NewEndpointer(e.o.Endpoint)
 	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
+	if e.monitor != nil && e.mode == Realtime {
+		e.echo = audio.NewEchoCanceller()
+	}
 	return nil
 }
 
@@ -161,12 +173,15 @@ func (e *ears) preRoll() time.Duration {
 	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
-func (e *ears) take(ev Event) {
-	switch ev := ev.(type) {
-	case Frame:
+func (e *ears) take(it posted) {
+	if it.ev == nil {
 		if !e.muted {
-			e.frame(ev.Packet)
+			e.frame(it.frame)
 		}
+		e.packets.done(it.frame)
+		return
+	}
+	switch ev := it.ev.(type) {
 	case earsMute:
 		e.muted = true
 		e.drop(ErrReplaced)
@@ -190,25 +205,69 @@ func (e *ears) take(ev Event) {
 // reset begins a new stretch of listening.
 func (e *ears) reset() {
 	e.window = e.window[:0]
+	e.uplink.Reset()
+	e.broken = 0
+	if e.echo != nil {
+		e.echo.Reset()
+	}
 	e.detector.Reset()
 	e.endpoint.Reset()
 	e.preroll.Take()
 	e.fed, e.barged = 0, false
 }
 
-// frame hears one Opus packet.
-func (e *ears) frame(packet []byte) {
-	if len(packet) == 0 {
+// frame hears one Opus packet. One that came twice is heard once; one that never
+// came, or came broken, takes its time all the same.
+func (e *ears) frame(f Frame) {
+	if len(f.Packet) == 0 {
 		return
 	}
-	n, err := e.decoder.Decode(packet, e.pcm)
+	arrival := e.uplink.Arrived(f.Packet, f.At)
+	if arrival.Twin {
+		return
+	}
+	for range arrival.Lost {
+		e.conceal(nil, f.At)
+	}
+	n, err := e.decode(f)
 	if err != nil {
 		if n := e.garbled.Add(1); n%garbledEvery == 1 {
-			e.log.Warn("frame is not Opus", "err", err, "bytes", len(packet), "so_far", n)
+			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Packet), "so_far", n)
 		}
 		return
 	}
-	pcm := e.pcm[:n]
+	e.hearPCM(e.pcm[:n], f.Stamp, f.At)
+}
+
+// decode decodes a packet into pcm. One that is broken is made up for when the
+// next is there, which may hold a copy of its sound.
+func (e *ears) decode(f Frame) (int, error) {
+	if e.broken > 0 && e.broken <= mostBroken {
+		e.conceal(f.Packet, f.At)
+	}
+	n, err := e.decoder.Decode(f.Packet, e.pcm)
+	if err != nil {
+		e.broken++
+		return 0, err
+	}
+	e.broken = 0
+	return n, nil
+}
+
+// conceal hears what stands for a lost packet.
+func (e *ears) conceal(next []byte, at time.Time) {
+	if n, err := e.decoder.Lost(next, e.pcm); err == nil {
+		e.hearPCM(e.pcm[:n], 0, at)
+	}
+}
+
+// hearPCM hears sound that was there at a time, while the device played the
+// packet of that stamp.
+func (e *ears) hearPCM(pcm []int16, stamp uint32, arrived time.Time) {
+	if e.echo != nil {
+		e.monitor.take(e.echo.Played)
+		e.echo.Cancel(stamp, pcm)
+	}
 	if e.mode == Manual {
 		if e.current == nil {
 			e.open(nil)
@@ -216,7 +275,6 @@ func (e *ears) frame(packet []byte) {
 		e.write(pcm)
 		return
 	}
-	arrived := time.Now()
 	for len(pcm) > 0 {
 		k := min(cap(e.window)-len(e.window), len(pcm))
 		e.window = append(e.window, pcm[:k]...)

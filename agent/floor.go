@@ -21,6 +21,8 @@ type floor struct {
 	format audio.Format
 	lead   int
 
+	monitor *monitor // hears what is sent; nil: nobody does
+
 	granted chan struct{} // closed when the turn may be seen and heard, or never will be
 
 	mu        sync.Mutex
@@ -37,7 +39,6 @@ type floor struct {
 	enc       *audio.Encoder // made with the first frame that needs it
 	pacer     *audio.Pacer
 	buf       []byte
-	packets   packetRing
 	strange   bool // packets of another encoder were sent since enc's last
 	spoken    []spokenSentence
 	held      []Message // what may be shown when the turn can no more be undone
@@ -263,8 +264,8 @@ func (f *floor) due(now time.Time) time.Time {
 	return f.pacer.Due(now)
 }
 
-// encode turns one frame of PCM, which it may change, into a packet; nil when
-// the floor is gone.
+// encode turns one frame of PCM, which it may change, into a packet, which is
+// good until the next; nil when the floor is gone.
 func (f *floor) encode(pcm []int16) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -282,7 +283,7 @@ func (f *floor) encode(pcm []int16) ([]byte, error) {
 		return nil, fmt.Errorf("encode a frame: %w", err)
 	}
 	f.waiting = true
-	return f.packets.put(f.buf[:n]), nil
+	return f.buf[:n], nil
 }
 
 // encoder makes enc ready for the next frame. The caller holds mu.
@@ -301,8 +302,7 @@ func (f *floor) encoder() error {
 	return nil
 }
 
-// foreign makes a packet of one that was encoded elsewhere, of which it makes a
-// copy; nil when the floor is gone.
+// foreign lets a packet pass that was encoded elsewhere; nil when the floor is gone.
 func (f *floor) foreign(packet []byte) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -310,7 +310,7 @@ func (f *floor) foreign(packet []byte) []byte {
 		return nil
 	}
 	f.strange = true
-	return f.packets.put(packet)
+	return packet
 }
 
 // frame hands one packet over. False: it was not taken, because the outbox is
@@ -333,6 +333,7 @@ func (f *floor) hand(packet []byte) bool {
 	if !f.out.Audio(f.turn, packet) {
 		return false
 	}
+	f.monitor.sent(packet)
 	now := time.Now()
 	if f.firstOut.IsZero() {
 		f.firstOut = now
@@ -358,7 +359,7 @@ func (f *floor) soften() {
 		return // packets of others end as they end
 	}
 	if n, err := f.enc.Silence(f.buf); err == nil {
-		f.hand(f.packets.put(f.buf[:n])) // a full outbox does without
+		f.hand(f.buf[:n]) // a full outbox does without
 	}
 }
 

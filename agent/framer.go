@@ -33,15 +33,18 @@ func (f *framer) reset() {
 
 // write takes PCM in and gives whole frames to emit, which copies them.
 func (f *framer) write(pcm []int16, rate int, emit func(frame []int16) error) error {
-	if rate == f.reply.Rate {
-		f.acc = append(f.acc, pcm...)
-		return f.emit(emit)
-	}
 	r, err := f.from(rate)
 	if err != nil {
 		return err
 	}
+	if f.resampled != nil && f.resampled != r { // the rate changes within the sentence
+		f.acc = f.resampled.Flush(f.acc)
+	}
 	f.resampled = r
+	if r == nil {
+		f.acc = append(f.acc, pcm...)
+		return f.emit(emit)
+	}
 	for len(pcm) > 0 { // in pieces, so that the buffer stays small
 		n := min(len(pcm), max(1, rate/10))
 		f.acc = r.Write(f.acc, pcm[:n])
@@ -53,7 +56,11 @@ func (f *framer) write(pcm []int16, rate int, emit func(frame []int16) error) er
 	return nil
 }
 
+// from is the resampler for sound of that rate; nil: it needs none.
 func (f *framer) from(rate int) (*audio.Resampler, error) {
+	if rate == f.reply.Rate {
+		return nil, nil
+	}
 	if r, ok := f.resampler[rate]; ok {
 		return r, nil
 	}

@@ -17,10 +17,11 @@ import (
 func (c *Conversation) frame(f Frame) {
 	if c.open {
 		if c.ears != nil {
-			_ = c.ears.in.post(f) // frames are never refused: the oldest is dropped, and counted
+			c.ears.in.postFrame(f)
 		}
 		return
 	}
+	c.packets.done(f)
 	now := time.Now()
 	if now.Sub(c.stopped) < lateFrames {
 		return
@@ -167,7 +168,7 @@ func (c *Conversation) openEars() {
 	c.closeEars(ErrReplaced)
 	e := &ears{
 		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
-		report: c.report, in: newInbox(), wg: &c.wg,
+		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {

@@ -38,19 +38,21 @@ type Message struct {
 type Outbox interface {
 	// Send queues a control message. A full queue ends the connection.
 	Send(m Message)
-	// Audio queues one Opus packet of a turn. The outbox only reads packet, and
-	// not any more once PacketsHeld further packets of the turn were taken: it
-	// holds fewer than that unwritten. False: it was not taken (the queue is full
-	// or the connection is ending).
+	// Audio queues a copy of one Opus packet of a turn, so the memory of packet
+	// may be used again at once.
+	// False: it was not taken (the queue is full or the connection is ending).
 	Audio(turn uint64, packet []byte) bool
 	// HangUp ends the connection in good order: what is queued is written, then
 	// a close frame (1000). It returns at once.
 	HangUp(cause error)
 }
 
-// PacketsHeld bounds how many packets of one turn an Outbox holds at the same
-// time, those in its writer's hands included: their buffers are used again.
-const PacketsHeld = 32
+// Stamper is an Outbox that gives each packet a timestamp, which a device sends
+// back with what its microphone hears meanwhile (device-protocol 4.5).
+type Stamper interface {
+	// Stamped is the timestamp of the packet that Audio took last.
+	Stamped() uint32
+}
 
 // Lagging is an Outbox that knows how far its socket is behind. The lead of the
 // sound grows with it. It may be called at the same time as all else.
@@ -59,24 +61,3 @@ type Lagging interface {
 	// when none waits.
 	Lag() time.Duration
 }
-
-// packetRing keeps the buffers of packets that were handed to an Outbox.
-type packetRing struct {
-	slots [PacketsHeld][]byte
-	next  int
-}
-
-// put copies a packet into the buffer that was used longest ago.
-func (r *packetRing) put(packet []byte) []byte {
-	slot := r.slots[r.next]
-	if slot == nil {
-		slot = make([]byte, 0, packetBytes)
-	}
-	slot = append(slot[:0], packet...)
-	r.slots[r.next] = slot
-	r.next = (r.next + 1) % len(r.slots)
-	return slot
-}
-
-// packetBytes is what a packet of speech takes, with room to spare.
-const packetBytes = 256

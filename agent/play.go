@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	retryFull = 20 * time.Millisecond // how soon a frame is offered again to a full outbox
-	hushLead  = 40 * time.Millisecond // so much before the device runs dry within a sentence, its sound is ended softly
+	retryFull = 20 * time.Millisecond  // how soon a frame is offered again to a full outbox
+	hushLead  = 20 * time.Millisecond  // so much before the device runs dry within a sentence, its sound is ended softly
+	hushAfter = 120 * time.Millisecond // if nothing came for so long: a synthesiser that just keeps up has not stalled
 )
 
 // play hands frames to the floor when they are due, and after the last waits
@@ -42,8 +43,10 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 	default:
 	}
 	if s.playing != nil {
-		timer.Reset(time.Until(s.floor.playoutEnd()) - hushLead)
-		defer timer.Stop()
+		if left := time.Until(s.floor.playoutEnd()) - hushLead; left >= hushAfter {
+			timer.Reset(left)
+			defer timer.Stop()
+		}
 	}
 	for {
 		select {
@@ -52,7 +55,7 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 		case f, ok := <-s.frames:
 			return f, ok, nil
 		case <-timer.C:
-			if !s.playing.whole.Load() {
+			if s.playing != nil && !s.playing.whole.Load() {
 				s.floor.hush()
 			}
 		}
@@ -62,6 +65,7 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
 	ready := time.Now()
 	due := s.floor.due(ready)
+	scheduled := !due.IsZero()
 	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
 		due = guard
 	}
@@ -76,13 +80,16 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 	if err != nil {
 		return err
 	}
+	if due.Before(ready) {
+		due = ready // it was not there earlier
+	}
+	if !scheduled {
+		due = time.Now() // the first of all, which nothing waits for
+	}
 	for packet != nil && !s.floor.frame(packet) {
 		if err := wait(ctx, timer, retryFull); err != nil {
 			return err
 		}
-	}
-	if due.Before(ready) {
-		due = ready // it was not there earlier
 	}
 	s.floor.late(time.Since(due))
 	return nil

@@ -97,7 +97,8 @@ func readRecording(t *testing.T, name string) *record.Recording {
 // replay. -update writes what the conversation sends now.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/replay/*.jsonl.gz")
-	if *replayFile != "" {
+	one := *replayFile != "" && *replayFile != "scenes"
+	if one {
 		files = []string{*replayFile}
 	} else if err != nil || len(files) < 5 {
 		t.Fatal("no recordings", err)
@@ -106,11 +107,11 @@ func TestReplay(t *testing.T) {
 		name, _, _ := strings.Cut(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			within := *replayWithin
-			if *replayFile == "" && !strings.HasPrefix(name, "live") {
+			if !one && !strings.HasPrefix(name, "live") {
 				within = 0
 			}
 			read, replayed := again(t, readRecording(t, file), within)
-			if updating() && strings.HasPrefix(name, "live") {
+			if updating() && !one && strings.HasPrefix(name, "live") {
 				writeRecording(t, file, replayed)
 				return
 			}

@@ -40,6 +40,52 @@ func (t *turn) waitAloud(ctx context.Context) (stop func()) {
 	})
 }
 
+// phraseWithin is how long the synthesiser may take for a phrase that is there
+// as a sound, and passingWithin for one that says that something is slow.
+const (
+	phraseWithin  = 1500 * time.Millisecond
+	passingWithin = 300 * time.Millisecond
+)
+
+// awaitSound waits for the first sound of a sentence. When it does not come in
+// time, a phrase is played from its embedded sound instead, and of any other
+// sentence it is said, once in a turn, that the voice is slow.
+func (s *speaker) awaitSound(ctx context.Context, from *supply) (instead bool, err error) {
+	if from.pieces == nil || s.o.SlowAfter < 0 {
+		return false, nil
+	}
+	within := s.o.SlowAfter
+	switch {
+	case from.fallback != "" && len(prompts.Sound(from.fallback, from.language)) > 0:
+		instead = true
+		if within = min(within, phraseWithin); passing(from.fallback) {
+			within = passingWithin
+		}
+	case s.excused:
+		return false, nil
+	}
+	if err := s.floor.await(ctx); err != nil {
+		return false, err
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-from.begun:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-timer.C:
+	}
+	u := from.utterable
+	if !instead {
+		s.excused = true
+		u.sentence = sentence{display: s.o.Prompts.Phrase(prompts.SlowTTS, u.language), language: u.language, fallback: prompts.SlowTTS}
+	}
+	u.length = new(soundLength)
+	s.log.Warn("speech synthesis is slow", "tts", s.o.TTS.Name(), "phrase", u.fallback)
+	return instead, s.sound(ctx, u, u.fallback)
+}
+
 // textSlow is what happens when the text of an utterance does not come: at
 // first it is said, and at last the recogniser is given up.
 func (c *Conversation) textSlow() {

@@ -70,6 +70,7 @@ type speaker struct {
 	cutter  *framer            // of synthesize
 	voices  map[voiceID]*voice // of synthesize
 	playing *soundLength       // of play: the sentence that plays
+	excused bool               // of synthesize: it was said that the voice is slow
 }
 
 func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voiceName string, began func()) *speaker {
@@ -161,6 +162,9 @@ func (s *speaker) sentence(ctx context.Context, from *supply) error {
 
 // say passes the sound of one sentence on as frames.
 func (s *speaker) say(ctx context.Context, from *supply) error {
+	if instead, err := s.awaitSound(ctx, from); instead || err != nil {
+		return err
+	}
 	c := s.cut(from.utterable)
 	if from.packets != nil {
 		return c.packets(ctx, from.packets)
@@ -196,6 +200,11 @@ func (s *speaker) say(ctx context.Context, from *supply) error {
 func (s *speaker) piece(ctx context.Context, c *cut, from *supply, p piece) error {
 	if p.err != nil {
 		return p.err
+	}
+	if p.provider != c.provider && s.cutter.begun { // another goes on within the sentence
+		if err := s.cutter.finish(func(frame []int16) error { return c.frame(ctx, frame) }); err != nil {
+			return err
+		}
 	}
 	c.provider = p.provider
 	c.voice = s.voiceOf(p.provider, from.language)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	supplyPieces = 16                     // pieces synthesised ahead of the cutting, of at most pieceLength each
+	supplyPieces = 8                      // pieces synthesised ahead of the cutting, of at most pieceLength each: 0.5 s
 	pieceLength  = 60 * time.Millisecond  // of sound
 	aloneFor     = 100 * time.Millisecond // how long a request has the synthesiser to itself, if no sound comes earlier
 )

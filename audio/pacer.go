@@ -12,8 +12,8 @@ const (
 	leastLead  = 120 * time.Millisecond // what a frame that comes late should still find at the device
 
 	// calmAfter is how many frames take away a part e of the lateness that is
-	// remembered: 128 frames of 60 ms halve it in 5 s.
-	calmAfter = 128
+	// remembered: 256 frames of 60 ms halve it in 11 s.
+	calmAfter = 256
 )
 
 // Pacer says when the next frame of a reply may go to the device, and by a
@@ -30,15 +30,17 @@ const (
 //
 // The lead adapts (voice.md 1.9.2): while frames leave late (Late), so much
 // more goes ahead that a frame which is late again still finds 120 ms at the
-// device, up to 600 ms in all. As sending becomes punctual, the lead shrinks
-// back within seconds, by sending the next frames a little later each.
+// device: after the first late frame up to 360 ms in all, after others up to
+// 600. As sending becomes punctual, the lead shrinks back within seconds, by
+// sending the next frames a little later each.
 //
 // A Pacer is pure: it never looks at a clock. Times passed to it must not run
 // backwards. It is for one goroutine.
 type Pacer struct {
 	frame  time.Duration
 	lead   int
-	jitter time.Duration // how late frames have left, fading
+	jitter time.Duration // how late a frame has left, at most, fading
+	again  time.Duration // how late a second one has left, fading
 
 	frames    int       // sent since Reset
 	before    int       // sent before the current schedule began; all played
@@ -76,7 +78,8 @@ func (p *Pacer) Aim() time.Duration {
 	if base <= steadyLead {
 		base = min(base, steadyLead-p.frame/2)
 	}
-	return max(base, min(p.jitter+leastLead+p.frame/2, mostLead-p.frame/2))
+	once := min(p.jitter+leastLead+p.frame/2, steadyLead-p.frame/2)
+	return max(base, once, min(p.again+leastLead+p.frame/2, mostLead-p.frame/2))
 }
 
 // Late tells that a frame that was at hand left d after it was due, or that
@@ -84,12 +87,14 @@ func (p *Pacer) Aim() time.Duration {
 // seconds. Waiting for sound that is not made yet, or that is held back on
 // purpose, is not lateness.
 func (p *Pacer) Late(d time.Duration) {
-	p.jitter = max(p.jitter, min(d, mostLead))
+	d = min(d, mostLead)
+	p.again = max(p.again, min(d, p.jitter))
+	p.jitter = max(p.jitter, d)
 }
 
-// Jitter is the lateness that the lead makes up for. Given to Late of another
-// pacer for the same device, it goes on counting there.
-func (p *Pacer) Jitter() time.Duration { return p.jitter }
+// Inherit goes on with the lateness that another pacer has seen on the way to
+// the same device.
+func (p *Pacer) Inherit(from *Pacer) { p.jitter, p.again = from.jitter, from.again }
 
 // Sent records that a frame was handed over now.
 func (p *Pacer) Sent(now time.Time) {
@@ -109,6 +114,7 @@ func (p *Pacer) Sent(now time.Time) {
 	p.paused = false
 	p.frames++
 	p.jitter -= p.jitter / calmAfter
+	p.again -= p.again / calmAfter
 }
 
 // Pause tells that no more frames go for a while on purpose: that the device
@@ -162,7 +168,7 @@ func (p *Pacer) Played(now time.Time) int {
 
 // Reset begins a new reply: nothing sent, nothing counted. The jitter stays known.
 func (p *Pacer) Reset() {
-	*p = Pacer{frame: p.frame, lead: p.lead, jitter: p.jitter, minLead: p.length(p.lead)}
+	*p = Pacer{frame: p.frame, lead: p.lead, jitter: p.jitter, again: p.again, minLead: p.length(p.lead)}
 }
 
 func (p *Pacer) length(frames int) time.Duration {

@@ -258,8 +258,15 @@ func TestPacerLeadGrowsWithJitterAndShrinksBack(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	pt.send(20)
 	pt.arrive(1, 200*ms)
-	if pt.p.Aim() != 350*ms-200*ms/calmAfter {
-		t.Errorf("aim %v after a frame that was 200 ms late", pt.p.Aim())
+	if pt.p.Aim() != 330*ms {
+		t.Errorf("aim %v after one frame that was 200 ms late", pt.p.Aim())
+	}
+	if got := pt.arrive(20, 0); got > 360*ms {
+		t.Errorf("lead %v after one frame that was late", got)
+	}
+	pt.arrive(1, 200*ms)
+	if aim := pt.p.Aim(); aim > 350*ms || aim < 310*ms {
+		t.Errorf("aim %v after two", aim)
 	}
 	// Every tenth frame is as late: what it finds at the device is enough.
 	for round := range 20 {
@@ -302,12 +309,12 @@ func TestPacerLeadHasABound(t *testing.T) {
 			t.Fatalf("a burst of %d frames, lead %v", burst, pt.p.Lead(pt.at(pt.now)))
 		}
 	}
-	jitter := pt.p.Jitter()
-	if pt.p.Reset(); pt.p.Jitter() != jitter || pt.p.Started() {
+	aim := pt.p.Aim()
+	if pt.p.Reset(); pt.p.Aim() != aim || aim < 500*ms || pt.p.Started() {
 		t.Error("a new reply to the same device must know its jitter")
 	}
 	other := NewPacer(testFrame, 4)
-	if other.Late(jitter); other.Aim() <= 500*ms {
+	if other.Inherit(pt.p); other.Aim() != aim {
 		t.Errorf("what was learned is not passed on: aim %v", other.Aim())
 	}
 }

@@ -25,13 +25,7 @@ func newMic(t *testing.T, frame time.Duration) *mic {
 // packet is one that differs from all others.
 func (m *mic) packet() []byte {
 	m.sent++
-	toc := byte(9 << 3) // SILK, 20 ms
-	switch m.frame {
-	case 40 * ms:
-		toc = 10 << 3
-	case 60 * ms:
-		toc = 11 << 3
-	}
+	toc := byte(8+m.frame/(20*ms)) << 3 // SILK: 20, 40, 60 ms
 	return binary.BigEndian.AppendUint32([]byte{toc, 0, 0, 0, 0, 0, 0}, m.sent)
 }
 

@@ -153,3 +153,40 @@ func TestDownlinkFraming(t *testing.T) {
 		})
 	}
 }
+
+// A writer that has nothing to write ends, and another takes its place when
+// there is something: at once, after any pause, and for the last words.
+func TestWriterRests(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, r *rig) {
+		p := r.greet("d1")
+		talk := r.talk(0)
+		out := r.server.conns["d1"].out
+		working := func() bool {
+			synctest.Wait()
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			return out.working
+		}
+		for i, pause := range []time.Duration{0, writerRest / 2, writerRest, writerRest + 1, 10 * time.Second, pingEvery} {
+			time.Sleep(pause)
+			sent := time.Now()
+			talk.out.Send(agent.Message{Kind: agent.MessageSTT, Text: fmt.Sprint("text ", i)})
+			if !working() {
+				t.Errorf("after %v nobody writes", pause)
+			}
+			texts := p.of(websocket.TextMessage)
+			if last := texts[len(texts)-1]; !strings.Contains(string(last.data), fmt.Sprint("text ", i)) || !last.at.Equal(sent) {
+				t.Errorf("after %v: %s came %v late", pause, last.data, last.at.Sub(sent))
+			}
+		}
+		time.Sleep(2 * writerRest)
+		if working() {
+			t.Error("the writer does not rest")
+		}
+		talk.out.HangUp(errors.New("bye"))
+		<-p.done
+		if closed := p.of(websocket.CloseMessage); len(closed) != 1 {
+			t.Errorf("closed by %v", closed)
+		}
+	})
+}

@@ -20,7 +20,7 @@ type Entry struct {
 	Memory *agent.Memory `json:"memory,omitempty"` // the conversation runs now, and remembers this
 
 	// What the device did.
-	Frame       *agent.Frame       `json:"frame,omitempty"`
+	Frame       *Frame             `json:"frame,omitempty"`
 	ListenStart *agent.ListenStart `json:"listen_start,omitempty"`
 	ListenStop  *agent.ListenStop  `json:"listen_stop,omitempty"`
 	Detect      *agent.Detect      `json:"detect,omitempty"`
@@ -74,6 +74,13 @@ type Has struct {
 	Sounds   bool `json:"sounds,omitempty"`
 	Levels   bool `json:"levels,omitempty"`
 	Look     bool `json:"look,omitempty"`
+}
+
+// Frame is a packet from the microphone.
+type Frame struct {
+	Packet []byte
+	At     time.Time `json:",omitzero"`  // when it came, if not at T
+	Stamp  uint32    `json:",omitempty"` // the packet that was being played meanwhile
 }
 
 // Reason is why something ended.
@@ -223,6 +230,8 @@ type Audio struct {
 	Turn    uint64 `json:"turn"`
 	Packet  []byte `json:"packet"`
 	Refused bool   `json:"refused,omitempty"` // it was not taken
+	// Stamp is what it was stamped with; nil: this outbox stamps nothing.
+	Stamp *uint32 `json:"stamp,omitempty"`
 }
 
 // kindNames are the names of the kinds of messages in a recording.

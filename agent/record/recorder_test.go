@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -219,7 +220,8 @@ func TestNilTapeCostsNothing(t *testing.T) {
 		t.Error("the outbox was wrapped")
 	}
 	var ev agent.Event = agent.Frame{Packet: []byte{1}}
-	if n := testing.AllocsPerRun(100, func() { tape.Event(ev) }); n != 0 {
+	packet := []byte{1}
+	if n := testing.AllocsPerRun(100, func() { tape.Event(ev); tape.Hear(packet, 1) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	tape.Run(t.Context())(nil)
@@ -239,7 +241,65 @@ type lagging struct {
 
 func (l lagging) Lag() time.Duration { return *l.lag }
 
-// What an outbox can do its wrapper can; the lag is recorded where it changes.
+// stamping is an outbox that stamps packets.
+type stamping struct{ discard }
+
+func (stamping) Stamped() uint32 { return 77 }
+
+// both lags and stamps.
+type both struct {
+	lagging
+	agent.Stamper
+}
+
+// What an outbox can do its wrapper can, and no more; stamps are recorded.
+func TestOutboxKeepsItsAbilities(t *testing.T) {
+	for _, out := range []agent.Outbox{discard{}, stamping{}, lagging{lag: new(time.Duration)}, both{lagging{lag: new(time.Duration)}, stamping{}}} {
+		tape, recorded := NewTape(agent.Session{})
+		taped := tape.Outbox(out)
+		_, lags := out.(agent.Lagging)
+		_, tapedLags := taped.(agent.Lagging)
+		_, stamps := out.(agent.Stamper)
+		s, tapedStamps := taped.(agent.Stamper)
+		if lags != tapedLags || stamps != tapedStamps {
+			t.Errorf("%T is wrapped as %T", out, taped)
+		}
+		taped.Audio(1, []byte{1})
+		a := recorded().Entries[0].Audio
+		if stamps != (a.Stamp != nil) || (stamps && (*a.Stamp != 77 || s.Stamped() != 77)) {
+			t.Errorf("%T: the stamp is %v", out, a.Stamp)
+		}
+	}
+}
+
+// What a frame and an event say is all recorded: a new member is to be taught here.
+func TestFramesAreWhole(t *testing.T) {
+	var got []string
+	typ := reflect.TypeFor[agent.Frame]()
+	for f := range typ.Fields() {
+		if f.IsExported() {
+			got = append(got, f.Name)
+		}
+	}
+	if !slices.Equal(got, []string{"Packet", "At", "Stamp"}) {
+		t.Errorf("a frame has %q", got)
+	}
+	at := time.Date(2026, 11, 21, 9, 0, 0, 5, time.UTC)
+	tape, recorded := NewTape(agent.Session{})
+	packet := []byte{1}
+	tape.Event(agent.Frame{Packet: packet, At: at, Stamp: 9})
+	tape.Hear(packet, 10)
+	packet[0] = 0
+	e := recorded().Entries
+	if f := e[0].Frame; f.Packet[0] != 1 || f.At != at || f.Stamp != 9 {
+		t.Errorf("%+v", f)
+	}
+	if f := e[1].Frame; f.Packet[0] != 1 || !f.At.IsZero() || f.Stamp != 10 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The lag of an outbox is recorded where it changes.
 func TestOutboxKeepsItsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, recorded := NewTape(agent.Session{})

@@ -122,9 +122,8 @@ func (t *Tape) Event(ev agent.Event) {
 		return
 	}
 	switch ev := ev.(type) {
-	case agent.Frame:
-		ev.Packet = slices.Clone(ev.Packet) // the conversation owns it
-		t.add(Entry{Frame: &ev})
+	case agent.Frame: // the conversation owns the packet
+		t.add(Entry{Frame: &Frame{Packet: slices.Clone(ev.Packet), At: ev.At, Stamp: ev.Stamp}})
 	case agent.ListenStart:
 		t.add(Entry{ListenStart: &ev})
 	case agent.ListenStop:
@@ -133,6 +132,14 @@ func (t *Tape) Event(ev agent.Event) {
 		t.add(Entry{Detect: &ev})
 	case agent.Abort:
 		t.add(Entry{Abort: &ev})
+	}
+}
+
+// Hear records a microphone packet, which is only lent; it comes before the
+// conversation's Hear.
+func (t *Tape) Hear(packet []byte, stamp uint32) {
+	if t != nil {
+		t.add(Entry{Frame: &Frame{Packet: slices.Clone(packet), Stamp: stamp}})
 	}
 }
 
@@ -183,16 +190,34 @@ func (t *Tape) Outbox(out agent.Outbox) agent.Outbox {
 	if t == nil {
 		return out
 	}
-	o := tapedOutbox{out, t}
-	if lagging, ok := out.(agent.Lagging); ok {
-		return laggingOutbox{o, lagging}
+	lag, lags := out.(agent.Lagging)
+	stamps, stamped := out.(agent.Stamper)
+	o := tapedOutbox{out, t, stamps}
+	switch {
+	case lags && stamped:
+		return struct {
+			tapedOutbox
+			agent.Stamper
+			agent.Lagging
+		}{o, stamps, tapedLag{lag, t}}
+	case lags:
+		return struct {
+			tapedOutbox
+			agent.Lagging
+		}{o, tapedLag{lag, t}}
+	case stamped:
+		return struct {
+			tapedOutbox
+			agent.Stamper
+		}{o, stamps}
 	}
 	return o
 }
 
 type tapedOutbox struct {
-	out  agent.Outbox
-	tape *Tape
+	out    agent.Outbox
+	tape   *Tape
+	stamps agent.Stamper // nil: it stamps nothing
 }
 
 // Send records the message and passes it on.
@@ -208,6 +233,10 @@ func (o tapedOutbox) Audio(turn uint64, packet []byte) bool {
 	a := &Audio{Turn: turn, Packet: slices.Clone(packet)}
 	taken := o.out.Audio(turn, packet)
 	a.Refused = !taken
+	if taken && o.stamps != nil {
+		stamp := o.stamps.Stamped()
+		a.Stamp = &stamp
+	}
 	o.tape.add(Entry{Audio: a})
 	return taken
 }
@@ -218,14 +247,14 @@ func (o tapedOutbox) HangUp(cause error) {
 	o.out.HangUp(cause)
 }
 
-// laggingOutbox is one whose lag is known.
-type laggingOutbox struct {
-	tapedOutbox
+// tapedLag is an outbox's lag.
+type tapedLag struct {
 	from agent.Lagging
+	tape *Tape
 }
 
 // Lag passes the lag on, and records it where it changes.
-func (o laggingOutbox) Lag() time.Duration {
+func (o tapedLag) Lag() time.Duration {
 	d := o.from.Lag()
 	t := o.tape
 	t.mu.Lock()

@@ -32,6 +32,8 @@ type ServerConfig struct {
 	Language   string   `koanf:"language"`    // zh, en or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
+
+	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
 // AuthConfig is who may connect.
@@ -58,6 +60,8 @@ type ProviderConfig struct {
 	Format     string                      `koanf:"format"`      // of speech: pcm, wav, mp3 or opus; "": the type's own
 	SampleRate int                         `koanf:"sample_rate"` // of speech in Hz; 0: the type's own
 	FirstToken time.Duration               `koanf:"first_token"` // later than this, the next member is asked beside it; 0: 1.5 s
+	FirstSound time.Duration               `koanf:"first_sound"` // the same for the first sound of a sentence
+	Transcript time.Duration               `koanf:"transcript"`  // the same for the final transcript, from the end of the sound
 	Timeout    time.Duration               `koanf:"timeout"`     // of one request; 0: the type's own
 	Vision     bool                        `koanf:"vision"`      // it understands pictures
 	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own
@@ -76,6 +80,7 @@ type VoiceConfig struct {
 	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
 	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
 	SlowNotice  time.Duration     `koanf:"slow_notice"` // an engine that gives nothing for so long is told aloud; 0: never
+	Loudness    bool              `koanf:"loudness"`    // bring all voices to one loudness
 }
 
 // VADConfig are probabilities of speech, 0 to 1.
@@ -211,7 +216,7 @@ func (s ServerConfig) Zone() *time.Location {
 // DefaultConfig is what holds where nothing is set.
 func DefaultConfig() *Config {
 	return &Config{
-		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000},
+		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
 		Auth:   AuthConfig{},
 		ASR:    []string{"pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
@@ -226,6 +231,7 @@ func DefaultConfig() *Config {
 			},
 			Pacing:  PacingConfig{Lead: 240 * time.Millisecond},
 			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
+			Loudness: true,
 		},
 		Agent: AgentConfig{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,

@@ -79,6 +79,7 @@ func (l *configLoader) checkServer(s ServerConfig) {
 	}
 	l.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
 	within(l, s.MaxDevices, 1, 100000, "server", "max_devices")
+	within(l, s.MaxLateness, 0, 10*time.Second, "server", "max_lateness")
 }
 
 func (l *configLoader) checkVoice(v VoiceConfig) {

@@ -52,6 +52,12 @@ func (t *deviceTalk) Post(ev agent.Event) error {
 	return t.Conversation.Post(ev)
 }
 
+// Hear hands over a microphone packet, and records it.
+func (t *deviceTalk) Hear(packet []byte, stamp uint32) error {
+	t.tape.Hear(packet, stamp)
+	return t.Conversation.Hear(packet, stamp)
+}
+
 func (l *liveDevices) add(t *deviceTalk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,6 +39,7 @@ var rules = []struct {
 	{"internal/devicetest", []string{"audio"}, "the other side of the wire shares nothing but the codec"},
 	{"internal/speechtest", []string{"audio"}, "recordings"},
 	{"internal/openaitest", []string{"audio"}, "a fake cloud"},
+	{"internal/bench", []string{"audio", "internal/devicetest", "internal/openaitest"}, "it measures servers from outside, ours like any other"},
 }
 
 // libraries say who may import what of others.

@@ -137,7 +137,7 @@ func (d *Device) WaitMic(ctx context.Context) error {
 
 // until waits for a condition over the guarded fields; each change of one makes an event.
 func (d *Device) until(ctx context.Context, holds func() bool) error {
-	from := len(d.Events())
+	from := d.journal.len()
 	for {
 		d.mu.Lock()
 		ok := holds()
@@ -170,6 +170,13 @@ func (d *Device) SessionID() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.session
+}
+
+// PacketLength is how long a downlink packet plays, by the server's hello.
+func (d *Device) PacketLength() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.length
 }
 
 // Stats are the counters so far.

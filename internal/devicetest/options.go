@@ -71,6 +71,9 @@ type Options struct {
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
 	StrictLead    bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
 	NoDecode      bool          // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
+	// OnFrame, if set, is called by the reader with the arrival of each Opus packet, in place of an event of
+	// KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
+	OnFrame func(at time.Time)
 }
 
 // Defaults of Options.

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"xiaozhi/audio"
@@ -24,13 +25,54 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 		return fmt.Errorf("say: %w", err)
 	}
 	size := microphoneRate / 1000 * d.opt.FrameMs
-	due := time.Now()
+	packet := make([]byte, maxBinary)
+	frames := func(yield func([]byte, error) bool) {
+		for len(pcm) > 0 {
+			chunk := make([]int16, size)
+			pcm = pcm[copy(chunk, pcm):]
+			if !d.opt.NoDTX && isQuiet(chunk) {
+				if !yield([]byte{dtxByte(d.opt.FrameMs)}, nil) {
+					return
+				}
+				continue
+			}
+			n, err := enc.Encode(chunk, packet)
+			if !yield(packet[:n], err) {
+				return
+			}
+		}
+	}
+	return d.speak(ctx, time.Now(), frames)
+}
+
+// SayPackets speaks Opus packets of the uplink's frame length into the
+// microphone, frame by frame in real time, as Say does with sound. The first
+// sample of the first packet is recorded at from, so the packet leaves one frame
+// later; what should have left before now leaves at once. It does not wait for
+// the microphone: frames that meet a closed one are lost, and counted.
+func (d *Device) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
+	return d.speak(ctx, from, func(yield func([]byte, error) bool) {
+		for _, p := range packets {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	})
+}
+
+// Pause is the packet that a device sends for a frame of silence.
+func Pause(frameMs int) []byte { return []byte{dtxByte(frameMs)} }
+
+// speak sends a frame at the end of each frame length from a moment on.
+func (d *Device) speak(ctx context.Context, from time.Time, frames iter.Seq2[[]byte, error]) error {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	<-tick.C
-	for len(pcm) > 0 {
-		chunk := make([]int16, size)
-		pcm = pcm[copy(chunk, pcm):]
+	due := from
+	for packet, err := range frames {
+		if err != nil {
+			return fmt.Errorf("say: %w", err)
+		}
 		due = due.Add(d.frame()) // a frame can leave when its last sample is recorded
 		tick.Reset(time.Until(due))
 		select {
@@ -40,7 +82,7 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 		case <-d.done:
 			return ErrClosed
 		}
-		if err := d.sayFrame(enc, chunk); err != nil {
+		if err := d.sayFrame(packet); err != nil {
 			return err
 		}
 	}
@@ -54,8 +96,8 @@ func (d *Device) Silence(ctx context.Context, length time.Duration) error {
 
 func (d *Device) frame() time.Duration { return time.Duration(d.opt.FrameMs) * time.Millisecond }
 
-// sayFrame encodes and sends one frame if the microphone is open.
-func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
+// sayFrame sends one frame if the microphone is open.
+func (d *Device) sayFrame(packet []byte) error {
 	d.mu.Lock()
 	open, timestamp := d.mic && !d.frozen, d.timestamp
 	d.timestamp = 0
@@ -69,15 +111,7 @@ func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
 	if !d.opt.AEC {
 		timestamp = 0
 	}
-	if !d.opt.NoDTX && isQuiet(chunk) {
-		return d.sendFrame([]byte{dtxByte(d.opt.FrameMs)}, timestamp)
-	}
-	packet := make([]byte, maxBinary)
-	n, err := enc.Encode(chunk, packet)
-	if err != nil {
-		return fmt.Errorf("say: %w", err)
-	}
-	return d.sendFrame(packet[:n], timestamp)
+	return d.sendFrame(packet, timestamp)
 }
 
 // dtxByte is a packet without content: the first byte alone, which says wideband

@@ -21,7 +21,11 @@ func (d *Device) onBinary(now time.Time, data []byte) {
 	if len(data) > maxBinary {
 		d.journal.violate(now, RuleTooLong, "binary message of %d bytes, at most %d", len(data), maxBinary)
 	}
-	d.journal.add(Event{At: now, Kind: KindFrame, Size: len(data)})
+	if d.opt.OnFrame != nil {
+		d.opt.OnFrame(now)
+	} else {
+		d.journal.add(Event{At: now, Kind: KindFrame, Size: len(data)})
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stats.FramesIn++

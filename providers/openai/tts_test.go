@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -317,6 +318,48 @@ func TestHangUpClosesTheSpeech(t *testing.T) {
 		break
 	}
 	wantGone(t, s.Requests(openaitest.Speak)[1])
+}
+
+// TestSentencesShareNoBuffer speaks many sentences at once, each its own tone.
+func TestSentencesShareNoBuffer(t *testing.T) {
+	s := newServer(t)
+	s.Handle(openaitest.Speak, func(r *openaitest.Request) openaitest.Reply {
+		n := byte(len(r.JSON()["input"].(string)))
+		return openaitest.Sound("audio/pcm", bytes.Repeat([]byte{n, n}, 24000), 4800)
+	})
+	v := newTTS(t, options(t, s))
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for round := range 4 {
+				n := int16(i + 1)
+				want := n<<8 | n
+				for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: strings.Repeat("x", i+1)}) {
+					if err != nil || slices.Min(sound.PCM) != want || slices.Max(sound.PCM) != want {
+						t.Errorf("a piece of %d to %d, want %d (%v)", slices.Min(sound.PCM), slices.Max(sound.PCM), want, err)
+					}
+					if round == 2 {
+						break // and leave it half said
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPiecesOfPCMDoNotAllocate(t *testing.T) {
+	tone := openaitest.Tone(24000, 440, time.Second)
+	p := &player{yield: func(providers.Sound, error) bool { return true }}
+	in := bytes.NewReader(tone)
+	if n := testing.AllocsPerRun(10, func() {
+		in.Reset(tone)
+		if err := decode(in, "audio/pcm", Options{Format: "pcm", Rate: 24000}, p); err != nil {
+			t.Error(err)
+		}
+	}); n > 2 { // the media type's parts
+		t.Errorf("%v allocations for a second of sound", n)
+	}
 }
 
 // FuzzSound feeds every format strangers' bytes.

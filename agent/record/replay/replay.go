@@ -42,7 +42,7 @@ func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recordi
 	tape, recorded := record.NewTape(p.session)
 	opts, limits := tape.Wrap(p.options, p.limits)
 	box := mcp.NewToolbox(limits, tape.Sources(p.sources()...)...)
-	talk := agent.New(opts, p.session, tape.Outbox(&outbox{player: p}), box)
+	talk := agent.New(opts, p.session, tape.Outbox(p.outbox()), box)
 
 	runCtx, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -87,7 +87,8 @@ type player struct {
 	offer map[string]*offers
 	order []string // of the sources
 	lags  []step[time.Duration]
-	full  []bool // of each packet that was offered: it was refused
+	audio []*record.Audio // each packet that was offered
+	stamp bool            // the outbox stamped them
 }
 
 // step is something that happened at a time.
@@ -198,7 +199,8 @@ func (p *player) sort(e record.Entry) {
 	case e.Lag != nil:
 		p.lags = append(p.lags, step[time.Duration]{e.T, *e.Lag})
 	case e.Audio != nil:
-		p.full = append(p.full, e.Audio.Refused)
+		p.audio = append(p.audio, e.Audio)
+		p.stamp = p.stamp || e.Audio.Stamp != nil
 	}
 }
 
@@ -236,7 +238,7 @@ func (p *player) settle() {
 func eventOf(e record.Entry) agent.Event {
 	switch {
 	case e.Frame != nil:
-		return agent.Frame{Packet: append([]byte(nil), e.Frame.Packet...)}
+		return agent.Frame{Packet: append([]byte(nil), e.Frame.Packet...), At: e.Frame.At, Stamp: e.Frame.Stamp}
 	case e.ListenStart != nil:
 		return *e.ListenStart
 	case e.ListenStop != nil:

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/mcp"
 )
@@ -184,33 +183,4 @@ func (l *look) look(ctx context.Context, _ string, _ []byte, _ string) (string, 
 		return "", err
 	}
 	return steps[1].v.Text, nil
-}
-
-// outbox takes what it took, and refuses what it refused.
-type outbox struct {
-	*player
-	mu    sync.Mutex
-	taken int
-}
-
-var _ agent.Lagging = (*outbox)(nil)
-
-// Send takes everything: the tape holds it.
-func (o *outbox) Send(agent.Message) {}
-
-// Audio takes or refuses.
-func (o *outbox) Audio(uint64, []byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.taken++
-	return o.taken > len(o.full) || !o.full[o.taken-1]
-}
-
-// HangUp does nothing: the recording says when the connection ends.
-func (o *outbox) HangUp(error) {}
-
-// Lag is what the socket's was at this time.
-func (o *outbox) Lag() time.Duration {
-	d, _ := latest(o.lags, o.now()+o.o.Within)
-	return d
 }

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// renderWithin is how long one phrase may take to be rendered ahead.
+const renderWithin = 20 * time.Second
+
+// RenderPhrases speaks fixed phrases into o.Sounds, so that they are there when
+// they are first needed. What cannot be rendered now is synthesised then. The
+// error names all that failed.
+func RenderPhrases(ctx context.Context, o Options, ids, languages []string) error {
+	opts := o.withDefaults()
+	var failed error
+	for _, language := range languages {
+		for _, id := range ids {
+			if err := renderPhrase(ctx, &opts, id, language); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("render %s (%s): %w", id, language, err))
+			}
+			if ctx.Err() != nil {
+				return failed
+			}
+		}
+	}
+	return failed
+}
+
+// renderPhrase has a speaker without a device speak one phrase.
+func renderPhrase(ctx context.Context, o *Options, id, language string) error {
+	ctx, cancel := context.WithTimeout(ctx, renderWithin)
+	defer cancel()
+	s := newSpeaker(o, slog.New(slog.DiscardHandler), newFloor(nobody{}, 0, o.Reply, o.Lead), &timing{}, "", func() {})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range s.frames { // nobody listens
+		}
+	})
+	text := o.Prompts.Phrase(id, language)
+	split := splitter{}
+	for _, segment := range append(split.feed(text), split.flush()...) {
+		s.sentences <- utterable{sentence: newSentence(segment, language), length: new(soundLength)}
+	}
+	close(s.sentences)
+	err := s.synthesize(ctx)
+	wg.Wait()
+	return err
+}
+
+// nobody is an Outbox without a device.
+type nobody struct{}
+
+// Send throws the message away.
+func (nobody) Send(Message) {}
+
+// Audio throws the packet away.
+func (nobody) Audio(uint64, []byte) bool { return true }
+
+// HangUp does nothing.
+func (nobody) HangUp(error) {}
