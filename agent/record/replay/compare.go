@@ -19,21 +19,22 @@ const maxDifferences = 10
 // Compare says how a replay differs from its recording; nothing if it does not.
 // Times may be within apart.
 func Compare(want, got *record.Recording, within time.Duration) []string {
-	sameCodec := want.Begin() != nil && got.Begin() != nil && want.Begin().Codec == got.Begin().Codec
+	exact := SameSound(want, got)
 	var out []string
 	for _, kind := range []struct {
 		name   string
 		of     func(record.Entry, bool) (string, bool)
 		beside bool // they may happen side by side, in any order
 	}{
-		{"message", message, false},
+		{"message", message(false), false},
+		{"message about the voice", message(true), false},
 		{"packet", packet, false},
 		{"request to the model", request, false},
 		{"request to the voice", speech, false},
 		{"utterance", utterance, false},
 		{"tool call", toolCall, true},
 	} {
-		a, b := pick(want, kind.of, sameCodec), pick(got, kind.of, sameCodec)
+		a, b := pick(want, kind.of, exact), pick(got, kind.of, exact)
 		if kind.beside {
 			arrange(a, within)
 			arrange(b, within)
@@ -43,10 +44,19 @@ func Compare(want, got *record.Recording, within time.Duration) []string {
 	return out
 }
 
+// SameSound reports whether the packets of a replay can be compared byte by
+// byte: the same Opus library made both, and voices were not brought to one
+// loudness. The gain of a frame is what is known of its voice when it is played,
+// and so depends on how fast the machine was.
+func SameSound(want, got *record.Recording) bool {
+	a, b := want.Begin(), got.Begin()
+	return a != nil && b != nil && a.Codec == b.Codec && !a.Has.Levels
+}
+
 // Farthest is by how much times of messages and packets are apart at most.
 func Farthest(want, got *record.Recording) time.Duration {
 	var most time.Duration
-	for _, of := range []func(record.Entry, bool) (string, bool){message, packet} {
+	for _, of := range []func(record.Entry, bool) (string, bool){message(false), message(true), packet} {
 		a, b := pick(want, of, true), pick(got, of, true)
 		for i := range min(len(a), len(b)) {
 			most = max(most, (a[i].at - b[i].at).Abs())
@@ -55,10 +65,10 @@ func Farthest(want, got *record.Recording) time.Duration {
 	return most
 }
 
-func pick(r *record.Recording, of func(record.Entry, bool) (string, bool), sameCodec bool) []step[string] {
+func pick(r *record.Recording, of func(record.Entry, bool) (string, bool), exact bool) []step[string] {
 	var out []step[string]
 	for _, e := range r.Entries {
-		if text, ok := of(e, sameCodec); ok {
+		if text, ok := of(e, exact); ok {
 			out = append(out, step[string]{e.T, text})
 		}
 	}
@@ -106,26 +116,39 @@ func text(v any) string {
 	return string(data)
 }
 
-func message(e record.Entry, sameCodec bool) (string, bool) {
-	switch {
-	case e.Sent != nil:
-		m := *e.Sent
-		if !sameCodec && len(m.Closing) > 0 {
-			m.Closing = []byte("a silent frame")
+// message are the messages of one of the two that speak to the device: the voice
+// of a reply, which begins and ends it and shows each sentence, and those who
+// have the words. They do not wait for one another.
+func message(voice bool) func(record.Entry, bool) (string, bool) {
+	return func(e record.Entry, exact bool) (string, bool) {
+		switch {
+		case e.Sent != nil && ofVoice(e.Sent.Kind) == voice:
+			m := *e.Sent
+			if !exact && len(m.Closing) > 0 {
+				m.Closing = []byte("a silent frame")
+			}
+			return text(m), true
+		case e.HangUp != nil && !voice:
+			return "hang up: " + e.HangUp.Cause, true
 		}
-		return text(m), true
-	case e.HangUp != nil:
-		return "hang up: " + e.HangUp.Cause, true
+		return "", false
 	}
-	return "", false
 }
 
-func packet(e record.Entry, sameCodec bool) (string, bool) {
+func ofVoice(kind string) bool {
+	switch kind {
+	case "tts_start", "tts_stop", "sentence_start", "emotion":
+		return true
+	}
+	return false
+}
+
+func packet(e record.Entry, exact bool) (string, bool) {
 	if e.Audio == nil {
 		return "", false
 	}
 	what := "of any bytes"
-	if sameCodec {
+	if exact {
 		what = fmt.Sprintf("of %d bytes, sum %.8x", len(e.Audio.Packet), sha256.Sum256(e.Audio.Packet))
 	}
 	return fmt.Sprintf("turn %d %s, refused: %v", e.Audio.Turn, what, e.Audio.Refused), true

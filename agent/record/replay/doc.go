@@ -4,11 +4,13 @@
 // of an hour takes a moment.
 //
 // What the conversation sends is compared with what it sent: messages and
-// packets byte for byte and in their order, and their times. Which of a message
-// and a packet came first is held to their times only: they come from two
-// goroutines. Words of the system prompt and descriptions of tools are not
-// compared, for the texts may have changed; packets are not where another Opus
-// library is at work than the one that was recorded.
+// packets byte for byte and in their order, and their times. The voice's messages
+// (start, emotion, sentence, stop), all other messages and the packets are held
+// to one another by their times only: they come from different goroutines. Words
+// of the system prompt and descriptions of tools are not compared, for the texts
+// may have changed. The bytes of packets are not where another Opus library is at
+// work than the one that was recorded, or where voices are brought to one
+// loudness (SameSound): then their number, turns and times are.
 //
 // What cannot be exact: a recording of a real talk holds the delays of its
 // machine. The replay has none, so the device's next act may come on the other

@@ -276,3 +276,27 @@ func TestCompareOrder(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Packets are held to their bytes where those say something.
+func TestSameSound(t *testing.T) {
+	a, b := recordingOf(t), recordingOf(t)
+	if !SameSound(a, b) || SameSound(a, &record.Recording{}) {
+		t.Error("of the same library")
+	}
+	packet := func(r *record.Recording, bytes ...byte) {
+		r.Entries = append(r.Entries, record.Entry{Audio: &record.Audio{Turn: 1, Packet: bytes}})
+	}
+	packet(a, 1, 2)
+	packet(b, 1, 3)
+	if d := Compare(a, b, 0); len(d) != 1 || !strings.Contains(d[0], "packet 1 differs") {
+		t.Error(d)
+	}
+	a.Begin().Has.Levels = true
+	if d := Compare(a, b, 0); len(d) != 0 || SameSound(a, b) {
+		t.Error(d)
+	}
+	packet(a, 1)
+	if d := Compare(a, b, 0); len(d) != 1 {
+		t.Error("a packet is missing", d)
+	}
+}
