@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/audio"
 	"xiaozhi/mcp"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 )
@@ -363,5 +365,37 @@ func TestTapeEnds(t *testing.T) {
 	got := recorded().Entries
 	if len(got) != 1 || got[0].End == nil || got[0].End.Cause != "over" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What conversations share, and nobody could replay, a recorded one has for itself.
+func TestSharedPartsAreMadeAnew(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := agent.Options{
+		VAD: &providertest.VAD{}, ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}, Prompts: set,
+		Sounds: agent.NewSoundCache(set), Levels: audio.NewLevels(), Zone: time.UTC,
+	}
+	called := 0
+	given.Recall = func(agent.Memory) { called++ }
+	tape, recorded := NewTape(agent.Session{})
+	o, _ := tape.Wrap(given, mcp.ToolboxOptions{})
+	if o.Sounds == nil || o.Sounds == given.Sounds || o.Levels == nil || o.Levels == given.Levels {
+		t.Error("sounds or levels are shared")
+	}
+	o.Recall(agent.Memory{Role: "r"})
+	e := recorded().Entries
+	if b := e[0].Begin; b == nil || !b.Has.Sounds || !b.Has.Levels || b.Has.Music || b.Zone != "UTC" {
+		t.Errorf("%+v", b)
+	}
+	if m := e[1].Memory; m == nil || m.Role != "r" || called != 1 {
+		t.Errorf("%+v, and the other was called %d times", m, called)
+	}
+	tape, recorded = NewTape(agent.Session{})
+	given.Sounds, given.Levels = nil, nil
+	if o, _ := tape.Wrap(given, mcp.ToolboxOptions{}); o.Sounds != nil || o.Levels != nil || recorded().Begin().Has.Sounds {
+		t.Error("sounds or levels out of nothing")
 	}
 }

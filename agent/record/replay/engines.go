@@ -76,7 +76,7 @@ func (a *asr) Name() string { return a.name }
 func (a *asr) Open(ctx context.Context, _ providers.ASRRequest) (providers.ASRStream, error) {
 	a.mu.Lock()
 	a.asked++
-	steps := a.player.asr[a.asked]
+	steps := a.asr[a.asked]
 	a.mu.Unlock()
 	s := &stream{player: a.player, ctx: ctx, steps: steps, opened: a.now(), closed: make(chan struct{})}
 	if len(steps) > 1 && steps[1].v.Step == record.Refused {
@@ -169,7 +169,7 @@ func (l *llm) Generate(ctx context.Context, _ providers.LLMRequest) iter.Seq2[pr
 	return func(yield func(providers.Delta, error) bool) {
 		l.mu.Lock()
 		l.asked++
-		steps := l.player.llm[l.asked]
+		steps := l.llm[l.asked]
 		l.mu.Unlock()
 		play(ctx, l.player, steps, yield, func(v record.LLM) (providers.Delta, record.Step, *record.Fault) {
 			if v.Delta == nil {
@@ -195,7 +195,7 @@ func (s *tts) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[
 	return func(yield func(providers.Sound, error) bool) {
 		s.mu.Lock()
 		s.asked++
-		steps := s.player.tts[s.asked]
+		steps := s.tts[s.asked]
 		s.mu.Unlock()
 		play(ctx, s.player, steps, yield, func(v record.TTS) (providers.Sound, record.Step, *record.Fault) {
 			if v.Sound == nil {
@@ -295,7 +295,7 @@ func (m *music) Next(string) (next, title string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.named++
-	s, ok := m.player.next[m.named]
+	s, ok := m.next[m.named]
 	if !ok {
 		return "", "", errMore
 	}
