@@ -136,6 +136,9 @@ func (c *Conversation) Run(ctx context.Context) error {
 		return fmt.Errorf("borrow the device's record: %w", err)
 	}
 	defer c.o.Devices.giveBack(dev)
+	if c.o.Recall != nil {
+		c.o.Recall(dev.memory())
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev

@@ -76,6 +76,10 @@ type Options struct {
 	Endpoint audio.EndpointOptions
 	Reply    audio.Format // zero: audio.Reply
 	Log      *slog.Logger // nil: discarded
+
+	// Recall is given what the device's record holds when a conversation begins,
+	// on its goroutine, before it does anything; nil: nobody wants to know.
+	Recall func(Memory)
 }
 
 // withDefaults is a copy with every zero value filled in.

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the expected parts of testdata/
 // talker drives a conversation with a script.
 type talker struct {
 	t    *testing.T
-	c    *Conversation
+	c    interface{ Post(ev Event) error }
 	box  *box
 	enc  *audio.Encoder
 	loud []int16

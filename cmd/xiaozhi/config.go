@@ -189,6 +189,7 @@ type DeviceToolsConfig struct {
 type LogConfig struct {
 	Level  string `koanf:"level"`  // debug, info, warn or error
 	Format string `koanf:"format"` // text or json
+	Record string `koanf:"record"` // folder of recordings of conversations; "": none are made
 }
 
 // Voices are the voice names of a provider by language. In a file this is one

@@ -98,6 +98,9 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := makeDataDir(f.data); err != nil {
 		return err
 	}
+	if err := rooms.record(cfg.Log.Record); err != nil {
+		return err
+	}
 	listeners, err := listenAll(ctx, cfg.Server.Listen)
 	if err != nil {
 		return err

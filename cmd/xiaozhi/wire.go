@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/record"
 	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
@@ -35,6 +36,7 @@ type rooms struct {
 	later    []func(context.Context) error // make the first turns faster, and can wait
 	dials    []func(context.Context) error // open connections to services
 	closers  []func()                      // run in reverse order at the end
+	recorder *record.Recorder              // set before devices connect; nil: nothing is recorded
 	log      *slog.Logger
 }
 
@@ -137,9 +139,11 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
 			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			box := mcp.NewToolbox(limits, append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)
+			tape := r.recorder.Tape(s)
+			o, limits := tape.Wrap(o, limits)
+			box := mcp.NewToolbox(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
 			return &deviceTalk{
-				Conversation: agent.New(o, s, out, box), tools: box, session: s, since: time.Now(), live: r.live,
+				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, session: s, since: time.Now(), live: r.live,
 			}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
