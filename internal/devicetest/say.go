@@ -8,6 +8,9 @@ import (
 	"xiaozhi/audio"
 )
 
+// dtxAfter is how long silence lasts before packets are left out beside a loudspeaker.
+const dtxAfter = 200 * time.Millisecond
+
 // microphoneRate is what devices record at, in Hz.
 const microphoneRate = 16000
 
@@ -40,7 +43,7 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 		case <-d.done:
 			return ErrClosed
 		}
-		if err := d.sayFrame(enc, chunk); err != nil {
+		if err := d.sayFrame(enc, chunk, due); err != nil {
 			return err
 		}
 	}
@@ -54,12 +57,14 @@ func (d *Device) Silence(ctx context.Context, length time.Duration) error {
 
 func (d *Device) frame() time.Duration { return time.Duration(d.opt.FrameMs) * time.Millisecond }
 
-// sayFrame encodes and sends one frame if the microphone is open.
-func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
+// sayFrame encodes and sends one frame, which ends at that time, if the
+// microphone is open. With a Room it adds to chunk what is heard of the loudspeaker.
+func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16, end time.Time) error {
 	d.mu.Lock()
-	open, timestamp := d.mic && !d.frozen, d.timestamp
-	d.timestamp = 0
-	if !open {
+	open, timestamp := d.mic && !d.frozen, d.stamps.next(end, d.frame(), &d.player)
+	if open {
+		d.opt.Room.mix(chunk, end.Add(-d.frame()), &d.player)
+	} else {
 		d.stats.Unheard++
 	}
 	d.mu.Unlock()
@@ -69,7 +74,7 @@ func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
 	if !d.opt.AEC {
 		timestamp = 0
 	}
-	if !d.opt.NoDTX && isQuiet(chunk) {
+	if !d.opt.NoDTX && d.pauses(chunk) {
 		return d.sendFrame([]byte{dtxByte(d.opt.FrameMs)}, timestamp)
 	}
 	packet := make([]byte, maxBinary)
@@ -78,6 +83,20 @@ func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
 		return fmt.Errorf("say: %w", err)
 	}
 	return d.sendFrame(packet[:n], timestamp)
+}
+
+// pauses reports whether a frame is left out as silence. Beside a loudspeaker
+// silence has to last, as it has for the firmware's encoder: what is left out
+// right after a sound is made up from it by the decoder.
+func (d *Device) pauses(chunk []int16) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !isQuiet(chunk) {
+		d.hushed = 0
+		return false
+	}
+	d.hushed += d.frame()
+	return d.opt.Room == nil || d.hushed > dtxAfter
 }
 
 // dtxByte is a packet without content: the first byte alone, which says wideband
