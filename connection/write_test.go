@@ -223,7 +223,7 @@ func TestFramesArriveAsTheyWere(t *testing.T) {
 				t.Fatalf("framing %d: %d frames of %d", framing, len(got), len(want))
 			}
 			for i, s := range got {
-				if packet, err := parseFrame(framing, s.data); err != nil || !bytes.Equal(packet, want[i]) {
+				if packet, _, err := parseFrame(framing, s.data); err != nil || !bytes.Equal(packet, want[i]) {
 					t.Fatalf("framing %d: frame %d is another one, %v", framing, i, err)
 				}
 			}
