@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/audio"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -36,8 +37,9 @@ type Conversation struct {
 	log     *slog.Logger
 	in      *inbox
 	packets packets
-	monitor *monitor // nil: the device takes its own sound out of the microphone, or has none open
-	reports chan any // from ears and turns; size 64, senders wait until the conversation ends
+	monitor *monitor     // nil: the device takes its own sound out of the microphone, or has none open
+	pacer   *audio.Pacer // of the last reply: what it has learned of the way to the device
+	reports chan any     // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over

@@ -37,6 +37,10 @@ func (c *Conversation) begin(ord order) {
 		voiced: &c.voiced, undo: ord, version: c.dev.history.version,
 	}
 	t.floor.monitor = c.monitor
+	if c.pacer != nil {
+		t.floor.pacer.Inherit(c.pacer)
+	}
+	c.pacer = t.floor.pacer
 	if !ord.trial {
 		t.floor.grant()
 	}

@@ -91,8 +91,26 @@ func (e *ears) open(before []int16) {
 	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	e.current, e.said, e.keeps = u, nil, e.mode != Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
+	e.warm(u)
 	e.hear(u, 1)
 	e.write(before)
+}
+
+// warm gets the engines ready that the utterance will need soon.
+func (e *ears) warm(u *utterance) {
+	ctx, cancel := u.branch()
+	e.wg.Go(func() {
+		defer cancel(ErrDone)
+		for _, engine := range []any{e.o.ASR, e.o.LLM, e.o.TTS} {
+			w, ok := engine.(providers.Warmer)
+			if !ok {
+				continue
+			}
+			if err := w.Warm(ctx); err != nil {
+				e.log.Debug("engine is not warm", "err", err)
+			}
+		}
+	})
 }
 
 // hear opens a recogniser for the utterance.

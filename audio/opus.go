@@ -14,6 +14,7 @@ const (
 
 	maxPacketDuration = 120 * time.Millisecond // RFC 6716, section 3.2, R5
 	dtxBytes          = 2                      // no longer packet says "nothing to hear"
+	pauseFade         = 5                      // ms
 
 	encoderBitrate    = 24000 // bit/s
 	encoderComplexity = 5
@@ -89,7 +90,8 @@ func NewDecoder(rate int) (*Decoder, error) {
 // Decode decodes one packet of 2.5 to 120 ms into pcm and says how many samples
 // it wrote; pcm must have room for them (MaxFrameSamples is always enough).
 // A packet of one or two bytes is a pause that lasts as long as it says, but at
-// least as long as the packet before (device-protocol 4.1). A packet that
+// least as long as the packet before (device-protocol 4.1): the sound before it
+// fades within 5 ms, and then there is silence. A packet that
 // cannot be decoded, or an empty one, is an error; the decoder stays usable.
 func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 	length, err := PacketDuration(packet)
@@ -114,7 +116,12 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 		d.last = n
 		return n, nil
 	}
-	clear(pcm[n:total])
+	// The decoder goes on with the sound before it, which may have been speech.
+	fade := min(n, pauseFade*d.rate/1000)
+	for i := range fade {
+		pcm[i] = int16(int(pcm[i]) * (fade - i) / fade)
+	}
+	clear(pcm[fade:total])
 	return total, nil
 }
 

@@ -41,7 +41,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 			s := &speech{req: req, yield: yield}
 			r := newRace(walk, s.pass)
 			r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Sound, error] {
-				return t.members[i].Synthesize(ctx, req)
+				return signed(t.members[i].Name(), t.members[i].Synthesize(ctx, req))
 			}
 			r.weigh = func(_ int, sound providers.Sound) weight {
 				if lengthOf(sound) > 0 {
@@ -105,6 +105,20 @@ func (s *speech) pass(sound providers.Sound, err error) bool {
 	s.passed += lengthOf(sound)
 	s.left = !s.yield(sound, err)
 	return !s.left
+}
+
+// signed is sound that says who speaks.
+func signed(name string, sounds iter.Seq2[providers.Sound, error]) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		for sound, err := range sounds {
+			if sound.Provider == "" {
+				sound.Provider = name
+			}
+			if !yield(sound, err) {
+				return
+			}
+		}
+	}
 }
 
 // lengthOf is how long a piece of sound is.

@@ -291,3 +291,14 @@ func TestBreakerStates(t *testing.T) {
 	step("closed", true)
 	step("closed for all", true)
 }
+
+// TestVoiceSaysWhoSpeaks: whoever listens can tell one voice from another.
+func TestVoiceSaysWhoSpeaks(t *testing.T) {
+	first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: errors.New("down")}}}
+	c := newTTS(t, first, &pt.TTS{Label: "second"})
+	for sound, err := range c.Synthesize(t.Context(), providers.TTSRequest{Text: "Hello there.", Language: "en"}) {
+		if err != nil || sound.Provider != "second" {
+			t.Fatalf("%q, %v", sound.Provider, err)
+		}
+	}
+}
