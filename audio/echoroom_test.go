@@ -22,7 +22,7 @@ type echoRoom struct {
 	seed   uint64
 	coded  bool    // Opus both ways, as on the wire
 	softer float64 // s after which the echo is half as loud; 0: never
-	stall  int     // samples that the loudspeaker stands still after 6 s
+	stall  int     // samples that the loudspeaker stands still after 4 s
 }
 
 // response is a direct sound and decaying noise behind it.
@@ -48,7 +48,7 @@ func (r echoRoom) response() []float64 {
 }
 
 // stallAt is where the loudspeaker of a room with a stall stands still.
-const stallAt = 6 * 16000
+const stallAt = 4 * 16000
 
 // through is what the microphone hears of far.
 func (r echoRoom) through(far []int16) []float64 {

@@ -6,8 +6,8 @@ import "math"
 const (
 	crossMemory = 0.85  // of the spectra that are compared, per hop of 10 ms
 	echoDecay   = 0.75  // of an echo's power from hop to hop, beyond the filter
-	overdrive   = 1.8   // how much more echo is taken away than was estimated
-	leakFall    = 0.10  // how fast the leak follows a better filter
+	overdrive   = 2     // how much more echo is taken away than was estimated
+	leakFall    = 0.04  // how fast the leak follows a better filter, per hop
 	leakRise    = 1.005 // and a worse one, per hop: 2 dB in a second
 	leakLeast   = 0.003
 	leakFirst   = 1

@@ -180,7 +180,7 @@ func TestOutboxRest(t *testing.T) {
 			continue
 		}
 		for {
-			if _, _, ok := o.take(nil); !ok {
+			if _, _, _, ok := o.take(nil); !ok {
 				break
 			}
 		}

@@ -1,8 +1,10 @@
 package connection
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -189,4 +191,42 @@ func TestWriterRests(t *testing.T) {
 			t.Errorf("closed by %v", closed)
 		}
 	})
+}
+
+// TestFramesArriveAsTheyWere hands frames of all lengths over in one buffer that
+// is overwritten at once: the device gets every one as it was.
+func TestFramesArriveAsTheyWere(t *testing.T) {
+	for framing := 1; framing <= 3; framing++ {
+		bubble(t, nil, func(t *testing.T, r *rig) {
+			p := r.dial("d1")
+			p.send(fmt.Sprintf(`{"type":"hello","version":%d}`, framing))
+			talk := r.talk(0)
+			rnd := rand.New(rand.NewPCG(uint64(framing), 1))
+			buf := make([]byte, 1500)
+			var want [][]byte
+			for turn := range uint64(30) {
+				for range 1 + rnd.IntN(30) {
+					packet := buf[:1+rnd.IntN(len(buf))]
+					for i := range packet {
+						packet[i] = byte(rnd.Uint32())
+					}
+					want = append(want, bytes.Clone(packet))
+					for !talk.out.Audio(turn+1, packet) {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: turn + 1})
+			}
+			synctest.Wait()
+			got := p.of(websocket.BinaryMessage)
+			if len(got) != len(want) {
+				t.Fatalf("framing %d: %d frames of %d", framing, len(got), len(want))
+			}
+			for i, s := range got {
+				if packet, _, err := parseFrame(framing, s.data); err != nil || !bytes.Equal(packet, want[i]) {
+					t.Fatalf("framing %d: frame %d is another one, %v", framing, i, err)
+				}
+			}
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"xiaozhi/audio"
@@ -19,7 +20,7 @@ type crowd struct {
 	options devicetest.Options
 	uplink  [][]byte // that each says without end; nil: nothing
 	all     []*client
-	hush    []func() error
+	hush    map[*client]func() error // ends what a device says
 }
 
 // density is M11 without uplink.
@@ -34,7 +35,7 @@ func densityOpen(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}}
+	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}, hush: make(map[*client]func() error)}
 	for range int(time.Hour / (10 * time.Second)) {
 		c.uplink = append(c.uplink, noise...)
 	}
@@ -73,22 +74,23 @@ const levelTries = 3
 
 // level tries a number of speakers: whether they hear well.
 func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok bool, err error) {
-	if err := c.resize(ctx, n); err != nil {
-		return level, false, err
-	}
 	for try := 1; try == 1 || (!ok && level.Control.Void && try <= levelTries); try++ {
+		if err := c.resize(ctx, n); err != nil {
+			return level, false, err
+		}
 		timers := startControls(ctx, c.r.target.core)
 		server := usage(c.r.target.pid)
-		jitter, underruns, err := listenTo(ctx, c.all, c.r.window)
+		heard, err := listenTo(ctx, c.all, c.r.window)
 		control := timers.stop()
 		if err != nil {
 			return level, false, err
 		}
+		c.leave(heard.deaf) // others take their places
 		control.Busy = server()
 		control.Void = control.judge()
-		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(jitter)).noted("%d underruns; try %d", underruns, try).asJitter()
+		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(heard.jitter)).noted("%d underruns, %d heard nothing; try %d", heard.underruns, len(heard.deaf), try).asJitter()
 		level.Control = control
-		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && underruns == 0
+		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && heard.underruns == 0 && len(heard.deaf) == 0
 	}
 	return level, ok, nil
 }
@@ -124,11 +126,7 @@ func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, 
 // resize connects or drops devices until there are n.
 func (c *crowd) resize(ctx context.Context, n int) error {
 	if n < len(c.all) {
-		for _, hush := range c.hush[min(n, len(c.hush)):] {
-			_ = hush() // what it says of the end of a connection has been seen elsewhere
-		}
-		c.r.drop(c.all[n:])
-		c.all, c.hush = c.all[:n], c.hush[:min(n, len(c.hush))]
+		c.leave(slices.Clone(c.all[n:]))
 	}
 	more, err := c.r.speaking(ctx, n-len(c.all), c.options)
 	if err != nil {
@@ -137,38 +135,59 @@ func (c *crowd) resize(ctx context.Context, n int) error {
 	for _, d := range more {
 		c.all = append(c.all, d)
 		if c.uplink != nil {
-			c.hush = append(c.hush, d.speak(ctx, time.Now(), c.uplink))
+			c.hush[d] = d.speak(ctx, time.Now(), c.uplink)
 		}
 	}
 	return pause(ctx, time.Second) // until the last has its lead
 }
 
+// leave lets devices hang up.
+func (c *crowd) leave(gone []*client) {
+	for _, d := range gone {
+		if hush := c.hush[d]; hush != nil {
+			_ = hush() // what it says of the end of a connection is seen elsewhere
+			delete(c.hush, d)
+		}
+		d.Close()
+	}
+	c.all = slices.DeleteFunc(c.all, func(d *client) bool { return slices.Contains(gone, d) })
+}
+
+// silence ends what all devices say.
 func (c *crowd) silence() {
 	for _, hush := range c.hush {
 		_ = hush() // as above
 	}
 }
 
+// listened is what devices heard in a window.
+type listened struct {
+	jitter    []time.Duration
+	underruns int
+	deaf      []*client // those that heard nothing
+}
+
 // listenTo gives the jitter and the underruns of devices in the middle of their
 // replies, during the time to come.
-func listenTo(ctx context.Context, all []*client, window time.Duration) (jitter []time.Duration, underruns int, err error) {
+func listenTo(ctx context.Context, all []*client, window time.Duration) (heard listened, err error) {
 	before := make([]int, len(all))
 	for i, d := range all {
 		d.frames.forget()
 		before[i] = d.Stats().Underruns
 	}
 	if err := pause(ctx, window); err != nil {
-		return nil, 0, err
+		return heard, err
 	}
 	for i, d := range all {
 		arrivals := d.frames.all()
 		if len(arrivals) < 2 {
-			return jitter, underruns, fmt.Errorf("device %d of %d hears nothing", i, len(all))
+			heard.deaf = append(heard.deaf, d)
+			continue
 		}
-		jitter = append(jitter, apart(arrivals, d.packet)...)
-		underruns += d.Stats().Underruns - before[i]
+		heard.jitter = append(heard.jitter, apart(arrivals, d.packet)...)
+		heard.underruns += d.Stats().Underruns - before[i]
 	}
-	return jitter, underruns, nil
+	return heard, nil
 }
 
 // work is M13: what a minute of speech costs the server's processor, beside

@@ -92,23 +92,26 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	if err := pause(ctx, time.Second); err != nil {
 		return nil, err
 	}
-	before, _, err := listenTo(ctx, healthy, r.window)
+	before, err := listenTo(ctx, healthy, r.window)
 	if err != nil {
 		return nil, err
 	}
 	gate.shut()
 	closed := make(chan time.Duration, 1)
 	go func() { closed <- stalled.hungUp(ctx) }()
-	during, underruns, err := listenTo(ctx, healthy, r.window)
+	during, err := listenTo(ctx, healthy, r.window)
 	took := <-closed
 	if err != nil {
 		return nil, err
 	}
-	a, b := describe(ms(before)), describe(ms(during))
+	a, b := describe(ms(before.jitter)), describe(ms(during.jitter))
+	if a == nil || b == nil {
+		return nil, errors.New("the healthy devices hear nothing")
+	}
 	figures := []Figure{
-		sampled("M16", fmt.Sprintf("jitter of %d healthy devices", len(healthy)), ms(before)).asJitter(),
-		sampled("M16", "the same beside one that does not read", ms(during)).noted("%d underruns", underruns).asJitter(),
-		single("M16", "change of p99", "ms", len(during), b.P99-a.P99, most(Value, 2)),
+		sampled("M16", fmt.Sprintf("jitter of %d healthy devices", len(healthy)), ms(before.jitter)).asJitter(),
+		sampled("M16", "the same beside one that does not read", ms(during.jitter)).noted("%d underruns, %d heard nothing", during.underruns, len(during.deaf)).asJitter(),
+		single("M16", "change of p99", "ms", len(during.jitter), b.P99-a.P99, most(Value, 2)),
 	}
 	if took == 0 {
 		return append(figures, unmeasured("M16", "the stalled device is hung up on", fmt.Sprintf("not within %v", stallPatience))), nil

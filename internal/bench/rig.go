@@ -129,13 +129,6 @@ func (r *rig) release() map[devicetest.Rule]int {
 	return broken
 }
 
-// drop hangs up on devices that are not needed any more and forgets them.
-func (r *rig) drop(gone []*client) {
-	for _, c := range gone {
-		c.Close()
-	}
-}
-
 // find resolves an OTA or WebSocket URL to where devices connect.
 func find(ctx context.Context, url, token string) (target, error) {
 	t := target{ws: url, token: token, protocol: 1, core: -1}

@@ -53,6 +53,7 @@ type Options struct {
 
 	NoMCP      bool            // hello without features.mcp
 	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
+	Room       *Room           // what the microphone hears of the loudspeaker; nil: nothing
 	Hello      json.RawMessage // sent as it is in place of the hello, if set
 	Tools      []Tool          // offered by MCP, in pages
 	Things     []Thing         // of the IoT protocol: for profiles without MCP
@@ -119,6 +120,9 @@ func (o Options) check() error {
 	}
 	if !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode) {
 		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
+	}
+	if err := o.Room.check(o); err != nil {
+		return err
 	}
 	return CheckURL(o.URL)
 }

@@ -172,6 +172,9 @@ func (d *Device) onHello(now time.Time, m *inbound, again bool) {
 	if d.opt.NoDecode {
 		d.decoder = nil // it was made only to see that one can be
 	}
+	if err == nil && d.opt.Room != nil {
+		d.ear, err = audio.NewDecoder(microphoneRate)
+	}
 	d.mu.Unlock()
 	if err != nil {
 		err = &ViolationError{Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}}

@@ -9,6 +9,9 @@ import (
 	"xiaozhi/audio"
 )
 
+// dtxAfter is how long silence lasts before packets are left out beside a loudspeaker.
+const dtxAfter = 200 * time.Millisecond
+
 // microphoneRate is what devices record at, in Hz.
 const microphoneRate = 16000
 
@@ -26,24 +29,27 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 	}
 	size := microphoneRate / 1000 * d.opt.FrameMs
 	packet := make([]byte, maxBinary)
-	frames := func(yield func([]byte, error) bool) {
+	return d.speak(ctx, time.Now(), func(yield func(recorder) bool) {
 		for len(pcm) > 0 {
 			chunk := make([]int16, size)
 			pcm = pcm[copy(chunk, pcm):]
-			if !d.opt.NoDTX && isQuiet(chunk) {
-				if !yield([]byte{dtxByte(d.opt.FrameMs)}, nil) {
-					return
+			record := func(end time.Time) ([]byte, error) {
+				d.opt.Room.mix(chunk, end.Add(-d.frame()), &d.player)
+				if !d.opt.NoDTX && d.pauses(chunk) {
+					return []byte{dtxByte(d.opt.FrameMs)}, nil
 				}
-				continue
+				n, err := enc.Encode(chunk, packet)
+				return packet[:n], err
 			}
-			n, err := enc.Encode(chunk, packet)
-			if !yield(packet[:n], err) {
+			if !yield(record) {
 				return
 			}
 		}
-	}
-	return d.speak(ctx, time.Now(), frames)
+	})
 }
+
+// recorder makes the packet of a frame that ends at that time. The caller holds mu.
+type recorder func(end time.Time) ([]byte, error)
 
 // SayPackets speaks Opus packets of the uplink's frame length into the
 // microphone, frame by frame in real time, as Say does with sound. The first
@@ -51,9 +57,9 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 // later; what should have left before now leaves at once. It does not wait for
 // the microphone: frames that meet a closed one are lost, and counted.
 func (d *Device) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
-	return d.speak(ctx, from, func(yield func([]byte, error) bool) {
+	return d.speak(ctx, from, func(yield func(recorder) bool) {
 		for _, p := range packets {
-			if !yield(p, nil) {
+			if !yield(func(time.Time) ([]byte, error) { return p, nil }) {
 				return
 			}
 		}
@@ -64,15 +70,12 @@ func (d *Device) SayPackets(ctx context.Context, from time.Time, packets ...[]by
 func Pause(frameMs int) []byte { return []byte{dtxByte(frameMs)} }
 
 // speak sends a frame at the end of each frame length from a moment on.
-func (d *Device) speak(ctx context.Context, from time.Time, frames iter.Seq2[[]byte, error]) error {
+func (d *Device) speak(ctx context.Context, from time.Time, frames iter.Seq[recorder]) error {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	<-tick.C
 	due := from
-	for packet, err := range frames {
-		if err != nil {
-			return fmt.Errorf("say: %w", err)
-		}
+	for record := range frames {
 		due = due.Add(d.frame()) // a frame can leave when its last sample is recorded
 		tick.Reset(time.Until(due))
 		select {
@@ -82,7 +85,7 @@ func (d *Device) speak(ctx context.Context, from time.Time, frames iter.Seq2[[]b
 		case <-d.done:
 			return ErrClosed
 		}
-		if err := d.sayFrame(packet); err != nil {
+		if err := d.sayFrame(record, due); err != nil {
 			return err
 		}
 	}
@@ -96,22 +99,45 @@ func (d *Device) Silence(ctx context.Context, length time.Duration) error {
 
 func (d *Device) frame() time.Duration { return time.Duration(d.opt.FrameMs) * time.Millisecond }
 
-// sayFrame sends one frame if the microphone is open.
-func (d *Device) sayFrame(packet []byte) error {
-	d.mu.Lock()
-	open, timestamp := d.mic && !d.frozen, d.timestamp
-	d.timestamp = 0
-	if !open {
-		d.stats.Unheard++
+// sayFrame sends one frame, which ends at that time, if the microphone is open.
+// With a Room it holds what is heard of the loudspeaker as well.
+func (d *Device) sayFrame(record recorder, end time.Time) error {
+	packet, timestamp, err := d.recorded(record, end)
+	if err != nil {
+		return fmt.Errorf("say: %w", err)
 	}
-	d.mu.Unlock()
-	if !open {
+	if packet == nil {
 		return nil
+	}
+	return d.sendFrame(packet, timestamp)
+}
+
+// recorded is the packet of one frame and its timestamp; nil: the microphone is shut.
+func (d *Device) recorded(record recorder, end time.Time) ([]byte, uint32, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	timestamp := d.stamps.next(end, d.frame(), &d.player)
+	if !d.mic || d.frozen {
+		d.stats.Unheard++
+		return nil, 0, nil
 	}
 	if !d.opt.AEC {
 		timestamp = 0
 	}
-	return d.sendFrame(packet, timestamp)
+	packet, err := record(end)
+	return packet, timestamp, err
+}
+
+// pauses reports whether a frame is left out as silence. Beside a loudspeaker
+// silence has to last, as it has for the firmware's encoder: what is left out
+// right after a sound is made up from it by the decoder. The caller holds mu.
+func (d *Device) pauses(chunk []int16) bool {
+	if !isQuiet(chunk) {
+		d.hushed = 0
+		return false
+	}
+	d.hushed += d.frame()
+	return d.opt.Room == nil || d.hushed > dtxAfter
 }
 
 // dtxByte is a packet without content: the first byte alone, which says wideband
