@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	replayFile   = flag.String("replay", "", "a recording to be replayed by TestReplay, in place of those in testdata/replay")
+	replayFile   = flag.String("replay", "", "a recording (absolute path) to be replayed by TestReplay, in place of those in testdata/replay; scenes: TestReplayScenes plays all")
 	replayWithin = flag.Duration("within", 100*time.Millisecond, "how far times of the recording and its replay may be apart")
 )
 
@@ -179,7 +179,12 @@ func TestReplayScenes(t *testing.T) {
 				writeRecording(t, filepath.Join("testdata", "replay", scene+".jsonl.gz"), rec)
 			}
 			read, replayed := again(t, rec, 0)
-			same(t, read, replayed, 0)
+			for _, difference := range replay.Compare(read, replayed, 0) {
+				if scene == "llm_fails_waiting" && strings.HasPrefix(difference, "tool call") {
+					continue // the model breaks in the moment of the call, which is made or not
+				}
+				t.Error(difference)
+			}
 		})
 	}
 }
