@@ -7,7 +7,7 @@ const (
 	knownWay    = 0.5 // a known room leaves at most so much of an echo where it belongs
 	betterWay   = 0.7 // and at a better place so much of what it leaves at another
 	sameDelay   = 32  // samples by which two looks at one delay may differ
-	quietFrame  = 1.5 // mean powers of a hop that a frame must have to tell anything
+	quietFrame  = 0.5 // of the usual power, which a frame must have to tell anything
 	strayFrames = 5   // so long an echo must be elsewhere before the room is another one
 )
 
@@ -21,7 +21,7 @@ func (c *EchoCanceller) align(stamp uint32, mic []int16) {
 	stamped := c.stamped
 	c.stamped = known
 	switch {
-	case stamp == 0 && stamped && c.aligned && c.located && c.at+echoFrame < c.track.end():
+	case stamp == 0 && stamped && len(mic) >= echoFrame && c.aligned && c.located && c.at+echoFrame < c.track.end():
 		// Nothing was played to its end in this frame: the loudspeaker may have
 		// stood still, and all that is behind is late.
 		c.wary = waryFrames
@@ -79,8 +79,8 @@ func (c *EchoCanceller) settle(mic []int16) {
 	}
 }
 
-// locate takes the first delay that is clear in two frames. If none becomes so, there is
-// little to cancel, and the filter looks for it where it most likely is.
+// locate takes the first delay that is clear in two frames. If none becomes so,
+// there is little to cancel, and the filter looks for it where it most likely is.
 func (c *EchoCanceller) locate(lag int64, peak float32) {
 	c.sought++
 	if c.again(lag) && peak > clearPeak {

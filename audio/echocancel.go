@@ -9,6 +9,8 @@ const (
 	echoHang      = 30      // hops for which an echo may go on after the reference, 300 ms
 	settleFrames  = 8       // loud frames in which the known way is looked for
 	patienceFirst = 20      // loud frames until the search for the delay is given up
+	worseEcho     = 1.2     // so much louder a hop gets only by a filter that is wrong
+	judgeStep     = 0.02    // of the powers by which the filter is judged, per hop: half a second
 )
 
 // EchoCanceller takes out of a microphone's sound what the loudspeaker beside
@@ -36,7 +38,7 @@ type EchoCanceller struct {
 	wary    int   // frames in which a misfit is taken for a delay
 	hang    int   // hops until an echo has certainly ended
 
-	restPower, micPower float32 // without and with the echo, smoothed
+	restPower, micPower float32 // of a hop, without and with the echo, smoothed
 
 	window  echoWindow
 	mic     echoBlock
@@ -62,8 +64,7 @@ func NewEchoCanceller() *EchoCanceller {
 // Played says what a packet sounds like that was sent to the loudspeaker with
 // that timestamp: best as decoded from the packet, since the device hears the
 // codec too. Packets come in the order of playing, before the microphone's
-// frames that hear them. What is more than 2 s
-// behind is forgotten.
+// frames that hear them. What is more than 2 s behind is forgotten.
 func (c *EchoCanceller) Played(stamp uint32, pcm []int16) {
 	if !c.aligned {
 		c.track.fenceOff()
@@ -77,10 +78,11 @@ func (c *EchoCanceller) Played(stamp uint32, pcm []int16) {
 // EchoLatency samples late, always; where nothing is played it is otherwise as
 // it was. Samples beyond whole 10 ms stay as they are.
 func (c *EchoCanceller) Cancel(stamp uint32, mic []int16) {
+	c.align(stamp, mic)
 	for len(mic) >= echoHop {
 		n := min(len(mic)-len(mic)%echoHop, echoFrame)
-		c.frame(stamp, mic[:n])
-		mic, stamp = mic[n:], 0
+		c.frame(mic[:n])
+		mic = mic[n:]
 	}
 }
 
@@ -93,8 +95,7 @@ func (c *EchoCanceller) Reset() {
 }
 
 // frame handles at most 60 ms.
-func (c *EchoCanceller) frame(stamp uint32, mic []int16) {
-	c.align(stamp, mic)
+func (c *EchoCanceller) frame(mic []int16) {
 	if c.aligned || c.hang > 0 {
 		if c.delay.hear(&c.track, c.at, mic, c.scratch[:]) {
 			c.frames++
@@ -150,7 +151,7 @@ func (c *EchoCanceller) cancel() {
 		c.judge(rest, mic)
 	}
 	c.filter.doubted(&c.unsure, c.settled, c.located)
-	if !(rest < 1.2*mic) { // or not a number
+	if rest > worseEcho*mic {
 		c.rest = c.mic
 	}
 	c.suppress.suppress(&c.rest, &c.echo, &c.unsure, &c.out)
@@ -158,9 +159,9 @@ func (c *EchoCanceller) cancel() {
 
 // judge begins to learn anew if the filter makes things worse.
 func (c *EchoCanceller) judge(rest, mic float32) {
-	c.restPower += 0.02 * (rest - c.restPower)
-	c.micPower += 0.02 * (mic - c.micPower)
-	if !(c.restPower <= 2*c.micPower) {
+	c.restPower += judgeStep * (rest - c.restPower)
+	c.micPower += judgeStep * (mic - c.micPower)
+	if c.restPower > 2*c.micPower {
 		c.filter.reset()
 		c.restPower, c.micPower = 0, 0
 	}

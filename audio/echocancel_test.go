@@ -187,6 +187,31 @@ func TestLostFrames(t *testing.T) {
 	}
 }
 
+// Devices may cut the microphone's sound into shorter frames than the reply's,
+// and callers into longer ones.
+func TestOtherFrames(t *testing.T) {
+	for _, size := range []int{320, 640, 1920} {
+		s := usualRoom().play(t, farSpeech(t, 6), nil)
+		c, out := NewEchoCanceller(), slices.Clone(s.mic)
+		packet, last := 0, uint32(0)
+		for i := 0; i+size <= len(out); i += size {
+			for ; packet*echoFrame < i+5*echoFrame && (packet+1)*echoFrame <= len(s.far); packet++ {
+				c.Played(uint32(packet+1), s.far[packet*echoFrame:][:echoFrame])
+			}
+			stamp := uint32((i + size + 400) / echoFrame) // of the usual room's phase
+			if stamp == last {
+				stamp = 0
+			} else {
+				last = stamp
+			}
+			c.Cancel(stamp, out[i:i+size])
+		}
+		if got := erle(s.echo[2*16000:], out[2*16000:len(out)/size*size]); got < 20 {
+			t.Errorf("frames of %d: %.1f dB", size, got)
+		}
+	}
+}
+
 // Timestamps that are missing, old, unknown or stand still do no harm once the
 // reference runs.
 func TestBadTimestamps(t *testing.T) {

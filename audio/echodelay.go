@@ -7,7 +7,7 @@ import "math"
 const (
 	delayStep   = 4    // samples at 16 kHz for one here
 	delayFFT    = 2048 // covers a frame of 60 ms and all delays
-	delayFrame  = 960 / delayStep
+	delayFrame  = echoFrame / delayStep
 	delaySpan   = delayFFT - delayFrame // delays that are told apart
 	latestEcho  = 4800                  // samples at 16 kHz: 300 ms after what the timestamp says
 	delayMemory = 0.85                  // of what was heard, per frame

@@ -1,5 +1,7 @@
 package audio
 
+import "math"
+
 // Shape of the adaptive filter, at 16 kHz.
 const (
 	echoHop   = 160 // samples worked on at a time, 10 ms
@@ -13,11 +15,13 @@ const (
 
 // The Kalman filter's model of an echo path, in parts of power.
 const (
-	pathUnknown   = 0.2
+	pathUnknown   = 0.2   // what a partition may amount to of which nothing is known
 	pathChange    = 0.005 // how much of a path is another one after a hop
 	pathFloor     = 1e-8  // what is never known better
 	noiseMemory   = 0.8   // of the near end's spectrum, per hop
 	freshness     = 0.97  // of a filter that begins to learn, per hop: a third of a second
+	alwaysUnsure  = 0.15  // what is believed of its doubt when it is no longer fresh
+	elsewhere     = 2     // how much louder an echo may be that comes at another time
 	noiseFloor    = 2e3   // power of a bin that is nothing: half a step of 16 bits
 	hopsPerFFT    = float32(echoFFT) / echoHop
 	constraintsAt = 3 // partitions brought back to their length in one hop
@@ -164,11 +168,12 @@ func (f *echoFilter) refill(t *echoTrack, place int64) {
 	}
 }
 
-// trial says how loud the microphone's frame is, and what would be left of it
-// if its first sample were at that place. It looks at every other hop.
+// trial says what power a hop of the microphone's frame has, and what would be
+// left of it if its first sample were at that place. It looks at every other hop.
 func (f *echoFilter) trial(t *echoTrack, place int64, mic []int16) (before, after float32) {
 	var sum, x echoSpectrum
-	for len(mic) >= echoHop {
+	hops := float32(0)
+	for ; len(mic) >= echoHop; hops++ {
 		sum = echoSpectrum{}
 		for p := range f.taps {
 			t.read(f.window[:], place+echoHop-echoFFT-int64(p)*echoPart)
@@ -186,7 +191,7 @@ func (f *echoFilter) trial(t *echoTrack, place int64, mic []int16) (before, afte
 		step := min(2*echoHop, len(mic))
 		mic, place = mic[step:], place+2*echoHop
 	}
-	return before, after
+	return before / max(hops, 1), after / max(hops, 1)
 }
 
 // doubted writes how much echo may be left in a hop, of which the filter knows
@@ -196,18 +201,18 @@ func (f *echoFilter) doubted(dst *echoPower, settled, located bool) {
 	switch {
 	case settled:
 		for k := range dst {
-			dst[k] = f.unsure[k] * max(f.fresh, 0.15) / hopsPerFFT
+			dst[k] = f.unsure[k] * max(f.fresh, alwaysUnsure) / hopsPerFFT
 		}
 	case !located:
 		for k := range dst {
-			dst[k] = 1e12
+			dst[k] = math.MaxFloat32 / 4
 		}
 	default:
 		*dst = echoPower{}
 		for p := range f.taps {
 			x := f.played(p)
 			for k, w := range f.taps[p] {
-				dst[k] += (real(w)*real(w) + imag(w)*imag(w)) * (real(x[k])*real(x[k]) + imag(x[k])*imag(x[k])) * (2 / hopsPerFFT)
+				dst[k] += (real(w)*real(w) + imag(w)*imag(w)) * (real(x[k])*real(x[k]) + imag(x[k])*imag(x[k])) * (elsewhere / hopsPerFFT)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"xiaozhi/internal/speechtest"
@@ -235,20 +236,21 @@ func (s *echoScene) lose(i int) {
 	s.stamps, s.playing = slices.Delete(s.stamps, i, i+1), slices.Delete(s.playing, i, i+1)
 }
 
+// The recordings take longer to decode than most tests.
+var (
+	prompts = sync.OnceValues(speechtest.Prompts)
+	others  = sync.OnceValues(speechtest.Others)
+)
+
 // farSpeech is n seconds of one speaker.
-func farSpeech(tb testing.TB, seconds int) []int16 {
-	tb.Helper()
-	clips, err := speechtest.Prompts()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return joined(clips, seconds)
-}
+func farSpeech(tb testing.TB, seconds int) []int16 { return speechOf(tb, prompts, seconds) }
 
 // nearSpeech is n seconds of other speakers.
-func nearSpeech(tb testing.TB, seconds int) []int16 {
+func nearSpeech(tb testing.TB, seconds int) []int16 { return speechOf(tb, others, seconds) }
+
+func speechOf(tb testing.TB, recordings func() ([]speechtest.Clip, error), seconds int) []int16 {
 	tb.Helper()
-	clips, err := speechtest.Others()
+	clips, err := recordings()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,10 +9,14 @@ const (
 	overdrive   = 2     // how much more echo is taken away than was estimated
 	leakFall    = 0.04  // how fast the leak follows a better filter, per hop
 	leakRise    = 1.005 // and a worse one, per hop: 2 dB in a second
-	leakLeast   = 0.003
-	leakFirst   = 1
-	gainLeast   = 0.01 // what is let through of an echo, as amplitude: -40 dB
-	comfortRise = 1.002
+	leakLeast   = 0.003 // no filter is better
+	leakFirst   = 1     // nothing is known yet
+	gainLeast   = 0.01  // what is let through of an echo, as amplitude: -40 dB
+	chance      = 0.35  // how alike two sounds are in spectra of so few hops
+	hopLeast    = 0.05  // the part of a hop that must be speech for any of it to pass
+	hopWhole    = 0.12  // and how much more for all of it
+	comfortRise = 1.002 // of the room's noise, per hop
+	comfortMost = 4e6   // power of a bin: soft, whatever the room is like
 )
 
 // echoSuppressor takes the rest of an echo away, frequency by frequency: what
@@ -26,12 +30,12 @@ type echoSuppressor struct {
 	echo    echoBlock
 	overlap echoBlock // what the hop before adds to the next
 
-	restPower, echoPower echoPower
-	cross                [echoBins]complex64
-	reach                echoPower // the echo with its end
-	leak                 echoPower // how much of the echo is left
-	comfort              echoPower // the room's noise
-	seed                 uint32
+	restMean, echoMean echoPower
+	cross              [echoBins]complex64
+	reach              echoPower // the echo with its end
+	leak               echoPower // how much of the echo is left
+	comfort            echoPower // the room's noise
+	seed               uint32
 
 	window     echoWindow
 	restFT     echoSpectrum
@@ -45,17 +49,10 @@ func newEchoSuppressor(f *fft) *echoSuppressor {
 	for i := range s.slope {
 		s.slope[i] = float32(math.Sin(math.Pi * (float64(i) + 0.5) / (2 * echoHop)))
 	}
-	s.reset()
-	return s
-}
-
-func (s *echoSuppressor) reset() {
 	for k := range s.leak {
-		s.leak[k] = leakFirst
-		s.comfort[k] = math.MaxFloat32
+		s.leak[k], s.comfort[k] = leakFirst, math.MaxFloat32
 	}
-	s.restPower, s.echoPower, s.reach = echoPower{}, echoPower{}, echoPower{}
-	s.cross = [echoBins]complex64{}
+	return s
 }
 
 // pass hands the hop before on as it was: nothing can be an echo.
@@ -101,28 +98,28 @@ func (s *echoSuppressor) compare(unsure *echoPower) {
 	for k, e := range s.restFT {
 		y := s.echoFT[k]
 		ee, yy := real(e)*real(e)+imag(e)*imag(e), real(y)*real(y)+imag(y)*imag(y)
-		s.restPower[k] = crossMemory*s.restPower[k] + (1-crossMemory)*ee
-		s.echoPower[k] = crossMemory*s.echoPower[k] + (1-crossMemory)*yy
+		s.restMean[k] = crossMemory*s.restMean[k] + (1-crossMemory)*ee
+		s.echoMean[k] = crossMemory*s.echoMean[k] + (1-crossMemory)*yy
 		s.cross[k] = complex(
 			crossMemory*real(s.cross[k])+(1-crossMemory)*(real(e)*real(y)+imag(e)*imag(y)),
 			crossMemory*imag(s.cross[k])+(1-crossMemory)*(imag(e)*real(y)-real(e)*imag(y)))
 		s.reach[k] = max(yy, echoDecay*s.reach[k])
 		c := s.cross[k]
-		alike := (real(c)*real(c) + imag(c)*imag(c)) / (s.restPower[k]*s.echoPower[k] + 1)
+		alike := (real(c)*real(c) + imag(c)*imag(c)) / (s.restMean[k]*s.echoMean[k] + 1)
 		s.follow(k)
-		left := max(s.leak[k]*s.reach[k], (alike-0.35)*ee) + unsure[k]
+		left := max(s.leak[k]*s.reach[k], (alike-chance)*ee) + unsure[k]
 		s.gain[k] = max(0, 1-overdrive*left/(ee+1))
 		s.quiet(k, ee)
 	}
 }
 
-// follow moves the leak: down at once where less is left than was thought, up
-// slowly, for there may be somebody who speaks.
+// follow moves the leak: down where less is left than was thought, up slowly,
+// for there may be somebody who speaks.
 func (s *echoSuppressor) follow(k int) {
-	if s.echoPower[k] < noiseFloor {
+	if s.echoMean[k] < noiseFloor {
 		return
 	}
-	ratio := s.restPower[k] / s.echoPower[k]
+	ratio := s.restMean[k] / s.echoMean[k]
 	if ratio < s.leak[k] {
 		s.leak[k] += leakFall * (ratio - s.leak[k])
 	} else {
@@ -134,10 +131,12 @@ func (s *echoSuppressor) follow(k int) {
 // quiet follows the softest that the room gets.
 func (s *echoSuppressor) quiet(k int, power float32) {
 	if power < s.comfort[k] {
-		s.comfort[k] = min(power, 4e6) // soft, whatever comes
+		s.comfort[k] = min(power, comfortMost)
 		return
 	}
-	s.comfort[k] *= comfortRise
+	if s.comfort[k] <= comfortMost { // else nothing is known of it
+		s.comfort[k] = min(s.comfort[k]*comfortRise, comfortMost)
+	}
 }
 
 // smooth takes the edges off the gains, and makes them small where the whole
@@ -145,14 +144,14 @@ func (s *echoSuppressor) quiet(k int, power float32) {
 func (s *echoSuppressor) smooth() {
 	var speech, all float32
 	for k := 3; k < echoBins; k++ { // from 100 Hz on
-		all += s.restPower[k]
-		speech += s.gain[k] * s.restPower[k]
+		all += s.restMean[k]
+		speech += s.gain[k] * s.restMean[k]
 	}
 	share := float32(1)
 	if all > 0 {
 		share = speech / all
 	}
-	limit := min(1, max(0, (share-0.05)/0.12))
+	limit := min(1, max(0, (share-hopLeast)/hopWhole))
 	for k := range s.gain {
 		sum, n := float32(0), float32(0)
 		for j := max(0, k-2); j <= min(echoBins-1, k+2); j++ {
@@ -173,7 +172,7 @@ func (s *echoSuppressor) shape() {
 		g := s.gainSmooth[k]
 		v := s.restFT[k]
 		v = complex(real(v)*g, imag(v)*g)
-		if missing := s.comfort[k] * (1 - g*g); missing > 0 && s.comfort[k] < 1e8 {
+		if missing := s.comfort[k] * (1 - g*g); missing > 0 && s.comfort[k] <= comfortMost {
 			amplitude := float32(math.Sqrt(float64(missing)))
 			v += complex(amplitude*s.random(), amplitude*s.random())
 		}
