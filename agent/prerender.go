@@ -9,8 +9,13 @@ import (
 	"time"
 )
 
-// renderWithin is how long one phrase may take to be rendered ahead.
-const renderWithin = 20 * time.Second
+// Bounds of one phrase that is rendered ahead: how long it may take, and last.
+const (
+	renderWithin = 20 * time.Second
+	renderMost   = 15 * time.Second
+)
+
+var errEndless = fmt.Errorf("more than %v of sound", renderMost)
 
 // RenderPhrases speaks fixed phrases into o.Sounds, so that they are there when
 // they are first needed. What cannot be rendered now is synthesised then. The
@@ -33,12 +38,18 @@ func RenderPhrases(ctx context.Context, o Options, ids, languages []string) erro
 
 // renderPhrase has a speaker without a device speak one phrase.
 func renderPhrase(ctx context.Context, o *Options, id, language string) error {
-	ctx, cancel := context.WithTimeout(ctx, renderWithin)
-	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, renderWithin)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(ErrDone)
 	s := newSpeaker(o, slog.New(slog.DiscardHandler), newFloor(nobody{}, 0, o.Reply, o.Lead), &timing{}, "", func() {})
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		length := time.Duration(0)
 		for range s.frames { // nobody listens
+			if length += o.Reply.Frame; length > renderMost {
+				cancel(errEndless)
+			}
 		}
 	})
 	text := o.Prompts.Phrase(id, language)

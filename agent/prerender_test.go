@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
+	"xiaozhi/providers"
 )
 
 // What was rendered ahead needs no voice when it is said.
@@ -53,4 +55,28 @@ func TestRenderPhrasesFails(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// endlessTTS never comes to an end.
+type endlessTTS struct{}
+
+func (endlessTTS) Name() string { return "endless" }
+
+func (endlessTTS) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		for ctx.Err() == nil && yield(tone(16000, 1), nil) {
+		}
+	}
+}
+
+// A voice without an end costs no more than a long phrase.
+func TestRenderPhrasesEndless(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{TTS: endlessTTS{}, Prompts: set, Sounds: NewSoundCache(set)}
+	if err := RenderPhrases(t.Context(), o, []string{prompts.OK}, []string{"en"}); !errors.Is(err, errEndless) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -25,7 +25,7 @@ type Meter struct {
 	rate   int
 	bins   [meterBins]uint16 // pieces by loudness, from meterFloor up
 	blocks int
-	sum    float64 // of the squares in the piece that is not whole yet
+	sum    int64 // of the squares in the piece that is not whole yet
 	n      int
 }
 
@@ -38,11 +38,13 @@ func (m *Meter) Add(pcm []int16) {
 	for len(pcm) > 0 && size > 0 {
 		part := pcm[:min(len(pcm), size-m.n)]
 		pcm = pcm[len(part):]
+		sum := int64(0)
 		for _, v := range part {
-			m.sum += float64(v) * float64(v)
+			sum += int64(v) * int64(v)
 		}
+		m.sum += sum
 		if m.n += len(part); m.n == size {
-			m.note(10 * math.Log10(m.sum/float64(size)/(1<<30)))
+			m.note(10 * math.Log10(float64(m.sum)/float64(size)/(1<<30)))
 			m.sum, m.n = 0, 0
 		}
 	}
@@ -74,11 +76,14 @@ func (m *Meter) Loudness() float64 {
 // mean is the mean power in dBFS of the pieces that are at least so loud.
 func (m *Meter) mean(gate float64) float64 {
 	sum, n := 0.0, 0.0
+	const dB = 1.2589254117941673 // one dB more, as a factor of power
+	power := math.Pow(10, (meterFloor+0.5)/10)
 	for i, count := range m.bins {
-		if db := meterFloor + float64(i) + 0.5; count > 0 && db >= gate {
-			sum += float64(count) * math.Pow(10, db/10)
+		if count > 0 && meterFloor+float64(i)+0.5 >= gate {
+			sum += float64(count) * power
 			n += float64(count)
 		}
+		power *= dB
 	}
 	if n == 0 {
 		return math.Inf(-1)
