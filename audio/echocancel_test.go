@@ -273,6 +273,33 @@ func TestNextReplyIsQuickerGone(t *testing.T) {
 	}
 }
 
+// A reply that is cut leaves packets that were sent and never played; the next
+// one begins soon, and elsewhere in a frame.
+func TestReplyAfterACut(t *testing.T) {
+	far := farSpeech(t, 8)
+	for _, pause := range []int{1, 3, 6, 20} {
+		c := NewEchoCanceller()
+		first := usualRoom().play(t, far, nil)
+		const cut = 70
+		first.stamps, first.mic = first.stamps[:cut], first.mic[:cut*echoFrame]
+		first.run(c, 0)
+		frame := make([]int16, echoFrame)
+		for range pause {
+			c.Cancel(0, frame)
+		}
+		r := usualRoom()
+		r.phase = 880
+		second := r.play(t, far, nil)
+		out := second.run(c, 1000)
+		early, late := erle(second.echo[:24000], out[:24000]), erle(second.echo[32000:], out[32000:])
+		if early < 15 || late < 20 {
+			t.Errorf("pause of %d frames: %.1f dB in the first 1.5 s, %.1f after 2 s", pause, early, late)
+		} else {
+			t.Logf("pause of %d frames: %.1f dB in the first 1.5 s, %.1f after 2 s", pause, early, late)
+		}
+	}
+}
+
 // After a reply the microphone is as it was again, a third of a second later.
 func TestSpeechAfterReplyIsUntouched(t *testing.T) {
 	c := NewEchoCanceller()

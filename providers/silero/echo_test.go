@@ -186,7 +186,8 @@ func TestVoiceOverEchoIsHeard(t *testing.T) {
 	reply := coded(t, sentences(t, speechtest.Prompts, 12), audio.Reply)
 	speech := sentences(t, speechtest.Others, 12)
 	const every, length = 3, 3 * speechtest.Rate / 2 // 1.5 s of speech each 3 s
-	for _, e := range echoCases()[1:] {
+	all := echoCases()
+	for _, e := range []echoCase{all[1], all[len(all)-1]} {
 		room := e.room(reply)
 		for _, level := range []float64{1, 0.5} {
 			near, scale := make([]int16, len(speech)), level*e.gain*loudness(reply)/loudness(speech)
