@@ -135,7 +135,9 @@ func (c *EchoCanceller) cancel() {
 	if c.hang--; loud {
 		c.hang = echoHang
 	}
-	if c.hang <= 0 {
+	if c.hang <= 0 || !c.located && !c.settled {
+		// Nothing plays, or nothing is known of the echo yet, nor whether there is
+		// any: what somebody says meanwhile must not be lost.
 		c.suppress.pass(&c.mic, &c.out)
 		return
 	}
@@ -150,7 +152,7 @@ func (c *EchoCanceller) cancel() {
 		c.filter.learn(&c.rest)
 		c.judge(rest, mic)
 	}
-	c.filter.doubted(&c.unsure, c.settled, c.located)
+	c.filter.doubted(&c.unsure, c.settled)
 	if rest > worseEcho*mic {
 		c.rest = c.mic
 	}

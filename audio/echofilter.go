@@ -1,7 +1,5 @@
 package audio
 
-import "math"
-
 // Shape of the adaptive filter, at 16 kHz.
 const (
 	echoHop   = 160 // samples worked on at a time, 10 ms
@@ -195,25 +193,19 @@ func (f *echoFilter) trial(t *echoTrack, place int64, mic []int16) (before, afte
 }
 
 // doubted writes how much echo may be left in a hop, of which the filter knows
-// nothing: everything, before it knows the room at all; what the room makes of
-// such a sound, while it does not know where it is.
-func (f *echoFilter) doubted(dst *echoPower, settled, located bool) {
-	switch {
-	case settled:
+// nothing: what the room makes of such a sound, while it does not know where it is.
+func (f *echoFilter) doubted(dst *echoPower, settled bool) {
+	if settled {
 		for k := range dst {
 			dst[k] = f.unsure[k] * max(f.fresh, alwaysUnsure) / hopsPerFFT
 		}
-	case !located:
-		for k := range dst {
-			dst[k] = math.MaxFloat32 / 4
-		}
-	default:
-		*dst = echoPower{}
-		for p := range f.taps {
-			x := f.played(p)
-			for k, w := range f.taps[p] {
-				dst[k] += (real(w)*real(w) + imag(w)*imag(w)) * (real(x[k])*real(x[k]) + imag(x[k])*imag(x[k])) * (elsewhere / hopsPerFFT)
-			}
+		return
+	}
+	*dst = echoPower{}
+	for p := range f.taps {
+		x := f.played(p)
+		for k, w := range f.taps[p] {
+			dst[k] += (real(w)*real(w) + imag(w)*imag(w)) * (real(x[k])*real(x[k]) + imag(x[k])*imag(x[k])) * (elsewhere / hopsPerFFT)
 		}
 	}
 }

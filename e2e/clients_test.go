@@ -278,8 +278,10 @@ func TestRealtimeIsCutByVoice(t *testing.T) {
 	}
 	awaitFrame(ctx, t, d, "a story please")
 	say()
-	if r := reply(ctx, t, d); !r.Cut {
-		t.Errorf("voice did not cut the story: %q", r.Text())
+	// It is paused by the voice and ended by the words, so the device may have
+	// played all it was given when it is told to stop.
+	if r := reply(ctx, t, d); r.Frames > 60 {
+		t.Errorf("voice did not cut the story: %d frames, %q", r.Frames, r.Text())
 	}
 	r := reply(ctx, t, d)
 	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 || r.Frames == 0 {
