@@ -82,6 +82,8 @@ type ears struct {
 	commits  time.Duration // the silence that ends an utterance
 	fed      time.Duration // position on the endpointer's timeline
 	voiceAt  time.Time     // the end of the last voice, on the wall clock
+	ending   audio.VoiceEnd
+	tail     time.Duration // of what the endpointer takes for voice, so much is none
 	due      *time.Timer   // the silence has lasted long enough
 
 	current *utterance
@@ -206,6 +208,7 @@ func (e *ears) take(it posted) {
 func (e *ears) reset() {
 	e.window = e.window[:0]
 	e.uplink.Reset()
+	e.ending.Reset()
 	e.broken = 0
 	if e.echo != nil {
 		e.echo.Reset()
@@ -297,8 +300,9 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	d := audio.Recognition.Duration(len(pcm))
 	e.fed += d
 	verdict := e.endpoint.Feed(p, d)
-	if e.endpoint.LastVoice() == e.fed {
-		e.voiceAt = at
+	voiced := e.endpoint.LastVoice() == e.fed
+	if tail := e.ending.Window(pcm, voiced); voiced {
+		e.tail, e.voiceAt = tail, at.Add(-tail)
 	}
 	if e.current == nil {
 		e.preroll.Write(pcm)
@@ -314,42 +318,55 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	case audio.EndpointResume:
 		e.resume(d)
 	case audio.EndpointCommit:
-		e.commit(e.fed - e.endpoint.LastVoice())
+		e.commit(e.fed - e.endpoint.LastVoice() + e.tail)
 	case audio.EndpointOverlong:
-		e.commit(e.fed - e.endpoint.LastVoice())
+		e.commit(e.fed - e.endpoint.LastVoice() + e.tail)
 		e.endpoint.AwaitPause() // else the voice that goes on would undo the turn
 	case audio.EndpointNone:
 	}
 	if e.current == nil {
 		return
 	}
-	voiced := e.endpoint.Voiced()
-	if !e.barged && voiced >= e.o.BargeIn {
+	length := e.endpoint.Voiced()
+	if !e.barged && length >= e.o.BargeIn {
 		e.barged = true
 		e.report(heardBargeIn{e.current})
 	}
-	if e.watching && voiced >= e.guessAt {
+	if e.watching && length >= e.guessAt {
 		e.guess()
 	}
 }
 
-// schedule sets the timer by which the utterance ends. It counts from the last
-// voice on the wall clock: the frame in which the silence gets long enough would
-// be there up to a frame later, and never if it was lost.
+// schedule sets the timer by which a pause begins to count, and by which the
+// utterance ends. It counts from the last voice on the wall clock: the frame in
+// which the silence gets long enough would be there up to a frame later, and
+// never if it was lost.
 func (e *ears) schedule() {
 	e.due.Stop()
 	if e.current == nil || e.mode == Manual {
 		return
 	}
-	silence, wanted := e.fed-e.endpoint.LastVoice(), e.endpoint.CommitAfter()
-	if silence > 0 && silence+inFlight >= wanted {
+	silence := e.fed - e.endpoint.LastVoice()
+	if silence <= 0 {
+		return
+	}
+	wanted, missing := e.endpoint.CommitAfter(), inFlight
+	if !e.endpoint.Paused() {
+		wanted, missing = e.endpoint.TriggerAfter(), inFlight/2
+	}
+	if silence+e.tail+missing >= wanted {
 		e.due.Reset(time.Until(e.voiceAt.Add(wanted)))
 	}
 }
 
-// silenceOver ends the utterance, unless there is something to be heard first.
+// silenceOver acts on that timer, unless there is something to be heard first.
 func (e *ears) silenceOver() {
-	if e.current != nil && e.in.empty() {
+	switch {
+	case e.current == nil || !e.in.empty():
+	case e.endpoint.Pause():
+		e.pause()
+		e.schedule()
+	case e.endpoint.Paused():
 		e.commit(time.Since(e.voiceAt))
 	}
 }

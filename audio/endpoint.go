@@ -217,6 +217,23 @@ func (e *Endpointer) CommitAfter() time.Duration {
 	return e.o.Commit
 }
 
+// Pause says that Trigger of silence has passed by another clock than that of
+// the sound fed: Feed does not report it again, and Resume can follow. False: no
+// utterance is in its first pause.
+func (e *Endpointer) Pause() bool {
+	if !e.speaking || e.triggered || e.voice {
+		return false
+	}
+	e.triggered = true
+	return true
+}
+
+// Paused says whether Trigger of silence was reported, and no voice since.
+func (e *Endpointer) Paused() bool { return e.triggered }
+
+// TriggerAfter is the silence that is a pause.
+func (e *Endpointer) TriggerAfter() time.Duration { return e.o.Trigger }
+
 // SetCommit changes Commit from now on.
 func (e *Endpointer) SetCommit(silence time.Duration) { e.o.Commit = max(silence, e.o.Trigger) }
 
