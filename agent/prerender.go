@@ -12,7 +12,7 @@ import (
 // Bounds of one phrase that is rendered ahead: how long it may take, and last.
 const (
 	renderWithin = 20 * time.Second
-	renderMost   = 15 * time.Second
+	renderMost   = 8 * time.Second
 )
 
 var errEndless = fmt.Errorf("more than %v of sound", renderMost)
