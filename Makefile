@@ -14,7 +14,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test e2e check lint fuzz bench vuln phrases clean
+.PHONY: all run build test e2e check lint fuzz bench vuln phrases conformance clean
 
 all: build
 
@@ -61,6 +61,9 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s); goes on after a failure
 bench: ## speed and memory, with allocations
 	@scripts/packages.sh test
 	go test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## the official MCP conformance suite, against our server and our client; needs npm
+	@scripts/conformance.sh
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

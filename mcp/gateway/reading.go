@@ -115,8 +115,8 @@ func (v *view) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	return nil
 }
 
-// updated tells those who subscribed that a resource is another one now.
-func (g *Gateway) updated(ctx context.Context, uris ...string) {
+// Updated tells those who subscribed that resources are others now.
+func (g *Gateway) Updated(ctx context.Context, uris ...string) {
 	for _, v := range g.views.all() {
 		for _, uri := range uris {
 			v.mu.Lock()

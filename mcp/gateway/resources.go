@@ -212,5 +212,5 @@ func (g *Gateway) askStatus(ctx context.Context, id string) any {
 // TranscriptChanged says that something was said with a device. It tells those
 // who subscribed to it.
 func (g *Gateway) TranscriptChanged(ctx context.Context, id string) {
-	g.updated(ctx, deviceURI(id, partTranscript))
+	g.Updated(ctx, deviceURI(id, partTranscript))
 }

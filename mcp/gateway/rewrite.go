@@ -98,11 +98,28 @@ func versionOf(req sdk.Request) string {
 // unknownTool is the error for a name that the view does not know (mcp.md 7.5,
 // 4): the seed's for its own revision, MCP's for the later ones.
 func unknownTool(language, version, name string) error {
-	code := int64(jsonrpc.CodeInvalidParams)
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "工具未找到: ", "tool not found: ") + clip(name)}
 	if version == version2024 {
-		code = jsonrpc.CodeMethodNotFound
+		e.Code = jsonrpc.CodeMethodNotFound
+		return noTool{e}
 	}
-	return &jsonrpc.Error{Code: code, Message: say(language, "工具未找到: ", "tool not found: ") + clip(name)}
+	return e
+}
+
+// noTool is an error that the SDK does not take for a method of its own that is
+// not there, which it would word itself.
+type noTool struct{ wire *jsonrpc.Error }
+
+// Error is the message.
+func (e noTool) Error() string { return e.wire.Message }
+
+// As gives the code away, and nothing else finds the wire's error in it.
+func (e noTool) As(target any) bool {
+	wire, ok := target.(**jsonrpc.Error)
+	if ok {
+		*wire = e.wire
+	}
+	return ok
 }
 
 // wireError gives errors without a code one: the wire would carry 0.

@@ -243,7 +243,7 @@ func takeDeviceID(arguments string) (id, rest string, err error) {
 // those who subscribed to what is known of it.
 func (g *Gateway) refreshDevice(ctx context.Context, id string) {
 	g.takeDevice(id)
-	g.updated(ctx, append(deviceURIs(id), uriDevices)...)
+	g.Updated(ctx, append(deviceURIs(id), uriDevices)...)
 }
 
 // takeDevice makes the registry have what a device offers now.
