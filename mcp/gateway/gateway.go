@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,7 @@ type Gateway struct {
 	wake   chan struct{} // 1: devices have changed
 	mu     sync.Mutex
 	dirty  map[string]struct{} // devices that have changed, by id
+	spoken map[string]struct{} // devices with which something was said, by id
 	warned map[string]struct{} // tools that cannot be offered, and why
 	cancel context.CancelFunc  // nil before Start
 	wg     sync.WaitGroup
@@ -87,7 +89,7 @@ func New(o Options) *Gateway {
 	}
 	g := &Gateway{
 		options: o, log: o.Log, registry: o.Registry, began: time.Now(),
-		wake: make(chan struct{}, 1), dirty: map[string]struct{}{}, warned: map[string]struct{}{},
+		wake: make(chan struct{}, 1), dirty: map[string]struct{}{}, spoken: map[string]struct{}{}, warned: map[string]struct{}{},
 	}
 	o.Access.Log = o.Log
 	g.guard = o.Access.guard(g.refused)
@@ -140,9 +142,15 @@ func (g *Gateway) Registry() *Registry { return g.registry }
 
 // DeviceChanged says that a device came, left, or has other tools or states now.
 // It never waits.
-func (g *Gateway) DeviceChanged(id string) {
+func (g *Gateway) DeviceChanged(id string) { g.note(g.dirty, id) }
+
+// TranscriptChanged says that something was said with a device. It never waits.
+func (g *Gateway) TranscriptChanged(id string) { g.note(g.spoken, id) }
+
+// note notes a device in one of the sets that mu guards.
+func (g *Gateway) note(set map[string]struct{}, id string) {
 	g.mu.Lock()
-	g.dirty[id] = struct{}{}
+	set[id] = struct{}{}
 	g.mu.Unlock()
 	select {
 	case g.wake <- struct{}{}:
@@ -182,11 +190,15 @@ func (g *Gateway) follow(ctx context.Context) {
 // refreshDirty takes in the devices that have changed.
 func (g *Gateway) refreshDirty(ctx context.Context) {
 	g.mu.Lock()
-	dirty := g.dirty
-	g.dirty = map[string]struct{}{}
+	dirty, spoken := maps.Clone(g.dirty), maps.Clone(g.spoken)
+	clear(g.dirty)
+	clear(g.spoken)
 	g.mu.Unlock()
 	for id := range dirty {
 		g.refreshDevice(ctx, id)
+	}
+	for id := range spoken {
+		g.Updated(ctx, deviceURI(id, partTranscript))
 	}
 }
 

@@ -208,9 +208,3 @@ func (g *Gateway) askStatus(ctx context.Context, id string) any {
 	}
 	return nil
 }
-
-// TranscriptChanged says that something was said with a device. It tells those
-// who subscribed to it.
-func (g *Gateway) TranscriptChanged(ctx context.Context, id string) {
-	g.Updated(ctx, deviceURI(id, partTranscript))
-}
