@@ -41,7 +41,7 @@ func (g *Gateway) serveRPC(w http.ResponseWriter, r *http.Request, c caller, str
 	case http.MethodPost:
 		g.postRPC(w, r, c, stream)
 	case http.MethodGet, http.MethodDelete:
-		v, ok := g.views.of(c, stream)
+		v, ok := g.views.kept(c, stream)
 		if !ok {
 			g.noStream(w, r, c, stream)
 			return
@@ -65,7 +65,7 @@ func (g *Gateway) noStream(w http.ResponseWriter, r *http.Request, c caller, str
 
 // postRPC takes one message, or a batch of them, to where it belongs.
 func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stream string) {
-	body, status, err := readBody(w, r)
+	body, status, err := g.readBody(w, r)
 	if err != nil {
 		text := say(c.language, "请求体无法读取", "the body cannot be read")
 		if status == http.StatusRequestEntityTooLarge {
@@ -76,7 +76,11 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 	}
 	var m rpcMessage
 	parsed := mcp.Depth(body) <= maxDepth && json.Unmarshal(body, &m) == nil
-	v, ok := g.views.of(c, stream)
+	find := g.views.of
+	if r.Header.Get(headerSession) != "" {
+		find = g.views.kept
+	}
+	v, ok := find(c, stream)
 	if !ok {
 		reply(w, http.StatusNotFound, rpcError{"2.0", idOf(m), rpcProblem{codeRefused, say(c.language, "工作流未找到: ", "stream not found: ") + clip(stream)}})
 		return
@@ -112,19 +116,22 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 	}
 }
 
-// readBody reads a body that is not too long and comes in time.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+// readBody reads a body that is not too long and comes in time. After an error
+// the connection is closed: the rest of the body is not waited for.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // recorders have none
+	_ = rc.SetReadDeadline(time.Now().Add(g.bodyTime)) // recorders have none
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_ = rc.SetReadDeadline(time.Time{})
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	}
+	w.Header().Set("Connection", "close")
+	_ = rc.SetReadDeadline(time.Now())
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return nil, http.StatusRequestEntityTooLarge, err
 	}
-	if err != nil {
-		return nil, http.StatusBadRequest, err
-	}
-	return body, 0, nil
+	return nil, http.StatusBadRequest, err
 }
 
 // idOf is the id to answer with: null where there is none that can be.

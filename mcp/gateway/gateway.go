@@ -63,6 +63,7 @@ type Gateway struct {
 	slots    slots
 	calls    atomic.Uint64
 	began    time.Time
+	bodyTime time.Duration // for the body of a request to come
 
 	wake   chan struct{} // 1: devices have changed
 	mu     sync.Mutex
@@ -88,7 +89,7 @@ func New(o Options) *Gateway {
 		o.Version = "dev"
 	}
 	g := &Gateway{
-		options: o, log: o.Log, registry: o.Registry, began: time.Now(),
+		options: o, log: o.Log, registry: o.Registry, began: time.Now(), bodyTime: bodyTime,
 		wake: make(chan struct{}, 1), dirty: map[string]struct{}{}, spoken: map[string]struct{}{}, warned: map[string]struct{}{},
 	}
 	o.Access.Log = o.Log

@@ -228,7 +228,7 @@ func (q *restRequest) noTool(name string) {
 
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
-	data, status, err := readBody(q.w, q.r)
+	data, status, err := q.g.readBody(q.w, q.r)
 	if status == http.StatusRequestEntityTooLarge {
 		q.fail(status, codeBadRequest, "请求体太大", "the body is too large")
 		return false

@@ -122,7 +122,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request, c caller) {
 		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, say(c.language, "会话未找到", "session not found")}})
 		return
 	}
-	body, status, err := readBody(w, r)
+	body, status, err := g.readBody(w, r)
 	if err != nil {
 		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "请求体无法读取", "the body cannot be read")}})
 		return

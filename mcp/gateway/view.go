@@ -53,16 +53,27 @@ func (vs *views) of(c caller, stream string) (*view, bool) {
 	key := viewKey{c.name(), stream}
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if v := vs.byKey[key]; v != nil {
-		return v, true
-	}
 	if stream != "" && (!c.sees(stream) || !slices.Contains(vs.now.streams, stream)) {
 		return nil, false
+	}
+	if v := vs.byKey[key]; v != nil {
+		return v, true
 	}
 	v := newView(vs.gateway, key, c)
 	v.apply(vs.now)
 	vs.byKey[key] = v
 	return v, true
+}
+
+// kept is of for a request of a session: the stream may be away for a while.
+func (vs *views) kept(c caller, stream string) (*view, bool) {
+	vs.mu.Lock()
+	v := vs.byKey[viewKey{c.name(), stream}]
+	vs.mu.Unlock()
+	if v != nil {
+		return v, true
+	}
+	return vs.of(c, stream)
 }
 
 // apply shows all views what is offered now.
