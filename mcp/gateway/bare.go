@@ -3,10 +3,8 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -87,29 +85,25 @@ func (g *Gateway) bareOne(r *http.Request, v *view, c caller, body []byte) json.
 	case "initialize", "resources/subscribe", "resources/unsubscribe", "server/discover":
 		return rpcFailure(m, jsonrpc.CodeInvalidRequest, say(c.language, "这个方法需要单独的会话: ", "this method needs a session of its own: ")+*m.Method)
 	}
-	return askServer(r, v, body, m, c.language)
+	return askServer(r, v, c, m)
 }
 
 // askServer has the server of the view answer one request.
-func askServer(r *http.Request, v *view, body []byte, m rpcMessage, language string) json.RawMessage {
-	r = r.Clone(r.Context())
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	acceptAll(r)
-	r.Header.Del(headerSession)
-	r.Header.Del("Last-Event-ID")
-	if r.Header.Get(headerVersion) == "" {
-		r.Header.Set(headerVersion, version2024)
+func askServer(r *http.Request, v *view, c caller, m rpcMessage) json.RawMessage {
+	version := r.Header.Get(headerVersion)
+	if version == "" {
+		version = version2024
 	}
-	var answer answerBuffer
-	v.bare.ServeHTTP(&answer, r)
-	text := bytes.TrimSpace(answer.body.Bytes())
-	if strings.HasPrefix(answer.Header().Get("Content-Type"), "application/json") && json.Valid(text) {
-		return text
+	gone := rpcFailure(m, codeRefused, say(c.language, "请求已取消", "the request was cancelled"))
+	line, err := v.bareLine(r.Context(), version)
+	if err != nil {
+		return gone
 	}
-	if len(text) == 0 {
-		return rpcFailure(m, codeRefused, say(language, "请求已取消", "the request was cancelled"))
+	answer, err := line.ask(r.Context(), c, r.Header, m)
+	if err != nil {
+		return gone
 	}
-	return rpcFailure(m, jsonrpc.CodeInvalidRequest, clip(string(text)))
+	return encodeAnswer(m, answer)
 }
 
 // checkMessage says what is wrong with a message as JSON-RPC.
@@ -149,28 +143,3 @@ func rpcFailure(m rpcMessage, code int, message string) json.RawMessage {
 	}
 	return data
 }
-
-// answerBuffer takes an answer that is looked at before it is sent.
-type answerBuffer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header is the answer's.
-func (b *answerBuffer) Header() http.Header {
-	if b.header == nil {
-		b.header = http.Header{}
-	}
-	return b.header
-}
-
-// WriteHeader keeps the first status.
-func (b *answerBuffer) WriteHeader(status int) {
-	if b.status == 0 {
-		b.status = status
-	}
-}
-
-// Write keeps the body.
-func (b *answerBuffer) Write(p []byte) (int, error) { return b.body.Write(p) }

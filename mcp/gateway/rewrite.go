@@ -67,10 +67,13 @@ func (v *view) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// withRequest puts the language of a request into its caller: that of an HTTP
-// session may be another in each request.
+// withRequest puts the caller of a request into its context: the one that it
+// carries, or that of its session, who may want another language in each request.
 func withRequest(ctx context.Context, req sdk.Request) context.Context {
 	extra := req.GetExtra()
+	if c, ok := callerOf(extra); ok {
+		return withCaller(ctx, c)
+	}
 	if extra == nil || extra.Header.Get("Accept-Language") == "" {
 		return ctx
 	}

@@ -37,7 +37,9 @@ type view struct {
 
 	stateful http.Handler // sessions: initialize, GET, DELETE
 	modern   http.Handler // 2026-07-28: every request for itself
-	bare     http.Handler // the same for older clients, without a handshake
+
+	bareMu sync.Mutex
+	bare   map[string]*bareLine // for older clients without a handshake, by revision
 
 	mu    sync.Mutex
 	shown snapshot // what the server has; its maps are this view's own
@@ -102,21 +104,24 @@ func (vs *views) all() []*view {
 
 // sweep forgets views of streams that are gone and that nobody uses.
 func (vs *views) sweep() {
+	var gone []*view
 	vs.mu.Lock()
-	defer vs.mu.Unlock()
 	for key, v := range vs.byKey {
 		if key.stream != "" && !slices.Contains(vs.now.streams, key.stream) && v.unused() {
 			delete(vs.byKey, key)
+			gone = append(gone, v)
 		}
+	}
+	vs.mu.Unlock()
+	for _, v := range gone {
+		v.close()
 	}
 }
 
 // close ends the sessions of all views.
 func (vs *views) close() {
 	for _, v := range vs.all() {
-		for session := range v.server.Sessions() {
-			_ = session.Close()
-		}
+		v.close()
 	}
 }
 
@@ -147,7 +152,6 @@ func newView(g *Gateway, key viewKey, c caller) *view {
 	v.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		DisableLocalhostProtection: true, Stateless: true, PropagateRequestCancellation: true,
 	})
-	v.bare = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, Stateless: true, JSONResponse: true})
 	return v
 }
 
@@ -157,10 +161,20 @@ const instructions = "xiaozhi: voice devices and their tools. Tools are named st
 
 // unused reports whether nobody has a session here.
 func (v *view) unused() bool {
+	v.bareMu.Lock()
+	ours := len(v.bare)
+	v.bareMu.Unlock()
 	for range v.server.Sessions() {
-		return false
+		ours--
 	}
-	return true
+	return ours >= 0
+}
+
+// close ends all sessions of the view.
+func (v *view) close() {
+	for session := range v.server.Sessions() {
+		_ = session.Close()
+	}
 }
 
 // apply makes the server have what s offers to this view, and nothing else.
