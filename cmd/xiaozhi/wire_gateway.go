@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"xiaozhi/agent"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -28,7 +26,6 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 	}
 	if cfg.MCP.AutoRegister {
 		o.Devices, o.Local, o.Prompts = r.live, withoutDenied{own, cfg.Tools.Deny}, set
-		o.Acts = gateway.Acts{Abort: r.live.abort}
 		o.States = r.live.states
 		o.Config = func() []byte { return shownConfig(cfg) }
 		o.LogTail = r.tail.Text
@@ -89,15 +86,6 @@ func fitsAny(patterns []string, name string) bool {
 		ok, err := filepath.Match(pattern, name)
 		return ok && err == nil
 	})
-}
-
-// abort cuts what a device says.
-func (l *liveDevices) abort(_ context.Context, id string) error {
-	t, ok := l.find(id)
-	if !ok {
-		return errors.New("the device is not connected any more / 设备已经断开")
-	}
-	return t.Post(agent.Abort{Reason: "outside"})
 }
 
 // states are the states of a device's things.

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// outward posts a JSON-RPC request to the gateway, as curl would.
+func (s *server) outward(ctx context.Context, t *testing.T, method, params string) string {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.ota, "/xiaozhi/ota/")+"/api/mcp/jsonrpc", bytes.NewBufferString(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// outwardCall calls a tool and returns its text.
+func (s *server) outwardCall(ctx context.Context, t *testing.T, name, arguments string) string {
+	t.Helper()
+	answer := s.outward(ctx, t, "tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
+	var a struct {
+		Result struct {
+			Content []struct{ Text string }
+			IsError bool
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &a); err != nil || len(a.Result.Content) == 0 || a.Result.IsError {
+		t.Fatalf("%s: %s, %v", name, answer, err)
+	}
+	return a.Result.Content[0].Text
+}
+
+// TestOutward: somebody outside sees a device come and go, works its tools and
+// reads what was said.
+func TestOutward(t *testing.T) {
+	ctx := limit(t)
+	s := start(t, setup{config: "mcp: {transcripts: true}\n"})
+	socket, resp, err := websocket.DefaultDialer.DialContext(ctx, strings.Replace(s.ws, "/xiaozhi/v1/", "/mcp/ws", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	defer socket.Close()
+	send := func(frame string) {
+		t.Helper()
+		if err := socket.WriteMessage(websocket.TextMessage, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := func(ends string) (count int) {
+		t.Helper()
+		send(`{"jsonrpc":"2.0","id":"` + ends + `","method":"ping"}`)
+		for {
+			_, data, err := socket.ReadMessage()
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case strings.Contains(string(data), `"tools/list_changed`), strings.Contains(string(data), `notifications/tools/list_changed`):
+				count++
+			case strings.Contains(string(data), `"`+ends+`"`):
+				return count
+			}
+		}
+	}
+	changes("start")
+	board := devicetest.NewBoard()
+	o := devicetest.Options{DeviceID: "24:6f:28:aa:10:02", Tools: board.Tools()}
+	d := s.dial(ctx, t, o)
+	waitForTools(ctx, t, d)
+	const stream = "device-246f28aa1002"
+	for !strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
+		time.Sleep(20 * time.Millisecond) // real time: another process
+	}
+	time.Sleep(700 * time.Millisecond) // anything more would have come by then
+	if n := changes("came"); n != 1 {
+		t.Errorf("the coming was told %d times", n)
+	}
+	if got := s.outwardCall(ctx, t, stream+".self.audio_speaker.set_volume", `{"volume":33}`); got != "true" || board.Values().Volume != 33 {
+		t.Errorf("set_volume: %s, the device is at %d", got, board.Values().Volume)
+	}
+	if got := s.outwardCall(ctx, t, "timer.list_timers", `{}`); got == "" {
+		t.Error("list_timers said nothing")
+	}
+	if r := ask(ctx, t, d, "what time is it"); r.Frames == 0 {
+		t.Error("no sound")
+	}
+	for !strings.Contains(s.outward(ctx, t, "resources/read", `{"uri":"xiaozhi://devices/246f28aa1002/transcript"}`), "assistant") {
+		time.Sleep(20 * time.Millisecond) // the final message comes behind the sound
+	}
+	d.Close()
+	for strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := changes("went"); n > 1 {
+		t.Errorf("the going was told %d times", n)
+	}
+}
