@@ -192,30 +192,30 @@ func TestTooManyCalls(t *testing.T) {
 	var s slots
 	var free []func()
 	for range maxOwnSlots {
-		release, ok := s.take("a")
+		release, ok := s.take("a", func() {})
 		if !ok {
 			t.Fatal("refused too early")
 		}
 		free = append(free, release)
 	}
-	if _, ok := s.take("a"); ok {
+	if _, ok := s.take("a", func() {}); ok {
 		t.Error("one more of the same token")
 	}
 	for range maxSlots - maxOwnSlots {
-		release, ok := s.take("")
+		release, ok := s.take("", func() {})
 		if !ok {
 			t.Fatal("refused too early")
 		}
 		free = append(free, release)
 	}
-	if _, ok := s.take(""); ok {
+	if _, ok := s.take("", func() {}); ok {
 		t.Error("one more of all")
 	}
 	for _, release := range free {
 		release()
 	}
-	if s.all != 0 || len(s.owned) != 0 {
-		t.Errorf("%d, %v are left", s.all, s.owned)
+	if len(s.cancel) != 0 || len(s.owned) != 0 {
+		t.Errorf("%d, %v are left", len(s.cancel), s.owned)
 	}
 }
 

@@ -85,17 +85,17 @@ func (g *Gateway) perform(ctx context.Context, e *entry, arguments json.RawMessa
 	if who.readOnly() && !e.readOnly() {
 		return nil, "", errReadOnly
 	}
-	release, ok := g.slots.take(who.name())
-	if !ok {
-		return nil, "", errBusy
-	}
-	defer release()
 	limit := e.limit
 	if limit <= 0 {
 		limit = callTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	release, ok := g.slots.take(who.name(), cancel)
+	if !ok {
+		return nil, "", errBusy
+	}
+	defer release()
 	if who.gone != nil {
 		defer who.gone(cancel)() // a caller who left takes his call along
 	}

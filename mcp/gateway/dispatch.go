@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -101,9 +102,7 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 		g.stateful(w, r, v, &m)
 	case version >= versionModern || parsed && metaVersion(m.Params) != "":
 		acceptAll(r)
-		out := g.plainly(w, m)
-		defer out.stop()
-		v.modern.ServeHTTP(out, r)
+		g.modern(w, r, v, c, m)
 	case parsed && m.Method != nil && *m.Method == "initialize" && m.Version == "2.0":
 		g.stateful(w, r, v, &m)
 	default:
@@ -114,6 +113,27 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 		c = c.until(r.Context())
 		g.bareRPC(w, r.WithContext(withCaller(r.Context(), c)), v, c, body)
 	}
+}
+
+// modern serves a request of the newest revision. One that listens for changes
+// lasts, and takes a place as a session does.
+func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c caller, m rpcMessage) {
+	out := g.plainly(w, m)
+	defer out.stop()
+	if m.Method != nil && *m.Method == "subscriptions/listen" {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		done, ok := g.sessions.open(cancel)
+		if !ok {
+			w.Header().Set("Retry-After", "10")
+			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{codeRefused, say(c.language, "会话太多", "too many sessions")}})
+			return
+		}
+		defer done()
+		out.pings()
+		r = r.WithContext(ctx)
+	}
+	v.modern.ServeHTTP(out, r)
 }
 
 // readBody reads a body that is not too long and comes in time. After an error

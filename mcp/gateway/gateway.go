@@ -124,7 +124,7 @@ func (g *Gateway) Start(ctx context.Context) {
 	}
 }
 
-// Close ends all sessions, streams and sockets and waits for them.
+// Close ends all calls, sessions, streams and sockets and waits for them.
 func (g *Gateway) Close() {
 	g.mu.Lock()
 	if g.cancel != nil {
@@ -133,6 +133,7 @@ func (g *Gateway) Close() {
 		g.cancel = func() {} // Start does nothing any more
 	}
 	g.mu.Unlock()
+	g.slots.closeAll()
 	g.sessions.closeAll()
 	g.views.close()
 	g.wg.Wait()

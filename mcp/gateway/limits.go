@@ -93,29 +93,44 @@ func addressOf(remote string) string {
 
 // slots are places for calls that run.
 type slots struct {
-	mu    sync.Mutex
-	all   int
-	owned map[string]int // by token
+	mu     sync.Mutex
+	owned  map[string]int // by token
+	cancel map[uint64]func()
+	number uint64
+	closed bool
 }
 
-// take takes a place for a call of a token; release gives it back.
-func (s *slots) take(token string) (release func(), ok bool) {
+// take takes a place for a call of a token; cancel ends the call, release gives
+// the place back.
+func (s *slots) take(token string, cancel func()) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxSlots || token != "" && s.owned[token] >= maxOwnSlots {
+	if s.closed || len(s.cancel) >= maxSlots || token != "" && s.owned[token] >= maxOwnSlots {
 		return nil, false
 	}
 	if s.owned == nil {
-		s.owned = map[string]int{}
+		s.owned, s.cancel = map[string]int{}, map[uint64]func(){}
 	}
-	s.all++
+	s.number++
+	number := s.number
+	s.cancel[number] = cancel
 	s.owned[token]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all--
+		delete(s.cancel, number)
 		if s.owned[token]--; s.owned[token] == 0 {
 			delete(s.owned, token)
 		}
 	}, true
+}
+
+// closeAll ends all calls. No more are taken.
+func (s *slots) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, cancel := range s.cancel {
+		cancel()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,7 +60,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	w.Header().Set("Connection", "keep-alive")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.URL.Query().Get("legacy") == "1" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		g.literal(ctx, s, c)
+		s.literal(ctx)
 		return
 	}
 	t := newTalk(v, s)
@@ -72,10 +73,10 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	defer cancel() // the running calls go with the stream
 	query := "?sessionid=" + id
 	if stream := r.URL.Query().Get("stream"); stream != "" {
-		query += "&stream=" + stream
+		query += "&stream=" + url.QueryEscape(stream)
 	}
 	if token := r.URL.Query().Get("token"); token != "" && r.Header.Get("Authorization") == "" {
-		query += "&token=" + token
+		query += "&token=" + url.QueryEscape(token)
 	}
 	if s.event("endpoint", []byte(pathConnect+query)) != nil {
 		return
@@ -84,10 +85,8 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 }
 
 // literal is the stream that seed 002 shows: an object when it begins, and one
-// now and then.
-func (g *Gateway) literal(ctx context.Context, s *eventStream, c caller) {
-	// The seed's words, whatever the language: its clients compare them.
-	_ = c
+// now and then, in the seed's words whatever the language.
+func (s *eventStream) literal(ctx context.Context) {
 	if s.event("", []byte(`{"type":"connected","message":"MCP连接已建立"}`)) != nil {
 		return
 	}
