@@ -32,6 +32,7 @@ func BenchmarkCall(b *testing.B) {
 }
 
 func benchPosts(b *testing.B, h http.Handler, path, body string) {
+	b.Helper()
 	s := httptest.NewServer(h)
 	defer s.Close()
 	client := s.Client()

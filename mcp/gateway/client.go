@@ -71,7 +71,7 @@ func (c Client) Sample(ctx context.Context, text string, maxTokens int64) (strin
 // Roots are the folders that the client lets a server know of. ErrNotDeclared as
 // for Sample.
 func (c Client) Roots(ctx context.Context) ([]string, error) {
-	if !c.can(func(d *sdk.ClientCapabilities) bool { return d.RootsV2 != nil || d.Roots.ListChanged }) {
+	if !c.can(func(d *sdk.ClientCapabilities) bool { return d.RootsV2 != nil }) {
 		return nil, ErrNotDeclared
 	}
 	r, err := c.req.Session.ListRoots(ctx, nil)

@@ -225,8 +225,13 @@ func TestHostAndOrigin(t *testing.T) {
 		header string
 		status int
 	}{
-		{"Host: evil.example", 403}, {"Host: speaker.example.org", 200}, {"Host: localhost:1", 200},
-		{"Origin: http://evil.example", 403}, {"Origin: null", 403}, {"Origin: https://inspector.example.org", 200}, {"Origin: http://localhost:6274", 200},
+		{"Host: evil.example", 403},
+		{"Host: speaker.example.org", 200},
+		{"Host: localhost:1", 200},
+		{"Origin: http://evil.example", 403},
+		{"Origin: null", 403},
+		{"Origin: https://inspector.example.org", 200},
+		{"Origin: http://localhost:6274", 200},
 		{"X-Forwarded-For: 1.2.3.4", 403},
 	} {
 		if a := r.rpc("/api/mcp/jsonrpc", ping, c.header); a.status != c.status || !json.Valid([]byte(a.body)) {
@@ -273,9 +278,15 @@ func TestDisabled(t *testing.T) {
 func TestMethods(t *testing.T) {
 	r := newRig(t, nil)
 	for _, c := range []struct{ method, path, allow string }{
-		{"PUT", "/api/mcp/jsonrpc", "GET, POST, DELETE"}, {"GET", "/api/mcp/jsonrpc", "POST"}, {"DELETE", "/api/mcp/jsonrpc", "POST"},
-		{"POST", "/api/mcp/tools", "GET"}, {"GET", "/api/mcp/tools/call", "POST"}, {"DELETE", "/api/mcp/connect", "GET, POST"},
-		{"POST", "/api/mcp/health", "GET"}, {"GET", "/api/mcp/prompts/default", "POST"}, {"POST", "/api/mcp/resources", "GET"},
+		{"PUT", "/api/mcp/jsonrpc", "GET, POST, DELETE"},
+		{"GET", "/api/mcp/jsonrpc", "POST"},
+		{"DELETE", "/api/mcp/jsonrpc", "POST"},
+		{"POST", "/api/mcp/tools", "GET"},
+		{"GET", "/api/mcp/tools/call", "POST"},
+		{"DELETE", "/api/mcp/connect", "GET, POST"},
+		{"POST", "/api/mcp/health", "GET"},
+		{"GET", "/api/mcp/prompts/default", "POST"},
+		{"POST", "/api/mcp/resources", "GET"},
 	} {
 		if a := r.do(c.method, c.path, ""); a.status != 405 || a.header.Get("Allow") != c.allow || !json.Valid([]byte(a.body)) {
 			t.Errorf("%s %s: %d, Allow %q: %s", c.method, c.path, a.status, a.header.Get("Allow"), a.body)

@@ -90,7 +90,7 @@ func (r *Registry) Add(t Tool) error {
 	if err != nil {
 		return fmt.Errorf("register tool: %w", err)
 	}
-	r.update(partHand, func(p *part) {
+	r.update(func(p *part) {
 		p.tools = slices.DeleteFunc(slices.Clone(p.tools), func(old *entry) bool { return old.name == e.name })
 		p.tools = append(p.tools, e)
 	})
@@ -99,7 +99,7 @@ func (r *Registry) Add(t Tool) error {
 
 // Remove takes tools that were added away, by their full names (stream.name).
 func (r *Registry) Remove(names ...string) {
-	r.update(partHand, func(p *part) {
+	r.update(func(p *part) {
 		p.tools = slices.DeleteFunc(slices.Clone(p.tools), func(e *entry) bool { return slices.Contains(names, e.name) })
 	})
 }
@@ -127,7 +127,7 @@ func (t Tool) entry() (*entry, error) {
 
 // AddResource offers a resource in a stream ("": in none), or replaces it.
 func (r *Registry) AddResource(stream string, def *sdk.Resource, read sdk.ResourceHandler) {
-	r.update(partHand, func(p *part) {
+	r.update(func(p *part) {
 		p.resources = slices.DeleteFunc(slices.Clone(p.resources), func(old *resource) bool { return old.def.URI == def.URI })
 		p.resources = append(p.resources, &resource{stream, def, read})
 	})
@@ -135,7 +135,7 @@ func (r *Registry) AddResource(stream string, def *sdk.Resource, read sdk.Resour
 
 // AddResourceTemplate offers a template of resources, or replaces it.
 func (r *Registry) AddResourceTemplate(stream string, def *sdk.ResourceTemplate, read sdk.ResourceHandler) {
-	r.update(partHand, func(p *part) {
+	r.update(func(p *part) {
 		p.templates = slices.DeleteFunc(slices.Clone(p.templates), func(old *template) bool { return old.def.URITemplate == def.URITemplate })
 		p.templates = append(p.templates, &template{stream: stream, def: def, read: read})
 	})
@@ -143,7 +143,7 @@ func (r *Registry) AddResourceTemplate(stream string, def *sdk.ResourceTemplate,
 
 // AddPrompt offers a prompt in a stream ("": in none), or replaces it.
 func (r *Registry) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandler) {
-	r.update(partHand, func(p *part) {
+	r.update(func(p *part) {
 		p.prompts = slices.DeleteFunc(slices.Clone(p.prompts), func(old *prompt) bool { return old.def.Name == def.Name })
 		p.prompts = append(p.prompts, &prompt{stream: stream, def: def, get: get})
 	})
@@ -180,16 +180,16 @@ func (p *part) same(other *part) bool {
 		slices.EqualFunc(p.prompts, other.prompts, func(a, b *prompt) bool { return a.def.Name == b.def.Name })
 }
 
-// update changes what a source offers. change must not alter slices in place.
-func (r *Registry) update(name string, change func(*part)) {
+// update changes what is registered by hand. change must not alter slices in place.
+func (r *Registry) update(change func(*part)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &part{}
-	if old := r.parts[name]; old != nil {
+	if old := r.parts[partHand]; old != nil {
 		*p = *old
 	}
 	change(p)
-	r.parts[name] = p
+	r.parts[partHand] = p
 	r.publish()
 }
 

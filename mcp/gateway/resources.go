@@ -66,9 +66,7 @@ func (g *Gateway) addResources(p *part) {
 			}
 			return deviceList{list}, nil
 		}))
-		for _, t := range g.deviceTemplates() {
-			p.templates = append(p.templates, t)
-		}
+		p.templates = append(p.templates, g.deviceTemplates()...)
 	}
 	if config := g.options.Config; config != nil {
 		p.resources = append(p.resources, jsonResource("system", uriConfig, "config", "服务器设置（不含密钥） / the settings, without secrets", func(context.Context) (any, error) {
@@ -140,7 +138,7 @@ type thingStates struct {
 func (g *Gateway) addDeviceResources(p *part, id string) {
 	stream := StreamOf(id)
 	gone := func() error {
-		return &jsonrpc.Error{Code: sdk.CodeResourceNotFound, Message: "the device is not connected / 设备没有连接"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the device is not connected / 设备没有连接"}
 	}
 	p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partStatus), shortID(id)+" status", "设备状态 / status of the device", func(ctx context.Context) (any, error) {
 		for _, d := range g.options.Devices.List() {

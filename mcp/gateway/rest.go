@@ -93,9 +93,9 @@ func (q *restRequest) allow(allowed ...string) bool {
 func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, path string) {
 	c.via = "rest"
 	c = c.until(r.Context())
-	r = r.WithContext(withCaller(r.Context(), c))
+	ctx := withCaller(r.Context(), c)
 	v, _ := g.views.of(c, "")
-	q := &restRequest{g, w, r, c, v}
+	q := &restRequest{g, w, r.WithContext(ctx), c, v}
 	rest := strings.TrimPrefix(path, pathAPI)
 	name := func(prefix string) (string, bool) {
 		escaped, ok := strings.CutPrefix(rest, prefix)
@@ -105,16 +105,16 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 		text, err := url.PathUnescape(escaped) // once, or a URI would lose its own escapes
 		return text, err == nil
 	}
-	switch {
-	case rest == "/tools":
+	switch rest {
+	case "/tools":
 		q.tools()
-	case rest == "/tools/streams":
+	case "/tools/streams":
 		q.streams()
-	case rest == "/tools/call":
-		q.call()
-	case rest == "/resources":
+	case "/tools/call":
+		q.call(ctx)
+	case "/resources":
 		q.resources()
-	case rest == "/prompts":
+	case "/prompts":
 		q.prompts()
 	default:
 		if stream, ok := name("/tools/stream/"); ok {
@@ -122,9 +122,9 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 		} else if tool, ok := name("/tools/"); ok {
 			q.tool(tool)
 		} else if uri, ok := name("/resources/"); ok {
-			q.resource(uri)
+			q.resource(ctx, uri)
 		} else if prompt, ok := name("/prompts/"); ok {
-			q.prompt(prompt)
+			q.prompt(ctx, prompt)
 		} else {
 			q.fail(http.StatusNotFound, codeNotFound, "没有这个地址", "nothing is here")
 		}
@@ -263,7 +263,7 @@ type restNote struct {
 	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
 }
 
-func (q *restRequest) call() {
+func (q *restRequest) call(ctx context.Context) {
 	if !q.allow(http.MethodPost) {
 		return
 	}
@@ -284,7 +284,7 @@ func (q *restRequest) call() {
 		return
 	}
 	began := time.Now()
-	result, invalid, err := q.g.perform(q.r.Context(), e, req.Arguments, nil)
+	result, invalid, err := q.g.perform(ctx, e, req.Arguments, nil)
 	switch {
 	case errors.Is(err, errReadOnly):
 		q.fail(http.StatusForbidden, codeForbidden, "这个令牌是只读的", "this token is read-only")
@@ -325,13 +325,13 @@ type oneResource struct {
 	Resource *sdk.ResourceContents `json:"resource"`
 }
 
-func (q *restRequest) resource(uri string) {
+func (q *restRequest) resource(ctx context.Context, uri string) {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	contents, err := q.view.readURI(q.r.Context(), uri)
+	contents, err := q.view.readURI(ctx, uri)
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
-	case e != nil && e.Code == sdk.CodeResourceNotFound, err == nil && len(contents) == 0:
+	case e != nil && e.Code == jsonrpc.CodeInvalidParams, err == nil && len(contents) == 0:
 		q.fail(http.StatusNotFound, codeNoResource, "资源未找到: "+clip(uri), "resource not found: "+clip(uri))
 	case err != nil:
 		q.fail(http.StatusInternalServerError, codeFailed, reason(err), reason(err))
@@ -373,7 +373,7 @@ type promptText struct {
 	Messages    []*sdk.PromptMessage `json:"messages"`
 }
 
-func (q *restRequest) prompt(name string) {
+func (q *restRequest) prompt(ctx context.Context, name string) {
 	if !q.allow(http.MethodPost) {
 		return
 	}
@@ -386,7 +386,7 @@ func (q *restRequest) prompt(name string) {
 		q.fail(http.StatusNotFound, codeNoPrompt, "提示词未找到: "+clip(name), "prompt not found: "+clip(name))
 		return
 	}
-	result, err := p.get(q.r.Context(), &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: req.Arguments}})
+	result, err := p.get(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: req.Arguments}})
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams:
 		q.fail(http.StatusBadRequest, codeArguments, e.Message, e.Message)

@@ -104,20 +104,20 @@ func unknownTool(language, version, name string) error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "工具未找到: ", "tool not found: ") + clip(name)}
 	if version == version2024 {
 		e.Code = jsonrpc.CodeMethodNotFound
-		return noTool{e}
+		return noToolError{e}
 	}
 	return e
 }
 
-// noTool is an error that the SDK does not take for a method of its own that is
+// noToolError is an error that the SDK does not take for a method of its own that is
 // not there, which it would word itself.
-type noTool struct{ wire *jsonrpc.Error }
+type noToolError struct{ wire *jsonrpc.Error }
 
 // Error is the message.
-func (e noTool) Error() string { return e.wire.Message }
+func (e noToolError) Error() string { return e.wire.Message }
 
 // As gives the code away, and nothing else finds the wire's error in it.
-func (e noTool) As(target any) bool {
+func (e noToolError) As(target any) bool {
 	wire, ok := target.(**jsonrpc.Error)
 	if ok {
 		*wire = e.wire

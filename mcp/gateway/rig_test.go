@@ -59,7 +59,10 @@ type home struct {
 	said    []Line
 }
 
-func newHome(t *testing.T) *home { return &home{t: t, boxes: map[string]*mcp.Toolbox{}} }
+func newHome(t *testing.T) *home {
+	t.Helper()
+	return &home{t: t, boxes: map[string]*mcp.Toolbox{}}
+}
 
 // fakeSource is a source with tools and what they do.
 type fakeSource struct {

@@ -149,8 +149,10 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 	if id == "" {
 		if !g.sessions.reserve() {
 			w.Header().Set("Retry-After", "10")
-			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(asked), rpcProblem{codeRefused,
-				say(callerFrom(r.Context()).language, "会话太多", "too many sessions")}})
+			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(asked), rpcProblem{
+				codeRefused,
+				say(callerFrom(r.Context()).language, "会话太多", "too many sessions"),
+			}})
 			return
 		}
 		defer g.sessions.release()

@@ -137,7 +137,7 @@ func newView(g *Gateway, key viewKey, c caller) *view {
 			Tools:       &sdk.ToolCapabilities{ListChanged: true},
 			Prompts:     &sdk.PromptCapabilities{ListChanged: true},
 			Resources:   &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
-			Logging:     &sdk.LoggingCapabilities{}, //nolint:staticcheck // older clients set a level
+			Logging:     &sdk.LoggingCapabilities{},
 			Completions: &sdk.CompletionCapabilities{},
 		},
 		PageSize:           500,
