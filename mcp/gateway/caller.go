@@ -81,3 +81,6 @@ func (c caller) until(ctx context.Context) caller {
 	c.gone = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
 	return c
 }
+
+// contextLanguage is the language of the caller of ctx.
+func contextLanguage(ctx context.Context) string { return callerFrom(ctx).language }

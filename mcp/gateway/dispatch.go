@@ -118,7 +118,7 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 // modern serves a request of the newest revision. One that listens for changes
 // lasts, and takes a place as a session does.
 func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c caller, m rpcMessage) {
-	out := g.plainly(w, m)
+	out := plainly(w, m)
 	defer out.stop()
 	if m.Method != nil && *m.Method == "subscriptions/listen" {
 		ctx, cancel := context.WithCancel(r.Context())
