@@ -47,6 +47,27 @@ func (v *view) promptNamed(name string) (*prompt, bool) {
 	return p, ok
 }
 
+// getPrompt fills in a prompt that the view shows.
+func (v *view) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result *sdk.GetPromptResult, err error) {
+	language := contextLanguage(ctx)
+	p, ok := v.promptNamed(req.Params.Name)
+	if !ok { // it has left since
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "提示词未找到: ", "prompt not found: ") + clip(req.Params.Name)}
+	}
+	for _, a := range p.def.Arguments {
+		if a.Required && req.Params.Arguments[a.Name] == "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "缺少参数: ", "argument is missing: ") + a.Name}
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v.gateway.log.Error("prompt crashed", "prompt", req.Params.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: say(language, "提示词出错了", "the prompt failed")}
+		}
+	}()
+	return p.get(ctx, req)
+}
+
 // reader is who reads a URI of the view.
 func (v *view) reader(uri string) (sdk.ResourceHandler, bool) {
 	v.mu.Lock()

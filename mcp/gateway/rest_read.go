@@ -87,12 +87,11 @@ func (q *restRequest) prompt(ctx context.Context, name string) {
 	if !q.body(&req, true) {
 		return
 	}
-	p, ok := q.view.promptNamed(name)
-	if !ok {
+	if _, ok := q.view.promptNamed(name); !ok {
 		q.fail(http.StatusNotFound, codeNoPrompt, "提示词未找到: "+clip(name), "prompt not found: "+clip(name))
 		return
 	}
-	result, err := p.get(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: req.Arguments}})
+	result, err := q.view.getPrompt(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: req.Arguments}})
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams:
 		q.fail(http.StatusBadRequest, codeArguments, e.Message, e.Message)

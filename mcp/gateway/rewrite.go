@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,6 +49,9 @@ func (v *view) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			r.Params.Name = e.name
 		}
+		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels(), string(p.Level)) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(callerFrom(ctx).language, "未知的日志级别: ", "unknown level: ") + clip(string(p.Level))}
+		}
 		result, err := next(ctx, method, req)
 		if err != nil {
 			return nil, wireError(method, err)
@@ -65,6 +69,11 @@ func (v *view) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return result, nil
 	}
+}
+
+// levels are those of messages for a client's log.
+func levels() []string {
+	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
 // withRequest puts the caller of a request into its context: the one that it

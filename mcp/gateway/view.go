@@ -239,7 +239,7 @@ func (v *view) applyResources(s *snapshot) {
 	}
 	for uri, x := range s.templates {
 		if v.sees(x.stream) && v.shown.templates[uri] == nil {
-			v.server.AddResourceTemplate(x.def, x.read)
+			v.server.AddResourceTemplate(x.def, v.read)
 			v.shown.templates[uri] = x
 		}
 	}
@@ -257,7 +257,7 @@ func (v *view) applyPrompts(s *snapshot) {
 			continue
 		}
 		if v.shown.prompts[name] != x {
-			v.server.AddPrompt(x.def, x.get)
+			v.server.AddPrompt(x.def, v.getPrompt)
 		}
 		v.shown.prompts[name] = x
 	}
