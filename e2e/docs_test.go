@@ -56,12 +56,12 @@ func TestDocsMCP(t *testing.T) {
 	for _, b := range all[1:] {
 		code := strings.ReplaceAll(b[1], "http://127.0.0.1:8000", address)
 		program := map[string][]string{"sh": {"bash", "-euo", "pipefail", "-c"}, "python": {"python3", "-c"}}[b[0]]
-		switch {
-		case b[0] == "json":
+		switch b[0] {
+		case "json":
 			if !json.Valid([]byte(code)) {
 				t.Errorf("no JSON: %s", code)
 			}
-		case b[0] == "yaml":
+		case "yaml":
 			code = strings.ReplaceAll(code, "http://192.168.1.5", lamp.URL)
 			if err := os.WriteFile(filepath.Join(s.dir, "data", "tools", "lamp.yaml"), []byte(code), 0o600); err != nil {
 				t.Fatal(err)

@@ -63,7 +63,7 @@ run "server 2025-11-25" server --url "$url" --requirements 2025-11-25
 run "server 2026-07-28" server --url "$url" --requirements 2026-07-28
 run "server 2025-06-18" server --url "$url" --suite active --spec-version 2025-06-18
 # Not among them: OAuth and questions to a user, which the client does not have.
-for scenario in initialize tools_call request-metadata http-standard-headers http-custom-headers \
+for scenario in initialize tools_call sse-retry request-metadata http-standard-headers http-custom-headers \
 	http-invalid-tool-headers json-schema-ref-no-deref json-schema-2020-12-preservation; do
 	run "client $scenario" client --command "$dir/run client" --scenario "$scenario"
 done
@@ -71,4 +71,5 @@ if [ -n "$failed" ]; then
 	echo "conformance: failed: ${failed#, }"
 	exit 1
 fi
-echo "conformance: all required scenarios pass"
+echo "conformance: the server passes all required scenarios (what failed above are optional extensions);"
+echo "conformance: the client passes all but those about OAuth and questions to a user, which were not run"

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,9 +101,11 @@ func New(o Options) *Gateway {
 		g.registry.set(partLocal, g.localPart())
 	}
 	if o.Devices != nil {
+		var ids []string
 		for _, d := range o.Devices.List() {
-			g.takeDevice(d.ID)
+			ids = append(ids, d.ID)
 		}
+		g.takeDevices(ids)
 	}
 	g.refreshShared()
 	g.registry.watch(g.views.apply)
@@ -196,12 +199,18 @@ func (g *Gateway) refreshDirty(ctx context.Context) {
 	clear(g.dirty)
 	clear(g.spoken)
 	g.mu.Unlock()
+	var uris []string
+	if len(dirty) > 0 {
+		g.takeDevices(slices.Collect(maps.Keys(dirty)))
+		uris = append(uris, uriDevices)
+	}
 	for id := range dirty {
-		g.refreshDevice(ctx, id)
+		uris = append(uris, deviceURIs(id)...)
 	}
 	for id := range spoken {
-		g.Updated(ctx, deviceURI(id, partTranscript))
+		uris = append(uris, deviceURI(id, partTranscript))
 	}
+	g.Updated(ctx, uris...)
 }
 
 // refused answers a request that Access does not let in.

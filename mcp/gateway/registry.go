@@ -149,27 +149,35 @@ func (r *Registry) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandl
 	})
 }
 
-// set makes p what a source offers; nil takes it away.
+// set makes p what a source offers.
 func (r *Registry) set(name string, p *part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p == nil {
-		delete(r.parts, name)
-	} else {
-		r.parts[name] = p
-	}
+	r.parts[name] = p
 	r.publish()
 }
 
-// setIfChanged is set, unless p looks the same as what is offered.
-func (r *Registry) setIfChanged(name string, p *part) {
+// setChanged makes parts what their sources offer, those that look another than
+// before; nil takes one away.
+func (r *Registry) setChanged(parts map[string]*part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.parts[name]; old != nil && old.same(p) {
-		return
+	changed := false
+	for name, p := range parts {
+		old := r.parts[name]
+		switch {
+		case p == nil && old == nil, p != nil && old != nil && old.same(p):
+			continue
+		case p == nil:
+			delete(r.parts, name)
+		default:
+			r.parts[name] = p
+		}
+		changed = true
 	}
-	r.parts[name] = p
-	r.publish()
+	if changed {
+		r.publish()
+	}
 }
 
 // same reports whether two parts look the same from outside.

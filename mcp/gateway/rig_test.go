@@ -51,7 +51,7 @@ func (l *safeLog) String() string {
 
 // home is where fake devices come and go.
 type home struct {
-	t       *testing.T
+	t       testing.TB
 	mu      sync.Mutex
 	devices []Device
 	boxes   map[string]*mcp.Toolbox
@@ -59,9 +59,9 @@ type home struct {
 	said    []Line
 }
 
-func newHome(t *testing.T) *home {
-	t.Helper()
-	return &home{t: t, boxes: map[string]*mcp.Toolbox{}}
+func newHome(tb testing.TB) *home {
+	tb.Helper()
+	return &home{t: tb, boxes: map[string]*mcp.Toolbox{}}
 }
 
 // fakeSource is a source with tools and what they do.

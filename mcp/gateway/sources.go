@@ -125,20 +125,21 @@ func takeDeviceID(arguments string) (id, rest string, err error) {
 	return id, string(out), err
 }
 
-// refreshDevice takes in what a device offers now, or that it has left, and tells
-// those who subscribed to what is known of it.
-func (g *Gateway) refreshDevice(ctx context.Context, id string) {
-	g.takeDevice(id)
-	g.Updated(ctx, append(deviceURIs(id), uriDevices)...)
+// takeDevices makes the registry have what devices offer now, or that they have
+// left: in one step, since each step costs as much as all that is offered.
+func (g *Gateway) takeDevices(ids []string) {
+	parts := make(map[string]*part, len(ids))
+	for _, id := range ids {
+		parts["device:"+id] = g.devicePart(id)
+	}
+	g.registry.setChanged(parts)
 }
 
-// takeDevice makes the registry have what a device offers now.
-func (g *Gateway) takeDevice(id string) {
-	name := "device:" + id
+// devicePart is what a device offers now; nil: it is not connected.
+func (g *Gateway) devicePart(id string) *part {
 	box, ok := g.options.Devices.Toolbox(id)
 	if !ok {
-		g.registry.set(name, nil)
-		return
+		return nil
 	}
 	stream := StreamOf(id)
 	p := &part{streams: []string{stream}}
@@ -148,13 +149,13 @@ func (g *Gateway) takeDevice(id string) {
 		}
 		e, err := g.deviceTool(id, stream, o)
 		if err != nil {
-			g.log.Warn("tool is not offered outward", "tool", o.Tool.Name, "device_id", id, "err", err)
+			g.warnOnce("tool is not offered outward", joinName(stream, o.Tool.Name), err)
 			continue
 		}
 		p.tools = append(p.tools, e)
 	}
 	g.addDeviceResources(p, id)
-	g.registry.setIfChanged(name, p)
+	return p
 }
 
 // deviceTool is a tool of a device. A name that MCP does not allow is replaced
@@ -246,7 +247,7 @@ func (g *Gateway) refreshShared() {
 		}
 		p.tools = append(p.tools, e)
 	}
-	g.registry.setIfChanged(partExternal, p)
+	g.registry.setChanged(map[string]*part{partExternal: p})
 }
 
 // plainStream is a name of a stream with plain signs only.
