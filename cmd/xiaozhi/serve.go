@@ -107,6 +107,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	banner(stdout, cfg, listeners[:len(cfg.Server.Listen)], rooms)
+	outwardBanner(stdout, cfg, listeners)
 	return s.run(ctx, listeners, rooms)
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"reflect"
@@ -41,6 +44,27 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 	r.live.onChange = r.gateway.DeviceChanged
 	r.live.onWords = r.gateway.TranscriptChanged
 	r.closers = append(r.closers, r.gateway.Close)
+}
+
+// outwardBanner tells a person what to type into an MCP client: without a token
+// only the addresses that are let in.
+func outwardBanner(w io.Writer, cfg *Config, listeners []net.Listener) {
+	if !cfg.MCP.Enabled {
+		return
+	}
+	fmt.Fprintln(w, "MCP (Cursor, Claude, VS Code …):")
+	for _, l := range listeners {
+		for _, host := range reachable(l.Addr()) {
+			if name, _, err := net.SplitHostPort(host); len(cfg.MCP.Tokens) == 0 && (err != nil || !net.ParseIP(name).IsLoopback()) {
+				continue
+			}
+			fmt.Fprintf(w, "  http://%s/api/mcp/jsonrpc\n", host)
+		}
+	}
+	if len(cfg.MCP.Tokens) == 0 {
+		fmt.Fprintln(w, "  other machines need a token / 其他机器需要令牌: mcp.tokens")
+	}
+	fmt.Fprintln(w)
 }
 
 // withoutDenied is a source without the tools that the config denies everybody.

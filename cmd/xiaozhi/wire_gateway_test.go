@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -159,5 +161,35 @@ func TestLookingOn(t *testing.T) {
 	}
 	if got := strings.Join(told, ", "); got != "aa:bb, words aa:bb, aa:bb" {
 		t.Errorf("told %s", got)
+	}
+}
+
+// TestOutwardBanner: without a token only this machine's addresses are shown,
+// for nobody else is let in.
+func TestOutwardBanner(t *testing.T) {
+	var lc net.ListenConfig
+	all, err := lc.Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	port := strconv.Itoa(all.Addr().(*net.TCPAddr).Port)
+	shown := func(c *Config) string {
+		var out strings.Builder
+		outwardBanner(&out, c, []net.Listener{all})
+		return out.String()
+	}
+	c := DefaultConfig()
+	got := shown(c)
+	if !strings.Contains(got, "http://127.0.0.1:"+port+"/api/mcp/jsonrpc") || strings.Count(got, "http://") != 1 || !strings.Contains(got, "mcp.tokens") {
+		t.Errorf("without a token: %s", got)
+	}
+	c.MCP.Tokens = []TokenConfig{{Name: "a", Token: "s3cret"}}
+	if got := shown(c); strings.Count(got, "http://") != len(reachable(all.Addr())) || strings.Contains(got, "s3cret") || strings.Contains(got, "mcp.tokens") {
+		t.Errorf("with a token: %s", got)
+	}
+	c.MCP.Enabled = false
+	if got := shown(c); got != "" {
+		t.Errorf("switched off: %s", got)
 	}
 }
