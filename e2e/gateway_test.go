@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -115,5 +116,60 @@ func TestOutward(t *testing.T) {
 	}
 	if n := changes("went"); n > 1 {
 		t.Errorf("the going was told %d times", n)
+	}
+}
+
+// TestOwnPort: the gateway has an address of its own, and its tokens see what
+// they may, there and at /api/devices.
+func TestOwnPort(t *testing.T) {
+	ctx := limit(t)
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := l.Addr().String()
+	l.Close()
+	s := start(t, setup{config: `
+mcp:
+  listen: ["` + own + `"]
+  tokens: [{name: clock, token: t0ken, streams: [time]}, {name: all, token: t0ken2}]
+`})
+	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
+	waitForTools(ctx, t, d)
+	get := func(path, token string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+own+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	if status, _ := get("/api/mcp/tools", ""); status != 401 {
+		t.Errorf("without a token: %d", status)
+	}
+	if status, text := get("/api/mcp/tools", "t0ken"); status != 200 || !strings.Contains(text, "time.now") || strings.Contains(text, "system.info") {
+		t.Errorf("with a token: %d %s", status, text)
+	}
+	if status, text := get("/api/devices", "t0ken"); status != 200 || !strings.Contains(text, `"devices":[]`) {
+		t.Errorf("devices of a token that may see none: %d %s", status, text)
+	}
+	if status, text := get("/api/devices", "t0ken2"); status != 200 || !strings.Contains(text, "24:6f:28") {
+		t.Errorf("devices: %d %s", status, text)
+	}
+	if strings.Contains(s.log.String(), "t0ken") {
+		t.Error("a token is in the log")
 	}
 }
