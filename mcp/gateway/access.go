@@ -18,7 +18,7 @@ type Token struct {
 	Name     string   // for the log
 	Token    string   // never empty, never logged
 	ReadOnly bool     // it may look, and call only tools of this server that change nothing
-	Streams  []string // patterns (path.Match) of the streams it may see; empty: all
+	Streams  []string // patterns (path.Match) of the streams it may see; empty: all. Named devices: no others
 	Rate     int      // requests in a second, over some seconds; 0: no limit
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,33 +57,41 @@ func (g *Gateway) actTools() []*entry {
 	}
 	acts := g.options.Acts
 	var out []*entry
+	add := func(name, description, schema string, act func(ctx context.Context, id string, arguments map[string]any) (any, error)) {
+		e, err := g.actTool(name, description, schema, act)
+		if err != nil { // the tools are constants: a test holds that they are right
+			g.log.Error("core tool left out", "err", err)
+			return
+		}
+		out = append(out, e)
+	}
 	if acts.Say != nil {
-		out = append(out, g.actTool("say", "让设备说一段话。 Has a device say something.", saySchema, func(ctx context.Context, id string, a map[string]any) (any, error) {
+		add("say", "让设备说一段话。 Has a device say something.", saySchema, func(ctx context.Context, id string, a map[string]any) (any, error) {
 			return done(ctx, acts.Say(ctx, id, saying(a)))
-		}))
+		})
 	}
 	if acts.Ask != nil {
-		out = append(out, g.actTool("ask", "让设备问一句话，等用户回答，返回回答的文字。 Has a device ask something and returns the spoken answer.", askSchema,
+		add("ask", "让设备问一句话，等用户回答，返回回答的文字。 Has a device ask something and returns the spoken answer.", askSchema,
 			func(ctx context.Context, id string, a map[string]any) (any, error) {
 				return acts.Ask(ctx, id, saying(a))
-			}))
+			})
 	}
 	if acts.Listen != nil {
-		out = append(out, g.actTool("listen", "让设备开始聆听。 Has a device listen.", deviceSchema, func(ctx context.Context, id string, _ map[string]any) (any, error) {
+		add("listen", "让设备开始聆听。 Has a device listen.", deviceSchema, func(ctx context.Context, id string, _ map[string]any) (any, error) {
 			return done(ctx, acts.Listen(ctx, id))
-		}))
+		})
 	}
 	if acts.Abort != nil {
-		out = append(out, g.actTool("abort", "打断设备正在说的话。 Cuts what a device is saying.", deviceSchema, func(ctx context.Context, id string, _ map[string]any) (any, error) {
+		add("abort", "打断设备正在说的话。 Cuts what a device is saying.", deviceSchema, func(ctx context.Context, id string, _ map[string]any) (any, error) {
 			return done(ctx, acts.Abort(ctx, id))
-		}))
+		})
 	}
 	return out
 }
 
 // actTool is one of them: act gets the device that is meant.
-func (g *Gateway) actTool(name, description, schema string, act func(ctx context.Context, id string, arguments map[string]any) (any, error)) *entry {
-	e, err := Tool{Stream: "device", Name: name, Description: description, Schema: json.RawMessage(schema), Run: func(ctx context.Context, arguments map[string]any) (any, error) {
+func (g *Gateway) actTool(name, description, schema string, act func(ctx context.Context, id string, arguments map[string]any) (any, error)) (*entry, error) {
+	return Tool{Stream: "device", Name: name, Description: description, Schema: json.RawMessage(schema), Run: func(ctx context.Context, arguments map[string]any) (any, error) {
 		meant, _ := arguments["device_id"].(string)
 		id, err := g.pick(ctx, meant)
 		if err != nil {
@@ -90,17 +99,14 @@ func (g *Gateway) actTool(name, description, schema string, act func(ctx context
 		}
 		return act(ctx, id, arguments)
 	}}.entry()
-	if err != nil { // a test holds that the constants are right
-		panic(err)
-	}
-	return e
 }
 
 // pick is the connected device that is meant: by its id, its name or its stream;
 // "" is the only one there is.
 func (g *Gateway) pick(ctx context.Context, meant string) (string, error) {
-	language := contextLanguage(ctx)
-	all := g.options.Devices.List()
+	who := callerFrom(ctx)
+	language := who.language
+	all := slices.DeleteFunc(g.options.Devices.List(), func(d Device) bool { return !who.reaches(d.ID) })
 	if meant == "" {
 		if len(all) == 1 {
 			return all[0].ID, nil

@@ -52,6 +52,15 @@ func (c caller) sees(stream string) bool {
 	})
 }
 
+// reaches reports whether the caller's tools may work on a device: one that
+// names devices among its streams is kept to them.
+func (c caller) reaches(deviceID string) bool {
+	if c.token == nil || c.sees(StreamOf(deviceID)) {
+		return true
+	}
+	return !slices.ContainsFunc(c.token.Streams, func(pattern string) bool { return strings.HasPrefix(pattern, "device-") })
+}
+
 // languageOf is what a request wants to be answered in: the first of zh and en
 // in Accept-Language, else Chinese.
 func languageOf(r *http.Request) string { return languageIn(r.Header) }

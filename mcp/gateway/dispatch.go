@@ -49,19 +49,19 @@ func (g *Gateway) serveRPC(w http.ResponseWriter, r *http.Request, c caller, str
 		}
 		if r.Header.Get(headerSession) == "" {
 			w.Header().Set("Allow", "POST")
-			g.problem(w, r, c.language, http.StatusMethodNotAllowed, codeMethod,
+			g.problem(w, r, http.StatusMethodNotAllowed, codeMethod,
 				say(c.language, "没有会话：GET 和 DELETE 需要 Mcp-Session-Id", "no session: GET and DELETE need Mcp-Session-Id"))
 			return
 		}
 		g.stateful(w, r, v, nil)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		g.problem(w, r, c.language, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
+		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
 	}
 }
 
 func (g *Gateway) noStream(w http.ResponseWriter, r *http.Request, c caller, stream string) {
-	g.problem(w, r, c.language, http.StatusNotFound, codeNoStream, say(c.language, "工作流未找到: ", "stream not found: ")+clip(stream))
+	g.problem(w, r, http.StatusNotFound, codeNoStream, say(c.language, "工作流未找到: ", "stream not found: ")+clip(stream))
 }
 
 // postRPC takes one message, or a batch of them, to where it belongs.

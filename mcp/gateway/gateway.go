@@ -215,7 +215,7 @@ func (g *Gateway) refreshDirty(ctx context.Context) {
 
 // refused answers a request that Access does not let in.
 func (g *Gateway) refused(w http.ResponseWriter, r *http.Request, d *denial) {
-	g.problem(w, r, languageOf(r), d.status, d.code, say(languageOf(r), d.zh, d.en))
+	g.problem(w, r, d.status, d.code, say(languageOf(r), d.zh, d.en))
 }
 
 // warnOnce logs what is wrong with a tool the first time it is met.

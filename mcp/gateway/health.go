@@ -26,7 +26,7 @@ type healthReport struct {
 func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", http.MethodGet)
-		g.problem(w, r, "", http.StatusMethodNotAllowed, codeMethod, say(languageOf(r), "不支持这个方法", "this method is not served"))
+		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(languageOf(r), "不支持这个方法", "this method is not served"))
 		return
 	}
 	out := healthReport{

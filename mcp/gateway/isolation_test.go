@@ -94,6 +94,7 @@ func tokened(o *Options) {
 		{Name: "all", Token: "t-all"},
 		{Name: "time", Token: "t-time", Streams: []string{"time"}},
 		{Name: "devices", Token: "t-devices", Streams: []string{"device-*"}},
+		{Name: "bedroom", Token: "t-bedroom", Streams: []string{"timer", "device", "device-246f28aa1003"}},
 		{Name: "reader", Token: "t-reader", ReadOnly: true},
 		{Name: "slow", Token: "t-slow", Rate: 1},
 	}
@@ -309,5 +310,24 @@ func TestMethods(t *testing.T) {
 	}
 	if a := r.do("GET", "/mcp/ws", ""); a.status != 426 {
 		t.Errorf("no WebSocket: %d %s", a.status, a.body)
+	}
+}
+
+// TestTokenOfOneDevice: a token that names a device works on it and no other,
+// also by the tools that take a device.
+func TestTokenOfOneDevice(t *testing.T) {
+	r := newRig(t, tokened)
+	const bedroom = "Authorization: Bearer t-bedroom"
+	if a := r.call("/api/mcp/jsonrpc", "timer.list_timers", `{"device_id":"kitchen"}`, bedroom); field(t, a.body, "error", "code") != -32602.0 || !strings.Contains(a.body, "kitchen") {
+		t.Errorf("another device: %s", a.body)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "timer.list_timers", `{}`, bedroom); field(t, a.body, "error", "code") != -32602.0 || strings.Contains(a.body, kitchenID) {
+		t.Errorf("the only device, which is another: %s", a.body)
+	}
+	if a := r.do("GET", "/api/mcp/resources/xiaozhi://devices", "", bedroom); a.status != 200 || strings.Contains(a.body, kitchenID) {
+		t.Errorf("devices: %d %s", a.status, a.body)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "timer.list_timers", `{"device_id":"kitchen"}`, "Authorization: Bearer t-all"); field(t, a.body, "result", "isError") != false {
+		t.Errorf("a token of all: %s", a.body)
 	}
 }

@@ -59,12 +59,14 @@ func textResource(uri, mime, text string) *sdk.ReadResourceResult {
 // addResources adds what is known of the server.
 func (g *Gateway) addResources(p *part) {
 	if g.options.Devices != nil {
-		p.resources = append(p.resources, jsonResource("device", uriDevices, "devices", "已连接的设备 / the devices that are connected", func(context.Context) (any, error) {
-			list := g.options.Devices.List()
-			if list == nil {
-				list = []Device{}
+		p.resources = append(p.resources, jsonResource("device", uriDevices, "devices", "已连接的设备 / the devices that are connected", func(ctx context.Context) (any, error) {
+			out := deviceList{[]Device{}}
+			for _, d := range g.options.Devices.List() {
+				if callerFrom(ctx).reaches(d.ID) {
+					out.Devices = append(out.Devices, d)
+				}
 			}
-			return deviceList{list}, nil
+			return out, nil
 		}))
 		p.templates = append(p.templates, g.deviceTemplates()...)
 	}

@@ -37,7 +37,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.options.Disabled {
-		g.problem(w, r, c.language, http.StatusServiceUnavailable, codeDisabled, say(c.language, "MCP 服务未启用（mcp.enabled）", "MCP is switched off (mcp.enabled)"))
+		g.problem(w, r, http.StatusServiceUnavailable, codeDisabled, say(c.language, "MCP 服务未启用（mcp.enabled）", "MCP is switched off (mcp.enabled)"))
 		return
 	}
 	r = r.WithContext(withCaller(r.Context(), c))
@@ -64,7 +64,7 @@ func isRPC(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pathRPC)
 
 // problem answers with an error in the shape of the path. REST has {success,
 // error, isError}, JSON-RPC an error with no id.
-func (g *Gateway) problem(w http.ResponseWriter, r *http.Request, _ string, status int, code, message string) {
+func (g *Gateway) problem(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	if isRPC(r) && r.Method == http.MethodPost {
 		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{codeRefused, message}})
 		return

@@ -33,7 +33,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	c.via = "ws"
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		g.problem(w, r, c.language, http.StatusUpgradeRequired, codeBadRequest, say(c.language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
+		g.problem(w, r, http.StatusUpgradeRequired, codeBadRequest, say(c.language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
 		return
 	}
 	stream := r.URL.Query().Get("stream")
@@ -48,7 +48,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	done, ok := g.sessions.open(s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		g.problem(w, r, c.language, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
 		return
 	}
 	defer done()

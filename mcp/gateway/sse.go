@@ -36,7 +36,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 		return
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		g.problem(w, r, c.language, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
+		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
 		return
 	}
 	v, ok := g.views.of(c, r.URL.Query().Get("stream"))
@@ -50,7 +50,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	done, ok := g.sessions.open(s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		g.problem(w, r, c.language, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
 		return
 	}
 	defer done()
