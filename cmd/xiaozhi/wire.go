@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,10 +127,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 			box := mcp.NewToolbox(limits, append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)
-			said := &words{}
-			if cfg.MCP.Transcripts {
-				out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}
-			}
+			out, said := r.overhear(cfg, s, out)
 			return &deviceTalk{
 				Conversation: agent.New(o, s, out, box), tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
 			}, nil
@@ -163,18 +159,6 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
 	})
-}
-
-// gatewayAccess is who may use the outward side.
-func gatewayAccess(c *Config, log *slog.Logger) gateway.Access {
-	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
-	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {
-		a.Hosts = append(a.Hosts, u.Hostname())
-	}
-	for _, t := range c.MCP.Tokens {
-		a.Tokens = append(a.Tokens, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
-	}
-	return a
 }
 
 // found notes what was found, for the banner and the log.

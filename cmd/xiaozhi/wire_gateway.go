@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/agent"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -65,6 +66,15 @@ func outwardBanner(w io.Writer, cfg *Config, listeners []net.Listener) {
 		fmt.Fprintln(w, "  other machines need a token / 其他机器需要令牌: mcp.tokens")
 	}
 	fmt.Fprintln(w)
+}
+
+// overhear notes what is said with a device, if that may be read.
+func (r *rooms) overhear(cfg *Config, s agent.Session, out agent.Outbox) (agent.Outbox, *words) {
+	said := &words{}
+	if cfg.MCP.Transcripts {
+		out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}
+	}
+	return out, said
 }
 
 // withoutDenied is a source without the tools that the config denies everybody.
@@ -210,4 +220,16 @@ func plainAddress(text string) string {
 	}
 	u.User, u.RawQuery = nil, ""
 	return u.String()
+}
+
+// gatewayAccess is who may use the outward side.
+func gatewayAccess(c *Config, log *slog.Logger) gateway.Access {
+	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
+	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {
+		a.Hosts = append(a.Hosts, u.Hostname())
+	}
+	for _, t := range c.MCP.Tokens {
+		a.Tokens = append(a.Tokens, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
+	}
+	return a
 }
