@@ -74,12 +74,13 @@ mcp: {tokens: [{name: n, token: s3cret12}]}
 	}
 }
 
-// silent is an outbox that takes everything.
-type silent struct{ sent int }
+// silent is an outbox that counts messages, and can do nothing else.
+type silent struct {
+	agent.Outbox
+	sent int
+}
 
-func (s *silent) Send(agent.Message)        { s.sent++ }
-func (s *silent) Audio(uint64, []byte) bool { return true }
-func (s *silent) HangUp(error)              {}
+func (s *silent) Send(agent.Message) { s.sent++ }
 
 // TestWords: what both say is noted, and nothing else, and no more than so much.
 func TestWords(t *testing.T) {
