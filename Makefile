@@ -14,7 +14,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test e2e check lint fuzz bench vuln phrases conformance clean
+.PHONY: all run build test e2e check lint fuzz bench gobench vuln phrases conformance clean
 
 all: build
 
@@ -58,7 +58,12 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s); goes on after a failure
 	done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
-bench: ## speed and memory, with allocations
+bench: ## our server beside its goals, about four minutes; make bench ARGS="--full --runs 3" (docs/bench.md)
+	@scripts/packages.sh run
+	@$(MAKE) --no-print-directory build
+	@exec bin/xiaozhi bench $(ARGS)
+
+gobench: ## Go's own benchmarks: speed of the parts, with allocations
 	@scripts/packages.sh test
 	go test -run '^$$' -bench . -benchmem ./...
 

@@ -103,10 +103,25 @@ func (b *box) String() string {
 	for _, l := range b.lines {
 		text := l.text
 		if l.frames != nil {
-			text = fmt.Sprintf("frames %d", len(l.frames))
+			text = "frames " + runs(l.frames)
 		}
 		fmt.Fprintf(&s, "%6d %s\n", l.at.Milliseconds(), strings.TrimSpace(text))
 	}
+	return s.String()
+}
+
+// runs counts frames; where none came for longer than a lead lasts, it says for
+// how long: "20, 840ms, 31".
+func runs(frames []time.Duration) string {
+	var s strings.Builder
+	from := 0
+	for i := 1; i < len(frames); i++ {
+		if gap := frames[i] - frames[i-1]; gap > 300*time.Millisecond {
+			fmt.Fprintf(&s, "%d, %v, ", i-from, gap.Round(time.Millisecond))
+			from = i
+		}
+	}
+	fmt.Fprintf(&s, "%d", len(frames)-from)
 	return s.String()
 }
 

@@ -42,6 +42,9 @@ func (c *callRecord) result() string {
 // startCall begins a tool call. Controls are sent and taken to succeed, jobs
 // go on by themselves; all others are awaited by settle.
 func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall) error {
+	if err := t.floor.await(ctx); err != nil {
+		return err // a turn on trial does nothing that cannot be undone
+	}
 	call.ID = t.freshID(call.ID)
 	rec := &callRecord{call: call, done: make(chan struct{})}
 	st.calls = append(st.calls, rec)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/audio"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -35,7 +36,10 @@ type Conversation struct {
 	tools   *mcp.Toolbox
 	log     *slog.Logger
 	in      *inbox
-	reports chan any // from ears and turns; size 64, senders wait until the conversation ends
+	packets packets
+	monitor *monitor     // nil: the device takes its own sound out of the microphone, or has none open
+	pacer   *audio.Pacer // of the last reply: what it has learned of the way to the device
+	reports chan any     // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
@@ -46,32 +50,40 @@ type Conversation struct {
 	mode  Mode
 	open  bool // the device has opened its microphone
 
-	ears     *ears
-	earsStop context.CancelCauseFunc
-	stretch  uint64       // counts the stretches of listening; what ears report of an older one is void
-	deafness int          // failures of the ears in a row
-	garbled  atomic.Int64 // frames that are not Opus; of the ears
-	textDue  *time.Timer
-	heard    []*utterance // said, and not yet answered irrevocably
-	turn     *turn        // the one that runs, or is being joined
-	live     bool         // turn has not been taken away
-	turnDone bool
-	pending  *order // begins when turn has been joined
-	turns    uint64
-	empties  int       // empty transcripts in a row
-	detected time.Time // the last detect
-	stopped  time.Time // the last listen stop
-	burst    []time.Time
-	greet    *time.Timer
-	greeting string // the wake word to greet, "" for none
-	idle     *time.Timer
-	hungUp   bool
-	active   time.Time   // when the last thing happened
-	voiced   atomic.Bool // somebody is speaking; turns look at it
-	calm     *time.Timer // the next notice may be told
-	alarm    *time.Timer // the next timer is due
-	early    []settled   // true results that came before their call was in the history
-	asked    *consent    // what the user was asked to allow
+	ears      *ears
+	earsStop  context.CancelCauseFunc
+	stretch   uint64       // counts the stretches of listening; what ears report of an older one is void
+	deafness  int          // failures of the ears in a row
+	garbled   atomic.Int64 // frames that are not Opus; of the ears
+	textDue   *time.Timer
+	heard     []*utterance // said, and not yet answered irrevocably
+	slow      []*utterance // said some time ago; their text is slow, or waits for its turn
+	trials    int          // turns begun on trial since the last answer
+	discarded int          // so many of them were undone
+	adopted   bool         // the turn that began on trial is the answer
+	overlap   overlap      // what is said over the reply that is spoken
+	hushDue   *time.Timer  // a paused reply goes on
+	lastSaid  lastSaid     // of the reply before
+	turn      *turn        // the one that runs, or is being joined
+	live      bool         // turn has not been taken away
+	turnDone  bool
+	pending   *order // begins when turn has been joined
+	turns     uint64
+	empties   int       // empty transcripts in a row
+	detected  time.Time // the last detect
+	stopped   time.Time // the last listen stop
+	burst     []time.Time
+	greet     *time.Timer
+	greeting  string // the wake word to greet, "" for none
+	idle      *time.Timer
+	hungUp    bool
+	active    time.Time   // when the last thing happened
+	voiced    atomic.Bool // somebody is speaking; turns look at it
+	calm      *time.Timer // the next notice may be told
+	alarm     *time.Timer // the next timer is due
+	early     []settled   // true results that came before their call was in the history
+	expect    *request    // who waits for the next words of the user; nil: nobody
+	asked     *consent    // what the user was asked to allow
 }
 
 // turnEnded reports that a turn's goroutines have been joined.
@@ -87,16 +99,36 @@ type settled struct{ callID, result string }
 // has returned.
 func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 	opts := o.withDefaults()
-	return &Conversation{
+	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  newInbox(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
+		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
 	}
+	if stamps, ok := out.(Stamper); ok && s.AEC && !opts.NoEchoGuard {
+		c.monitor = &monitor{stamps: stamps}
+	}
+	return c
 }
 
 // Post hands over what the device did. It never waits. ErrOverrun means that
 // the device sends more than any device can mean: end the connection.
-func (c *Conversation) Post(ev Event) error { return c.in.post(ev) }
+func (c *Conversation) Post(ev Event) error {
+	if f, ok := ev.(Frame); ok {
+		if f.At.IsZero() {
+			f.At = time.Now()
+		}
+		c.in.postFrame(f)
+		return nil
+	}
+	return c.in.post(ev)
+}
+
+// Hear hands over a microphone packet, as Post does with a Frame of that Stamp.
+// It copies packet, whose memory may be used again at once.
+func (c *Conversation) Hear(packet []byte, stamp uint32) error {
+	c.in.postFrame(Frame{Packet: c.packets.copyOf(packet), At: time.Now(), Stamp: stamp, pooled: true})
+	return nil
+}
 
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
@@ -106,12 +138,17 @@ func (c *Conversation) Run(ctx context.Context) error {
 		return fmt.Errorf("borrow the device's record: %w", err)
 	}
 	defer c.o.Devices.giveBack(dev)
+	if c.o.Recall != nil {
+		c.o.Recall(dev.memory())
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev
 	c.greet, c.idle = time.NewTimer(time.Hour), time.NewTimer(c.o.IdleClose)
-	c.textDue, c.calm, c.alarm = time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
-	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm} {
+	for _, timer := range []**time.Timer{&c.textDue, &c.calm, &c.alarm, &c.hushDue} {
+		*timer = time.NewTimer(time.Hour)
+	}
+	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm, c.hushDue} {
 		timer.Stop()
 		defer timer.Stop()
 	}
@@ -135,7 +172,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 
 // loop is the life of the conversation.
 func (c *Conversation) loop(ctx context.Context) {
-	var events []Event
+	var events []posted
 	for {
 		select {
 		case <-ctx.Done():
@@ -145,19 +182,22 @@ func (c *Conversation) loop(ctx context.Context) {
 			if events, lost = c.in.take(events); lost > 0 {
 				c.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, ev := range events {
-				c.device(ev)
+			for _, it := range events {
+				c.device(it)
 			}
+			clear(events)
 		case r := <-c.reports:
 			c.reported(r)
 		case <-c.greet.C:
 			c.greetNow()
 		case <-c.textDue.C:
-			c.textLate()
+			c.textSlow()
 		case <-c.dev.mail.notify:
 			for _, news := range c.dev.mail.take() {
 				c.news(news)
 			}
+		case <-c.hushDue.C:
+			c.goOn()
 		case <-c.calm.C:
 			c.tellNext()
 		case <-c.alarm.C:
@@ -186,13 +226,15 @@ func (c *Conversation) report(v any) {
 }
 
 // device acts on what the device did.
-func (c *Conversation) device(ev Event) {
-	if c.hungUp {
+func (c *Conversation) device(it posted) {
+	switch {
+	case c.hungUp:
+		return
+	case it.ev == nil:
+		c.frame(it.frame)
 		return
 	}
-	switch ev := ev.(type) {
-	case Frame:
-		c.frame(ev)
+	switch ev := it.ev.(type) {
 	case ListenStart:
 		c.listenStart(ev.Mode)
 	case ListenStop:
@@ -211,6 +253,12 @@ func (c *Conversation) reported(v any) {
 		c.voice(v.u)
 	case heardBargeIn:
 		c.bargeIn(v.u)
+	case heardGuess:
+		c.guessed(v)
+	case heardPause:
+		c.overlapPaused(v.u)
+	case heardResume:
+		c.resumed(v)
 	case heardEnd:
 		c.utteranceOver(v.u)
 	case heardText:
@@ -285,6 +333,7 @@ func (c *Conversation) hangUp(cause error) {
 	c.greet.Stop()
 	c.greeting = ""
 	c.forget()
+	c.forgetSlow()
 	c.closeEars(cause)
 	c.out.HangUp(cause)
 }

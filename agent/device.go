@@ -25,6 +25,8 @@ type Device struct {
 	alarms   []alarm   // in the order in which they are due; at most maxAlarms
 	song     *playing  // what plays or is paused; nil: no music
 	calls    budget
+	pause    learnedPause
+	echoes   bool // the microphone hears what is played: words came back
 	mail     *mailbox
 
 	returned time.Time
@@ -67,9 +69,7 @@ func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 	d.mu.Lock()
 	dev, ok := d.byID[id]
 	if !ok {
-		dev = &Device{id: id, slot: make(chan struct{}, 1), mail: newMailbox()}
-		dev.slot <- struct{}{}
-		d.byID[id] = dev
+		dev = d.record(id)
 	}
 	dev.wanted++
 	d.mu.Unlock()
@@ -82,6 +82,14 @@ func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 		dev.wanted--
 		return nil, context.Cause(ctx)
 	}
+}
+
+// record makes the empty record of a device. The caller holds mu.
+func (d *Devices) record(id string) *Device {
+	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newMailbox()}
+	dev.slot <- struct{}{}
+	d.byID[id] = dev
+	return dev
 }
 
 // giveBack ends a loan, and forgets records that nobody has needed for long.

@@ -18,60 +18,42 @@ type (
 	earsMute struct{} // throw frames away: the device has closed its microphone
 	earsOpen struct { // begin afresh
 		stretch uint64
+		commit  time.Duration // the silence that ends an utterance
 	}
-	earsStop struct{} // the button was let go: the utterance is over
-)
-
-func (earsMute) event() {}
-func (earsOpen) event() {}
-func (earsStop) event() {}
-
-// What ears report to the conversation.
-type (
-	// heardVoice says that an utterance has begun.
-	heardVoice struct{ u *utterance }
-	// heardBargeIn says that an utterance has become long enough to cut a reply.
-	heardBargeIn struct{ u *utterance }
-	// heardEnd says that an utterance is over; its text follows.
-	heardEnd struct{ u *utterance }
-	// heardText is the final text of an utterance, or why there is none.
-	heardText struct {
-		u          *utterance
-		transcript providers.Transcript
-		err        error
-	}
-	// earsFailed says that the ears are gone.
-	earsFailed struct {
-		ears *ears
-		err  error
+	earsStop  struct{}          // the button was let go: the utterance is over
+	earsWatch struct{ on bool } // a reply is spoken: guess what is said over it
+	earsAwait struct {          // let the present pause of u end it after so much silence
+		u       *utterance
+		silence time.Duration
 	}
 )
 
-// stalledMic is how long no frame may come within an utterance before the
-// silence counts as the speaker's: some clients stop sending when they think
-// that nobody speaks.
-const stalledMic = 1200 * time.Millisecond
+func (earsMute) event()  {}
+func (earsOpen) event()  {}
+func (earsStop) event()  {}
+func (earsWatch) event() {}
+func (earsAwait) event() {}
 
-// utterance is what the user said once.
-type utterance struct {
-	stretch uint64 // of listening, in which it was said
-	stream  providers.ASRStream
-	cancel  context.CancelCauseFunc
-
-	// Set by ears before heardEnd is reported.
-	voiced time.Duration
-	spoken time.Time // the last voiced sample, on the wall clock
-	ended  time.Time // when it was taken to be over
-
-	// Set by the conversation.
-	final bool // text or err is there
-	text  providers.Transcript
-	err   error
+// earsFailed says that the ears are gone.
+type earsFailed struct {
+	ears *ears
+	err  error
 }
 
+const (
+	// stalledMic is how long no frame may come within an utterance before the
+	// silence counts as the speaker's: some clients stop sending when they think
+	// that nobody speaks.
+	stalledMic = 1200 * time.Millisecond
+	// inFlight is how much of the silence that ends an utterance need not have
+	// been heard: so much may still be on its way when its time has come. Voice
+	// in it undoes the turn.
+	inFlight = 180 * time.Millisecond
+)
+
 // ears decode what the microphone sends, find out when somebody speaks, and
-// pass it to a recogniser. They are one goroutine (run) and one for each
-// utterance whose text is awaited.
+// pass it to recognisers (utterance.go). They are one goroutine (run) and one
+// for each recogniser.
 type ears struct {
 	o       *Options
 	mode    Mode
@@ -80,23 +62,43 @@ type ears struct {
 	report  func(any) // to the conversation; gives up when the conversation ends
 	log     *slog.Logger
 	in      *inbox
+	packets packets                                           // of the conversation
+	monitor *monitor                                          // of the conversation; nil: no echo has to be taken out
 	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg      *sync.WaitGroup                                   // of the conversation
 
+	uplink   audio.Uplink
 	decoder  *audio.Decoder
+	broken   int                  // packets in a row that could not be decoded
+	echo     *audio.EchoCanceller // nil: no echo has to be taken out
 	pcm      []int16
 	detector providers.Detector
 	window   []int16 // samples that do not fill a detector's frame yet
 	endpoint *audio.Endpointer
 	preroll  *audio.PreRoll
 	muted    bool
+	watching bool // a reply is spoken while the microphone is open
 	stretch  uint64
-	current  *utterance
-	barged   bool
-	failed   error         // why the current utterance cannot be recognised
+	commits  time.Duration // the silence that ends an utterance
 	fed      time.Duration // position on the endpointer's timeline
-	garbled  *atomic.Int64 // frames that are not Opus, of all ears of the conversation
+	voiceAt  time.Time     // the end of the last voice, on the wall clock
+	due      *time.Timer   // the silence has lasted long enough
+
+	current *utterance
+	now     *hearing      // who hears it
+	said    []int16       // its sound so far, while keeps
+	keeps   bool          // it is still short enough
+	drafts  int           // how often its text was asked for at a pause
+	paused  time.Duration // where the last pause began, on the endpointer's timeline
+	guesses int
+	guessAt time.Duration // the next guess, by how much voice there is
+	barged  bool
+	failed  error         // why it cannot be recognised
+	garbled *atomic.Int64 // frames that are not Opus, of all ears of the conversation
 }
+
+// mostBroken is how many broken packets in a row are made up for.
+const mostBroken = 5
 
 // garbledEvery is how many frames that are not Opus make one line in the log.
 const garbledEvery = 1000
@@ -117,7 +119,10 @@ func (e *ears) run(ctx context.Context) {
 	defer e.detector.Close()
 	stalled := time.NewTimer(time.Hour)
 	defer stalled.Stop()
-	var events []Event
+	e.due = time.NewTimer(time.Hour)
+	defer e.due.Stop()
+	e.due.Stop()
+	var events []posted
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,15 +130,19 @@ func (e *ears) run(ctx context.Context) {
 			return
 		case <-stalled.C:
 			e.stalled()
+		case <-e.due.C:
+			e.silenceOver()
 		case <-e.in.notify:
 			var lost int
 			if events, lost = e.in.take(events); lost > 0 {
 				e.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, ev := range events {
-				e.take(ev)
+			for _, it := range events {
+				e.take(it)
 			}
+			clear(events)
 			stalled.Reset(stalledMic)
+			e.schedule()
 		}
 	}
 }
@@ -149,7 +158,11 @@ func (e *ears) prepare() error {
 	e.pcm = make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
 	e.window = make([]int16, 0, e.o.VAD.FrameSamples())
 	e.endpoint = audio.NewEndpointer(e.o.Endpoint)
+	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
+	if e.monitor != nil && e.mode == Realtime {
+		e.echo = audio.NewEchoCanceller()
+	}
 	return nil
 }
 
@@ -160,55 +173,101 @@ func (e *ears) preRoll() time.Duration {
 	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
-func (e *ears) take(ev Event) {
-	switch ev := ev.(type) {
-	case Frame:
+func (e *ears) take(it posted) {
+	if it.ev == nil {
 		if !e.muted {
-			e.frame(ev.Packet)
+			e.frame(it.frame)
 		}
+		e.packets.done(it.frame)
+		return
+	}
+	switch ev := it.ev.(type) {
 	case earsMute:
 		e.muted = true
 		e.drop(ErrReplaced)
 	case earsOpen:
-		e.muted, e.stretch = false, ev.stretch
+		e.muted, e.watching, e.stretch = false, false, ev.stretch
 		e.drop(ErrReplaced)
 		e.reset()
+		e.endpoint.SetCommit(ev.commit)
 	case earsStop:
 		e.muted = true
 		e.commit(0)
+	case earsWatch:
+		e.watching = ev.on
+	case earsAwait:
+		if ev.u == e.current {
+			e.endpoint.Await(ev.silence)
+		}
 	}
 }
 
 // reset begins a new stretch of listening.
 func (e *ears) reset() {
 	e.window = e.window[:0]
+	e.uplink.Reset()
+	e.broken = 0
+	if e.echo != nil {
+		e.echo.Reset()
+	}
 	e.detector.Reset()
 	e.endpoint.Reset()
 	e.preroll.Take()
 	e.fed, e.barged = 0, false
 }
 
-// drop forgets the utterance that is going on.
-func (e *ears) drop(cause error) {
-	if e.current != nil {
-		e.current.cancel(cause)
-		e.current = nil
-	}
-}
-
-// frame hears one Opus packet.
-func (e *ears) frame(packet []byte) {
-	if len(packet) == 0 {
+// frame hears one Opus packet. One that came twice is heard once; one that never
+// came, or came broken, takes its time all the same.
+func (e *ears) frame(f Frame) {
+	if len(f.Packet) == 0 {
 		return
 	}
-	n, err := e.decoder.Decode(packet, e.pcm)
+	arrival := e.uplink.Arrived(f.Packet, f.At)
+	if arrival.Twin {
+		return
+	}
+	for range arrival.Lost {
+		e.conceal(nil, f.At)
+	}
+	n, err := e.decode(f)
 	if err != nil {
 		if n := e.garbled.Add(1); n%garbledEvery == 1 {
-			e.log.Warn("frame is not Opus", "err", err, "bytes", len(packet), "so_far", n)
+			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Packet), "so_far", n)
 		}
 		return
 	}
-	pcm := e.pcm[:n]
+	e.hearPCM(e.pcm[:n], f.Stamp, f.At)
+}
+
+// decode decodes a packet into pcm. One that is broken is made up for when the
+// next is there, which may hold a copy of its sound.
+func (e *ears) decode(f Frame) (int, error) {
+	if e.broken > 0 && e.broken <= mostBroken {
+		e.conceal(f.Packet, f.At)
+	}
+	n, err := e.decoder.Decode(f.Packet, e.pcm)
+	if err != nil {
+		e.broken++
+		return 0, err
+	}
+	e.broken = 0
+	return n, nil
+}
+
+// conceal hears what stands for a lost packet.
+func (e *ears) conceal(next []byte, at time.Time) {
+	if n, err := e.decoder.Lost(next, e.pcm); err == nil {
+		e.hearPCM(e.pcm[:n], 0, at)
+	}
+}
+
+// hearPCM hears sound that was there at a time, while the device played the
+// packet of that stamp.
+func (e *ears) hearPCM(pcm []int16, stamp uint32, arrived time.Time) {
+	if e.echo != nil {
+		e.monitor.take(e.echo.Played)
+		e.echo.Cancel(stamp, pcm)
+	}
 	if e.mode == Manual {
 		if e.current == nil {
 			e.open(nil)
@@ -221,14 +280,15 @@ func (e *ears) frame(packet []byte) {
 		e.window = append(e.window, pcm[:k]...)
 		pcm = pcm[k:]
 		if len(e.window) == cap(e.window) {
-			e.judge(e.window)
+			e.judge(e.window, arrived.Add(-audio.Recognition.Duration(len(pcm))))
 			e.window = e.window[:0]
 		}
 	}
 }
 
-// judge feeds one detector frame to endpointing and acts on what it says.
-func (e *ears) judge(pcm []int16) {
+// judge feeds one detector frame, which ended at that time, to endpointing and
+// acts on what it says.
+func (e *ears) judge(pcm []int16, at time.Time) {
 	p, err := e.detector.Probability(pcm)
 	if err != nil {
 		e.log.Warn("voice detector failed", "err", err)
@@ -237,6 +297,9 @@ func (e *ears) judge(pcm []int16) {
 	d := audio.Recognition.Duration(len(pcm))
 	e.fed += d
 	verdict := e.endpoint.Feed(p, d)
+	if e.endpoint.LastVoice() == e.fed {
+		e.voiceAt = at
+	}
 	if e.current == nil {
 		e.preroll.Write(pcm)
 	} else {
@@ -246,76 +309,48 @@ func (e *ears) judge(pcm []int16) {
 	case audio.EndpointSpeechStart:
 		e.open(e.preroll.Take())
 		e.report(heardVoice{e.current})
+	case audio.EndpointTrigger:
+		e.pause()
+	case audio.EndpointResume:
+		e.resume(d)
 	case audio.EndpointCommit:
 		e.commit(e.fed - e.endpoint.LastVoice())
 	case audio.EndpointOverlong:
 		e.commit(e.fed - e.endpoint.LastVoice())
 		e.endpoint.AwaitPause() // else the voice that goes on would undo the turn
-	case audio.EndpointNone, audio.EndpointTrigger, audio.EndpointResume:
+	case audio.EndpointNone:
 	}
-	if e.current != nil && !e.barged && e.endpoint.Voiced() >= e.o.BargeIn {
+	if e.current == nil {
+		return
+	}
+	voiced := e.endpoint.Voiced()
+	if !e.barged && voiced >= e.o.BargeIn {
 		e.barged = true
 		e.report(heardBargeIn{e.current})
 	}
-}
-
-// open begins an utterance with the sound that came before it was noticed.
-func (e *ears) open(before []int16) {
-	ctx, cancel := e.child()
-	u := &utterance{stretch: e.stretch, cancel: cancel}
-	e.current, e.failed = u, nil
-	stream, err := e.o.ASR.Open(ctx, providers.ASRRequest{
-		Rate: audio.Recognition.Rate, Language: e.lang, Phrases: e.phrases(),
-	})
-	if err != nil {
-		e.failed = err
-		return
-	}
-	u.stream = stream
-	e.wg.Go(func() { e.read(u) })
-	if len(before) > 0 {
-		e.write(before)
+	if e.watching && voiced >= e.guessAt {
+		e.guess()
 	}
 }
 
-// write passes sound to the recogniser.
-func (e *ears) write(pcm []int16) {
-	u := e.current
-	if u.stream == nil || e.failed != nil {
+// schedule sets the timer by which the utterance ends. It counts from the last
+// voice on the wall clock: the frame in which the silence gets long enough would
+// be there up to a frame later, and never if it was lost.
+func (e *ears) schedule() {
+	e.due.Stop()
+	if e.current == nil || e.mode == Manual {
 		return
 	}
-	if err := u.stream.Write(pcm); err != nil {
-		e.failed = err
-		if e.mode == Manual { // pressed for longer than anybody buffers: take what there is
-			e.muted = true
-			e.commit(0)
-		}
+	silence, wanted := e.fed-e.endpoint.LastVoice(), e.endpoint.CommitAfter()
+	if silence > 0 && silence+inFlight >= wanted {
+		e.due.Reset(time.Until(e.voiceAt.Add(wanted)))
 	}
 }
 
-// commit ends the utterance; silence is how long nobody has spoken.
-func (e *ears) commit(silence time.Duration) {
-	u := e.current
-	if u == nil {
-		if e.mode != Manual {
-			return
-		}
-		u = &utterance{stretch: e.stretch, cancel: func(error) {}} // pressed and let go without a sound
-		e.failed = nil
-	}
-	e.current, e.barged = nil, false
-	u.voiced = e.endpoint.Voiced()
-	u.ended = time.Now()
-	u.spoken = u.ended.Add(-silence)
-	e.endpoint.Reset()
-	e.fed = 0
-	e.report(heardEnd{u})
-	if u.stream == nil {
-		e.report(heardText{u: u, transcript: providers.Transcript{Final: true}, err: e.failed})
-		return
-	}
-	if err := u.stream.CloseWrite(); err != nil {
-		e.report(heardText{u: u, err: fmt.Errorf("end the utterance: %w", err)})
+// silenceOver ends the utterance, unless there is something to be heard first.
+func (e *ears) silenceOver() {
+	if e.current != nil && e.in.empty() {
+		e.commit(time.Since(e.voiceAt))
 	}
 }
 
@@ -324,28 +359,4 @@ func (e *ears) stalled() {
 	if e.current != nil && e.mode != Manual {
 		e.commit(stalledMic)
 	}
-}
-
-// read waits for the text of an utterance.
-func (e *ears) read(u *utterance) {
-	got := heardText{u: u}
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			got.err = fmt.Errorf("%w: panic in recogniser: %v", ErrFailed, p)
-		}
-		e.report(got)
-	}()
-	for t, err := range u.stream.Transcripts() {
-		if err != nil {
-			got.err = err
-			return
-		}
-		if t.Final {
-			got.transcript = t
-			return
-		}
-		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))
-	}
-	got.err = fmt.Errorf("%w: the recogniser gave no final transcript", ErrFailed)
 }

@@ -1,5 +1,7 @@
 package agent
 
+import "time"
+
 // Mode is a listen mode (device-protocol 3.2.1).
 type Mode string
 
@@ -14,7 +16,15 @@ const (
 type Event interface{ event() }
 
 // Frame is one Opus packet from the microphone. The conversation owns Packet afterwards.
-type Frame struct{ Packet []byte }
+type Frame struct {
+	Packet []byte
+	At     time.Time // when it came; zero: when it is posted
+	// Stamp names the packet that the device was playing when this one was
+	// recorded, by the stamp that it was sent with; 0: it does not say.
+	Stamp uint32
+
+	pooled bool // Packet is from the conversation's packets
+}
 
 // ListenStart says that microphone frames follow.
 type ListenStart struct{ Mode Mode }
@@ -42,5 +52,5 @@ type Session struct {
 	Language  string // "zh" or "en": the device's language, already resolved by design.md section 10
 	Name      string // of the device, from the config; may be empty
 	Voice     string // from the config; may be empty
-	AEC       bool   // hello features.aec
+	AEC       bool   // its microphone hears what it plays, and its frames carry stamps
 }

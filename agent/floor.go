@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,14 +21,25 @@ type floor struct {
 	format audio.Format
 	lead   int
 
+	monitor *monitor // hears what is sent; nil: nobody does
+
+	granted chan struct{} // closed when the turn may be seen and heard, or never will be
+
 	mu        sync.Mutex
+	trial     bool // nothing of the turn may reach the device yet
+	wanted    bool // the turn would have begun to speak
+	paused    bool // no frame leaves for the moment
+	resumed   time.Time
+	waiting   bool // a frame was encoded and is not handed over yet
+	firm      bool // voice does not cut it
 	closed    bool
 	committed bool // something irrevocable was done: the turn cannot be undone
 	started   time.Time
-	firstOut  time.Time // when the first frame left
-	enc       *audio.Encoder
+	firstOut  time.Time      // when the first frame left
+	enc       *audio.Encoder // made with the first frame that needs it
 	pacer     *audio.Pacer
 	buf       []byte
+	strange   bool // packets of another encoder were sent since enc's last
 	spoken    []spokenSentence
 	held      []Message // what may be shown when the turn can no more be undone
 	shown     bool      // a chunk was passed on
@@ -41,7 +53,103 @@ type spokenSentence struct {
 }
 
 func newFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
-	return &floor{out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead)}
+	f := newTrialFloor(out, turn, format, lead)
+	f.grant()
+	return f
+}
+
+// newTrialFloor makes a floor that lets nothing through before grant.
+func newTrialFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
+	return &floor{
+		out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead),
+		granted: make(chan struct{}), trial: true,
+	}
+}
+
+// grant ends the trial: what the turn has ready is let through. It reports
+// whether tts start was sent.
+func (f *floor) grant() (began bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.trial {
+		return false
+	}
+	f.endTrial()
+	held := f.held
+	f.held = nil
+	for _, m := range held {
+		if m.Kind == MessageTTSStart {
+			f.open()
+			continue
+		}
+		f.pass(m)
+	}
+	return f.wanted
+}
+
+// await waits until the turn may be heard, or never will be.
+func (f *floor) await(ctx context.Context) error {
+	select {
+	case <-f.granted:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// endTrial lets those go on who wait for it. The caller holds mu.
+func (f *floor) endTrial() {
+	if f.trial {
+		f.trial = false
+		close(f.granted)
+	}
+}
+
+// close takes the floor away for good. The caller holds mu.
+func (f *floor) close() {
+	f.closed = true
+	f.endTrial()
+}
+
+// pause lets no frame through until resume. It reports whether it was not
+// paused before.
+func (f *floor) pause() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.paused || f.closed {
+		return false
+	}
+	if !f.waiting {
+		f.soften()
+	}
+	f.paused = true
+	f.pacer.Pause()
+	return true
+}
+
+// resume goes on where pause stopped. It reports whether it was paused.
+func (f *floor) resume() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.paused || f.closed {
+		return false
+	}
+	f.paused, f.resumed = false, time.Now()
+	return true
+}
+
+// hold makes the turn one that voice does not cut.
+func (f *floor) hold() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.firm = true
+}
+
+// holds reports whether voice does not cut the turn.
+func (f *floor) holds() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.firm
 }
 
 // start sends tts start, once. It reports whether it was sent just now.
@@ -49,6 +157,13 @@ func (f *floor) start() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || !f.started.IsZero() {
+		return false
+	}
+	if f.trial {
+		if !f.wanted {
+			f.wanted = true
+			f.held = append(f.held, Message{Kind: MessageTTSStart})
+		}
 		return false
 	}
 	f.open()
@@ -96,7 +211,7 @@ func (f *floor) undo() bool {
 	if f.committed || f.closed {
 		return false
 	}
-	f.closed = true
+	f.close()
 	return true
 }
 
@@ -109,13 +224,23 @@ func (f *floor) send(m Message) bool {
 		return false
 	}
 	m.Turn = f.turn
-	if m.Kind == MessageChunk && f.started.IsZero() {
+	if f.trial {
 		f.held = append(f.held, m)
 		return true
 	}
+	f.pass(m)
+	return true
+}
+
+// pass passes a message on, or holds a chunk back until tts start. The caller
+// holds mu.
+func (f *floor) pass(m Message) {
+	if m.Kind == MessageChunk && f.started.IsZero() {
+		f.held = append(f.held, m)
+		return
+	}
 	f.shown = f.shown || m.Kind == MessageChunk
 	f.out.Send(m)
-	return true
 }
 
 // sentenceStart announces the sentence whose first frame is next.
@@ -139,25 +264,53 @@ func (f *floor) due(now time.Time) time.Time {
 	return f.pacer.Due(now)
 }
 
-// encode turns one frame of PCM into a packet; nil when the floor is gone.
+// encode turns one frame of PCM, which it may change, into a packet, which is
+// good until the next; nil when the floor is gone.
 func (f *floor) encode(pcm []int16) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil, nil
 	}
-	if f.enc == nil {
-		enc, err := audio.NewEncoder(f.format)
-		if err != nil {
-			return nil, fmt.Errorf("make an encoder: %w", err)
-		}
-		f.enc, f.buf = enc, make([]byte, audio.MaxPacket)
+	if err := f.encoder(); err != nil {
+		return nil, err
+	}
+	if f.pacer.Started() && f.pacer.Lead(time.Now()) == 0 {
+		audio.FadeIn(pcm, f.format.Rate) // it begins out of silence
 	}
 	n, err := f.enc.Encode(pcm, f.buf)
 	if err != nil {
 		return nil, fmt.Errorf("encode a frame: %w", err)
 	}
-	return append([]byte(nil), f.buf[:n]...), nil
+	f.waiting = true
+	return f.buf[:n], nil
+}
+
+// encoder makes enc ready for the next frame. The caller holds mu.
+func (f *floor) encoder() error {
+	if f.enc == nil {
+		enc, err := audio.NewEncoder(f.format)
+		if err != nil {
+			return fmt.Errorf("make an encoder: %w", err)
+		}
+		f.enc, f.buf, f.strange = enc, make([]byte, audio.MaxPacket), false
+	}
+	if f.strange {
+		f.strange = false
+		return f.enc.Reset()
+	}
+	return nil
+}
+
+// foreign lets a packet pass that was encoded elsewhere; nil when the floor is gone.
+func (f *floor) foreign(packet []byte) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.strange = true
+	return packet
 }
 
 // frame hands one packet over. False: it was not taken, because the outbox is
@@ -168,9 +321,19 @@ func (f *floor) frame(packet []byte) bool {
 	if f.closed {
 		return true
 	}
+	if f.paused || !f.hand(packet) {
+		return false
+	}
+	f.waiting = false
+	return true
+}
+
+// hand hands one packet over. The caller holds mu.
+func (f *floor) hand(packet []byte) bool {
 	if !f.out.Audio(f.turn, packet) {
 		return false
 	}
+	f.monitor.sent(packet)
 	now := time.Now()
 	if f.firstOut.IsZero() {
 		f.firstOut = now
@@ -182,6 +345,38 @@ func (f *floor) frame(packet []byte) bool {
 	return true
 }
 
+// hush sends one frame in which the sound ends softly, because the next one is
+// not there in time. It belongs to the sentence that it interrupts.
+func (f *floor) hush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.soften()
+}
+
+// soften is hush. The caller holds mu.
+func (f *floor) soften() {
+	if f.closed || f.enc == nil || f.strange || !f.pacer.Started() {
+		return // packets of others end as they end
+	}
+	if n, err := f.enc.Silence(f.buf); err == nil {
+		f.hand(f.buf[:n]) // a full outbox does without
+	}
+}
+
+// late tells that a frame that was ready left d after it was due: the lead
+// adapts to it (audio.Pacer). So it does to what waits before the socket, where
+// the outbox can tell.
+func (f *floor) late(d time.Duration) {
+	if out, ok := f.out.(Lagging); ok {
+		d = max(d, out.Lag())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resumed.IsZero() || time.Since(f.resumed) > d {
+		f.pacer.Late(d) // a pause on purpose is no lateness
+	}
+}
+
 // playoutEnd is when the device will have played all it was given.
 func (f *floor) playoutEnd() time.Time {
 	f.mu.Lock()
@@ -189,11 +384,16 @@ func (f *floor) playoutEnd() time.Time {
 	return f.pacer.PlayoutEnd()
 }
 
-// stop ends the reply in good order: the start/stop pair is completed.
+// stop ends the reply in good order: the start/stop pair is completed, unless
+// the turn is still on trial.
 func (f *floor) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
+		return
+	}
+	if f.trial {
+		f.close()
 		return
 	}
 	if f.started.IsZero() {
@@ -202,7 +402,8 @@ func (f *floor) stop() {
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].whole = true
 	}
-	f.closed, f.committed = true, true
+	f.close()
+	f.committed = true
 	f.out.Send(Message{Kind: MessageTTSStop, Turn: f.turn})
 }
 
@@ -214,12 +415,12 @@ func (f *floor) cut() bool {
 	if f.closed {
 		return false
 	}
-	f.closed = true
+	f.close()
 	if f.started.IsZero() {
 		return false
 	}
 	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
-	if f.enc != nil && !f.firstOut.IsZero() {
+	if !f.firstOut.IsZero() && f.encoder() == nil {
 		if n, err := f.enc.Silence(f.buf); err == nil {
 			m.Closing = append([]byte(nil), f.buf[:n]...)
 		}
@@ -258,6 +459,23 @@ func (s spokenSentence) heard(left *time.Duration, frame time.Duration) (text st
 	return prefixHeard(s, played, frame), false
 }
 
+// saying is what the device is playing by now, and has played not long before:
+// the texts of the sentences.
+func (f *floor) saying(now time.Time) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	ended := f.pacer.Heard(now) - echoMemory
+	for _, s := range f.spoken {
+		length := time.Duration(s.frames) * f.format.Frame
+		if ended < length {
+			out = append(out, s.display)
+		}
+		ended -= length
+	}
+	return out
+}
+
 // asides is what the user has heard by now that is no part of the answer: a
 // phrase that stands for one, or the reason why it is not whole.
 func (f *floor) asides(now time.Time) string {
@@ -267,11 +485,20 @@ func (f *floor) asides(now time.Time) string {
 	left := f.pacer.Heard(now)
 	for _, s := range f.spoken {
 		text, _ := s.heard(&left, f.format.Frame)
-		if !s.keep && s.sound == nil && s.fallback != prompts.Filler && s.fallback != prompts.FillerLong {
+		if !s.keep && s.sound == nil && !passing(s.fallback) {
 			all = joinText(all, text)
 		}
 	}
 	return all
+}
+
+// passing reports whether a phrase only passes the time.
+func passing(phrase string) bool {
+	switch phrase {
+	case prompts.Filler, prompts.FillerLong, prompts.SlowASR, prompts.SlowLLM, prompts.SlowTTS:
+		return true
+	}
+	return false
 }
 
 // showed reports whether a piece of the answer was passed on as text.

@@ -79,7 +79,9 @@ func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
 	if did.result == "" {
 		c.effect.result = handledText(t.order.language, "调用工具成功: ", "the tool was called: ") + name
 	}
-	t.hangUp = t.hangUp || did.hangUp
+	if did.hangUp {
+		t.goodbye()
+	}
 	if did.call != nil {
 		return t.runInstead(ctx, c, *did.call)
 	}
@@ -198,7 +200,7 @@ func photoArguments(a mcp.PhotoArgs) (string, error) {
 // handleForget begins the dialogue anew: neither what was said before nor this
 // turn is kept.
 func handleForget(c *Conversation, t *turn, _ any) (handled, error) {
-	c.dev.history = history{}
+	c.dev.history.clear()
 	t.forgotten = true
 	return handled{say: c.o.Prompts.Phrase(prompts.Forgotten, t.order.language)}, nil
 }

@@ -8,11 +8,19 @@ import (
 // results included, without the system prompt. It is for one goroutine.
 type history struct {
 	messages []providers.Message
+	version  uint64 // counts the changes
 }
 
 // add appends what a turn brought.
 func (h *history) add(m ...providers.Message) {
 	h.messages = append(h.messages, m...)
+	h.version++
+}
+
+// clear forgets everything.
+func (h *history) clear() {
+	h.messages = nil
+	h.version++
 }
 
 // snapshot is a copy for a turn to work on.
@@ -26,6 +34,7 @@ func (h *history) replaceResult(callID, text string) bool {
 	for i := len(h.messages) - 1; i >= 0; i-- {
 		if m := &h.messages[i]; m.Role == providers.RoleTool && m.ToolCallID == callID {
 			m.Content = text
+			h.version++
 			return true
 		}
 	}
@@ -59,6 +68,7 @@ func (h *history) cut(budget int, count func(string) int) {
 	}
 	if first > 0 {
 		h.messages = append([]providers.Message(nil), h.messages[starts[first]:]...)
+		h.version++
 	}
 }
 

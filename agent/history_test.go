@@ -97,10 +97,10 @@ func TestInboxDropsOldestFrames(t *testing.T) {
 	if dropped != 5 || len(events) != maxFrames+1 {
 		t.Fatalf("%d events, %d dropped", len(events), dropped)
 	}
-	if _, ok := events[0].(ListenStop); !ok {
-		t.Errorf("the control event did not survive in its place: %T", events[0])
+	if _, ok := events[0].ev.(ListenStop); !ok {
+		t.Errorf("the control event did not survive in its place: %+v", events[0])
 	}
-	if f := events[1].(Frame); f.Packet[0] != 5 {
+	if f := events[1].frame; f.Packet[0] != 5 {
 		t.Errorf("first frame left is %d", f.Packet[0])
 	}
 }

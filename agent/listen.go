@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,11 @@ import (
 func (c *Conversation) frame(f Frame) {
 	if c.open {
 		if c.ears != nil {
-			_ = c.ears.in.post(f) // frames are never refused: the oldest is dropped, and counted
+			c.ears.in.postFrame(f)
 		}
 		return
 	}
+	c.packets.done(f)
 	now := time.Now()
 	if now.Sub(c.stopped) < lateFrames {
 		return
@@ -44,8 +46,8 @@ func (c *Conversation) listenStart(mode Mode) {
 	}
 	if c.busy() && recent {
 		c.openEars()
-		if c.state == Speaking && mode != Realtime {
-			c.tellEars(earsMute{})
+		if c.state == Speaking {
+			c.earsWhileSpeaking()
 		}
 		return
 	}
@@ -98,6 +100,7 @@ func (c *Conversation) detect(text string) {
 		text = string(r[:maxTyped])
 	}
 	c.empties = 0
+	c.forgetSlow()
 	c.step(sigText)
 	c.begin(c.answer(text, &timing{endOfSpeech: now, endpoint: now, transcript: now}))
 }
@@ -122,11 +125,23 @@ func (c *Conversation) greetNow() {
 // abort stops the reply at once. It gets exactly one tts stop, also when
 // nothing is going on (device-protocol 3.2.4).
 func (c *Conversation) abort(reason string) {
+	stopped := c.stopReply(reason)
+	if !stopped {
+		c.out.Send(Message{Kind: MessageTTSStop})
+	}
+	c.step(sigAbort)
+	if c.open && c.mode != Manual {
+		c.openEars() // what was said before the abort is not answered after it
+	}
+}
+
+// stopReply ends whatever is going on, and reports whether tts stop was sent.
+func (c *Conversation) stopReply(reason string) (stopped bool) {
 	c.touch()
 	c.log.Debug("abort", "reason", reason, "state", c.state)
 	c.greeting = ""
 	c.greet.Stop()
-	stopped := false
+	c.forgetSlow()
 	if c.busy() {
 		cause := ErrAborted
 		if c.playsMusic() && strings.Contains(reason, "wake") {
@@ -137,27 +152,23 @@ func (c *Conversation) abort(reason string) {
 		c.dev.endSong()
 	}
 	c.forget()
-	if !stopped {
-		c.out.Send(Message{Kind: MessageTTSStop})
-	}
-	c.step(sigAbort)
-	if c.open && c.mode != Manual {
-		c.openEars() // what was said before the abort is not answered after it
-	}
+	return stopped
 }
 
 // openEars begins listening afresh in the present mode.
 func (c *Conversation) openEars() {
 	c.stretch++
 	c.voiced.Store(false)
+	c.endTrial(ErrReplaced)
+	commit := c.dev.pause.delay(c.commitAfter(), finishedMaybe)
 	if c.ears != nil && c.ears.mode == c.mode {
-		c.tellEars(earsOpen{c.stretch})
+		c.tellEars(earsOpen{c.stretch, commit})
 		return
 	}
 	c.closeEars(ErrReplaced)
 	e := &ears{
-		o: c.o, mode: c.mode, stretch: c.stretch, lang: c.language(), log: c.log,
-		report: c.report, in: newInbox(), wg: &c.wg,
+		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
+		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {
@@ -222,8 +233,14 @@ func (c *Conversation) voice(u *utterance) {
 		return
 	}
 	c.voiced.Store(true)
+	if c.state == Speaking {
+		c.overlap.u, u.overlaps = u, true
+	}
 	if c.state != Recognizing && c.state != Thinking {
 		return
+	}
+	if n := len(c.heard); n > 0 {
+		c.dev.pause.cutOff(time.Since(c.heard[n-1].spoken) - c.o.Endpoint.WithDefaults().MinSpeech)
 	}
 	if c.busy() {
 		switch {
@@ -234,7 +251,7 @@ func (c *Conversation) voice(u *utterance) {
 		case c.pending == nil:
 			c.live = false
 			c.turn.cancel(ErrResumed)
-			c.unsay(c.turn.order)
+			c.unsay(c.turn.undo)
 		default:
 			c.unsay(*c.pending)
 		}
@@ -248,30 +265,30 @@ func (c *Conversation) tells() bool {
 	return c.turn != nil && c.pending == nil && c.turn.order.notice != nil
 }
 
-// bargeIn cuts a reply by voice, where the microphone stays open: one that is
-// spoken, and one that is thought about but can no more be undone.
-func (c *Conversation) bargeIn(u *utterance) {
-	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() || (c.state != Speaking && c.state != Thinking) {
-		return
-	}
-	c.takeAway(ErrBargeIn)
-	c.answered()
-	c.step(sigBargeIn)
-}
-
 // utteranceOver waits for the text of what was said, if it is to be answered.
 func (c *Conversation) utteranceOver(u *utterance) {
 	c.touch()
 	c.deafness = 0
+	u.over = true
 	if u.stretch == c.stretch {
 		c.voiced.Store(false)
 	}
-	if u.stretch != c.stretch || (c.state != Listening && c.state != Recognizing) {
+	switch {
+	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
+		c.await(u)
+	case u.stretch == c.stretch && c.state == Speaking && u.overlaps:
+		c.overlapOver(u)
+	default:
+		c.endTrial(ErrReplaced)
 		u.cancel(ErrReplaced)
-		return
 	}
-	c.heard = append(c.heard, u)
-	c.textDue.Reset(c.o.RecognizeTimeout)
+}
+
+// await takes an utterance that is over as one that is to be answered.
+func (c *Conversation) await(u *utterance) {
+	c.heard = append(append(c.slow, c.heard...), u)
+	c.slow = nil
+	c.textDue.Reset(c.textWithin())
 	c.step(sigEndpoint)
 	c.answerHeard()
 }
@@ -279,23 +296,39 @@ func (c *Conversation) utteranceOver(u *utterance) {
 // text takes in the final text of an utterance.
 func (c *Conversation) text(h heardText) {
 	u := h.u
-	u.cancel(ErrDone)
-	if u.final {
+	if u.final || h.n != u.hearing {
 		return // too late
 	}
-	u.final, u.text, u.err = true, h.transcript, h.err
-	c.answerHeard()
+	u.final, u.text, u.err, u.textAt = true, h.transcript, h.err, time.Now()
+	if u.over {
+		u.cancel(ErrDone)
+	}
+	switch {
+	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
+		c.interject(u, u.text, true)
+	case slices.Contains(c.slow, u):
+		c.awaitCalm()
+	case u.over:
+		c.answerHeard()
+	default:
+		c.drafted(u)
+	}
 }
 
-// textLate gives up on recognisers that do not come to an end.
-func (c *Conversation) textLate() {
-	for _, u := range c.heard {
+// giveUpText gives up on recognisers that do not come to an end.
+func (c *Conversation) giveUpText() {
+	for _, u := range append(c.slow[:len(c.slow):len(c.slow)], c.heard...) {
 		if !u.final {
-			u.final, u.err = true, fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
+			u.final, u.textAt = true, time.Now()
+			u.err = fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
 			u.cancel(u.err)
 		}
 	}
+	if c.state == Speaking {
+		c.letGoHeard()
+	}
 	c.answerHeard()
+	c.awaitCalm()
 }
 
 // answerHeard begins the answer when the text of all that was said is there.
@@ -303,13 +336,25 @@ func (c *Conversation) answerHeard() {
 	if c.state != Recognizing || len(c.heard) == 0 {
 		return
 	}
+	if last := c.heard[len(c.heard)-1]; last.final {
+		c.dropSlow() // the user has said it again, or something else
+	}
 	for _, said := range c.heard {
 		if !said.final {
 			return
 		}
 	}
+	if c.nothingMeant() {
+		c.forget()
+		c.step(sigResume)
+		return
+	}
+	o := c.understood()
+	c.dev.pause.turn()
 	c.step(sigFinal)
-	c.begin(c.understood())
+	if !c.adopt(o) {
+		c.begin(o)
+	}
 }
 
 // forget drops all that was said and not yet answered.
@@ -318,6 +363,10 @@ func (c *Conversation) forget() {
 		u.cancel(ErrReplaced)
 	}
 	c.heard = nil
-	c.textDue.Stop()
+	c.trials, c.discarded = 0, 0
+	if len(c.slow) == 0 {
+		c.textDue.Stop()
+	}
+	c.endTrial(ErrReplaced)
 	c.pending = nil
 }

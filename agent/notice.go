@@ -29,6 +29,7 @@ type notice struct {
 	// when the model fails.
 	ask  string
 	song *playing // goes on playing; nothing else is set
+	from *request // somebody outside who waits for it; nil: nobody
 }
 
 // tell queues a notice. False: too many are waiting.
@@ -59,13 +60,15 @@ func (c *Conversation) queue(n notice, limit int) bool {
 
 // awaitCalm sets the timer of the next notice.
 func (c *Conversation) awaitCalm() {
-	if len(c.dev.notices) == 0 {
+	if len(c.dev.notices) == 0 && !c.slowReady() {
 		c.calm.Stop()
 		return
 	}
 	after := noticeAfter
-	if song := c.dev.notices[0].song; song != nil && song.read > 0 {
-		after = musicAfter
+	if !c.slowReady() {
+		if song := c.dev.notices[0].song; song != nil && song.read > 0 {
+			after = musicAfter
+		}
 	}
 	c.calm.Reset(time.Until(c.active.Add(after)))
 }
@@ -73,12 +76,17 @@ func (c *Conversation) awaitCalm() {
 // tellNext begins a server turn, if nobody speaks or is about to. Otherwise the
 // end of what goes on brings the next occasion.
 func (c *Conversation) tellNext() {
+	c.dev.notices = slices.DeleteFunc(slices.Clone(c.dev.notices), func(n notice) bool { return n.from != nil && n.from.off.Load() })
 	if c.playsMusic() && !c.voiced.Load() && len(c.dev.notices) > 0 && c.dev.notices[0].song == nil {
 		c.hushMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
 	}
 	listening := c.state == Listening && c.mode != Manual && !c.voiced.Load()
-	if len(c.dev.notices) == 0 || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
+	if len(c.dev.notices) == 0 && !c.slowReady() || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
 		(c.state != Idle && !listening) {
+		return
+	}
+	if c.slowReady() {
+		c.answerSlow()
 		return
 	}
 	n := c.takeNotice()
@@ -107,7 +115,9 @@ func (c *Conversation) takeNotice() notice {
 }
 
 // plain reports whether the notice is nothing but words to be spoken.
-func (n notice) plain() bool { return n.ask == "" && n.song == nil && !n.ring && n.say != "" }
+func (n notice) plain() bool {
+	return n.ask == "" && n.song == nil && !n.ring && n.say != "" && n.from == nil
+}
 
 // untold puts back what nobody has heard anything of.
 func (c *Conversation) untold(n ...notice) {

@@ -48,19 +48,38 @@ type Options struct {
 	ExitWords     []string       // what ends the conversation when it is all that was said; nil: a short list
 	Zone          *time.Location // nil: the machine's
 
-	IdleClose   time.Duration // neither speech nor turn for so long: hang up; 0 means 100 s
-	Guard       time.Duration // from tts start to the first frame; 0 means 105 ms
-	StopAfter   time.Duration // from the end of play-out to tts stop; 0 means 100 ms
-	BargeIn     time.Duration // voice that cuts a reply in realtime mode; 0 means 300 ms
+	IdleClose time.Duration // neither speech nor turn for so long: hang up; 0 means 100 s
+	Guard     time.Duration // from tts start to the first frame; 0 means 105 ms
+	StopAfter time.Duration // from the end of play-out to tts stop; 0 means 100 ms
+	// BargeIn is how much voice pauses or cuts a reply in realtime mode; 0 means
+	// 280 ms: nine detector windows, which are there 300 ms after the voice began.
+	BargeIn time.Duration
+	// NoEchoGuard lets words of the reply itself interrupt it.
+	NoEchoGuard bool
+	// Drafts is how often the answer to one utterance may begin on trial, at a pause
+	// that may be its end; 0 means 3, less than 0 never.
+	Drafts int
+	// SlowAfter is how long a recogniser or a model may give nothing before the
+	// user is told so; 0 means 2.5 s, less than 0 never.
+	SlowAfter   time.Duration
 	StepTimeout time.Duration // how long the model may give nothing; 0 means 60 s
 	// SoundTimeout is how long a synthesiser may give no sound; 0 means 30 s.
 	SoundTimeout time.Duration
 	// RecognizeTimeout is how long the text of an utterance may take from its end; 0 means 30 s.
 	RecognizeTimeout time.Duration
 	Lead             int // frames sent ahead; 0 means 4
-	Endpoint         audio.EndpointOptions
-	Reply            audio.Format // zero: audio.Reply
-	Log              *slog.Logger // nil: discarded
+	// Sounds keeps the sound of fixed phrases; nil: they are synthesised each time.
+	Sounds *SoundCache
+	// Levels remembers how loud voices are, to bring them to one loudness; nil:
+	// they are as loud as they are.
+	Levels   *audio.Levels
+	Endpoint audio.EndpointOptions
+	Reply    audio.Format // zero: audio.Reply
+	Log      *slog.Logger // nil: discarded
+
+	// Recall is given what the device's record holds when a conversation begins,
+	// on its goroutine, before it does anything; nil: nobody wants to know.
+	Recall func(Memory)
 }
 
 // withDefaults is a copy with every zero value filled in.
@@ -74,8 +93,10 @@ func (o Options) withDefaults() Options {
 	set(&o.IdleClose, 100*time.Second)
 	set(&o.Guard, 105*time.Millisecond)
 	set(&o.StopAfter, 100*time.Millisecond)
-	set(&o.BargeIn, 300*time.Millisecond)
+	set(&o.BargeIn, 280*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
+	set(&o.Drafts, 3)
+	set(&o.SlowAfter, slowAfter)
 	set(&o.SoundTimeout, 30*time.Second)
 	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)
@@ -90,12 +111,20 @@ func (o Options) withDefaults() Options {
 		o.ExitWords = []string{"退出", "再见", "拜拜", "关闭", "goodbye", "bye", "good bye", "exit"}
 	}
 	if o.StopWords == nil {
-		o.StopWords = []string{"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐", "stop", "stop it", "stop the music", "stop playing", "enough"}
+		o.StopWords = StopWords()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// StopWords are the words that stop music and a reply when nothing else is set.
+func StopWords() []string {
+	return []string{
+		"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐",
+		"stop", "stop it", "stop the music", "stop playing", "enough",
+	}
 }
 
 func set[T comparable](v *T, to T) {

@@ -1,5 +1,7 @@
 package agent
 
+import "time"
+
 // MessageKind names what a Message is. Connection turns each into the wire's JSON.
 type MessageKind int
 
@@ -36,10 +38,26 @@ type Message struct {
 type Outbox interface {
 	// Send queues a control message. A full queue ends the connection.
 	Send(m Message)
-	// Audio queues one Opus packet of a turn. The outbox owns packet afterwards.
+	// Audio queues a copy of one Opus packet of a turn, so the memory of packet
+	// may be used again at once.
 	// False: it was not taken (the queue is full or the connection is ending).
 	Audio(turn uint64, packet []byte) bool
 	// HangUp ends the connection in good order: what is queued is written, then
 	// a close frame (1000). It returns at once.
 	HangUp(cause error)
+}
+
+// Stamper is an Outbox that gives each packet a timestamp, which a device sends
+// back with what its microphone hears meanwhile (device-protocol 4.5).
+type Stamper interface {
+	// Stamped is the timestamp of the packet that Audio took last.
+	Stamped() uint32
+}
+
+// Lagging is an Outbox that knows how far its socket is behind. The lead of the
+// sound grows with it. It may be called at the same time as all else.
+type Lagging interface {
+	// Lag is how long the oldest packet that is not written yet has waited; 0
+	// when none waits.
+	Lag() time.Duration
 }

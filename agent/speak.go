@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,14 +16,16 @@ import (
 	"xiaozhi/providers"
 )
 
-const (
-	aheadFrames = 32                    // frames synthesised ahead of the one that plays: 1.9 s
-	retryFull   = 20 * time.Millisecond // how soon a frame is offered again to a full outbox
-)
+// aheadFrames is how many frames are cut ahead of the one that plays: 0.7 s.
+// What waits behind them is still in the pieces of its supply.
+const aheadFrames = 12
 
-// speech is one frame of PCM on its way from the synthesiser to the floor.
+// speech is one frame of sound on its way to the floor: PCM, or a packet that
+// was encoded by somebody else.
 type speech struct {
 	pcm    []int16
+	packet []byte
+	voice  *voice     // whose pcm it is; nil: it is played as loud as it is
 	begins *utterable // set on the first frame of a sentence
 }
 
@@ -41,11 +44,15 @@ type soundLength struct {
 	whole atomic.Bool // nothing will be added
 }
 
+// add notes that there is more sound.
+func (l *soundLength) add(d time.Duration) { l.nanos.Add(int64(d)) }
+
 // errTTS marks a failure of the synthesiser, which has been made heard.
 var errTTS = errors.New("speech synthesis failed")
 
-// speaker turns sentences into paced sound: one goroutine synthesises ahead,
-// one plays. It belongs to one turn.
+// speaker turns sentences into paced sound. One goroutine opens the supply of
+// each sentence, one ahead of the one that is spoken; one cuts what comes into
+// frames; one plays them. It belongs to one turn.
 type speaker struct {
 	o      *Options
 	log    *slog.Logger
@@ -57,19 +64,24 @@ type speaker struct {
 	sentences chan utterable // closed by the turn; size: see newSpeaker
 	frames    chan speech    // closed by synthesize
 	free      chan []int16   // buffers of frames, reused
-	resampler map[int]*audio.Resampler
-	resampled *audio.Resampler // the one that this sentence goes through, nil for none
-	working   atomic.Bool      // a sentence is being synthesised
-	acc       []int16          // samples of the sentence that do not fill a frame yet
+	spare     chan []int16   // buffers of pieces, reused
+	pending   atomic.Int32   // sentences that were taken and are not cut yet
+
+	cutter  *framer            // of synthesize
+	voices  map[voiceID]*voice // of synthesize
+	playing *soundLength       // of play: the sentence that plays
+	excused bool               // of synthesize: it was said that the voice is slow
 }
 
-func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voice string, began func()) *speaker {
+func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voiceName string, began func()) *speaker {
 	return &speaker{
-		o: o, log: log, floor: f, timing: t, voice: voice, began: began,
+		o: o, log: log, floor: f, timing: t, voice: voiceName, began: began,
 		sentences: make(chan utterable, 64),
 		frames:    make(chan speech, aheadFrames),
 		free:      make(chan []int16, aheadFrames+2),
-		resampler: map[int]*audio.Resampler{},
+		spare:     make(chan []int16, 2*supplyPieces),
+		cutter:    newFramer(o.Reply),
+		voices:    map[voiceID]*voice{},
 	}
 }
 
@@ -78,19 +90,27 @@ func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voice string,
 // so, and ends the speech with errTTS.
 func (s *speaker) synthesize(ctx context.Context) error {
 	defer close(s.frames)
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(ErrDone)
+	supplies := make(chan *supply) // unbuffered: one is open ahead of the one that is spoken
+	wg.Go(func() {
+		defer close(supplies)
+		s.feed(ctx, &wg, supplies)
+	})
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case u, ok := <-s.sentences:
+		case from, ok := <-supplies:
 			if !ok {
-				return nil
+				return context.Cause(ctx)
 			}
-			s.working.Store(true)
-			if err := s.sentence(ctx, u); err != nil {
+			if err := s.sentence(ctx, from); err != nil {
 				return err
 			}
-			s.working.Store(false)
+			s.pending.Add(-1)
 		}
 	}
 }
@@ -99,7 +119,7 @@ func (s *speaker) synthesize(ctx context.Context) error {
 // clock; zero if nothing was yet. False: something is being said, or will be
 // without being asked.
 func (s *speaker) quietSince() (time.Time, bool) {
-	if len(s.sentences) > 0 || s.working.Load() || len(s.frames) > 0 {
+	if len(s.sentences) > 0 || s.pending.Load() > 0 || len(s.frames) > 0 {
 		return time.Time{}, false
 	}
 	end := s.floor.playoutEnd()
@@ -113,7 +133,9 @@ func (s *speaker) begin() {
 	}
 }
 
-func (s *speaker) sentence(ctx context.Context, u utterable) error {
+func (s *speaker) sentence(ctx context.Context, from *supply) error {
+	defer from.stop(ErrDone)
+	u := from.utterable
 	s.begin()
 	if u.emotion != "" {
 		s.floor.send(Message{Kind: MessageEmotion, Emotion: u.emotion, Text: u.emoji})
@@ -121,7 +143,7 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 	if u.speech == "" && u.sound == nil {
 		return nil
 	}
-	err := protect(s.log, "speech synthesis", func() error { return s.say(ctx, u) })
+	err := protect(s.log, "speech synthesis", func() error { return s.say(ctx, from) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -131,231 +153,113 @@ func (s *speaker) sentence(ctx context.Context, u utterable) error {
 		u.sentence = sentence{display: s.o.Prompts.Phrase(id, u.language), language: u.language}
 	}
 	u.length = new(soundLength)
-	s.acc, s.resampled = s.acc[:0], nil // what is left of the broken sentence
-	clear(s.resampler)
+	s.cutter.reset() // what is left of the broken sentence
 	if err2 := s.sound(ctx, u, id); err2 != nil {
 		return errors.Join(errTTS, err, err2)
 	}
 	return fmt.Errorf("%w: %w", errTTS, err)
 }
 
-// say synthesises one sentence.
-func (s *speaker) say(ctx context.Context, u utterable) error {
-	begins := &u
-	sounds := u.sound
-	var decoder *audio.Decoder
-	soundCtx, patience := newPatience(ctx, s.o.SoundTimeout)
-	defer patience.end()
-	if sounds == nil {
-		s.timing.ttsStart(s.o.TTS.Name())
-		sounds = s.o.TTS.Synthesize(soundCtx, providers.TTSRequest{Text: u.speech, Language: u.language, Voice: s.voice})
+// say passes the sound of one sentence on as frames.
+func (s *speaker) say(ctx context.Context, from *supply) error {
+	if instead, err := s.awaitSound(ctx, from); instead || err != nil {
+		return err
 	}
-	for sound, err := range sounds {
-		if err != nil {
-			if soundCtx.Err() != nil {
-				err = context.Cause(soundCtx)
+	c := s.cut(from.utterable)
+	if from.packets != nil {
+		return c.packets(ctx, from.packets)
+	}
+	if from.sound != nil {
+		for sound, err := range from.sound {
+			if err != nil {
+				return fmt.Errorf("play: %w", err)
 			}
-			return fmt.Errorf("synthesise: %w", err)
-		}
-		patience.pause() // it waits until its sound is needed
-		pcm, rate := sound.PCM, sound.Rate
-		if len(sound.Packets) > 0 {
-			if decoder == nil {
-				if decoder, err = audio.NewDecoder(s.o.Reply.Rate); err != nil {
-					return err
-				}
-			}
-			if pcm, err = decodeAll(decoder, sound.Packets, s.o.Reply.Rate); err != nil {
+			from.length.add(audio.Format{Rate: sound.Rate}.Duration(len(sound.PCM)))
+			if err := c.pcm(ctx, sound.PCM, sound.Rate); err != nil {
 				return err
 			}
-			rate = s.o.Reply.Rate
 		}
-		if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
-			return err
+		return c.finish(ctx)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case p, ok := <-from.pieces:
+			if !ok {
+				return s.keep(from, c, c.finish(ctx))
+			}
+			if err := s.piece(ctx, c, from, p); err != nil {
+				return err
+			}
 		}
-		patience.resume()
 	}
-	if soundCtx.Err() != nil {
-		return fmt.Errorf("synthesise: %w", context.Cause(soundCtx))
-	}
-	u.length.whole.Store(true)
-	return s.finish(ctx, &begins)
 }
 
-func decodeAll(d *audio.Decoder, packets [][]byte, rate int) ([]int16, error) {
-	var pcm []int16
-	buf := make([]int16, audio.MaxFrameSamples(rate))
-	for _, p := range packets {
-		n, err := d.Decode(p, buf)
-		if err != nil {
-			return nil, fmt.Errorf("decode synthesised packet: %w", err)
-		}
-		pcm = append(pcm, buf[:n]...)
+// piece passes on one piece of synthesised sound.
+func (s *speaker) piece(ctx context.Context, c *cut, from *supply, p piece) error {
+	if p.err != nil {
+		return p.err
 	}
-	return pcm, nil
+	if p.provider != c.provider && s.cutter.begun { // another goes on within the sentence
+		if err := s.cutter.finish(func(frame []int16) error { return c.frame(ctx, frame) }); err != nil {
+			return err
+		}
+	}
+	c.provider = p.provider
+	c.voice = s.voiceOf(p.provider, from.language)
+	if p.packets != nil {
+		return c.foreign(ctx, p.packets)
+	}
+	err := c.pcm(ctx, p.pcm, p.rate)
+	select {
+	case s.spare <- p.pcm:
+	default:
+	}
+	return err
 }
 
 // sound plays the embedded sound of phrase id, showing u. A phrase without a
 // sound is only shown.
 func (s *speaker) sound(ctx context.Context, u utterable, id string) error {
-	begins := &u
-	pcm, rate := make([]int16, s.o.Reply.Samples()), s.o.Reply.Rate // silence
-	if wav := prompts.Sound(id, u.language); len(wav) > 0 {
-		var err error
-		if pcm, rate, err = audio.ReadWAV(bytes.NewReader(wav)); err != nil {
-			return fmt.Errorf("embedded sound %s: %w", id, err)
-		}
+	key := s.o.Sounds.key(s, embedded, id, u.language, "")
+	c := s.cut(u)
+	if packets := s.o.Sounds.get(key); packets != nil {
+		return c.packets(ctx, packets)
 	}
-	if err := s.push(ctx, pcm, rate, &u, &begins); err != nil {
-		return err
-	}
-	u.length.whole.Store(true)
-	return s.finish(ctx, &begins)
-}
-
-// push resamples PCM and cuts it into frames. It waits while enough is ahead.
-func (s *speaker) push(ctx context.Context, pcm []int16, rate int, u *utterable, begins **utterable) error {
-	if len(pcm) == 0 {
-		return nil
-	}
-	s.timing.ttsSound()
-	u.length.nanos.Add(int64(audio.Format{Rate: rate}.Duration(len(pcm))))
-	if rate == s.o.Reply.Rate {
-		s.acc = append(s.acc, pcm...)
-		return s.emit(ctx, begins)
-	}
-	r, err := s.from(rate)
-	if err != nil {
-		return err
-	}
-	s.resampled = r
-	for len(pcm) > 0 { // in pieces, so that the buffer stays small
-		n := min(len(pcm), rate/10)
-		s.acc = r.Write(s.acc, pcm[:n])
-		pcm = pcm[n:]
-		if err := s.emit(ctx, begins); err != nil {
+	wav := prompts.Sound(id, u.language)
+	if len(wav) == 0 {
+		if err := c.pcm(ctx, make([]int16, s.o.Reply.Samples()), s.o.Reply.Rate); err != nil {
 			return err
 		}
+		return c.finish(ctx)
 	}
-	return nil
-}
-
-func (s *speaker) from(rate int) (*audio.Resampler, error) {
-	if r, ok := s.resampler[rate]; ok {
-		return r, nil
-	}
-	r, err := audio.NewResampler(rate, s.o.Reply.Rate)
+	pcm, rate, err := audio.ReadWAV(bytes.NewReader(wav))
 	if err != nil {
-		return nil, fmt.Errorf("resample speech: %w", err)
+		return fmt.Errorf("embedded sound %s: %w", id, err)
 	}
-	s.resampler[rate] = r
-	return r, nil
-}
-
-// finish ends a sentence: the last frame is padded with silence.
-func (s *speaker) finish(ctx context.Context, begins **utterable) error {
-	if s.resampled != nil {
-		s.acc = s.resampled.Flush(s.acc)
-		s.resampled = nil
-	}
-	n := s.o.Reply.Samples()
-	if rest := len(s.acc) % n; rest != 0 {
-		s.acc = append(s.acc, make([]int16, n-rest)...)
-	}
-	return s.emit(ctx, begins)
-}
-
-// emit passes on the whole frames of the accumulator.
-func (s *speaker) emit(ctx context.Context, begins **utterable) error {
-	n := s.o.Reply.Samples()
-	used := 0
-	for ; len(s.acc)-used >= n; used += n {
-		var buf []int16
-		select {
-		case buf = <-s.free:
-		default:
-			buf = make([]int16, n)
-		}
-		copy(buf, s.acc[used:used+n])
-		select {
-		case s.frames <- speech{pcm: buf, begins: *begins}:
-			*begins = nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	s.acc = append(s.acc[:0], s.acc[used:]...)
-	return nil
-}
-
-// play hands frames to the floor when they are due, and after the last waits
-// until the device has played them.
-func (s *speaker) play(ctx context.Context) error {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case f, ok := <-s.frames:
-			if !ok {
-				return s.playout(ctx, timer)
-			}
-			if err := s.playFrame(ctx, timer, f); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
-	due := s.floor.due(time.Now())
-	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
-		due = guard
-	}
-	if err := wait(ctx, timer, time.Until(due)); err != nil {
+	c.voice = s.voiceOf(embedded, u.language)
+	c.record = s.o.Sounds != nil
+	u.length.add(audio.Format{Rate: rate}.Duration(len(pcm)))
+	if err := c.pcm(ctx, pcm, rate); err != nil {
 		return err
 	}
-	if f.begins != nil {
-		s.floor.sentenceStart(*f.begins)
-	}
-	// Not before it is due: a frame that is encoded and then not sent would
-	// leave the encoder ahead of the device's decoder.
-	packet, err := s.floor.encode(f.pcm)
-	if err != nil {
+	if err := c.finish(ctx); err != nil {
 		return err
 	}
-	select {
-	case s.free <- f.pcm:
-	default:
+	return c.store(key)
+}
+
+// keep stores a fixed phrase that was spoken whole. err is how its end went.
+func (s *speaker) keep(from *supply, c *cut, err error) error {
+	if c.voice != nil {
+		s.o.Levels.Keep(c.voice.key, c.voice.meter)
 	}
-	for packet != nil && !s.floor.frame(packet) {
-		if err := wait(ctx, timer, retryFull); err != nil {
-			return err
-		}
+	if err != nil || !c.record || (c.provider != "" && c.provider != s.o.TTS.Name()) {
+		return err // somebody stands in for the voice: the next time it may be itself
+	}
+	if err := c.store(from.key); err != nil {
+		s.log.Warn("phrase not kept", "err", err) // it was spoken all the same
 	}
 	return nil
-}
-
-// playout waits until what was sent has been played.
-func (s *speaker) playout(ctx context.Context, timer *time.Timer) error {
-	end := s.floor.playoutEnd()
-	if end.IsZero() {
-		return nil
-	}
-	return wait(ctx, timer, time.Until(end.Add(s.o.StopAfter)))
-}
-
-// wait sleeps for d on the timer, or until ctx ends.
-func wait(ctx context.Context, timer *time.Timer, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer.Reset(d)
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -31,10 +31,18 @@ func (c *Conversation) begin(ord order) {
 	t := &turn{
 		id: c.turns, order: ord, o: c.o, tools: c.tools, session: c.session,
 		log:    c.log.With("turn", c.turns),
-		floor:  newFloor(c.out, c.turns, c.o.Reply, c.o.Lead),
+		floor:  newTrialFloor(c.out, c.turns, c.o.Reply, c.o.Lead),
 		timing: ord.timing, history: c.dev.history.snapshot(), cancel: cancel,
 		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, report: c.report, calls: &c.dev.calls,
-		voiced: &c.voiced,
+		voiced: &c.voiced, undo: ord, version: c.dev.history.version,
+	}
+	t.floor.monitor = c.monitor
+	if c.pacer != nil {
+		t.floor.pacer.Inherit(c.pacer)
+	}
+	c.pacer = t.floor.pacer
+	if !ord.trial {
+		t.floor.grant()
 	}
 	ended := c.ended
 	t.late = func(p mcp.Prepared, r mcp.ActionResponse) {
@@ -50,7 +58,7 @@ func (c *Conversation) begin(ord order) {
 	if ord.notice != nil && ord.notice.song != nil {
 		ord.notice.song.playing = true
 	}
-	c.turn, c.live, c.turnDone = t, true, false
+	c.turn, c.live, c.turnDone, c.adopted = t, true, false, false
 	if ord.stt != "" {
 		t.floor.send(Message{Kind: MessageSTT, Text: ord.stt})
 	}
@@ -83,7 +91,15 @@ func (c *Conversation) speaking(t *turn) {
 	}
 	c.answered()
 	c.step(sigStart)
-	if c.mode != Realtime {
+	c.overlap = overlap{}
+	c.earsWhileSpeaking()
+}
+
+// earsWhileSpeaking is what the ears do while a reply is spoken.
+func (c *Conversation) earsWhileSpeaking() {
+	if c.mode == Realtime {
+		c.tellEars(earsWatch{true})
+	} else {
 		c.tellEars(earsMute{})
 	}
 }
@@ -94,6 +110,7 @@ func (c *Conversation) answered() {
 		u.cancel(ErrDone)
 	}
 	c.heard = nil
+	c.trials, c.discarded = 0, 0
 }
 
 // turnOver takes in what a turn left behind, and begins the next.
@@ -101,7 +118,14 @@ func (c *Conversation) turnOver(t *turn) {
 	if t != c.turn {
 		return
 	}
+	trial := c.turn.order.trial && !c.adopted
 	c.turnDone = true
+	if trial { // undone, or broken: whatever it was is void
+		c.live = false
+		c.log.Debug("speculation discarded", "turn", t.id, "cause", t.out.cause)
+		c.nextTurn()
+		return
+	}
 	c.touch()
 	c.remember(t)
 	if t.out.hangUp {
@@ -109,10 +133,15 @@ func (c *Conversation) turnOver(t *turn) {
 	}
 	if c.live {
 		c.live = false
-		c.answered()
-		c.step(sigPlayedOut)
+		c.replyOver(t)
 		c.listenAgain()
 	}
+	c.nextTurn()
+}
+
+// nextTurn lets go of a turn that has been joined, and begins the one that
+// waits for that.
+func (c *Conversation) nextTurn() {
 	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
 	if ord := c.pending; ord != nil {
 		c.pending = nil
@@ -140,6 +169,9 @@ func (c *Conversation) remember(t *turn) {
 		c.noticeOver(t, *n)
 	}
 	log := t.log.With("cause", t.out.cause, "interrupted", t.out.cut, "heard_chars", t.out.heard)
+	if t.alarms > 0 {
+		log = log.With("false_alarms", t.alarms)
+	}
 	if t.out.err != nil {
 		log.Warn("turn", append(t.timing.attrs(t.floor), "err", t.out.err)...)
 	} else {
@@ -156,6 +188,8 @@ func (c *Conversation) noticeOver(t *turn, n notice) {
 	switch {
 	case n.song != nil:
 		c.songOver(t, n.song)
+	case n.from != nil:
+		c.requestOver(t, n.from)
 	case !t.out.cut || errors.Is(t.out.cause, ErrFailed):
 	case n.ring && t.out.played > 0 && (!n.reminds || errors.Is(t.out.cause, ErrAborted)):
 		// The bell was heard, and it says all, or the button has ended it.

@@ -28,12 +28,21 @@ var update = flag.Bool("update", false, "rewrite the expected parts of testdata/
 // talker drives a conversation with a script.
 type talker struct {
 	t    *testing.T
-	c    *Conversation
+	c    interface{ Post(ev Event) error }
 	box  *box
 	enc  *audio.Encoder
 	loud []int16
 	mute []int16
 	seen map[string]int
+
+	badly bool
+	sent  int // packets
+}
+
+func post(d *talker, packet []byte) {
+	if err := d.c.Post(Frame{Packet: packet}); err != nil {
+		d.t.Error(err)
+	}
 }
 
 // do runs one line of the script.
@@ -55,6 +64,14 @@ func (d *talker) do(line string) {
 		post(Abort{Reason: rest})
 	case "voice":
 		d.sound(rest, d.loud)
+	case "bad": // of this sound, each fifth packet is lost, each seventh broken, each third comes twice
+		length, what := rest, d.loud
+		if after, ok := strings.CutPrefix(rest, "silence "); ok {
+			length, what = after, d.mute
+		}
+		d.badly = true
+		d.sound(length, what)
+		d.badly = false
 	case "silence":
 		d.sound(rest, d.mute)
 	case "garbage":
@@ -101,9 +118,18 @@ func (d *talker) sound(length string, pcm []int16) {
 	}
 	for ; total > 0; total -= 60 * time.Millisecond {
 		time.Sleep(60 * time.Millisecond)
-		if err := d.c.Post(Frame{Packet: d.packet(pcm)}); err != nil {
-			d.t.Error(err)
+		packet := d.packet(pcm)
+		d.sent++
+		switch {
+		case !d.badly:
+		case d.sent%5 == 0:
+			continue
+		case d.sent%7 == 0:
+			packet = []byte{0xff, 0xff, 0xff, 1, 2, 3}
+		case d.sent%3 == 0:
+			post(d, slices.Clone(packet))
 		}
+		post(d, packet)
 	}
 }
 
@@ -165,6 +191,8 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.StepTimeout, _ = time.ParseDuration(value)
 		case "chinese":
 			o.NoChinese = false
+		case "sounds":
+			o.Sounds = NewSoundCache(set)
 		case "max_calls":
 			o.MaxCalls = n
 		case "max_daily":

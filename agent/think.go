@@ -31,14 +31,21 @@ func (t *turn) think(ctx context.Context) error {
 		return t.sayOwn(ctx, t.order.reply)
 	case t.order.notice != nil:
 		return t.tell(ctx, *t.order.notice)
-	case isOneOf(t.order.text, t.o.ExitWords):
-		t.hangUp = true
+	case !t.order.told && isOneOf(t.order.text, t.o.ExitWords):
+		t.goodbye()
 		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
 	}
-	if t.order.text == "" {
+	if t.order.text == "" || t.order.told {
 		return nil // nothing but the start/stop pair
 	}
 	return t.converse(ctx, "")
+}
+
+// goodbye makes the reply the last of the conversation, which voice does not
+// cut any more (voice.md, behaviour 33); the button does.
+func (t *turn) goodbye() {
+	t.hangUp = true
+	t.floor.hold()
 }
 
 // tell says what waited to be told.
@@ -197,7 +204,12 @@ func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest)
 	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
 	defer patience.end()
 	t.timing.llmStart()
+	answered := t.waitAloud(ctx)
+	defer answered()
 	for d, err := range t.o.LLM.Generate(stepCtx, req) {
+		if d.Text != "" || len(d.ToolCalls) > 0 || err != nil {
+			answered()
+		}
 		if err != nil {
 			if ctx.Err() == nil && stepCtx.Err() != nil {
 				err = context.Cause(stepCtx)

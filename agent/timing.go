@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type timing struct {
 	asr        string // the providers that answered
 	llm, tts   string
 	tools      []slog.Attr
+
+	speculation string // how the answer came about: none or used
+	discarded   int    // answers on trial that were undone
 }
 
 // first sets at to now if it is not set.
@@ -81,16 +85,20 @@ func (t *timing) attrs(f *floor) []any {
 	frames, underruns, minLead := f.counters()
 	out := []any{
 		slog.Duration("eou_delay", between(t.endOfSpeech, t.endpoint)),
-		slog.Duration("asr_delay", between(t.endpoint, t.transcript)),
+		slog.Duration("asr_delay", t.waited(t.endpoint, t.transcript)),
 		slog.Duration("llm_ttft", between(t.llmAsked, t.firstToken)),
-		slog.Duration("llm_ttfs", between(t.llmAsked, t.ttsAsked)),
-		slog.Duration("tts_ttfb", between(t.ttsAsked, t.firstSound)),
+		slog.Duration("llm_ttfs", t.waited(t.llmAsked, t.ttsAsked)),
+		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, t.firstSound)),
 		slog.Duration("server_added", t.added(f.firstFrame())),
 		slog.Duration("e2e", between(t.endOfSpeech, f.firstFrame())),
 		slog.Duration("lead_min", minLead),
 		slog.Int("underruns", underruns),
 		slog.Int("frames", frames),
 		slog.Int("steps", t.steps),
+		slog.String("speculation", cmp.Or(t.speculation, speculationNone)),
+	}
+	if t.discarded > 0 {
+		out = append(out, slog.Int("discarded", t.discarded))
 	}
 	for _, p := range []slog.Attr{slog.String("asr", t.asr), slog.String("llm", t.llm), slog.String("tts", t.tts)} {
 		if p.Value.String() != "" {
@@ -111,8 +119,20 @@ func (t *timing) attrs(f *floor) []any {
 // It is our own work, the wait for the turn before, and what of the guard after
 // tts start the synthesiser did not cover. 0 when no frame was sent.
 func (t *timing) added(frame time.Time) time.Duration {
-	return max(0, between(t.endOfSpeech, frame)-between(t.endOfSpeech, t.endpoint)-between(t.endpoint, t.transcript)-
-		between(t.llmAsked, t.ttsAsked)-between(t.ttsAsked, t.firstSound))
+	return max(0, between(t.endOfSpeech, frame)-between(t.endOfSpeech, t.endpoint)-t.waited(t.endpoint, t.transcript)-
+		t.waited(t.llmAsked, t.ttsAsked)-t.waited(t.ttsAsked, t.firstSound))
+}
+
+// waited is how long the user has waited from a to b: what was done on trial,
+// before the utterance was taken to be over, cost nothing.
+func (t *timing) waited(a, b time.Time) time.Duration {
+	if a.IsZero() || b.IsZero() {
+		return 0
+	}
+	if a.Before(t.endpoint) {
+		a = t.endpoint
+	}
+	return between(a, b)
 }
 
 func between(a, b time.Time) time.Duration {

@@ -44,6 +44,8 @@ type order struct {
 	notice   *notice             // tell this; nil: the turn has a user's utterance
 	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
 	asked    *consent            // the question that was open when the user said text; nil: none
+	told     bool                // text is the answer to somebody outside: nothing is thought about it
+	trial    bool                // begin before it is known whether the user has finished
 	timing   *timing
 }
 
@@ -98,7 +100,10 @@ type turn struct {
 	outside <-chan struct{}
 
 	// Of the conversation.
-	forgotten bool // the user asked to forget: nothing of it is kept
+	forgotten bool   // the user asked to forget: nothing of it is kept
+	undo      order  // what is to be unsaid should the turn be undone
+	version   uint64 // of the history that it knows
+	alarms    int    // how often voice has paused it for nothing
 }
 
 // run does the whole turn and fills out. It always completes the start/stop
@@ -129,6 +134,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	close(t.speaker.sentences)
 	wg.Wait()
+	_ = t.floor.await(ctx) // finish sees how ctx ended
 	t.finish(ctx, thinkErr, synthErr, broken)
 }
 

@@ -12,7 +12,7 @@ import (
 // understood makes an order of all that was said.
 func (c *Conversation) understood() order {
 	last := c.heard[len(c.heard)-1]
-	tm := &timing{endOfSpeech: last.spoken, endpoint: last.ended, transcript: time.Now()}
+	tm := &timing{endOfSpeech: last.spoken, endpoint: last.ended, transcript: last.textAt, discarded: c.discarded}
 	var text string
 	var failed error
 	rejected := false
@@ -58,6 +58,9 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	}
 	before := c.dev.language
 	c.dev.language = lang
+	if c.answers(text) {
+		return order{text: text, stt: text, told: true, language: lang, before: before, timing: tm}
+	}
 	o := c.consented(order{text: text, stt: text, language: lang, before: before, timing: tm})
 	if o.consent == nil && o.reply == "" && c.dev.song != nil && isOneOf(text, c.o.StopWords) {
 		c.dev.endSong()

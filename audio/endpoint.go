@@ -98,6 +98,7 @@ type Endpointer struct {
 	lastVoice time.Duration // end of the last piece with voice
 	voiced    time.Duration // voice in the utterance, or in what may become one
 	sated     bool          // nothing begins before a pause: see AwaitPause
+	patience  time.Duration // commits this pause instead of Commit; 0: Commit does
 
 	stretch time.Duration // length of the voice without a pause, before SpeechStart
 	pieces  int           // and the number of its pieces
@@ -178,13 +179,14 @@ func (e *Endpointer) follow(d time.Duration) Endpoint {
 	if e.voice {
 		e.lastVoice = e.now
 		e.voiced += d
+		e.patience = 0
 		resumed, e.triggered = e.triggered, false
 	}
 	silence := e.now - e.lastVoice
 	switch {
 	case e.now-e.onset >= e.o.MaxSpeech:
 		return e.end(EndpointOverlong)
-	case silence >= e.o.Commit:
+	case silence >= e.CommitAfter():
 		return e.end(EndpointCommit)
 	case resumed:
 		return EndpointResume
@@ -202,6 +204,21 @@ func (e *Endpointer) end(why Endpoint) Endpoint {
 	e.stretch, e.pieces = 0, 0
 	return why
 }
+
+// Await makes the present pause commit after so much silence, instead of
+// Commit: whoever has read what was said knows better. Voice ends its effect.
+func (e *Endpointer) Await(silence time.Duration) { e.patience = max(silence, e.o.Trigger) }
+
+// CommitAfter is the silence that ends the utterance if no voice comes.
+func (e *Endpointer) CommitAfter() time.Duration {
+	if e.patience > 0 {
+		return e.patience
+	}
+	return e.o.Commit
+}
+
+// SetCommit changes Commit from now on.
+func (e *Endpointer) SetCommit(silence time.Duration) { e.o.Commit = max(silence, e.o.Trigger) }
 
 // Voiced is how much voice the utterance holds so far.
 func (e *Endpointer) Voiced() time.Duration { return e.voiced }

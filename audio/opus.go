@@ -14,6 +14,7 @@ const (
 
 	maxPacketDuration = 120 * time.Millisecond // RFC 6716, section 3.2, R5
 	dtxBytes          = 2                      // no longer packet says "nothing to hear"
+	pauseFade         = 5                      // ms
 
 	encoderBitrate    = 24000 // bit/s
 	encoderComplexity = 5
@@ -89,7 +90,8 @@ func NewDecoder(rate int) (*Decoder, error) {
 // Decode decodes one packet of 2.5 to 120 ms into pcm and says how many samples
 // it wrote; pcm must have room for them (MaxFrameSamples is always enough).
 // A packet of one or two bytes is a pause that lasts as long as it says, but at
-// least as long as the packet before (device-protocol 4.1). A packet that
+// least as long as the packet before (device-protocol 4.1): the sound before it
+// fades within 5 ms, and then there is silence. A packet that
 // cannot be decoded, or an empty one, is an error; the decoder stays usable.
 func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 	length, err := PacketDuration(packet)
@@ -114,8 +116,51 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 		d.last = n
 		return n, nil
 	}
-	clear(pcm[n:total])
+	// The decoder goes on with the sound before it, which may have been speech.
+	fade := min(n, pauseFade*d.rate/1000)
+	for i := range fade {
+		pcm[i] = int16(int(pcm[i]) * (fade - i) / fade)
+	}
+	clear(pcm[fade:total])
 	return total, nil
+}
+
+// Lost makes sound for one packet that never came, or came broken, and says how
+// many samples it wrote: as many as the last packet had that was more than a
+// pause, 60 ms before the first. What it writes stands where the packet would
+// have been, so that audio time goes on. next is the packet that follows the
+// lost one, nil if it is not there yet: where it carries a copy of the lost
+// sound (in-band FEC), that is used, else the sound goes on as it was and fades
+// within a few frames (concealment). next itself is still to be decoded. Of
+// several lost packets in a row, only the last is given next.
+func (d *Decoder) Lost(next []byte, pcm []int16) (int, error) {
+	n := d.last
+	if n == 0 {
+		n = Format{Rate: d.rate, Frame: Recognition.Frame}.Samples()
+	}
+	if n > len(pcm) {
+		return 0, fmt.Errorf("opus: the lost packet had %d samples, the buffer %d", n, len(pcm))
+	}
+	pcm = pcm[:n:n] // the binding looks at the capacity
+	if len(next) > dtxBytes && d.opus.DecodeFEC(next, pcm) == nil {
+		return n, nil
+	}
+	if err := d.opus.DecodePLC(pcm); err != nil {
+		return 0, fmt.Errorf("opus: conceal %d samples: %w", n, err)
+	}
+	return n, nil
+}
+
+// Receive decodes like Decode, but no packet vanishes: for one that cannot be
+// decoded it writes what Lost writes. The samples are good even when there is
+// an error, which only tells what was wrong with the packet.
+func (d *Decoder) Receive(packet []byte, pcm []int16) (int, error) {
+	n, err := d.Decode(packet, pcm)
+	if err == nil {
+		return n, nil
+	}
+	n, err2 := d.Lost(nil, pcm)
+	return n, errors.Join(err, err2)
 }
 
 // Encoder turns mono PCM into Opus packets of one length. It is for one
@@ -123,6 +168,8 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 type Encoder struct {
 	opus    *opus.Encoder
 	silence []int16
+	last    int16 // the sample encoded last
+	rate    int
 }
 
 // NewEncoder makes an encoder for that format: 8000, 12000, 16000, 24000 or
@@ -144,7 +191,7 @@ func NewEncoder(f Format) (*Encoder, error) {
 	if err := errors.Join(e.SetComplexity(encoderComplexity), e.SetBitrate(encoderBitrate)); err != nil {
 		return nil, fmt.Errorf("opus encoder for %d Hz: %w", f.Rate, err)
 	}
-	return &Encoder{opus: e, silence: make([]int16, f.Samples())}, nil
+	return &Encoder{opus: e, silence: make([]int16, f.Samples()), rate: f.Rate}, nil
 }
 
 // Encode encodes exactly one frame of pcm into packet, which must have room for
@@ -160,11 +207,27 @@ func (e *Encoder) Encode(pcm []int16, packet []byte) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("opus: encode %d samples: %w", len(pcm), err)
 	}
+	e.last = pcm[len(pcm)-1]
 	return n, nil
 }
 
 // Silence encodes one frame of silence as the next one of the stream: the last
-// frame after a cut, which lets the device's decoder fade out.
+// frame after a cut, which lets the device's decoder fade out. It begins with a
+// few milliseconds that lead from where the sound was to zero, without a click.
 func (e *Encoder) Silence(packet []byte) (int, error) {
-	return e.Encode(e.silence, packet)
+	ramp := e.silence[:min(FadeSamples(e.rate), len(e.silence))]
+	RampOut(ramp, e.last)
+	n, err := e.Encode(e.silence, packet)
+	clear(ramp)
+	return n, err
+}
+
+// Reset begins a new stream. It is called when the device has been given packets
+// of another encoder since the last of this one.
+func (e *Encoder) Reset() error {
+	e.last = 0
+	if err := e.opus.Reset(); err != nil {
+		return fmt.Errorf("opus: reset the encoder: %w", err)
+	}
+	return nil
 }

@@ -144,6 +144,36 @@ func TestSilenceFadesOut(t *testing.T) {
 	}
 }
 
+// TestSilenceEndsWithoutAClick cuts a tone at its peak. What the device hears
+// after it must fall evenly: no step as large as one that the tone itself has.
+func TestSilenceEndsWithoutAClick(t *testing.T) {
+	e, d := newTestEncoder(t, Reply), newTestDecoder(t, Reply.Rate)
+	buf, pcm := make([]byte, MaxPacket), make([]int16, MaxFrameSamples(Reply.Rate))
+	var heard []int16
+	play := func(n int, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err = d.Decode(buf[:n], pcm); err != nil {
+			t.Fatal(err)
+		}
+		heard = append(heard, pcm[:n]...)
+	}
+	for i := range 5 { // 204.17 Hz: 12.25 periods in a frame, so the frame ends at a peak
+		play(e.Encode(tone(Reply.Rate, 12.25/0.06, 15000, i*Reply.Samples(), Reply.Samples()), buf))
+	}
+	cut := len(heard)
+	play(e.Silence(buf))
+	play(e.Silence(buf)) // which knows that it is silent already
+	if tone, end := largestStep(heard[cut-1000:cut]), largestStep(heard[cut-1:]); end > tone*3/2 {
+		t.Errorf("a step of %d in the end, %d within the tone", end, tone)
+	}
+	if loud := rms(heard[cut+Reply.Samples():]); loud > 100 {
+		t.Errorf("after the end: loudness %.0f", loud)
+	}
+}
+
 func TestDecoderRefuses(t *testing.T) {
 	for _, rate := range []int{0, -1, 22050, 44100} {
 		if _, err := NewDecoder(rate); err == nil {

@@ -2,9 +2,19 @@ package audio
 
 import "time"
 
-// defaultLead is the number of frames that go ahead of the sound:
-// 240 ms at 60 ms (device-protocol 4.3).
-const defaultLead = 4
+const (
+	// defaultLead is the number of frames that go ahead of the sound: 240 ms at
+	// 60 ms (device-protocol 4.3).
+	defaultLead = 4
+
+	steadyLead = 360 * time.Millisecond // the most at the device while sending is punctual
+	mostLead   = 600 * time.Millisecond // the most at any time
+	leastLead  = 120 * time.Millisecond // what a frame that comes late should still find at the device
+
+	// calmAfter is how many frames take away a part e of the lateness that is
+	// remembered: 256 frames of 60 ms halve it in 11 s.
+	calmAfter = 256
+)
 
 // Pacer says when the next frame of a reply may go to the device, and by a
 // model of the device's clock what has been played. In the model a frame begins
@@ -18,17 +28,26 @@ const defaultLead = 4
 // a delay shorter than the lead the missing frames are due at once. If the
 // device has run dry, nothing is made up for: the schedule begins again.
 //
+// The lead adapts (voice.md 1.9.2): while frames leave late (Late), so much
+// more goes ahead that a frame which is late again still finds 120 ms at the
+// device: after the first late frame up to 360 ms in all, after others up to
+// 600. As sending becomes punctual, the lead shrinks back within seconds, by
+// sending the next frames a little later each.
+//
 // A Pacer is pure: it never looks at a clock. Times passed to it must not run
 // backwards. It is for one goroutine.
 type Pacer struct {
-	frame time.Duration
-	lead  int
+	frame  time.Duration
+	lead   int
+	jitter time.Duration // how late a frame has left, at most, fading
+	again  time.Duration // how late a second one has left, fading
 
 	frames    int       // sent since Reset
 	before    int       // sent before the current schedule began; all played
 	base      time.Time // when the current schedule began to play
 	underruns int
 	minLead   time.Duration
+	paused    bool // by Pause, and nothing was sent since
 }
 
 // NewPacer makes a pacer for frames of that length that keeps that many of them
@@ -50,8 +69,32 @@ func (p *Pacer) Due(now time.Time) time.Time {
 	if !p.Started() || p.PlayoutEnd().Before(now) {
 		return time.Time{}
 	}
-	return p.PlayoutEnd().Add(p.frame/2 - p.length(p.lead))
+	return p.PlayoutEnd().Add(p.frame/2 - p.Aim())
 }
+
+// Aim is the lead that is kept now: it swings by half a frame around it.
+func (p *Pacer) Aim() time.Duration {
+	base := p.length(p.lead)
+	if base <= steadyLead {
+		base = min(base, steadyLead-p.frame/2)
+	}
+	once := min(p.jitter+leastLead+p.frame/2, steadyLead-p.frame/2)
+	return max(base, once, min(p.again+leastLead+p.frame/2, mostLead-p.frame/2))
+}
+
+// Late tells that a frame that was at hand left d after it was due, or that
+// what was handed over was seen to be d behind. It is remembered for some
+// seconds. Waiting for sound that is not made yet, or that is held back on
+// purpose, is not lateness.
+func (p *Pacer) Late(d time.Duration) {
+	d = min(d, mostLead)
+	p.again = max(p.again, min(d, p.jitter))
+	p.jitter = max(p.jitter, d)
+}
+
+// Inherit goes on with the lateness that another pacer has seen on the way to
+// the same device.
+func (p *Pacer) Inherit(from *Pacer) { p.jitter, p.again = from.jitter, from.again }
 
 // Sent records that a frame was handed over now.
 func (p *Pacer) Sent(now time.Time) {
@@ -60,14 +103,23 @@ func (p *Pacer) Sent(now time.Time) {
 	case !p.Started():
 		p.base = now
 	case end.Before(now): // the device has run dry
-		p.underruns++
-		p.minLead = 0
+		if !p.paused {
+			p.underruns++
+			p.minLead = 0
+		}
 		p.base, p.before = now, p.frames
 	case p.frames-p.before >= p.lead: // the opening burst is over
 		p.minLead = min(p.minLead, end.Sub(now))
 	}
+	p.paused = false
 	p.frames++
+	p.jitter -= p.jitter / calmAfter
+	p.again -= p.again / calmAfter
 }
+
+// Pause tells that no more frames go for a while on purpose: that the device
+// runs dry meanwhile is no underrun.
+func (p *Pacer) Pause() { p.paused = true }
 
 // Started says whether a frame was sent since Reset.
 func (p *Pacer) Started() bool { return p.frames > 0 }
@@ -114,9 +166,9 @@ func (p *Pacer) Played(now time.Time) int {
 	return int((p.Heard(now) + p.frame - 1) / p.frame)
 }
 
-// Reset begins a new reply: nothing sent, nothing counted.
+// Reset begins a new reply: nothing sent, nothing counted. The jitter stays known.
 func (p *Pacer) Reset() {
-	*p = Pacer{frame: p.frame, lead: p.lead, minLead: p.length(p.lead)}
+	*p = Pacer{frame: p.frame, lead: p.lead, jitter: p.jitter, again: p.again, minLead: p.length(p.lead)}
 }
 
 func (p *Pacer) length(frames int) time.Duration {

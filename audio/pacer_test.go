@@ -224,3 +224,97 @@ func TestPacerWithRandomProducers(t *testing.T) {
 		}
 	}
 }
+
+// arrive sends the frames that are due by a sender who is late by a given time
+// at each, tells the pacer so, and returns the largest lead after a sending.
+func (t *pacerTest) arrive(frames int, late time.Duration) (largest time.Duration) {
+	for range frames {
+		if due := t.p.Due(t.at(t.now)); due.After(t.at(t.now)) {
+			t.now = due.Sub(t.start)
+		}
+		if late > 0 {
+			t.now += late
+			t.p.Late(late)
+		}
+		t.p.Sent(t.at(t.now))
+		largest = max(largest, t.p.Lead(t.at(t.now)))
+	}
+	return largest
+}
+
+func TestPacerLeadStaysWhileSendingIsPunctual(t *testing.T) {
+	for lead, most := range map[int]time.Duration{0: 270 * ms, 3: 210 * ms, 5: 330 * ms, 6: 360 * ms} {
+		pt := newPacerTest(t, lead)
+		if got := pt.arrive(500, 20*ms); got > most {
+			t.Errorf("lead of %d frames: %v at the device, want at most %v", lead, got, most)
+		}
+		if pt.p.Underruns() != 0 || pt.p.Aim() > 360*ms {
+			t.Errorf("lead of %d frames: %d underruns, aim %v", lead, pt.p.Underruns(), pt.p.Aim())
+		}
+	}
+}
+
+func TestPacerLeadGrowsWithJitterAndShrinksBack(t *testing.T) {
+	pt := newPacerTest(t, 4)
+	pt.send(20)
+	pt.arrive(1, 200*ms)
+	if pt.p.Aim() != 330*ms {
+		t.Errorf("aim %v after one frame that was 200 ms late", pt.p.Aim())
+	}
+	if got := pt.arrive(20, 0); got > 360*ms {
+		t.Errorf("lead %v after one frame that was late", got)
+	}
+	pt.arrive(1, 200*ms)
+	if aim := pt.p.Aim(); aim > 350*ms || aim < 310*ms {
+		t.Errorf("aim %v after two", aim)
+	}
+	// Every tenth frame is as late: what it finds at the device is enough.
+	for round := range 20 {
+		pt.arrive(9, 0)
+		end := pt.p.PlayoutEnd()
+		pt.arrive(1, 200*ms)
+		if left := end.Sub(pt.at(pt.now)); left < 100*ms {
+			t.Fatalf("round %d: the late frame found %v", round, left)
+		}
+	}
+	if pt.p.Underruns() != 0 {
+		t.Errorf("%d underruns", pt.p.Underruns())
+	}
+	// Calm: back to 240 ms, without a gap in the sending longer than a frame and a bit.
+	last := pt.now
+	for range 400 {
+		sent := pt.next(0)
+		if sent-last > testFrame+10*ms {
+			t.Fatalf("a pause of %v in the sending while the lead shrinks", sent-last)
+		}
+		last = sent
+	}
+	if pt.p.Aim() != 240*ms || pt.p.Lead(pt.at(pt.now)) != 270*ms {
+		t.Errorf("aim %v, lead %v after calm", pt.p.Aim(), pt.p.Lead(pt.at(pt.now)))
+	}
+}
+
+func TestPacerLeadHasABound(t *testing.T) {
+	pt := newPacerTest(t, 4)
+	pt.send(10)
+	for range 30 { // an outbox that is stuck for seconds, again and again
+		if got := pt.arrive(1, 5*time.Second); got > 600*ms {
+			t.Fatalf("lead %v", got)
+		}
+		burst, stuck := 1, pt.now
+		for pt.next(0) == stuck {
+			burst++
+		}
+		if burst > 10 || pt.p.Lead(pt.at(pt.now)) > 600*ms {
+			t.Fatalf("a burst of %d frames, lead %v", burst, pt.p.Lead(pt.at(pt.now)))
+		}
+	}
+	aim := pt.p.Aim()
+	if pt.p.Reset(); pt.p.Aim() != aim || aim < 500*ms || pt.p.Started() {
+		t.Error("a new reply to the same device must know its jitter")
+	}
+	other := NewPacer(testFrame, 4)
+	if other.Inherit(pt.p); other.Aim() != aim {
+		t.Errorf("what was learned is not passed on: aim %v", other.Aim())
+	}
+}

@@ -17,7 +17,7 @@ import (
 // maxID is how long a Device-Id or Client-Id may be, in bytes.
 const maxID = 128
 
-// serveTalk lets a device in and holds its connection until it ends.
+// serveTalk lets a device in, or says why not.
 func (s *Server) serveTalk(w http.ResponseWriter, r *http.Request) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		s.serveAlive(w, r)
@@ -49,7 +49,9 @@ func (s *Server) serveTalk(w http.ResponseWriter, r *http.Request) {
 	s.talkWith(w, r, who)
 }
 
-// talkWith upgrades a device for which there is room, and holds the connection.
+// talkWith upgrades a device for which there is room, and begins to talk with
+// it. The connection outlives the request, so its context ends with nothing but
+// the connection's own end.
 func (s *Server) talkWith(w http.ResponseWriter, r *http.Request, who identity) {
 	ws, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -58,12 +60,11 @@ func (s *Server) talkWith(w http.ResponseWriter, r *http.Request, who identity) 
 		return
 	}
 	shrinkSendBuffer(ws.NetConn())
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	c := newConn(s, who, rand.Text(), ws)
 	c.cancel = cancel
 	s.admit(c)
-	defer s.release(c)
-	c.run(ctx)
+	c.start(ctx)
 }
 
 // What the system may hold for a device, in bytes. Its own choice, up to

@@ -2,8 +2,10 @@ package connection
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -211,4 +213,23 @@ func TestCloseFrameCodesAreLegal(t *testing.T) {
 			t.Errorf("%v: code %d", err, e.code)
 		}
 	}
+}
+
+// Compression is never agreed to: firmware knows none, and a small message could
+// stand for a large one.
+func TestCompressionIsNotNegotiated(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, r *rig) {
+		d := websocket.Dialer{
+			NetDialContext:    func(context.Context, string, string) (net.Conn, error) { return r.ln.dial() },
+			EnableCompression: true,
+		}
+		ws, answer, err := d.DialContext(t.Context(), "ws://server/xiaozhi/v1/", http.Header{"Device-Id": {"d1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ws.Close()
+		if got := answer.Header.Get("Sec-Websocket-Extensions"); got != "" {
+			t.Errorf("agreed to %q", got)
+		}
+	})
 }

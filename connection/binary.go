@@ -20,28 +20,31 @@ const (
 // errFrame is under every error of parseFrame.
 var errFrame = errors.New("bad audio frame")
 
-// parseFrame gives the Opus packet in one binary message; it shares message's
-// memory. An empty packet (nil, nil) is legal and means nothing.
-func parseFrame(framing int, message []byte) ([]byte, error) {
+// parseFrame gives the Opus packet in one binary message, which shares message's
+// memory, and the timestamp of framing 2. An empty packet (nil, nil) is legal
+// and means nothing.
+func parseFrame(framing int, message []byte) (packet []byte, stamp uint32, err error) {
 	if len(message) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	switch framing {
 	case 2:
 		if len(message) < header2 {
-			return nil, fmt.Errorf("%w: %d bytes are no version 2 header", errFrame, len(message))
+			return nil, 0, fmt.Errorf("%w: %d bytes are no version 2 header", errFrame, len(message))
 		}
 		kind := binary.BigEndian.Uint16(message[2:])
 		size := binary.BigEndian.Uint32(message[12:])
-		return payload(uint32(kind), size, message[header2:])
+		packet, err = payload(uint32(kind), size, message[header2:])
+		return packet, binary.BigEndian.Uint32(message[8:]), err
 	case 3:
 		if len(message) < header3 {
-			return nil, fmt.Errorf("%w: %d bytes are no version 3 header", errFrame, len(message))
+			return nil, 0, fmt.Errorf("%w: %d bytes are no version 3 header", errFrame, len(message))
 		}
 		size := binary.BigEndian.Uint16(message[2:])
-		return payload(uint32(message[0]), uint32(size), message[header3:])
+		packet, err = payload(uint32(message[0]), uint32(size), message[header3:])
+		return packet, 0, err
 	default:
-		return message, nil
+		return message, 0, nil
 	}
 }
 

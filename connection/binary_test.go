@@ -35,7 +35,7 @@ func TestFramingVectors(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("framing %d: got %x, %v, want %x", tc.framing, got, err, want)
 		}
-		back, err := parseFrame(tc.framing, want)
+		back, _, err := parseFrame(tc.framing, want)
 		if err != nil || !bytes.Equal(back, packet) {
 			t.Errorf("framing %d: parsed %x, %v", tc.framing, back, err)
 		}
@@ -70,7 +70,7 @@ func TestParseFrame(t *testing.T) {
 		{"unknown framing is bare", 9, "7879", "7879", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			packet, err := parseFrame(tc.framing, unhex(t, tc.wire))
+			packet, _, err := parseFrame(tc.framing, unhex(t, tc.wire))
 			if tc.wrong == "" && err != nil || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
 				t.Fatalf("error %v, want %q", err, tc.wrong)
 			}
@@ -102,7 +102,7 @@ func FuzzParseFrame(f *testing.F) {
 		f.Add(2, unhex(f, seed))
 	}
 	f.Fuzz(func(t *testing.T, framing int, message []byte) {
-		packet, err := parseFrame(framing, message)
+		packet, _, err := parseFrame(framing, message)
 		if err != nil {
 			if packet != nil {
 				t.Error("a packet beside an error")
@@ -116,7 +116,7 @@ func FuzzParseFrame(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := parseFrame(framing, built)
+		again, _, err := parseFrame(framing, built)
 		if err != nil || !bytes.Equal(again, packet) {
 			t.Fatalf("built %x, parsed back as %x, %v", built, again, err)
 		}
@@ -136,7 +136,7 @@ func BenchmarkParseFrame(b *testing.B) {
 	wire, _ := appendFrame(nil, 3, 0, make([]byte, 180))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parseFrame(3, wire); err != nil {
+		if _, _, err := parseFrame(3, wire); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -44,28 +44,40 @@ type conn struct {
 	ws          *websocket.Conn
 	log         *slog.Logger
 	out         *outbox
-	helloed     chan struct{} // closed by the reader at the hello, or at what stands for it
 	talkOver    chan struct{} // closed when the conversation has ended, or will not begin any more
 	counts      counters
-	cancel      context.CancelCauseFunc // set before any goroutine starts
-	wg          sync.WaitGroup          // reader, writer and conversation
+	readDone    chan struct{}                   // closed when the reader has ended
+	writeDone   chan struct{}                   // closed when the writer has ended
+	speak       func(say func(context.Context)) // runs say until the connection ends; the caller holds mu, and ending is false
+	pinger      *time.Timer                     // asks for pings
+	noHello     *time.Timer                     // ends the connection; stopped by the reader at the hello, or at what stands for it
+	returns     bool                            // it has taken the place of an older connection of its device; set by admit
+	cancel      context.CancelCauseFunc         // set before any goroutine starts
+	wg          sync.WaitGroup                  // reader, writer, conversation and notice
 
-	mu       sync.Mutex
-	ending   bool   // no conversation may start any more
-	talking  bool   // the conversation has been started
-	replying bool   // the device has been told of a turn that is not over
-	draining bool   // the connection ends as soon as replying is false
-	tools    Tools  // nil: none. Written by the reader, so it reads without mu
-	things   Things // the same of older firmware
-	light    Light  // the same that the device registers itself
+	mu        sync.Mutex
+	ending    bool   // no conversation may start any more
+	talking   bool   // the conversation has been started
+	replying  bool   // the device has been told of a turn that is not over
+	owed      bool   // an utterance was ended by the device, and nothing of its turn has come yet
+	listening bool   // the device has opened its microphone
+	draining  bool   // the connection ends as soon as nothing is owed to the device
+	language  string // of the device; "" before hello
+	tools     Tools  // nil: none. Written by the reader, so it reads without mu
+	things    Things // the same of older firmware
+	light     Light  // the same that the device registers itself
 
 	dialect dialect
+	door    atomic.Pointer[doorman] // speaks in the place of the conversation; nil: nobody does. Set under mu
 
 	// Of the reader.
-	met      bool  // helloed is closed
-	talk     Talk  // nil before hello
-	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
+	met      bool   // the hello, or what stands for it, has come
+	talk     Talk   // nil before hello
+	hearer   Hearer // talk, if it hears without keeping; else nil
+	unasked  Tools  // the device's MCP client; tools is nil until a hello offers MCP
+	in       *frameReader
 	scratch  []byte
+	dues     dues
 	grumbled grumbler
 
 	// Of the reader until the hello is answered, of the writer from then on.
@@ -73,9 +85,9 @@ type conn struct {
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	frame []byte
-	stamp uint32
-	began time.Time
+	packet []byte // the frame that is being written
+	frame  []byte // the same with its header
+	began  time.Time
 }
 
 // counters count what came and went. Snapshot by Load.
@@ -84,6 +96,7 @@ type counters struct {
 	textOut, framesOut     atomic.Int64
 	early, broken, unknown atomic.Int64 // before hello, unreadable, of an unknown type
 	refused                atomic.Int64 // frames that the audio queue did not take
+	excess                 atomic.Int64 // sent beyond all measure, and dropped
 }
 
 func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn {
@@ -91,53 +104,53 @@ func newConn(s *Server, who identity, session string, ws *websocket.Conn) *conn 
 		server: s, who: who, session: session, visionToken: newVisionToken(), ws: ws,
 		log:      s.log.With("device_id", who.deviceID, "session_id", session),
 		out:      newOutbox(),
-		helloed:  make(chan struct{}),
+		in:       newFrameReader(ws.NetConn()),
+		dues:     newDues(),
 		talkOver: make(chan struct{}),
-		framing:  1,
-		began:    time.Now(),
+		readDone: make(chan struct{}), writeDone: make(chan struct{}),
+		framing: 1,
+		began:   time.Now(),
 	}
 }
 
-// run holds the connection until it ends. It closes the socket, waits for
-// everything it has started, and returns last. ctx and cancel were made by the
-// server, so that it can end the connection from the first moment on.
-func (c *conn) run(ctx context.Context) {
-	defer c.cancel(errClosed)
+// start begins to talk and returns. What it starts is waited for by windDown,
+// which the end of ctx brings about, and which the server waits for. ctx and
+// cancel were made by the server, so that it can end the connection from the
+// first moment on.
+//
+// A connection that is idle costs two goroutines, reader and conversation; a
+// writer comes when there is something to write. The handler of the upgrade is
+// none of them, since net/http keeps 12 KiB of buffers and a grown stack for as
+// long as a handler runs.
+func (c *conn) start(ctx context.Context) {
 	c.log.Info("device connected", "client_id", c.who.clientID, "remote", c.who.remote, "protocol_version", c.who.protocol)
-	readDone, writeDone := make(chan struct{}), make(chan struct{})
+	c.speak = func(say func(context.Context)) { c.wg.Go(func() { c.guard("notice", func() { say(ctx) }) }) }
+	c.noHello = time.AfterFunc(helloTimeout, func() { c.end(ErrNoHello) })
+	c.out.work = func() { c.work(ctx) }
+	c.pinger = time.AfterFunc(time.Hour, c.ping)
+	c.pinger.Reset(pingEvery)
 	c.wg.Go(func() {
-		defer close(readDone)
+		defer close(c.readDone)
 		c.guard("reader", func() { c.readLoop(ctx) })
 	})
-	c.wg.Go(func() {
-		defer close(writeDone)
-		c.guard("writer", func() { c.writeLoop(ctx) })
-	})
-	c.waitForEnd(ctx)
-	end := endingOf(context.Cause(ctx))
-	c.finish(end, readDone, writeDone)
-	c.wg.Wait()
-	c.report(ctx, end)
+	context.AfterFunc(ctx, func() { c.windDown(ctx) })
 }
 
-// waitForEnd returns when the connection's context has ended, and ends it if
-// there is no hello in time.
-func (c *conn) waitForEnd(ctx context.Context) {
-	timer := time.NewTimer(helloTimeout)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-c.helloed:
-	case <-timer.C:
-		c.end(ErrNoHello)
-	}
-	<-ctx.Done()
+// windDown is the end of a connection. It closes the socket, waits for
+// everything that start and the reader have started, and gives the place back.
+func (c *conn) windDown(ctx context.Context) {
+	c.noHello.Stop()
+	c.pinger.Stop()
+	end := endingOf(context.Cause(ctx))
+	c.guard("end", func() { c.finish(end) })
+	c.wg.Wait()
+	c.report(ctx, end)
+	c.server.release(c)
 }
 
 // finish ends the conversation, lets the writer flush and say goodbye, and
 // closes the socket. A peer that is gone, or does not play along, is not waited for.
-func (c *conn) finish(end *ending, readDone, writeDone <-chan struct{}) {
+func (c *conn) finish(end *ending) {
 	c.mu.Lock()
 	c.ending = true
 	if !c.talking {
@@ -151,9 +164,12 @@ func (c *conn) finish(end *ending, readDone, writeDone <-chan struct{}) {
 		return
 	}
 	within(talkEnd, c.talkOver)
+	if d := c.door.Load(); d != nil {
+		within(talkEnd, d.over)
+	}
 	c.out.close()
-	if within(flushTimeout, writeDone) {
-		within(closeTimeout, readDone)
+	if within(flushTimeout, c.writeDone) {
+		within(closeTimeout, c.readDone)
 	}
 	c.ws.Close()
 }
@@ -223,7 +239,7 @@ func (c *conn) report(ctx context.Context, end *ending) {
 	for _, odd := range []struct {
 		key   string
 		count *atomic.Int64
-	}{{"early", &c.counts.early}, {"broken", &c.counts.broken}, {"unknown", &c.counts.unknown}, {"refused", &c.counts.refused}} {
+	}{{"early", &c.counts.early}, {"broken", &c.counts.broken}, {"unknown", &c.counts.unknown}, {"refused", &c.counts.refused}, {"excess", &c.counts.excess}} {
 		if n := odd.count.Load(); n > 0 {
 			attrs = append(attrs, slog.Int64(odd.key, n))
 		}

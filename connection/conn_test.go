@@ -68,7 +68,7 @@ func TestSessionOfAConversation(t *testing.T) {
 	}
 	bubble(t, change, func(t *testing.T, r *rig) {
 		p := r.dial("AA:BB")
-		p.send(`{"type":"hello","features":{"aec":true}}`)
+		p.send(`{"type":"hello","version":2,"features":{"aec":true}}`)
 		s := r.talk(0).session
 		want := agent.Session{DeviceID: "aa:bb", ClientID: "c-1", SessionID: s.SessionID, Language: "en", Name: "厨房", Voice: "v1", AEC: true}
 		if s != want {

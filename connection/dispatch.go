@@ -1,14 +1,36 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 
 	"xiaozhi/agent"
 )
 
-// post hands an event to the conversation.
+// post hands an event to the conversation, or to who speaks in its place.
 func (c *conn) post(ev agent.Event) {
+	c.attend(ev)
+	if d := c.door.Load(); d != nil {
+		d.note(ev)
+		return
+	}
 	if err := c.talk.Post(ev); err != nil {
+		c.end(overrun(err))
+	}
+}
+
+// hear hands a microphone packet to the conversation. packet is the reader's.
+func (c *conn) hear(packet []byte, stamp uint32) {
+	if c.door.Load() != nil {
+		return
+	}
+	var err error
+	if c.hearer != nil {
+		err = c.hearer.Hear(packet, stamp)
+	} else {
+		err = c.talk.Post(agent.Frame{Packet: bytes.Clone(packet), Stamp: stamp})
+	}
+	if err != nil {
 		c.end(overrun(err))
 	}
 }
@@ -16,6 +38,10 @@ func (c *conn) post(ev agent.Event) {
 // onText acts on one text message.
 func (c *conn) onText(ctx context.Context, data []byte) {
 	c.counts.textIn.Add(1)
+	if !c.affordsText(len(data)) {
+		c.grumble("message dropped: the device sends more than it can mean", "bytes", len(data))
+		return
+	}
 	m, err := parseText(data)
 	if err != nil {
 		c.counts.broken.Add(1)
@@ -27,7 +53,7 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 		c.onHello(ctx, m.hello)
 	case m.Type == "mcp":
 		c.onMCP(ctx, m)
-	case c.talk == nil:
+	case c.talk == nil && c.door.Load() == nil:
 		c.counts.early.Add(1)
 		c.log.Debug("message before hello ignored", "type", clip(m.Type, 32))
 	case m.Type == "listen":

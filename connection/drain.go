@@ -6,36 +6,71 @@ import (
 	"xiaozhi/agent"
 )
 
-// replyDrain is how long Shutdown lets a reply go on before it is cut.
-const replyDrain = 8 * time.Second
+// replyDrain is how long Shutdown lets replies go on before they are cut. With
+// what comes after it the whole drain takes less than 10 s.
+const replyDrain = 9500 * time.Millisecond
 
-// drain ends the connection because the server stops: at once when the device
-// waits for no reply, else when its reply has ended.
+// drain ends the connection because the server stops. A reply that the device
+// waits for is heard to its end. A device that listens, so that a new turn may
+// be on its way, is told aloud. Any other connection ends at once.
 func (c *conn) drain() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.draining = true
-	busy := c.replying
-	c.mu.Unlock()
-	if !busy {
+	switch {
+	case c.replying || c.owed || c.door.Load() != nil:
+	case c.listening:
+		c.sayStopping()
+	default:
 		c.end(ErrShutdown)
 	}
 }
 
-// follow notes where in a turn the device is, from what it has been sent.
-func (c *conn) follow(kind agent.MessageKind) {
-	var replying bool
-	switch kind {
+// sayStopping tells the device that the server stops, and ends the connection.
+// The caller holds mu.
+func (c *conn) sayStopping() {
+	n, ok := c.server.notice(NoticeStopping, c.language)
+	if !ok || c.ending {
+		c.end(ErrShutdown)
+		return
+	}
+	d := newDoorman(c, n, ErrShutdown)
+	c.door.Store(d)
+	c.speak(d.announce)
+}
+
+// follow notes where in a turn the device is, from what it has been sent. The
+// caller holds mu.
+func (c *conn) follow(m agent.Message) {
+	switch m.Kind {
 	case agent.MessageSTT, agent.MessageTTSStart:
-		replying = true
+		c.replying, c.owed = true, false
 	case agent.MessageTTSStop:
+		c.replying, c.owed = false, false
 	default:
 		return
 	}
-	c.mu.Lock()
-	c.replying = replying
-	over := c.draining && !replying
-	c.mu.Unlock()
-	if over {
+	switch {
+	case !c.draining || c.replying:
+	case m.Cut && c.listening: // somebody wants something new
+		c.sayStopping()
+	default:
 		c.end(ErrShutdown)
+	}
+}
+
+// attend notes what the device wants, from what it does. Of the reader.
+func (c *conn) attend(ev agent.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch ev.(type) {
+	case agent.ListenStart:
+		c.listening, c.owed = true, false
+	case agent.ListenStop: // an utterance is over, and will be answered
+		c.owed, c.listening = c.listening, false
+	case agent.Detect: // a greeting or an answer will come
+		c.owed = true
+	case agent.Abort:
+		c.owed = false
 	}
 }

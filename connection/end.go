@@ -24,6 +24,8 @@ var (
 	ErrReplaced error = &ending{reason: "replaced by a new connection of the same device", code: websocket.CloseNormalClosure, level: slog.LevelInfo}
 	// ErrShutdown ends all connections when the server stops.
 	ErrShutdown error = &ending{reason: "server is stopping", code: websocket.CloseNormalClosure, level: slog.LevelInfo}
+	// ErrBusy ends a connection for which there is no capacity.
+	ErrBusy error = &ending{reason: "server is too busy", code: websocket.CloseTryAgainLater, level: slog.LevelInfo}
 	// ErrNoHello ends a connection that has said no hello in time.
 	ErrNoHello error = &ending{reason: "no hello within 10 s", code: websocket.CloseNormalClosure, level: slog.LevelWarn}
 	// ErrStuck ends a connection whose control queue is full.
@@ -69,7 +71,7 @@ func writeFailed(err error) error {
 
 // brokenWire is the end of a peer whose WebSocket frames are wrong.
 func brokenWire(err error) error {
-	return &ending{reason: "device broke the WebSocket protocol", code: websocket.CloseProtocolError, gone: true, level: slog.LevelWarn, err: err}
+	return &ending{reason: "device broke the WebSocket protocol", code: websocket.CloseProtocolError, level: slog.LevelWarn, err: err}
 }
 
 // tooBig is the end of a peer whose message is over a limit.

@@ -32,7 +32,9 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 	c.out.putText(reply)
 	c.dialect.hello.Store(true)
 	c.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
-	if c.talk == nil {
+	if c.talk == nil && c.server.tooBusy(c) {
+		c.turnAway(h)
+	} else if c.talk == nil {
 		c.startTalk(ctx, h)
 	} else if h.MCP && c.unasked != nil {
 		c.startTools(ctx, c.unasked)
@@ -45,20 +47,45 @@ func (c *conn) sessionOf(h hello) agent.Session {
 	return agent.Session{
 		DeviceID: c.who.deviceID, ClientID: c.who.clientID, SessionID: c.session,
 		Language: c.server.languageFor(c.who.deviceID, set.Language),
-		Name:     set.Name, Voice: set.Voice, AEC: h.AEC,
+		Name:     set.Name, Voice: set.Voice, AEC: c.stamped,
 	}
+}
+
+// meet notes that the device has said who it is.
+func (c *conn) meet(h hello) agent.Session {
+	if !c.met {
+		c.met = true
+		c.noHello.Stop()
+	}
+	session := c.sessionOf(h)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.language = session.Language
+	return session
+}
+
+// turnAway tells a device aloud that there is no capacity for it, instead of
+// starting its conversation.
+func (c *conn) turnAway(h hello) {
+	c.log.Warn("device turned away: the server is too busy", "lateness", c.server.Lateness())
+	n, ok := c.server.notice(NoticeBusy, c.meet(h).Language)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !ok || c.ending {
+		c.end(ErrBusy)
+		return
+	}
+	d := newDoorman(c, n, ErrBusy)
+	c.door.Store(d)
+	c.speak(d.turnAway)
 }
 
 // startTalk makes the device's MCP client and its conversation.
 func (c *conn) startTalk(ctx context.Context, h hello) {
-	if !c.met {
-		c.met = true
-		close(c.helloed)
-	}
-	session := c.sessionOf(h)
+	session := c.meet(h)
 	var sources []mcp.Source
 	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
-		tools := c.server.opts.NewTools(session, Link{Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
+		tools := c.server.opts.NewTools(session, Link{Log: c.log, Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})
 		if tools != nil {
 			c.unasked = tools
 			if h.MCP && !c.startTools(ctx, tools) {
@@ -74,7 +101,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 		sources = append(sources, c.light)
 	}
 	if c.server.opts.NewThings != nil {
-		things := c.server.opts.NewThings(session, Link{Send: c.sendCommands, BaseURL: c.who.baseURL})
+		things := c.server.opts.NewThings(session, Link{Log: c.log, Send: c.sendCommands, BaseURL: c.who.baseURL})
 		if things != nil {
 			if !c.startThings(ctx, things) {
 				return
@@ -88,6 +115,7 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 		return
 	}
 	c.talk = talk
+	c.hearer, _ = talk.(Hearer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending {

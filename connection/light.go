@@ -87,7 +87,7 @@ func (c *conn) startLight(ctx context.Context, session agent.Session) bool {
 		return true
 	}
 	c.dialect.tried = true
-	light := c.server.opts.NewLight(session, Link{Send: c.sendLight, BaseURL: c.who.baseURL})
+	light := c.server.opts.NewLight(session, Link{Log: c.log, Send: c.sendLight, BaseURL: c.who.baseURL})
 	if light == nil {
 		return true
 	}

@@ -31,6 +31,15 @@ type Talk interface {
 	Post(ev agent.Event) error
 }
 
+// Hearer is a Talk that hears the microphone without keeping the memory of what
+// it is given. A Talk that is none gets each frame by Post, in memory of its own.
+type Hearer interface {
+	// Hear hands over one Opus packet, as Post does. packet may be overwritten
+	// as soon as Hear returns. stamp is the timestamp of framing 2 (section 4.5),
+	// 0 where there is none.
+	Hear(packet []byte, stamp uint32) error
+}
+
 // Tools are the tools of one device, reached through its connection. The
 // connection calls Start right after the server hello and Stop at its end.
 type Tools interface {
@@ -72,6 +81,8 @@ type Link struct {
 	// Things (section 6); of Light in the framing that the device used last. It
 	// does not wait for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
+	// Log names the device and the connection in every line.
+	Log *slog.Logger
 	// BaseURL is how this device reaches us by HTTP, without a last slash:
 	// "http://192.168.1.10:8000".
 	BaseURL string
@@ -122,6 +133,14 @@ type Options struct {
 	// Explainer looks at what the devices' cameras upload. nil: there is no such path.
 	Explainer Explainer
 
+	// Notice is what the door itself says in a language, "zh" or "en". It must not
+	// wait. nil: nothing is said, such connections just end.
+	Notice func(kind NoticeKind, language string) Notice
+
+	// MaxLateness is how late the process may do what is due, nine times of ten
+	// in 5 s, before new devices are told that it is too busy (Server.Watch). 0: it may be any.
+	MaxLateness time.Duration
+
 	Auth       Auth           // zero: everybody is let in
 	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says
 	TrustProxy bool           // true: X-Forwarded-Proto, -Host and -Port count
@@ -145,6 +164,9 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	}
 	if o.MaxDevices < 0 {
 		return o, nil, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
+	}
+	if o.MaxLateness < 0 {
+		return o, nil, fmt.Errorf("connection: max lateness %v is negative", o.MaxLateness)
 	}
 	switch o.Language {
 	case "", "auto", "zh", "en":

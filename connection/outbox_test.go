@@ -11,7 +11,7 @@ import (
 func drain(o *outbox) string {
 	var parts []string
 	for {
-		it, frame, ok := o.take()
+		it, frame, _, ok := o.take(nil)
 		if !ok {
 			return strings.Join(parts, " ")
 		}
@@ -96,7 +96,7 @@ func TestOutboxAudioQueueIsARing(t *testing.T) {
 		}
 		want = append(want, name)
 		if i%3 != 0 || o.count == audioQueue {
-			_, frame, _ := o.take()
+			_, frame, _, _ := o.take(nil)
 			got = append(got, string(frame))
 		}
 	}
@@ -133,6 +133,68 @@ func TestOutboxFull(t *testing.T) {
 	}
 }
 
+// A device that does not read costs a bounded amount of memory, however long the
+// messages are that wait for it.
+func TestOutboxIsFullOfBytes(t *testing.T) {
+	for _, size := range []int{8 << 10, 100 << 10, controlBytes, 4 * controlBytes} {
+		o := newOutbox()
+		text := make([]byte, size)
+		taken := 0
+		for {
+			if _, ok := o.putText(text); !ok {
+				break
+			}
+			taken++
+		}
+		if want := max(1, controlBytes/size); taken != want {
+			t.Errorf("%d messages of %d bytes were taken, want %d", taken, size, want)
+		}
+		for range taken {
+			o.take(nil)
+		}
+		if o.bytes != 0 {
+			t.Errorf("%d bytes are left of nothing", o.bytes)
+		}
+		if _, ok := o.putText(text); !ok {
+			t.Error("an empty queue is full")
+		}
+	}
+}
+
+// A writer may rest only when nothing waits, and what comes then begins another.
+func TestOutboxRest(t *testing.T) {
+	for name, put := range map[string]func(*outbox){
+		"text": func(o *outbox) { o.putText([]byte("x")) }, "sound": func(o *outbox) { o.putAudio(1, []byte("x")) },
+		"stop": func(o *outbox) { o.putStop(1, true, nil, []byte("x")) }, "pong": func(o *outbox) { o.putPong(nil) },
+		"ping": func(o *outbox) { o.putPing() }, "close": func(o *outbox) { o.close() },
+	} {
+		o := newOutbox()
+		begun := 0
+		o.work = func() { begun++ }
+		put(o)
+		put(o)
+		if begun != 1 || o.rest() {
+			t.Errorf("%s: %d writers begun, or it rests", name, begun)
+		}
+		if name == "close" {
+			continue
+		}
+		for {
+			if _, _, _, ok := o.take(nil); !ok {
+				break
+			}
+		}
+		o.takePong(nil)
+		o.takePing()
+		if !o.rest() {
+			t.Errorf("%s: it does not rest", name)
+		}
+		if put(o); begun != 2 {
+			t.Errorf("%s: %d writers begun after the rest", name, begun)
+		}
+	}
+}
+
 func TestOutboxClosed(t *testing.T) {
 	o := newOutbox()
 	o.putText([]byte("before"))
@@ -153,7 +215,7 @@ func TestOutboxClosed(t *testing.T) {
 func TestOutboxAnswersTheNewestPing(t *testing.T) {
 	o := newOutbox()
 	for i := range 1000 {
-		o.putPong(fmt.Sprint(i))
+		o.putPong([]byte(fmt.Sprint(i)))
 	}
 	if payload, due := o.takePong(nil); !due || string(payload) != "999" {
 		t.Errorf("got %q, %v", payload, due)
@@ -163,12 +225,55 @@ func TestOutboxAnswersTheNewestPing(t *testing.T) {
 	}
 }
 
+// Whoever hands a frame over may use its memory again, and a frame that waits
+// is not touched by those that come after it.
+func TestOutboxKeepsItsOwnFrames(t *testing.T) {
+	o := newOutbox()
+	packet := make([]byte, 2)
+	put := func(turn uint64, s string) { copy(packet, s); o.putAudio(turn, packet) }
+	put(1, "aa")
+	put(2, "bb")
+	put(1, "cc")
+	_, first, _, _ := o.take(nil)
+	o.putStop(1, false, nil, []byte("stop"))
+	put(2, "dd")
+	put(3, "ee")
+	if got := string(first) + " " + drain(o); got != "aa [f:cc t:stop] f:bb f:dd f:ee" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Once its places are made, a frame on its way through the queue costs nothing.
+func TestOutboxFramesAllocateNothing(t *testing.T) {
+	o := newOutbox()
+	packet, buf := make([]byte, 180), make([]byte, 0, 180)
+	pass := func() {
+		for range 4 { // the lead
+			o.putAudio(1, packet)
+		}
+		for range 4 {
+			if _, frame, _, ok := o.take(buf); !ok || len(frame) != len(packet) {
+				t.Fatal("a frame is missing")
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(100, pass); n != 0 {
+		t.Errorf("%v allocations for 4 frames", n)
+	}
+	o.putStop(1, false, nil, []byte("stop"))
+	for i := range o.audio {
+		if o.audio[i].packet != nil {
+			t.Errorf("place %d keeps its memory after the reply", i)
+		}
+	}
+}
+
 func BenchmarkOutboxAudio(b *testing.B) {
 	o := newOutbox()
-	packet := make([]byte, 180)
+	packet, buf := make([]byte, 180), make([]byte, 0, 180)
 	b.ReportAllocs()
 	for b.Loop() {
 		o.putAudio(1, packet)
-		o.take()
+		o.take(buf)
 	}
 }

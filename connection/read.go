@@ -1,38 +1,28 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/gorilla/websocket"
-
-	"xiaozhi/agent"
 )
 
 // Read limits. What is larger ends the connection with close code 1009.
 const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
-	keepScratch = 4 << 10 // a larger buffer of one message is given back
+	keepScratch = 512 // a larger buffer of one message is given back: most that comes is sound
+	readBuffer  = 512 // holds a frame of sound; what is longer is read past it
 )
 
 // readLoop reads until the socket ends. After the connection has ended it goes
 // on reading, and throws away, so that the peer can hear our close frame.
 func (c *conn) readLoop(ctx context.Context) {
-	c.ws.SetPingHandler(func(payload string) error {
-		c.out.putPong(payload)
-		return c.ws.SetReadDeadline(time.Now().Add(deadAfter))
-	})
-	c.ws.SetPongHandler(func(string) error {
-		return c.ws.SetReadDeadline(time.Now().Add(deadAfter))
-	})
-	// The writer says goodbye, not the reader.
-	c.ws.SetCloseHandler(func(int, string) error { return nil })
 	for {
 		if err := c.readOne(ctx); err != nil {
 			c.end(readEnding(err))
@@ -46,24 +36,15 @@ func (c *conn) readOne(ctx context.Context) error {
 	if err := c.ws.SetReadDeadline(time.Now().Add(deadAfter)); err != nil {
 		return err
 	}
-	kind, r, err := c.ws.NextReader()
-	if err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		_, err := io.Copy(io.Discard, r)
-		return err
-	}
-	limit, name := maxText, "text"
-	if kind == websocket.BinaryMessage {
-		limit, name = maxBinary, "binary"
-	}
-	c.scratch, err = readUpTo(r, c.scratch[:0], limit)
-	if errors.Is(err, errLimit) {
-		c.end(tooBig(name, limit))
+	kind, err := c.readMessage(ctx)
+	switch {
+	case errors.Is(err, errLimit):
+		c.end(tooBig(nameOf(kind), limitOf(kind)))
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, errFlood):
+		c.end(errFlooding)
+		return nil
+	case err != nil:
 		return err
 	}
 	if kind == websocket.BinaryMessage {
@@ -77,30 +58,82 @@ func (c *conn) readOne(ctx context.Context) error {
 	return nil
 }
 
-// errLimit is what readUpTo returns for a message over its limit.
+// errLimit is a message that is too long.
 var errLimit = errors.New("message over limit")
 
-// readUpTo appends all of r to buf. More than limit bytes is errLimit.
-func readUpTo(r io.Reader, buf []byte, limit int) ([]byte, error) {
-	for {
-		if len(buf) > limit {
-			return buf, errLimit
-		}
-		if len(buf) == cap(buf) {
-			buf = append(buf, make([]byte, max(512, len(buf)))...)[:len(buf)]
-		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			if len(buf) > limit {
-				return buf, errLimit
-			}
-			return buf, nil
-		}
+// limitOf is how long a message of a kind may be, in bytes.
+func limitOf(kind int) int {
+	if kind == websocket.BinaryMessage {
+		return maxBinary
+	}
+	return maxText
+}
+
+// nameOf names a kind of message in the log.
+func nameOf(kind int) string {
+	if kind == websocket.BinaryMessage {
+		return "binary"
+	}
+	return "text"
+}
+
+// readMessage reads one message, in however many pieces, into scratch, and
+// answers what comes between them. Once the connection has ended there are no
+// messages any more, only the end of the socket.
+func (c *conn) readMessage(ctx context.Context) (kind int, err error) {
+	c.scratch = c.scratch[:0]
+	for pieces := 0; ; {
+		h, err := c.in.next()
 		if err != nil {
-			return buf, err
+			return kind, err
+		}
+		if h.isControl() {
+			if err := c.onControl(h); err != nil {
+				return kind, err
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			c.in.skip = h.length
+			continue
+		}
+		if (h.op == opContinuation) != (pieces > 0) {
+			return kind, fmt.Errorf("%w: a piece of no message, or a message inside another", errWire)
+		}
+		if pieces == 0 {
+			kind = h.op
+		} else if !c.affordsText(0) {
+			c.in.skip = h.length
+			return kind, errFlood
+		}
+		if pieces++; uint64(len(c.scratch))+h.length > uint64(limitOf(kind)) {
+			c.in.skip = h.length
+			return kind, errLimit
+		}
+		if c.scratch, err = c.in.payload(c.scratch, h); err != nil {
+			return kind, err
+		}
+		if h.final {
+			return kind, nil
 		}
 	}
+}
+
+// onControl acts on a ping, a pong or a close frame. The writer says goodbye,
+// not the reader: a close frame is the error that it is.
+func (c *conn) onControl(h frameHead) error {
+	payload, err := c.in.take(int(h.length))
+	if err != nil {
+		return cutShort(err)
+	}
+	unmask(payload, h.key, 0)
+	if h.op == websocket.CloseMessage {
+		return closing(payload)
+	}
+	if c.affordsText(0) && h.op == websocket.PingMessage {
+		c.out.putPong(payload)
+	}
+	return c.ws.SetReadDeadline(time.Now().Add(deadAfter))
 }
 
 // readEnding says what an error of Read means. Devices close the TCP
@@ -131,17 +164,21 @@ func readEnding(err error) error {
 // onBinary hands one audio packet to the conversation.
 func (c *conn) onBinary(message []byte) {
 	c.counts.framesIn.Add(1)
-	if c.talk == nil || !c.dialect.hello.Load() {
+	packet, stamp, err := parseFrame(c.framing, message)
+	if !c.affordsSound(packet) {
+		c.grumble("audio frame dropped: the device sends faster than anybody can speak")
+		return
+	}
+	if c.talk == nil && c.door.Load() == nil || !c.dialect.hello.Load() {
 		c.counts.early.Add(1)
 		return
 	}
-	packet, err := parseFrame(c.framing, message)
 	if err != nil {
 		c.counts.broken.Add(1)
 		c.grumble("audio frame dropped", "err", err, "framing", c.framing)
 		return
 	}
 	if len(packet) > 0 {
-		c.post(agent.Frame{Packet: bytes.Clone(packet)})
+		c.hear(packet, stamp)
 	}
 }

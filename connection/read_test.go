@@ -1,15 +1,11 @@
 package connection
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -196,6 +192,13 @@ func TestLyingWebSocketFrames(t *testing.T) {
 				if lived := time.Since(began); lived > deadAfter {
 					t.Errorf("lived on for %v", lived)
 				}
+				want := websocket.CloseProtocolError
+				if name == "text of 2^40 bytes" {
+					want = websocket.CloseMessageTooBig
+				}
+				if closed := p.of(websocket.CloseMessage); len(closed) != 1 || closed[0].code != want {
+					t.Errorf("closed by %v, want %d", closed, want)
+				}
 				well.alive(r.talk(0))
 			})
 		})
@@ -281,28 +284,6 @@ func TestMessageInPieces(t *testing.T) {
 			t.Errorf("events %v", events)
 		}
 	})
-}
-
-func TestReadUpTo(t *testing.T) {
-	for _, n := range []int{0, 1, 511, 512, 513, 4096, 5000} {
-		want := bytes.Repeat([]byte("x"), n)
-		for name, r := range map[string]io.Reader{
-			"plain": bytes.NewReader(want), "half": iotest.HalfReader(bytes.NewReader(want)),
-			"one byte": iotest.OneByteReader(bytes.NewReader(want)), "data with EOF": iotest.DataErrReader(bytes.NewReader(want)),
-		} {
-			if got, err := readUpTo(r, nil, n); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%d bytes, %s: %d, %v", n, name, len(got), err)
-			}
-		}
-		if n > 0 {
-			if _, err := readUpTo(bytes.NewReader(want), nil, n-1); !errors.Is(err, errLimit) {
-				t.Errorf("%d bytes with a limit of %d: %v", n, n-1, err)
-			}
-		}
-	}
-	if _, err := readUpTo(iotest.ErrReader(io.ErrUnexpectedEOF), nil, 10); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error of the socket: %v", err)
-	}
 }
 
 func TestGrumbler(t *testing.T) {

@@ -3,6 +3,7 @@ package connection
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"xiaozhi/agent"
 )
@@ -13,9 +14,28 @@ func (c *conn) Send(m agent.Message) {
 		return
 	}
 	if c.mute(m.Turn) {
-		c.follow(m.Kind)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.follow(m)
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.door.Load() == nil {
+		c.putLocked(m)
+	}
+}
+
+// put queues a control message of the door itself.
+func (c *conn) put(m agent.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.putLocked(m)
+}
+
+// putLocked puts a control message before the writer. A full queue ends the
+// connection. The caller holds mu.
+func (c *conn) putLocked(m agent.Message) {
 	text, err := textOf(c.session, m)
 	if err != nil {
 		c.log.Error("message to device cannot be written as json", "err", err)
@@ -24,25 +44,24 @@ func (c *conn) Send(m agent.Message) {
 	if text == nil {
 		return
 	}
-	if !c.queue(m, text) {
+	var ok bool
+	if m.Kind == agent.MessageTTSStop {
+		ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
+	} else {
+		_, ok = c.out.putText(text)
+	}
+	if !ok {
 		c.end(ErrStuck)
 		return
 	}
-	c.follow(m.Kind)
-}
-
-// queue puts a control message before the writer. False: the queue is full.
-func (c *conn) queue(m agent.Message, text []byte) bool {
-	if m.Kind == agent.MessageTTSStop {
-		return c.out.putStop(m.Turn, m.Cut, m.Closing, text)
+	if c.door.Load() == nil {
+		c.follow(m)
 	}
-	_, ok := c.out.putText(text)
-	return ok
 }
 
 // Audio queues one Opus packet of a turn (agent.Outbox).
 func (c *conn) Audio(turn uint64, packet []byte) bool {
-	if c.mute(turn) {
+	if c.mute(turn) || c.door.Load() != nil {
 		return true // it is spoken all the same, to nobody
 	}
 	if !c.out.putAudio(turn, packet) {
@@ -51,6 +70,12 @@ func (c *conn) Audio(turn uint64, packet []byte) bool {
 	}
 	return true
 }
+
+// Lag is how long the oldest frame has waited for the socket (agent.Lagging).
+func (c *conn) Lag() time.Duration { return c.out.lag() }
+
+// Stamped is the timestamp of the packet that was taken last (agent.Stamper).
+func (c *conn) Stamped() uint32 { return c.out.lastStamp() }
 
 // HangUp ends the connection in good order (agent.Outbox).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }

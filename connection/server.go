@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -28,9 +29,13 @@ type Server struct {
 	mu      sync.Mutex
 	conns   map[string]*conn // by Device-Id, in lower case (identity.key)
 	pending map[string]int   // devices between admission and the end of the upgrade
-	live    int              // handlers between reserve and release
+	live    int              // devices between reserve and release
 	closing bool
 	idle    chan struct{} // closed once closing and live is 0
+
+	few  int          // fewDevices
+	busy atomic.Bool  // new devices are told so and turned away
+	late atomic.Int64 // Lateness
 }
 
 // NewServer checks the options and makes a server. It starts nothing.
@@ -50,8 +55,10 @@ func NewServer(o Options) (*Server, error) {
 		conns:     make(map[string]*conn),
 		pending:   make(map[string]int),
 		idle:      make(chan struct{}),
+		few:       fewDevices,
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: writeTimeout,
+			ReadBufferSize:   1, // the library does not read: frames.go
 			WriteBufferSize:  writeBuffer,
 			// Devices send no Origin; test pages come from anywhere.
 			CheckOrigin: func(*http.Request) bool { return true },
@@ -145,6 +152,7 @@ func (s *Server) admit(c *conn) {
 	defer s.mu.Unlock()
 	s.settle(c.who.key)
 	if old := s.conns[c.who.key]; old != nil {
+		c.returns = true
 		old.end(ErrReplaced)
 	}
 	s.conns[c.who.key] = c
@@ -178,7 +186,7 @@ func (s *Server) release(c *conn) {
 	s.leave()
 }
 
-// leave counts a handler out.
+// leave counts a device out.
 func (s *Server) leave() {
 	s.live--
 	if s.closing && s.live == 0 {
@@ -204,8 +212,9 @@ func (s *Server) stopAccepting() []*conn {
 }
 
 // Shutdown lets nobody in any more, asks all conversations to end, and waits
-// for them. A reply may go on for up to 8 s before it is cut. When ctx ends
-// first, the rest is closed as by Close and the error of ctx comes back.
+// for them. A reply may go on for up to 9.5 s before it is cut; whoever is being
+// listened to is told of the end. When ctx ends first, the rest is closed as by
+// Close and the error of ctx comes back.
 func (s *Server) Shutdown(ctx context.Context) error {
 	conns := s.stopAccepting()
 	for _, c := range conns {

@@ -100,7 +100,7 @@ func TestReadEndings(t *testing.T) {
 		{&websocket.CloseError{Code: 1000}, "device closed the connection", false},
 		{&websocket.CloseError{Code: 3000}, "device closed the connection", false},
 		{context.DeadlineExceeded, "no data and no pong for 60 s", true},
-		{fmt.Errorf("websocket: bad opcode 3"), "device broke the WebSocket protocol", true},
+		{fmt.Errorf("%w: opcode 3", errWire), "device broke the WebSocket protocol", false},
 	} {
 		e := endingOf(readEnding(tc.err))
 		if e.reason != tc.want || e.gone != tc.gone {
@@ -158,7 +158,7 @@ func TestSendingAFrameAllocatesNothing(t *testing.T) {
 			if !c.Audio(1, packet) {
 				t.Fatal("frame not taken")
 			}
-			if err := c.writeQueued(nil); err != nil {
+			if err := c.writeQueued(); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -176,7 +176,7 @@ func BenchmarkSendFrame(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.Audio(1, packet)
-				if err := c.writeQueued(nil); err != nil {
+				if err := c.writeQueued(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -190,19 +190,58 @@ type dropTalk struct{}
 func (dropTalk) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 func (dropTalk) Post(agent.Event) error        { return nil }
 
+// hearTalk counts what it hears.
+type hearTalk struct {
+	dropTalk
+	frames int
+}
+
+func (h *hearTalk) Hear([]byte, uint32) error { h.frames++; return nil }
+
+// hearingConn is a connection after its hello, on which the same frame of sound
+// comes again and again, and nothing is too much.
+func hearingConn(tb testing.TB) *conn {
+	tb.Helper()
+	c := idleConn(tb, 3)
+	talk := new(hearTalk)
+	c.talk, c.hearer = talk, talk
+	c.dialect.hello.Store(true)
+	c.dues.sound.size, c.dues.words.size = 1<<62, 1<<62
+	wire, err := appendFrame(nil, 3, 0, make([]byte, 120))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.in = newFrameReader(&endless{frame: frameUp(0x82, wire)})
+	return c
+}
+
+func TestReceivingAFrameAllocatesNothing(t *testing.T) {
+	c := hearingConn(t)
+	const n = 1000
+	if allocs := testing.AllocsPerRun(n, func() {
+		if err := c.readOne(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}); allocs != 0 {
+		t.Errorf("%v allocations for a frame", allocs)
+	}
+	if got := c.hearer.(*hearTalk).frames; got != n+1 {
+		t.Errorf("%d frames of %d were heard", got, n+1)
+	}
+}
+
 func BenchmarkReceiveFrame(b *testing.B) {
-	c := idleConn(b, 3)
-	c.talk = dropTalk{}
-	wire, _ := appendFrame(nil, 3, 0, make([]byte, 120))
+	c := hearingConn(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.onBinary(wire)
+		if err := c.readOne(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 func BenchmarkReceiveText(b *testing.B) {
-	c := idleConn(b, 1)
-	c.talk = dropTalk{}
+	c := hearingConn(b)
 	text := []byte(`{"session_id":"s-20261121-0001","type":"listen","state":"start","mode":"auto"}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,27 +11,54 @@ import (
 // is written past it; a larger buffer would lie idle in every connection.
 const writeBuffer = 512
 
-// writeLoop writes what is queued until the outbox is closed and empty, then
-// our close frame. A write that fails ends the connection.
-func (c *conn) writeLoop(ctx context.Context) {
-	ping := time.NewTicker(pingEvery)
-	defer ping.Stop()
+// writerRest is how long a writer with nothing to write waits for more, before
+// it ends and gives its stack back: longer than any pause inside a reply's sound.
+const writerRest = time.Second
+
+// work begins a writer (outbox.work).
+func (c *conn) work(ctx context.Context) {
+	c.wg.Go(func() {
+		rested := false
+		defer func() {
+			if !rested {
+				close(c.writeDone)
+			}
+		}()
+		c.guard("writer", func() { rested = c.writeLoop(ctx) })
+	})
+}
+
+// writeLoop writes what is queued until there has been nothing for a while, or
+// until the outbox is closed and empty, then our close frame. A write that fails
+// ends the connection. It reports whether it only rests.
+func (c *conn) writeLoop(ctx context.Context) (rested bool) {
+	linger := time.NewTimer(writerRest)
+	defer linger.Stop()
 	for {
-		if err := c.writeQueued(ping.C); err != nil {
+		over := c.out.isClosed()
+		if err := c.writeQueued(); err != nil {
 			c.end(writeFailed(err))
-			return
+			return false
 		}
+		if over {
+			c.sayGoodbye(ctx)
+			return false
+		}
+		linger.Reset(writerRest)
 		select {
 		case <-c.out.ready:
-		case <-ping.C:
-			if err := c.writeControl(websocket.PingMessage, nil); err != nil {
-				c.end(writeFailed(err))
-				return
+		case <-linger.C:
+			if c.out.rest() {
+				return true
 			}
-		case <-c.out.done:
-			c.sayGoodbye(ctx)
-			return
 		}
+	}
+}
+
+// ping asks for a ping, again and again until the connection ends.
+func (c *conn) ping() {
+	if c.out.putPing() {
+		c.pinger.Reset(pingEvery)
 	}
 }
 
@@ -42,7 +69,7 @@ func (c *conn) sayGoodbye(ctx context.Context) {
 	if end.gone {
 		return
 	}
-	if err := c.writeQueued(nil); err != nil {
+	if err := c.writeQueued(); err != nil {
 		c.log.Debug("last messages were not written", "err", err)
 		return
 	}
@@ -54,24 +81,23 @@ func (c *conn) sayGoodbye(ctx context.Context) {
 
 // writeQueued writes until nothing is queued. Pongs and pings that are due go
 // between the messages, so that a long reply does not hold them up.
-func (c *conn) writeQueued(ping <-chan time.Time) error {
+func (c *conn) writeQueued() error {
 	for {
 		if err := c.writePong(); err != nil {
 			return err
 		}
-		select {
-		case <-ping:
+		if c.out.takePing() {
 			if err := c.writeControl(websocket.PingMessage, nil); err != nil {
 				return err
 			}
-		default:
 		}
-		it, frame, ok := c.out.take()
+		it, frame, stamp, ok := c.out.take(c.packet)
 		if !ok {
 			return nil
 		}
 		if frame != nil {
-			if err := c.writeFrame(frame); err != nil {
+			c.packet = frame
+			if err := c.writeFrame(frame, stamp); err != nil {
 				return err
 			}
 			continue
@@ -85,17 +111,24 @@ func (c *conn) writeQueued(ping <-chan time.Time) error {
 // writeItem writes one control entry: its frames, then its text.
 func (c *conn) writeItem(it item) error {
 	for _, frame := range it.frames {
-		if err := c.writeFrame(frame); err != nil {
+		if err := c.writeFrame(frame, c.out.nextStamp()); err != nil {
 			return err
 		}
 	}
 	c.counts.textOut.Add(1)
+	if it.ends {
+		c.packet, c.frame = nil, nil // most devices are silent most of the time
+	}
 	return c.write(websocket.TextMessage, it.text)
 }
 
-// writeFrame writes one Opus packet in the agreed framing.
-func (c *conn) writeFrame(packet []byte) error {
-	framed, err := appendFrame(c.frame[:0], c.framing, c.nextStamp(), packet)
+// writeFrame writes one Opus packet in the agreed framing, with its timestamp if
+// the device wants any.
+func (c *conn) writeFrame(packet []byte, stamp uint32) error {
+	if !c.stamped {
+		stamp = 0
+	}
+	framed, err := appendFrame(c.frame[:0], c.framing, stamp, packet)
 	c.frame = framed
 	if err != nil {
 		c.log.Warn("audio frame not sent", "err", err)
@@ -103,16 +136,6 @@ func (c *conn) writeFrame(packet []byte) error {
 	}
 	c.counts.framesOut.Add(1)
 	return c.write(websocket.BinaryMessage, framed)
-}
-
-// nextStamp is the timestamp of the next frame: ms since the connection began,
-// never the same twice and never 0, or always 0 if the device wants none.
-func (c *conn) nextStamp() uint32 {
-	if !c.stamped {
-		return 0
-	}
-	c.stamp = max(c.stamp+1, uint32(time.Since(c.began).Milliseconds()))
-	return c.stamp
 }
 
 // writePong answers the newest ping, if one waits.

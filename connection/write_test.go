@@ -1,8 +1,10 @@
 package connection
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -148,6 +150,81 @@ func TestDownlinkFraming(t *testing.T) {
 			for i, s := range p.of(websocket.BinaryMessage) {
 				if got := fmt.Sprintf("%x", s.data); got != tc.want[i] {
 					t.Errorf("%s: frame %d is %s, want %s", tc.hello, i, got, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+// A writer that has nothing to write ends, and another takes its place when
+// there is something: at once, after any pause, and for the last words.
+func TestWriterRests(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, r *rig) {
+		p := r.greet("d1")
+		talk := r.talk(0)
+		out := r.server.conns["d1"].out
+		working := func() bool {
+			synctest.Wait()
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			return out.working
+		}
+		for i, pause := range []time.Duration{0, writerRest / 2, writerRest, writerRest + 1, 10 * time.Second, pingEvery} {
+			time.Sleep(pause)
+			sent := time.Now()
+			talk.out.Send(agent.Message{Kind: agent.MessageSTT, Text: fmt.Sprint("text ", i)})
+			if !working() {
+				t.Errorf("after %v nobody writes", pause)
+			}
+			texts := p.of(websocket.TextMessage)
+			if last := texts[len(texts)-1]; !strings.Contains(string(last.data), fmt.Sprint("text ", i)) || !last.at.Equal(sent) {
+				t.Errorf("after %v: %s came %v late", pause, last.data, last.at.Sub(sent))
+			}
+		}
+		time.Sleep(2 * writerRest)
+		if working() {
+			t.Error("the writer does not rest")
+		}
+		talk.out.HangUp(errors.New("bye"))
+		<-p.done
+		if closed := p.of(websocket.CloseMessage); len(closed) != 1 {
+			t.Errorf("closed by %v", closed)
+		}
+	})
+}
+
+// TestFramesArriveAsTheyWere hands frames of all lengths over in one buffer that
+// is overwritten at once: the device gets every one as it was.
+func TestFramesArriveAsTheyWere(t *testing.T) {
+	for framing := 1; framing <= 3; framing++ {
+		bubble(t, nil, func(t *testing.T, r *rig) {
+			p := r.dial("d1")
+			p.send(fmt.Sprintf(`{"type":"hello","version":%d}`, framing))
+			talk := r.talk(0)
+			rnd := rand.New(rand.NewPCG(uint64(framing), 1))
+			buf := make([]byte, 1500)
+			var want [][]byte
+			for turn := range uint64(30) {
+				for range 1 + rnd.IntN(30) {
+					packet := buf[:1+rnd.IntN(len(buf))]
+					for i := range packet {
+						packet[i] = byte(rnd.Uint32())
+					}
+					want = append(want, bytes.Clone(packet))
+					for !talk.out.Audio(turn+1, packet) {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: turn + 1})
+			}
+			synctest.Wait()
+			got := p.of(websocket.BinaryMessage)
+			if len(got) != len(want) {
+				t.Fatalf("framing %d: %d frames of %d", framing, len(got), len(want))
+			}
+			for i, s := range got {
+				if packet, _, err := parseFrame(framing, s.data); err != nil || !bytes.Equal(packet, want[i]) {
+					t.Fatalf("framing %d: frame %d is another one, %v", framing, i, err)
 				}
 			}
 		})

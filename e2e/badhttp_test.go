@@ -36,6 +36,7 @@ func TestBadHTTP(t *testing.T) {
 		"no id":            {"/xiaozhi/v1/", []string{"Authorization: Bearer " + token}, 101}, // a registration may name it
 		"no id, no token":  {"/xiaozhi/v1/", nil, 401},
 		"long id":          {"/xiaozhi/v1/", []string{"Device-Id: " + strings.Repeat("a", 200), "Authorization: Bearer " + token}, 400},
+		"endless header":   {"/xiaozhi/v1/", []string{device, "X-Long: " + strings.Repeat("a", 64<<10), "Authorization: Bearer " + token}, 431},
 		"odd id":           {"/xiaozhi/v1/", []string{"Device-Id: a\xffb", "Authorization: Bearer " + token}, 400},
 		"unknown path":     {"/xiaozhi/v2/", []string{device, "Authorization: Bearer " + token}, 404},
 		"path below":       {"/xiaozhi/v1/more", []string{device, "Authorization: Bearer " + token}, 404},

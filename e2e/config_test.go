@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 )
@@ -243,8 +245,9 @@ func TestVariablesOverride(t *testing.T) {
 }
 
 // TestSignalEndsInOrder ends the server while one device hears a reply, one is
-// idle, one has not said hello and a browser holds an idle connection: exit 0,
-// every device is told by a close frame outside a reply.
+// listened to, one is idle, one has not said hello and a browser holds an idle
+// connection: exit 0, the reply is heard to its end, who is listened to hears
+// that the server stops, every device is told by a close frame outside a reply.
 func TestSignalEndsInOrder(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
@@ -254,6 +257,7 @@ func TestSignalEndsInOrder(t *testing.T) {
 	talking := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 	idle := s.dial(ctx, t, devicetest.Options{NoMCP: true, DeviceID: "24:6f:28:aa:40:01"})
 	mute := dialRaw(t, s, "24:6f:28:aa:40:02")
+	listening := s.dial(ctx, t, devicetest.Options{NoMCP: true, DeviceID: "24:6f:28:aa:40:03", OpenListen: true})
 	browser := &http.Client{Transport: &http.Transport{}}
 	resp, err := browser.Get(s.ota)
 	if err != nil {
@@ -269,7 +273,19 @@ func TestSignalEndsInOrder(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for name, d := range map[string]*devicetest.Device{"talking": talking, "idle": idle} {
+	if _, err := listening.WaitText(ctx, "tts", "start"); err != nil {
+		t.Fatal(err)
+	}
+	if _, answer, err := websocket.DefaultDialer.DialContext(ctx, s.ws, http.Header{"Device-Id": {"late"}}); err == nil || answer == nil || answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a device that comes too late is answered %v, %v", answer, err)
+	}
+	if reply, err := talking.WaitReply(ctx); err != nil || len(reply.Sentences) != 3 || reply.Dropped != 0 {
+		t.Errorf("the reply was not heard to its end: %+v, %v", reply, err)
+	}
+	if reply, err := listening.WaitReply(ctx); err != nil || reply.Text() != "The server is shutting down. Please try again in a moment." || reply.Duration() < 2*time.Second || reply.Dropped != 0 {
+		t.Errorf("who is listened to is not told: %+v, %v", reply, err)
+	}
+	for name, d := range map[string]*devicetest.Device{"talking": talking, "idle": idle, "listening": listening} {
 		select {
 		case <-d.Done():
 		case <-ctx.Done():

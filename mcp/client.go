@@ -63,8 +63,8 @@ type ServerInfo struct {
 type Client struct {
 	options ClientOptions
 	log     *slog.Logger
-	inbox   chan json.RawMessage // maxQueue; never closed
-	queued  atomic.Int64         // bytes in inbox
+	inbox   chan *json.RawMessage // maxQueue; never closed. Pointers, for most of these queues lie idle
+	queued  atomic.Int64          // bytes in inbox
 	ids     atomic.Int64
 	counts  counters
 	refresh chan struct{} // 1: read the list if it is not complete
@@ -73,8 +73,13 @@ type Client struct {
 	up   chan struct{} // closed when initialize is answered
 	down chan struct{} // closed when the client ends
 
-	wg       sync.WaitGroup // the run goroutine
+	wg      sync.WaitGroup // finish, from Start on
+	readers sync.WaitGroup // run
+	last    time.Time      // when the list was read last; of run
+
 	mu       sync.Mutex
+	read     func()             // begins run in its goroutine; set by Start
+	reading  bool               // run has begun, and will look for reasons before it ends
 	cancel   context.CancelFunc // nil before Start
 	ended    bool               // for good: Stop was called or Start's ctx is done
 	live     *liveSession       // nil before initialize is answered
@@ -118,7 +123,7 @@ func NewClient(o ClientOptions) *Client {
 	return &Client{
 		options: o,
 		log:     o.Log,
-		inbox:   make(chan json.RawMessage, maxQueue),
+		inbox:   make(chan *json.RawMessage, maxQueue),
 		refresh: make(chan struct{}, 1),
 		relist:  make(chan struct{}, 1),
 		up:      make(chan struct{}),
@@ -133,8 +138,9 @@ func NewClient(o ClientOptions) *Client {
 func (c *Client) Deliver(payload json.RawMessage) {
 	size := int64(len(payload))
 	if size <= maxPayload && c.queued.Add(size) <= maxQueued {
+		own := json.RawMessage(bytes.Clone(payload))
 		select {
-		case c.inbox <- bytes.Clone(payload):
+		case c.inbox <- &own:
 			return
 		default:
 		}
@@ -168,7 +174,14 @@ func (c *Client) Start(ctx context.Context) error {
 		c.recalled = &old.info
 		c.log.Debug("device tools remembered", "tools", len(c.list.tools), "name", old.info.Name, "version", old.info.Version)
 	}
-	c.wg.Go(func() { c.run(ctx) })
+	c.wg.Add(1)
+	context.AfterFunc(ctx, func() {
+		defer c.wg.Done()
+		c.finish()
+	})
+	c.read = func() { c.readers.Go(func() { c.run(ctx) }) }
+	c.wake(c.refresh)
+	c.beginReading()
 	return nil
 }
 
@@ -203,9 +216,13 @@ func (c *Client) end() {
 // Refresh reads the list again if the last try did not bring all of it. The
 // connection calls it when a device starts to listen.
 func (c *Client) Refresh() {
-	if !c.current() {
-		c.wake(c.refresh)
+	if c.current() {
+		return
 	}
+	c.wake(c.refresh)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beginReading()
 }
 
 // ResetConnection forgets the list and reads it again.
@@ -217,6 +234,7 @@ func (c *Client) ResetConnection() error {
 	}
 	c.list, c.recalled = toolList{}, nil
 	c.wake(c.relist)
+	c.beginReading()
 	return nil
 }
 
@@ -273,6 +291,16 @@ func (c *Client) wake(signal chan<- struct{}) {
 	case signal <- struct{}{}:
 	default:
 	}
+}
+
+// beginReading sees to it that somebody looks for the reasons to read the list.
+// The caller holds mu.
+func (c *Client) beginReading() {
+	if c.read == nil || c.reading || c.ended {
+		return
+	}
+	c.reading = true
+	c.read()
 }
 
 // send hands a payload to the connection.

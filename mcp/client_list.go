@@ -36,31 +36,27 @@ func (l *toolList) add(page []Tool) (skipped int) {
 	return skipped
 }
 
-// run is the client's only goroutine: it initialises the session, reads the
-// list, and reads it again when it is asked to. It owns the session.
+// run initialises the session and reads the list, as often as there are reasons,
+// and ends when there are none: most devices are idle most of the time. There is
+// at most one.
 func (c *Client) run(ctx context.Context) {
-	defer c.finish()
-	if len(c.GetAvailableTools()) > 0 { // remembered ones
+	if c.last.IsZero() && len(c.GetAvailableTools()) > 0 { // remembered ones
 		c.tell()
 	}
-	for ctx.Err() == nil {
-		began := time.Now()
+	for c.reason(ctx) {
+		c.last = time.Now()
 		c.readTools(ctx)
-		if !c.awaitReason(ctx, began) {
-			return
-		}
 	}
 }
 
-// awaitReason waits until the list must be read again; false: ctx ended. A burst
-// of reasons makes one list, not sooner than relistPause after last.
-func (c *Client) awaitReason(ctx context.Context, last time.Time) bool {
+// reason reports whether the list must be read; false: not now, and whoever has
+// a reason later begins run again. A burst of reasons makes one list, not sooner
+// than relistPause after the last.
+func (c *Client) reason(ctx context.Context) bool {
 	for {
 		select {
-		case <-ctx.Done():
-			return false
 		case <-c.relist:
-			if !sleep(ctx, max(relistGather, relistPause-time.Since(last))) {
+			if !sleep(ctx, max(relistGather, relistPause-time.Since(c.last))) {
 				return false
 			}
 			select {
@@ -68,17 +64,45 @@ func (c *Client) awaitReason(ctx context.Context, last time.Time) bool {
 			default:
 			}
 			return true
+		default:
+		}
+		select {
 		case <-c.refresh:
 			if !c.current() {
 				return true
+			}
+		default:
+			if c.rest(ctx) {
+				return false
 			}
 		}
 	}
 }
 
+// relistSoon makes the list be read again.
+func (c *Client) relistSoon() {
+	c.wake(c.relist)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beginReading()
+}
+
+// rest reports whether there is no reason to read the list any more, and that
+// run ends.
+func (c *Client) rest(ctx context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() == nil && len(c.relist)+len(c.refresh) > 0 {
+		return false
+	}
+	c.reading = false
+	return true
+}
+
 // finish closes the session and waits until the SDK's goroutines are done with it.
 func (c *Client) finish() {
 	c.end()
+	c.readers.Wait()
 	c.mu.Lock()
 	live, cancel := c.live, c.cancel
 	c.mu.Unlock()
@@ -139,14 +163,7 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	l := newLink(c)
-	peer := sdk.NewClient(
-		&sdk.Implementation{Name: c.options.Name, Version: c.options.Version},
-		&sdk.ClientOptions{
-			Logger:       c.log,
-			Capabilities: &sdk.ClientCapabilities{},
-			// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
-			MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-		})
+	peer := c.options.Shelf.peer(c.options.Name, c.options.Version)
 	s, err := peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)

@@ -290,3 +290,45 @@ func TestClientKeepsWholeList(t *testing.T) {
 		}
 	})
 }
+
+// TestClientRests: a client whose list is read has nobody waiting for a reason
+// to read it again, and reads it all the same when there is one. Clients of one
+// shelf share the SDK's client.
+func TestClientRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFakeDevice(t)
+		shelf := NewShelf()
+		lists := 0
+		d.Answer = func(r FakeRequest) ([]string, bool) {
+			if r.Method == methodListTools {
+				lists++
+			}
+			return nil, false
+		}
+		c := connected(t, d, ClientOptions{Shelf: shelf})
+		before := lists
+		if c.reading {
+			t.Error("somebody waits for a reason")
+		}
+		for i, again := range []func(){
+			func() { d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`) },
+			func() { _ = c.ResetConnection() },
+			func() { c.markStale(); c.Refresh() },
+		} {
+			again()
+			pass(time.Minute)
+			if lists == before || c.reading || !c.current() {
+				t.Errorf("reason %d: %d requests, reading %v, current %v", i, lists-before, c.reading, c.current())
+			}
+			before = lists
+		}
+		c.Refresh()
+		pass(time.Minute)
+		if lists != before || c.reading {
+			t.Errorf("a list that is complete was read again")
+		}
+		if shelf.peer("xiaozhi", "") != shelf.peer("xiaozhi", "") || shelf.peer("other", "") == shelf.peer("xiaozhi", "") {
+			t.Error("peers are not shared by name and version")
+		}
+	})
+}

@@ -134,7 +134,7 @@ func TestClientOwnsPayload(t *testing.T) {
 	payload := []byte(`{"id":1}`)
 	c.Deliver(payload)
 	copy(payload, "XXXXXXXX")
-	if got := <-c.inbox; string(got) != `{"id":1}` {
+	if got := <-c.inbox; string(*got) != `{"id":1}` {
 		t.Errorf("the queue holds %s", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"weak"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Shelf holds the tool lists of devices once for all that have the same: a
@@ -19,6 +21,7 @@ type Shelf struct {
 	mu     sync.Mutex
 	lists  map[shelfKey]weak.Pointer[[]Tool]
 	memory memory
+	peers  map[[2]string]*sdk.Client // by our name and version
 }
 
 // shelfKey is the fingerprint of a list. It is a cryptographic one, since
@@ -27,7 +30,32 @@ type shelfKey [sha256.Size]byte
 
 // NewShelf makes an empty shelf.
 func NewShelf() *Shelf {
-	return &Shelf{lists: make(map[shelfKey]weak.Pointer[[]Tool]), memory: newMemory()}
+	return &Shelf{lists: make(map[shelfKey]weak.Pointer[[]Tool]), memory: newMemory(), peers: make(map[[2]string]*sdk.Client)}
+}
+
+// peer is the SDK's client, which holds no more than who we are: one does for
+// all devices. A nil shelf makes one for each.
+func (s *Shelf) peer(name, version string) *sdk.Client {
+	if s == nil {
+		return newPeer(name, version)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := [2]string{name, version}
+	if s.peers[us] == nil {
+		s.peers[us] = newPeer(name, version)
+	}
+	return s.peers[us]
+}
+
+// newPeer makes an SDK client. It does not log: what it would say of a device
+// our own reading of the wire has said with the device's name.
+func newPeer(name, version string) *sdk.Client {
+	return sdk.NewClient(&sdk.Implementation{Name: name, Version: version}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{},
+		// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+	})
 }
 
 // share gives a list that is equal to tools, byte for byte. Nobody may change

@@ -79,8 +79,8 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-ctx.Done():
 			return nil, io.EOF
 		case payload := <-l.client.inbox:
-			l.client.queued.Add(-int64(len(payload)))
-			if response := l.receive(payload); response != nil {
+			l.client.queued.Add(-int64(len(*payload)))
+			if response := l.receive(*payload); response != nil {
 				return response, nil
 			}
 		}
@@ -157,6 +157,9 @@ func (l *link) answered(id int64) (request, bool) {
 	if ok {
 		delete(l.pending, id)
 	}
+	if len(l.pending) == 0 {
+		l.pending = make(map[int64]request) // without the room that the first one took
+	}
 	if req.givenUp {
 		l.late = slices.DeleteFunc(l.late, func(other int64) bool { return other == id })
 	}
@@ -180,7 +183,7 @@ func (l *link) takePage() page {
 func (l *link) request(m inbound) {
 	if m.replyTo == nil {
 		if m.method == methodListChanged {
-			l.client.wake(l.client.relist)
+			l.client.relistSoon()
 			return
 		}
 		l.client.counts.ignored.Add(1)

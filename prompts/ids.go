@@ -12,6 +12,9 @@ const (
 	FailTool     = "fail_tool"
 	FailInternal = "fail_internal"
 	FailTimeout  = "fail_timeout"
+	SlowASR      = "slow_asr"
+	SlowLLM      = "slow_llm"
+	SlowTTS      = "slow_tts"
 	Overload     = "overload"
 	ShuttingDown = "shutting_down"
 
@@ -63,7 +66,7 @@ const brainPhrases = "rules_"
 func IDs() []string {
 	return []string{
 		Pardon, HintNoSpeech, NoChineseASR,
-		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
+		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
 		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,
@@ -80,7 +83,7 @@ func IDs() []string {
 func Sounded() []string {
 	return []string{
 		Pardon, HintNoSpeech, NoChineseASR,
-		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, Overload, ShuttingDown,
+		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
 		OK, Goodbye,
 	}
 }

@@ -13,10 +13,14 @@ type TTSRequest struct {
 }
 
 // Sound is a piece of synthesised speech: PCM or whole Opus packets, never both.
+// A sentence may have pieces of both kinds.
 type Sound struct {
 	Rate    int      // Hz of PCM
 	PCM     []int16  // mono; valid until the next piece
-	Packets [][]byte // whole Opus packets, 60 ms mono each, to be decoded by whoever needs PCM
+	Packets [][]byte // whole Opus packets, 60 ms mono each, to be decoded by whoever needs PCM; nobody changes them any more
+	// Provider is who speaks, where that is not the one asked: of a chain, the
+	// member. "" is the one asked.
+	Provider string
 }
 
 // TTS speaks.

@@ -32,6 +32,8 @@ type ServerConfig struct {
 	Language   string   `koanf:"language"`    // zh, en or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
+
+	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
 // AuthConfig is who may connect.
@@ -58,6 +60,8 @@ type ProviderConfig struct {
 	Format     string                      `koanf:"format"`      // of speech: pcm, wav, mp3 or opus; "": the type's own
 	SampleRate int                         `koanf:"sample_rate"` // of speech in Hz; 0: the type's own
 	FirstToken time.Duration               `koanf:"first_token"` // later than this, the next member is asked beside it; 0: 1.5 s
+	FirstSound time.Duration               `koanf:"first_sound"` // the same for the first sound of a sentence
+	Transcript time.Duration               `koanf:"transcript"`  // the same for the final transcript, from the end of the sound
 	Timeout    time.Duration               `koanf:"timeout"`     // of one request; 0: the type's own
 	Vision     bool                        `koanf:"vision"`      // it understands pictures
 	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own
@@ -73,6 +77,10 @@ type VoiceConfig struct {
 	VAD         VADConfig         `koanf:"vad"`
 	Endpointing EndpointingConfig `koanf:"endpointing"`
 	Pacing      PacingConfig      `koanf:"pacing"`
+	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
+	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
+	SlowNotice  time.Duration     `koanf:"slow_notice"` // an engine that gives nothing for so long is told aloud; 0: never
+	Loudness    bool              `koanf:"loudness"`    // bring all voices to one loudness
 }
 
 // VADConfig are probabilities of speech, 0 to 1.
@@ -88,6 +96,7 @@ type EndpointingConfig struct {
 	Trigger   time.Duration `koanf:"trigger"`    // silence after which work may begin
 	Commit    time.Duration `koanf:"commit"`     // silence that ends the utterance
 	MaxSpeech time.Duration `koanf:"max_speech"` // an utterance ends here at the latest
+	Trials    int           `koanf:"trials"`     // answers begun at a pause, before it is known that it is the end
 }
 
 // PacingConfig is how sound is sent.
@@ -103,6 +112,7 @@ type AgentConfig struct {
 	HistoryTokens int      `koanf:"history_tokens"`
 	WakeWords     []string `koanf:"wake_words"`
 	ExitWords     []string `koanf:"exit_words"`
+	StopWords     []string `koanf:"stop_words"` // beside those that are built in
 }
 
 // ToolsConfig is about all tools of all devices. Patterns are those of path.Match.
@@ -188,6 +198,7 @@ type DeviceToolsConfig struct {
 type LogConfig struct {
 	Level  string `koanf:"level"`  // debug, info, warn or error
 	Format string `koanf:"format"` // text or json
+	Record string `koanf:"record"` // folder of recordings of conversations; "": none are made
 }
 
 // Voices are the voice names of a provider by language. In a file this is one
@@ -214,7 +225,7 @@ func (s ServerConfig) Zone() *time.Location {
 // DefaultConfig is what holds where nothing is set.
 func DefaultConfig() *Config {
 	return &Config{
-		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000},
+		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
 		Auth:   AuthConfig{},
 		ASR:    []string{"pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
@@ -225,14 +236,17 @@ func DefaultConfig() *Config {
 			VAD:       VADConfig{Start: 0.5, End: 0.35},
 			Endpointing: EndpointingConfig{
 				PreRoll: 500 * time.Millisecond, MinSpeech: 150 * time.Millisecond,
-				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute,
+				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute, Trials: 3,
 			},
-			Pacing: PacingConfig{Lead: 240 * time.Millisecond},
+			Pacing:  PacingConfig{Lead: 240 * time.Millisecond},
+			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
+			Loudness: true,
 		},
 		Agent: AgentConfig{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
+			StopWords: []string{"停", "别说了", "stop", "be quiet"},
 		},
 		Tools: ToolsConfig{
 			Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,

@@ -59,6 +59,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown_timezone":              `:1: server.timezone: "Asia/Shangai" is no known time zone`,
 		"unknown_language":              `:1: server.language: "fr" is none of: zh, en, auto`,
 		"no_devices_allowed":            ":1: server.max_devices: 0 is not within 1 and 100000",
+		"lateness_below_zero":           ":1: server.max_lateness: -1s is not within 0s and 10s",
 		"auth_without_token":            ":2: auth.enabled: auth is on, but there is no token",
 		"auth_token_variable_not_set":   ":1: auth.token: auth is on, but there is no token: the environment variable NOT_SET is not set / 已开启认证",
 		"token_file_missing":            ":2: auth.token_file: ",

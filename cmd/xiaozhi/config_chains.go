@@ -129,6 +129,8 @@ func (l *configLoader) checkProvider(name string, p ProviderConfig) {
 		within(l, p.SampleRate, 8000, 48000, at("sample_rate")...)
 	}
 	within(l, p.FirstToken, 0, time.Minute, at("first_token")...)
+	within(l, p.FirstSound, 0, time.Minute, at("first_sound")...)
+	within(l, p.Transcript, 0, time.Minute, at("transcript")...)
 	within(l, p.Timeout, 0, 10*time.Minute, at("timeout")...)
 	within(l, p.Decoders, 0, 64, at("decoders")...)
 }

@@ -73,6 +73,7 @@ func (l *configLoader) checkServer(s ServerConfig) {
 	}
 	l.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
 	within(l, s.MaxDevices, 1, 100000, "server", "max_devices")
+	within(l, s.MaxLateness, 0, 10*time.Second, "server", "max_lateness")
 }
 
 // addresses reports what is no address to listen on.
@@ -104,6 +105,9 @@ func (l *configLoader) checkVoice(v VoiceConfig) {
 	if e.Trigger > e.Commit && l.whole("voice", "endpointing") {
 		l.bad(fmt.Sprintf("%v must not be above voice.endpointing.commit (%v)", e.Trigger, e.Commit), "不能大于 voice.endpointing.commit", "voice", "endpointing", "trigger")
 	}
+	within(l, e.Trials, 0, 5, "voice", "endpointing", "trials")
+	within(l, v.BargeIn, 100*ms, 3*time.Second, "voice", "barge_in")
+	within(l, v.SlowNotice, 0, 30*time.Second, "voice", "slow_notice")
 	within(l, v.Pacing.Lead, 180*ms, 360*ms, "voice", "pacing", "lead")
 }
 

@@ -173,7 +173,7 @@ func TestEveryKindOfValue(t *testing.T) {
 	c := mustLoadText(t, `
 auth: {enabled: true, token: 12345}
 providers:
-  a: {type: openai, voice: 7, temperature: 0, extra: {a: {b: [1, true, x]}}, headers: {X-Key: "${K}"}, first_token: 2s}
+  a: {type: openai, voice: 7, temperature: 0, extra: {a: {b: [1, true, x]}}, headers: {X-Key: "${K}"}, first_token: 2s, first_sound: 3s, transcript: 4s}
   b: {type: openai, voice: {en: john}}
 devices: {"24:6F:28:AA:10:02": {name: Kitchen, language: en}}
 voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
@@ -183,7 +183,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 	if c.Auth.Token != "12345" || a.Voice.For("zh") != "7" || a.Temp == nil || *a.Temp != 0 || !reflect.DeepEqual(a.Extra, want) {
 		t.Errorf("auth %v, a %+v", c.Auth.Enabled, a)
 	}
-	if a.Headers["X-Key"] != "v" || a.FirstToken != 2*time.Second || b.Temp != nil {
+	if a.Headers["X-Key"] != "v" || a.FirstToken != 2*time.Second || a.FirstSound != 3*time.Second || a.Transcript != 4*time.Second || b.Temp != nil {
 		t.Errorf("a %+v, b %+v", a, b)
 	}
 	if b.Voice.For("en") != "john" || b.Voice.For("zh") != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/record"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
 )
@@ -30,6 +31,7 @@ func newLiveDevices() *liveDevices {
 // deviceTalk is a conversation with the toolbox that it alone uses.
 type deviceTalk struct {
 	*agent.Conversation
+	tape    *record.Tape // nil: it is not recorded
 	tools   *mcp.Toolbox
 	sources []mcp.Source // of the device itself
 	words   *words
@@ -39,11 +41,25 @@ type deviceTalk struct {
 }
 
 // Run holds the conversation, then joins the calls that are still running.
-func (t *deviceTalk) Run(ctx context.Context) error {
+func (t *deviceTalk) Run(ctx context.Context) (err error) {
+	recorded := t.tape.Run(ctx)
+	defer func() { recorded(err) }()
 	defer t.tools.Close()
 	t.live.add(t)
 	defer t.live.remove(t)
 	return t.Conversation.Run(ctx)
+}
+
+// Post hands over what the device did, and records it.
+func (t *deviceTalk) Post(ev agent.Event) error {
+	t.tape.Event(ev)
+	return t.Conversation.Post(ev)
+}
+
+// Hear hands over a microphone packet, and records it.
+func (t *deviceTalk) Hear(packet []byte, stamp uint32) error {
+	t.tape.Hear(packet, stamp)
+	return t.Conversation.Hear(packet, stamp)
 }
 
 func (l *liveDevices) add(t *deviceTalk) {

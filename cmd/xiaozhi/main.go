@@ -44,6 +44,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return talk(ctx, args, stdin, stdout, stderr)
 	case "tools":
 		return tools(ctx, args, stdout, stderr)
+	case "bench":
+		return benchmark(ctx, args, stdout, stderr)
 	case "version", "--version":
 		fmt.Fprintln(stdout, "xiaozhi", version)
 		return 0
@@ -60,6 +62,7 @@ const usage = `usage: xiaozhi COMMAND [flags]
   serve     run the server / 启动服务
   talk      talk to a server as a simulated speaker / 模拟一台设备与服务对话
   tools     list and call the tools of a connected device / 查看和调用设备的工具
+  bench     measure a server, ours or another's / 测量服务器
   version   print the version / 显示版本
 
 xiaozhi COMMAND --help lists the flags / 查看参数

@@ -21,7 +21,8 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-// drainTime is how long running replies may go on after a signal.
+// drainTime is how long everything may take after a signal: running replies are
+// heard to their end, and whoever is listened to is told.
 const drainTime = 10 * time.Second
 
 // serveFlags are the command line of serve.
@@ -30,6 +31,7 @@ type serveFlags struct {
 	data   string
 	listen []string
 	check  bool
+	pprof  string // address of the profiles; empty: none
 }
 
 func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
@@ -46,6 +48,7 @@ func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 		return nil
 	})
 	set.BoolVar(&f.check, "check", false, "check the settings and engines, then exit / 只检查配置")
+	set.StringVar(&f.pprof, "pprof", "", "serve profiles for developers on this loopback address, e.g. 127.0.0.1:6060 (`ADDR`) / 性能剖析地址，仅限本机")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -95,17 +98,30 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := makeDataDir(f.data); err != nil {
 		return err
 	}
+	if err := rooms.record(cfg.Log.Record); err != nil {
+		return err
+	}
 	more := slices.DeleteFunc(slices.Clone(cfg.MCP.Listen), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, more))
 	if err != nil {
 		return err
+	}
+	if f.pprof != "" {
+		stop, err := serveProfiles(ctx, f.pprof, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	rooms.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
 		log: log, devices: rooms.devices, endpoint: rooms.endpoint, gateway: rooms.gateway,
 		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
 	}
-	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	banner(stdout, cfg, listeners[:len(cfg.Server.Listen)], rooms)
 	outwardBanner(stdout, cfg, listeners)
 	return s.run(ctx, listeners, rooms)
@@ -180,6 +196,8 @@ func (s *httpServer) beforeMux(next http.Handler) http.Handler {
 
 // run serves until ctx ends, then lets running replies finish.
 func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *rooms) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
@@ -192,7 +210,9 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	wg.Go(func() {
 		rooms.warm(ctx)
 		s.ready.Store(true)
+		rooms.runAll(ctx, rooms.later)
 	})
+	wg.Go(func() { s.devices.Watch(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -210,6 +230,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	if e := s.http.Shutdown(drain); e != nil {
 		s.http.Close()
 	}
+	stop()
 	wg.Wait()
 	return err
 }

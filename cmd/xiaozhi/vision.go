@@ -58,7 +58,7 @@ func (f *finder) seers(ctx context.Context) (providers.LLM, error) {
 		f.rooms.found("VLM", "no model that can see is configured (key: vision) / 没有配置能看图的模型（配置项 vision）")
 		return nil, nil
 	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, FirstToken: patience})
+	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience})
 }
 
 // sees reports whether a language model is known to understand pictures: its

@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/record"
+	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
@@ -32,7 +35,10 @@ type rooms struct {
 	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
 	lines    []string                      // what was found, for people
 	warmers  []func(context.Context) error // load what the first turn needs
+	later    []func(context.Context) error // make the first turns faster, and can wait
+	dials    []func(context.Context) error // open connections to services
 	closers  []func()                      // run in reverse order at the end
+	recorder *record.Recorder              // set before devices connect; nil: nothing is recorded
 	log      *slog.Logger
 }
 
@@ -87,13 +93,21 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		VAD: vad, ASR: asr, LLM: llm, TTS: tts, Phrases: brain.Phrases, NoChinese: !chinese,
 		Prompts: set, Devices: records, Tokens: tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
-		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, Zone: cfg.Server.Zone(),
+		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: stopWords(cfg.Agent), Zone: cfg.Server.Zone(),
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
+		Sounds: agent.NewSoundCache(set),
+	}
+	if cfg.Voice.Loudness {
+		o.Levels = audio.NewLevels()
 	}
 	if models {
 		o.FastPath = brain
 	}
+	r.later = append(r.later, func(ctx context.Context) error {
+		return agent.RenderPhrases(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language))
+	})
 	own, err := localTools(cfg, data, set.Names())
 	if err != nil {
 		return nil, err
@@ -119,6 +133,10 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
+	notice, err := notices(o.Prompts)
+	if err != nil {
+		return nil, err
+	}
 	return connection.NewServer(connection.Options{
 		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
@@ -126,28 +144,30 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
 			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			box := mcp.NewToolbox(limits, append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)
+			tape := r.recorder.Tape(s)
+			o, limits := tape.Wrap(o, limits)
+			box := mcp.NewToolbox(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
 			out, said := r.overhear(cfg, s, out)
 			return &deviceTalk{
-				Conversation: agent.New(o, s, out, box), tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
+				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
 			}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
 			})
 		},
 		NewThings: func(s agent.Session, link connection.Link) connection.Things {
 			return mcp.NewThings(mcp.ThingsOptions{
 				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.live.changed(s.DeviceID) },
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		NewLight: func(s agent.Session, link connection.Link) connection.Light {
 			return mcp.NewLight(mcp.LightOptions{
 				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.live.changed(s.DeviceID) },
-				Log: r.log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+				Log: link.Log,
 			})
 		},
 		Settings: func(id string) connection.Settings {
@@ -155,10 +175,24 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
 		Explainer: eyes,
+		Notice:    notice, MaxLateness: cfg.Server.MaxLateness,
 		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
 		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: r.log,
 	})
+}
+
+// phrasesAhead are the phrases that have to be there at once when they are needed.
+func phrasesAhead() []string {
+	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
+}
+
+// languagesAhead are the languages that devices are likely to be spoken to in.
+func languagesAhead(configured string) []string {
+	if configured == "zh" || configured == "en" {
+		return []string{configured}
+	}
+	return []string{"zh", "en"}
 }
 
 // found notes what was found, for the banner and the log.
@@ -180,9 +214,24 @@ func (r *rooms) report(w io.Writer) {
 	}
 }
 
-// warm loads what the first turns need.
+// warm loads what the first turns need. A service that is out of reach keeps
+// nothing else waiting.
 func (r *rooms) warm(ctx context.Context) {
-	for _, f := range r.warmers {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	for _, f := range r.dials {
+		dials.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("service not reached", "err", err)
+			}
+		})
+	}
+	r.runAll(ctx, r.warmers)
+}
+
+// runAll runs functions one after the other; what fails is only logged.
+func (r *rooms) runAll(ctx context.Context, all []func(context.Context) error) {
+	for _, f := range all {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			r.log.Warn("engine did not load", "err", err)
 		}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
@@ -52,9 +54,10 @@ var errNoKey = errors.New("no key / 没有密钥")
 
 // finder makes providers of names in the config.
 type finder struct {
-	cfg   *Config
-	log   *slog.Logger
-	rooms *rooms
+	cfg     *Config
+	log     *slog.Logger
+	rooms   *rooms
+	clients map[string]*http.Client // by section: its roles share their connections
 }
 
 // section is the settings under a name: those of the config, or those of a
@@ -136,7 +139,8 @@ func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	if len(members) == 0 {
 		return nothing{"ASR", f.cfg.ASR}, chinese, nil
 	}
-	asr, err := chain.NewASR(members, chain.Options{Log: f.log})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.Transcript })
+	asr, err := chain.NewASR(members, chain.Options{Log: f.log, Patience: patience})
 	return asr, chinese, err
 }
 
@@ -156,6 +160,7 @@ func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, strin
 			o.ASRModel = defaultASRModel
 		}
 		r, err := openai.NewASR(o)
+		f.warm(r, err)
 		return r, describe(o.BaseURL, first(o.ASRModel, o.Model)), err
 	}
 	return nil, "", fmt.Errorf("type %q cannot recognise speech / 不能识别语音", p.Type)
@@ -191,6 +196,7 @@ func (f *finder) models(ctx context.Context) ([]providers.LLM, error) {
 			f.rooms.missing("LLM", name, err)
 			continue
 		}
+		f.warm(m, nil)
 		members = append(members, m)
 		f.rooms.found("LLM", name+": "+describe(o.BaseURL, o.Model))
 	}
@@ -220,13 +226,8 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 		}
 		f.rooms.found("LLM", what)
 	}
-	firstToken := map[string]time.Duration{}
-	for name, p := range f.cfg.Providers {
-		if p.FirstToken > 0 {
-			firstToken[name] = p.FirstToken
-		}
-	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, FirstToken: firstToken, LastResort: []string{brain.Name()}})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstToken })
+	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience, LastResort: []string{brain.Name()}})
 }
 
 // voices makes the chain that speaks.
@@ -237,7 +238,19 @@ func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
 	if len(members) == 0 {
 		return nothing{"TTS", f.cfg.TTS}, nil
 	}
-	return chain.NewTTS(members, chain.Options{Log: f.log})
+	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstSound })
+	return chain.NewTTS(members, chain.Options{Log: f.log, Patience: patience})
+}
+
+// patience is what the sections say of it, by their names.
+func (f *finder) patience(of func(ProviderConfig) time.Duration) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for name, p := range f.cfg.Providers {
+		if d := of(p); d > 0 {
+			all[name] = d
+		}
+	}
+	return all
 }
 
 func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (providers.TTS, string, error) {
@@ -257,6 +270,7 @@ func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (prov
 			o.TTSModel = defaultTTSModel
 		}
 		s, err := openai.NewTTS(o)
+		f.warm(s, err)
 		return s, describe(o.BaseURL, first(o.TTSModel, o.Model)), err
 	}
 	return nil, "", fmt.Errorf("type %q cannot speak / 不能合成语音", p.Type)
@@ -277,7 +291,32 @@ func (f *finder) openai(name string, p ProviderConfig) openai.Options {
 	if p.Timeout > 0 {
 		o.Timeouts = openai.Timeouts{FirstToken: p.Timeout, Transcribe: p.Timeout, FirstSound: p.Timeout}
 	}
+	o.HTTPClient = f.client(name, o)
 	return o
+}
+
+// client is the section's own.
+func (f *finder) client(name string, o openai.Options) *http.Client {
+	if c, ok := f.clients[name]; ok {
+		return c
+	}
+	c, err := openai.NewHTTPClient(o)
+	if err != nil {
+		return nil // the provider makes its own, and says what is wrong
+	}
+	if f.clients == nil {
+		f.clients = map[string]*http.Client{}
+	}
+	f.clients[name] = c
+	f.rooms.closers = append(f.rooms.closers, c.CloseIdleConnections)
+	return c
+}
+
+// warm lets the start open a connection to a service.
+func (f *finder) warm(w providers.Warmer, err error) {
+	if err == nil {
+		f.rooms.dials = append(f.rooms.dials, w.Warm)
+	}
 }
 
 // describe names a service for people, without what may be secret in its address.
@@ -305,6 +344,18 @@ func endpointOptions(v VoiceConfig) audio.EndpointOptions {
 		Commit: v.Endpointing.Commit, MaxSpeech: v.Endpointing.MaxSpeech,
 	}
 }
+
+// orNever is a setting of which zero means never, for options of which zero
+// means the default.
+func orNever[T int | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+// stopWords are the configured ones and those that every user expects.
+func stopWords(c AgentConfig) []string { return append(agent.StopWords(), c.StopWords...) }
 
 // leadFrames is the lead in frames of the reply.
 func leadFrames(v VoiceConfig) int {

@@ -34,10 +34,12 @@ var rules = []struct {
 	{"providers/", []string{"providers", "audio"}, "a technology knows the contracts only"},
 	{"providers/local/render", []string{"providers", "audio", "prompts", "providers/local"}, "a generator, run by hand"},
 	{"agent", []string{"mcp", "audio", "providers", "prompts"}, "a conversation never sees a socket or a vendor"},
+	{"agent/record", []string{"agent/record", "agent", "mcp", "audio", "providers", "prompts"}, "a recording knows the contracts of a conversation only"},
 	{"connection", []string{"agent", "mcp", "audio"}, "a socket never sees a vendor"},
 	{"internal/devicetest", []string{"audio"}, "the other side of the wire shares nothing but the codec"},
 	{"internal/speechtest", []string{"audio"}, "recordings"},
 	{"internal/openaitest", []string{"audio"}, "a fake cloud"},
+	{"internal/bench", []string{"audio", "internal/devicetest", "internal/openaitest"}, "it measures servers from outside, ours like any other"},
 }
 
 // libraries say who may import what of others.

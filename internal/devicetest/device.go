@@ -44,27 +44,29 @@ type Device struct {
 
 	relisten *time.Timer // main task: listen start once the sound is played
 
-	mu        sync.Mutex // guards all below
-	state     State
-	mode      Mode
-	mic       bool
-	frozen    bool // by a tool: the microphone is deaf
-	session   string
-	hasHello  bool
-	rate      int           // Hz of downlink
-	length    time.Duration // of a downlink packet
-	decoder   *audio.Decoder
-	scratch   []int16 // what decoder writes into
-	player    player
-	turn      turn
-	stats     Stats
-	lastIn    time.Time // last text or binary message
-	timestamp uint32    // of the packet played last, not yet echoed
-	stamped   uint32    // the largest timestamp so far
-	requests  requests  // MCP ids seen and calls in flight
-	vision    Vision
-	states    map[string][]byte // of things, as sent last
-	closed    bool              // by Close or CloseTCP
+	mu       sync.Mutex // guards all below
+	state    State
+	mode     Mode
+	mic      bool
+	frozen   bool // by a tool: the microphone is deaf
+	session  string
+	hasHello bool
+	rate     int           // Hz of downlink
+	length   time.Duration // of a downlink packet
+	decoder  *audio.Decoder
+	ear      *audio.Decoder // decoder's twin at 16 kHz, of a device with a Room
+	scratch  []int16        // what the decoders write into
+	player   player
+	turn     turn
+	stats    Stats
+	lastIn   time.Time     // last text or binary message
+	hushed   time.Duration // silence up to now in what the microphone gets
+	stamps   stamps        // of packets that were played, not yet echoed
+	stamped  uint32        // the largest timestamp so far
+	requests requests      // MCP ids seen and calls in flight
+	vision   Vision
+	states   map[string][]byte // of things, as sent last
+	closed   bool              // by Close or CloseTCP
 }
 
 func newDevice(o Options, ws *websocket.Conn) *Device {
@@ -137,7 +139,7 @@ func (d *Device) WaitMic(ctx context.Context) error {
 
 // until waits for a condition over the guarded fields; each change of one makes an event.
 func (d *Device) until(ctx context.Context, holds func() bool) error {
-	from := len(d.Events())
+	from := d.journal.len()
 	for {
 		d.mu.Lock()
 		ok := holds()
@@ -170,6 +172,13 @@ func (d *Device) SessionID() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.session
+}
+
+// PacketLength is how long a downlink packet plays, by the server's hello.
+func (d *Device) PacketLength() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.length
 }
 
 // Stats are the counters so far.

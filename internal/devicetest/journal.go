@@ -74,6 +74,13 @@ func (j *journal) violate(at time.Time, rule Rule, format string, args ...any) {
 	j.addLocked(Event{At: at, Kind: KindViolation, Type: string(rule), Text: v.Detail})
 }
 
+// len is how many events there are so far.
+func (j *journal) len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.events)
+}
+
 // end marks that no event follows.
 func (j *journal) end() {
 	j.mu.Lock()

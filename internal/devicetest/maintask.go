@@ -185,11 +185,15 @@ func (d *Device) setState(now time.Time, next State) {
 // profile keeps its decoder. The caller holds mu.
 func (d *Device) flush(now time.Time) {
 	d.stats.Flushed += d.player.flush(now)
-	if d.traits.noFlush || !d.hasHello {
+	d.stamps.flush()
+	if d.traits.noFlush || !d.hasHello || d.opt.NoDecode {
 		return
 	}
 	if fresh, err := audio.NewDecoder(d.rate); err == nil { // the same rate has worked at the hello
 		d.decoder = fresh
+	}
+	if fresh, err := audio.NewDecoder(microphoneRate); err == nil && d.ear != nil {
+		d.ear = fresh
 	}
 }
 

@@ -53,6 +53,7 @@ type Options struct {
 
 	NoMCP      bool            // hello without features.mcp
 	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
+	Room       *Room           // what the microphone hears of the loudspeaker; nil: nothing
 	Hello      json.RawMessage // sent as it is in place of the hello, if set
 	Tools      []Tool          // offered by MCP, in pages
 	Things     []Thing         // of the IoT protocol: for profiles without MCP
@@ -71,6 +72,9 @@ type Options struct {
 	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
 	StrictLead    bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
 	NoDecode      bool          // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
+	// OnFrame, if set, is called by the reader with the arrival of each Opus packet, in place of an event of
+	// KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
+	OnFrame func(at time.Time)
 }
 
 // Defaults of Options.
@@ -116,6 +120,9 @@ func (o Options) check() error {
 	}
 	if !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode) {
 		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
+	}
+	if err := o.Room.check(o); err != nil {
+		return err
 	}
 	return CheckURL(o.URL)
 }

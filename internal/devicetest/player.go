@@ -10,6 +10,8 @@ type played struct {
 	from, to time.Time
 	pcm      []int16
 	reply    *Reply
+	stamp    uint32  // of the packet
+	sound    []int16 // as the microphone may hear it, at 16 kHz
 }
 
 // player models the device's playback: a bounded queue of packets and a
@@ -84,6 +86,12 @@ func (p *player) take(reply *Reply) []int16 {
 		}
 	}
 	return pcm
+}
+
+// label says what the microphone gets of the packet that was accepted last.
+func (p *player) label(stamp uint32, sound []int16) {
+	q := &p.queue[len(p.queue)-1]
+	q.stamp, q.sound = stamp, sound
 }
 
 // trim forgets packets that were played long before now and were taken.

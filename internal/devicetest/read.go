@@ -169,6 +169,12 @@ func (d *Device) onHello(now time.Time, m *inbound, again bool) {
 	d.hasHello, d.session, d.rate = true, h.session, h.rate
 	d.length = time.Duration(h.frameMs * float64(time.Millisecond))
 	d.decoder, err = audio.NewDecoder(h.rate)
+	if d.opt.NoDecode {
+		d.decoder = nil // it was made only to see that one can be
+	}
+	if err == nil && d.opt.Room != nil {
+		d.ear, err = audio.NewDecoder(microphoneRate)
+	}
 	d.mu.Unlock()
 	if err != nil {
 		err = &ViolationError{Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}}

@@ -3,10 +3,14 @@ package devicetest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"xiaozhi/audio"
 )
+
+// dtxAfter is how long silence lasts before packets are left out beside a loudspeaker.
+const dtxAfter = 200 * time.Millisecond
 
 // microphoneRate is what devices record at, in Hz.
 const microphoneRate = 16000
@@ -24,13 +28,54 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 		return fmt.Errorf("say: %w", err)
 	}
 	size := microphoneRate / 1000 * d.opt.FrameMs
-	due := time.Now()
+	packet := make([]byte, maxBinary)
+	return d.speak(ctx, time.Now(), func(yield func(recorder) bool) {
+		for len(pcm) > 0 {
+			chunk := make([]int16, size)
+			pcm = pcm[copy(chunk, pcm):]
+			record := func(end time.Time) ([]byte, error) {
+				d.opt.Room.mix(chunk, end.Add(-d.frame()), &d.player)
+				if !d.opt.NoDTX && d.pauses(chunk) {
+					return []byte{dtxByte(d.opt.FrameMs)}, nil
+				}
+				n, err := enc.Encode(chunk, packet)
+				return packet[:n], err
+			}
+			if !yield(record) {
+				return
+			}
+		}
+	})
+}
+
+// recorder makes the packet of a frame that ends at that time. The caller holds mu.
+type recorder func(end time.Time) ([]byte, error)
+
+// SayPackets speaks Opus packets of the uplink's frame length into the
+// microphone, frame by frame in real time, as Say does with sound. The first
+// sample of the first packet is recorded at from, so the packet leaves one frame
+// later; what should have left before now leaves at once. It does not wait for
+// the microphone: frames that meet a closed one are lost, and counted.
+func (d *Device) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
+	return d.speak(ctx, from, func(yield func(recorder) bool) {
+		for _, p := range packets {
+			if !yield(func(time.Time) ([]byte, error) { return p, nil }) {
+				return
+			}
+		}
+	})
+}
+
+// Pause is the packet that a device sends for a frame of silence.
+func Pause(frameMs int) []byte { return []byte{dtxByte(frameMs)} }
+
+// speak sends a frame at the end of each frame length from a moment on.
+func (d *Device) speak(ctx context.Context, from time.Time, frames iter.Seq[recorder]) error {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	<-tick.C
-	for len(pcm) > 0 {
-		chunk := make([]int16, size)
-		pcm = pcm[copy(chunk, pcm):]
+	due := from
+	for record := range frames {
 		due = due.Add(d.frame()) // a frame can leave when its last sample is recorded
 		tick.Reset(time.Until(due))
 		select {
@@ -40,7 +85,7 @@ func (d *Device) Say(ctx context.Context, pcm []int16) error {
 		case <-d.done:
 			return ErrClosed
 		}
-		if err := d.sayFrame(enc, chunk); err != nil {
+		if err := d.sayFrame(record, due); err != nil {
 			return err
 		}
 	}
@@ -54,30 +99,45 @@ func (d *Device) Silence(ctx context.Context, length time.Duration) error {
 
 func (d *Device) frame() time.Duration { return time.Duration(d.opt.FrameMs) * time.Millisecond }
 
-// sayFrame encodes and sends one frame if the microphone is open.
-func (d *Device) sayFrame(enc *audio.Encoder, chunk []int16) error {
-	d.mu.Lock()
-	open, timestamp := d.mic && !d.frozen, d.timestamp
-	d.timestamp = 0
-	if !open {
-		d.stats.Unheard++
+// sayFrame sends one frame, which ends at that time, if the microphone is open.
+// With a Room it holds what is heard of the loudspeaker as well.
+func (d *Device) sayFrame(record recorder, end time.Time) error {
+	packet, timestamp, err := d.recorded(record, end)
+	if err != nil {
+		return fmt.Errorf("say: %w", err)
 	}
-	d.mu.Unlock()
-	if !open {
+	if packet == nil {
 		return nil
+	}
+	return d.sendFrame(packet, timestamp)
+}
+
+// recorded is the packet of one frame and its timestamp; nil: the microphone is shut.
+func (d *Device) recorded(record recorder, end time.Time) ([]byte, uint32, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	timestamp := d.stamps.next(end, d.frame(), &d.player)
+	if !d.mic || d.frozen {
+		d.stats.Unheard++
+		return nil, 0, nil
 	}
 	if !d.opt.AEC {
 		timestamp = 0
 	}
-	if !d.opt.NoDTX && isQuiet(chunk) {
-		return d.sendFrame([]byte{dtxByte(d.opt.FrameMs)}, timestamp)
+	packet, err := record(end)
+	return packet, timestamp, err
+}
+
+// pauses reports whether a frame is left out as silence. Beside a loudspeaker
+// silence has to last, as it has for the firmware's encoder: what is left out
+// right after a sound is made up from it by the decoder. The caller holds mu.
+func (d *Device) pauses(chunk []int16) bool {
+	if !isQuiet(chunk) {
+		d.hushed = 0
+		return false
 	}
-	packet := make([]byte, maxBinary)
-	n, err := enc.Encode(chunk, packet)
-	if err != nil {
-		return fmt.Errorf("say: %w", err)
-	}
-	return d.sendFrame(packet[:n], timestamp)
+	d.hushed += d.frame()
+	return d.opt.Room == nil || d.hushed > dtxAfter
 }
 
 // dtxByte is a packet without content: the first byte alone, which says wideband

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,4 +131,62 @@ func TestWait(t *testing.T) {
 			t.Errorf("third stop: %v", err)
 		}
 	})
+}
+
+// Packets that were encoded before leave in real time from the given moment on,
+// those that are late at once; a closed microphone loses them.
+func TestSayPackets(t *testing.T) {
+	var came []time.Duration
+	d := talk(t, Options{OpenListen: true, NoDecode: true}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		from := time.Now()
+		for range 4 {
+			if p := <-w.binary; len(p) != 3 {
+				t.Errorf("packet %v", p)
+			}
+			came = append(came, time.Since(from))
+		}
+		w.reply(1)
+	}, func(ctx context.Context, d *Device) {
+		packet := []byte{11 << 3, 1, 2}
+		if err := d.SayPackets(ctx, time.Now().Add(-80*ms), packet, packet, packet, packet); err != nil {
+			t.Error(err)
+		}
+		if _, err := d.WaitText(ctx, "tts", "start"); err != nil {
+			t.Error(err)
+		}
+		if err := d.SayPackets(ctx, time.Now(), Pause(60)); err != nil {
+			t.Error(err)
+		}
+	})
+	if want := []time.Duration{0, 40 * ms, 100 * ms, 160 * ms}; !slices.Equal(came, want) {
+		t.Errorf("they came at %v, want %v", came, want)
+	}
+	if s := d.Stats(); s.Unheard != 1 || s.FramesOut != 4 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+// With OnFrame the journal holds no frames, and the reply is the same.
+func TestOnFrame(t *testing.T) {
+	var at []time.Time
+	d := talk(t, Options{OpenListen: true, NoDecode: true, OnFrame: func(now time.Time) { at = append(at, now) }}, func(w *wire) {
+		w.hello()
+		w.await(`"state":"start"`)
+		w.reply(10)
+	}, func(ctx context.Context, d *Device) {
+		r, err := d.WaitReply(ctx)
+		if err != nil || r.Frames != 10 || !r.FirstFrame.Equal(at[0]) || !r.LastFrame.Equal(at[9]) || r.Underruns != 0 {
+			t.Errorf("%d frames were told of, the reply %+v, %v", len(at), r, err)
+		}
+	})
+	for _, e := range d.Events() {
+		if e.Kind == KindFrame {
+			t.Error("a frame in the journal")
+		}
+	}
+	if found := d.Violations(); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
 }

@@ -21,7 +21,11 @@ func (d *Device) onBinary(now time.Time, data []byte) {
 	if len(data) > maxBinary {
 		d.journal.violate(now, RuleTooLong, "binary message of %d bytes, at most %d", len(data), maxBinary)
 	}
-	d.journal.add(Event{At: now, Kind: KindFrame, Size: len(data)})
+	if d.opt.OnFrame != nil {
+		d.opt.OnFrame(now)
+	} else {
+		d.journal.add(Event{At: now, Kind: KindFrame, Size: len(data)})
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stats.FramesIn++
@@ -43,14 +47,12 @@ func (d *Device) onBinary(now time.Time, data []byte) {
 		return
 	}
 	reply := d.turn.frame(now)
-	if !d.play(now, packet, length, reply) {
+	if !d.play(now, packet, length, reply, timestamp) {
 		d.stats.Dropped++
 		if reply != nil {
 			reply.Dropped++
 		}
-		return
 	}
-	d.timestamp = timestamp
 }
 
 // checkTimestamp holds the rule of echo cancelling: with it timestamps grow,
@@ -87,7 +89,7 @@ func (d *Device) checkPacket(now time.Time, packet []byte) (time.Duration, bool)
 }
 
 // play puts a packet into the playback queue if the state allows it.
-func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply *Reply) bool {
+func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply *Reply, timestamp uint32) bool {
 	if d.state != Speaking && !d.traits.anyState {
 		if d.turn.cutAt.IsZero() { // what is on its way when the device cuts a reply is nobody's fault
 			d.journal.violate(now, RuleFrameDropped, "a frame met a device that is %s", d.state)
@@ -103,9 +105,13 @@ func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply 
 	if reply == nil {
 		pcm = nil // nobody will ask for it
 	}
+	sound := d.overhear(packet)
 	ends := d.player.ends
-	d.player.trim(now)
+	d.player.trim(now.Add(-d.opt.memory()))
 	from, kept := d.player.accept(now, length, pcm, reply)
+	if !from.IsZero() {
+		d.player.label(timestamp, sound)
+	}
 	if !kept {
 		d.journal.violate(now, RuleQueueFull, "%d packets wait already", d.player.limit)
 	}
@@ -135,6 +141,18 @@ func (d *Device) decode(now time.Time, packet []byte) ([]int16, bool) {
 	pcm := slices.Clone(d.scratch[:n])
 	// The first half may still hold the end of the sound before it.
 	return pcm, isQuiet(pcm[n/2:])
+}
+
+// overhear is a packet's sound for the microphone of a device with a Room.
+func (d *Device) overhear(packet []byte) []int16 {
+	if d.ear == nil {
+		return nil
+	}
+	n, err := d.ear.Decode(packet, d.scratch)
+	if err != nil {
+		return nil // decode has told
+	}
+	return slices.Clone(d.scratch[:n])
 }
 
 func isQuiet(pcm []int16) bool {

@@ -12,6 +12,7 @@ const (
 	abortLast     = 30 * time.Millisecond  // abort to the last frame
 	abortStop     = 50 * time.Millisecond  // abort to its tts stop
 	leadFloor     = 180 * time.Millisecond // least lead while sound is at hand
+	leadAdapted   = 600 * time.Millisecond // most lead after frames were late (4.3, rule 2)
 	leadSettles   = 300 * time.Millisecond // from the start of a burst until the floor holds
 	abortPatience = time.Second            // after which a missing tts stop is noted
 )
@@ -29,6 +30,7 @@ type turn struct {
 
 	reply     *Reply // open reply, or nil
 	sentence  time.Time
+	late      int       // frames on this connection that found less than the floor ahead, and underruns
 	burst     time.Time // first frame since the speaker was last silent
 	cutAt     time.Time // when the device asked for the end of the open reply
 	cutFrames int       // frames since then
@@ -132,6 +134,7 @@ func (t *turn) placed(now, from, ends time.Time, length time.Duration, silent bo
 		t.burst = now
 	} else if ends.Before(now) && t.cutAt.IsZero() {
 		r.Underruns++
+		t.late++
 		t.burst = now
 		if t.strictLead {
 			t.violate(now, RuleUnderrun, "the speaker was silent for %s", now.Sub(ends))
@@ -144,7 +147,11 @@ func (t *turn) placed(now, from, ends time.Time, length time.Duration, silent bo
 func (t *turn) measureLead(now time.Time, lead time.Duration) {
 	r := t.reply
 	r.LeadMax = max(r.LeadMax, lead)
-	if lead > t.maxLead+t.tolerance {
+	most := t.maxLead
+	if t.late >= 2 { // jitter was there to be measured
+		most = max(most, leadAdapted)
+	}
+	if lead > most+t.tolerance {
 		t.violate(now, RuleLeadHigh, "%s of sound ahead", lead)
 	}
 	if now.Sub(t.burst) < leadSettles {
@@ -152,6 +159,9 @@ func (t *turn) measureLead(now time.Time, lead time.Duration) {
 	}
 	if r.LeadMin == 0 || lead < r.LeadMin {
 		r.LeadMin = lead
+	}
+	if lead < leadFloor {
+		t.late++
 	}
 	if t.strictLead && lead < leadFloor-t.tolerance && t.cutAt.IsZero() {
 		t.violate(now, RuleLeadLow, "%s of sound ahead", lead)

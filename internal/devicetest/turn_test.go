@@ -89,6 +89,18 @@ func TestTurnEdges(t *testing.T) {
 		{"start@0 sentence@0 sentence@300 frame@400 stop@460", ""},
 		{"start@0 frame@100 frame@100 frame@100 frame@100 frame@100 frame@100 stop@460", ""},
 		{"start@0 frame@100 frame@100 frame@100 frame@100 frame@100 frame@100 frame@100 stop@520", "lead_high"},
+		{ // two frames were late: more may be ahead
+			"start@0 frame@100 frame@100 frame@100 frame@100 frame@330 frame@330 frame@440 frame@500 " +
+				strings.Repeat("frame@510 ", 8) + "stop@1060", "",
+		},
+		{ // but not more than 600 ms
+			"start@0 frame@100 frame@100 frame@100 frame@100 frame@330 frame@330 frame@440 frame@500 " +
+				strings.Repeat("frame@510 ", 9) + "stop@1120", "lead_high",
+		},
+		{ // one was late
+			"start@0 frame@100 frame@100 frame@100 frame@100 frame@330 frame@330 frame@330 frame@330 frame@500 " +
+				strings.Repeat("frame@510 ", 5) + "stop@940", "lead_high",
+		},
 		{"abort@0 stop@50", ""},
 		{"abort@0 stop@51", "abort_slow"},
 		{"abort@0 abort@10 stop@20 stop@30", ""},

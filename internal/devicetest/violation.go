@@ -8,6 +8,18 @@ import (
 // Rule names one requirement of the device protocol that a server can break.
 type Rule string
 
+// Timed says whether a rule is about time, so that a busy machine can make a
+// good server break it.
+func (r Rule) Timed() bool {
+	switch r {
+	case RuleHelloLate, RuleLateClose, RuleStartAfterAbort, RuleStopEarly, RuleStopLate, RuleStopMissing, RuleAbortSlow, RuleAbortFrames,
+		RuleSentenceEarly, RuleEarlyFrame, RuleFrameDropped, RuleQueueFull, RuleLeadHigh, RuleLeadLow, RuleUnderrun:
+		return true
+	default:
+		return false
+	}
+}
+
 // The rules of opening a connection (sections 1.3, 2.1 and 2.3).
 const (
 	RuleOTA            Rule = "ota"             // a provisioning reply that a device cannot use

@@ -3,6 +3,7 @@ package openaitest
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -40,8 +41,9 @@ func (r Reply) Then(pieces ...Piece) Reply {
 	return r
 }
 
-// write sends the reply. It is false when the client has left before its end.
-func (r Reply) write(ctx context.Context, w http.ResponseWriter) bool {
+// write sends the reply, and says when its first piece goes out. It is false
+// when the client has left before its end.
+func (r Reply) write(ctx context.Context, w http.ResponseWriter, begins func()) bool {
 	if r.Hang {
 		<-ctx.Done()
 		return false
@@ -58,7 +60,8 @@ func (r Reply) write(ctx context.Context, w http.ResponseWriter) bool {
 		if !wait(ctx, p.Delay) {
 			return false
 		}
-		if _, err := w.Write([]byte(p.Data)); err != nil {
+		begins()
+		if _, err := io.WriteString(w, p.Data); err != nil {
 			return false
 		}
 		if err := flusher.Flush(); err != nil {

@@ -7,6 +7,8 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"sync/atomic"
+	"time"
 )
 
 const maxBody = 16 << 20 // bytes of a request that are read
@@ -22,8 +24,28 @@ type Request struct {
 	// Filename and FileType are what the upload calls itself.
 	Filename, FileType string
 
+	// Arrived is when all of the request had come.
+	Arrived time.Time
+
+	began atomic.Pointer[time.Time] // the first piece of the body was written
 	ended chan struct{}
-	gone  bool // set before ended is closed
+	end   time.Time // set before ended is closed
+	gone  bool      // set before ended is closed
+}
+
+// Began is when the first piece of the reply's body was written; zero if none was yet.
+func (r *Request) Began() time.Time {
+	if at := r.began.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// EndedAt is when the request was over: its reply complete, or its client seen
+// to have left. Like Gone it waits until then.
+func (r *Request) EndedAt() time.Time {
+	<-r.ended
+	return r.end
 }
 
 // Ended is closed when the request is over, by either side.
@@ -53,10 +75,17 @@ func (s *Server) handle(role Role) http.HandlerFunc {
 			http.Error(w, `{"error":{"message":"cannot read the request"}}`, http.StatusBadRequest)
 			return
 		}
+		request.Arrived = time.Now()
 		script := s.record(request)
-		defer close(request.ended)
+		defer func() {
+			request.end = time.Now()
+			close(request.ended)
+		}()
 		request.gone = true // also if the reply is cut by a panic, see Reply.write
-		request.gone = !script(request).write(r.Context(), w)
+		request.gone = !script(request).write(r.Context(), w, func() {
+			now := time.Now()
+			request.began.CompareAndSwap(nil, &now)
+		})
 	}
 }
 

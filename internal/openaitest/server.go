@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-const maxRecorded = 4096 // requests kept; older ones are forgotten
+const maxRecorded = 4096 // requests kept if nothing else is said; older ones are forgotten
 
 // Script answers a request. It runs on the request's own goroutine.
 type Script func(*Request) Reply
@@ -29,6 +29,7 @@ type Server struct {
 	served sync.WaitGroup
 
 	mu       sync.Mutex
+	keep     int // requests kept
 	scripts  map[Role]Script
 	requests []*Request
 	total    int
@@ -47,17 +48,23 @@ const (
 	Tags       Role = "tags" // Ollama's own list of models
 )
 
-// New starts a server on a free port of 127.0.0.1. Without a script it answers
-// every chat with a short sentence, every utterance with "hello" and every
-// sentence with a tone.
-func New() (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+// New starts a server on a free port of 127.0.0.1.
+func New() (*Server, error) { return Listen("") }
+
+// Listen starts a server on an address; empty: a free port of 127.0.0.1. Without
+// a script it answers every chat with a short sentence, every utterance with
+// "hello" and every sentence with a tone.
+func Listen(address string) (*Server, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address) //nolint:noctx // it returns at once
 	if err != nil {
 		return nil, fmt.Errorf("start fake server: %w", err)
 	}
 	s := &Server{
 		addr:    listener.Addr().String(),
-		arrived: make(chan struct{}),
+		arrived: make(chan struct{}), keep: maxRecorded,
 		scripts: map[Role]Script{
 			Chat:       func(*Request) Reply { return Text("Hello. ", "How are you?") },
 			Transcribe: func(*Request) Reply { return JSON(http.StatusOK, `{"text":"hello"}`) },
@@ -146,12 +153,20 @@ func (s *Server) record(r *Request) Script {
 	defer s.mu.Unlock()
 	s.total++
 	s.requests = append(s.requests, r)
-	if len(s.requests) > maxRecorded {
-		s.requests = slices.Delete(s.requests, 0, maxRecorded/2)
+	if len(s.requests) > s.keep {
+		s.requests = slices.Delete(s.requests, 0, len(s.requests)-s.keep/2)
 	}
 	close(s.arrived)
 	s.arrived = make(chan struct{})
 	return s.scripts[r.Role]
+}
+
+// Keep says how many requests are remembered at most (4096 if it is not called).
+// A load of long uploads would fill the memory.
+func (s *Server) Keep(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = max(n, 0)
 }
 
 // Total is how many requests came, also those that are forgotten.

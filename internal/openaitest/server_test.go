@@ -69,6 +69,9 @@ func TestDefaultsOfTheServer(t *testing.T) {
 	if err != nil || text != `{"text":"hello"}` {
 		t.Errorf("transcript %q, %v", text, err)
 	}
+	if r := s.Requests(Chat)[0]; r.Began().Before(r.Arrived) || r.EndedAt().Before(r.Began()) {
+		t.Errorf("came %v, begun %v, ended %v", r.Arrived, r.Began(), r.EndedAt())
+	}
 	r := s.Requests(Transcribe)[0]
 	if string(r.File) != "RIFF" || r.Filename != "a.wav" || r.Fields["model"] != "m" || r.Gone() {
 		t.Errorf("recorded %+v", r)
@@ -113,8 +116,9 @@ func TestClientThatLeavesIsNoted(t *testing.T) {
 	if _, _, err := post(ctx, t, c, s.URL()+"/chat/completions", "", "{}"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if !s.Requests(Chat)[0].Gone() {
-		t.Error("not noted")
+	r := s.Requests(Chat)[0]
+	if !r.Gone() || !r.Began().IsZero() || r.EndedAt().Before(r.Arrived) {
+		t.Errorf("noted as gone %v, begun %v, ended %v after it came", r.Gone(), r.Began(), r.EndedAt().Sub(r.Arrived))
 	}
 	if _, err := s.Await(ctx, Chat, 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("await: %v", err)

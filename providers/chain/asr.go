@@ -10,8 +10,10 @@ import (
 	"xiaozhi/providers"
 )
 
-// errNoFinal is the failure of a recogniser that ends without its final transcript.
-var errNoFinal = errors.New("it ended without a final transcript")
+var (
+	errNoFinal     = errors.New("it ended without a final transcript")
+	errRangedTwice = errors.New("transcripts were already asked for")
+)
 
 // ASR is a chain of recognisers.
 type ASR struct{ list[providers.ASR] }
@@ -26,9 +28,12 @@ func NewASR(members []providers.ASR, o Options) (*ASR, error) {
 }
 
 // Open begins an utterance with the first member that opens one. The sound is
-// kept beside it, so that it can be played to the next member should it fail.
+// kept beside it and played to the next member should it fail, or be late with
+// its final transcript after the end of the sound: then both are asked, and the
+// first final transcript wins.
 //
-// A final transcript that is empty or rejected is a result, and no failure.
+// A final transcript that is empty or rejected is a result, and no failure; but
+// while another member is being asked, that one may still give a better one.
 // Partial transcripts do not keep the next member from taking over: they are
 // provisional by nature.
 func (a *ASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
@@ -38,84 +43,121 @@ func (a *ASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASR
 	if req.Rate <= 0 {
 		req.Rate = 16000
 	}
-	s := &asrStream{run: a.walk(), limit: providers.MaxUtterance * req.Rate}
-	s.ended = ctx.Err
-	s.log = func(from, to int, err error) { a.takeOver(ctx, from, to, err) }
-	s.openMember = func(i int) (providers.ASRStream, context.CancelFunc, error) {
+	s := &asrStream{limit: providers.MaxUtterance * req.Rate, complete: make(chan struct{}), live: map[int]providers.ASRStream{}}
+	walk := a.walk()
+	for {
+		before := walk.last
+		i, ok := walk.next(anyMember)
+		if !ok {
+			return nil, walk.err()
+		}
+		if before >= 0 {
+			a.takeOver(ctx, before, i, walk.lastError())
+		}
 		memberCtx, cancel := context.WithCancel(ctx)
 		stream, err := a.members[i].Open(memberCtx, req)
-		if err != nil {
-			cancel()
-			return nil, nil, err
+		if err == nil {
+			s.live[i] = stream
+			s.transcripts = func(yield func(providers.Transcript, error) bool) { a.listen(ctx, req, s, walk, cancel, yield) }
+			return s, nil
 		}
-		return stream, cancel, nil
+		cancel()
+		if ctx.Err() != nil {
+			a.breakers[i].released()
+			return nil, ctx.Err()
+		}
+		walk.fail(i, err)
+	}
+}
+
+// listen yields what the members understand. The walk's last one is open
+// already; free closes it.
+func (a *ASR) listen(ctx context.Context, req providers.ASRRequest, s *asrStream, walk *run[providers.ASR],
+	free context.CancelFunc, yield func(providers.Transcript, error) bool,
+) {
+	r := newRace(walk, yield)
+	first := walk.last
+	r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Transcript, error] {
+		return func(yield func(providers.Transcript, error) bool) {
+			stream, err := s.of(i, i != first, func() (providers.ASRStream, error) { return a.members[i].Open(ctx, req) })
+			if err != nil {
+				yield(providers.Transcript{}, err)
+				return
+			}
+			defer s.drop(i)
+			stream.Transcripts()(yield)
+		}
+	}
+	r.weigh = func(i int, tr providers.Transcript) weight {
+		switch {
+		case tr.Final && (tr.Rejected || tr.Text == ""):
+			return doubt
+		case tr.Final:
+			return answer
+		case i != r.leader():
+			return unasked // two members' provisional texts in turn would be none
+		}
+		return nothing
+	}
+	r.name = func(tr *providers.Transcript, who string) {
+		if tr.Provider == "" {
+			tr.Provider = who
+		}
+	}
+	r.last = func(tr providers.Transcript) bool { return tr.Final }
+	r.empty = errNoFinal
+	r.ready = s.complete
+	if err := r.run(ctx, free); err != nil {
+		yield(providers.Transcript{}, err)
+	}
+}
+
+// asrStream is one utterance. The writer and the pumps of the members meet under mu.
+type asrStream struct {
+	limit       int           // samples
+	complete    chan struct{} // closed by CloseWrite
+	transcripts iter.Seq2[providers.Transcript, error]
+
+	mu     sync.Mutex
+	pcm    []int16 // all sound so far
+	closed bool
+	ranged bool
+	live   map[int]providers.ASRStream // those that hear it
+}
+
+// of gives a member's stream. One that is to be opened hears at once what was
+// said so far.
+func (s *asrStream) of(i int, fresh bool, open func() (providers.ASRStream, error)) (providers.ASRStream, error) {
+	if !fresh {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.live[i], nil
+	}
+	stream, err := open()
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.openNext(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// asrStream is one utterance. The writer and the goroutine that ranges over the
-// transcripts meet under mu.
-type asrStream struct {
-	ended      func() error // the error of Open's context
-	log        func(from, to int, err error)
-	openMember func(i int) (providers.ASRStream, context.CancelFunc, error)
-	limit      int // samples
-
-	mu     sync.Mutex
-	run    *run[providers.ASR]
-	pcm    []int16 // all sound so far
-	closed bool
-	member int // the index of current
-	now    providers.ASRStream
-	cancel context.CancelFunc // frees now; called at the latest when the loop is left or Open's context ends
-}
-
-// openNext opens the next member that can be opened and plays it what was said
-// so far. mu is held.
-func (s *asrStream) openNext() error {
-	for {
-		before := s.run.last
-		i, ok := s.run.next(anyMember)
-		if !ok {
-			return s.run.err()
-		}
-		if before >= 0 {
-			s.log(before, i, s.run.lastError())
-		}
-		stream, cancel, err := s.openMember(i)
-		if err == nil {
-			if err = s.replay(stream); err != nil {
-				cancel()
-			}
-		}
-		if err == nil {
-			s.member, s.now, s.cancel = i, stream, cancel
-			return nil
-		}
-		if ended := s.ended(); ended != nil {
-			s.run.breakers[i].released()
-			return ended
-		}
-		s.run.fail(i, err)
-	}
-}
-
-// replay gives a fresh member what was said so far.
-func (s *asrStream) replay(stream providers.ASRStream) error {
 	if len(s.pcm) > 0 {
 		if err := stream.Write(s.pcm); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if s.closed {
-		return stream.CloseWrite()
+		if err := stream.CloseWrite(); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	s.live[i] = stream
+	return stream, nil
+}
+
+// drop ends what a member hears.
+func (s *asrStream) drop(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, i)
 }
 
 // Write keeps the sound and hands it on.
@@ -129,8 +171,10 @@ func (s *asrStream) Write(pcm []int16) error {
 		return fmt.Errorf("write to utterance: %w", providers.ErrUtteranceFull)
 	}
 	s.pcm = append(s.pcm, pcm...)
-	// A member that cannot take it tells why in its transcripts; the next one gets the sound from pcm.
-	_ = s.now.Write(pcm)
+	for _, stream := range s.live {
+		// A member that cannot take it tells why in its transcripts; the next one gets the sound from pcm.
+		_ = stream.Write(pcm)
+	}
 	return nil
 }
 
@@ -142,61 +186,24 @@ func (s *asrStream) CloseWrite() error {
 		return nil
 	}
 	s.closed = true
-	_ = s.now.CloseWrite() // as in Write
+	close(s.complete)
+	for _, stream := range s.live {
+		_ = stream.CloseWrite() // as in Write
+	}
 	return nil
 }
 
 // Transcripts yields what the members understand, up to the one final transcript.
 func (s *asrStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	return func(yield func(providers.Transcript, error) bool) {
-		for {
-			s.mu.Lock()
-			i, stream, cancel := s.member, s.now, s.cancel
-			s.mu.Unlock()
-			over, err := s.listen(i, stream, yield)
-			cancel()
-			if over {
-				return
-			}
-			if err = s.next(i, err); err != nil {
-				yield(providers.Transcript{}, err)
-				return
-			}
+		s.mu.Lock()
+		again := s.ranged
+		s.ranged = true
+		s.mu.Unlock()
+		if again {
+			yield(providers.Transcript{}, fmt.Errorf("recognize utterance: %w", errRangedTwice))
+			return
 		}
+		s.transcripts(yield)
 	}
-}
-
-// listen yields one member's transcripts. It is over with the final one or when
-// the consumer leaves; else err says why the next member is needed.
-func (s *asrStream) listen(i int, stream providers.ASRStream, yield func(providers.Transcript, error) bool) (over bool, err error) {
-	for transcript, err := range stream.Transcripts() {
-		if err != nil {
-			return false, err
-		}
-		if transcript.Provider == "" {
-			transcript.Provider = s.run.members[i].Name()
-		}
-		if transcript.Final {
-			s.run.report(i, nil)
-			yield(transcript, nil)
-			return true, nil
-		}
-		if !yield(transcript, nil) {
-			s.run.breakers[i].released()
-			return true, nil
-		}
-	}
-	return false, errNoFinal
-}
-
-// next opens the member after the one that failed.
-func (s *asrStream) next(i int, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ended := s.ended(); ended != nil {
-		s.run.breakers[i].released()
-		return ended
-	}
-	s.run.fail(i, err)
-	return s.openNext()
 }

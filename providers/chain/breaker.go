@@ -34,6 +34,13 @@ func (b *breaker) allow() bool {
 	return true
 }
 
+// closed says whether the member is used as usual. It changes nothing.
+func (b *breaker) closed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fails < b.limit
+}
+
 // succeeded closes the breaker.
 func (b *breaker) succeeded() {
 	b.mu.Lock()

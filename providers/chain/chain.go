@@ -1,9 +1,10 @@
 // Package chain makes one provider of several: the first is used, the next take
-// over when it fails before anything of its answer was given on. A member that
-// fails three times in a row is left out for 30 s and then tried once.
+// over when it fails, and are asked beside it when it is late (1.5 s); the first
+// answer wins and the requests of the others are closed. A member that fails
+// three times in a row is left out for 30 s and then tried once.
 //
-// A chain starts goroutines only inside Generate, and waits for them before the
-// loop ends. The chains are safe for many connections at once; all of them share
+// A chain starts goroutines only inside Generate, Synthesize and Transcripts, and
+// waits for them before the loop ends. The chains are safe for many connections at once; all of them share
 // the members' breakers.
 package chain
 
@@ -19,9 +20,9 @@ import (
 
 // The numbers of voice.md behaviour 39, used where Options say nothing.
 const (
-	DefaultFirstToken = 1500 * time.Millisecond
-	DefaultFailures   = 3
-	DefaultRest       = 30 * time.Second
+	DefaultPatience = 1500 * time.Millisecond
+	DefaultFailures = 3
+	DefaultRest     = 30 * time.Second
 )
 
 // Options are the settings of a chain. The zero value works.
@@ -31,9 +32,11 @@ type Options struct {
 	Rest     time.Duration    // until it is tried again; 30 s if 0
 	Now      func() time.Time // time.Now if nil
 
-	// FirstToken is how long a language model may be silent before the next is
-	// asked beside it, by its name; 1.5 s for those not named, for ever if negative.
-	FirstToken map[string]time.Duration
+	// Patience is how long a member may be silent before the next is asked beside
+	// it, by its name; 1.5 s for those not named, for ever if negative. It ends with
+	// the first text or thought of a model, the first sound of a voice, and the
+	// final transcript of a recogniser, where it begins with the end of the sound.
+	Patience map[string]time.Duration
 	// LastResort names members that are no language models and so run only when
 	// all others have failed. A member may also say so itself: LastResort() bool.
 	LastResort []string
@@ -82,6 +85,21 @@ func newList[P named](members []P, o Options, op string) (list[P], error) {
 // Name is the name of the first member.
 func (l *list[P]) Name() string { return l.members[0].Name() }
 
+// Warm lets the member that will be asked first get ready, if it knows how to
+// (providers.Warmer). It tries no member that is left out after failures.
+func (l *list[P]) Warm(ctx context.Context) error {
+	for i, m := range l.members {
+		if !l.breakers[i].closed() {
+			continue
+		}
+		if w, ok := any(m).(providers.Warmer); ok {
+			return w.Warm(ctx)
+		}
+		return nil
+	}
+	return nil
+}
+
 // report tells the breaker how a member did.
 func (l *list[P]) report(i int, err error) {
 	switch {
@@ -94,6 +112,14 @@ func (l *list[P]) report(i int, err error) {
 	}
 }
 
+// patience is how long a member may be silent before the next is asked beside it.
+func (l *list[P]) patience(i int) time.Duration {
+	if d := l.opts.Patience[l.members[i].Name()]; d != 0 {
+		return d
+	}
+	return DefaultPatience
+}
+
 // takeOver logs that the next member stands in.
 func (l *list[P]) takeOver(ctx context.Context, from, to int, err error) {
 	l.opts.Log.LogAttrs(ctx, slog.LevelWarn, "provider takes over", slog.String("op", l.op),
@@ -103,44 +129,55 @@ func (l *list[P]) takeOver(ctx context.Context, from, to int, err error) {
 // run is one walk along the members of a chain. It is for one goroutine.
 type run[P named] struct {
 	*list[P]
-	at    int // the member to look at next
+	order []int // of the members still to be looked at
 	tried int
 	last  int     // the member tried last; -1 before the first
 	errs  []error // of all that failed, in order
 }
 
 // walk begins at the first member.
-func (l *list[P]) walk() *run[P] { return &run[P]{list: l, last: -1} }
+func (l *list[P]) walk() *run[P] {
+	r := &run[P]{list: l, last: -1}
+	for i := range l.members {
+		r.order = append(r.order, i)
+	}
+	return r
+}
 
 // next gives the next member whose breaker lets it be tried and for which want
 // is true. When no member at all may be tried, the last one is tried anyway.
 func (r *run[P]) next(want func(i int) bool) (int, bool) {
-	for ; r.at < len(r.members); r.at++ {
-		if !want(r.at) {
+	for len(r.order) > 0 {
+		i := r.order[0]
+		if !want(i) {
 			return 0, false
 		}
-		if r.breakers[r.at].allow() {
-			r.tried++
-			r.last = r.at
-			r.at++
-			return r.last, true
+		rest := r.order[1:]
+		if !r.breakers[i].allow() {
+			r.errs = append(r.errs, fmt.Errorf("%s: left out after failures", r.members[i].Name()))
+			if r.order = rest; len(rest) > 0 || r.tried > 0 {
+				continue
+			}
 		}
-		r.errs = append(r.errs, fmt.Errorf("%s: left out after failures", r.members[r.at].Name()))
+		r.order = rest
+		r.tried++
+		r.last = i
+		return i, true
 	}
-	if r.tried > 0 {
-		return 0, false
-	}
-	r.tried++
-	r.last = len(r.members) - 1
-	return r.last, true
+	return 0, false
 }
 
 // anyMember wants every member.
 func anyMember(int) bool { return true }
 
-// fail notes a member's error, reports it and gives all errors so far.
+// fail reports a member's error and notes it.
 func (r *run[P]) fail(i int, err error) {
 	r.report(i, err)
+	r.note(i, err)
+}
+
+// note keeps an error for the one that names them all.
+func (r *run[P]) note(i int, err error) {
 	if _, ok := errors.AsType[*providers.Error](err); !ok {
 		err = fmt.Errorf("%s: %w", r.members[i].Name(), err)
 	}

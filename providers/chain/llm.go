@@ -2,18 +2,10 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
-	"time"
 
 	"xiaozhi/providers"
-)
-
-var (
-	errSilent = errors.New("it has not answered in time")
-	errLate   = errors.New("another answered while it was silent")
-	errEmpty  = errors.New("it ended without an answer")
 )
 
 // LLM is a chain of language models, with members of last resort at its end.
@@ -55,14 +47,6 @@ func (l *LLM) isModel(i int) bool {
 	return !slices.Contains(l.opts.LastResort, l.members[i].Name())
 }
 
-// patience is how long a member may be silent before the next is asked beside it.
-func (l *LLM) patience(i int) time.Duration {
-	if d := l.opts.FirstToken[l.members[i].Name()]; d != 0 {
-		return d
-	}
-	return DefaultFirstToken
-}
-
 // Generate streams one step of the first member that answers. One that is late
 // is not given up: the next model is asked beside it, the first text or tool
 // call wins, and the requests of the others are closed. A thought shows that a
@@ -72,16 +56,31 @@ func (l *LLM) patience(i int) time.Duration {
 // first text or tool call an error is passed on.
 func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
 	return func(yield func(providers.Delta, error) bool) {
-		raceCtx, cancel := context.WithCancel(ctx)
-		r := &race{
-			llm: l, run: l.walk(), req: req, yield: yield, winner: -1,
-			events: make(chan event), live: make(map[int]context.CancelFunc),
-			late: time.NewTimer(time.Hour),
+		r := newRace(l.walk(), yield)
+		r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Delta, error] {
+			return l.members[i].Generate(ctx, req)
 		}
-		r.late.Stop()
-		defer r.pumps.Wait()
-		defer cancel()
-		defer r.late.Stop()
-		r.loop(ctx, raceCtx)
+		r.weigh = func(_ int, d providers.Delta) weight { return weigh(d) }
+		r.name = func(d *providers.Delta, who string) {
+			if d.Provider == "" {
+				d.Provider = who
+			}
+		}
+		r.may = func(i int) bool { return l.isModel(i) || len(r.live) == 0 }
+		if err := r.run(ctx, nil); err != nil {
+			yield(providers.Delta{}, err)
+		}
 	}
+}
+
+// weigh says what a delta is worth: an answer is text or a tool call. An empty
+// delta, such as the role that opens a stream, shows nothing.
+func weigh(d providers.Delta) weight {
+	switch {
+	case d.Text != "" || len(d.ToolCalls) > 0:
+		return answer
+	case d.Thought != "":
+		return sign
+	}
+	return nothing
 }

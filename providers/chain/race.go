@@ -1,95 +1,162 @@
 package chain
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"iter"
 	"sync"
 	"time"
-
-	"xiaozhi/providers"
 )
 
-// event is what a member's stream gave: a delta, an error, or its end.
-type event struct {
+var (
+	errSilent = errors.New("it has not answered in time")
+	errLate   = errors.New("another answered while it was silent")
+	errEmpty  = errors.New("it ended without an answer")
+)
+
+// weight is what a member's value is worth in a race.
+type weight int
+
+const (
+	nothing weight = iota // neither an answer nor a sign of one; it is handed on
+	unasked               // as nothing, but it is not handed on
+	sign                  // it is at work, and so not late
+	doubt                 // an answer, the only one of its member, that counts if nobody gives a better one
+	answer                // it wins
+)
+
+// doubtPatience is how many times its patience a doubtful answer waits for a
+// better one of those that are being asked.
+const doubtPatience = 2
+
+// event is what a member's stream gave: a value, an error, or its end.
+type event[V any] struct {
 	member int
-	delta  providers.Delta
+	value  V
 	err    error
 	end    bool
 }
 
-// race is one Generate of a chain. Its loop runs on the caller's goroutine and
+// race is one request to a chain. Its loop runs on the caller's goroutine and
 // owns all fields; each member that is asked has one goroutine, its pump, that
-// only sends events.
-type race struct {
-	llm    *LLM
-	run    *run[providers.LLM]
-	req    providers.LLMRequest
-	yield  func(providers.Delta, error) bool
-	winner int // -1 until somebody has answered
+// only sends events. What a pump sends is borrowed: it goes on only when the
+// consumer is done with it, even if ctx ends meanwhile, so that a member may use
+// its buffers again.
+type race[P named, V any] struct {
+	walk  *run[P]
+	yield func(V, error) bool
 
-	events chan event // unbuffered: a pump is never ahead of the consumer
+	ask   func(ctx context.Context, member int) iter.Seq2[V, error]
+	weigh func(member int, v V) weight
+	name  func(v *V, who string) // sets the provider's name, where the value has one
+	last  func(v V) bool         // whether the stream is complete with it, before it ends
+	may   func(member int) bool  // whether it may be asked now
+	empty error                  // of a member that ends without an answer; nil: that is an answer
+	ready <-chan struct{}        // closed when lateness begins to count; nil: with the asking
+
+	winner int                        // -1 until somebody has answered
+	asked  []int                      // members, in order
+	live   map[int]context.CancelFunc // those being asked
+	dead   []int                      // those that gave no answer
+	hold   *event[V]                  // the doubtful answer
+
+	events chan event[V] // unbuffered: a pump is never ahead of the consumer
+	taken  chan struct{} // lets the pump whose value was handled go on
 	pumps  sync.WaitGroup
-	live   map[int]context.CancelFunc // members being asked
-	late   *time.Timer                // when it fires, the next member is asked
+	late   *time.Timer // when it fires, the next member is asked
 }
 
-// loop runs the race until its stream is over.
-func (r *race) loop(ctx, raceCtx context.Context) {
+// newRace makes a race along the members of the walk. ask and weigh are to be set.
+func newRace[P named, V any](walk *run[P], yield func(V, error) bool) *race[P, V] {
+	return &race[P, V]{
+		walk: walk, yield: yield, winner: -1, empty: errEmpty,
+		name: func(*V, string) {}, last: func(V) bool { return false }, may: anyMember,
+		live: map[int]context.CancelFunc{}, events: make(chan event[V]), taken: make(chan struct{}),
+	}
+}
+
+// run runs the race until its stream is over. It gives the error that the
+// consumer is still to be told, nil if there is none. first is a member that is
+// open already, with the function that closes it; nil: there is none.
+func (r *race[P, V]) run(ctx context.Context, first context.CancelFunc) error {
+	raceCtx, cancel := context.WithCancel(ctx)
+	r.late = time.NewTimer(time.Hour)
+	r.late.Stop()
+	defer r.pumps.Wait()
+	defer cancel()
+	defer r.late.Stop()
 	defer r.release()
-	if !r.ask(raceCtx, false) {
-		r.yield(providers.Delta{}, r.run.err())
-		return
+	if first != nil {
+		r.enter(raceCtx, r.walk.last, first)
+	} else if !r.next(raceCtx, false) {
+		return r.walk.err()
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			r.yield(providers.Delta{}, ctx.Err())
-			return
+			return ctx.Err()
+		case <-r.ready:
+			r.ready = nil
+			r.wait(r.walk.last, 1)
 		case <-r.late.C:
-			r.ask(raceCtx, true)
+			if !r.next(raceCtx, true) && r.hold != nil {
+				r.yield(r.hold.value, nil)
+				return nil
+			}
 		case e := <-r.events:
 			if ctx.Err() != nil { // a member saw it first
-				r.yield(providers.Delta{}, ctx.Err())
-				return
+				return ctx.Err()
 			}
-			if !r.handle(raceCtx, e) {
-				return
+			if over, err := r.handle(raceCtx, e); over {
+				return err
 			}
 		}
 	}
 }
 
-// ask asks the next member. Beside others only a model is asked; a last resort
-// needs all others to have failed. It is false when there is nobody to ask.
-func (r *race) ask(ctx context.Context, beside bool) bool {
-	before := r.run.last
-	i, ok := r.run.next(func(i int) bool { return r.llm.isModel(i) || len(r.live) == 0 })
+// next asks the next member. It is false when there is nobody to ask.
+func (r *race[P, V]) next(ctx context.Context, beside bool) bool {
+	before := r.walk.last
+	i, ok := r.walk.next(r.may)
 	if !ok {
 		return false
 	}
 	if before >= 0 {
-		err := r.run.lastError()
+		err := r.walk.lastError()
 		if beside {
 			err = errSilent
 		}
-		r.llm.takeOver(ctx, before, i, err)
+		r.walk.takeOver(ctx, before, i, err)
 	}
-	memberCtx, cancel := context.WithCancel(ctx)
-	r.live[i] = cancel
-	if patience := r.llm.patience(i); patience > 0 {
-		r.late.Reset(patience)
-	} else {
-		r.late.Stop()
-	}
-	r.pumps.Go(func() { r.pump(memberCtx, i) })
+	r.enter(ctx, i, func() {})
 	return true
 }
 
-// pump sends what a member yields until its stream or its context ends.
-func (r *race) pump(ctx context.Context, i int) {
-	send := func(e event) bool {
+// enter starts a member's pump. Whoever lets the member go also calls free.
+func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
+	memberCtx, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	r.asked = append(r.asked, i)
+	r.live[i] = func() { cancel(); free(); close(gone) }
+	r.wait(i, 1)
+	r.pumps.Go(func() { r.pump(memberCtx, i, gone) })
+}
+
+// wait lets the next member be asked when so many times this one's patience has passed.
+func (r *race[P, V]) wait(i, times int) {
+	if patience := r.walk.patience(i); patience > 0 && r.ready == nil && r.winner < 0 {
+		r.late.Reset(time.Duration(times) * patience)
+	} else {
+		r.late.Stop()
+	}
+}
+
+// pump sends what a member yields until its stream or its context ends. gone is
+// closed when the member is let go.
+func (r *race[P, V]) pump(ctx context.Context, i int, gone <-chan struct{}) {
+	send := func(e event[V]) bool {
 		e.member = i
 		select {
 		case r.events <- e:
@@ -100,96 +167,73 @@ func (r *race) pump(ctx context.Context, i int) {
 	}
 	defer func() { // this goroutine is ours, so a member's panic would be everybody's end
 		if broken := recover(); broken != nil {
-			send(event{err: fmt.Errorf("it panicked: %v", broken)})
+			send(event[V]{err: fmt.Errorf("it panicked: %v", broken)})
 		}
 	}()
-	for delta, err := range r.llm.members[i].Generate(ctx, r.req) {
-		if !send(event{delta: delta, err: err}) || err != nil {
+	for value, err := range r.ask(ctx, i) {
+		if !send(event[V]{value: value, err: err}) || err != nil {
+			return
+		}
+		select {
+		case <-r.taken:
+		case <-gone:
 			return
 		}
 	}
-	send(event{end: true})
+	send(event[V]{end: true})
 }
 
-// handle takes one event. It is false when the race's stream is over.
-func (r *race) handle(ctx context.Context, e event) bool {
+// handle takes one event. It says whether the race's stream is over, and with
+// which error.
+func (r *race[P, V]) handle(ctx context.Context, e event[V]) (over bool, err error) {
 	if _, ok := r.live[e.member]; !ok {
-		return true // it has lost already
+		return false, nil // it has lost already
 	}
 	switch {
 	case e.err != nil && e.member == r.winner:
 		r.settle(e.member, e.err)
-		r.yield(providers.Delta{}, e.err)
-		return false
+		r.dead = append(r.dead, e.member)
+		return true, e.err
 	case e.end && e.member == r.winner:
 		r.settle(e.member, nil)
-		return false
+		return true, nil
+	case e.end && r.empty == nil: // unless another that is being asked has an answer
+		r.settle(e.member, nil)
+		return len(r.live) == 0, nil
 	case e.end:
-		return r.failed(ctx, e.member, errEmpty)
+		return r.failed(ctx, e.member, r.empty)
 	case e.err != nil:
 		return r.failed(ctx, e.member, e.err)
 	}
-	if e.delta.Provider == "" {
-		e.delta.Provider = r.llm.members[e.member].Name()
-	}
+	return r.value(e)
+}
+
+// value takes what a member has given and hands it on.
+func (r *race[P, V]) value(e event[V]) (over bool, err error) {
+	r.name(&e.value, r.walk.members[e.member].Name())
+	w := answer
 	if r.winner < 0 {
-		if e.delta.Thought != "" { // an empty delta, such as the role that opens a stream, shows nothing
-			r.late.Stop()
-		}
-		if e.delta.Text != "" || len(e.delta.ToolCalls) > 0 {
-			r.win(e.member)
-		}
+		w = r.weigh(e.member, e.value)
 	}
-	return r.yield(e.delta, nil)
-}
-
-// failed asks the next member in place of one that gave no answer.
-func (r *race) failed(ctx context.Context, i int, err error) bool {
-	r.live[i]()
-	delete(r.live, i)
-	r.run.fail(i, err)
-	if r.ask(ctx, false) || len(r.live) > 0 {
-		return true
+	switch {
+	case w == doubt && len(r.live) > 1:
+		r.settle(e.member, nil)
+		r.hold = cmp.Or(r.hold, &e)
+		r.wait(e.member, doubtPatience)
+		return false, nil
+	case w == doubt || w == answer && r.winner < 0:
+		r.win(e.member)
+	case w == sign:
+		r.late.Stop()
 	}
-	r.yield(providers.Delta{}, r.run.err())
-	return false
-}
-
-// win closes the requests of all others. To have been overtaken counts as a
-// failure, else a member that hangs would cost every turn its patience; but only
-// for those asked earlier.
-func (r *race) win(winner int) {
-	r.winner = winner
-	r.late.Stop()
-	for _, i := range slices.Sorted(maps.Keys(r.live)) {
-		if i == winner {
-			continue
-		}
-		if i < winner {
-			r.settle(i, errLate)
-			continue
-		}
-		r.live[i]()
-		delete(r.live, i)
-		r.llm.breakers[i].released()
+	if r.last(e.value) {
+		r.settle(e.member, nil)
+		r.yield(e.value, nil)
+		return true, nil
 	}
-}
-
-// settle reports a member's outcome and lets it go.
-func (r *race) settle(i int, err error) {
-	r.live[i]()
-	delete(r.live, i)
-	r.llm.report(i, err)
-}
-
-// release lets go whoever is left when the consumer leaves or the context ends.
-func (r *race) release() {
-	for i, cancel := range r.live {
-		cancel()
-		if i == r.winner {
-			r.llm.breakers[i].succeeded() // it was answering
-		} else {
-			r.llm.breakers[i].released()
-		}
+	if w != unasked && !r.yield(e.value, nil) {
+		return true, nil
 	}
+	r.taken <- struct{}{} // its pump waits for this
+	return false, nil
 }

@@ -3,12 +3,20 @@ package chain
 import (
 	"context"
 	"iter"
+	"slices"
+	"time"
 
 	"xiaozhi/providers"
 )
 
+// packetLength is what one packet of providers.Sound holds.
+const packetLength = 60 * time.Millisecond
+
 // TTS is a chain of voices.
-type TTS struct{ list[providers.TTS] }
+type TTS struct {
+	list[providers.TTS]
+	paces []pace // of the members
+}
 
 // NewTTS makes a chain. It has no members of its own: at least one is needed.
 func NewTTS(members []providers.TTS, o Options) (*TTS, error) {
@@ -16,57 +24,107 @@ func NewTTS(members []providers.TTS, o Options) (*TTS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TTS{l}, nil
+	return &TTS{list: l, paces: make([]pace, len(members))}, nil
 }
 
-// Synthesize streams the sound of the first member that gives any. After the
-// first sound its error is passed on: the same sentence must not be heard twice.
+// Synthesize streams the sound of the first member that gives any. When one is
+// late the next is asked beside it, the first sound wins, and the requests of
+// the others are closed. After the first sound there is no switch, but for a
+// member that breaks off: the next then says the rest of the sentence. How far
+// the sentence was is estimated from the length of the sound; the estimate is
+// early, so that rather a word is said twice than not at all.
 func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
 	return func(yield func(providers.Sound, error) bool) {
-		r := t.walk()
+		walk := t.walk()
+		var dead []int // they have failed with this sentence
 		for {
-			before := r.last
-			i, ok := r.next(anyMember)
-			if !ok {
-				yield(providers.Sound{}, r.err())
+			s := &speech{req: req, yield: yield}
+			r := newRace(walk, s.pass)
+			r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Sound, error] {
+				return signed(t.members[i].Name(), t.members[i].Synthesize(ctx, req))
+			}
+			r.weigh = func(_ int, sound providers.Sound) weight {
+				if lengthOf(sound) > 0 {
+					return answer
+				}
+				return nothing
+			}
+			r.empty = nil // of a sentence with nothing to say
+			err := r.run(ctx, nil)
+			switch {
+			case err == nil:
+				t.learn(r.winner, s)
+				return
+			case ctx.Err() != nil || r.winner < 0:
+				yield(providers.Sound{}, err)
 				return
 			}
-			if before >= 0 {
-				t.takeOver(ctx, before, i, r.lastError())
+			dead = append(dead, r.dead...)
+			if walk = t.after(walk, r.winner, dead, err); len(walk.order) == 0 {
+				yield(providers.Sound{}, err)
+				return
 			}
-			if t.speak(ctx, r, i, req, yield) {
+			if req.Text = t.paces[r.winner].rest(req, s.passed); req.Text == "" {
 				return
 			}
 		}
 	}
 }
 
-// speak tries one member. It is false when the next should.
-func (t *TTS) speak(ctx context.Context, r *run[providers.TTS], i int, req providers.TTSRequest,
-	yield func(providers.Sound, error) bool,
-) (over bool) {
-	heard := false
-	for sound, err := range t.members[i].Synthesize(ctx, req) {
-		switch {
-		case err == nil:
-			heard = true
-			if !yield(sound, nil) {
-				t.report(i, nil)
-				return true
-			}
-			continue
-		case ctx.Err() != nil:
-			t.breakers[i].released()
-			yield(providers.Sound{}, ctx.Err())
-			return true
-		case heard:
-			t.report(i, err)
-			yield(providers.Sound{}, err)
-			return true
+// after is the walk for the rest of a sentence: those after the member that
+// broke off, then those before it, without the dead.
+func (t *TTS) after(walk *run[providers.TTS], broken int, dead []int, err error) *run[providers.TTS] {
+	next := &run[providers.TTS]{list: walk.list, last: broken, errs: walk.errs}
+	next.note(broken, err)
+	n := len(t.members)
+	for i := range n - 1 {
+		if member := (broken + 1 + i) % n; !slices.Contains(dead, member) {
+			next.order = append(next.order, member)
 		}
-		r.fail(i, err)
-		return false
 	}
-	t.report(i, nil)
-	return true
+	return next
+}
+
+// learn notes how fast a member speaks by a sentence that it has said whole.
+func (t *TTS) learn(member int, s *speech) {
+	if member >= 0 && !s.left {
+		t.paces[member].learn(s.req, s.passed)
+	}
+}
+
+// speech is what one race for a sentence passes on.
+type speech struct {
+	req    providers.TTSRequest
+	yield  func(providers.Sound, error) bool
+	passed time.Duration // of sound
+	left   bool          // the consumer has left the loop
+}
+
+// pass hands a piece of sound to the consumer.
+func (s *speech) pass(sound providers.Sound, err error) bool {
+	s.passed += lengthOf(sound)
+	s.left = !s.yield(sound, err)
+	return !s.left
+}
+
+// signed is sound that says who speaks.
+func signed(name string, sounds iter.Seq2[providers.Sound, error]) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		for sound, err := range sounds {
+			if sound.Provider == "" {
+				sound.Provider = name
+			}
+			if !yield(sound, err) {
+				return
+			}
+		}
+	}
+}
+
+// lengthOf is how long a piece of sound is.
+func lengthOf(sound providers.Sound) time.Duration {
+	if len(sound.PCM) > 0 && sound.Rate > 0 {
+		return time.Duration(len(sound.PCM)) * time.Second / time.Duration(sound.Rate)
+	}
+	return time.Duration(len(sound.Packets)) * packetLength
 }

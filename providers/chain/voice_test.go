@@ -53,7 +53,7 @@ func TestTTSFailover(t *testing.T) {
 	}{
 		{"well", pt.Speech{Length: time.Second}, time.Second, 0, false},
 		{"before the first sound", pt.Speech{Delay: time.Second, Err: unavailable("first")}, second, 1, false},
-		{"after the first sound", pt.Speech{Length: time.Second, FailAt: 60 * time.Millisecond, Err: unavailable("first")}, 60 * time.Millisecond, 0, true},
+		{"after the first sound", pt.Speech{Length: time.Second, FailAt: 60 * time.Millisecond, Err: unavailable("first")}, 60*time.Millisecond + second, 1, false},
 		{"nothing to say is no failure", pt.Speech{Silent: true}, 0, 0, false},
 	}
 	for _, tt := range tests {
@@ -231,12 +231,12 @@ func TestASRTotalOutage(t *testing.T) {
 
 func TestASRHangUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first, second := &pt.ASR{Script: []pt.Hearing{{Hang: true}}}, &pt.ASR{}
+		first, second := &pt.ASR{Script: []pt.Hearing{{Hang: true}}}, &pt.ASR{Script: []pt.Hearing{{Hang: true}}}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_, _, err := hear(ctx, t, newASR(t, first, second), make([]int16, 16000))
-		if err != context.DeadlineExceeded || len(second.Utterances()) != 0 || !first.Utterances()[0].Cancelled { //nolint:errorlint // unchanged
-			t.Errorf("got %v, the second heard %d, the first %+v", err, len(second.Utterances()), first.Utterances()[0])
+		if err != context.DeadlineExceeded || !first.Utterances()[0].Cancelled || !second.Utterances()[0].Cancelled { //nolint:errorlint // unchanged
+			t.Errorf("got %v, the first heard %+v, the second %+v", err, first.Utterances(), second.Utterances())
 		}
 	})
 }
@@ -290,4 +290,15 @@ func TestBreakerStates(t *testing.T) {
 	b.succeeded()
 	step("closed", true)
 	step("closed for all", true)
+}
+
+// TestVoiceSaysWhoSpeaks: whoever listens can tell one voice from another.
+func TestVoiceSaysWhoSpeaks(t *testing.T) {
+	first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: errors.New("down")}}}
+	c := newTTS(t, first, &pt.TTS{Label: "second"})
+	for sound, err := range c.Synthesize(t.Context(), providers.TTSRequest{Text: "Hello there.", Language: "en"}) {
+		if err != nil || sound.Provider != "second" {
+			t.Fatalf("%q, %v", sound.Provider, err)
+		}
+	}
 }

@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"xiaozhi/providers"
 )
@@ -19,34 +16,6 @@ const (
 	maxReply     = 4 << 20  // bytes of a JSON reply that are read
 )
 
-// NewHTTPClient makes the client that all roles of one Options share: it keeps
-// connections for the next turn, bounds connecting, and goes through no proxy
-// unless o.Proxy says so. It has no overall time limit: each request has its own.
-func NewHTTPClient(o Options) (*http.Client, error) {
-	dialer := &net.Dialer{Timeout: o.Timeouts.withDefaults().Connect, KeepAlive: 30 * time.Second}
-	transport := &http.Transport{
-		DialContext:         dialer.DialContext,
-		ForceAttemptHTTP2:   true,
-		TLSHandshakeTimeout: 5 * time.Second,
-		MaxIdleConns:        128,
-		MaxIdleConnsPerHost: 64,
-		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true, // a compressed stream may be held back
-	}
-	switch o.Proxy {
-	case "":
-	case "env":
-		transport.Proxy = http.ProxyFromEnvironment
-	default:
-		proxy, err := url.Parse(o.Proxy)
-		if err != nil || proxy.Host == "" {
-			return nil, fmt.Errorf("%s: proxy: it is no URL", orDefault(o.Name, "openai"))
-		}
-		transport.Proxy = http.ProxyURL(proxy)
-	}
-	return &http.Client{Transport: transport}, nil
-}
-
 // send makes one request of path below the base URL. The caller closes the body
 // of the response, whose status is 200 to 299. Errors are not yet wrapped.
 //
@@ -54,6 +23,19 @@ func NewHTTPClient(o Options) (*http.Client, error) {
 // without a limit, wants exact types in replies where servers differ, and hides
 // the response headers that say which sound format has come.
 func (o Options) send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
+	resp, err := o.do(ctx, method, path, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, readStatus(resp)
+	}
+	return resp, nil
+}
+
+// do is send with a response of any status.
+func (o Options) do(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, body)
 	if err != nil {
 		return nil, &statusError{kind: providers.BadRequest, text: "the request cannot be made"}
@@ -65,15 +47,7 @@ func (o Options) send(ctx context.Context, method, path, contentType string, bod
 		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
 	}
 	o.setHeaders(req)
-	resp, err := o.HTTPClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer func() { _ = resp.Body.Close() }()
-		return nil, readStatus(resp)
-	}
-	return resp, nil
+	return o.HTTPClient.Do(req)
 }
 
 // setHeaders adds the configured headers.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	firstPause = 150 * time.Millisecond // before the first retry, doubled for the next, give or take a half
-	retryUntil = 2 * time.Second        // after the beginning: a later retry would find nobody still waiting
+	firstPause = 75 * time.Millisecond   // before the first retry, doubled for the next, give or take a half
+	retryUntil = 1300 * time.Millisecond // after the beginning: later, the next member of the chain should be asked
 )
 
 // LLM is a language model behind chat/completions.

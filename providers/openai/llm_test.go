@@ -246,9 +246,9 @@ func TestRetries(t *testing.T) {
 		fails    bool
 		least    time.Duration // that all tries take, at most three times as much
 	}{
-		{"down, then well", 0, []int{503, 200}, nil, 2, false, 75 * time.Millisecond},
-		{"busy and down, then well", 0, []int{429, 503, 200}, nil, 3, false, 225 * time.Millisecond},
-		{"no more than two", 0, []int{503, 503, 503, 200}, nil, 3, true, 225 * time.Millisecond},
+		{"down, then well", 0, []int{503, 200}, nil, 2, false, 37 * time.Millisecond},
+		{"busy and down, then well", 0, []int{429, 503, 200}, nil, 3, false, 112 * time.Millisecond},
+		{"no more than two", 0, []int{503, 503, 503, 200}, nil, 3, true, 112 * time.Millisecond},
 		{"none", -1, []int{503, 200}, nil, 1, true, 0},
 		{"not for a bad request", 0, []int{400, 200}, nil, 1, true, 0},
 		{"not for a bad key", 0, []int{401, 200}, nil, 1, true, 0},
@@ -367,7 +367,7 @@ func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
 	dials := 0
-	transport := o.HTTPClient.Transport.(*http.Transport)
+	transport := o.HTTPClient.Transport.(*transport)
 	dial := transport.DialContext
 	transport.DialContext = countDials(dial, &dials)
 	l := newLLM(t, o)

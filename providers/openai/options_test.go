@@ -49,10 +49,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := l.o; l.Name() != "openai" || o.BaseURL != DefaultBaseURL || o.Retries != 2 || o.Rate != 24000 || o.Format != "pcm" ||
-		o.Timeouts.FirstToken != 15*time.Second || o.Timeouts.Connect != 2500*time.Millisecond || o.HTTPClient == nil {
+		o.Timeouts.FirstToken != 15*time.Second || o.Timeouts.Connect != 1400*time.Millisecond || o.HTTPClient == nil {
 		t.Errorf("defaults %+v", o)
 	}
-	if transport := l.o.HTTPClient.Transport.(*http.Transport); transport.Proxy != nil {
+	if transport := l.o.HTTPClient.Transport.(*transport); transport.Proxy != nil {
 		t.Error("a proxy without being told")
 	}
 	a, err := NewASR(Options{ASRModel: "whisper-1", Name: "x"})
@@ -67,11 +67,11 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := client.Transport.(*http.Transport).Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.org"}})
+	got, err := client.Transport.(*transport).Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.org"}})
 	if err != nil || got.Host != "127.0.0.1:3128" {
 		t.Errorf("proxy %v, %v", got, err)
 	}
-	if client, err = NewHTTPClient(Options{Proxy: "env"}); err != nil || client.Transport.(*http.Transport).Proxy == nil {
+	if client, err = NewHTTPClient(Options{Proxy: "env"}); err != nil || client.Transport.(*transport).Proxy == nil {
 		t.Errorf("the environment's proxy: %v", err)
 	}
 }

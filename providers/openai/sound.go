@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,29 @@ type player struct {
 	yield func(providers.Sound, error) bool
 	heard bool // something was yielded
 	left  bool // the consumer has left the loop
+
+	in  *bufio.Reader // these three are kept for the next sentence
+	raw []byte
+	pcm []int16
+}
+
+// player takes one that is not in use.
+func (t *TTS) player(yield func(providers.Sound, error) bool) *player {
+	p, ok := t.players.Get().(*player)
+	if !ok {
+		p = &player{}
+	}
+	p.yield, p.heard, p.left = yield, false, false
+	return p
+}
+
+// done gives a player back. The consumer is done with its sound by then.
+func (t *TTS) done(p *player) {
+	p.yield = nil
+	if p.in != nil {
+		p.in.Reset(nil)
+	}
+	t.players.Put(p)
 }
 
 // play yields the samples in pieces of at most 100 ms. It says whether more is wanted.
@@ -41,7 +65,11 @@ func (p *player) play(rate int, pcm []int16) bool {
 // decode finds out which format has come, whatever was asked for, and plays it.
 func decode(r io.Reader, contentType string, o Options, p *player) error {
 	// A short read here only means that the reply is short; its end shows again below.
-	in := bufio.NewReader(r) // its 4 KiB are held for as long as a sentence plays
+	if p.in == nil {
+		p.in = bufio.NewReader(r)
+	}
+	in := p.in
+	in.Reset(r)
 	head, err := in.Peek(12)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -121,16 +149,16 @@ func textInsteadOfSound(r io.Reader) error {
 // very end is no sound.
 func playPCM(r io.Reader, rate, channels int, p *player) error {
 	width := 2 * channels
-	raw := make([]byte, rate/10*width)
-	pcm := make([]int16, 0, rate/10)
+	p.raw = slices.Grow(p.raw[:0], rate/10*width)
+	raw := p.raw[:rate/10*width]
 	held := 0 // bytes of a sample that is not whole yet
 	for {
 		n, err := r.Read(raw[held:])
 		n += held
 		whole := n - n%width
-		pcm = mix(pcm[:0], raw[:whole], channels)
+		p.pcm = mix(p.pcm[:0], raw[:whole], channels)
 		held = copy(raw, raw[whole:n])
-		if !p.play(rate, pcm) || errors.Is(err, io.EOF) {
+		if !p.play(rate, p.pcm) || errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

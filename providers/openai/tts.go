@@ -10,13 +10,15 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync"
 
 	"xiaozhi/providers"
 )
 
 // TTS is a voice behind POST audio/speech.
 type TTS struct {
-	o Options
+	o       Options
+	players sync.Pool // of *player
 }
 
 // NewTTS checks the settings and makes the voice. It asks the server nothing.
@@ -45,7 +47,8 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 		}
 		reqCtx, g, cancel := newGuard(ctx)
 		defer cancel()
-		p := &player{yield: yield}
+		p := t.player(yield)
+		defer t.done(p)
 		if err := t.play(reqCtx, req, g, p); err != nil && !p.left {
 			yield(providers.Sound{}, t.o.wrap(ctx, reqCtx, "speak", err))
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,8 +32,13 @@ func newTTS(t *testing.T, o Options) *TTS {
 // speak collects the sound of one sentence.
 func speak(ctx context.Context, t *testing.T, v *TTS) (rate int, pcm []int16, last error) {
 	t.Helper()
+	ear := newEar(t)
 	for sound, err := range v.Synthesize(ctx, hello) {
 		if last = err; err != nil {
+			continue
+		}
+		if len(sound.Packets) > 0 {
+			rate, pcm = 24000, append(pcm, ear.hear(sound.Packets)...)
 			continue
 		}
 		if len(sound.PCM) == 0 || len(sound.PCM) > sound.Rate/10 {
@@ -314,6 +320,48 @@ func TestHangUpClosesTheSpeech(t *testing.T) {
 	wantGone(t, s.Requests(openaitest.Speak)[1])
 }
 
+// TestSentencesShareNoBuffer speaks many sentences at once, each its own tone.
+func TestSentencesShareNoBuffer(t *testing.T) {
+	s := newServer(t)
+	s.Handle(openaitest.Speak, func(r *openaitest.Request) openaitest.Reply {
+		n := byte(len(r.JSON()["input"].(string)))
+		return openaitest.Sound("audio/pcm", bytes.Repeat([]byte{n, n}, 24000), 4800)
+	})
+	v := newTTS(t, options(t, s))
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for round := range 4 {
+				n := int16(i + 1)
+				want := n<<8 | n
+				for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: strings.Repeat("x", i+1)}) {
+					if err != nil || slices.Min(sound.PCM) != want || slices.Max(sound.PCM) != want {
+						t.Errorf("a piece of %d to %d, want %d (%v)", slices.Min(sound.PCM), slices.Max(sound.PCM), want, err)
+					}
+					if round == 2 {
+						break // and leave it half said
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPiecesOfPCMDoNotAllocate(t *testing.T) {
+	tone := openaitest.Tone(24000, 440, time.Second)
+	p := &player{yield: func(providers.Sound, error) bool { return true }}
+	in := bytes.NewReader(tone)
+	if n := testing.AllocsPerRun(10, func() {
+		in.Reset(tone)
+		if err := decode(in, "audio/pcm", Options{Format: "pcm", Rate: 24000}, p); err != nil {
+			t.Error(err)
+		}
+	}); n > 2 { // the media type's parts
+		t.Errorf("%v allocations for a second of sound", n)
+	}
+}
+
 // FuzzSound feeds every format strangers' bytes.
 func FuzzSound(f *testing.F) {
 	tone := openaitest.Tone(8000, 440, 10*time.Millisecond)
@@ -324,6 +372,12 @@ func FuzzSound(f *testing.F) {
 	f.Add([]byte(`{"error":"x"}`), "pcm")
 	f.Fuzz(func(t *testing.T, body []byte, format string) {
 		p := &player{yield: func(s providers.Sound, err error) bool {
+			if len(s.Packets) == 1 && s.PCM == nil {
+				if d, err := audio.PacketDuration(s.Packets[0]); err != nil || d != 60*time.Millisecond {
+					t.Errorf("a packet of %v, %v", d, err)
+				}
+				return true
+			}
 			if err != nil || len(s.PCM) == 0 || len(s.PCM) > s.Rate/10 || s.Rate < minRate || s.Rate > maxRate {
 				t.Errorf("a piece of %d samples at %d Hz, %v", len(s.PCM), s.Rate, err)
 			}

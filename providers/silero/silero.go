@@ -64,13 +64,30 @@ func (d *Detector) Probability(frame []int16) (float32, error) {
 	if len(frame) != frameSamples {
 		return 0, fmt.Errorf("silero: a frame of %d samples was given, it takes exactly %d", len(frame), frameSamples)
 	}
-	var window window
-	fill(&window, &d.context, frame)
+	var gates [4 * hidden]float32
+	if silent(d.context[:]) && silent(frame) {
+		// Of digital silence only the recurrent state is still to be computed. It
+		// cannot be left out: it goes on changing for more than a minute.
+		gates = d.model.net.silent
+	} else {
+		var window window
+		fill(&window, &d.context, frame)
+		var magnitudes features
+		d.model.fft.magnitudes(&window, &magnitudes)
+		d.model.net.hear(&magnitudes, &gates)
+	}
 	copy(d.context[:], frame[frameSamples-contextSamples:])
+	return d.model.net.recur(&gates, &d.state), nil
+}
 
-	var magnitudes features
-	d.model.fft.magnitudes(&window, &magnitudes)
-	return d.model.net.run(&magnitudes, &d.state), nil
+// silent says whether all samples are zero.
+func silent(pcm []int16) bool {
+	for _, v := range pcm {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Reset forgets what was heard; the next frame begins a new stream.

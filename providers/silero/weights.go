@@ -35,56 +35,45 @@ func unpack(data []byte) (*network, error) {
 		return nil, fmt.Errorf("the weights file holds %d bytes, want %d", len(data), 4*embeddedFloats)
 	}
 	r := &reader{rest: data}
-	n := &network{
-		conv0: r.take(128 * bins * 3), bias0: r.take(128),
-		conv1: r.take(64 * 128 * 3), bias1: r.take(64),
-	}
+	n := &network{}
+	n.conv0, n.bias0 = evaluate(r.take(128*bins*3), 128), r.take(128)
+	conv1 := r.take(64 * 128 * 3)
+	n.conv1, n.bias1 = [3]matrix{tap(conv1, 0, 64), tap(conv1, 1, 64), tap(conv1, 2, 64)}, r.take(64)
 	// Only one step of time is left after the second stride, so the outer taps
 	// of the last two convolutions meet nothing but padding.
-	n.conv2, n.bias2 = interleave(taps(r.take(64*64*3), 1, 2), 64, 128), r.take(64)
-	n.conv3, n.bias3 = interleave(taps(r.take(128*64*3), 1), 128, 64), r.take(128)
-	n.gates, n.gatesBias = gates(r.take(512*hidden), r.take(512*hidden), r.take(512), r.take(512))
+	conv2 := r.take(64 * 64 * 3)
+	n.conv2, n.bias2 = [2]matrix{tap(conv2, 1, 64), tap(conv2, 2, 64)}, r.take(64)
+	n.conv3, n.bias3 = tap(r.take(128*64*3), 1, 128), r.take(128)
+	n.gatesInput = newMatrix(byUnit(r.take(512*hidden)), 512)
+	n.gatesState = newMatrix(byUnit(r.take(512*hidden)), 512)
+	n.gatesBias = byUnit(r.take(512))
+	for i, b := range byUnit(r.take(512)) { // the format has a bias of each of the two
+		n.gatesBias[i] += b
+	}
 	n.out = r.take(hidden)
 	n.outBias = r.take(1)[0]
+	n.hear(&features{}, &n.silent)
 	return n, nil
 }
 
-// taps keeps, of kernels of three, the taps named, side by side.
-func taps(kernels []float32, keep ...int) []float32 {
-	out := make([]float32, 0, len(kernels)/3*len(keep))
-	for i := 0; i < len(kernels); i += 3 {
-		for _, k := range keep {
-			out = append(out, kernels[i+k])
-		}
+// tap takes one tap of kernels of three.
+func tap(kernels []float32, which, rows int) matrix {
+	one := make([]float32, 0, len(kernels)/3)
+	for i := which; i < len(kernels); i += 3 {
+		one = append(one, kernels[i])
 	}
-	return out
+	return newMatrix(one, rows)
 }
 
-// interleave turns a rows×cols matrix into groups of four rows, in each of
-// which the four values of a column stand together, as product4 reads them.
-func interleave(m []float32, rows, cols int) []float32 {
-	out := make([]float32, 0, len(m))
-	for r := 0; r < rows; r += 4 {
-		for c := range cols {
-			for k := range 4 {
-				out = append(out, m[(r+k)*cols+c])
-			}
-		}
-	}
-	return out
-}
-
-// gates joins the recurrent cell's two matrices into one that takes input and
-// state in a row, with the four gates of a unit as four neighbouring rows.
-func gates(input, state, inputBias, stateBias []float32) (matrix, bias []float32) {
-	matrix = make([]float32, 0, len(input)+len(state))
+// byUnit takes rows that are sorted by gate and puts the four rows of each unit
+// side by side.
+func byUnit(rows []float32) []float32 {
+	width := len(rows) / (4 * hidden)
+	out := make([]float32, 0, len(rows))
 	for unit := range hidden {
 		for gate := range 4 {
-			row := gate*hidden + unit
-			matrix = append(matrix, input[row*hidden:][:hidden]...)
-			matrix = append(matrix, state[row*hidden:][:hidden]...)
-			bias = append(bias, inputBias[row]+stateBias[row])
+			out = append(out, rows[(gate*hidden+unit)*width:][:width]...)
 		}
 	}
-	return interleave(matrix, 4*hidden, 2*hidden), bias
+	return out
 }

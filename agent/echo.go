@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The figures of the echo guard.
+const (
+	echoRunes  = 500 // of each text, the last ones, are compared
+	echoErrors = 35  // per cent of what was heard that may be wrong in an echo
+	echoExact  = 2   // up to so many signs or words an echo has to be exact
+	echoShort  = 8   // up to so many it is short
+	echoEnd    = 3   // so many new ones in a row at an end are the user's; one less in a short text
+)
+
+// isEcho reports whether what the microphone heard is (mostly) the speaker's
+// own words coming back (issue 4: the similarity check for devices without echo
+// cancellation). saying is the text that has been played in the last seconds:
+// the caller passes the sentence that plays and the ones before it that may
+// still be in the utterance.
+//
+// An echo is a piece of saying: its words in their order and close together,
+// about a third of them misheard at most. Chinese is compared by signs, other
+// languages by words that may differ by a letter or two. It is no echo, however
+// similar, when
+//   - three or more words in a row at its beginning or end are new (two, if it
+//     has eight at most): the user went on where the echo ends;
+//   - a word that turns things around is new in it (不, 停, "not", "wait"): the
+//     user repeats the reply to correct it;
+//   - it has one or two words, and they are not in saying exactly;
+//   - it is a stop-word and nothing else, and saying is more than that: a stop
+//     has to work while the reply speaks of stopping.
+//
+// A user who only repeats words of the reply, or adds one, is taken for an echo:
+// he has to say it another way.
+// It costs at most 500 times 500 steps.
+func isEcho(heard, saying string) bool {
+	h, s := echoUnits(heard), echoUnits(saying)
+	if len(h) == 0 || len(s) == 0 {
+		return false
+	}
+	if slices.Equal(h, s) {
+		return true
+	}
+	if interjection(heard, "", nil) == interjectStop {
+		return false
+	}
+	end := int32(echoEnd)
+	switch n := len(h); {
+	case n <= echoExact:
+		return !slices.ContainsFunc(h, turnsAround) && containsUnits(s, h)
+	case n <= echoShort:
+		end--
+	}
+	best := alignEcho(h, s)
+	return !best.turned && best.lead < end && best.trail < end && best.cost <= echoCost(len(h))
+}
+
+// echoCost is how much an echo of n units may cost, in half errors. Of three or
+// four units none may be wrong: 蓝色的灯 is no echo of 红色的灯.
+func echoCost(n int) int32 {
+	if n <= 4 {
+		return 1
+	}
+	return int32(min(n, echoRunes) * 2 * echoErrors / 100)
+}
+
+// echoPath is one way to lay what was heard over what is said.
+type echoPath struct {
+	cost    int32 // two for each unit that was misheard or is new, one for each that was not heard
+	matched int32
+	lead    int32 // new units before the first that matches
+	trail   int32 // new units since the last that matches
+	turned  bool  // one of the new ones turns things around
+}
+
+// better reports whether p is to be preferred to q: the cheaper one, and of two
+// that cost the same the one that leaves the new words together at the ends.
+func (p echoPath) better(q echoPath) bool {
+	switch {
+	case p.cost != q.cost:
+		return p.cost < q.cost
+	case p.matched != q.matched:
+		return p.matched > q.matched
+	case p.lead+p.trail != q.lead+q.trail:
+		return p.lead+p.trail > q.lead+q.trail
+	}
+	return p.lead > q.lead
+}
+
+// hit is p with a unit that matches.
+func (p echoPath) hit() echoPath {
+	p.matched++
+	p.trail = 0
+	return p
+}
+
+// miss is p with a unit that was heard and not said.
+func (p echoPath) miss(turns bool) echoPath {
+	p.cost += 2
+	if p.matched == 0 {
+		p.lead++
+	}
+	p.trail++
+	p.turned = p.turned || turns
+	return p
+}
+
+// skip is p with a unit that was said and not heard.
+func (p echoPath) skip() echoPath {
+	p.cost++
+	return p
+}
+
+// alignEcho finds the cheapest way to lay all of h over a piece of s.
+func alignEcho(h, s []string) echoPath {
+	above, row := make([]echoPath, len(s)+1), make([]echoPath, len(s)+1)
+	for _, unit := range h {
+		turns := turnsAround(unit)
+		row[0] = above[0].miss(turns)
+		for j, said := range s {
+			best := above[j+1].miss(turns)
+			step := above[j].miss(turns)
+			if sounded(unit, said) {
+				step = above[j].hit()
+			}
+			if step.better(best) {
+				best = step
+			}
+			if step = row[j].skip(); step.better(best) {
+				best = step
+			}
+			row[j+1] = best
+		}
+		above, row = row, above
+	}
+	best := above[0]
+	for _, path := range above {
+		if path.better(best) {
+			best = path
+		}
+	}
+	return best
+}
+
+// containsUnits reports whether h stands in s as it is.
+func containsUnits(s, h []string) bool {
+	for i := 0; i+len(h) <= len(s); i++ {
+		if slices.Equal(s[i:i+len(h)], h) {
+			return true
+		}
+	}
+	return false
+}
+
+// echoUnits are the signs, figures and words of the end of a text. Chinese
+// figures become digits, for recognisers write them as they like: 二十六, 26.
+func echoUnits(text string) []string {
+	for n := utf8.RuneCountInString(text); n > echoRunes; n-- {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	var units []string
+	word := 0 // bytes of the word that is being read
+	text = spokenSigns(text)
+	for i, r := range text {
+		switch alone := isCJK(r) || unicode.IsDigit(r); {
+		case alone || r == '_':
+			if word > 0 {
+				units = append(units, text[i-word:i])
+			}
+			word = 0
+			if alone {
+				units = appendSign(units, r)
+			}
+		default:
+			word += utf8.RuneLen(r)
+		}
+	}
+	if word > 0 {
+		units = append(units, text[len(text)-word:])
+	}
+	return units
+}
+
+// appendSign adds a sign, or the digit for a Chinese figure. The signs that only
+// say a figure's rank add nothing: 二十六 is 26, and 十四 is 14.
+func appendSign(units []string, r rune) []string {
+	within := len(units) > 0 && oneOf(units[len(units)-1], "0 1 2 3 4 5 6 7 8 9")
+	switch i := strings.IndexRune("零一二三四五六七八九", r); {
+	case i >= 0:
+		r = rune('0' + i/len("零"))
+	case r == '两':
+		r = '2'
+	case within && (r == '十' || r == '百'):
+		return units
+	case r == '十':
+		r = '1'
+	}
+	return append(units, string(r))
+}
+
+// turnsAround reports whether a unit changes the sense of what it stands in.
+func turnsAround(unit string) bool {
+	return oneOf(unit, "不 别 停 没 换 错 吗 呢 no not dont stop wait isnt wasnt cant wrong why what how which instead change")
+}
+
+// sounded reports whether a unit may be what was heard of another: Chinese
+// signs are equal or not, words may differ by a letter from four letters on, by
+// two from seven on.
+func sounded(a, b string) bool {
+	if a == b {
+		return true
+	}
+	n := max(len(a), len(b))
+	limit := 1
+	switch {
+	case n < 4:
+		return false
+	case n >= 7:
+		limit = 2
+	}
+	if first, _ := utf8.DecodeRuneInString(a); isCJK(first) || n-min(len(a), len(b)) > limit {
+		return false
+	}
+	return editsBetween(a, b) <= limit
+}
+
+// editsBetween counts the letters that have to be changed, added or taken away
+// to make one word of another.
+func editsBetween(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

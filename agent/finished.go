@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"strings"
+	"unicode"
+)
+
+// finish is whether what was said so far sounds complete.
+type finish int
+
+const (
+	finishedMaybe finish = iota // nothing in the words tells
+	finishedYes                 // a whole command, question or answer
+	finishedNo                  // more must follow
+)
+
+func (f finish) String() string {
+	switch f {
+	case finishedYes:
+		return "yes"
+	case finishedNo:
+		return "no"
+	case finishedMaybe:
+	}
+	return "maybe"
+}
+
+// finished judges by the last words of a transcript whether the user has said
+// all of it (voice.md 1.1: the cheap text rules). Most recognisers give no
+// punctuation, so the words decide; a mark at the end counts where there is one.
+// The language is that of the transcript ("zh", "en", or "" for unknown).
+//
+// A wrong "no" costs the user another commit delay, a wrong "yes" nothing but
+// the patience that was learned. So "no" is for endings that hardly ever end a
+// sentence ("and", "because", 如果, 帮我), and such endings are "maybe" in the
+// places where they do end one ("what is it for", 我就是, 暖和). Nouns, names
+// and figures are "maybe": after 打开客厅 or "twenty" anything may follow.
+func finished(text, language string) finish {
+	text = strings.TrimSpace(text)
+	said := strings.TrimRightFunc(text, func(r rune) bool { return !isWord(r) })
+	marks := text[len(said):]
+	if said == "" {
+		return finishedMaybe
+	}
+	f := finishedWords(said, language)
+	switch {
+	case strings.Contains(marks, "…"), strings.Contains(marks, ".."), strings.Contains(marks, "。。"):
+		return finishedNo
+	case strings.ContainsAny(marks, "?？!！"):
+		return finishedYes
+	case strings.ContainsAny(marks, "。.．"):
+		// Recognisers that punctuate close whatever they were given with a full
+		// stop, so after an ending that is none it only raises a doubt.
+		if f == finishedNo {
+			return finishedMaybe
+		}
+		return finishedYes
+	case strings.ContainsAny(marks, ",，、:：;；—–-"):
+		return finishedNo
+	}
+	return f
+}
+
+// finishedWords judges a text that ends with a letter or a figure.
+func finishedWords(said, language string) finish {
+	signs := []rune(said)
+	last := signs[len(signs)-1]
+	switch {
+	case unicode.IsDigit(last):
+		return finishedMaybe // a telephone number may go on, and so may 26
+	case isCJK(last):
+		return finishedChinese(bare(strings.Map(simplified, said)))
+	case language == "zh" && languageOf(said) == "zh":
+		return finishedMaybe // a name within Chinese words: 打开 wifi
+	}
+	return finishedEnglish(strings.Fields(strings.Map(plainLetter, strings.ToLower(said))))
+}
+
+// simplified maps the traditional signs of words that are looked for to the
+// simplified ones; some recognisers write them.
+func simplified(r rune) rune {
+	const from, to = "還後為個給時說請幫對嗎過關開燈這會沒點麼誰裡別們讓從來樣應該當實話問聽與將為於調講閉閱機電視簾風熱節樂聲靜亂換設動啟續暫錄讀寫幾號歲麗紅綠藍黃兩萬億東車門窗間題錯確認謝見啦囉覺歡",
+		"还后为个给时说请帮对吗过关开灯这会没点么谁里别们让从来样应该当实话问听与将为于调讲闭阅机电视帘风热节乐声静乱换设动启续暂录读写几号岁丽红绿蓝黄两万亿东车门窗间题错确认谢见啦啰觉欢"
+	if r < 0x4e00 {
+		return r
+	}
+	if i := strings.IndexRune(from, r); i >= 0 {
+		return []rune(to)[len([]rune(from[:i]))]
+	}
+	return r
+}
+
+// oneOf reports whether s is one of the words, which are separated by spaces.
+func oneOf(s, words string) bool {
+	if s == "" {
+		return false
+	}
+	for word := range strings.FieldsSeq(words) {
+		if s == word {
+			return true
+		}
+	}
+	return false
+}
+
+// endsWith reports whether s ends with one of the words, and what is before the
+// longest that it ends with.
+func endsWith(s, words string) (before string, ok bool) {
+	before = s
+	for word := range strings.FieldsSeq(words) {
+		if len(s)-len(word) < len(before) && strings.HasSuffix(s, word) {
+			before, ok = s[:len(s)-len(word)], true
+		}
+	}
+	return before, ok
+}
+
+// beginsWith reports whether s begins with one of the words, and what is after
+// the longest that it begins with.
+func beginsWith(s, words string) (after string, ok bool) {
+	after = s
+	for word := range strings.FieldsSeq(words) {
+		if len(s)-len(word) < len(after) && strings.HasPrefix(s, word) {
+			after, ok = s[len(word):], true
+		}
+	}
+	return after, ok
+}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// interjectKind is what something is that the user says over a reply.
+type interjectKind int
+
+const (
+	interjectNothing     interjectKind = iota // no words, or one that says nothing: a cough, a noise
+	interjectBackchannel                      // a sign of listening: 嗯, "uh-huh"
+	interjectStop                             // a wish for silence and nothing else: 别说了, "hold on"
+	interjectSpeech                           // words to be answered
+)
+
+func (k interjectKind) String() string {
+	switch k {
+	case interjectBackchannel:
+		return "backchannel"
+	case interjectStop:
+		return "stop"
+	case interjectSpeech:
+		return "speech"
+	case interjectNothing:
+	}
+	return "nothing"
+}
+
+// backchannelLimit is how many signs or words of a list are still a sign of
+// listening (好的好的); who says more wants to say something.
+const backchannelLimit = 4
+
+// interjection tells what the transcript of words that were said over a reply
+// is (voice.md 1.2, behaviour 31). The language is that of the conversation;
+// stopWords are those of the configuration, beside the ones that are known here.
+//
+// A stop-word counts at once, however short. If more is said than stop-words and
+// politeness, it is a request that keeps all its words (停一下我问你).
+//
+// Otherwise it takes two signs or two words that are not all of the list to
+// interrupt. One alone does not: it is what recognisers make of a cough, of a
+// door and of the speaker's own echo, a resumed reply costs the user one more
+// word, and the words that mean something alone are stop-words or in
+// commandAlone. Chinese counts by signs, for it has no spaces.
+//
+// Whether the text is an echo is not looked at: isEcho tells.
+func interjection(text, language string, stopWords []string) interjectKind {
+	said := spokenSigns(text)
+	stops, listening, only, rest := 0, 0, true, said
+	for rest != "" {
+		after, kind := cutSpoken(rest, stopWords)
+		if kind == spokenOther {
+			break
+		}
+		signs := countSpoken(rest[:len(rest)-len(after)], language)
+		switch kind {
+		case spokenStop:
+			stops++
+		case spokenListening:
+			listening += signs
+		case spokenBeside:
+			only = false
+		case spokenSound, spokenOther:
+		}
+		rest = after
+	}
+	switch {
+	case said == "":
+		return interjectNothing
+	case rest == "" && stops > 0:
+		return interjectStop
+	case rest == "" && only && listening <= backchannelLimit:
+		return interjectBackchannel
+	case oneOf(said, commandAlone), countSpoken(withoutSounds(said), language) >= 2:
+		return interjectSpeech
+	}
+	return interjectNothing
+}
+
+// spoken is what a piece of words said over a reply is.
+type spoken int
+
+const (
+	spokenOther     spoken = iota
+	spokenSound            // says nothing by itself
+	spokenListening        // says that somebody listens
+	spokenStop             // asks for silence
+	spokenBeside           // stands beside a stop-word: please, you
+)
+
+// The words of the lists are in the form that spokenSigns gives.
+const (
+	// commandAlone are single words that can be obeyed. "Bye" is not among them:
+	// recognisers hear it in silence.
+	commandAlone = "louder quieter softer next skip previous mute goodbye help repeat again"
+
+	soundWords = "嗯 恩 哦 噢 喔 啊 哈 呵 嘿 嘻 唉 哎 诶 欸 哟 哇 呃 额 唔 呀 哼 uh huh um umm mm mmm mhm hm hmm ah aha oh ooh ha haha hah er erm"
+
+	listeningWords = "好 好的 好吧 好啊 好呀 好嘞 对 对的 对啊 是 是的 是啊 是吗 是吧 行 行吧 可以 没错 真的 真的吗 这样 这样啊 明白 明白了 懂了 知道了 了解 收到 " +
+		"继续 继续说 接着说 你说 说吧 不错 厉害 有意思 原来如此 谢谢 当然 确实 的确 也是 哇塞 " +
+		"yeah yes yep yup ya okay ok right alright all_right sure fine good great nice cool wow really i_see i_know got_it gotcha go_on true exactly indeed " +
+		"thanks thank_you of_course no_way sounds_good makes_sense thats_right thats_true thats_nice thats_great"
+
+	stopText = "停 停下 停下来 停止 停一下 停一停 停止播放 暂停 暂停一下 等 等等 等一下 等下 等会 等会儿 等一等 等我一下 慢着 且慢 打住 " +
+		"别说了 别说 别讲了 别讲 别念了 别唱了 别放了 别说话 别说话了 别讲话 别吵 别吵了 别再说了 不要说了 不要说 不要讲了 不要说话 不要吵 不要再说了 不用说了 不用讲了 不想听 不想听了 不听了 " +
+		"闭嘴 住口 住嘴 安静 安静点 安静一点 够了 可以了 行了 好了 消停点 取消 算了 " +
+		"stop stop_it stop_that stop_now stop_there stop_talking stop_speaking wait wait_a_minute wait_a_second wait_a_sec wait_a_moment hold_on hold_on_a_second hold_on_a_minute hang_on hang_on_a_second " +
+		"one_moment one_second one_sec one_minute a_moment a_second a_minute shut_up be_quiet quiet silence hush enough thats_enough that_is_enough pause cancel never_mind nevermind no_more dont_talk dont_speak"
+
+	besideWords = "小智 请 你 先 快 快点 就 都 给我 帮我 吧 了 啦 嘛 呢 那 不 please no now hey hi xiaozhi just the and so then you guys"
+)
+
+// cutSpoken takes the longest word of any list away from the beginning of what
+// was said.
+func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
+	after = said
+	try := func(word string, k spoken) {
+		if rest, ok := strings.CutPrefix(said, word); ok && word != "" && len(rest) < len(after) && apart(word, rest) {
+			after, kind = strings.TrimPrefix(rest, "_"), k
+		}
+	}
+	for _, word := range stopWords {
+		try(spokenSigns(word), spokenStop)
+	}
+	for _, list := range []struct {
+		words string
+		kind  spoken
+	}{{stopText, spokenStop}, {listeningWords, spokenListening}, {soundWords, spokenSound}, {besideWords, spokenBeside}} {
+		for word := range strings.FieldsSeq(list.words) {
+			try(word, list.kind)
+		}
+	}
+	return after, kind
+}
+
+// apart reports whether a word ends where the rest begins: "stop" does not end
+// in "stopped".
+func apart(word, rest string) bool {
+	last, _ := utf8.DecodeLastRuneInString(word)
+	next, _ := utf8.DecodeRuneInString(rest)
+	return rest == "" || next == '_' || isCJK(last) || isCJK(next)
+}
+
+// withoutSounds takes away the sounds that what was said begins with.
+func withoutSounds(said string) string {
+	for said != "" {
+		after, kind := cutSpoken(said, nil)
+		if kind != spokenSound {
+			break
+		}
+		said = after
+	}
+	return said
+}
+
+// countSpoken counts signs and words. A single Latin letter in a Chinese
+// conversation is no word but a recogniser's idea of a noise.
+func countSpoken(said, language string) int {
+	n, letters := 0, 0
+	word := func() {
+		if letters > 1 || letters == 1 && language != "zh" {
+			n++
+		}
+		letters = 0
+	}
+	for _, r := range said {
+		switch {
+		case isCJK(r):
+			word()
+			n++
+		case r == '_':
+			word()
+		default:
+			letters++
+		}
+	}
+	word()
+	return n
+}
+
+// spokenSigns is a text in the form in which it is compared: in lower case and
+// simplified signs, with nothing around Chinese ones and "_" between the words
+// of other languages, without marks.
+func spokenSigns(text string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range text {
+		r = plainLetter(simplified(unicode.ToLower(r)))
+		switch {
+		case r < 0:
+		case r == ' ':
+			gap = true
+		default:
+			if last, _ := utf8.DecodeLastRuneInString(b.String()); gap && b.Len() > 0 && !isCJK(r) && !isCJK(last) {
+				b.WriteByte('_')
+			}
+			gap = false
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// Memory is what a device's record holds from earlier conversations, as far as
+// it decides how the next one goes.
+type Memory struct {
+	History  []providers.Message `json:",omitempty"`
+	Language string              `json:",omitempty"` // of the last turn
+	Role     string              `json:",omitempty"` // the prompt that the user chose
+	Hinted   time.Time           `json:",omitzero"`  // when a hint about recognition was last spoken
+	Pause    time.Duration       `json:",omitempty"` // learned: the user's pauses
+	Fast     int                 `json:",omitempty"` // turns without such a pause
+	Echoes   bool                `json:",omitempty"` // the microphone hears what is played
+	Waiting  bool                `json:",omitempty"` // jobs, timers, notices or music are there, which Memory does not hold
+}
+
+// memory is what the record holds. The caller has borrowed it.
+func (d *Device) memory() Memory {
+	return Memory{
+		History: slices.Clone(d.history.messages), Language: d.language, Role: d.role, Hinted: d.hinted,
+		Pause: d.pause.need, Fast: d.pause.fast, Echoes: d.echoes, Waiting: d.waiting() || d.song != nil,
+	}
+}
+
+// Remember makes the record of a device that has none yet, for a replay.
+func (d *Devices) Remember(id string, m Memory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byID[id] != nil {
+		return
+	}
+	dev := d.record(id)
+	dev.history.messages = slices.Clone(m.History)
+	dev.language, dev.role, dev.hinted = m.Language, m.Role, m.Hinted
+	dev.pause, dev.echoes = learnedPause{need: m.Pause, fast: m.Fast}, m.Echoes
+}

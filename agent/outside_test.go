@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// outside holds a conversation in fake time for somebody outside to act on.
+func outside(t *testing.T, llm *scriptLLM, f func(t *testing.T, v *visit)) {
+	t.Helper()
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var detectors sync.WaitGroup
+		v := connect(t, Options{
+			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: llm, TTS: &toneTTS{rate: 16000}, Prompts: set,
+			Devices: NewDevices(), Zone: time.UTC,
+		}, mcp.ToolboxOptions{})
+		f(t, v)
+		v.bye()
+		detectors.Wait()
+	})
+}
+
+func (v *visit) listens(t *testing.T, mode Mode) {
+	t.Helper()
+	if err := v.c.Post(ListenStart{Mode: mode}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func TestSay(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
+	outside(t, llm, func(t *testing.T, v *visit) {
+		said, err := v.c.Say(t.Context(), " Dinner is ready. ", false)
+		if err != nil || said != (Said{"Dinner is ready.", true}) {
+			t.Errorf("said %+v, %v", said, err)
+		}
+		if !strings.Contains(v.box.String(), "sentence Dinner is ready.") {
+			t.Errorf("the device got\n%s", v.box)
+		}
+		if _, err := v.c.Say(t.Context(), "  ", false); err == nil || !strings.Contains(err.Error(), "0 characters") {
+			t.Errorf("nothing to say: %v", err)
+		}
+		if _, err := v.c.Say(t.Context(), strings.Repeat("x", maxSay+1), true); err == nil {
+			t.Error("no limit")
+		}
+
+		v.types(t, "tell me something")
+		time.Sleep(time.Second)
+		if said, err = v.c.Say(t.Context(), "At once.", true); err != nil || !said.Whole {
+			t.Errorf("now: %+v, %v", said, err)
+		}
+		got := v.box.String()
+		if cut, now := strings.Index(got, "silent frame, tts stop"), strings.Index(got, "sentence At once."); cut < 0 || now < cut {
+			t.Errorf("the reply was not cut for it:\n%s", got)
+		}
+		dialogue, err := v.c.Dialogue(t.Context())
+		if err != nil || len(dialogue) != 4 || dialogue[3].Content != "At once." || dialogue[3].Role != providers.RoleAssistant {
+			t.Errorf("dialogue: %+v, %v", dialogue, err)
+		}
+	})
+}
+
+// What is cut says how much of it was heard; what nobody waits for any more is not said.
+func TestSayCut(t *testing.T) {
+	outside(t, &scriptLLM{}, func(t *testing.T, v *visit) {
+		time.AfterFunc(3*time.Second, func() {
+			if err := v.c.Post(Abort{}); err != nil {
+				t.Error(err)
+			}
+		})
+		said, err := v.c.Say(t.Context(), "A long announcement that somebody stops with the button.", false)
+		if err != nil || said.Whole || !strings.HasPrefix(said.Heard, "A long an") || len(said.Heard) > 30 {
+			t.Errorf("said %+v, %v", said, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := v.c.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody waits: %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		if strings.Contains(v.box.String(), "Never") {
+			t.Errorf("it is said all the same:\n%s", v.box)
+		}
+	})
+}
+
+func TestSayQueueFull(t *testing.T) {
+	outside(t, &scriptLLM{}, func(t *testing.T, v *visit) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var refused int
+		for range maxNotices + 2 {
+			wg.Go(func() {
+				if _, err := v.c.Say(t.Context(), "One of many.", false); errors.Is(err, ErrQueueFull) {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if refused != 2 || strings.Count(v.box.String(), "sentence One of many.") != maxNotices {
+			t.Errorf("%d refused:\n%s", refused, v.box)
+		}
+	})
+}
+
+// The user's next words belong to whoever asked, and to nobody else.
+func TestAsk(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text Hello.", "end"}}
+	outside(t, llm, func(t *testing.T, v *visit) {
+		time.AfterFunc(4*time.Second, func() { v.types(t, "at seven please") })
+		answer, err := v.c.Ask(t.Context(), "When shall I wake you?", 0)
+		if err != nil || answer != "at seven please" {
+			t.Errorf("answer %q, %v", answer, err)
+		}
+		time.Sleep(2 * time.Second)
+		if n := len(llm.requests); n != 0 {
+			t.Errorf("the model was asked %d times", n)
+		}
+		v.types(t, "hi")
+		time.Sleep(2 * time.Second)
+		if len(llm.requests) != 1 {
+			t.Error("the words after the answer are nobody's")
+		}
+		if last := llm.requests[0].Messages; last[len(last)-2].Content != "at seven please" {
+			t.Errorf("the model does not know of the answer: %+v", last)
+		}
+	})
+}
+
+func TestAskInVain(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text Hello.", "end"}}
+	outside(t, llm, func(t *testing.T, v *visit) {
+		if _, err := v.c.Ask(t.Context(), "Are you there?", 5*time.Second); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("no answer: %v", err)
+		}
+		v.types(t, "hi")
+		time.Sleep(2 * time.Second)
+		if len(llm.requests) != 1 {
+			t.Error("what is said too late is nobody's")
+		}
+		time.AfterFunc(time.Second+200*time.Millisecond, func() {
+			if err := v.c.Post(Abort{}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(10*time.Second, v.leave)
+		if _, err := v.c.Ask(t.Context(), "And now?", time.Hour); err == nil {
+			t.Error("the conversation ended, and Ask did not")
+		}
+	})
+}
+
+func TestListenAndStop(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
+	outside(t, llm, func(t *testing.T, v *visit) {
+		if err := v.c.Listen(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := lines(v.box); !strings.Contains(got, "tts start") || !strings.Contains(got, "tts stop") {
+			t.Errorf("no empty reply: %q", got)
+		}
+		if stopped, err := v.c.Stop(t.Context()); stopped || err != nil {
+			t.Errorf("nothing goes on: %v, %v", stopped, err)
+		}
+		v.types(t, "tell me something")
+		time.Sleep(time.Second)
+		if stopped, err := v.c.Stop(t.Context()); !stopped || err != nil {
+			t.Errorf("stop: %v, %v", stopped, err)
+		}
+		if got := v.box.String(); !strings.HasSuffix(strings.TrimSpace(strings.Split(got, "final")[0]), "silent frame, tts stop") {
+			t.Errorf("the reply goes on:\n%s", got)
+		}
+		v.listens(t, Manual)
+		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrManual) {
+			t.Errorf("manual: %v", err)
+		}
+		v.bye()
+		if err := v.c.Listen(t.Context()); !errors.Is(err, errOver) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// This file is what becomes of voice over a reply, where the microphone stays
+// open (realtime mode; voice.md 1.2). Voice alone only pauses the reply, and not
+// where the microphone is known to hear the reply itself. The words decide: a
+// request or a stop-word cuts the reply, anything else lets it go on where it
+// stopped.
+
+const (
+	// decideWithin is how long after the end of the voice the words have to be
+	// there, else the reply goes on. Ears notice the end one trigger later.
+	decideWithin = time.Second
+	// maxHush is how long a reply is paused for voice without words.
+	maxHush = 3 * time.Second
+	// maxFalse is how often a reply is paused for nothing.
+	maxFalse = 3
+	// quietReply is how long a reply has to be that nothing comes back from before
+	// the microphone is trusted again.
+	quietReply = 3 * time.Second
+	// echoMemory is how long what was played may come back into the microphone.
+	echoMemory = 3 * time.Second
+)
+
+// overlap is what is said over the reply that is spoken.
+type overlap struct {
+	u      *utterance // nil: nothing
+	hushed bool       // the reply is paused for it
+}
+
+// lastSaid is what the reply before has said, for echoes that come late.
+type lastSaid struct {
+	text string
+	at   time.Time
+}
+
+// bargeIn is voice that is long enough to cut a reply. One that is thought
+// about, and can no more be undone, ends; one that is spoken is paused.
+func (c *Conversation) bargeIn(u *utterance) {
+	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() {
+		return
+	}
+	switch c.state {
+	case Thinking:
+		c.takeAway(ErrBargeIn)
+		c.answered()
+		c.step(sigBargeIn)
+	case Speaking:
+		c.overlap.u, u.overlaps = u, true
+		if !c.dev.echoes && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
+			c.overlap.hushed = true
+			c.hushDue.Reset(maxHush)
+		}
+	case Idle, Listening, Recognizing, Closed:
+	}
+}
+
+// guessed takes in what was understood of an utterance that goes on.
+func (c *Conversation) guessed(g heardGuess) {
+	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final {
+		c.interject(g.u, g.text, false)
+	}
+}
+
+// interject decides by its words what an utterance over a reply means. They are
+// all of it if whole is set, else it goes on.
+func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
+	switch c.meant(said) {
+	case interjectStop, interjectSpeech:
+		if !c.turn.floor.holds() {
+			c.cutIn(u)
+			return
+		}
+	case interjectNothing, interjectBackchannel:
+	}
+	if whole {
+		c.goOn()
+	}
+	if whole && u.over {
+		c.letGoHeard()
+	}
+}
+
+// overlapOver takes an utterance over a reply that has come to its end. If its
+// text has not decided yet, it will.
+func (c *Conversation) overlapOver(u *utterance) {
+	c.heard = append(c.heard, u)
+	c.textDue.Reset(c.o.RecognizeTimeout)
+	c.letGoHeard()
+}
+
+// letGoHeard lets go of what was said over a reply and has not cut it.
+func (c *Conversation) letGoHeard() {
+	waiting := c.heard[:0:0]
+	for _, u := range c.heard {
+		if u.final {
+			u.cancel(ErrDone)
+		} else {
+			waiting = append(waiting, u)
+		}
+	}
+	c.heard = waiting
+}
+
+// meant is what words over a reply mean. Those of the reply itself mean nothing.
+func (c *Conversation) meant(said providers.Transcript) interjectKind {
+	if said.Rejected {
+		return interjectNothing
+	}
+	kind := interjection(said.Text, c.textLanguage(said.Text), c.o.StopWords)
+	if kind != interjectSpeech && kind != interjectBackchannel {
+		return kind
+	}
+	saying := c.saying()
+	if !c.o.NoEchoGuard && isEcho(said.Text, saying) {
+		c.dev.echoes = true
+		c.log.Debug("echo of the reply is no speech")
+		return interjectNothing
+	}
+	if strings.ContainsAny(saying, "?？") {
+		return interjectSpeech // it is an answer
+	}
+	return kind
+}
+
+// saying is what the device has played in the last seconds.
+func (c *Conversation) saying() string {
+	now := time.Now()
+	if c.state == Speaking && c.turn != nil {
+		return strings.Join(c.turn.floor.saying(now), " ")
+	}
+	if now.Sub(c.lastSaid.at) < 2*echoMemory { // the echo, and its recognition
+		return c.lastSaid.text
+	}
+	return ""
+}
+
+// cutIn ends the reply; the utterance that cuts it is answered.
+func (c *Conversation) cutIn(u *utterance) {
+	u.cut = true
+	c.hushDue.Stop()
+	c.overlap = overlap{}
+	c.tellEars(earsWatch{false})
+	c.takeAway(ErrBargeIn)
+	c.heard = slices.DeleteFunc(c.heard, func(said *utterance) bool { return said == u })
+	c.answered()
+	c.step(sigBargeIn)
+	switch {
+	case u.over:
+		c.await(u)
+	case u.final:
+		c.drafted(u)
+	}
+}
+
+// goOn lets a reply go on that was paused for nothing.
+func (c *Conversation) goOn() {
+	c.hushDue.Stop()
+	if !c.overlap.hushed {
+		return
+	}
+	c.overlap.hushed = false
+	if c.turn != nil && c.turn.floor.resume() {
+		c.turn.alarms++
+		c.touch()
+	}
+}
+
+// overlapPaused gives the words a time limit, for nobody speaks any more.
+func (c *Conversation) overlapPaused(u *utterance) {
+	if c.overlap.hushed && c.overlap.u == u {
+		c.hushDue.Reset(decideWithin - c.o.Endpoint.WithDefaults().Trigger)
+	}
+}
+
+// overlapResumed takes that limit back.
+func (c *Conversation) overlapResumed(u *utterance) {
+	if c.overlap.hushed && c.overlap.u == u {
+		c.hushDue.Reset(maxHush)
+	}
+}
+
+// replyOver ends what was said over a reply that has come to its own end: what
+// is not decided yet is an utterance like any other, unless it means nothing.
+func (c *Conversation) replyOver(t *turn) {
+	now := time.Now()
+	if c.mode == Realtime && c.overlap.u == nil && t.out.played > quietReply {
+		c.dev.echoes = false
+	}
+	var undecided []*utterance
+	if c.state == Speaking {
+		undecided, c.heard = c.heard, nil
+	}
+	c.answered()
+	c.step(sigPlayedOut)
+	c.hushDue.Stop()
+	c.overlap = overlap{}
+	c.lastSaid = lastSaid{strings.Join(t.floor.saying(now), " "), now}
+	if c.mode == Realtime {
+		c.tellEars(earsWatch{false})
+	}
+	for _, u := range undecided {
+		if c.state == Listening || c.state == Recognizing {
+			c.await(u)
+		} else {
+			u.cancel(ErrReplaced)
+		}
+	}
+}
+
+// nothingMeant reports whether all that was said needs no answer: a sound or a
+// back-channel over a reply, an echo, or the word that has stopped the reply.
+func (c *Conversation) nothingMeant() bool {
+	if c.asked != nil {
+		return false
+	}
+	for _, u := range c.heard {
+		if u.err != nil || !u.overlaps {
+			return false
+		}
+		switch c.meant(u.text) {
+		case interjectSpeech:
+			return false
+		case interjectStop:
+			if !u.cut {
+				return false
+			}
+		case interjectNothing, interjectBackchannel:
+			if u.cut && bare(u.text.Text) != "" {
+				return false // the words that cut the reply are there in part
+			}
+		}
+	}
+	return true
+}

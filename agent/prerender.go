@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Bounds of one phrase that is rendered ahead: how long it may take, and last.
+const (
+	renderWithin = 20 * time.Second
+	renderMost   = 15 * time.Second
+)
+
+var errEndless = fmt.Errorf("more than %v of sound", renderMost)
+
+// RenderPhrases speaks fixed phrases into o.Sounds, so that they are there when
+// they are first needed. What cannot be rendered now is synthesised then. The
+// error names all that failed.
+func RenderPhrases(ctx context.Context, o Options, ids, languages []string) error {
+	opts := o.withDefaults()
+	var failed error
+	for _, language := range languages {
+		for _, id := range ids {
+			if err := renderPhrase(ctx, &opts, id, language); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("render %s (%s): %w", id, language, err))
+			}
+			if ctx.Err() != nil {
+				return failed
+			}
+		}
+	}
+	return failed
+}
+
+// renderPhrase has a speaker without a device speak one phrase.
+func renderPhrase(ctx context.Context, o *Options, id, language string) error {
+	ctx, stop := context.WithTimeout(ctx, renderWithin)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(ErrDone)
+	s := newSpeaker(o, slog.New(slog.DiscardHandler), newFloor(nobody{}, 0, o.Reply, o.Lead), &timing{}, "", func() {})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		length := time.Duration(0)
+		for range s.frames { // nobody listens
+			if length += o.Reply.Frame; length > renderMost {
+				cancel(errEndless)
+			}
+		}
+	})
+	text := o.Prompts.Phrase(id, language)
+	split := splitter{}
+	for _, segment := range append(split.feed(text), split.flush()...) {
+		s.sentences <- utterable{sentence: newSentence(segment, language), length: new(soundLength)}
+	}
+	close(s.sentences)
+	err := s.synthesize(ctx)
+	wg.Wait()
+	return err
+}
+
+// nobody is an Outbox without a device.
+type nobody struct{}
+
+// Send throws the message away.
+func (nobody) Send(Message) {}
+
+// Audio throws the packet away.
+func (nobody) Audio(uint64, []byte) bool { return true }
+
+// HangUp does nothing.
+func (nobody) HangUp(error) {}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// What was rendered ahead needs no voice when it is said.
+func TestRenderPhrases(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tts := &toneTTS{rate: 16000}
+		o := Options{
+			ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: tts, Prompts: set, Devices: NewDevices(),
+			Sounds: NewSoundCache(set), Zone: time.UTC,
+		}
+		if err := RenderPhrases(t.Context(), o, []string{prompts.Greeting, prompts.Filler}, []string{"zh", "en"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(tts.said) != 4 {
+			t.Errorf("said %q", tts.said)
+		}
+		tts.lines = []string{"!error"}
+		v := connect(t, o, mcp.ToolboxOptions{})
+		v.types(t, "hi xiaozhi")
+		time.Sleep(5 * time.Second)
+		if got := v.box.String(); len(tts.said) != 4 || !strings.Contains(got, "  405 sentence I'm here.\n   405 frames 15") {
+			t.Errorf("said %q; the device got\n%s", tts.said, got)
+		}
+		v.bye()
+	})
+}
+
+func TestRenderPhrasesFails(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{TTS: &toneTTS{rate: 16000, lines: []string{"!error", "ok", "delay 1h"}}, Prompts: set, Sounds: NewSoundCache(set), Zone: time.UTC}
+		err := RenderPhrases(t.Context(), o, []string{prompts.Greeting, prompts.OK, prompts.Filler}, []string{"en"})
+		if err == nil || !strings.Contains(err.Error(), "greeting (en)") || strings.Contains(err.Error(), "render ok") || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// endlessTTS never comes to an end.
+type endlessTTS struct{}
+
+func (endlessTTS) Name() string { return "endless" }
+
+func (endlessTTS) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		for ctx.Err() == nil && yield(tone(16000, 1), nil) {
+		}
+	}
+}
+
+// A voice without an end costs no more than a long phrase.
+func TestRenderPhrasesEndless(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{TTS: endlessTTS{}, Prompts: set, Sounds: NewSoundCache(set)}
+	if err := RenderPhrases(t.Context(), o, []string{prompts.OK}, []string{"en"}); !errors.Is(err, errEndless) {
+		t.Errorf("got %v", err)
+	}
+}

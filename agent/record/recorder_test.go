@@ -1,0 +1,401 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+)
+
+// talkOnce records a conversation in which the device presses its button so often.
+func talkOnce(t *testing.T, r *Recorder, device string, presses int) {
+	t.Helper()
+	tape := r.Tape(agent.Session{DeviceID: device, SessionID: "S1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	tape.Event(agent.ListenStart{Mode: agent.Auto}) // before Run
+	end := tape.Run(ctx)
+	for range presses {
+		tape.Event(agent.Abort{Reason: strings.Repeat("x", 1000)})
+	}
+	cancel()
+	end(context.Canceled)
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// A recording is whole, for its owner only, and named so that no device can
+// choose where it goes.
+func TestRecorderWritesForTheOwnerOnly(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "recordings")
+	r, err := New(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talkOnce(t, r, "../../etc/24:6F", 2)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v %v", info.Mode(), err)
+	}
+	files := names(t, dir)
+	if len(files) != 1 || !strings.HasSuffix(files[0], "-etc246F-S1.talk.jsonl") {
+		t.Fatalf("files %q", files)
+	}
+	name := filepath.Join(dir, files[0])
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v %v", info.Mode(), err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) < 4 || !strings.Contains(lines[0], `"listen_start":{"Mode":"auto"}`) || !strings.Contains(lines[1], `"abort"`) {
+		t.Errorf("it says\n%s", text)
+	}
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"end":{"cause":"context canceled"}`) {
+		t.Errorf("its last line is %s", last)
+	}
+}
+
+// A folder that others can look into is refused, and left as it is.
+func TestRecorderRefusesAnOpenFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "0755") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("err %v", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("it was changed to %v %v", info.Mode(), err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Options{Dir: file}); err == nil {
+		t.Error("a file was taken for a folder")
+	}
+}
+
+// All recordings together stay below their bound: the oldest make room, and
+// nothing else in the folder is touched.
+func TestRecorderRemovesTheOldest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rec")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"20200101T000000.000-old-S0.talk.jsonl", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 10<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := New(Options{Dir: dir, MaxTotal: 40 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		talkOnce(t, r, fmt.Sprint("device", i), 10)
+		time.Sleep(2 * time.Millisecond) // names have milliseconds
+		var total int64
+		for _, name := range names(t, dir) {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && strings.HasSuffix(name, suffix) {
+				total += info.Size()
+			}
+		}
+		if total > 40<<10 {
+			t.Errorf("after %d talks there are %d bytes", i+1, total)
+		}
+	}
+	left := names(t, dir)
+	all := strings.Join(left, " ")
+	if !slices.Contains(left, "notes.txt") || strings.Contains(all, "-old-") || strings.Contains(all, "device0") || !strings.Contains(all, "device5") {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// A recording that has got too long says so and ends; the conversation does not notice.
+func TestRecordingHasABound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rec")
+	var log bytes.Buffer
+	r, err := New(Options{Dir: dir, MaxFile: 8 << 10, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talkOnce(t, r, "long", 50)
+	text, err := os.ReadFile(filepath.Join(dir, names(t, dir)[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 9<<10 || !strings.Contains(string(text), `"short":true`) {
+		t.Errorf("%d bytes, ends with %s", len(text), text[len(text)-100:])
+	}
+	if n := strings.Count(log.String(), "conversation is not recorded"); n != 1 {
+		t.Errorf("%d lines in the log:\n%s", n, &log)
+	}
+}
+
+// Conversations that cannot be recorded go on, and the log says so once.
+func TestRecorderThatCannotWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rec")
+	var log bytes.Buffer
+	r, err := New(Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		talkOnce(t, r, "any", 5000) // more than the queue holds
+	}
+	if n := strings.Count(log.String(), "conversation is not recorded"); n != 1 {
+		t.Errorf("%d lines in the log:\n%s", n, &log)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	talkOnce(t, r, "any", 1)
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("when it can write again: %q", got)
+	}
+}
+
+// A disk that stands still costs a bounded number of entries, and waits for nobody.
+func TestQueueIsBounded(t *testing.T) {
+	w := &writer{queue: make(chan Entry, queueEntries)}
+	for range queueEntries + 10 {
+		w.put(Entry{Abort: &agent.Abort{}})
+	}
+	if !w.slow.Load() || len(w.queue) != queueEntries {
+		t.Errorf("slow %v, %d entries", w.slow.Load(), len(w.queue))
+	}
+	w = &writer{queue: make(chan Entry, queueEntries)}
+	for range 40 {
+		w.put(Entry{TTS: &TTS{Sound: &Sound{PCM: make(PCM, 1<<18)}}})
+	}
+	if !w.slow.Load() || w.waiting.Load() > queueBytes+1<<20 {
+		t.Errorf("slow %v, %d bytes wait", w.slow.Load(), w.waiting.Load())
+	}
+}
+
+// Without a recorder nothing is wrapped, and nothing is allocated.
+func TestNilTapeCostsNothing(t *testing.T) {
+	var r *Recorder
+	tape := r.Tape(agent.Session{})
+	if tape != nil {
+		t.Fatal("there is a tape")
+	}
+	tts := &providertest.TTS{}
+	o, _ := tape.Wrap(agent.Options{TTS: tts}, mcp.ToolboxOptions{})
+	if o.TTS != providers.TTS(tts) || o.Recall != nil {
+		t.Error("the options were wrapped")
+	}
+	out := discard{}
+	if tape.Outbox(out) != agent.Outbox(out) {
+		t.Error("the outbox was wrapped")
+	}
+	var ev agent.Event = agent.Frame{Packet: []byte{1}}
+	packet := []byte{1}
+	if n := testing.AllocsPerRun(100, func() { tape.Event(ev); tape.Hear(packet, 1) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	tape.Run(t.Context())(nil)
+}
+
+type discard struct{}
+
+func (discard) Send(agent.Message)        {}
+func (discard) Audio(uint64, []byte) bool { return true }
+func (discard) HangUp(error)              {}
+
+// lagging is an outbox whose lag is known.
+type lagging struct {
+	discard
+	lag *time.Duration
+}
+
+func (l lagging) Lag() time.Duration { return *l.lag }
+
+// stamping is an outbox that stamps packets.
+type stamping struct{ discard }
+
+func (stamping) Stamped() uint32 { return 77 }
+
+// both lags and stamps.
+type both struct {
+	lagging
+	agent.Stamper
+}
+
+// What an outbox can do its wrapper can, and no more; stamps are recorded.
+func TestOutboxKeepsItsAbilities(t *testing.T) {
+	for _, out := range []agent.Outbox{discard{}, stamping{}, lagging{lag: new(time.Duration)}, both{lagging{lag: new(time.Duration)}, stamping{}}} {
+		tape, recorded := NewTape(agent.Session{})
+		taped := tape.Outbox(out)
+		_, lags := out.(agent.Lagging)
+		_, tapedLags := taped.(agent.Lagging)
+		_, stamps := out.(agent.Stamper)
+		s, tapedStamps := taped.(agent.Stamper)
+		if lags != tapedLags || stamps != tapedStamps {
+			t.Errorf("%T is wrapped as %T", out, taped)
+		}
+		taped.Audio(1, []byte{1})
+		a := recorded().Entries[0].Audio
+		if stamps != (a.Stamp != nil) || (stamps && (*a.Stamp != 77 || s.Stamped() != 77)) {
+			t.Errorf("%T: the stamp is %v", out, a.Stamp)
+		}
+	}
+}
+
+// What a frame and an event say is all recorded: a new member is to be taught here.
+func TestFramesAreWhole(t *testing.T) {
+	var got []string
+	typ := reflect.TypeFor[agent.Frame]()
+	for f := range typ.Fields() {
+		if f.IsExported() {
+			got = append(got, f.Name)
+		}
+	}
+	if !slices.Equal(got, []string{"Packet", "At", "Stamp"}) {
+		t.Errorf("a frame has %q", got)
+	}
+	at := time.Date(2026, 11, 21, 9, 0, 0, 5, time.UTC)
+	tape, recorded := NewTape(agent.Session{})
+	packet := []byte{1}
+	tape.Event(agent.Frame{Packet: packet, At: at, Stamp: 9})
+	tape.Hear(packet, 10)
+	packet[0] = 0
+	e := recorded().Entries
+	if f := e[0].Frame; f.Packet[0] != 1 || f.At != at || f.Stamp != 9 {
+		t.Errorf("%+v", f)
+	}
+	if f := e[1].Frame; f.Packet[0] != 1 || !f.At.IsZero() || f.Stamp != 10 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The lag of an outbox is recorded where it changes.
+func TestOutboxKeepsItsLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, recorded := NewTape(agent.Session{})
+		if _, ok := tape.Outbox(discard{}).(agent.Lagging); ok {
+			t.Error("an outbox learned to lag")
+		}
+		var lag time.Duration
+		out, ok := tape.Outbox(lagging{lag: &lag}).(agent.Lagging)
+		if !ok {
+			t.Fatal("the lag is lost")
+		}
+		for _, d := range []time.Duration{0, 30, 30, 0} {
+			if lag = d; out.Lag() != d {
+				t.Errorf("lag %v", out.Lag())
+			}
+		}
+		var got []time.Duration
+		for _, e := range recorded().Entries {
+			got = append(got, *e.Lag)
+		}
+		if !slices.Equal(got, []time.Duration{30, 0}) {
+			t.Errorf("recorded %v", got)
+		}
+	})
+}
+
+// The owner of a packet's memory may use it again at once.
+func TestTapeCopies(t *testing.T) {
+	tape, recorded := NewTape(agent.Session{})
+	packet := []byte{1, 2, 3}
+	tape.Event(agent.Frame{Packet: packet})
+	tape.Outbox(discard{}).Audio(1, packet)
+	tape.Outbox(discard{}).Send(agent.Message{Kind: agent.MessageTTSStop, Closing: packet})
+	clear(packet)
+	e := recorded().Entries
+	for i, got := range [][]byte{e[0].Frame.Packet, e[1].Audio.Packet, e[2].Sent.Closing} {
+		if !bytes.Equal(got, []byte{1, 2, 3}) {
+			t.Errorf("entry %d holds %v", i, got)
+		}
+	}
+}
+
+// Every kind of message has a name.
+func TestEveryMessageHasAName(t *testing.T) {
+	seen := map[string]bool{"": true}
+	for k := agent.MessageSTT; k <= agent.MessageKeepAlive; k++ {
+		name := kindNames()[k]
+		if seen[name] {
+			t.Errorf("kind %d is called %q", k, name)
+		}
+		seen[name] = true
+	}
+}
+
+// After its end a tape takes nothing more, whoever is late.
+func TestTapeEnds(t *testing.T) {
+	tape, recorded := NewTape(agent.Session{})
+	end := tape.Run(t.Context())
+	end(errors.New("over"))
+	tape.Event(agent.Abort{})
+	got := recorded().Entries
+	if len(got) != 1 || got[0].End == nil || got[0].End.Cause != "over" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What conversations share, and nobody could replay, a recorded one has for itself.
+func TestSharedPartsAreMadeAnew(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := agent.Options{
+		VAD: &providertest.VAD{}, ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}, Prompts: set,
+		Sounds: agent.NewSoundCache(set), Levels: audio.NewLevels(), Zone: time.UTC,
+	}
+	called := 0
+	given.Recall = func(agent.Memory) { called++ }
+	tape, recorded := NewTape(agent.Session{})
+	o, _ := tape.Wrap(given, mcp.ToolboxOptions{})
+	if o.Sounds == nil || o.Sounds == given.Sounds || o.Levels == nil || o.Levels == given.Levels {
+		t.Error("sounds or levels are shared")
+	}
+	o.Recall(agent.Memory{Role: "r"})
+	e := recorded().Entries
+	if b := e[0].Begin; b == nil || !b.Has.Sounds || !b.Has.Levels || b.Has.Music || b.Zone != "UTC" {
+		t.Errorf("%+v", b)
+	}
+	if m := e[1].Memory; m == nil || m.Role != "r" || called != 1 {
+		t.Errorf("%+v, and the other was called %d times", m, called)
+	}
+	tape, recorded = NewTape(agent.Session{})
+	given.Sounds, given.Levels = nil, nil
+	if o, _ := tape.Wrap(given, mcp.ToolboxOptions{}); o.Sounds != nil || o.Levels != nil || recorded().Begin().Has.Sounds {
+		t.Error("sounds or levels out of nothing")
+	}
+}

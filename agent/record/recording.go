@@ -1,0 +1,106 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine is how long a line of a recording may be, in bytes.
+const maxLine = 16 << 20
+
+// errNoRecord says that something else was read.
+var errNoRecord = errors.New("this is no recording")
+
+// Recording is what was written of one conversation.
+type Recording struct {
+	Entries []Entry // the first is Begin
+	Torn    bool    // its last line was not whole: the server was stopped
+}
+
+// Begin is the first entry; nil if there is none.
+func (r *Recording) Begin() *Begin {
+	if len(r.Entries) == 0 {
+		return nil
+	}
+	return r.Entries[0].Begin
+}
+
+// Write writes a recording as lines.
+func (r *Recording) Write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, e := range r.Entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write a recording: %w", err)
+		}
+		if _, err := b.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("write a recording: %w", err)
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write a recording: %w", err)
+	}
+	return nil
+}
+
+// Read reads a recording, plain or in gzip. One whose last line is torn is read
+// up to there.
+func Read(from io.Reader) (*Recording, error) {
+	in := bufio.NewReader(from)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		plain, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("read a recording: gzip: %w", err)
+		}
+		in = bufio.NewReader(plain)
+	}
+	r := &Recording{}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if r.Torn {
+			return nil, fmt.Errorf("read a recording: line %d is no entry", n-1)
+		}
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			if n == 1 {
+				return nil, fmt.Errorf("read a recording: line 1: %w: %w", errNoRecord, err)
+			}
+			r.Torn = true
+			continue
+		}
+		r.Entries = append(r.Entries, e)
+		if n == 1 {
+			if err := r.check(); err != nil {
+				return nil, fmt.Errorf("read a recording: line 1: %w", err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("read a recording: after %d lines: %w", len(r.Entries), err)
+	}
+	if r.Begin() == nil {
+		return nil, fmt.Errorf("read a recording: %w", errNoRecord)
+	}
+	return r, nil
+}
+
+// check looks at the first line.
+func (r *Recording) check() error {
+	switch b := r.Begin(); {
+	case b == nil:
+		return errNoRecord
+	case b.Version != Version:
+		return fmt.Errorf("%w: its version is %d, this program reads %d", errNoRecord, b.Version, Version)
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/agent/record"
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+)
+
+// Options say how a recording is played. The zero value is for a recording that
+// was made under a fake clock.
+type Options struct {
+	// Within is how far times may be apart and still be taken for the same:
+	// what an engine gave to a question that comes so near its recorded time
+	// comes at its recorded time, else after its recorded delay.
+	Within time.Duration
+	// Settle waits until all goroutines wait (synctest.Wait); nil: nobody does.
+	Settle func()
+	Log    *slog.Logger // nil: discarded
+}
+
+// errGone is why a replayed connection ends.
+var errGone = errors.New("the recording is over")
+
+// Run plays a recording and returns what was recorded of that. The clock must
+// not be past the recording's beginning, or the wall clock of the talk will not
+// be the recorded one.
+func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recording, error) {
+	p, err := newPlayer(rec, o)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(time.Until(p.rec.Begin().Began))
+	p.began = time.Now()
+	tape, recorded := record.NewTape(p.session)
+	opts, limits := tape.Wrap(p.options, p.limits)
+	box := mcp.NewToolbox(limits, tape.Sources(p.sources()...)...)
+	talk := agent.New(opts, p.session, tape.Outbox(p.outbox()), box)
+
+	runCtx, end := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if p.until(runCtx, p.runs) != nil {
+			return
+		}
+		done := tape.Run(runCtx)
+		err := talk.Run(runCtx)
+		box.Close()
+		done(err)
+	}()
+	err = p.perform(ctx, tape, talk)
+	end(errGone)
+	<-over
+	box.Close()
+	opts.Devices.Close()
+	return recorded(), err
+}
+
+// player plays one recording.
+type player struct {
+	o       Options
+	rec     *record.Recording
+	session agent.Session
+	options agent.Options
+	limits  mcp.ToolboxOptions
+	began   time.Time
+	runs    time.Duration // when the conversation began to run
+	ends    time.Duration // when its connection ended
+
+	asr   map[int][]step[record.ASR]
+	llm   map[int][]step[record.LLM]
+	tts   map[int][]step[record.TTS]
+	songs map[int][]step[record.Song]
+	looks map[int][]step[record.Look]
+	next  map[int]record.Song
+	vad   map[int][]record.VAD
+	fast  []*record.Fast
+	calls *calls
+	offer map[string]*offers
+	order []string // of the sources
+	lags  []step[time.Duration]
+	audio []*record.Audio // each packet that was offered
+	stamp bool            // the outbox stamped them
+}
+
+// step is something that happened at a time.
+type step[T any] struct {
+	at time.Duration
+	v  T
+}
+
+func newPlayer(rec *record.Recording, o Options) (*player, error) {
+	b := rec.Begin()
+	if b == nil {
+		return nil, errors.New("replay: the recording has no beginning")
+	}
+	p := &player{
+		o: o, rec: rec, session: b.Session, runs: -1, ends: -1,
+		asr: map[int][]step[record.ASR]{}, llm: map[int][]step[record.LLM]{}, tts: map[int][]step[record.TTS]{},
+		songs: map[int][]step[record.Song]{}, looks: map[int][]step[record.Look]{}, next: map[int]record.Song{},
+		vad: map[int][]record.VAD{}, calls: &calls{}, offer: map[string]*offers{},
+	}
+	for _, e := range rec.Entries {
+		p.sort(e)
+	}
+	last := rec.Entries[len(rec.Entries)-1].T
+	if p.ends < 0 {
+		p.ends = last
+	}
+	p.runs = max(p.runs, 0)
+	return p, p.settings(b)
+}
+
+// settings are the options of the recorded conversation.
+func (p *player) settings(b *record.Begin) error {
+	set, err := prompts.Load("")
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	o := agent.Options{
+		VAD: &vad{player: p, frame: b.VADFrame}, ASR: &asr{player: p, name: b.ASR}, LLM: &llm{player: p, name: b.LLM},
+		TTS: &tts{player: p, name: b.TTS}, Prompts: set, Devices: agent.NewDevices(), Log: p.o.Log,
+	}
+	if err := errors.Join(b.Settings.Apply(&o), b.Limits.Apply(&p.limits)); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	p.limits.Log = p.o.Log
+	if b.Zone != "" {
+		if o.Zone, err = time.LoadLocation(b.Zone); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	if b.Has.FastPath {
+		o.FastPath = &fastPath{player: p}
+	}
+	if b.Has.Music {
+		o.Music = &music{player: p}
+	}
+	if b.Has.Tokens {
+		o.Tokens = &agent.TokenCounter{}
+	}
+	if b.Has.Sounds {
+		o.Sounds = agent.NewSoundCache(set)
+	}
+	if b.Has.Levels {
+		o.Levels = audio.NewLevels()
+	}
+	if b.Has.Look {
+		p.limits.Look = (&look{player: p}).look
+	}
+	for _, e := range p.rec.Entries {
+		if e.Memory != nil {
+			o.Devices.Remember(p.session.DeviceID, *e.Memory)
+		}
+	}
+	p.options = o
+	return nil
+}
+
+// sort puts an entry where it is looked for.
+func (p *player) sort(e record.Entry) {
+	switch {
+	case e.Memory != nil:
+		p.runs = e.T
+	case e.Gone != nil && p.ends < 0:
+		p.ends = e.T
+	case e.VAD != nil:
+		p.vad[e.VAD.N] = append(p.vad[e.VAD.N], *e.VAD)
+	case e.ASR != nil:
+		p.asr[e.ASR.N] = append(p.asr[e.ASR.N], step[record.ASR]{e.T, *e.ASR})
+	case e.LLM != nil:
+		p.llm[e.LLM.N] = append(p.llm[e.LLM.N], step[record.LLM]{e.T, *e.LLM})
+	case e.TTS != nil:
+		p.tts[e.TTS.N] = append(p.tts[e.TTS.N], step[record.TTS]{e.T, *e.TTS})
+	case e.Fast != nil:
+		p.fast = append(p.fast, e.Fast)
+	case e.Tools != nil:
+		s := p.source(e.Tools.Source)
+		s.lists = append(s.lists, step[record.Tools]{e.T, *e.Tools})
+	case e.Shown != nil:
+		s := p.source(e.Shown.Source)
+		s.shown = append(s.shown, step[record.Shown]{e.T, *e.Shown})
+	case e.Call != nil:
+		p.calls.add(e.T, *e.Call)
+	case e.Look != nil:
+		p.looks[e.Look.N] = append(p.looks[e.Look.N], step[record.Look]{e.T, *e.Look})
+	case e.Song != nil && e.Song.Step == record.Done:
+		p.next[e.Song.N] = *e.Song
+	case e.Song != nil:
+		p.songs[e.Song.N] = append(p.songs[e.Song.N], step[record.Song]{e.T, *e.Song})
+	case e.Lag != nil:
+		p.lags = append(p.lags, step[time.Duration]{e.T, *e.Lag})
+	case e.Audio != nil:
+		p.audio = append(p.audio, e.Audio)
+		p.stamp = p.stamp || e.Audio.Stamp != nil
+	}
+}
+
+// perform does what the device did, and returns when its connection has ended.
+func (p *player) perform(ctx context.Context, tape *record.Tape, talk *agent.Conversation) error {
+	for _, e := range p.rec.Entries {
+		ev := eventOf(e)
+		if ev == nil {
+			continue
+		}
+		if err := p.until(ctx, e.T); err != nil {
+			return err
+		}
+		p.settle()
+		tape.Event(ev)
+		if err := talk.Post(ev); err != nil {
+			return fmt.Errorf("replay: at %v: %w", e.T, err)
+		}
+		p.settle()
+	}
+	if err := p.until(ctx, p.ends); err != nil {
+		return err
+	}
+	p.settle()
+	return nil
+}
+
+func (p *player) settle() {
+	if p.o.Settle != nil {
+		p.o.Settle()
+	}
+}
+
+// eventOf is what the device did; nil if the entry says something else.
+func eventOf(e record.Entry) agent.Event {
+	switch {
+	case e.Frame != nil:
+		return agent.Frame{Packet: append([]byte(nil), e.Frame.Packet...), At: e.Frame.At, Stamp: e.Frame.Stamp}
+	case e.ListenStart != nil:
+		return *e.ListenStart
+	case e.ListenStop != nil:
+		return *e.ListenStop
+	case e.Detect != nil:
+		return *e.Detect
+	case e.Abort != nil:
+		return *e.Abort
+	}
+	return nil
+}
+
+// now is the time since the recording's beginning.
+func (p *player) now() time.Duration { return time.Since(p.began) }
+
+// until waits for a time since the beginning.
+func (p *player) until(ctx context.Context, at time.Duration) error {
+	d := at - p.now()
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// after is when something is due that came at a time, to a question that was
+// asked at another, if the same question was asked now.
+func (p *player) after(now, asked, came time.Duration) time.Duration {
+	if d := now - asked; d >= -p.o.Within && d <= p.o.Within {
+		return came
+	}
+	return now + came - asked
+}

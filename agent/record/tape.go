@@ -1,0 +1,267 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+)
+
+// Tape is one conversation being recorded. Its methods wrap what the
+// conversation is made of, each once: first Wrap, then the others. A nil Tape
+// records nothing: its methods give back what they get, and cost nothing. The
+// wrapped parts may be used at the same time, as the parts themselves.
+type Tape struct {
+	began   time.Time
+	session agent.Session
+	codec   string
+	open    func() error // before the first entry is written; nil: nothing
+	close   func()       // after the last was put
+
+	mu     sync.Mutex
+	put    func(Entry) // never waits; nil: no more
+	counts map[string]int
+	lag    time.Duration
+}
+
+// NewTape makes a tape in memory. The function gives what was recorded so far.
+func NewTape(s agent.Session) (*Tape, func() *Recording) {
+	var mu sync.Mutex
+	r := &Recording{}
+	t := newTape(s, Codec(), func(e Entry) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.Entries = append(r.Entries, e)
+	})
+	return t, func() *Recording {
+		mu.Lock()
+		defer mu.Unlock()
+		return &Recording{Entries: slices.Clone(r.Entries)}
+	}
+}
+
+func newTape(s agent.Session, codec string, put func(Entry)) *Tape {
+	return &Tape{began: time.Now(), session: s, codec: codec, put: put, counts: map[string]int{}}
+}
+
+// add records an entry, as of now.
+func (t *Tape) add(e Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.addLocked(e)
+}
+
+func (t *Tape) addLocked(e Entry) {
+	if t.put == nil {
+		return
+	}
+	e.T = time.Since(t.began)
+	t.put(e)
+}
+
+// count numbers what happens many times, from 1.
+func (t *Tape) count(what string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[what]++
+	return t.counts[what]
+}
+
+// Wrap begins the recording, and wraps the engines of a conversation and what
+// its toolbox looks at pictures with. Sound caches and voice levels are made
+// anew, for what other conversations have left in them nobody could replay.
+func (t *Tape) Wrap(o agent.Options, l mcp.ToolboxOptions) (agent.Options, mcp.ToolboxOptions) {
+	if t == nil {
+		return o, l
+	}
+	b := &Begin{
+		Version: Version, Began: t.began, Session: t.session, Settings: settingsOf(o), Limits: settingsOf(l),
+		Has: Has{
+			FastPath: o.FastPath != nil, Music: o.Music != nil, Tokens: o.Tokens != nil,
+			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Look != nil,
+		},
+		VADFrame: o.VAD.FrameSamples(), ASR: o.ASR.Name(), LLM: o.LLM.Name(), TTS: o.TTS.Name(), Codec: t.codec,
+	}
+	if o.Zone != nil {
+		b.Zone = o.Zone.String()
+	}
+	t.add(Entry{Begin: b})
+	o.VAD, o.ASR, o.LLM, o.TTS = tapedVAD{o.VAD, t}, tapedASR{o.ASR, t}, tapedLLM{o.LLM, t}, tapedTTS{o.TTS, t}
+	if o.FastPath != nil {
+		o.FastPath = tapedFastPath{o.FastPath, t}
+	}
+	if o.Music != nil {
+		o.Music = tapedMusic{o.Music, t}
+	}
+	if o.Sounds != nil {
+		o.Sounds = agent.NewSoundCache(o.Prompts)
+	}
+	if o.Levels != nil {
+		o.Levels = audio.NewLevels()
+	}
+	if l.Look != nil {
+		l.Look = t.look(l.Look)
+	}
+	before := o.Recall
+	o.Recall = func(m agent.Memory) {
+		t.add(Entry{Memory: &m})
+		if before != nil {
+			before(m)
+		}
+	}
+	return o, l
+}
+
+// Event records what the device did; it comes before the conversation's Post.
+func (t *Tape) Event(ev agent.Event) {
+	if t == nil {
+		return
+	}
+	switch ev := ev.(type) {
+	case agent.Frame: // the conversation owns the packet
+		t.add(Entry{Frame: &Frame{Packet: slices.Clone(ev.Packet), At: ev.At, Stamp: ev.Stamp}})
+	case agent.ListenStart:
+		t.add(Entry{ListenStart: &ev})
+	case agent.ListenStop:
+		t.add(Entry{ListenStop: &ev})
+	case agent.Detect:
+		t.add(Entry{Detect: &ev})
+	case agent.Abort:
+		t.add(Entry{Abort: &ev})
+	}
+}
+
+// Hear records a microphone packet, which is only lent; it comes before the
+// conversation's Hear.
+func (t *Tape) Hear(packet []byte, stamp uint32) {
+	if t != nil {
+		t.add(Entry{Frame: &Frame{Packet: slices.Clone(packet), Stamp: stamp}})
+	}
+}
+
+// Run is called where the conversation's Run is, and the function that it
+// returns after that has returned: then the recording is whole. Without Run
+// nothing is written.
+func (t *Tape) Run(ctx context.Context) (end func(error)) {
+	if t == nil {
+		return func(error) {}
+	}
+	if t.open != nil {
+		if t.open() != nil { // it was logged
+			t.stop()
+			return func(error) { t.shut() }
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { t.add(Entry{Gone: reason(context.Cause(ctx))}) })
+	return func(err error) {
+		stop()
+		t.add(Entry{End: reason(err)})
+		t.stop()
+		t.shut()
+	}
+}
+
+// stop lets nothing more be recorded.
+func (t *Tape) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put = nil
+}
+
+func (t *Tape) shut() {
+	if t.close != nil {
+		t.close()
+	}
+}
+
+func reason(err error) *Reason {
+	if err == nil {
+		return &Reason{}
+	}
+	return &Reason{Cause: err.Error()}
+}
+
+// Outbox wraps where the conversation's words and sound go.
+func (t *Tape) Outbox(out agent.Outbox) agent.Outbox {
+	if t == nil {
+		return out
+	}
+	lag, lags := out.(agent.Lagging)
+	stamps, stamped := out.(agent.Stamper)
+	o := tapedOutbox{out, t, stamps}
+	switch {
+	case lags && stamped:
+		return struct {
+			tapedOutbox
+			agent.Stamper
+			agent.Lagging
+		}{o, stamps, tapedLag{lag, t}}
+	case lags:
+		return struct {
+			tapedOutbox
+			agent.Lagging
+		}{o, tapedLag{lag, t}}
+	case stamped:
+		return struct {
+			tapedOutbox
+			agent.Stamper
+		}{o, stamps}
+	}
+	return o
+}
+
+type tapedOutbox struct {
+	out    agent.Outbox
+	tape   *Tape
+	stamps agent.Stamper // nil: it stamps nothing
+}
+
+// Send records the message and passes it on.
+func (o tapedOutbox) Send(m agent.Message) {
+	o.tape.add(Entry{Sent: &Sent{
+		Kind: kindNames()[m.Kind], Turn: m.Turn, Text: m.Text, Emotion: m.Emotion, Closing: slices.Clone(m.Closing), Cut: m.Cut,
+	}})
+	o.out.Send(m)
+}
+
+// Audio passes the packet on and records whether it was taken.
+func (o tapedOutbox) Audio(turn uint64, packet []byte) bool {
+	a := &Audio{Turn: turn, Packet: slices.Clone(packet)}
+	taken := o.out.Audio(turn, packet)
+	a.Refused = !taken
+	if taken && o.stamps != nil {
+		stamp := o.stamps.Stamped()
+		a.Stamp = &stamp
+	}
+	o.tape.add(Entry{Audio: a})
+	return taken
+}
+
+// HangUp records the cause and passes it on.
+func (o tapedOutbox) HangUp(cause error) {
+	o.tape.add(Entry{HangUp: reason(cause)})
+	o.out.HangUp(cause)
+}
+
+// tapedLag is an outbox's lag.
+type tapedLag struct {
+	from agent.Lagging
+	tape *Tape
+}
+
+// Lag passes the lag on, and records it where it changes.
+func (o tapedLag) Lag() time.Duration {
+	d := o.from.Lag()
+	t := o.tape
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d != t.lag {
+		t.lag = d
+		t.addLocked(Entry{Lag: &d})
+	}
+	return d
+}

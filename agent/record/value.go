@@ -1,0 +1,147 @@
+package record
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"xiaozhi/mcp"
+)
+
+// PCM is sound as base64 of 16-bit samples, little endian.
+type PCM []int16
+
+// MarshalText encodes the samples.
+func (p PCM) MarshalText() ([]byte, error) {
+	raw, err := binary.Append(nil, binary.LittleEndian, []int16(p))
+	if err != nil {
+		return nil, fmt.Errorf("encode sound: %w", err)
+	}
+	return base64.StdEncoding.AppendEncode(nil, raw), nil
+}
+
+// UnmarshalText decodes the samples.
+func (p *PCM) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		return fmt.Errorf("decode sound: %w", err)
+	}
+	if len(raw)%2 != 0 {
+		return fmt.Errorf("decode sound: %d bytes are no 16-bit samples", len(raw))
+	}
+	*p = make(PCM, len(raw)/2)
+	for i := range *p {
+		(*p)[i] = int16(binary.LittleEndian.Uint16(raw[2*i:]))
+	}
+	return nil
+}
+
+// maxImage bounds how large a picture in a recording may claim to be, in bytes.
+const maxImage = 64 << 20
+
+// Value is what a tool returned. One member is set; none: nothing was returned.
+type Value struct {
+	Text   *string         `json:"text,omitempty"`
+	JSON   json.RawMessage `json:"json,omitempty"`   // any other value
+	Image  *Image          `json:"image,omitempty"`  // an mcp.Image
+	List   []*Value        `json:"list,omitempty"`   // blocks with pictures among them
+	Action *Outcome        `json:"action,omitempty"` // an mcp.ActionResponse
+}
+
+// Image is a picture, of which only type and size are kept.
+type Image struct {
+	MIMEType string `json:"mime_type"`
+	Bytes    int    `json:"bytes"`
+}
+
+// Outcome is an mcp.ActionResponse.
+type Outcome struct {
+	Action   mcp.Action `json:"action"`
+	Result   *Value     `json:"result,omitempty"`
+	Response *Value     `json:"response,omitempty"`
+	Handler  string     `json:"handler,omitempty"` // the result names this handler, and is its arguments
+}
+
+// valueOf describes what a tool returned.
+func valueOf(v any) *Value {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		return &Value{Text: &v}
+	case mcp.Image:
+		return &Value{Image: &Image{v.MIMEType, len(v.Data)}}
+	case mcp.ActionResponse:
+		return &Value{Action: outcomeOf(v)}
+	case *mcp.ActionResponse:
+		if v == nil {
+			return nil
+		}
+		return &Value{Action: outcomeOf(*v)}
+	case []any:
+		for _, block := range v {
+			if _, ok := block.(mcp.Image); ok {
+				return listOf(v)
+			}
+		}
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		text := fmt.Sprintf("[%T]", v)
+		return &Value{Text: &text}
+	}
+	return &Value{JSON: data}
+}
+
+func listOf(blocks []any) *Value {
+	out := &Value{List: []*Value{}}
+	for _, block := range blocks {
+		out.List = append(out.List, valueOf(block))
+	}
+	return out
+}
+
+func outcomeOf(r mcp.ActionResponse) *Outcome {
+	o := &Outcome{Action: r.Action, Response: valueOf(r.Response)}
+	switch call := r.Result.(type) {
+	case mcp.ActionResponseCall:
+		o.Handler, o.Result = call.FuncName, valueOf(call.Args)
+	case *mcp.ActionResponseCall:
+		if call != nil {
+			o.Handler, o.Result = call.FuncName, valueOf(call.Args)
+		}
+	default:
+		o.Result = valueOf(r.Result)
+	}
+	return o
+}
+
+// Any is the value again. Pictures are black: zeros of their size.
+func (v *Value) Any() any {
+	switch {
+	case v == nil:
+		return nil
+	case v.Text != nil:
+		return *v.Text
+	case v.Image != nil:
+		return mcp.Image{MIMEType: v.Image.MIMEType, Data: make([]byte, max(0, min(v.Image.Bytes, maxImage)))}
+	case v.List != nil:
+		out := make([]any, len(v.List))
+		for i, block := range v.List {
+			out[i] = block.Any()
+		}
+		return out
+	case v.Action != nil:
+		r := mcp.ActionResponse{Action: v.Action.Action, Result: v.Action.Result.Any(), Response: v.Action.Response.Any()}
+		if v.Action.Handler != "" {
+			r.Result = mcp.ActionResponseCall{FuncName: v.Action.Handler, Args: r.Result}
+		}
+		return r
+	}
+	var plain any
+	if json.Unmarshal(v.JSON, &plain) != nil {
+		return nil
+	}
+	return plain
+}

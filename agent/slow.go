@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"xiaozhi/prompts"
+)
+
+// This file says aloud that a part is late (voice.md, behaviour 40): nobody sits
+// in silence for longer than three seconds, and whatever comes late is still
+// answered.
+
+// slowAfter is how long recogniser, model or voice may give nothing before it is said.
+const slowAfter = 2500 * time.Millisecond
+
+// waitAloud says that the model takes a while if nothing has come of it for too
+// long and nothing was said in the turn. The caller calls stop once.
+func (t *turn) waitAloud(ctx context.Context) (stop func()) {
+	if len(t.steps) > 1 || t.order.notice != nil || t.o.SlowAfter < 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if t.floor.await(ctx) != nil {
+			return
+		}
+		timer := time.NewTimer(t.o.SlowAfter)
+		defer timer.Stop()
+		if wait(ctx, timer, t.o.SlowAfter) == nil {
+			_ = t.sayPhrase(ctx, 0, prompts.SlowLLM) // it fails where the turn ends
+		}
+	})
+	return sync.OnceFunc(func() {
+		cancel(ErrDone)
+		wg.Wait()
+	})
+}
+
+// phraseWithin is how long the synthesiser may take for a phrase that is there
+// as a sound, and passingWithin for one that says that something is slow.
+const (
+	phraseWithin  = 1500 * time.Millisecond
+	passingWithin = 300 * time.Millisecond
+)
+
+// awaitSound waits for the first sound of a sentence. When it does not come in
+// time, a phrase is played from its embedded sound instead, and of any other
+// sentence it is said, once in a turn, that the voice is slow.
+func (s *speaker) awaitSound(ctx context.Context, from *supply) (instead bool, err error) {
+	if from.pieces == nil || s.o.SlowAfter < 0 {
+		return false, nil
+	}
+	within := s.o.SlowAfter
+	switch {
+	case from.fallback != "" && len(prompts.Sound(from.fallback, from.language)) > 0:
+		instead = true
+		if within = min(within, phraseWithin); passing(from.fallback) {
+			within = passingWithin
+		}
+	case s.excused:
+		return false, nil
+	}
+	if err := s.floor.await(ctx); err != nil {
+		return false, err
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-from.begun:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-timer.C:
+	}
+	u := from.utterable
+	if !instead {
+		s.excused = true
+		u.sentence = sentence{display: s.o.Prompts.Phrase(prompts.SlowTTS, u.language), language: u.language, fallback: prompts.SlowTTS}
+	}
+	u.length = new(soundLength)
+	s.log.Warn("speech synthesis is slow", "tts", s.o.TTS.Name(), "phrase", u.fallback)
+	return instead, s.sound(ctx, u, u.fallback)
+}
+
+// textSlow is what happens when the text of an utterance does not come: at
+// first it is said, and at last the recogniser is given up.
+func (c *Conversation) textSlow() {
+	if c.state == Recognizing && len(c.slow) == 0 && c.o.SlowAfter > 0 && c.o.SlowAfter < c.o.RecognizeTimeout {
+		c.slow, c.heard = c.heard, nil
+		for _, u := range c.slow {
+			u.slow = true
+		}
+		c.textDue.Reset(c.o.RecognizeTimeout - c.o.SlowAfter)
+		c.step(sigServer)
+		c.begin(order{phrase: prompts.SlowASR, language: c.language(), timing: &timing{endOfSpeech: c.slow[len(c.slow)-1].spoken}})
+		return
+	}
+	c.giveUpText()
+}
+
+// textWithin is how soon the text of an utterance is waited for.
+func (c *Conversation) textWithin() time.Duration {
+	if c.o.SlowAfter > 0 && len(c.slow) == 0 {
+		return min(c.o.SlowAfter, c.o.RecognizeTimeout)
+	}
+	return c.o.RecognizeTimeout
+}
+
+// slowReady reports whether what was said some time ago can be answered now.
+func (c *Conversation) slowReady() bool {
+	return len(c.slow) > 0 && !slices.ContainsFunc(c.slow, func(u *utterance) bool { return !u.final })
+}
+
+// answerSlow answers what was said some time ago.
+func (c *Conversation) answerSlow() {
+	c.forget()
+	c.heard, c.slow = c.slow, nil
+	c.textDue.Stop()
+	o := c.understood()
+	c.step(sigServer)
+	c.begin(o)
+}
+
+// forgetSlow lets go of what was said some time ago.
+func (c *Conversation) forgetSlow() {
+	for _, u := range c.slow {
+		u.cancel(ErrReplaced)
+	}
+	c.slow = nil
+}
+
+// dropSlow lets go of those that were said before and are still not understood.
+func (c *Conversation) dropSlow() {
+	c.heard = slices.DeleteFunc(c.heard, func(u *utterance) bool {
+		drop := u.slow && !u.final
+		if drop {
+			u.cancel(ErrReplaced)
+		}
+		return drop
+	})
+}

@@ -1,0 +1,529 @@
+package agent
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+)
+
+// device is an Outbox that keeps what it gets, as a device that decodes and
+// plays it would. refuse says whether it takes a packet at that time.
+type device struct {
+	refuse func(at time.Duration) bool
+	lag    func(at time.Duration) time.Duration
+
+	mu      sync.Mutex
+	began   time.Time
+	packets [][]byte
+	at      []time.Duration
+	ends    time.Duration // of the sound, on the device's clock
+	silence time.Duration // within a reply, after its first frame
+	most    time.Duration // the largest lead
+	least   time.Duration // the smallest lead that a packet met
+	closing []byte
+	lines   []string
+}
+
+func newDevice() *device { return &device{began: time.Now(), least: time.Hour} }
+
+func (d *device) Send(m Message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.Kind == MessageSentenceStart {
+		d.lines = append(d.lines, m.Text)
+	}
+	if m.Kind == MessageTTSStop {
+		d.closing = m.Closing
+	}
+}
+
+func (d *device) Audio(_ uint64, packet []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Since(d.began)
+	if d.refuse != nil && d.refuse(now) {
+		return false
+	}
+	if len(d.packets) > 0 {
+		d.silence += max(0, now-d.ends)
+		d.least = min(d.least, max(0, d.ends-now))
+	}
+	d.ends = max(d.ends, now) + 60*time.Millisecond
+	d.most = max(d.most, d.ends-now)
+	d.packets, d.at = append(d.packets, slices.Clone(packet)), append(d.at, now)
+	return true
+}
+
+func (d *device) Lag() time.Duration {
+	if d.lag == nil {
+		return 0
+	}
+	return d.lag(time.Since(d.began))
+}
+
+func (d *device) HangUp(error) {}
+
+// hear decodes what came, the closing frame too.
+func (d *device) hear(t *testing.T) []int16 {
+	t.Helper()
+	dec, err := audio.NewDecoder(24000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pcm := make([]int16, audio.MaxFrameSamples(24000))
+	var all []int16
+	packets := d.packets
+	if d.closing != nil {
+		packets = append(slices.Clip(packets), d.closing)
+	}
+	for i, p := range packets {
+		n, err := dec.Decode(p, pcm)
+		if err != nil || n != 1440 {
+			t.Fatalf("packet %d: %d samples, %v", i, n, err)
+		}
+		all = append(all, pcm[:n]...)
+	}
+	return all
+}
+
+// reply is a speaker at work in a bubble.
+type reply struct {
+	*testing.T
+	speaker *speaker
+	floor   *floor
+	dev     *device
+	cancel  context.CancelFunc
+	over    sync.WaitGroup
+	err     error
+}
+
+// soundOptions are those of a server that speaks with tts.
+func soundOptions(t *testing.T, tts providers.TTS) Options {
+	t.Helper()
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{TTS: tts, Prompts: set}.withDefaults()
+}
+
+func newReply(t *testing.T, o *Options, dev *device) *reply {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	r := &reply{T: t, dev: dev, floor: newFloor(dev, 1, o.Reply, o.Lead)}
+	r.speaker = newSpeaker(o, log, r.floor, &timing{}, "", func() {})
+	ctx, cancel := context.WithCancel(t.Context())
+	r.cancel = cancel
+	r.over.Go(func() { r.err = r.speaker.synthesize(ctx) })
+	r.over.Go(func() {
+		if err := r.speaker.play(ctx); err == nil {
+			r.floor.stop()
+		}
+	})
+	return r
+}
+
+func (r *reply) say(texts ...string) {
+	for _, text := range texts {
+		r.speaker.sentences <- utterable{sentence: newSentence(text, "en"), length: new(soundLength)}
+	}
+}
+
+// end waits until all was played.
+func (r *reply) end() {
+	r.Helper()
+	close(r.speaker.sentences)
+	r.over.Wait()
+	r.cancel()
+	if r.err != nil {
+		r.Error(r.err)
+	}
+}
+
+// TestNoSeam: while text is ahead, sentences follow each other without a gap,
+// though each takes longer to begin than a short one before it lasts.
+func TestNoSeam(t *testing.T) {
+	for name, script := range map[string][]providertest.Speech{
+		"300 ms each": {
+			{Delay: 300 * time.Millisecond, Length: 900 * time.Millisecond},
+		},
+		"a short clause, then one that takes a second": {
+			{Delay: 300 * time.Millisecond, Length: 800 * time.Millisecond},
+			{Delay: time.Second, Length: 2 * time.Second},
+			{Delay: time.Second, Length: 2 * time.Second},
+		},
+		"in real time": {
+			{Delay: 300 * time.Millisecond, Length: 2 * time.Second, EveryPiece: 55 * time.Millisecond},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tts := &providertest.TTS{Script: script}
+				o := soundOptions(t, tts)
+				r := newReply(t, &o, newDevice())
+				r.say("One is short,", "two is longer.", "Three is the end.")
+				r.end()
+				if r.dev.silence != 0 || len(r.dev.lines) != 3 {
+					t.Errorf("%v of silence between %q", r.dev.silence, r.dev.lines)
+				}
+				if r.dev.most > 360*time.Millisecond {
+					t.Errorf("lead %v", r.dev.most)
+				}
+			})
+		})
+	}
+}
+
+// watchedTTS counts the requests that are open.
+type watchedTTS struct {
+	providers.TTS
+	mu         sync.Mutex
+	open, most int
+}
+
+func (w *watchedTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		w.count(1)
+		defer w.count(-1)
+		w.TTS.Synthesize(ctx, req)(yield)
+	}
+}
+
+func (w *watchedTTS) count(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open += n
+	w.most = max(w.most, w.open)
+}
+
+func (w *watchedTTS) now() (open, most int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.open, w.most
+}
+
+// TestOneSentenceAhead: of many sentences two are synthesised at a time, with
+// bounded sound, and a cut closes both requests at once.
+func TestOneSentenceAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := &providertest.TTS{Script: []providertest.Speech{{Length: time.Minute}}}
+		tts := &watchedTTS{TTS: fake}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("One.", "Two.", "Three.", "Four.", "Five.")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if open, most := tts.now(); open != 2 || most != 2 {
+			t.Errorf("%d requests are open, %d at most", open, most)
+		}
+		for i, s := range fake.Spoken() {
+			if ahead := s.Sound - []time.Duration{2 * time.Second, 0}[i]; ahead > 2500*time.Millisecond {
+				t.Errorf("request %d is %v ahead", i, ahead)
+			}
+		}
+		r.floor.cut()
+		r.cancel()
+		r.over.Wait()
+		if open, _ := tts.now(); open != 0 {
+			t.Error("a request is still open after the cut")
+		}
+		if n := len(fake.Spoken()); n != 2 {
+			t.Errorf("%d sentences were asked for", n)
+		}
+	})
+}
+
+// TestFirstRequestIsAlone: the second request waits until the first has given
+// sound, or for 100 ms.
+func TestFirstRequestIsAlone(t *testing.T) {
+	for _, c := range []struct{ delay, second time.Duration }{
+		{30 * time.Millisecond, 30 * time.Millisecond}, {time.Second, 100 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := &providertest.TTS{Script: []providertest.Speech{{Delay: c.delay, Length: time.Second}}}
+			o := soundOptions(t, fake)
+			r := newReply(t, &o, newDevice())
+			r.say("One.", "Two.")
+			time.Sleep(c.second - time.Millisecond)
+			if n := len(fake.Spoken()); n != 1 {
+				t.Errorf("delay %v: %d requests before %v", c.delay, n, c.second)
+			}
+			time.Sleep(2 * time.Millisecond)
+			if n := len(fake.Spoken()); n != 2 {
+				t.Errorf("delay %v: %d requests after %v", c.delay, n, c.second)
+			}
+			r.end()
+		})
+	}
+}
+
+// soundTTS speaks what it is given, by text.
+type soundTTS struct {
+	name  string
+	mu    sync.Mutex
+	asked []string
+	sound func(text string) []providers.Sound
+	delay time.Duration
+	err   error // after the sound
+}
+
+func (s *soundTTS) Name() string { return s.name }
+
+func (s *soundTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		s.mu.Lock()
+		s.asked = append(s.asked, req.Text)
+		s.mu.Unlock()
+		if s.delay > 0 && !pause(ctx, s.delay.String()) {
+			yield(providers.Sound{}, ctx.Err())
+			return
+		}
+		for _, sound := range s.sound(req.Text) {
+			if !yield(sound, nil) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(providers.Sound{}, s.err)
+		}
+	}
+}
+
+// voiced is a voice without words: overtones in syllables, amplitude at most
+// that given. Its first sample and its last are silent.
+func voiced(rate int, length time.Duration, amplitude float64) []int16 {
+	pcm := make([]int16, audio.Format{Rate: rate, Frame: length}.Samples())
+	for i := range pcm {
+		at := float64(i) / float64(rate)
+		v := 0.0
+		for k := 1.0; k <= 8; k++ {
+			v += math.Sin(2*math.Pi*140*k*at) / k
+		}
+		pcm[i] = int16(amplitude / 2 * (0.5 - 0.5*math.Cos(2*math.Pi*4*at)) * v)
+	}
+	return pcm
+}
+
+func loudness(pcm []int16) float64 {
+	m := audio.NewMeter(24000)
+	m.Add(pcm)
+	return m.Loudness()
+}
+
+// TestVoicesAreLevelled: two voices of one reply that are 20 dB apart come to
+// the device equally loud, at once when they were heard before.
+func TestVoicesAreLevelled(t *testing.T) {
+	tts := &soundTTS{name: "two voices", sound: func(text string) []providers.Sound {
+		if strings.Contains(text, "你好") {
+			return []providers.Sound{{Rate: 16000, PCM: voiced(16000, 2*time.Second, 3000)}}
+		}
+		return []providers.Sound{{Rate: 24000, PCM: voiced(24000, 2*time.Second, 15000)}}
+	}}
+	levels := audio.NewLevels()
+	for _, c := range []struct {
+		name   string
+		levels *audio.Levels
+		most   float64 // dB between the two
+		least  float64
+	}{
+		{"off", nil, 16, 12}, {"first time", levels, 4, 0}, {"known voices", levels, 1.5, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := soundOptions(t, tts)
+			o.Levels = c.levels
+			r := newReply(t, &o, newDevice())
+			r.say("Hello there.", "你好，很高兴。")
+			r.end()
+			pcm := r.dev.hear(t)
+			n := 24000 * 2
+			a, b := loudness(pcm[:n]), loudness(pcm[n:])
+			if apart := math.Abs(a - b); apart > c.most || apart < c.least {
+				t.Errorf("%s: %.1f and %.1f dBFS", c.name, a, b)
+			}
+			if c.name == "known voices" && (math.Abs(a+20) > 1.5 || math.Abs(b+20) > 1.5) {
+				t.Errorf("%s: %.1f and %.1f dBFS, want -20", c.name, a, b)
+			}
+		})
+	}
+}
+
+// TestMusicKeepsItsLoudness: what is no voice is not levelled.
+func TestMusicKeepsItsLoudness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := soundOptions(t, &soundTTS{name: "none"})
+		o.Levels = audio.NewLevels()
+		r := newReply(t, &o, newDevice())
+		song := voiced(24000, 2*time.Second, 2000)
+		r.speaker.sentences <- utterable{
+			sentence: sentence{display: "♪"}, length: new(soundLength),
+			sound: func(yield func(providers.Sound, error) bool) { yield(providers.Sound{Rate: 24000, PCM: song}, nil) },
+		}
+		r.end()
+		if got, want := loudness(r.dev.hear(t)), loudness(song); math.Abs(got-want) > 1 {
+			t.Errorf("%.1f dBFS, want %.1f", got, want)
+		}
+	})
+}
+
+// worstStep is the largest step from sample to sample.
+func worstStep(pcm []int16) (worst int) {
+	for i := 1; i < len(pcm); i++ {
+		worst = max(worst, int(pcm[i])-int(pcm[i-1]), int(pcm[i-1])-int(pcm[i]))
+	}
+	return worst
+}
+
+// hum is a low tone that begins at its top: every edge of it is a click.
+func hum(length time.Duration) []int16 {
+	pcm := make([]int16, audio.Format{Rate: 24000, Frame: length}.Samples())
+	for i := range pcm {
+		pcm[i] = int16(12000 * math.Cos(2*math.Pi*100*float64(i)/24000))
+	}
+	return pcm
+}
+
+// TestNoClickAtTheEdges decodes sentences that begin and end at the top of a
+// wave, of which one fills its frames exactly, and one is cut.
+func TestNoClickAtTheEdges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tts := &soundTTS{name: "hum", sound: func(text string) []providers.Sound {
+			return []providers.Sound{{Rate: 24000, PCM: hum(map[string]time.Duration{
+				"Exactly.": 600 * time.Millisecond, "With a rest.": 610 * time.Millisecond, "Cut.": 5 * time.Second,
+			}[text])}}
+		}}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("Exactly.", "With a rest.", "Cut.")
+		time.Sleep(1900 * time.Millisecond)
+		r.floor.cut()
+		r.cancel()
+		r.over.Wait()
+		pcm := r.dev.hear(t)
+		const begin2, begin3 = 11 * 1440, 22 * 1440 // the first ends in a frame of its own
+		inside := worstStep(pcm[4800:12000])
+		for name, at := range map[string]int{
+			"begin 1": 0, "end 1": 14400, "begin 2": begin2, "end 2": begin2 + 14640, "begin 3": begin3, "the cut": len(pcm) - 1440,
+		} {
+			edge := pcm[max(0, at-480):min(len(pcm), at+960)]
+			if at == 0 {
+				edge = append([]int16{0}, edge...)
+			}
+			if got := worstStep(edge); got > inside*3/2 {
+				t.Errorf("%s: a step of %d, inside a sentence %d", name, got, inside)
+			}
+		}
+		if end := pcm[len(pcm)-480:]; loudness(append(end, end...)) > -50 {
+			t.Errorf("it does not end in silence: %v", end[:10])
+		}
+	})
+}
+
+// TestAnotherVoiceTakesOverSoftly: where a second provider goes on within a
+// sentence, at another rate, there is no click, and nothing is lost.
+func TestAnotherVoiceTakesOverSoftly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		low := make([]int16, 16000)
+		for i := range low {
+			low[i] = int16(12000 * math.Cos(2*math.Pi*100*float64(i)/16000))
+		}
+		tts := &soundTTS{name: "two", sound: func(string) []providers.Sound {
+			return []providers.Sound{{Rate: 24000, PCM: hum(610 * time.Millisecond)}, {Rate: 16000, PCM: low, Provider: "second"}}
+		}}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("One sentence.")
+		r.end()
+		pcm := r.dev.hear(t)
+		if n := len(pcm); n < 1610*24 || n > 1730*24 {
+			t.Errorf("%d samples of 1.61 s", n)
+		}
+		inside := worstStep(pcm[4800:12000])
+		for _, at := range []int{14640, 11 * 1440, len(pcm) - 1440} {
+			if got := worstStep(pcm[at-480 : at+960]); got > inside*3/2 {
+				t.Errorf("sample %d: a step of %d, inside %d", at, got, inside)
+			}
+		}
+	})
+}
+
+// TestStallEndsSoftly: a synthesiser that stalls within a word leaves no click
+// where the device runs dry, nor where the sound goes on.
+func TestStallEndsSoftly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sound := hum(2 * time.Second)
+		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 2 * time.Second, StallAt: time.Second, Stall: 3 * time.Second}}}
+		humming := &replacedTTS{tts, sound}
+		o := soundOptions(t, humming)
+		r := newReply(t, &o, newDevice())
+		r.say("A long word.")
+		r.end()
+		pcm := r.dev.hear(t)
+		// The device plays silence where it has run dry: between two packets.
+		gap := -1
+		for i := 1; i < len(r.dev.at); i++ {
+			if r.dev.at[i]-r.dev.at[i-1] > time.Second {
+				gap = i * 1440
+			}
+		}
+		if gap < 0 {
+			t.Fatal("no stall")
+		}
+		inside := worstStep(pcm[4800:9600])
+		around := slices.Concat(pcm[gap-2880:gap], make([]int16, 480), pcm[gap:gap+2880])
+		if got := worstStep(around); got > 2*inside {
+			t.Errorf("a step of %d around the stall, inside %d", got, inside)
+		}
+		if r.dev.most > 360*time.Millisecond {
+			t.Errorf("a burst: lead %v", r.dev.most)
+		}
+	})
+}
+
+// replacedTTS gives another sound than its fake, at the fake's times.
+type replacedTTS struct {
+	*providertest.TTS
+	sound []int16
+}
+
+func (r *replacedTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		at := 0
+		for s, err := range r.TTS.Synthesize(ctx, req) {
+			if err == nil {
+				n := len(s.PCM)
+				s.PCM = r.sound[at : at+n]
+				at += n
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestSynthesiserThatJustKeepsUpIsLeftAlone: no silence is put in where sound
+// comes in time, frame by frame.
+func TestSynthesiserThatJustKeepsUpIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 3 * time.Second, EveryPiece: 60 * time.Millisecond}}}
+		o := soundOptions(t, tts)
+		r := newReply(t, &o, newDevice())
+		r.say("In real time.")
+		r.end()
+		if len(r.dev.packets) != 50 || r.dev.silence > 0 {
+			t.Errorf("%d frames of 50, %v of silence", len(r.dev.packets), r.dev.silence)
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/providers"
+)
+
+const (
+	// maxDraft is how long an utterance may be whose text is asked for on trial:
+	// so much of its sound is kept, for whoever has to hear all of it again.
+	maxDraft = 10 * time.Second
+	// guessAgain is how much more voice there is before the next guess.
+	guessAgain = 400 * time.Millisecond
+	maxGuesses = 5
+)
+
+// utterance is what the user said once. Each pause may be its end, so the
+// recogniser that hears it is asked for its text there. If the user goes on,
+// that text is void, and another recogniser hears all of it.
+type utterance struct {
+	stretch uint64                                            // of listening, in which it was said
+	cancel  context.CancelCauseFunc                           // of all that is done for it
+	branch  func() (context.Context, context.CancelCauseFunc) // a context below that; for ears
+
+	// Set by ears before heardEnd is reported.
+	voiced time.Duration
+	spoken time.Time // the last voiced sample, on the wall clock
+	ended  time.Time // when it was taken to be over
+
+	// Of the conversation.
+	hearing  int  // whose text counts: the number of the recogniser that hears it
+	over     bool // ears say that it is over
+	final    bool // text or err is there
+	text     providers.Transcript
+	err      error
+	textAt   time.Time // when it was there
+	overlaps bool      // it began while a reply was spoken
+	cut      bool      // it has cut that reply
+	slow     bool      // the user was told that its text is late
+}
+
+// hearing is one recogniser at work on an utterance.
+type hearing struct {
+	n      int                 // of the utterance, from 1
+	stream providers.ASRStream // nil: it could not be opened
+	cancel context.CancelCauseFunc
+	asked  bool // its text was asked for: it hears no more
+}
+
+// What ears report to the conversation about an utterance, in this order.
+type (
+	// heardVoice says that an utterance has begun.
+	heardVoice struct{ u *utterance }
+	// heardBargeIn says that an utterance has become long enough to cut a reply.
+	heardBargeIn struct{ u *utterance }
+	// heardGuess is what was understood of an utterance that goes on.
+	heardGuess struct {
+		u    *utterance
+		text providers.Transcript
+	}
+	// heardPause says that nobody has spoken for long enough to ask for the text.
+	heardPause struct{ u *utterance }
+	// heardResume says that the user goes on after such a pause, of that length.
+	// From now on the text of recogniser n counts.
+	heardResume struct {
+		u     *utterance
+		n     int
+		pause time.Duration
+	}
+	// heardEnd says that an utterance is over; its text follows or was there before.
+	heardEnd struct{ u *utterance }
+	// heardText is the text of an utterance so far, or why there is none.
+	heardText struct {
+		u          *utterance
+		n          int
+		transcript providers.Transcript
+		err        error
+	}
+)
+
+// open begins an utterance with the sound that came before it was noticed.
+func (e *ears) open(before []int16) {
+	ctx, cancel := e.child()
+	u := &utterance{stretch: e.stretch, cancel: cancel, hearing: 1}
+	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
+	e.current, e.said, e.keeps = u, nil, e.mode != Manual
+	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
+	e.warm(u)
+	e.hear(u, 1)
+	e.write(before)
+}
+
+// warm gets the engines ready that the utterance will need soon.
+func (e *ears) warm(u *utterance) {
+	ctx, cancel := u.branch()
+	e.wg.Go(func() {
+		defer cancel(ErrDone)
+		for _, engine := range []any{e.o.ASR, e.o.LLM, e.o.TTS} {
+			w, ok := engine.(providers.Warmer)
+			if !ok {
+				continue
+			}
+			if err := w.Warm(ctx); err != nil {
+				e.log.Debug("engine is not warm", "err", err)
+			}
+		}
+	})
+}
+
+// hear opens a recogniser for the utterance.
+func (e *ears) hear(u *utterance, n int) {
+	e.failed = nil
+	ctx, cancel := u.branch()
+	h := &hearing{n: n, cancel: cancel}
+	e.now = h
+	stream, err := e.listener(ctx)
+	if err != nil {
+		e.failed = err
+		return
+	}
+	h.stream = stream
+	e.wg.Go(func() { e.report(e.read(u, h)) })
+}
+
+func (e *ears) listener(ctx context.Context) (providers.ASRStream, error) {
+	return e.o.ASR.Open(ctx, providers.ASRRequest{
+		Rate: audio.Recognition.Rate, Language: e.lang, Phrases: e.phrases(),
+	})
+}
+
+// write passes sound to the recogniser, and keeps it while it may have to be
+// heard again.
+func (e *ears) write(pcm []int16) {
+	h := e.now
+	if e.keeps && (h.asked || len(e.said)+len(pcm) <= audio.Recognition.Rate*int(maxDraft/time.Second)) {
+		e.said = append(e.said, pcm...)
+	} else {
+		e.said, e.keeps = nil, false
+	}
+	if h.stream == nil || e.failed != nil || h.asked || len(pcm) == 0 {
+		return
+	}
+	if err := h.stream.Write(pcm); err != nil {
+		e.failed = err
+		if e.mode == Manual { // pressed for longer than anybody buffers: take what there is
+			e.muted = true
+			e.commit(0)
+		}
+	}
+}
+
+// pause asks for the text of what was said so far: it may be all.
+func (e *ears) pause() {
+	h := e.now
+	e.paused = e.endpoint.LastVoice()
+	if e.keeps && e.drafts < e.o.Drafts && h.stream != nil && e.failed == nil {
+		e.drafts++
+		e.ask(e.current, h)
+	}
+	e.report(heardPause{e.current})
+}
+
+// ask asks the recogniser for its text, once.
+func (e *ears) ask(u *utterance, h *hearing) {
+	if h.asked {
+		return
+	}
+	h.asked = true
+	if err := h.stream.CloseWrite(); err != nil {
+		e.report(heardText{u: u, n: h.n, err: fmt.Errorf("end the utterance: %w", err)})
+	}
+}
+
+// resume goes on with an utterance after a pause.
+func (e *ears) resume(window time.Duration) {
+	h := e.now
+	gap := e.fed - window - e.paused
+	if !h.asked {
+		e.report(heardResume{e.current, h.n, gap})
+		return
+	}
+	h.cancel(ErrResumed)
+	e.report(heardResume{e.current, h.n + 1, gap})
+	e.hear(e.current, h.n+1)
+	said := e.said
+	e.said = nil
+	e.write(said)
+}
+
+// guess asks another recogniser what was said so far, while the utterance goes on.
+func (e *ears) guess() {
+	u := e.current
+	if !e.keeps || e.guesses >= maxGuesses || len(e.said) == 0 {
+		return
+	}
+	e.guesses++
+	e.guessAt = e.endpoint.Voiced() + guessAgain
+	ctx, cancel := u.branch()
+	stream, err := e.listener(ctx)
+	if err != nil {
+		cancel(ErrFailed)
+		e.log.Debug("no guess", "err", err)
+		return
+	}
+	if err := errors.Join(stream.Write(e.said), stream.CloseWrite()); err != nil {
+		e.log.Debug("no guess", "err", err)
+		cancel(ErrFailed)
+	}
+	h := &hearing{stream: stream, cancel: cancel, asked: true}
+	e.wg.Go(func() {
+		if got := e.read(u, h); got.err == nil {
+			e.report(heardGuess{u, got.transcript})
+		}
+	})
+}
+
+// commit ends the utterance; silence is how long nobody has spoken.
+func (e *ears) commit(silence time.Duration) {
+	u := e.current
+	if u == nil {
+		if e.mode != Manual {
+			return
+		}
+		u = &utterance{stretch: e.stretch, cancel: func(error) {}, hearing: 1} // pressed and let go without a sound
+		e.failed, e.now = nil, &hearing{n: 1}
+	}
+	h := e.now
+	u.voiced = e.endpoint.Voiced()
+	u.ended = time.Now()
+	u.spoken = u.ended.Add(-silence)
+	e.current, e.now, e.said, e.barged = nil, nil, nil, false
+	e.endpoint.Reset()
+	e.fed = 0
+	e.report(heardEnd{u})
+	switch {
+	case h.stream == nil:
+		e.report(heardText{u: u, n: h.n, transcript: providers.Transcript{Final: true}, err: e.failed})
+	default:
+		e.ask(u, h)
+	}
+}
+
+// drop forgets the utterance that is going on.
+func (e *ears) drop(cause error) {
+	if e.current != nil {
+		e.current.cancel(cause)
+		e.current, e.now, e.said = nil, nil, nil
+	}
+}
+
+// read waits for the text of an utterance.
+func (e *ears) read(u *utterance, h *hearing) (got heardText) {
+	got = heardText{u: u, n: h.n}
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			got.err = fmt.Errorf("%w: panic in recogniser: %v", ErrFailed, p)
+		}
+		h.cancel(ErrDone)
+	}()
+	for t, err := range h.stream.Transcripts() {
+		if err != nil {
+			got.err = err
+			return got
+		}
+		if t.Final {
+			got.transcript = t
+			return got
+		}
+		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))
+	}
+	got.err = fmt.Errorf("%w: the recogniser gave no final transcript", ErrFailed)
+	return got
+}

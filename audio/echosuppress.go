@@ -1,0 +1,191 @@
+package audio
+
+import "math"
+
+// How what the filter leaves is told from somebody who speaks.
+const (
+	crossMemory = 0.85  // of the spectra that are compared, per hop of 10 ms
+	echoDecay   = 0.75  // of an echo's power from hop to hop, beyond the filter
+	overdrive   = 2     // how much more echo is taken away than was estimated
+	leakFall    = 0.04  // how fast the leak follows a better filter, per hop
+	leakRise    = 1.005 // and a worse one, per hop: 2 dB in a second
+	leakLeast   = 0.003 // no filter is better
+	leakFirst   = 1     // nothing is known yet
+	gainLeast   = 0.01  // what is let through of an echo, as amplitude: -40 dB
+	chance      = 0.35  // how alike two sounds are in spectra of so few hops
+	hopLeast    = 0.05  // the part of a hop that must be speech for any of it to pass
+	hopWhole    = 0.12  // and how much more for all of it
+	comfortRise = 1.002 // of the room's noise, per hop
+	comfortMost = 4e6   // power of a bin: soft, whatever the room is like
+)
+
+// echoSuppressor takes the rest of an echo away, frequency by frequency: what
+// no linear filter can know, as a loudspeaker's rattle and the noise of a
+// codec. In its place comes noise as soft as the room's own. Its output is one
+// hop late.
+type echoSuppressor struct {
+	fft     *fft
+	slope   [2 * echoHop]float32 // both halves of a window whose squares add to one
+	rest    echoBlock            // the hop before
+	echo    echoBlock
+	overlap echoBlock // what the hop before adds to the next
+
+	restMean, echoMean echoPower
+	cross              [echoBins]complex64
+	reach              echoPower // the echo with its end
+	leak               echoPower // how much of the echo is left
+	comfort            echoPower // the room's noise
+	seed               uint32
+
+	window     echoWindow
+	restFT     echoSpectrum
+	echoFT     echoSpectrum
+	gain       echoPower
+	gainSmooth echoPower
+}
+
+func newEchoSuppressor(f *fft) *echoSuppressor {
+	s := &echoSuppressor{fft: f, seed: 1}
+	for i := range s.slope {
+		s.slope[i] = float32(math.Sin(math.Pi * (float64(i) + 0.5) / (2 * echoHop)))
+	}
+	for k := range s.leak {
+		s.leak[k], s.comfort[k] = leakFirst, math.MaxFloat32
+	}
+	return s
+}
+
+// pass hands the hop before on as it was: nothing can be an echo.
+func (s *echoSuppressor) pass(rest, out *echoBlock) {
+	*out = s.rest
+	s.keep(rest, &echoBlock{})
+	for i, v := range rest {
+		w := s.slope[echoHop+i]
+		s.overlap[i] = v * w * w
+	}
+}
+
+func (s *echoSuppressor) keep(rest, echo *echoBlock) { s.rest, s.echo = *rest, *echo }
+
+// suppress takes what is left of the microphone's hop, the echo that was taken
+// out of it, and how much echo may be left for all that is known otherwise. It
+// writes the hop before.
+func (s *echoSuppressor) suppress(rest, echo *echoBlock, unsure *echoPower, out *echoBlock) {
+	s.spectrum(&s.restFT, &s.rest, rest)
+	s.spectrum(&s.echoFT, &s.echo, echo)
+	s.keep(rest, echo)
+	s.compare(unsure)
+	s.smooth()
+	s.shape()
+	s.fft.inverse(s.window[:], s.restFT[:])
+	for i := range out {
+		out[i] = s.overlap[i] + s.window[i]*s.slope[i]
+		s.overlap[i] = s.window[echoHop+i] * s.slope[echoHop+i]
+	}
+}
+
+func (s *echoSuppressor) spectrum(dst *echoSpectrum, before, now *echoBlock) {
+	for i := range before {
+		s.window[i] = before[i] * s.slope[i]
+		s.window[echoHop+i] = now[i] * s.slope[echoHop+i]
+	}
+	clear(s.window[2*echoHop:])
+	s.fft.forward(dst[:], s.window[:])
+}
+
+// compare finds each frequency's gain.
+func (s *echoSuppressor) compare(unsure *echoPower) {
+	for k, e := range s.restFT {
+		y := s.echoFT[k]
+		ee, yy := real(e)*real(e)+imag(e)*imag(e), real(y)*real(y)+imag(y)*imag(y)
+		s.restMean[k] = crossMemory*s.restMean[k] + (1-crossMemory)*ee
+		s.echoMean[k] = crossMemory*s.echoMean[k] + (1-crossMemory)*yy
+		s.cross[k] = complex(
+			crossMemory*real(s.cross[k])+(1-crossMemory)*(real(e)*real(y)+imag(e)*imag(y)),
+			crossMemory*imag(s.cross[k])+(1-crossMemory)*(imag(e)*real(y)-real(e)*imag(y)))
+		s.reach[k] = max(yy, echoDecay*s.reach[k])
+		c := s.cross[k]
+		alike := (real(c)*real(c) + imag(c)*imag(c)) / (s.restMean[k]*s.echoMean[k] + 1)
+		s.follow(k)
+		left := max(s.leak[k]*s.reach[k], (alike-chance)*ee) + unsure[k]
+		s.gain[k] = max(0, 1-overdrive*left/(ee+1))
+		s.quiet(k, ee)
+	}
+}
+
+// follow moves the leak: down where less is left than was thought, up slowly,
+// for there may be somebody who speaks.
+func (s *echoSuppressor) follow(k int) {
+	if s.echoMean[k] < noiseFloor {
+		return
+	}
+	ratio := s.restMean[k] / s.echoMean[k]
+	if ratio < s.leak[k] {
+		s.leak[k] += leakFall * (ratio - s.leak[k])
+	} else {
+		s.leak[k] = min(ratio, s.leak[k]*leakRise)
+	}
+	s.leak[k] = max(s.leak[k], leakLeast)
+}
+
+// quiet follows the softest that the room gets.
+func (s *echoSuppressor) quiet(k int, power float32) {
+	if power < s.comfort[k] {
+		s.comfort[k] = min(power, comfortMost)
+		return
+	}
+	if s.comfort[k] <= comfortMost { // else nothing is known of it
+		s.comfort[k] = min(s.comfort[k]*comfortRise, comfortMost)
+	}
+}
+
+// smooth takes the edges off the gains, and makes them small where the whole
+// hop says that nobody speaks.
+func (s *echoSuppressor) smooth() {
+	var speech, all float32
+	for k := 3; k < echoBins; k++ { // from 100 Hz on
+		all += s.restMean[k]
+		speech += s.gain[k] * s.restMean[k]
+	}
+	share := float32(1)
+	if all > 0 {
+		share = speech / all
+	}
+	limit := min(1, max(0, (share-hopLeast)/hopWhole))
+	for k := range s.gain {
+		sum, n := float32(0), float32(0)
+		for j := max(0, k-2); j <= min(echoBins-1, k+2); j++ {
+			sum += s.gain[j]
+			n++
+		}
+		g := max(gainLeast, min(1, sum/n*limit))
+		if g > s.gainSmooth[k] { // speech begins gently, echoes end at once
+			g = 0.5*g + 0.5*s.gainSmooth[k]
+		}
+		s.gainSmooth[k] = g
+	}
+}
+
+// shape applies the gains and fills up with comfort noise.
+func (s *echoSuppressor) shape() {
+	for k := range s.restFT {
+		g := s.gainSmooth[k]
+		v := s.restFT[k]
+		v = complex(real(v)*g, imag(v)*g)
+		if missing := s.comfort[k] * (1 - g*g); missing > 0 && s.comfort[k] <= comfortMost {
+			amplitude := float32(math.Sqrt(float64(missing)))
+			v += complex(amplitude*s.random(), amplitude*s.random())
+		}
+		s.restFT[k] = v
+	}
+	s.restFT[0] = complex(real(s.restFT[0]), 0)
+	s.restFT[echoBins-1] = complex(real(s.restFT[echoBins-1]), 0)
+}
+
+// random is a number from -1 to 1, from a generator of its own.
+func (s *echoSuppressor) random() float32 {
+	s.seed ^= s.seed << 13
+	s.seed ^= s.seed >> 17
+	s.seed ^= s.seed << 5
+	return float32(int32(s.seed)) * (1.0 / (1 << 31))
+}

@@ -1,0 +1,92 @@
+package audio
+
+// echoTrack is what the loudspeaker was given, as one stream of samples, and
+// which of them belong to which timestamp.
+type echoTrack struct {
+	ring    [echoMemory]int16
+	written int64 // samples so far; the next one's place
+	begin   int64 // the stretch that is being played begins here: before it was silence
+	fence   int64 // the next stretch begins here, and is not played yet; negative: there is none
+	packets [echoPackets]echoPacket
+	next    int
+}
+
+const (
+	echoMemory  = 32768 // samples: 2 s, from the sending of a packet until it is heard no more
+	echoPackets = 128   // timestamps that are remembered: longer than the ring, down to packets of 20 ms
+)
+
+// echoPacket is where in the stream a packet begins.
+type echoPacket struct {
+	stamp uint32
+	from  int64
+}
+
+// add appends a packet.
+func (t *echoTrack) add(stamp uint32, pcm []int16) {
+	if stamp != 0 {
+		t.packets[t.next] = echoPacket{stamp, t.written}
+		t.next = (t.next + 1) % echoPackets
+	}
+	for len(pcm) > 0 {
+		n := copy(t.ring[t.written%echoMemory:], pcm)
+		t.written += int64(n)
+		pcm = pcm[n:]
+	}
+}
+
+// find gives the place of a packet that is not forgotten; the newest, if a
+// timestamp was given twice.
+func (t *echoTrack) find(stamp uint32) (int64, bool) {
+	if stamp == 0 {
+		return 0, false
+	}
+	for i := range t.packets {
+		p := t.packets[(t.next-1-i+2*echoPackets)%echoPackets]
+		if p.stamp == stamp {
+			return p.from, p.from > t.written-echoMemory
+		}
+	}
+	return 0, false
+}
+
+// end is where the stretch that is being played ends so far.
+func (t *echoTrack) end() int64 {
+	if t.fence >= 0 {
+		return t.fence
+	}
+	return t.written
+}
+
+// fenceOff makes what comes next a new stretch.
+func (t *echoTrack) fenceOff() {
+	if t.fence < 0 {
+		t.fence = t.written
+	}
+}
+
+// enter begins the new stretch, if there is one and the place lies in it. It
+// reports whether there is anything to be played from that place on.
+func (t *echoTrack) enter(place int64) bool {
+	if t.fence >= 0 && place >= t.fence {
+		t.begin, t.fence = t.fence, -1
+	}
+	return place < t.end()
+}
+
+// read writes the samples from a place on; what is not there is silence.
+func (t *echoTrack) read(dst []float32, from int64) {
+	first, end := max(t.begin, t.written-echoMemory), t.end()
+	for i := range dst {
+		dst[i] = 0
+		if at := from + int64(i); at >= first && at < end {
+			dst[i] = float32(t.ring[at%echoMemory])
+		}
+	}
+}
+
+// reset forgets all.
+func (t *echoTrack) reset() {
+	t.begin, t.fence = t.written, -1
+	clear(t.packets[:])
+}

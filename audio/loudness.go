@@ -1,0 +1,102 @@
+package audio
+
+import (
+	"math"
+	"time"
+)
+
+// The loudness that voices are brought to, and how far.
+const (
+	targetLoudness = -20.0 // dBFS, the mean power of what is speech
+	mostGain       = 12.0  // dB, up or down
+
+	meterBlock  = 20 * time.Millisecond
+	meterFloor  = -55.0 // dBFS; what is softer is no speech
+	meterGate   = 12.0  // dB below the mean of the rest: what is softer is a pause
+	meterBins   = 55    // one dB each
+	meterBlocks = 1500  // 30 s; then older sound counts less
+	meterSure   = 10    // blocks of speech, 200 ms, until the meter is believed
+)
+
+// Meter measures how loud the speech in a stream is: the mean power of those
+// pieces of 20 ms that are no pauses. It needs no more than a moment of speech.
+// It is a plain value: a copy is a meter of its own. It is for one goroutine.
+type Meter struct {
+	rate   int
+	bins   [meterBins]uint16 // pieces by loudness, from meterFloor up
+	blocks int
+	sum    int64 // of the squares in the piece that is not whole yet
+	n      int
+}
+
+// NewMeter makes a meter for sound of that rate in Hz.
+func NewMeter(rate int) Meter { return Meter{rate: rate} }
+
+// Add measures pcm.
+func (m *Meter) Add(pcm []int16) {
+	size := Format{Rate: m.rate, Frame: meterBlock}.Samples()
+	for len(pcm) > 0 && size > 0 {
+		part := pcm[:min(len(pcm), size-m.n)]
+		pcm = pcm[len(part):]
+		sum := int64(0)
+		for _, v := range part {
+			sum += int64(v) * int64(v)
+		}
+		m.sum += sum
+		if m.n += len(part); m.n == size {
+			m.note(10 * math.Log10(float64(m.sum)/float64(size)/(1<<30)))
+			m.sum, m.n = 0, 0
+		}
+	}
+}
+
+// note counts one piece of that loudness in dBFS.
+func (m *Meter) note(db float64) {
+	if db < meterFloor {
+		return
+	}
+	m.bins[min(int(db-meterFloor), meterBins-1)]++
+	if m.blocks++; m.blocks >= meterBlocks {
+		m.blocks = 0
+		for i := range m.bins {
+			m.bins[i] /= 2
+			m.blocks += int(m.bins[i])
+		}
+	}
+}
+
+// Heard is how much sound that is not silence was measured, or counts still.
+func (m *Meter) Heard() time.Duration { return time.Duration(m.blocks) * meterBlock }
+
+// Loudness is that of the speech in dBFS; -Inf if there was none.
+func (m *Meter) Loudness() float64 {
+	return m.mean(m.mean(meterFloor) - meterGate)
+}
+
+// mean is the mean power in dBFS of the pieces that are at least so loud.
+func (m *Meter) mean(gate float64) float64 {
+	sum, n := 0.0, 0.0
+	const dB = 1.2589254117941673 // one dB more, as a factor of power
+	power := math.Pow(10, (meterFloor+0.5)/10)
+	for i, count := range m.bins {
+		if count > 0 && meterFloor+float64(i)+0.5 >= gate {
+			sum += float64(count) * power
+			n += float64(count)
+		}
+		power *= dB
+	}
+	if n == 0 {
+		return math.Inf(-1)
+	}
+	return 10 * math.Log10(sum/n)
+}
+
+// Gain is what brings the speech to the loudness of all voices, in dB: at most
+// 12 up or down, less while there was too little speech to be sure, 0 if none.
+func (m *Meter) Gain() float64 {
+	if m.blocks == 0 {
+		return 0
+	}
+	gain := max(-mostGain, min(mostGain, targetLoudness-m.Loudness()))
+	return gain * min(1, float64(m.blocks)/meterSure)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/providers"
+)
+
+// cloudFinder is the finder of a config with one section for all three roles.
+func cloudFinder(t *testing.T, section string) (*finder, *bytes.Buffer) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	config := "asr: [c]\nllm: [c]\ntts: [c]\nproviders: {c: {type: openai, api_key: k, model: m, " + section + "}}"
+	f := &finder{cfg: mustLoadText(t, config), log: logger, rooms: &rooms{log: logger}}
+	t.Cleanup(f.rooms.close)
+	return f, log
+}
+
+// TestStartOpensOneConnection: the roles of a section share their connections,
+// and the start opens one of them.
+func TestStartOpensOneConnection(t *testing.T) {
+	bare(t)
+	cloud := fakeCloud(t)
+	f, log := cloudFinder(t, "base_url: '"+cloud.URL()+"'")
+	if _, _, err := f.recognizers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.models(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.voices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f.rooms.warm(t.Context())
+	}
+	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.rooms.dials) != 3 || cloud.Total() != 1 {
+		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.rooms.dials))
+	}
+	if log.Len() > 0 && strings.Contains(log.String(), "WARN") {
+		t.Errorf("log %s", log)
+	}
+}
+
+func TestServiceOutOfReachIsLogged(t *testing.T) {
+	bare(t)
+	f, log := cloudFinder(t, "base_url: 'http://127.0.0.1:1/v1'")
+	if _, err := f.models(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.rooms.warm(t.Context())
+	if text := log.String(); !strings.Contains(text, "service not reached") || !strings.Contains(text, "refused") {
+		t.Errorf("log %s", text)
+	}
+}
+
+// TestPatienceComesFromTheSection gives each role a patience of its own.
+func TestPatienceComesFromTheSection(t *testing.T) {
+	bare(t)
+	f, _ := cloudFinder(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
+	for want, of := range map[time.Duration]func(ProviderConfig) time.Duration{
+		time.Second:     func(p ProviderConfig) time.Duration { return p.FirstToken },
+		2 * time.Second: func(p ProviderConfig) time.Duration { return p.FirstSound },
+		3 * time.Second: func(p ProviderConfig) time.Duration { return p.Transcript },
+	} {
+		if got := f.patience(of)["c"]; got != want {
+			t.Errorf("patience %v, want %v", got, want)
+		}
+	}
+	tts, err := f.voices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tts.(providers.Warmer); !ok {
+		t.Error("the agent cannot let the voices get ready")
+	}
+}

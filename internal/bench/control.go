@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// controlEvery is how often the control wakes: as often as a paced reply does.
+const controlEvery = 60 * time.Millisecond
+
+// controlLimit is the p99 of the control above which a figure about time is void.
+const controlLimit = 5.0 // ms
+
+// Control is how late timers that do nothing woke while a figure was measured,
+// in milliseconds: one beside the load, one on the server's core. How late they
+// are, is how late the machine lets anybody be.
+type Control struct {
+	P50  float64 `json:"p50_ms"` // of the load's timer
+	P99  float64 `json:"p99_ms"`
+	Max  float64 `json:"max_ms"`
+	N    int     `json:"n"`
+	Core float64 `json:"server_core_p99_ms"` // p99 of the timer on the server's core; 0: there is none
+	// Busy is the share of the server's core that the server used; -1: not known.
+	Busy float64 `json:"server_core_busy"`
+	// Self is the share of one core that the load and the stubs used; -1: not known.
+	Self float64   `json:"load_busy"`
+	Load []float64 `json:"load_average"` // of 1, 5 and 15 minutes
+	Void bool      `json:"void"`
+}
+
+// judge says whether figures about time are void: the load's own timer was
+// late, or the one on the server's core was although the server used less than
+// half of it.
+func (c Control) judge() bool {
+	return c.P99 > controlLimit || (c.Core > controlLimit && c.Busy >= 0 && c.Busy < 0.5)
+}
+
+// controls are the timers of a scenario. Stop ends them.
+type controls struct {
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+	load   []lateness
+	core   []lateness
+}
+
+// lateness is by how much a timer was late, and when it woke.
+type lateness struct {
+	at time.Time
+	by time.Duration
+}
+
+func late(all []lateness) []float64 {
+	out := make([]float64, len(all))
+	for i, l := range all {
+		out[i] = milliseconds(l.by)
+	}
+	return out
+}
+
+// startControls starts a timer beside the load, and one on a core if that is not below 0.
+func startControls(ctx context.Context, core int) *controls {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &controls{cancel: cancel}
+	c.ended.Go(func() { c.load = wake(ctx) })
+	if core >= 0 {
+		c.ended.Go(func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with its core
+			if pinThread(core) == nil {
+				c.core = wake(ctx)
+			}
+		})
+	}
+	return c
+}
+
+// stop ends the timers and gives what they saw.
+func (c *controls) stop() Control {
+	c.cancel()
+	c.ended.Wait()
+	out := Control{N: len(c.load), Load: loadAverage(), Busy: -1, Self: -1}
+	if n := describe(late(c.load)); n != nil {
+		out.P50, out.P99, out.Max = n.P50, n.P99, n.Max
+	}
+	if n := describe(late(c.core)); n != nil {
+		out.Core = n.P99
+	}
+	return out
+}
+
+// wake wakes at each multiple of controlEvery and notes how late it was.
+func wake(ctx context.Context) []lateness {
+	var late []lateness
+	next := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		next = next.Add(controlEvery)
+		timer.Reset(time.Until(next))
+		select {
+		case <-timer.C:
+			now := time.Now()
+			late = append(late, lateness{at: now, by: now.Sub(next)})
+		case <-ctx.Done():
+			return late
+		}
+	}
+}

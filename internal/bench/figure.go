@@ -1,0 +1,250 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Stat names one number of a figure.
+type Stat string
+
+// The numbers that goals are set for.
+const (
+	P50   Stat = "p50"
+	P95   Stat = "p95"
+	P99   Stat = "p99"
+	Min   Stat = "min"
+	Max   Stat = "max"
+	Value Stat = "value"
+)
+
+// Goal is a bound of one number.
+type Goal struct {
+	Stat    Stat    `json:"stat"`
+	Limit   float64 `json:"limit"`
+	AtLeast bool    `json:"at_least,omitempty"` // the number must not be less; else not more
+}
+
+func (g Goal) String() string {
+	sign := "≤"
+	if g.AtLeast {
+		sign = "≥"
+	}
+	name := string(g.Stat) + " "
+	if g.Stat == Value {
+		name = ""
+	}
+	return fmt.Sprintf("%s%s %s", name, sign, number(g.Limit))
+}
+
+func (g Goal) met(v float64) bool {
+	if g.AtLeast {
+		return v >= g.Limit
+	}
+	return v <= g.Limit
+}
+
+func most(s Stat, limit float64) Goal  { return Goal{Stat: s, Limit: limit} }
+func least(s Stat, limit float64) Goal { return Goal{Stat: s, Limit: limit, AtLeast: true} }
+
+// Verdict is what came of the goals.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass   Verdict = "pass"
+	Miss   Verdict = "miss"
+	Void   Verdict = "void" // the control was late: the machine was busy with other things
+	NoGoal Verdict = ""     // nothing was promised
+	None   Verdict = "not measured"
+)
+
+// Figure is one measured thing. It has either Numbers, those of a sample, or a
+// Value; neither when nothing could be measured, and then Note says why.
+type Figure struct {
+	Metric  string   `json:"metric"` // M1 to M17
+	What    string   `json:"what"`
+	Unit    string   `json:"unit"`
+	N       int      `json:"n"` // size of the sample
+	Numbers *Numbers `json:"numbers,omitempty"`
+	Value   *float64 `json:"value,omitempty"`
+	Goals   []Goal   `json:"goals,omitempty"`
+	Note    string   `json:"note,omitempty"`
+	Untimed bool     `json:"untimed,omitempty"` // a busy machine does not change it: never void
+	Control Control  `json:"control"`
+	// TimesControl is the p99 of a jitter as a multiple of the load's control; 0 of other figures.
+	TimesControl float64 `json:"p99_times_control,omitempty"`
+	Verdict      Verdict `json:"verdict"`
+	Spread       *Spread `json:"spread,omitempty"` // of several runs
+	// Sample is what Numbers are of, at most 1000 of it, for Compare.
+	Sample []float64 `json:"sample,omitempty"`
+
+	jitter bool
+}
+
+// Spread is what several runs of the same figure gave.
+type Spread struct {
+	Runs int     `json:"runs"` // in which the figure was wanted
+	Void int     `json:"void"` // runs that were void; they count only if all were
+	Low  Numbers `json:"low"`  // least of each number; a value stands in p50
+	High Numbers `json:"high"`
+}
+
+// sampled is a figure of a sample, in milliseconds.
+func sampled(metric, what string, sample []float64, goals ...Goal) Figure {
+	return Figure{Metric: metric, What: what, Unit: "ms", N: len(sample), Numbers: describe(sample), Goals: goals, Sample: thin(sample)}
+}
+
+// single is a figure of one value.
+func single(metric, what, unit string, n int, v float64, goals ...Goal) Figure {
+	return Figure{Metric: metric, What: what, Unit: unit, N: n, Value: &v, Goals: goals}
+}
+
+// unmeasured says why there is no figure.
+func unmeasured(metric, what, why string) Figure {
+	return Figure{Metric: metric, What: what, Note: why}
+}
+
+func (f Figure) asJitter() Figure { f.jitter = true; return f }
+func (f Figure) untimed() Figure  { f.Untimed = true; return f }
+func (f Figure) noted(format string, args ...any) Figure {
+	f.Note = fmt.Sprintf(format, args...)
+	return f
+}
+
+// stat is one number of the figure; false if it has none of that name.
+func (f Figure) stat(s Stat) (float64, bool) {
+	if s == Value {
+		if f.Value == nil {
+			return 0, false
+		}
+		return *f.Value, true
+	}
+	if f.Numbers == nil {
+		return 0, false
+	}
+	return f.Numbers.stat(s)
+}
+
+func (n Numbers) stat(s Stat) (float64, bool) {
+	switch s {
+	case P50:
+		return n.P50, true
+	case P95:
+		return n.P95, true
+	case P99:
+		return n.P99, true
+	case Min:
+		return n.Min, true
+	case Max:
+		return n.Max, true
+	default:
+		return 0, false
+	}
+}
+
+// judged is the figure with its verdict.
+func (f Figure) judged() Figure {
+	if f.jitter && f.Numbers != nil && f.Control.P99 > 0 {
+		f.TimesControl = f.Numbers.P99 / f.Control.P99
+	}
+	switch {
+	case f.Numbers == nil && f.Value == nil:
+		f.Verdict = None
+		return f
+	case len(f.Goals) == 0:
+		f.Verdict = NoGoal
+		return f
+	}
+	if f.Control.Void && !f.Untimed {
+		f.Verdict = Void
+		return f
+	}
+	f.Verdict = Pass
+	for _, g := range f.Goals {
+		if v, ok := f.stat(g.Stat); !ok || !g.met(v) {
+			f.Verdict = Miss
+		}
+	}
+	return f
+}
+
+// goals are the figure's goals as text.
+func (f Figure) goals() string {
+	var parts []string
+	for _, g := range f.Goals {
+		parts = append(parts, g.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// combine makes one figure of those of several runs: medians of each number,
+// with their spread. Runs that were void are left out unless all were.
+func combine(runs []Figure) Figure {
+	used := slices.DeleteFunc(slices.Clone(runs), func(f Figure) bool { return f.Control.Void && !f.Untimed })
+	void := len(runs) - len(used)
+	if len(used) == 0 {
+		used = runs
+	}
+	measured := slices.DeleteFunc(slices.Clone(used), func(f Figure) bool { return f.Value == nil && f.Numbers == nil })
+	if len(measured) > 0 {
+		used = measured
+	}
+	out := used[0]
+	if len(runs) == 1 {
+		return out.judged()
+	}
+	out.N = 0
+	var sample []float64
+	for _, f := range used {
+		out.N += f.N
+		sample = append(sample, f.Sample...)
+	}
+	out.Sample = thin(sample)
+	spread := &Spread{Runs: len(runs), Void: void}
+	if out.Value != nil {
+		m, low, high := over(used, Value)
+		out.Value = &m
+		spread.Low.P50, spread.High.P50 = low, high
+	}
+	if out.Numbers != nil {
+		n := *out.Numbers
+		for _, s := range []struct {
+			stat           Stat
+			mid, low, high *float64
+		}{
+			{P50, &n.P50, &spread.Low.P50, &spread.High.P50},
+			{P95, &n.P95, &spread.Low.P95, &spread.High.P95},
+			{P99, &n.P99, &spread.Low.P99, &spread.High.P99},
+			{Min, &n.Min, &spread.Low.Min, &spread.High.Min},
+			{Max, &n.Max, &spread.Low.Max, &spread.High.Max},
+		} {
+			*s.mid, *s.low, *s.high = over(used, s.stat)
+		}
+		out.Numbers = &n
+	}
+	out.Spread = spread
+	out.Control = worst(used)
+	return out.judged()
+}
+
+// over is the median, the least and the most of one number.
+func over(runs []Figure, s Stat) (mid, low, high float64) {
+	var all []float64
+	for _, f := range runs {
+		if v, ok := f.stat(s); ok {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	return median(all), slices.Min(all), slices.Max(all)
+}
+
+// worst is the control that was the latest.
+func worst(runs []Figure) Control {
+	return slices.MaxFunc(runs, func(a, b Figure) int { return cmp.Compare(a.Control.P99, b.Control.P99) }).Control
+}

@@ -1,0 +1,277 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/internal/devicetest"
+)
+
+// jitterLimit is the p99 of the jitter up to which a number of speakers counts (M11).
+const jitterLimit = 20.0 // ms
+
+// crowd is a number of devices that are being spoken to, which can be changed.
+type crowd struct {
+	r       *rig
+	options devicetest.Options
+	uplink  [][]byte // that each says without end; nil: nothing
+	all     []*client
+	hush    map[*client]func() error // ends what a device says
+}
+
+// density is M11 without uplink.
+func density(ctx context.Context, r *rig) ([]Figure, error) {
+	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Manual, NoMCP: true}}
+	return c.measure(ctx, "speakers at once", 80)
+}
+
+// densityOpen is M11 with open microphones: a quiet room is heard all the time.
+func densityOpen(ctx context.Context, r *rig) ([]Figure, error) {
+	noise, err := room(10 * time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}, hush: make(map[*client]func() error)}
+	for range int(time.Hour / (10 * time.Second)) {
+		c.uplink = append(c.uplink, noise...)
+	}
+	return c.measure(ctx, "speakers at once, open uplink and VAD", 60)
+}
+
+// measure looks for the largest crowd that hears well.
+func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, error) {
+	defer c.silence()
+	c.r.stubs.Set(c.r.endless())
+	var levels []Figure
+	fits := func(n int) (bool, error) {
+		level, ok, err := c.level(ctx, n, what)
+		levels = append(levels, level)
+		return ok, err
+	}
+	n, err := search(c.r.least, min(goal, c.r.most), c.r.most, c.r.step, c.r.fine, fits)
+	found := single("M11", what, "", len(levels), float64(n), least(Value, float64(goal)))
+	found.Note = fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
+	if n == c.r.most {
+		found.Note += "; more were not tried"
+	}
+	if c.r.most < goal {
+		found.Goals = nil // too few to say
+	}
+	if n >= goal {
+		found = found.untimed() // it was reached, however busy the machine was
+	} else if len(levels) > 0 {
+		found.Control = worst(levels)
+	}
+	return append(levels, found), err
+}
+
+// levelTries is how often a number of speakers is tried while the machine is busy.
+const levelTries = 3
+
+// level tries a number of speakers: whether they hear well.
+func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok bool, err error) {
+	for try := 1; try == 1 || (!ok && level.Control.Void && try <= levelTries); try++ {
+		if err := c.resize(ctx, n); err != nil {
+			return level, false, err
+		}
+		timers := startControls(ctx, c.r.target.core)
+		server := usage(c.r.target.pid)
+		heard, err := listenTo(ctx, c.all, c.r.window)
+		control := timers.stop()
+		if err != nil {
+			return level, false, err
+		}
+		c.leave(heard.deaf) // others take their places
+		control.Busy = server()
+		control.Void = control.judge()
+		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(heard.jitter)).noted("%d underruns, %d heard nothing; try %d", heard.underruns, len(heard.deaf), try).asJitter()
+		level.Control = control
+		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && heard.underruns == 0 && len(heard.deaf) == 0
+	}
+	return level, ok, nil
+}
+
+// search gives a number between low and high that fits while the next larger
+// one that was tried does not; 0 if none fits. It begins at aim, goes up or
+// down by step, and then halves what is left until that is no more than fine.
+func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, error) {
+	best, fails := 0, high+1 // fails: the least that was found not to fit
+	n := aim
+	for n > best && n < fails && n >= low {
+		ok, err := fits(n)
+		if err != nil {
+			return best, err
+		}
+		if ok {
+			best = n
+		} else {
+			fails = n
+		}
+		switch gap := fails - best; {
+		case best == 0:
+			n -= step
+		case fails > high:
+			n += step
+		case gap > fine:
+			n = best + gap/2
+		}
+	}
+	return best, nil
+}
+
+// resize connects or drops devices until there are n.
+func (c *crowd) resize(ctx context.Context, n int) error {
+	if n < len(c.all) {
+		c.leave(slices.Clone(c.all[n:]))
+	}
+	more, err := c.r.speaking(ctx, n-len(c.all), c.options)
+	if err != nil {
+		return err
+	}
+	for _, d := range more {
+		c.all = append(c.all, d)
+		if c.uplink != nil {
+			c.hush[d] = d.speak(ctx, time.Now(), c.uplink)
+		}
+	}
+	return pause(ctx, time.Second) // until the last has its lead
+}
+
+// leave lets devices hang up.
+func (c *crowd) leave(gone []*client) {
+	for _, d := range gone {
+		if hush := c.hush[d]; hush != nil {
+			_ = hush() // what it says of the end of a connection is seen elsewhere
+			delete(c.hush, d)
+		}
+		d.Close()
+	}
+	c.all = slices.DeleteFunc(c.all, func(d *client) bool { return slices.Contains(gone, d) })
+}
+
+// silence ends what all devices say.
+func (c *crowd) silence() {
+	for _, hush := range c.hush {
+		_ = hush() // as above
+	}
+}
+
+// listened is what devices heard in a window.
+type listened struct {
+	jitter    []time.Duration
+	underruns int
+	deaf      []*client // those that heard nothing
+}
+
+// listenTo gives the jitter and the underruns of devices in the middle of their
+// replies, during the time to come.
+func listenTo(ctx context.Context, all []*client, window time.Duration) (heard listened, err error) {
+	before := make([]int, len(all))
+	for i, d := range all {
+		d.frames.forget()
+		before[i] = d.Stats().Underruns
+	}
+	if err := pause(ctx, window); err != nil {
+		return heard, err
+	}
+	for i, d := range all {
+		arrivals := d.frames.all()
+		if len(arrivals) < 2 {
+			heard.deaf = append(heard.deaf, d)
+			continue
+		}
+		heard.jitter = append(heard.jitter, apart(arrivals, d.packet)...)
+		heard.underruns += d.Stats().Underruns - before[i]
+	}
+	return heard, nil
+}
+
+// work is M13: what a minute of speech costs the server's processor, beside
+// the bare encoding of the same sound on the same core.
+func work(ctx context.Context, r *rig) ([]Figure, error) {
+	const what = "CPU per session-minute"
+	if r.target.pid == 0 {
+		return []Figure{unmeasured("M13", what, "no process id (--pid)")}, nil
+	}
+	r.stubs.Set(r.endless())
+	devices, err := r.speaking(ctx, r.cpu, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, time.Second); err != nil {
+		return nil, err
+	}
+	from := time.Now()
+	before, err1 := r.target.pid.cpu()
+	err2 := pause(ctx, r.window)
+	after, err3 := r.target.pid.cpu()
+	minutes := time.Since(from).Minutes() * float64(len(devices))
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	bare, err := r.bareEncode(10 * time.Second)
+	if err != nil {
+		return nil, err
+	}
+	perMinute := (after - before).Seconds() / minutes
+	return []Figure{
+		single("M13", what, "s", len(devices), perMinute, most(Value, 0.6)).untimed(),
+		single("M13", "bare libopus encode of a minute of the same sound", "s", 1, bare).untimed(),
+		single("M13", "CPU as a multiple of the bare encode", "×", len(devices), perMinute/bare, most(Value, 1.3)).untimed(),
+	}, nil
+}
+
+// bareEncode is the processor time in seconds that encoding a minute of the
+// stub voice's sound takes, in frames and settings of a reply, measured by
+// encoding some of it on the server's core.
+func (r *rig) bareEncode(some time.Duration) (float64, error) {
+	pcm, err := r.said.pcm(replyRate)
+	if err != nil {
+		return 0, err
+	}
+	type result struct {
+		seconds float64
+		err     error
+	}
+	out := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its core
+		if r.target.core >= 0 {
+			if err := pinThread(r.target.core); err != nil {
+				out <- result{err: err}
+				return
+			}
+		}
+		used, err := encodeTime(pcm, some)
+		out <- result{used.Seconds() * float64(time.Minute) / float64(some), err}
+	}()
+	got := <-out
+	return got.seconds, got.err
+}
+
+// encodeTime is the processor time of encoding so much of pcm, over and over.
+func encodeTime(pcm []int16, length time.Duration) (time.Duration, error) {
+	enc, err := audio.NewEncoder(audio.Reply)
+	if err != nil {
+		return 0, err
+	}
+	packet := make([]byte, audio.MaxPacket)
+	size := audio.Reply.Samples()
+	from := threadTime()
+	for i, at := 0, 0; i < int(length/audio.Reply.Frame); i++ {
+		if at+size > len(pcm) {
+			at = 0
+		}
+		if _, err := enc.Encode(pcm[at:at+size], packet); err != nil {
+			return 0, err
+		}
+		at += size
+	}
+	return threadTime() - from, nil
+}

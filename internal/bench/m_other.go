@@ -1,0 +1,252 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// lastPage says whether a message of a device is the last page of its tools.
+func lastPage(raw []byte) bool {
+	return bytes.Contains(raw, []byte(`"tools":[`)) && !bytes.Contains(raw, []byte("nextCursor"))
+}
+
+// hello is M15: from opening the socket to the server's hello, while a server
+// of ours loads its recogniser, and idle.
+func hello(ctx context.Context, r *rig) ([]Figure, error) {
+	var loading, idle []time.Duration
+	for r.own != nil && !r.own.ready(ctx) && len(loading) < r.hellos {
+		took, err := r.greeted(ctx)
+		if err != nil {
+			return nil, err
+		}
+		loading = append(loading, took)
+	}
+	if r.own != nil {
+		if err := r.own.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for range r.hellos {
+		took, err := r.greeted(ctx)
+		if err != nil {
+			return nil, err
+		}
+		idle = append(idle, took)
+	}
+	busy := sampled("M15", "hello while the recogniser loads", ms(loading), most(P99, 50))
+	if len(loading) == 0 {
+		busy = unmeasured("M15", "hello while the recogniser loads", "only of a server that the bench starts, with pocketsphinx installed")
+	}
+	return []Figure{busy, sampled("M15", "hello, idle", ms(idle), most(P99, 50))}, nil
+}
+
+func (r *rig) greeted(ctx context.Context) (time.Duration, error) {
+	from := time.Now()
+	c, err := r.dial(ctx, devicetest.Options{NoMCP: true})
+	took := time.Since(from)
+	if err != nil {
+		return 0, err
+	}
+	c.Close()
+	r.forget(c)
+	return took, nil
+}
+
+// stallPatience is how long a server is watched for closing a device that does not read.
+const stallPatience = 15 * time.Second
+
+// fairness is M16: one device stops reading what it is sent; the others must
+// not notice, and it must be hung up on.
+func fairness(ctx context.Context, r *rig) ([]Figure, error) {
+	u, err := url.Parse(r.target.ws)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "ws" || u.Port() == "" {
+		return []Figure{unmeasured("M16", "one device that stops reading", "the address must be ws:// with a port")}, nil
+	}
+	r.stubs.Set(r.endless())
+	healthy, err := r.speaking(ctx, r.healthy, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return nil, err
+	}
+	stalled, gate, err := r.stallable(ctx, u.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { // what has piled up is not looked at any more
+		stalled.CloseTCP()
+		gate.open()
+		stalled.Close()
+		r.forget(stalled)
+	}()
+	if err := pause(ctx, time.Second); err != nil {
+		return nil, err
+	}
+	before, err := listenTo(ctx, healthy, r.window)
+	if err != nil {
+		return nil, err
+	}
+	gate.shut()
+	closed := make(chan time.Duration, 1)
+	go func() { closed <- stalled.hungUp(ctx) }()
+	during, err := listenTo(ctx, healthy, r.window)
+	took := <-closed
+	if err != nil {
+		return nil, err
+	}
+	a, b := describe(ms(before.jitter)), describe(ms(during.jitter))
+	if a == nil || b == nil {
+		return nil, errors.New("the healthy devices hear nothing")
+	}
+	figures := []Figure{
+		sampled("M16", fmt.Sprintf("jitter of %d healthy devices", len(healthy)), ms(before.jitter)).asJitter(),
+		sampled("M16", "the same beside one that does not read", ms(during.jitter)).noted("%d underruns, %d heard nothing", during.underruns, len(during.deaf)).asJitter(),
+		single("M16", "change of p99", "ms", len(during.jitter), b.P99-a.P99, most(Value, 2)),
+	}
+	if took == 0 {
+		return append(figures, unmeasured("M16", "the stalled device is hung up on", fmt.Sprintf("not within %v", stallPatience))), nil
+	}
+	return append(figures, single("M16", "the stalled device is hung up on", "s", 1, took.Seconds(), most(Value, 5)).
+		noted("from its last read; what the system buffers is included")), nil
+}
+
+// stallable connects a device that is spoken to and whose reading can be stopped.
+func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error) {
+	d := net.Dialer{Control: smallBuffer}
+	conn, err := d.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &gate{Conn: conn}
+	c, err := r.dial(ctx, devicetest.Options{NetConn: g, Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return c, g, c.ask(ctx)
+}
+
+// gate is a connection whose reading can be stopped.
+type gate struct {
+	net.Conn
+	mu     sync.Mutex
+	barred chan struct{} // nil: reading goes on; else closed when it may
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.barred = make(chan struct{})
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.barred != nil {
+		close(g.barred)
+		g.barred = nil
+	}
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	barred := g.barred
+	g.mu.Unlock()
+	if barred != nil {
+		<-barred
+	}
+	return g.Conn.Read(p)
+}
+
+// hungUp keeps sending silence and says after how long the connection was
+// found closed; 0 if it never was.
+func (c *client) hungUp(ctx context.Context) time.Duration {
+	from := time.Now()
+	for time.Since(from) < stallPatience {
+		if pause(ctx, uplink.Frame) != nil {
+			return 0
+		}
+		if c.SendFrames(pauses(1)...) != nil {
+			return time.Since(from)
+		}
+	}
+	return 0
+}
+
+// firstSegment is M17: how soon the voice is asked after the model's first
+// word, and how much text it is given, in Chinese.
+func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
+	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true, Language: "zh-CN"})
+	if err != nil {
+		return nil, err
+	}
+	var took []time.Duration
+	var lengths []float64
+	long, worst := 0, ""
+	for i := range r.segments {
+		text := chineseReplies()[i%len(chineseReplies())]
+		r.stubs.Set(Plan{Rate: 40, Replies: []string{text}, Sound: time.Second, Log: true})
+		if err := c.Detect("讲点什么吧"); err != nil {
+			return nil, err
+		}
+		if _, err := c.heard(ctx, time.Now()); err != nil {
+			return nil, fmt.Errorf("reply %d: %w", i, err)
+		}
+		if _, err := c.cut(ctx); err != nil {
+			return nil, err
+		}
+		c.frames.forget()
+		chats, speeches := r.stubs.Chats(), r.stubs.Speeches()
+		if len(chats) == 0 || len(speeches) == 0 {
+			return nil, fmt.Errorf("reply %d: %d requests of the model, %d of the voice", i, len(chats), len(speeches))
+		}
+		said, _ := speeches[0].JSON()["input"].(string)
+		took = append(took, speeches[0].Arrived.Sub(chats[0].Began()))
+		lengths = append(lengths, float64(hanCount(said)))
+		if tooLong(text, said) {
+			long, worst = long+1, said
+		}
+	}
+	cuts := single("M17", "first segments over 12 characters although a pause came before", "", len(took), float64(long), most(Value, 0)).untimed()
+	if worst != "" {
+		cuts = cuts.noted("such as %s", worst)
+	}
+	return []Figure{
+		sampled("M17", "first delta to first request of the voice, 40 tokens/s", ms(took), most(P50, 250)),
+		{Metric: "M17", What: "length of the first segment", Unit: "字", N: len(lengths), Numbers: describe(lengths), Untimed: true},
+		cuts,
+	}, nil
+}
+
+// firstLimit is how many Han characters the first segment may have (M17).
+const firstLimit = 12
+
+// hanCount counts Han characters.
+func hanCount(s string) int {
+	n := 0
+	for _, r := range s {
+		if isHan(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// tooLong says whether the first segment of a reply is longer than it may be,
+// although the reply has a mark of a pause within as many characters.
+func tooLong(reply, said string) bool {
+	if hanCount(said) <= firstLimit {
+		return false
+	}
+	at := strings.IndexAny(reply, "，。！？；：、,.!?;:")
+	return at >= 0 && hanCount(reply[:at]) <= firstLimit
+}

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// storyLength is the length of an endless reply for servers that cannot stream one.
+const storyLength = 10 * time.Minute
+
+// endless lets a server speak for as long as it is listened to. One that reads
+// the whole sound of a sentence before it speaks gets a story of sentences.
+func (r *rig) endless() Plan {
+	if r.sentences <= 0 {
+		return Plan{Sound: -1}
+	}
+	return Plan{Sound: r.sentences, Replies: []string{story(int(storyLength/r.sentences) + 1)}}
+}
+
+// manual is M1: what the server adds in a push-to-talk turn, alone and while
+// others are being spoken to.
+func manual(ctx context.Context, r *rig) ([]Figure, error) {
+	r.stubs.Set(r.endless())
+	alone, starts, err := r.presses(ctx, r.turns)
+	figures := []Figure{
+		sampled("M1", "added latency, manual, 1 session", ms(alone), most(P50, 5), most(P99, 20)),
+		sampled("M1", "listen stop to tts start, 1 session", ms(starts)),
+	}
+	if err != nil {
+		return figures, err
+	}
+	speakers, err := r.speaking(ctx, r.crowd, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return figures, err
+	}
+	crowd, _, err := r.presses(ctx, r.turns)
+	what := fmt.Sprintf("added latency, manual, %d speaking", len(speakers))
+	return append(figures, sampled("M1", what, ms(crowd), most(P99, 40))), err
+}
+
+// presses makes turns of one device, without the first that warm it up: from
+// listen stop being written to the first frame being read, less the guard, and
+// to tts start.
+func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Duration, err error) {
+	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	short := clip{packets: r.said.packets[:10]}
+	for i := range r.warm + turns {
+		stop, err := c.pressed(ctx, short)
+		if err != nil {
+			return added, starts, err
+		}
+		start, err1 := c.told(ctx, "start")
+		first, err2 := c.heard(ctx, stop)
+		_, err3 := c.cut(ctx)
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return added, starts, fmt.Errorf("turn %d: %w", i, err)
+		}
+		c.frames.forget()
+		if i >= r.warm {
+			added = append(added, first.Sub(stop)-r.guard)
+			starts = append(starts, start.Sub(stop))
+		}
+	}
+	return added, starts, nil
+}
+
+// speaking connects n devices and lets the server speak to each without end.
+// The stubs must be told so before.
+func (r *rig) speaking(ctx context.Context, n int, o devicetest.Options) ([]*client, error) {
+	return together(n, 4, func(int) (*client, error) {
+		c, err := r.dial(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return c, c.ask(ctx)
+	})
+}
+
+// automatic is M2: what the server adds to the silence after which it takes an
+// utterance for finished.
+func automatic(ctx context.Context, r *rig) ([]Figure, error) {
+	r.stubs.Set(Plan{})
+	took, err := r.utterances(ctx)
+	for i := range took {
+		took[i] -= r.quiet + r.guard
+	}
+	return []Figure{sampled("M2", "added latency, auto", ms(took), most(P50, 55), most(P99, 100))}, err
+}
+
+// overlap is M3: how much of the providers' time hides in the silence.
+func overlap(ctx context.Context, r *rig) ([]Figure, error) {
+	r.stubs.Set(Plan{ASR: 200 * time.Millisecond, LLM: 400 * time.Millisecond, TTS: 200 * time.Millisecond})
+	took, err := r.utterances(ctx)
+	what := fmt.Sprintf("speech end to first audio, stubs 200/400/200, silence %d", r.quiet.Milliseconds())
+	return []Figure{sampled("M3", what, ms(took), most(P50, 1050), most(P99, 1100)).noted("serial: %d ms", 800+r.quiet.Milliseconds())}, err
+}
+
+// utterances lets devices speak in auto mode, in real time, and gives for each
+// turn the time from the end of the last voiced sample to the first frame.
+func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
+	clients, err := r.fleet(ctx, r.auto, devicetest.Options{OpenListen: true, NoMCP: true})
+	if err != nil {
+		return nil, err
+	}
+	packets := append(append([][]byte(nil), r.said.packets...), pauses(int(5*time.Second/uplink.Frame))...)
+	return each(clients, func(c *client) ([]time.Duration, error) {
+		var took []time.Duration
+		for i := range r.autoTurns {
+			d, err := c.utterance(ctx, packets, r.said.voiced)
+			if err != nil {
+				return took, fmt.Errorf("turn %d: %w", i, err)
+			}
+			took = append(took, d)
+		}
+		return took, nil
+	})
+}
+
+// apartFor keeps devices from speaking in step: each waits a part of it before it speaks.
+const apartFor = 300 * time.Millisecond
+
+// utterance is one turn of auto mode.
+func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
+	if _, err := until(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.WaitMic(ctx) }); err != nil {
+		return 0, fmt.Errorf("wait for the microphone: %w", err)
+	}
+	if err := pause(ctx, rand.N(apartFor)); err != nil {
+		return 0, err
+	}
+	c.frames.forget()
+	from := time.Now()
+	hush := c.speak(ctx, from, packets)
+	first, err1 := c.heard(ctx, from)
+	err2 := hush()
+	_, err3 := c.repliedSoon(ctx, from)
+	return first.Sub(from.Add(voiced)), errors.Join(err1, err2, err3)
+}

@@ -1,0 +1,221 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Times that our own server has to come up and to go down.
+const (
+	startLimit = 30 * time.Second
+	readyLimit = 60 * time.Second
+	stopLimit  = 30 * time.Second
+	pollEvery  = 20 * time.Millisecond
+)
+
+// settings are what scenarios ask of a server that the bench starts.
+type settings struct {
+	trigger, commit time.Duration // 0: 200 and 700 ms
+	ears            string        // the recogniser; empty: the stub
+}
+
+// own is our server, started by the bench.
+type own struct {
+	cmd  *exec.Cmd
+	dir  string // its working folder, with its log
+	core int    // that it was put on; below 0: none
+	over chan struct{}
+	err  error // how it ended; set before over is closed
+	base string
+	prof string // URL of its profiles
+}
+
+var (
+	otaLine     = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
+	profileLine = regexp.MustCompile(`msg="profiles are served" addr=(127\.0\.0\.1:\d+)`)
+)
+
+// startOwn starts a server that hears, thinks and speaks by the stubs, on a
+// free port of 127.0.0.1, and waits until devices can connect.
+func startOwn(ctx context.Context, program, stubs string, core int, s settings) (*own, error) {
+	dir, err := os.MkdirTemp("", "xiaozhi-bench-")
+	if err != nil {
+		return nil, err
+	}
+	o := &own{dir: dir, core: core, over: make(chan struct{})}
+	if err := o.start(ctx, program, stubs, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("start our own server: %w", err), os.RemoveAll(dir))
+	}
+	if err := o.up(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start our own server: %w\n%s", err, o.logged()), o.stop())
+	}
+	return o, nil
+}
+
+func (o *own) start(ctx context.Context, program, stubs string, s settings) error {
+	config := filepath.Join(o.dir, "config.yaml")
+	if err := os.WriteFile(config, []byte(s.config(stubs)), 0o600); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(o.dir, "out"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	log, err := os.Create(filepath.Join(o.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	// It is ended by stop, with a signal, not by the context.
+	o.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
+		"--listen", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
+	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = o.dir, out, log
+	o.cmd.Env = environment(os.Environ(), o.core >= 0)
+	if err := onCore(o.core, o.cmd.Start); err != nil {
+		return err
+	}
+	go func() {
+		defer close(o.over)
+		o.err = o.cmd.Wait()
+	}()
+	return nil
+}
+
+// environment is that of this process without what would change the server.
+// One that is pinned to a core runs its Go code on one thread.
+func environment(from []string, pinned bool) []string {
+	var out []string
+	for _, kv := range from {
+		key, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(key, "XIAOZHI_") || strings.HasSuffix(key, "_API_KEY") || strings.HasPrefix(key, "OPENAI_") || key == "GOMAXPROCS" {
+			continue
+		}
+		out = append(out, kv)
+	}
+	if pinned {
+		out = append(out, "GOMAXPROCS=1")
+	}
+	return out
+}
+
+// config is the server's config.yaml.
+func (s settings) config(stubs string) string {
+	ears, trigger, commit := or(s.ears, "stub"), or(s.trigger, 200*time.Millisecond), or(s.commit, 700*time.Millisecond)
+	return fmt.Sprintf(`server: {max_devices: 5000}
+asr: [%s]
+llm: [stub]
+tts: [stub]
+providers:
+  stub: {type: openai, base_url: %q, api_key: stub, model: stub}
+voice: {endpointing: {trigger: %s, commit: %s}}
+`, ears, stubs, trigger, commit)
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// up waits until the server has said where it is.
+func (o *own) up(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		out, log := o.read("out"), o.read("log")
+		if found := profileLine.FindStringSubmatch(log); found != nil {
+			o.prof = "http://" + found[1] + "/debug/pprof/"
+		}
+		if url := otaLine.FindString(out); url != "" && strings.Contains(out, "ws://127.0.0.1") && o.prof != "" {
+			o.base = strings.TrimSuffix(url, "/xiaozhi/ota/")
+			return nil
+		}
+		select {
+		case <-o.over:
+			return fmt.Errorf("it ended at once: %w", o.err)
+		case <-ctx.Done():
+			return fmt.Errorf("it did not say where it listens: %w", ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// ready asks whether all engines are loaded.
+func (o *own) ready(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.base+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// awaitReady waits until all engines are loaded.
+func (o *own) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for !o.ready(ctx) {
+		select {
+		case <-o.over:
+			return fmt.Errorf("our own server ended: %w\n%s", o.err, o.logged())
+		case <-ctx.Done():
+			return fmt.Errorf("our own server is not ready: %w", ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+func (o *own) read(name string) string {
+	data, err := os.ReadFile(filepath.Join(o.dir, name))
+	if err != nil {
+		return "" // not there yet
+	}
+	return string(data)
+}
+
+// logged is the end of its log.
+func (o *own) logged() string {
+	log := o.read("log")
+	return log[max(0, len(log)-2000):]
+}
+
+// stop ends the server by its process id, as an operator would, and removes its folder.
+func (o *own) stop() (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	select {
+	case <-o.over:
+		return fmt.Errorf("our own server ended by itself: %w\n%s", o.err, o.logged())
+	default:
+	}
+	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-o.over:
+		if o.err != nil {
+			return fmt.Errorf("our own server ended with %w\n%s", o.err, o.logged())
+		}
+		return nil
+	case <-time.After(stopLimit):
+		killed := o.cmd.Process.Kill()
+		<-o.over
+		return errors.Join(errors.New("our own server did not end when told to"), killed)
+	}
+}

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// profiles asks a Go server for its profiles. The zero value has none.
+type profiles struct {
+	url string // ends in /debug/pprof/; empty: none
+	dir string // where to put them; empty: nowhere
+}
+
+func (p profiles) get(ctx context.Context, what string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+what, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", what, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("profile %s: %s", what, resp.Status)
+	}
+	return io.ReadAll(resp.Body)
+}
+
+// take writes the processor profile of that long and then the heap's.
+func (p profiles) take(ctx context.Context, name string, length time.Duration) error {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return err
+	}
+	for _, q := range []struct{ ask, file string }{
+		{fmt.Sprintf("profile?seconds=%d", max(1, int(length.Seconds()))), "-cpu.pprof"},
+		{"heap", "-heap.pprof"},
+	} {
+		data, err := p.get(ctx, q.ask)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, name+q.file), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goroutines counts the server's goroutines without those of its idle
+// connections to providers, which come and go by themselves.
+func (p profiles) goroutines(ctx context.Context) (int, error) {
+	dump, err := p.get(ctx, "goroutine?debug=2")
+	if err != nil {
+		return 0, err
+	}
+	return countGoroutines(string(dump)), nil
+}
+
+func countGoroutines(dump string) int {
+	n := 0
+	for stack := range strings.SplitSeq(dump, "\n\n") {
+		if strings.HasPrefix(strings.TrimSpace(stack), "goroutine ") && !strings.Contains(stack, "net/http.(*persistConn)") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is all that a bench has to say.
+type Report struct {
+	Started  time.Time      `json:"started"`
+	Took     float64        `json:"took_s"`
+	Command  string         `json:"command"`
+	Server   string         `json:"server"` // its label, its address, or that it was our own
+	Size     Size           `json:"size"`
+	Runs     int            `json:"runs"`
+	Machine  Machine        `json:"machine"`
+	Settings Settings       `json:"settings"`
+	Load     []float64      `json:"load_average"` // at the end
+	Figures  []Figure       `json:"figures"`
+	Broken   map[string]int `json:"rules_broken,omitempty"` // of the device protocol, by name
+	Excused  map[string]int `json:"rules_broken_on_a_busy_machine,omitempty"`
+	Errors   []string       `json:"errors,omitempty"`
+}
+
+// Settings are what figures were reckoned with.
+type Settings struct {
+	Guard   float64 `json:"guard_ms"`
+	Silence float64 `json:"silence_ms"`
+}
+
+// JSON writes the report as one JSON document.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// Table writes the report for people.
+func (r *Report) Table(w io.Writer) error {
+	fmt.Fprintf(w, "%s\nserver: %s; size %s, runs: %d; guard %g ms, silence %g ms\n", r.Command, r.Server, r.Size, r.Runs, r.Settings.Guard, r.Settings.Silence)
+	fmt.Fprintf(w, "machine: %s, %d cores, %s, %s, %s; %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.OS, r.Machine.Go, r.Machine.Codec, r.Machine.Pinned)
+	fmt.Fprintf(w, "load average %s; took %.0f s\n\n", loads(r.Load), r.Took)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "metric\twhat\tN\tp50\tp95\tp99\tmax\tunit\tgoal\tverdict\tcontrol p99\tload")
+	for _, f := range r.Figures {
+		fmt.Fprintln(t, strings.Join(f.row(), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	r.footer(w)
+	return nil
+}
+
+// row is a figure's line of the table.
+func (f Figure) row() []string {
+	cells := []string{f.Metric, f.What, strconv.Itoa(f.N)}
+	switch {
+	case f.Value != nil:
+		cells = append(cells, f.spread(Value), "", "", "")
+	case f.Numbers != nil:
+		cells = append(cells, f.spread(P50), number(f.Numbers.P95), f.spread(P99), number(f.Numbers.Max))
+	default:
+		cells = append(cells, "-", "-", "-", "-")
+	}
+	control := number(f.Control.P99)
+	if f.Control.Core > 0 {
+		control += " / " + number(f.Control.Core)
+	}
+	load := ""
+	if len(f.Control.Load) > 0 {
+		load = number(f.Control.Load[0])
+	}
+	return append(cells, f.Unit, f.goals(), string(f.Verdict), control, load)
+}
+
+// spread is a number, with its least and its most if there were several runs.
+func (f Figure) spread(s Stat) string {
+	v, _ := f.stat(s)
+	if f.Spread == nil {
+		return number(v)
+	}
+	if s == Value {
+		s = P50 // where the spread of a value stands
+	}
+	low, _ := f.Spread.Low.stat(s)
+	high, _ := f.Spread.High.stat(s)
+	return fmt.Sprintf("%s (%s..%s)", number(v), number(low), number(high))
+}
+
+// footer explains what the table cannot hold.
+func (r *Report) footer(w io.Writer) {
+	fmt.Fprintf(w, "\ncontrol: p99 in ms of timers that do nothing, beside the load / on the server's core.\n"+
+		"void: a timer was more than %g ms late (the server's core counts if the server used less than half of it).\n", controlLimit)
+	for _, f := range r.Figures {
+		notes := f.Note
+		if f.TimesControl > 0 {
+			notes = strings.TrimPrefix(notes+fmt.Sprintf("; p99 is %s times the control's", number(f.TimesControl)), "; ")
+		}
+		if notes != "" {
+			fmt.Fprintf(w, "%s %s: %s\n", f.Metric, f.What, notes)
+		}
+	}
+	for _, broken := range []struct {
+		what  string
+		rules map[string]int
+	}{{"rules of the device protocol that were broken", r.Broken}, {"rules about time that were broken on a busy machine", r.Excused}} {
+		var rules []string
+		for name, n := range broken.rules {
+			rules = append(rules, fmt.Sprintf("%s %d", name, n))
+		}
+		if slices.Sort(rules); len(rules) > 0 {
+			fmt.Fprintf(w, "%s: %s\n", broken.what, strings.Join(rules, ", "))
+		}
+	}
+	for _, e := range r.Errors {
+		fmt.Fprintln(w, "error:", e)
+	}
+	count := make(map[Verdict]int)
+	for _, f := range r.Figures {
+		count[f.Verdict]++
+	}
+	fmt.Fprintf(w, "%d pass, %d miss, %d void\n", count[Pass], count[Miss], count[Void])
+}
+
+// number is a number with three digits that mean something.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case v == math.Trunc(v) && a < 1e6, a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 0.1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	default:
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+}
+
+func loads(l []float64) string {
+	if len(l) == 0 {
+		return "not known"
+	}
+	var parts []string
+	for _, v := range l {
+		parts = append(parts, number(v))
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// forgiven is the tolerance of the devices: what their rules about time measure
+// has figures of its own, and a busy machine is no breach.
+const forgiven = 150 * time.Millisecond
+
+// target is the server that is measured.
+type target struct {
+	ws       string // WebSocket URL
+	token    string
+	protocol int     // binary framing
+	pid      process // 0: not known
+	prof     profiles
+	core     int // that it runs on alone; below 0: not known
+}
+
+// rig is what a scenario works with. The clients that it dials live until release.
+type rig struct {
+	amounts
+	target    target
+	own       *own // nil: the server is not ours to start and to end
+	stubs     *Stubs
+	said      clip
+	guard     time.Duration // that the server keeps between tts start and the first frame
+	sentences time.Duration // see Options.Sentence
+	quiet     time.Duration // silence after which the server takes an utterance for finished
+
+	tolerance time.Duration // forgiven in the rules about time that devices keep
+
+	mu      sync.Mutex
+	clients []*client
+	dialled int
+}
+
+// dial connects one more device. What o leaves open is filled in.
+func (r *rig) dial(ctx context.Context, o devicetest.Options) (*client, error) {
+	r.mu.Lock()
+	i := r.dialled
+	r.dialled++
+	r.mu.Unlock()
+	if o.DeviceID == "" {
+		o.DeviceID = deviceID(i)
+	}
+	f := newFrames()
+	o.URL, o.Token, o.Protocol = r.target.ws, r.target.token, r.target.protocol
+	o.NoDecode, o.OnFrame, o.Tolerance = true, f.add, r.tolerance
+	d, err := until(ctx, func(ctx context.Context) (*devicetest.Device, error) { return devicetest.Dial(ctx, o) })
+	if err != nil {
+		return nil, fmt.Errorf("device %d: %w", i, err)
+	}
+	c := &client{Device: d, frames: f, packet: d.PacketLength()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clients = append(r.clients, c)
+	return c, nil
+}
+
+func deviceID(i int) string {
+	return fmt.Sprintf("24:6f:28:%02x:%02x:%02x", 0xb0+i>>16&15, i>>8&255, i&255)
+}
+
+// fleet connects n devices, a few at a time.
+func (r *rig) fleet(ctx context.Context, n int, o devicetest.Options) ([]*client, error) {
+	return together(n, 8, func(int) (*client, error) { return r.dial(ctx, o) })
+}
+
+// together calls f n times, at most so many at once, and gives all that it
+// gave, or the first error.
+func together[T any](n, atOnce int, f func(i int) (T, error)) ([]T, error) {
+	out := make([]T, n)
+	fails := make(chan error, 1)
+	var wg sync.WaitGroup
+	places := make(chan struct{}, atOnce)
+	for i := range n {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			var err error
+			if out[i], err = f(i); err != nil {
+				select {
+				case fails <- err:
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-fails:
+		return out, err
+	default:
+		return out, nil
+	}
+}
+
+// each lets every client do something at the same time and joins what they saw.
+func each[T any](clients []*client, f func(*client) ([]T, error)) ([]T, error) {
+	parts, err := together(len(clients), len(clients), func(i int) ([]T, error) { return f(clients[i]) })
+	var all []T
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all, err
+}
+
+// release hangs up on all devices, and counts the rules that the server broke.
+func (r *rig) release() map[devicetest.Rule]int {
+	r.mu.Lock()
+	clients := r.clients
+	r.clients = nil
+	r.mu.Unlock()
+	broken := make(map[devicetest.Rule]int)
+	for _, c := range clients {
+		c.Close()
+		for _, v := range c.Violations() {
+			broken[v.Rule]++
+		}
+	}
+	return broken
+}
+
+// find resolves an OTA or WebSocket URL to where devices connect.
+func find(ctx context.Context, url, token string) (target, error) {
+	t := target{ws: url, token: token, protocol: 1, core: -1}
+	if strings.HasPrefix(url, "ws://") || strings.HasPrefix(url, "wss://") {
+		return t, devicetest.CheckURL(url)
+	}
+	p, err := devicetest.Provision(ctx, url, devicetest.Options{DeviceID: deviceID(0)})
+	if err != nil {
+		return t, err
+	}
+	t.ws = p.URL
+	t.protocol = or(p.Protocol, t.protocol)
+	t.token = or(token, p.Token)
+	return t, nil
+}

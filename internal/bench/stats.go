@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Numbers describe a sample: its quantiles by nearest rank, in the unit of the
+// figure that they belong to.
+type Numbers struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+}
+
+// describe is what is reported of a sample; nil of an empty one.
+func describe(sample []float64) *Numbers {
+	if len(sample) == 0 {
+		return nil
+	}
+	s := slices.Sorted(slices.Values(sample))
+	return &Numbers{P50: quantile(s, 50), P95: quantile(s, 95), P99: quantile(s, 99), Min: s[0], Max: s[len(s)-1]}
+}
+
+// quantile is the smallest value of a sorted sample that percent of 100 of all
+// values do not exceed (nearest rank).
+func quantile(sorted []float64, percent int) float64 {
+	rank := (len(sorted)*percent + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
+
+// sampleLimit is how much of a sample is kept.
+const sampleLimit = 1000
+
+// thin is a sample, or evenly chosen parts of it in their order if it is long,
+// rounded to a thousandth.
+func thin(sample []float64) []float64 {
+	n := min(len(sample), sampleLimit)
+	if n == 0 {
+		return nil
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.Round(1000*sample[i*len(sample)/n]) / 1000
+	}
+	return out
+}
+
+// median of a sample; of an even number of values the mean of the middle two.
+func median(sample []float64) float64 {
+	if len(sample) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(sample))
+	middle := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[middle]
+	}
+	return (s[middle-1] + s[middle]) / 2
+}
+
+// ms are durations in milliseconds.
+func ms(sample []time.Duration) []float64 {
+	out := make([]float64, len(sample))
+	for i, d := range sample {
+		out[i] = milliseconds(d)
+	}
+	return out
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"xiaozhi/internal/openaitest"
+)
+
+// replyRate is the sample rate of what the stub voice says, in Hz.
+const replyRate = 24000
+
+// Trouble is what a stub does in place of its work.
+type Trouble string
+
+// The troubles.
+const (
+	Healthy Trouble = ""
+	Failing Trouble = "failing" // answers 503 at once
+	Hanging Trouble = "hanging" // never answers
+)
+
+// Plan is how the stub providers behave. The zero value answers at once: a
+// transcript, a reply of one short sentence, 300 ms of speech for it.
+type Plan struct {
+	ASR, LLM, TTS time.Duration // until the transcript, the first delta, the first sound
+	Heard         string        // the transcript; empty: what the recording says
+	Replies       []string      // what the model says, one after the other, again and again
+	Rate          float64       // deltas in a second; 0: all at once
+	Sound         time.Duration // of each sentence; 0: 300 ms; below 0: it goes on for an hour
+	Rest          time.Duration // between two parts of 100 ms of sound; 0: all at once
+	ASRTrouble    Trouble
+	LLMTrouble    Trouble
+	TTSTrouble    Trouble
+	Log           bool // requests are kept for Chats and Speeches
+}
+
+const (
+	recorded     = "he was not an ill disposed young man"
+	defaultReply = "This is one whole sentence."
+	defaultSound = 300 * time.Millisecond
+	endless      = time.Hour
+	soundPart    = replyRate * 2 / 10 // bytes of 100 ms
+	soundBlock   = time.Second        // parts of sound that nobody delays
+)
+
+// Stubs are the stub providers, on one address that speaks the OpenAI format.
+type Stubs struct {
+	server *openaitest.Server
+	sound  string // PCM of the recording at replyRate, said again and again
+
+	plan  atomic.Pointer[Plan]
+	turns atomic.Int64
+
+	mu       sync.Mutex
+	chats    []*openaitest.Request
+	speeches []*openaitest.Request
+}
+
+// StartStubs starts them on an address; empty: a free port of 127.0.0.1.
+func StartStubs(address string) (*Stubs, error) {
+	c, err := speech()
+	if err != nil {
+		return nil, err
+	}
+	pcm, err := c.pcm(replyRate)
+	if err != nil {
+		return nil, err
+	}
+	server, err := openaitest.Listen(address)
+	if err != nil {
+		return nil, err
+	}
+	var sound []byte
+	for _, v := range pcm {
+		sound = binary.LittleEndian.AppendUint16(sound, uint16(v))
+	}
+	s := &Stubs{server: server, sound: string(sound)}
+	server.Keep(1)
+	s.Set(Plan{})
+	server.Handle(openaitest.Transcribe, func(*openaitest.Request) openaitest.Reply { return s.plan.Load().transcript() })
+	server.Handle(openaitest.Chat, s.chat)
+	server.Handle(openaitest.Speak, s.speak)
+	return s, nil
+}
+
+// URL is the base URL that a server's settings need, with its version part.
+func (s *Stubs) URL() string { return s.server.URL() }
+
+// Close ends them.
+func (s *Stubs) Close() error { return s.server.Close() }
+
+// Set is how they behave from now on. What was logged before is forgotten.
+func (s *Stubs) Set(p Plan) {
+	if len(p.Replies) == 0 {
+		p.Replies = []string{defaultReply}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan.Store(&p)
+	s.chats, s.speeches = nil, nil
+}
+
+// Chats are the requests of the model since Set, if the plan logs them.
+func (s *Stubs) Chats() []*openaitest.Request { return s.logged(&s.chats) }
+
+// Speeches are the requests of the voice since Set, if the plan logs them.
+func (s *Stubs) Speeches() []*openaitest.Request { return s.logged(&s.speeches) }
+
+func (s *Stubs) logged(from *[]*openaitest.Request) []*openaitest.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*openaitest.Request(nil), *from...)
+}
+
+func (s *Stubs) note(into *[]*openaitest.Request, r *openaitest.Request) *Plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.plan.Load()
+	if p.Log {
+		*into = append(*into, r)
+	}
+	return p
+}
+
+func (s *Stubs) chat(r *openaitest.Request) openaitest.Reply {
+	p := s.note(&s.chats, r)
+	n := s.turns.Add(1) - 1
+	return p.chat(p.Replies[int(n)%len(p.Replies)])
+}
+
+func (s *Stubs) speak(r *openaitest.Request) openaitest.Reply {
+	asked, _ := r.JSON()["response_format"].(string)
+	return s.note(&s.speeches, r).speech(s.sound, asked == "wav")
+}
+
+// in is a trouble's reply; false when there is none.
+func (t Trouble) in() (openaitest.Reply, bool) {
+	switch t {
+	case Failing:
+		return openaitest.Failure(http.StatusServiceUnavailable, "the stub is told to fail"), true
+	case Hanging:
+		return openaitest.Reply{Hang: true}, true
+	default:
+		return openaitest.Reply{}, false
+	}
+}
+
+// transcript is what the recogniser answers.
+func (p *Plan) transcript() openaitest.Reply {
+	if r, ok := p.ASRTrouble.in(); ok {
+		return r
+	}
+	heard := p.Heard
+	if heard == "" {
+		heard = recorded
+	}
+	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, heard)).After(p.ASR)
+}
+
+// chat is what the model answers: the reply in deltas.
+func (p *Plan) chat(reply string) openaitest.Reply {
+	if r, ok := p.LLMTrouble.in(); ok {
+		return r
+	}
+	r := openaitest.Text(deltas(reply)...)
+	if p.Rate > 0 {
+		for i := range r.Pieces {
+			r.Pieces[i].Delay = time.Duration(float64(time.Second) / p.Rate)
+		}
+		r.Pieces[0].Delay = 0
+	}
+	r.Pieces[0].Delay += p.LLM
+	return r
+}
+
+// speech is what the voice answers: the recording over and over, for as long as
+// the plan says, as bare PCM or as a WAV file. Its parts share their bytes.
+func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
+	if r, ok := p.TTSTrouble.in(); ok {
+		return r
+	}
+	length := p.Sound
+	if length == 0 {
+		length = defaultSound
+	}
+	if length < 0 {
+		length = endless
+	}
+	size := soundPart
+	if p.Rest == 0 {
+		size = int(soundBlock/(100*time.Millisecond)) * soundPart
+	}
+	r := openaitest.Reply{Header: map[string]string{"Content-Type": "audio/pcm"}}
+	total := int(length.Milliseconds()) * replyRate * 2 / 1000
+	if wav {
+		r.Header["Content-Type"] = "audio/wav"
+		r.Pieces = append(r.Pieces, openaitest.Piece{Data: wavHeader(total)})
+	}
+	for left, at := total, 0; left > 0; {
+		n := min(size, left, len(sound)-at)
+		r.Pieces = append(r.Pieces, openaitest.Piece{Data: sound[at : at+n], Delay: p.Rest})
+		left, at = left-n, (at+n)%len(sound)
+	}
+	r.Pieces[0].Delay = p.TTS
+	return r
+}
+
+// wavHeader is what stands before so many bytes of PCM in a WAV file.
+func wavHeader(size int) string {
+	b := []byte("RIFF....WAVEfmt ")
+	binary.LittleEndian.PutUint32(b[4:], uint32(36+size))
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	for _, v := range []uint16{1, 1} { // PCM, one channel
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	b = binary.LittleEndian.AppendUint32(b, replyRate)
+	b = binary.LittleEndian.AppendUint32(b, 2*replyRate)
+	for _, v := range []uint16{2, 16} { // bytes of a sample, bits of one
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	return string(binary.LittleEndian.AppendUint32(append(b, "data"...), uint32(size)))
+}
+
+// deltas cuts a text as models do: a word with the space before it, or a
+// single Han character; punctuation joins what stands before it.
+func deltas(text string) []string {
+	var out []string
+	for _, r := range text {
+		last := len(out) - 1
+		switch {
+		case last < 0, unicode.IsSpace(r):
+			out = append(out, string(r))
+		case unicode.IsPunct(r), !isHan(r) && !endsWithHan(out[last]):
+			out[last] += string(r)
+		default:
+			out = append(out, string(r))
+		}
+	}
+	return out
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
+
+func endsWithHan(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(s, unicode.IsPunct))
+	return isHan(r)
+}
