@@ -173,3 +173,49 @@ mcp:
 		t.Error("a token is in the log")
 	}
 }
+
+// TestOutwardSpeech: somebody outside has a device speak, ask and be quiet.
+func TestOutwardSpeech(t *testing.T) {
+	ctx := limit(t)
+	s := start(t, setup{})
+	// The device knows nothing of a cut that it has not asked for: its stop comes before the sound is played.
+	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, Tolerance: 500 * time.Millisecond})
+	if got := s.outwardCall(ctx, t, "device.abort", `{}`); !strings.Contains(got, "没有在说话") {
+		t.Errorf("abort of silence: %s", got)
+	}
+	if got := s.outwardCall(ctx, t, "device.say", `{"text":"The kettle is boiling."}`); got != `{"heard":"The kettle is boiling.","whole":true}` {
+		t.Errorf("say: %s", got)
+	}
+	if r := reply(ctx, t, d); r.Text() != "The kettle is boiling." || r.Frames == 0 {
+		t.Errorf("said %q, %d frames", r.Text(), r.Frames)
+	}
+	long := strings.Repeat("This sentence is one of many that go on and on. ", 8)
+	said := make(chan string, 1)
+	go func() {
+		said <- s.outward(ctx, t, "tools/call", `{"name":"device.say","arguments":{"text":"`+long+`"}}`)
+	}()
+	if _, err := d.Wait(ctx, func(e devicetest.Event) bool { return strings.Contains(string(e.Raw), "one of many") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outwardCall(ctx, t, "device.abort", `{}`); got != "好的" {
+		t.Errorf("abort: %s", got)
+	}
+	if got := <-said; !strings.Contains(got, `\"whole\":false`) {
+		t.Errorf("what was cut: %s", got)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		answered <- s.outward(ctx, t, "tools/call", `{"name":"device.ask","arguments":{"text":"Shall I open the door?"}}`)
+	}()
+	for {
+		if r := reply(ctx, t, d); strings.Contains(r.Text(), "door") {
+			break
+		}
+	}
+	if err := d.Detect("yes please"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; !strings.Contains(got, "yes please") {
+		t.Errorf("ask: %s", got)
+	}
+}

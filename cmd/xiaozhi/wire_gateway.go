@@ -30,6 +30,7 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 	}
 	if cfg.MCP.AutoRegister {
 		o.Devices, o.Local, o.Prompts = r.live, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Acts = gateway.Acts{Say: r.live.say, Ask: r.live.ask, Listen: r.live.listen, Abort: r.live.abort}
 		o.States = r.live.states
 		o.Config = func() []byte { return shownConfig(cfg) }
 		o.LogTail = r.tail.Text

@@ -194,3 +194,23 @@ func TestOutwardBanner(t *testing.T) {
 		t.Errorf("switched off: %s", got)
 	}
 }
+
+// TestActsOfNobody: what is to be done to a device that is not there is an error,
+// in the language of whoever asks.
+func TestActsOfNobody(t *testing.T) {
+	live := newLiveDevices()
+	for language, want := range map[string]string{"zh": "设备已经断开", "en": errAway.Error()} {
+		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
+		_, said := live.say(ctx, "x", "hello", true)
+		_, asked := live.ask(ctx, "x", "hello")
+		_, cut := live.abort(ctx, "x")
+		for _, err := range []error{said, asked, cut, live.listen(ctx, "x")} {
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", language, err, want)
+			}
+		}
+	}
+	if got := inWords(t.Context(), fmt.Errorf("say: %w", agent.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
+		t.Errorf("in Chinese: %s", got)
+	}
+}

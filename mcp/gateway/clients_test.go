@@ -423,16 +423,17 @@ func TestActs(t *testing.T) {
 	}
 	r := newRig(t, func(o *Options) {
 		o.Acts = Acts{
-			Say: func(_ context.Context, id string, s Saying) error { return note("say %s %s %v", id, s.Text, s.Now) },
-			Ask: func(_ context.Context, id string, s Saying) (string, error) {
-				return "yes", note("ask %s %s", id, s.Text)
+			Say: func(_ context.Context, id, text string, now bool) (Said, error) {
+				return Said{text, true}, note("say %s %s %v", id, text, now)
 			},
+			Ask:    func(_ context.Context, id, text string) (string, error) { return "yes", note("ask %s %s", id, text) },
 			Listen: func(context.Context, string) error { return errors.New("it listens by its button only") },
+			Abort:  func(context.Context, string) (bool, error) { return false, nil },
 		}
 	})
 	r.home.connect(bedroomID, "bedroom", nil)
 	for _, c := range []struct{ name, arguments, want string }{
-		{"device.say", `{"device_id":"kitchen","text":"水开了","now":true}`, "好的"},
+		{"device.say", `{"device_id":"kitchen","text":"水开了","now":true}`, `{\"heard\":\"水开了\",\"whole\":true}`},
 		{"device.ask", `{"device_id":"24:6F:28:AA:10:03","text":"Open?"}`, "yes"},
 		{"device.ask", `{"device_id":"device-246f28aa1003","text":"Open?"}`, "yes"},
 		{"device.ask", `{"device_id":"246f28aa1003","text":"Open?"}`, "yes"},
@@ -440,7 +441,7 @@ func TestActs(t *testing.T) {
 		{"device.say", `{"text":"x"}`, bedroomID},
 		{"device.say", `{"device_id":"cellar","text":"x"}`, "cellar"},
 		{"device.say", `{"device_id":"kitchen"}`, "text"},
-		{"device.abort", `{}`, "工具未找到"},
+		{"device.abort", `{"device_id":"kitchen"}`, "没有在说话"},
 	} {
 		if a := r.call("/api/mcp/jsonrpc", c.name, c.arguments); !strings.Contains(a.body, c.want) {
 			t.Errorf("%s %s: %s, want %s", c.name, c.arguments, a.body, c.want)
