@@ -14,7 +14,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test e2e check lint fuzz bench gobench vuln phrases clean
+.PHONY: all run build test e2e check lint fuzz bench gobench vuln phrases conformance clean
 
 all: build
 
@@ -66,6 +66,9 @@ bench: ## our server beside its goals, about four minutes; make bench ARGS="--fu
 gobench: ## Go's own benchmarks: speed of the parts, with allocations
 	@scripts/packages.sh test
 	go test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## the official MCP conformance suite, against our server and our client; needs npm
+	@scripts/conformance.sh
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

@@ -26,6 +26,9 @@ type ThingsOptions struct {
 	Kinds map[string]Kind
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
+	// OnChange, if set, is called after each message, by the goroutine that
+	// called Deliver: things or states may be others now. It must not wait.
+	OnChange func()
 }
 
 // Things are the things of a device of older firmware as a Source
@@ -107,6 +110,19 @@ func (t *Things) Deliver(descriptors, states json.RawMessage) {
 	if present(states) {
 		t.take(states)
 	}
+	if t.options.OnChange != nil {
+		t.options.OnChange()
+	}
+}
+
+// States are the last reports of all things, by thing and property, as JSON
+// values. What was reported before the device connected again is left out. The
+// caller owns the maps.
+func (t *Things) States() map[string]map[string]any {
+	if !t.live() {
+		return nil
+	}
+	return t.home.states()
 }
 
 // describe takes in descriptors: a name that is known is replaced.

@@ -164,6 +164,25 @@ func (h *thingHome) read(to thingTarget, language string) map[string]any {
 	return result
 }
 
+// states are the last reports that still hold, by thing and property.
+func (h *thingHome) states() map[string]map[string]any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make(map[string]map[string]any, len(h.things))
+	for _, k := range h.things {
+		values := make(map[string]any, len(k.state))
+		for name, r := range k.state {
+			if !r.stale {
+				values[name] = r.value
+			}
+		}
+		if !k.stale {
+			out[k.name] = values
+		}
+	}
+	return out
+}
+
 // markStale says that the device has a new connection and must say all again.
 func (h *thingHome) markStale() {
 	h.mu.Lock()

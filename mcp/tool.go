@@ -47,6 +47,7 @@ type Tool struct {
 	Source      string // "device", "light", "iot", "local", "external:NAME"
 	Stream      string // the group it is listed under outward
 	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
+	NeedsDevice bool   // it works on a device or its conversation: called from outside it must be told which
 
 	// When decides whether a tool of this server is offered beside these tools
 	// of the device, so that the model does not see the same thing twice. nil:

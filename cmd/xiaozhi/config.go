@@ -137,7 +137,14 @@ type ToolsConfig struct {
 
 // MCPConfig is what others may use of this server.
 type MCPConfig struct {
-	Tokens []TokenConfig `koanf:"tokens"` // none: only this machine is let in
+	Enabled      bool          `koanf:"enabled"`       // the gateway is there
+	AutoRegister bool          `koanf:"auto_register"` // it offers devices, our tools and prompts; else what is registered by hand
+	Listen       []string      `koanf:"listen"`        // addresses of its own, beside server.listen
+	Hosts        []string      `koanf:"hosts"`         // names that it may be asked for by
+	Origins      []string      `koanf:"origins"`       // origins of web pages that may ask; "*": all
+	PassOn       []string      `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered
+	Transcripts  bool          `koanf:"transcripts"`   // what is said with devices can be read
+	Tokens       []TokenConfig `koanf:"tokens"`        // none: only this machine is let in
 }
 
 // TokenConfig is one bearer token.
@@ -145,7 +152,9 @@ type TokenConfig struct {
 	Name      string           `koanf:"name"` // for the log
 	Token     providers.Secret `koanf:"token"`
 	TokenFile string           `koanf:"token_file"`
-	ReadOnly  bool             `koanf:"read_only"` // it may look, but not call
+	ReadOnly  bool             `koanf:"read_only"` // it may look, and call only what changes nothing
+	Streams   []string         `koanf:"streams"`   // patterns of the streams that it may see; empty: all
+	Rate      int              `koanf:"rate"`      // requests in a second; 0: no limit
 }
 
 // WeatherConfig is where the weather is asked for.
@@ -245,7 +254,9 @@ func DefaultConfig() *Config {
 			News:    NewsConfig{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
 			Offer:   []OfferConfig{}, External: ExternalConfig{MCPServers: map[string]MCPServerConfig{}}, Endpoint: EndpointConfig{Tokens: []EndpointTokenConfig{}},
 		},
-		MCP:       MCPConfig{Tokens: []TokenConfig{}},
+		MCP: MCPConfig{
+			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []TokenConfig{},
+		},
 		Providers: map[string]ProviderConfig{},
 		Devices:   map[string]DeviceConfig{},
 		Log:       LogConfig{Level: "info", Format: "text"},

@@ -61,13 +61,7 @@ func (l *configLoader) checkServer(s ServerConfig) {
 	if len(s.Listen) == 0 {
 		l.bad("at least one address is needed", "至少要有一个地址", "server", "listen")
 	}
-	for _, address := range s.Listen {
-		_, port, err := net.SplitHostPort(address)
-		n, perr := strconv.Atoi(port)
-		if err != nil || perr != nil || n < 0 || n > 65535 {
-			l.bad(fmt.Sprintf("%q is no address; write :8000 or 127.0.0.1:8000", address), "地址应写成 :8000 或 127.0.0.1:8000", "server", "listen")
-		}
-	}
+	l.addresses(s.Listen, "server", "listen")
 	if s.PublicURL != "" {
 		u, err := url.Parse(s.PublicURL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
@@ -80,6 +74,17 @@ func (l *configLoader) checkServer(s ServerConfig) {
 	l.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
 	within(l, s.MaxDevices, 1, 100000, "server", "max_devices")
 	within(l, s.MaxLateness, 0, 10*time.Second, "server", "max_lateness")
+}
+
+// addresses reports what is no address to listen on.
+func (l *configLoader) addresses(list []string, at ...string) {
+	for _, address := range list {
+		_, port, err := net.SplitHostPort(address)
+		n, perr := strconv.Atoi(port)
+		if err != nil || perr != nil || n < 0 || n > 65535 {
+			l.bad(fmt.Sprintf("%q is no address; write :8000 or 127.0.0.1:8000", address), "地址应写成 :8000 或 127.0.0.1:8000", at...)
+		}
+	}
 }
 
 func (l *configLoader) checkVoice(v VoiceConfig) {
@@ -141,9 +146,13 @@ func (l *configLoader) checkTools(c *Config) {
 
 // checkTokens refuses tokens that would let everybody in.
 func (l *configLoader) checkTokens(m MCPConfig) {
+	l.addresses(m.Listen, "mcp", "listen")
+	l.patterns(m.PassOn, "mcp", "pass_on")
 	names := map[string]bool{}
 	for i, t := range m.Tokens {
 		at := []string{"mcp", "tokens", strconv.Itoa(i)}
+		l.patterns(t.Streams, append(at, "streams")...)
+		within(l, t.Rate, 0, 100000, append(at, "rate")...)
 		if t.Token == "" {
 			l.bad("the token is empty", "令牌是空的", append(at, "token")...)
 		}

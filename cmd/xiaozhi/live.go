@@ -16,7 +16,9 @@ import (
 // liveDevices are the devices that hold a conversation now: the answer to
 // gateway.Devices. Its methods may be called at the same time.
 type liveDevices struct {
-	journal *mcp.Journal
+	journal  *mcp.Journal
+	onChange func(id string) // a device came, left or has other tools or states; nil: nobody asks
+	onWords  func(id string) // something was said; nil: nobody asks
 
 	mu   sync.Mutex
 	byID map[string]*deviceTalk
@@ -31,6 +33,8 @@ type deviceTalk struct {
 	*agent.Conversation
 	tape    *record.Tape // nil: it is not recorded
 	tools   *mcp.Toolbox
+	sources []mcp.Source // of the device itself
+	words   *words
 	session agent.Session
 	since   time.Time
 	live    *liveDevices
@@ -60,17 +64,19 @@ func (t *deviceTalk) Hear(packet []byte, stamp uint32) error {
 
 func (l *liveDevices) add(t *deviceTalk) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.byID[t.session.DeviceID] = t
+	l.mu.Unlock()
+	l.changed(t.session.DeviceID)
 }
 
 // remove takes a conversation away, unless a newer one of the device is there.
 func (l *liveDevices) remove(t *deviceTalk) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.byID[t.session.DeviceID] == t {
 		delete(l.byID, t.session.DeviceID)
 	}
+	l.mu.Unlock()
+	l.changed(t.session.DeviceID)
 }
 
 // List is by id.

@@ -101,7 +101,8 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := rooms.record(cfg.Log.Record); err != nil {
 		return err
 	}
-	listeners, err := listenAll(ctx, cfg.Server.Listen)
+	more := slices.DeleteFunc(slices.Clone(cfg.MCP.Listen), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
+	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, more))
 	if err != nil {
 		return err
 	}
@@ -112,15 +113,17 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		}
 		defer stop()
 	}
+	rooms.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
-		log: log, devices: rooms.devices, endpoint: rooms.endpoint,
+		log: log, devices: rooms.devices, endpoint: rooms.endpoint, gateway: rooms.gateway,
 		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
 	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	banner(stdout, cfg, listeners, rooms)
+	banner(stdout, cfg, listeners[:len(cfg.Server.Listen)], rooms)
+	outwardBanner(stdout, cfg, listeners)
 	return s.run(ctx, listeners, rooms)
 }
 
@@ -152,7 +155,8 @@ type httpServer struct {
 	devices  *connection.Server
 	outward  http.Handler // /api/devices
 	endpoint http.Handler // nil: none
-	ready    atomic.Bool  // the chains' first engines are loaded
+	gateway  *gateway.Gateway
+	ready    atomic.Bool // the chains' first engines are loaded
 }
 
 // routes are everything that has an address. Devices follow no redirects, so
@@ -176,7 +180,18 @@ func (s *httpServer) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
 	})
-	return s.devices.Handler(mux)
+	return s.beforeMux(s.devices.Handler(mux))
+}
+
+// beforeMux takes the paths of the gateway out, which a mux would clean.
+func (s *httpServer) beforeMux(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.gateway != nil && gateway.Serves(r.URL.Path) {
+			s.gateway.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // run serves until ctx ends, then lets running replies finish.
@@ -208,6 +223,9 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 	defer cancel()
 	if e := s.devices.Shutdown(drain); e != nil {
 		s.log.Warn("conversations were cut at the end", "err", e)
+	}
+	if s.gateway != nil {
+		s.gateway.Close()
 	}
 	if e := s.http.Shutdown(drain); e != nil {
 		s.http.Close()

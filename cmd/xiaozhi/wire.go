@@ -30,6 +30,8 @@ type rooms struct {
 	devices  *connection.Server
 	live     *liveDevices
 	access   gateway.Access
+	gateway  *gateway.Gateway
+	tail     *logTail
 	endpoint http.Handler                  // where tool servers dial in; nil: nowhere
 	lines    []string                      // what was found, for people
 	warmers  []func(context.Context) error // load what the first turn needs
@@ -43,7 +45,9 @@ type rooms struct {
 // wire builds everything that the config asks for. It waits for nothing but a
 // short question to a local Ollama.
 func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
-	r := &rooms{log: log, live: newLiveDevices(), access: gateway.Access{Tokens: gatewayTokens(cfg.MCP), Log: log}}
+	tail := &logTail{}
+	log = slog.New(slog.NewMultiHandler(log.Handler(), slog.NewTextHandler(tail, nil)))
+	r := &rooms{log: log, live: newLiveDevices(), access: gatewayAccess(cfg, log), tail: tail}
 	set, err := prompts.Load(filepath.Join(data, "prompts"))
 	if err != nil {
 		return nil, err
@@ -109,12 +113,12 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		return nil, err
 	}
 	o.Music = musicLibrary{own.Music}
-	r.devices, err = r.server(ctx, cfg, data, o, own, &eyes{llm: seers, texts: set, log: log})
+	r.devices, err = r.server(ctx, cfg, data, o, own, &eyes{llm: seers, texts: set, log: log}, set)
 	return r, err
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Options, tools local.Options, eyes *eyes) (*connection.Server, error) {
+func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Options, tools local.Options, eyes *eyes, set *prompts.Set) (*connection.Server, error) {
 	tools.Log = r.log
 	own := local.New(tools)
 	if err := own.Start(ctx); err != nil {
@@ -125,6 +129,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	if err != nil {
 		return nil, err
 	}
+	r.outward(cfg, data, own, fleet, set, r.log)
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
@@ -142,25 +147,26 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 			tape := r.recorder.Tape(s)
 			o, limits := tape.Wrap(o, limits)
 			box := mcp.NewToolbox(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
+			out, said := r.overhear(cfg, s, out)
 			return &deviceTalk{
-				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, session: s, since: time.Now(), live: r.live,
+				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
 			}, nil
 		},
 		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, Log: link.Log,
+				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
 			})
 		},
 		NewThings: func(s agent.Session, link connection.Link) connection.Things {
 			return mcp.NewThings(mcp.ThingsOptions{
-				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds,
+				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,
 			})
 		},
 		NewLight: func(s agent.Session, link connection.Link) connection.Light {
 			return mcp.NewLight(mcp.LightOptions{
-				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool,
+				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,
 			})
 		},
@@ -187,15 +193,6 @@ func languagesAhead(configured string) []string {
 		return []string{configured}
 	}
 	return []string{"zh", "en"}
-}
-
-// gatewayTokens are the tokens of the outward side.
-func gatewayTokens(c MCPConfig) []gateway.Token {
-	var out []gateway.Token
-	for _, t := range c.Tokens {
-		out = append(out, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly})
-	}
-	return out
 }
 
 // found notes what was found, for the banner and the log.

@@ -18,13 +18,14 @@ type events struct {
 	body  io.ReadCloser
 	lines *bufio.Reader
 	first bool   // waiting for the event "endpoint"; all before it is left out
+	older bool   // it began with "endpoint": the older transport, which goes on nowhere after a break
 	rest  []byte // of the event that is being read
 	err   error  // for when rest is empty
 	ended func() // if not nil, called once when the stream has ended
 }
 
 func newEvents(body io.ReadCloser, endpoint bool) *events {
-	return &events{body: body, lines: bufio.NewReader(body), first: endpoint}
+	return &events{body: body, lines: bufio.NewReader(body), first: endpoint, older: endpoint}
 }
 
 // Close ends the stream.
@@ -87,8 +88,8 @@ func (e *events) wanted(v event) bool {
 		e.first = false
 		return true
 	}
-	if !v.hasData {
-		return v.id != "" || v.retry != "" // where to go on after a break
+	if !v.hasData || len(v.data) == 0 && !e.older {
+		return v.id != "" || v.retry != "" // where to go on after a break: an empty line of data comes with it
 	}
 	if v.name != "" && v.name != "message" {
 		return false

@@ -229,7 +229,9 @@ func TestEvents(t *testing.T) {
 		"data:" + message + "\n\n" + "data: x\n\n":                           "data: " + message + "\n\n",
 		"data: {\"jsonrpc\":\"2.0\",\ndata:  \"method\":\"a\"}\n\n":          "data: {\"jsonrpc\":\"2.0\",\ndata:  \"method\":\"a\"}\n\n",
 		"id: 7\nretry: 100\n\n":                                              "id: 7\nretry: 100\n\n",
-		"id: 7\ndata\n\n":                                                    "",
+		"id: 7\ndata\n\n":                                                    "id: 7\ndata: \n\n", // a stream is primed so (MCP 2025-11-25)
+		"id: 8\nretry: 500\ndata: \n\n":                                      "id: 8\nretry: 500\ndata: \n\n",
+		"data\n\n":                                                           "",
 		"data: " + strings.Repeat("[", 5000) + "\n\ndata: " + message + "\n": "data: " + message + "\n\n",
 		"": "",
 	} {
@@ -240,7 +242,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
-	got, err := io.ReadAll(newEvents(io.NopCloser(strings.NewReader("data: "+message+"\n\nevent: endpoint\n\nevent: endpoint\ndata: /m\n\nevent: endpoint\ndata: /n\n\n")), true))
+	got, err := io.ReadAll(newEvents(io.NopCloser(strings.NewReader("data: "+message+"\n\nevent: endpoint\n\nevent: endpoint\ndata: /m\n\nevent: endpoint\ndata: /n\n\nid: 7\ndata\n\n")), true))
 	if err != nil || string(got) != "event: endpoint\ndata: /m\n\n" {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -65,12 +65,20 @@ type deviceList struct {
 	Devices []Device `json:"devices"`
 }
 
-func (a *DeviceAPI) list(w http.ResponseWriter, _ *http.Request) {
-	out := deviceList{a.devices.List()}
-	if out.Devices == nil {
-		out.Devices = []Device{}
+func (a *DeviceAPI) list(w http.ResponseWriter, r *http.Request) {
+	out := deviceList{[]Device{}}
+	for _, d := range a.devices.List() {
+		if mayReach(r, d.ID) {
+			out.Devices = append(out.Devices, d)
+		}
 	}
 	reply(w, http.StatusOK, out)
+}
+
+// mayReach reports whether the caller of a request may see a device.
+func mayReach(r *http.Request, id string) bool {
+	c, ok := r.Context().Value(callerKey{}).(caller)
+	return !ok || c.sees(StreamOf(id)) // without Access in front, there is nobody to ask
 }
 
 // ToolView is a tool as GET /api/devices/{id}/tools shows it.
@@ -117,7 +125,7 @@ type callList struct {
 func (a *DeviceAPI) records(w http.ResponseWriter, r *http.Request) {
 	id := strings.ToLower(r.PathValue("id"))
 	calls := a.devices.Calls(id)
-	if calls == nil {
+	if calls == nil || !mayReach(r, id) {
 		calls = []mcp.Record{}
 	}
 	reply(w, http.StatusOK, callList{id, calls})
@@ -236,7 +244,7 @@ func (a *DeviceAPI) language(r *http.Request, id string) string {
 func (a *DeviceAPI) find(w http.ResponseWriter, r *http.Request) (string, *mcp.Toolbox, bool) {
 	id := strings.ToLower(r.PathValue("id"))
 	box, ok := a.devices.Toolbox(id)
-	if !ok {
+	if !ok || !mayReach(r, id) {
 		fail(w, http.StatusNotFound, "设备没有连接", "no device "+strconv.Quote(clip(id))+" is connected")
 	}
 	return id, box, ok

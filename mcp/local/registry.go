@@ -16,6 +16,8 @@ type entry struct {
 	handler Handler
 
 	readOnly bool                         // it changes nothing
+	stream   string                       // the group it is listed under outward
+	device   bool                         // it works on a device, whatever it runs as
 	when     func(device []mcp.Tool) bool // it is offered beside these tools of the device; nil: always
 }
 
@@ -26,26 +28,41 @@ const noArguments = `{"type":"object","properties":{}}`
 // models see them. Those whose outcome is a handler of the conversation are
 // queries, so that they are waited for.
 func (s *Source) registry() []entry {
-	return slices.Concat(s.knowing(), s.outside(), s.talking(), s.ringing(), s.playing(), working())
+	return slices.Concat(
+		grouped("", s.knowing()), grouped("info", s.outside()), grouped("talk", s.talking()),
+		grouped("timer", s.ringing()), grouped("music", s.playing()), grouped("device", working()),
+	)
+}
+
+// grouped lists entries under a stream, those that name none themselves.
+func grouped(stream string, entries []entry) []entry {
+	for i := range entries {
+		e := &entries[i]
+		if e.stream == "" {
+			e.stream = stream
+		}
+		e.device = stream == "device" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt
+	}
+	return entries
 }
 
 // knowing are the tools that tell something.
 func (s *Source) knowing() []entry {
 	return []entry{
 		{
-			name: "get_current_time", runs: mcp.ToolWait, handler: s.currentTime, readOnly: true,
+			name: "get_current_time", stream: "time", runs: mcp.ToolWait, handler: s.currentTime, readOnly: true,
 			zh:     "获取当前的日期、时间和星期。",
 			en:     "Tells the current date, time and weekday.",
 			schema: noArguments,
 		},
 		{
-			name: "get_lunar_calendar", runs: mcp.ToolWait, handler: s.calendar, readOnly: true,
+			name: "get_lunar_calendar", stream: "time", runs: mcp.ToolWait, handler: s.calendar, readOnly: true,
 			zh:     "查询农历：今天或某一天的农历日期、干支、生肖、节气和节日，或某个农历日期是公历哪天。",
 			en:     "Tells the Chinese lunar date, zodiac year, solar terms and festivals of today or of a day, or which day a lunar date is.",
 			schema: calendarSchema,
 		},
 		{
-			name: "calculate", runs: mcp.ToolWait, handler: calculate, readOnly: true,
+			name: "calculate", stream: "util", runs: mcp.ToolWait, handler: calculate, readOnly: true,
 			zh: "精确计算一个算式，支持加减乘除、乘方、百分数、阶乘和 sqrt 等函数。心算不可靠时用。",
 			en: "Works out an expression exactly. Use it instead of doing sums yourself.",
 			schema: `{"type":"object","properties":{"expression":{"type":"string","minLength":1,"maxLength":1000,` +
@@ -217,5 +234,7 @@ func (e entry) tool() mcp.Tool {
 		Kind:        e.runs.Kind(),
 		Annotations: mcp.Annotations{ReadOnly: &e.readOnly},
 		When:        e.when,
+		Stream:      e.stream,
+		NeedsDevice: e.device,
 	}
 }

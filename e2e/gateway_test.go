@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/internal/devicetest"
+)
+
+// outward posts a JSON-RPC request to the gateway, as curl would.
+func (s *server) outward(ctx context.Context, t *testing.T, method, params string) string {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.ota, "/xiaozhi/ota/")+"/api/mcp/jsonrpc", bytes.NewBufferString(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// outwardCall calls a tool and returns its text.
+func (s *server) outwardCall(ctx context.Context, t *testing.T, name, arguments string) string {
+	t.Helper()
+	answer := s.outward(ctx, t, "tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
+	var a struct {
+		Result struct {
+			Content []struct{ Text string }
+			IsError bool
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &a); err != nil || len(a.Result.Content) == 0 || a.Result.IsError {
+		t.Fatalf("%s: %s, %v", name, answer, err)
+	}
+	return a.Result.Content[0].Text
+}
+
+// TestOutward: somebody outside sees a device come and go, works its tools and
+// reads what was said.
+func TestOutward(t *testing.T) {
+	ctx := limit(t)
+	s := start(t, setup{config: "mcp: {transcripts: true}\n"})
+	socket, resp, err := websocket.DefaultDialer.DialContext(ctx, strings.Replace(s.ws, "/xiaozhi/v1/", "/mcp/ws", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	defer socket.Close()
+	send := func(frame string) {
+		t.Helper()
+		if err := socket.WriteMessage(websocket.TextMessage, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := func(ends string) (count int) {
+		t.Helper()
+		send(`{"jsonrpc":"2.0","id":"` + ends + `","method":"ping"}`)
+		for {
+			_, data, err := socket.ReadMessage()
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case strings.Contains(string(data), `"tools/list_changed`), strings.Contains(string(data), `notifications/tools/list_changed`):
+				count++
+			case strings.Contains(string(data), `"`+ends+`"`):
+				return count
+			}
+		}
+	}
+	changes("start")
+	board := devicetest.NewBoard()
+	o := devicetest.Options{DeviceID: "24:6f:28:aa:10:02", Tools: board.Tools()}
+	d := s.dial(ctx, t, o)
+	waitForTools(ctx, t, d)
+	const stream = "device-246f28aa1002"
+	for !strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
+		time.Sleep(20 * time.Millisecond) // real time: another process
+	}
+	time.Sleep(700 * time.Millisecond) // anything more would have come by then
+	if n := changes("came"); n != 1 {
+		t.Errorf("the coming was told %d times", n)
+	}
+	if got := s.outwardCall(ctx, t, stream+".self.audio_speaker.set_volume", `{"volume":33}`); got != "true" || board.Values().Volume != 33 {
+		t.Errorf("set_volume: %s, the device is at %d", got, board.Values().Volume)
+	}
+	if got := s.outwardCall(ctx, t, "timer.list_timers", `{}`); got == "" {
+		t.Error("list_timers said nothing")
+	}
+	if r := ask(ctx, t, d, "what time is it"); r.Frames == 0 {
+		t.Error("no sound")
+	}
+	for !strings.Contains(s.outward(ctx, t, "resources/read", `{"uri":"xiaozhi://devices/246f28aa1002/transcript"}`), "assistant") {
+		time.Sleep(20 * time.Millisecond) // the final message comes behind the sound
+	}
+	d.Close()
+	for strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := changes("went"); n > 1 {
+		t.Errorf("the going was told %d times", n)
+	}
+}
+
+// TestOwnPort: the gateway has an address of its own, and its tokens see what
+// they may, there and at /api/devices.
+func TestOwnPort(t *testing.T) {
+	ctx := limit(t)
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := l.Addr().String()
+	l.Close()
+	s := start(t, setup{config: `
+mcp:
+  listen: ["` + own + `"]
+  tokens: [{name: clock, token: t0ken, streams: [time]}, {name: all, token: t0ken2}]
+`})
+	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
+	waitForTools(ctx, t, d)
+	get := func(path, token string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+own+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	if status, _ := get("/api/mcp/tools", ""); status != 401 {
+		t.Errorf("without a token: %d", status)
+	}
+	if status, text := get("/api/mcp/tools", "t0ken"); status != 200 || !strings.Contains(text, "time.now") || strings.Contains(text, "system.info") {
+		t.Errorf("with a token: %d %s", status, text)
+	}
+	if status, text := get("/api/devices", "t0ken"); status != 200 || !strings.Contains(text, `"devices":[]`) {
+		t.Errorf("devices of a token that may see none: %d %s", status, text)
+	}
+	if status, text := get("/api/devices", "t0ken2"); status != 200 || !strings.Contains(text, "24:6f:28") {
+		t.Errorf("devices: %d %s", status, text)
+	}
+	if strings.Contains(s.log.String(), "t0ken") {
+		t.Error("a token is in the log")
+	}
+}
+
+// TestOutwardSpeech: somebody outside has a device speak, ask and be quiet.
+func TestOutwardSpeech(t *testing.T) {
+	ctx := limit(t)
+	s := start(t, setup{})
+	// The device knows nothing of a cut that it has not asked for: its stop comes before the sound is played.
+	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, Tolerance: 500 * time.Millisecond})
+	if got := s.outwardCall(ctx, t, "device.abort", `{}`); !strings.Contains(got, "没有在说话") {
+		t.Errorf("abort of silence: %s", got)
+	}
+	if got := s.outwardCall(ctx, t, "device.say", `{"text":"The kettle is boiling."}`); got != `{"heard":"The kettle is boiling.","whole":true}` {
+		t.Errorf("say: %s", got)
+	}
+	if r := reply(ctx, t, d); r.Text() != "The kettle is boiling." || r.Frames == 0 {
+		t.Errorf("said %q, %d frames", r.Text(), r.Frames)
+	}
+	long := strings.Repeat("This sentence is one of many that go on and on. ", 8)
+	said := make(chan string, 1)
+	go func() {
+		said <- s.outward(ctx, t, "tools/call", `{"name":"device.say","arguments":{"text":"`+long+`"}}`)
+	}()
+	if _, err := d.Wait(ctx, func(e devicetest.Event) bool { return strings.Contains(string(e.Raw), "one of many") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outwardCall(ctx, t, "device.abort", `{}`); got != "好的" {
+		t.Errorf("abort: %s", got)
+	}
+	if got := <-said; !strings.Contains(got, `\"whole\":false`) {
+		t.Errorf("what was cut: %s", got)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		answered <- s.outward(ctx, t, "tools/call", `{"name":"device.ask","arguments":{"text":"Shall I open the door?"}}`)
+	}()
+	for {
+		if r := reply(ctx, t, d); strings.Contains(r.Text(), "door") {
+			break
+		}
+	}
+	if err := d.Detect("yes please"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; !strings.Contains(got, "yes please") {
+		t.Errorf("ask: %s", got)
+	}
+}

@@ -1,0 +1,116 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/external"
+)
+
+// readyTime is how long the server of a scenario may take until its tools are known.
+const readyTime = 8 * time.Second
+
+// Client does what a scenario of the suite asks a client to do, against the
+// server at url: our manager of other people's servers connects, lists, and
+// calls each tool once.
+func Client(ctx context.Context, url, scenario string) error {
+	entry := external.Entry{URL: url, Type: "http"}
+	config, err := entry.Config()
+	if err != nil {
+		return err
+	}
+	server := external.NewServer("suite", config, external.ServerOptions{
+		Version: "conformance", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err := server.Start(ctx); err != nil {
+		return err
+	}
+	defer server.Stop()
+	if err := ready(ctx, server); err != nil {
+		return fmt.Errorf("scenario %s: %w", scenario, err)
+	}
+	if scenario == "json-schema-ref-no-deref" { // only the list matters; its server knows no calls
+		return nil
+	}
+	var errs []error
+	for _, c := range calls(server.GetAvailableTools(), os.Getenv("MCP_CONFORMANCE_CONTEXT")) {
+		if _, err := server.CallTool(ctx, c.Name, c.Arguments); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// toolCall is a call that a scenario wants made.
+type toolCall struct {
+	Name      string         `json:"name"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// calls are those that the context of the scenario asks for, else one of each tool.
+func calls(tools []mcp.Tool, wanted string) []toolCall {
+	var asked struct {
+		ToolCalls []toolCall `json:"toolCalls"`
+	}
+	if json.Unmarshal([]byte(wanted), &asked) == nil && len(asked.ToolCalls) > 0 {
+		return asked.ToolCalls
+	}
+	var out []toolCall
+	for _, t := range tools {
+		c := toolCall{t.Name, arguments(t.Schema)}
+		if t.Name == "json_schema_echo" { // it wants to see a schema as we have it
+			c.Arguments["schema"] = tools[0].Schema
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ready waits until the server's tools are known.
+func ready(ctx context.Context, server *external.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !server.IsReady() {
+		select {
+		case <-ctx.Done():
+			return errors.New("the tools of the server are not known in time")
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// arguments are some that fit a schema.
+func arguments(schema json.RawMessage) map[string]any {
+	var s struct {
+		Properties map[string]struct {
+			Type any   `json:"type"`
+			Enum []any `json:"enum"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return map[string]any{}
+	}
+	out := map[string]any{}
+	for name, p := range s.Properties {
+		switch {
+		case len(p.Enum) > 0:
+			out[name] = p.Enum[0]
+		case p.Type == "integer", p.Type == "number":
+			out[name] = 5
+		case p.Type == "boolean":
+			out[name] = true
+		case p.Type == "string":
+			out[name] = "text"
+		}
+	}
+	return out
+}

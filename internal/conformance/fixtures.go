@@ -1,0 +1,222 @@
+//lint:file-ignore SA1019 the suite tests sampling and logging, which the newest revision deprecates
+
+// Package conformance is what the official MCP conformance suite needs of a
+// server and of a client: the tools, resources and prompts that its scenarios
+// call by name, in the registry of a real gateway, and a client that is driven
+// by the name of a scenario. `make conformance` runs the suite against both.
+package conformance
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway"
+)
+
+// A red pixel as PNG, and a WAV file of one sample.
+const (
+	pixel  = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+	sample = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
+)
+
+// described is what is said of prompts that need no description.
+const described = "a prompt of the conformance suite"
+
+// watched is the resource that changes by itself.
+const watched = "test://watched-resource"
+
+// Register adds everything that the scenarios for servers ask for by name. The
+// watched resource changes until ctx ends; the function that is returned waits
+// for that.
+func Register(ctx context.Context, g *gateway.Gateway) (wait func(), err error) {
+	r := g.Registry()
+	var errs []error
+	for _, t := range append(plainTools(), append(talkingTools(), append(changingTools(r), roundTools()...)...)...) {
+		if t.Schema == nil {
+			t.Schema = json.RawMessage(`{"type":"object"}`)
+		}
+		if t.Description == "" {
+			t.Description = "a tool of the conformance suite"
+		}
+		errs = append(errs, r.Add(t))
+	}
+	registerResources(r)
+	registerPrompts(r)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				g.Updated(ctx, watched)
+			}
+		}
+	}()
+	return func() { <-done }, errors.Join(errs...)
+}
+
+func decode(text string) []byte {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil { // the constants above
+		return nil
+	}
+	return data
+}
+
+func text(s string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
+}
+
+func image() sdk.Content { return &sdk.ImageContent{MIMEType: "image/png", Data: decode(pixel)} }
+
+func embedded(uri string) sdk.Content {
+	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "a resource within"}}
+}
+
+// fixed is a tool that always returns the same.
+func fixed(name string, content ...sdk.Content) gateway.Tool {
+	return gateway.Tool{Name: name, Description: "returns the same each time", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: content}, nil
+	}}
+}
+
+// schema2020 uses what JSON Schema 2020-12 has brought.
+const schema2020 = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",` +
+	`"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},` +
+	`"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},` +
+	`"phone":{"type":"string"},"email":{"type":"string"}},"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],` +
+	`"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},` +
+	`"additionalProperties":false}`
+
+// plainTools return contents of every kind.
+func plainTools() []gateway.Tool {
+	odd := fixed("json_schema_2020_12_tool", &sdk.TextContent{Text: "called"})
+	odd.Schema = json.RawMessage(schema2020)
+	header := fixed("test_x_mcp_header", &sdk.TextContent{Text: "called"})
+	header.Schema = json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`)
+	return []gateway.Tool{
+		fixed("test_simple_text", &sdk.TextContent{Text: "This is a simple text response for testing."}),
+		fixed("test_image_content", image()),
+		fixed("test_audio_content", &sdk.AudioContent{MIMEType: "audio/wav", Data: decode(sample)}),
+		fixed("test_embedded_resource", embedded("test://embedded-resource")),
+		fixed("test_multiple_content_types", &sdk.TextContent{Text: "a text"}, image(), embedded("test://mixed-content-resource")),
+		fixed("test_streaming_elicitation", &sdk.TextContent{Text: "nothing was asked"}),
+		odd, header,
+		{Name: "test_error_handling", Run: func(context.Context, map[string]any) (any, error) {
+			return nil, errors.New("this tool always fails")
+		}},
+	}
+}
+
+// talkingTools speak to the client while they run.
+func talkingTools() []gateway.Tool {
+	return []gateway.Tool{
+		{Name: "test_tool_with_logging", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			for _, said := range []string{"begins", "works", "ends"} {
+				gateway.ClientFrom(ctx).Log(ctx, "info", "the tool "+said)
+				pause(ctx)
+			}
+			return "logged", nil
+		}},
+		{Name: "test_logging_tool", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			gateway.ClientFrom(ctx).Log(ctx, "info", "the tool runs")
+			return "logged", nil
+		}},
+		{Name: "test_tool_with_progress", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			for _, done := range []float64{0, 50, 100} {
+				if token := r.Params.GetProgressToken(); token != nil {
+					_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100})
+				}
+				pause(ctx)
+			}
+			return text(fmt.Sprint(r.Params.GetProgressToken())), nil
+		}},
+		{
+			Name: "test_sampling", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`),
+			Run: func(ctx context.Context, arguments map[string]any) (any, error) {
+				said, err := gateway.ClientFrom(ctx).Sample(ctx, fmt.Sprint(arguments["prompt"]), 100)
+				return "LLM response: " + said, err
+			},
+		},
+		{Name: "test_elicitation", Handle: elicit(`{"type":"object","properties":{"username":{"type":"string"},"email":{"type":"string"}},"required":["username","email"]}`)},
+		{Name: "test_elicitation_sep1034_defaults", Handle: elicit(`{"type":"object","properties":{` +
+			`"name":{"type":"string","default":"John Doe"},"age":{"type":"integer","default":30},"score":{"type":"number","default":95.5},` +
+			`"status":{"type":"string","enum":["active","inactive","pending"],"default":"active"},"verified":{"type":"boolean","default":true}}}`)},
+		{Name: "test_elicitation_sep1330_enums", Handle: elicit(`{"type":"object","properties":{` +
+			`"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},` +
+			`"titledSingle":{"type":"string","oneOf":[{"const":"value1","title":"First Option"},{"const":"value2","title":"Second Option"},{"const":"value3","title":"Third Option"}]},` +
+			`"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["Option One","Option Two","Option Three"]},` +
+			`"untitledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"type":"string","enum":["option1","option2","option3"]}},` +
+			`"titledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"anyOf":[{"const":"value1","title":"First Choice"},{"const":"value2","title":"Second Choice"},{"const":"value3","title":"Third Choice"}]}}}}`)},
+		{Name: "test_reconnection", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if r.Extra != nil && r.Extra.CloseSSEStream != nil {
+				r.Extra.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
+			}
+			pause(ctx)
+			return text("still here"), nil
+		}},
+	}
+}
+
+// pause lets the client take in what was sent.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// elicit is a tool that asks the user something.
+func elicit(schema string) sdk.ToolHandler {
+	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		answer, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "please tell", RequestedSchema: json.RawMessage(schema)})
+		if err != nil {
+			return nil, err
+		}
+		content, err := json.Marshal(answer.Content)
+		return text("action " + answer.Action + ", content " + string(content)), err
+	}
+}
+
+// changingTools change what is offered.
+func changingTools(r *gateway.Registry) []gateway.Tool {
+	var count atomic.Int64
+	return []gateway.Tool{
+		{Name: "test_trigger_tool_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			t := fixed("test_passing_tool")
+			t.Description = "number " + strconv.FormatInt(count.Add(1), 10)
+			return text("changed"), r.Add(t)
+		}},
+		{Name: "test_trigger_prompt_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			r.AddPrompt("", &sdk.Prompt{Name: "test_passing_prompt", Description: described}, say("hello"))
+			return text("changed"), nil
+		}},
+	}
+}
+
+// say is a prompt of one text.
+func say(s string) sdk.PromptHandler {
+	return func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return messages(&sdk.TextContent{Text: s}), nil
+	}
+}
+
+func messages(contents ...sdk.Content) *sdk.GetPromptResult {
+	r := &sdk.GetPromptResult{Description: "a prompt for testing"}
+	for _, c := range contents {
+		r.Messages = append(r.Messages, &sdk.PromptMessage{Role: "user", Content: c})
+	}
+	return r
+}

@@ -1,0 +1,34 @@
+package mcp
+
+import "encoding/json"
+
+// Checker reads and checks the arguments of one tool, as a Toolbox does, for
+// those who run tools that belong to no device. It may be used by many at the
+// same time.
+type Checker struct{ schema *argSchema }
+
+// NewChecker compiles a tool's schema. The error says why it cannot be used.
+func NewChecker(schema json.RawMessage) (*Checker, error) {
+	if len(schema) == 0 {
+		schema = json.RawMessage(emptySchema)
+	}
+	s, err := compileSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return &Checker{s}, nil
+}
+
+// Read decodes arguments, repairs near misses and holds them against the
+// schema. "" stands for {}. The error names the argument and what is wrong with it.
+func (c *Checker) Read(text string) (map[string]any, error) {
+	arguments, err := decodeArguments(text)
+	if err != nil {
+		return nil, err
+	}
+	arguments, _ = c.schema.coerce(arguments)
+	if err := c.schema.check(arguments); err != nil {
+		return nil, err
+	}
+	return arguments, nil
+}

@@ -1,0 +1,49 @@
+package mcp
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestChecker: arguments are read, repaired and checked as for a device's tool.
+func TestChecker(t *testing.T) {
+	c, err := NewChecker(json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9},"on":{"type":"boolean"}},"required":["n"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ok := range []struct {
+		text string
+		want map[string]any
+	}{
+		{`{"n":3}`, map[string]any{"n": int64(3)}},
+		{`{"n":"3","on":"true","other":1}`, map[string]any{"n": int64(3), "on": true}},
+	} {
+		got, err := c.Read(ok.text)
+		if err != nil || !reflect.DeepEqual(got, ok.want) {
+			t.Errorf("%s: %#v, %v, want %#v", ok.text, got, err, ok.want)
+		}
+	}
+	for text, want := range map[string]string{``: "n", `{"n":10}`: `"n"`, `[]`: "object", `{"n":"x"}`: `"n"`, strings.Repeat("[", 100): "levels"} {
+		if got, err := c.Read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20s: %v, %v, want an error with %s", text, got, err, want)
+		}
+	}
+}
+
+// TestCheckerSchemas: no schema is any object; one that cannot be used is an error.
+func TestCheckerSchemas(t *testing.T) {
+	c, err := NewChecker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Read(`{"a":1}`); err != nil || len(got) != 1 {
+		t.Errorf("any object: %v, %v", got, err)
+	}
+	for _, bad := range []string{`{"$ref":"#"}`, `7`, `{"type":`} {
+		if _, err := NewChecker(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}

@@ -1,0 +1,479 @@
+//lint:file-ignore SA1019 older clients still sample and log
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+// socketTransport is a client's side of /mcp/ws for the SDK.
+type socketTransport struct {
+	conn *websocket.Conn
+	mu   sync.Mutex // writing
+}
+
+func (s *socketTransport) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+func (s *socketTransport) SessionID() string                               { return "" }
+func (s *socketTransport) Close() error                                    { return s.conn.Close() }
+
+func (s *socketTransport) Read(context.Context) (jsonrpc.Message, error) {
+	_, data, err := s.conn.ReadMessage()
+	if err != nil {
+		return nil, io.EOF
+	}
+	return jsonrpc.DecodeMessage(data)
+}
+
+func (s *socketTransport) Write(_ context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// heard is what a client was told without asking.
+type heard struct {
+	mu       sync.Mutex
+	tools    int
+	prompts  int
+	resource int
+	updated  []string
+	logged   []string
+	progress []float64
+}
+
+func (h *heard) note(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+func (h *heard) get(f func() int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return f()
+}
+
+// eachClient runs a test with the SDK's client over each way in.
+func eachClient(t *testing.T, change func(*Options), f func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard)) {
+	for _, way := range []string{"http", "http 2026", "sse", "websocket"} {
+		t.Run(way, func(t *testing.T) {
+			r := newRig(t, change)
+			h := &heard{}
+			client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+				ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { h.note(func() { h.tools++ }) },
+				PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { h.note(func() { h.prompts++ }) },
+				ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { h.note(func() { h.resource++ }) },
+				ResourceUpdatedHandler: func(_ context.Context, q *sdk.ResourceUpdatedNotificationRequest) {
+					h.note(func() { h.updated = append(h.updated, q.Params.URI) })
+				},
+				LoggingMessageHandler: func(_ context.Context, q *sdk.LoggingMessageRequest) {
+					h.note(func() { h.logged = append(h.logged, fmt.Sprint(q.Params.Level, " ", q.Params.Data)) })
+				},
+				ProgressNotificationHandler: func(_ context.Context, q *sdk.ProgressNotificationClientRequest) {
+					h.note(func() { h.progress = append(h.progress, q.Params.Progress) })
+				},
+				CreateMessageHandler: func(_ context.Context, q *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
+					return &sdk.CreateMessageResult{Model: "m", Role: "assistant", Content: &sdk.TextContent{Text: "sampled"}}, nil
+				},
+			})
+			client.AddRoots(&sdk.Root{URI: "file:///home/x", Name: "x"})
+			o := &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
+			var transport sdk.Transport
+			switch way {
+			case "http 2026":
+				o = nil
+				fallthrough
+			case "http":
+				transport = &sdk.StreamableClientTransport{Endpoint: r.server.URL + "/api/mcp/jsonrpc"}
+			case "sse":
+				transport = &sdk.SSEClientTransport{Endpoint: r.server.URL + "/api/mcp/connect"}
+			case "websocket":
+				transport = &socketTransport{conn: r.dialSocket("", nil)}
+			}
+			s, err := client.Connect(t.Context(), transport, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			f(t, r, s, h)
+		})
+	}
+}
+
+// until waits until ok holds.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// TestClients: the SDK's client lists, calls, reads, completes and gets prompts,
+// over each way in.
+func TestClients(t *testing.T) {
+	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, _ *heard) {
+		ctx := t.Context()
+		list, err := s.ListTools(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, tool := range list.Tools {
+			found = append(found, tool.Name)
+		}
+		for _, want := range []string{"system.info", "time.get_current_time", "timer.set_timer", kitchenStream + ".self.audio_speaker.set_volume"} {
+			if !slices.Contains(found, want) {
+				t.Errorf("no %s in %v", want, found)
+			}
+		}
+		if !slices.IsSorted(found) {
+			t.Errorf("not in order: %v", found)
+		}
+		text := func(name string, arguments map[string]any) (string, bool) {
+			t.Helper()
+			result, err := s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if len(result.Content) == 0 {
+				return "", result.IsError
+			}
+			return result.Content[0].(*sdk.TextContent).Text, result.IsError
+		}
+		if got, failed := text(kitchenStream+".self.audio_speaker.set_volume", map[string]any{"volume": 30}); failed || !strings.Contains(got, `"volume":30`) {
+			t.Errorf("a control of the device: %s, %v", got, failed)
+		}
+		if got, failed := text("timer.set_timer", map[string]any{"seconds": 60, "device_id": "kitchen"}); failed || got != "mcp_handler_timer on "+kitchenID {
+			t.Errorf("a tool that the conversation completes: %s, %v", got, failed)
+		}
+		if got, _ := text("timer.set_timer", map[string]any{"seconds": 60}); got != "mcp_handler_timer on "+kitchenID {
+			t.Errorf("the only device: %s", got)
+		}
+		templates, err := s.ListResourceTemplates(ctx, nil)
+		if err != nil || len(templates.ResourceTemplates) != 3 {
+			t.Errorf("templates: %v, %v", templates, err)
+		}
+		for uri, want := range map[string]string{
+			"xiaozhi://devices": "kitchen", "xiaozhi://devices/246f28aa1002/status": `"audio_speaker":{"volume":70}`,
+			"xiaozhi://devices/246f28aa1002/states": `"Lamp":{"power":true}`, "xiaozhi://devices/246f28aa1002/transcript": `"lines":[]`,
+			"xiaozhi://config": `"token":"***"`, "xiaozhi://log": "a line",
+		} {
+			got, err := s.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+			if err != nil || !strings.Contains(got.Contents[0].Text, want) {
+				t.Errorf("%s: %v, %v", uri, got, err)
+			}
+		}
+		p, err := s.GetPrompt(ctx, &sdk.GetPromptParams{Name: "default", Arguments: map[string]string{"language": "en", "assistant_name": "Robbie"}})
+		if err != nil || !strings.Contains(p.Messages[0].Content.(*sdk.TextContent).Text, "Robbie") {
+			t.Errorf("prompt: %v, %v", p, err)
+		}
+		if _, err := s.GetPrompt(ctx, &sdk.GetPromptParams{Name: "default", Arguments: map[string]string{"language": "fr"}}); err == nil {
+			t.Error("a language that there is not was taken")
+		}
+		for _, c := range []struct {
+			ref      *sdk.CompleteReference
+			argument sdk.CompleteParamsArgument
+			want     []string
+		}{
+			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "language", Value: "e"}, []string{"en"}},
+			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "device_name", Value: ""}, []string{"kitchen"}},
+			{&sdk.CompleteReference{Type: "ref/resource", URI: "xiaozhi://devices/{id}/status"}, sdk.CompleteParamsArgument{Name: "id", Value: "24"}, []string{"246f28aa1002"}},
+			{&sdk.CompleteReference{Type: "ref/prompt", Name: "nope"}, sdk.CompleteParamsArgument{Name: "x", Value: ""}, []string{}},
+		} {
+			got, err := s.Complete(ctx, &sdk.CompleteParams{Ref: c.ref, Argument: c.argument})
+			if err != nil || !slices.Equal(got.Completion.Values, c.want) {
+				t.Errorf("%v: %v, %v", c.argument, got, err)
+			}
+		}
+	})
+}
+
+// TestProgressCancelLog: a tool tells how far it is and what it does, to a client
+// that wants to hear it, and ends when its caller gives it up.
+func TestProgressCancelLog(t *testing.T) {
+	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
+		running, ended := make(chan struct{}, 1), make(chan error, 1)
+		add := func(name string, run func(ctx context.Context, _ map[string]any) (any, error)) {
+			t.Helper()
+			if err := r.Registry().Add(Tool{Name: name, Run: run}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("waits", func(ctx context.Context, _ map[string]any) (any, error) {
+			running <- struct{}{}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		})
+		add("tells", func(ctx context.Context, _ map[string]any) (any, error) {
+			c := ClientFrom(ctx)
+			c.Log(ctx, "debug", "a detail")
+			c.Log(ctx, "warning", "a warning")
+			for i := range 3 {
+				c.Progress(ctx, float64(i), 2, "")
+			}
+			return "told", nil
+		})
+		modern := s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern
+		if !modern {
+			if err := s.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "warning"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		params := &sdk.CallToolParams{Name: "tells"}
+		params.SetProgressToken("p1")
+		if _, err := s.CallTool(t.Context(), params); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the progress", func() bool { return h.get(func() int { return len(h.progress) }) == 3 })
+		h.note(func() {
+			if !slices.Equal(h.progress, []float64{0, 1, 2}) {
+				t.Errorf("progress %v", h.progress)
+			}
+			if !modern && !slices.Equal(h.logged, []string{"warning a warning"}) {
+				t.Errorf("logged %v", h.logged)
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.CallTool(ctx, &sdk.CallToolParams{Name: "waits"})
+			done <- err
+		}()
+		<-running
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the call ended with %v", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("the call was not cancelled")
+		}
+		<-done
+	})
+}
+
+// TestSampling: a tool may ask the client's model and for its roots, where the
+// client has declared them.
+func TestSampling(t *testing.T) {
+	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, _ *heard) {
+		if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			text, err := ClientFrom(ctx).Sample(ctx, "hello", 10)
+			if err != nil {
+				return nil, err
+			}
+			roots, err := ClientFrom(ctx).Roots(ctx)
+			return fmt.Sprint(text, " ", roots), err
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "asks"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "sampled [file:///home/x]"
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
+			want = ErrNotDeclared.Error() // its revision has no such requests
+		}
+		if got := result.Content[0].(*sdk.TextContent).Text; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+	r := newRig(t, nil)
+	if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+		return ClientFrom(ctx).Sample(ctx, "hello", 10)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "asks", "{}"); !strings.Contains(a.body, ErrNotDeclared.Error()) {
+		t.Errorf("without a handshake: %s", a.body)
+	}
+	if a := r.do("POST", "/api/mcp/tools/call", `{"name":"asks"}`); !strings.Contains(a.body, ErrNotDeclared.Error()) {
+		t.Errorf("by REST: %s", a.body)
+	}
+}
+
+// TestDevicesComeAndGo: each coming and going is told once, to the views that it
+// concerns, and what is listed and can be called follows.
+func TestDevicesComeAndGo(t *testing.T) {
+	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
+			t.Skip("this revision subscribes to changes by a stream of its own, which conformance tests")
+		}
+		if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uriDevices}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "xiaozhi://devices/nobody/status"}); err == nil {
+			t.Error("a resource that there is not was subscribed to")
+		}
+		other := r.dialSocket("?stream=time", nil) // a view that is not concerned
+		ask(t, other, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		listed := func() bool {
+			list, err := s.ListTools(t.Context(), nil)
+			return err == nil && slices.ContainsFunc(list.Tools, func(tool *sdk.Tool) bool { return strings.HasPrefix(tool.Name, "device-246f28aa1003.") })
+		}
+		toolsTold := func() int { return h.get(func() int { return h.tools }) }
+		updates := func() int { return h.get(func() int { return len(h.updated) }) }
+		r.home.connect(bedroomID, "bedroom", nil)
+		for range 5 { // it comes in several steps
+			r.DeviceChanged(bedroomID)
+		}
+		until(t, "the coming", func() bool { return toolsTold() == 1 && updates() >= 1 && listed() })
+		if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "device-246f28aa1003.self.get_device_status"}); err != nil {
+			t.Errorf("a call of the new device: %v", err)
+		}
+		r.home.leave(bedroomID)
+		r.DeviceChanged(bedroomID)
+		until(t, "the going", func() bool { return toolsTold() == 2 && !listed() })
+		if err := s.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uriDevices}); err != nil {
+			t.Fatal(err)
+		}
+		before := updates()
+		r.home.connect(bedroomID, "bedroom", nil)
+		r.DeviceChanged(bedroomID)
+		until(t, "the second coming", func() bool { return toolsTold() == 3 })
+		if got := ask(t, other, `{"jsonrpc":"2.0","id":2,"method":"ping"}`); field(t, got, "id") != 2.0 {
+			t.Errorf("a view that is not concerned was told: %s", got)
+		}
+		if n := toolsTold(); n != 3 {
+			t.Errorf("told %d times", n)
+		}
+		if n := updates(); n != before {
+			t.Errorf("updated after it was unsubscribed: %d, %d", before, n)
+		}
+	})
+}
+
+// TestDeviceOfAView: the view of a device outlives its absence, for those who
+// have a session; others are told that there is none.
+func TestDeviceOfAView(t *testing.T) {
+	r := newRig(t, nil)
+	view := "/api/mcp/jsonrpc/" + kitchenStream
+	id := r.initialize(view)
+	r.home.leave(kitchenID)
+	a := r.call(view, "self.get_device_status", "{}", "Mcp-Session-Id: "+id, "Mcp-Protocol-Version: 2025-06-18")
+	if got := event(t, a.body); field(t, got, "result", "isError") != true || !strings.Contains(got, "设备没有连接") {
+		t.Errorf("before the change is told: %s", a.body)
+	}
+	r.DeviceChanged(kitchenID)
+	until(t, "the stream to go", func() bool {
+		return r.do("GET", "/api/mcp/tools/stream/"+kitchenStream, "").status == 404
+	})
+	a = r.rpc(view, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Mcp-Session-Id: "+id, "Mcp-Protocol-Version: 2025-06-18")
+	if got := event(t, a.body); len(field(t, got, "result", "tools").([]any)) != 0 {
+		t.Errorf("while it is away: %s", a.body)
+	}
+	r.home.connect(kitchenID, "kitchen", nil)
+	r.DeviceChanged(kitchenID)
+	until(t, "the tools to be back", func() bool {
+		a := r.call(view, "self.get_device_status", "{}", "Mcp-Session-Id: "+id, "Mcp-Protocol-Version: 2025-06-18")
+		return strings.Contains(a.body, "audio_speaker")
+	})
+}
+
+// TestTranscript: those who subscribed hear that something was said.
+func TestTranscript(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", nil)
+	ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"xiaozhi://devices/246f28aa1002/transcript"}}`)
+	r.home.mu.Lock()
+	r.home.said = []Line{{Role: "user", Text: "你好"}}
+	r.home.mu.Unlock()
+	r.TranscriptChanged(kitchenID)
+	if got := read(t, conn); field(t, got, "method") != "notifications/resources/updated" || !strings.Contains(got, "transcript") {
+		t.Errorf("told %s", got)
+	}
+	got := ask(t, conn, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"xiaozhi://devices/246f28aa1002/transcript"}}`)
+	if !strings.Contains(got, "你好") {
+		t.Errorf("transcript: %s", got)
+	}
+}
+
+// TestActs: what a device's conversation can be made to do is offered where it
+// can, and acts on the device that is meant.
+func TestActs(t *testing.T) {
+	var mu sync.Mutex
+	var done []string
+	note := func(format string, args ...any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, fmt.Sprintf(format, args...))
+		return nil
+	}
+	r := newRig(t, func(o *Options) {
+		o.Acts = Acts{
+			Say: func(_ context.Context, id, text string, now bool) (Said, error) {
+				return Said{text, true}, note("say %s %s %v", id, text, now)
+			},
+			Ask:    func(_ context.Context, id, text string) (string, error) { return "yes", note("ask %s %s", id, text) },
+			Listen: func(context.Context, string) error { return errors.New("it listens by its button only") },
+			Abort:  func(context.Context, string) (bool, error) { return false, nil },
+		}
+	})
+	r.home.connect(bedroomID, "bedroom", nil)
+	for _, c := range []struct{ name, arguments, want string }{
+		{"device.say", `{"device_id":"kitchen","text":"水开了","now":true}`, `{\"heard\":\"水开了\",\"whole\":true}`},
+		{"device.ask", `{"device_id":"24:6F:28:AA:10:03","text":"Open?"}`, "yes"},
+		{"device.ask", `{"device_id":"device-246f28aa1003","text":"Open?"}`, "yes"},
+		{"device.ask", `{"device_id":"246f28aa1003","text":"Open?"}`, "yes"},
+		{"device.listen", `{"device_id":"kitchen"}`, "by its button only"},
+		{"device.say", `{"text":"x"}`, bedroomID},
+		{"device.say", `{"device_id":"cellar","text":"x"}`, "cellar"},
+		{"device.say", `{"device_id":"kitchen"}`, "text"},
+		{"device.abort", `{"device_id":"kitchen"}`, "没有在说话"},
+	} {
+		if a := r.call("/api/mcp/jsonrpc", c.name, c.arguments); !strings.Contains(a.body, c.want) {
+			t.Errorf("%s %s: %s, want %s", c.name, c.arguments, a.body, c.want)
+		}
+	}
+	want := []string{"say " + kitchenID + " 水开了 true", "ask " + bedroomID + " Open?", "ask " + bedroomID + " Open?", "ask " + bedroomID + " Open?"}
+	if !slices.Equal(done, want) {
+		t.Errorf("done %q", done)
+	}
+}
+
+// TestShared: tools of other people's servers are streams of their own, and
+// cannot take the names of ours.
+func TestShared(t *testing.T) {
+	r := newRig(t, func(o *Options) {
+		o.Shared = func() []mcp.Tool {
+			return []mcp.Tool{
+				{Name: "navigate", Schema: []byte(`{"type":"object"}`), Source: "external:maps", Stream: "maps"},
+				{Name: "info", Schema: []byte(`{"type":"object"}`), Source: "external:system", Stream: "system"},
+			}
+		}
+		o.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {
+			return source + " " + name, nil
+		}
+	})
+	if a := r.call("/api/mcp/jsonrpc/maps", "maps.navigate", "{}"); field(t, a.body, "result", "content", 0, "text") != "external:maps navigate" {
+		t.Errorf("maps: %s", a.body)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "server-system.info", "{}"); field(t, a.body, "result", "content", 0, "text") != "external:system info" {
+		t.Errorf("system: %s", a.body)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "system.info", "{}"); !strings.Contains(a.body, "platform") {
+		t.Errorf("our own: %s", a.body)
+	}
+}

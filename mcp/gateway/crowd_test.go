@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkCrowd is 500 devices coming at once, while somebody looks on.
+func BenchmarkCrowd(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		g, ids := crowd(b, 500)
+		b.StartTimer()
+		g.takeDevices(ids)
+		b.StopTimer()
+		if n := len(g.views.current().tools); n < 1500 {
+			b.Fatalf("%d tools", n)
+		}
+		g.Close()
+		b.StartTimer()
+	}
+}
+
+func crowd(b *testing.B, n int) (*Gateway, []string) {
+	b.Helper()
+	h := newHome(b)
+	g := New(Options{Devices: h})
+	g.views.of(caller{}, "")
+	var ids []string
+	for i := range n {
+		id := fmt.Sprintf("24:6f:28:aa:%02x:%02x", i>>8, i&255)
+		h.connect(id, "", nil)
+		ids = append(ids, id)
+	}
+	return g, ids
+}
+
+// TestCrowd: many devices that come at once are one change.
+func TestCrowd(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", nil)
+	ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	for i := range 100 {
+		id := fmt.Sprintf("24:6f:28:bb:00:%02x", i)
+		r.home.connect(id, "", nil)
+		r.DeviceChanged(id)
+	}
+	told := 0
+	for deadline := time.Now().Add(10 * time.Second); told == 0 && time.Now().Before(deadline); {
+		if strings.Contains(read(t, conn), "tools/list_changed") {
+			told++
+		}
+	}
+	until(t, "all of them", func() bool { return len(r.views.current().streams) > 100 })
+	got := ask(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	for !strings.Contains(got, `"id":2`) {
+		if strings.Contains(got, "tools/list_changed") {
+			told++
+		}
+		got = read(t, conn)
+	}
+	if told > 3 {
+		t.Errorf("told %d times", told)
+	}
+}

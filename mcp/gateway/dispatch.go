@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+// The headers of the streamable transport.
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+)
+
+// rpcMessage is what the dispatcher reads of a JSON-RPC message.
+type rpcMessage struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// serveRPC is /api/mcp/jsonrpc: one address for clients with a session, for those
+// of the newest revision, and for those who just post a call (mcp.md 7.2).
+func (g *Gateway) serveRPC(w http.ResponseWriter, r *http.Request, c caller, stream string) {
+	c.via = "jsonrpc"
+	r = r.WithContext(withCaller(r.Context(), c))
+	switch r.Method {
+	case http.MethodPost:
+		g.postRPC(w, r, c, stream)
+	case http.MethodGet, http.MethodDelete:
+		v, ok := g.views.kept(c, stream)
+		if !ok {
+			g.noStream(w, r, c, stream)
+			return
+		}
+		if r.Header.Get(headerSession) == "" {
+			w.Header().Set("Allow", "POST")
+			g.problem(w, r, http.StatusMethodNotAllowed, codeMethod,
+				say(c.language, "没有会话：GET 和 DELETE 需要 Mcp-Session-Id", "no session: GET and DELETE need Mcp-Session-Id"))
+			return
+		}
+		g.stateful(w, r, v, nil)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
+	}
+}
+
+func (g *Gateway) noStream(w http.ResponseWriter, r *http.Request, c caller, stream string) {
+	g.problem(w, r, http.StatusNotFound, codeNoStream, say(c.language, "工作流未找到: ", "stream not found: ")+clip(stream))
+}
+
+// postRPC takes one message, or a batch of them, to where it belongs.
+func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stream string) {
+	body, status, err := g.readBody(w, r)
+	if err != nil {
+		text := say(c.language, "请求体无法读取", "the body cannot be read")
+		if status == http.StatusRequestEntityTooLarge {
+			text = say(c.language, "请求体超过 ", "the body is over ") + strconv.Itoa(maxBody) + say(c.language, " 字节", " bytes")
+		}
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, text}})
+		return
+	}
+	var m rpcMessage
+	parsed := mcp.Depth(body) <= maxDepth && json.Unmarshal(body, &m) == nil
+	find := g.views.of
+	if r.Header.Get(headerSession) != "" {
+		find = g.views.kept
+	}
+	v, ok := find(c, stream)
+	if !ok {
+		reply(w, http.StatusNotFound, rpcError{"2.0", idOf(m), rpcProblem{codeRefused, say(c.language, "工作流未找到: ", "stream not found: ") + clip(stream)}})
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	version := r.Header.Get(headerVersion)
+	switch {
+	case mcp.Depth(body) > maxDepth:
+		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "嵌套太深", "nested too deeply")}})
+	case r.Header.Get(headerSession) != "" && version < versionModern:
+		if parsed && m.Method != nil {
+			if problem := g.checkMethod(m, c.language); problem != nil {
+				reply(w, http.StatusOK, rpcError{"2.0", idOf(m), *problem})
+				return
+			}
+		}
+		g.stateful(w, r, v, &m)
+	case version >= versionModern || parsed && metaVersion(m.Params) != "":
+		acceptAll(r)
+		g.modern(w, r, v, c, m)
+	case parsed && m.Method != nil && *m.Method == "initialize" && m.Version == "2.0":
+		g.stateful(w, r, v, &m)
+	default:
+		if version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
+			reply(w, http.StatusBadRequest, rpcError{"2.0", idOf(m), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "不支持的协议版本: ", "unsupported protocol version: ") + clip(version)}})
+			return
+		}
+		c = c.until(r.Context())
+		g.bareRPC(w, r.WithContext(withCaller(r.Context(), c)), v, c, body)
+	}
+}
+
+// modern serves a request of the newest revision. One that listens for changes
+// lasts, and takes a place as a session does.
+func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c caller, m rpcMessage) {
+	out := plainly(w, m)
+	defer out.stop()
+	if m.Method != nil && *m.Method == "subscriptions/listen" {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		done, ok := g.sessions.open(cancel)
+		if !ok {
+			w.Header().Set("Retry-After", "10")
+			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{codeRefused, say(c.language, "会话太多", "too many sessions")}})
+			return
+		}
+		defer done()
+		out.pings()
+		r = r.WithContext(ctx)
+	}
+	v.modern.ServeHTTP(out, r)
+}
+
+// readBody reads a body that is not too long and comes in time. After an error
+// the connection is closed: the rest of the body is not waited for.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(g.bodyTime)) // recorders have none
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	}
+	w.Header().Set("Connection", "close")
+	_ = rc.SetReadDeadline(time.Now())
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, http.StatusRequestEntityTooLarge, err
+	}
+	return nil, http.StatusBadRequest, err
+}
+
+// idOf is the id to answer with: null where there is none that can be.
+func idOf(m rpcMessage) json.RawMessage {
+	if validID(m.ID) {
+		return m.ID
+	}
+	return json.RawMessage("null")
+}
+
+// validID reports whether an id is a text or a number.
+func validID(id json.RawMessage) bool {
+	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
+}
+
+// metaVersion is the revision that a request carries in its _meta: only those of
+// the newest do.
+func metaVersion(params json.RawMessage) string {
+	if !bytes.Contains(params, []byte(sdk.MetaKeyProtocolVersion)) {
+		return ""
+	}
+	var p struct {
+		Meta map[string]any `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	version, _ := p.Meta[sdk.MetaKeyProtocolVersion].(string)
+	return version
+}
+
+// acceptAll makes a request accept what the SDK wants accepted: the seeds' own
+// examples say nothing of it.
+func acceptAll(r *http.Request) {
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+}

@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestPages: a walk over the pages of a long list meets each tool once, in order.
+func TestPages(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range 1200 {
+		if err := r.Registry().Add(Tool{Stream: "many", Name: fmt.Sprintf("t%04d", i), Run: sum}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []string
+	cursor, pages := "", 0
+	for {
+		a := r.rpc("/api/mcp/jsonrpc/many", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":%q}}`, cursor))
+		all = append(all, names(t, field(t, a.body, "result", "tools"))...)
+		cursor, _ = field(t, a.body, "result", "nextCursor").(string)
+		if pages++; cursor == "" || pages > 10 {
+			break
+		}
+	}
+	if len(all) != 1200 || pages != 3 || !slices.IsSorted(all) || len(slices.Compact(all)) != 1200 {
+		t.Errorf("%d tools on %d pages", len(all), pages)
+	}
+	if got := names(t, field(t, r.do("GET", "/api/mcp/tools?stream=many", "").body, "tools")); len(got) != 1200 {
+		t.Errorf("%d by REST", len(got))
+	}
+}
+
+// TestPromptsAndResources: prompts check their arguments; what crashes costs one
+// request; what is registered and replaced while it runs is followed.
+func TestPromptsAndResources(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", nil)
+	ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	r.Registry().AddPrompt("", &sdk.Prompt{Name: "greet", Arguments: []*sdk.PromptArgument{{Name: "who", Required: true}}}, func(_ context.Context, q *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		if q.Params.Arguments["who"] == "panic" {
+			panic("secret")
+		}
+		return &sdk.GetPromptResult{Description: "greets", Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Hello " + q.Params.Arguments["who"]}}}}, nil
+	})
+	if got := read(t, conn); field(t, got, "method") != "notifications/prompts/list_changed" {
+		t.Errorf("told %s", got)
+	}
+	r.Registry().AddResource("", &sdk.Resource{URI: "x://panic", Name: "p"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) { panic("secret") })
+	if got := read(t, conn); field(t, got, "method") != "notifications/resources/list_changed" {
+		t.Errorf("told %s", got)
+	}
+	get := func(arguments string) string {
+		return r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet","arguments":`+arguments+`}}`).body
+	}
+	if got := get(`{"who":"Bob"}`); field(t, got, "result", "messages", 0, "content", "text") != "Hello Bob" {
+		t.Errorf("greet: %s", got)
+	}
+	if got := get(`{}`); field(t, got, "error", "code") != -32602.0 || !strings.Contains(got, "who") {
+		t.Errorf("a missing argument: %s", got)
+	}
+	if got := get(`{"who":"panic"}`); field(t, got, "error", "code") != -32603.0 || strings.Contains(got, "secret") {
+		t.Errorf("a crash: %s", got)
+	}
+	if a := r.do("POST", "/api/mcp/prompts/greet", `{"arguments":{"who":"Ann"}}`); field(t, a.body, "prompt", "messages", 0, "content", "text") != "Hello Ann" || field(t, a.body, "prompt", "description") != "greets" {
+		t.Errorf("by REST: %d %s", a.status, a.body)
+	}
+	if a := r.do("POST", "/api/mcp/prompts/greet", ``); a.status != 400 || field(t, a.body, "error", "code") != "INVALID_ARGUMENTS" {
+		t.Errorf("by REST, without arguments: %d %s", a.status, a.body)
+	}
+	if a := r.do("POST", "/api/mcp/prompts/nope", ``); a.status != 404 || field(t, a.body, "error", "code") != "PROMPT_NOT_FOUND" {
+		t.Errorf("by REST, unknown: %d %s", a.status, a.body)
+	}
+	if a := r.do("GET", "/api/mcp/prompts", ""); field(t, a.body, "count") != 4.0 {
+		t.Errorf("prompts: %s", a.body)
+	}
+	if a := r.do("GET", "/api/mcp/resources/x%3A%2F%2Fpanic", ""); a.status != 500 || strings.Contains(a.body, "secret") {
+		t.Errorf("a resource that crashes: %d %s", a.status, a.body)
+	}
+	a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x://nope"}}`)
+	if field(t, a.body, "error", "data", "uri") != "x://nope" {
+		t.Errorf("an unknown resource: %s", a.body)
+	}
+}
+
+// TestLevels: a level that there is not is refused.
+func TestLevels(t *testing.T) {
+	r := newRig(t, nil)
+	for level, ok := range map[string]bool{"warning": true, "loud": false, "": false} {
+		a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"`+level+`"}}`)
+		if ok != (field(t, a.body, "error") == nil) || (!ok && field(t, a.body, "error", "code") != -32602.0) {
+			t.Errorf("%q: %s", level, a.body)
+		}
+	}
+}
+
+// TestRegistering: what cannot be registered is refused with a reason, and a tool
+// that is replaced or removed is gone at once.
+func TestRegistering(t *testing.T) {
+	r := newRig(t, nil)
+	for what, tool := range map[string]Tool{
+		"letters, digits":    {Name: "灯", Run: sum},
+		"1 to 128":           {Name: strings.Repeat("x", 129), Run: sum},
+		"stream name":        {Stream: "a.b", Name: "x", Run: sum},
+		"either Run or":      {Name: "x"},
+		`"type":"object"`:    {Name: "x", Run: sum, Schema: []byte(`{"type":"string"}`)},
+		"no JSON object":     {Name: "x", Run: sum, Schema: []byte(`[]`)},
+		"references go in a": {Name: "x", Run: sum, Schema: []byte(`{"type":"object","allOf":[{"$ref":"#"}]}`)},
+	} {
+		if err := r.Registry().Add(tool); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	add := func(answer string) {
+		t.Helper()
+		if err := r.Registry().Add(Tool{Stream: "mine", Name: "x", Run: func(context.Context, map[string]any) (any, error) { return answer, nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := func() any {
+		return field(t, r.call("/api/mcp/jsonrpc", "mine.x", "{}").body, "result", "content", 0, "text")
+	}
+	add("one")
+	if got := text(); got != "one" {
+		t.Errorf("got %v", got)
+	}
+	add("two") // it looks the same
+	if got := text(); got != "two" {
+		t.Errorf("got %v", got)
+	}
+	r.Registry().Remove("mine.x")
+	if a := r.call("/api/mcp/jsonrpc", "mine.x", "{}"); field(t, a.body, "error", "code") != -32601.0 {
+		t.Errorf("after it was removed: %s", a.body)
+	}
+	if err := r.Registry().Add(Tool{Stream: "system", Name: "info", Run: sum}); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.call("/api/mcp/jsonrpc", "system.info", "{}"); !strings.Contains(a.body, "platform") {
+		t.Errorf("a core tool was replaced: %s", a.body)
+	}
+}
+
+// TestStreamOf: the stream of a device by its id (design.md section 10).
+func TestStreamOf(t *testing.T) {
+	for id, want := range map[string]string{
+		"24:6F:28:AA:10:02": "device-246f28aa1002", "24-6f-28-aa-10-02": "device-246f28aa1002", "246f28aa1002": "device-246f28aa1002",
+		"My Box.1": "device-my-box-1", "灯": "device--", "a_b-c": "device-a_b-c",
+	} {
+		if got := StreamOf(id); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// socketIdle is how long a socket may be silent; pings are answered meanwhile.
+const socketIdle = 75 * time.Second
+
+// socket is /mcp/ws: JSON-RPC and the older messages of seed 002, mixed as the
+// client likes. One reader; send may be called by many.
+type socket struct {
+	gateway *Gateway
+	conn    *websocket.Conn
+	view    *view
+	talk    *talk
+
+	mu sync.Mutex // writing
+	wg sync.WaitGroup
+}
+
+// serveSocket serves one socket until it ends.
+func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) {
+	c.via = "ws"
+	if !websocket.IsWebSocketUpgrade(r) {
+		w.Header().Set("Upgrade", "websocket")
+		g.problem(w, r, http.StatusUpgradeRequired, codeBadRequest, say(c.language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
+		return
+	}
+	stream := r.URL.Query().Get("stream")
+	v, ok := g.views.of(c, stream)
+	if !ok {
+		g.noStream(w, r, c, stream)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
+	defer cancel()
+	s := &socket{gateway: g, view: v}
+	done, ok := g.sessions.open(s.end)
+	if !ok {
+		w.Header().Set("Retry-After", "10")
+		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		return
+	}
+	defer done()
+	up := websocket.Upgrader{
+		Subprotocols: []string{"mcp"}, HandshakeTimeout: bodyTime,
+		CheckOrigin: func(*http.Request) bool { return true }, // Access has looked
+	}
+	conn, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // it has answered
+	}
+	s.mu.Lock()
+	s.conn = conn
+	s.mu.Unlock()
+	s.talk = newTalk(v, s)
+	s.run(withCaller(ctx, c.until(ctx)), cancel)
+}
+
+// run reads until the socket ends, then waits for all that it began.
+func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
+	s.wg.Go(func() { s.pings(ctx) })
+	s.conn.SetReadLimit(maxBody)
+	alive := func(string) error { return s.conn.SetReadDeadline(time.Now().Add(socketIdle)) }
+	s.conn.SetPongHandler(alive)
+	for {
+		_ = alive("")
+		kind, data, err := s.conn.ReadMessage()
+		if err != nil {
+			break
+		}
+		if kind != websocket.TextMessage {
+			continue
+		}
+		if s.receive(ctx, bytes.TrimSpace(data)) != nil {
+			break
+		}
+	}
+	cancel()
+	s.end()
+	s.talk.close()
+	s.wg.Wait()
+}
+
+// oldMessage is a message of seed 002 without JSON-RPC.
+type oldMessage struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// receive takes one frame. An error ends the socket.
+func (s *socket) receive(ctx context.Context, data []byte) error {
+	var old oldMessage
+	var rpc struct {
+		Version string `json:"jsonrpc"`
+	}
+	if deep(data) || json.Unmarshal(data, &rpc) != nil || rpc.Version != "" || json.Unmarshal(data, &old) != nil || old.Type == "" {
+		return s.talk.receive(ctx, data)
+	}
+	switch old.Type {
+	case "list_tools":
+		return s.sendJSON(oldTools{"tools_list", old.RequestID, restTools(s.view.tools())})
+	case "call_tool":
+		s.wg.Go(func() { s.call(ctx, old) })
+		return nil
+	}
+	language := callerFrom(ctx).language
+	return s.fail(old.RequestID, codeBadRequest, say(language, "未知的消息类型: ", "unknown type of message: ")+clip(old.Type))
+}
+
+// oldTools, oldResult and oldError are the answers to older messages.
+type oldTools struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Tools     []restTool      `json:"tools"`
+}
+
+type oldResult struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Result    oldContent      `json:"result"`
+}
+
+type oldContent struct {
+	Content []sdk.Content `json:"content"`
+	IsError bool          `json:"isError"`
+}
+
+type oldError struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Error     restProblem     `json:"error"`
+}
+
+// call runs a tool for an older message.
+func (s *socket) call(ctx context.Context, m oldMessage) {
+	language := callerFrom(ctx).language
+	e, ok := s.view.tool(m.Name)
+	if !ok {
+		_ = s.fail(m.RequestID, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(m.Name))
+		return
+	}
+	result, invalid, err := s.gateway.perform(ctx, e, m.Arguments, nil)
+	switch {
+	case errors.Is(err, errReadOnly):
+		err = s.fail(m.RequestID, codeForbidden, say(language, "这个令牌是只读的", "this token is read-only"))
+	case errors.Is(err, errBusy):
+		err = s.fail(m.RequestID, codeRate, say(language, "同时进行的调用太多", "too many calls at the same time"))
+	case err != nil:
+		err = s.fail(m.RequestID, codeFailed, reason(err))
+	case invalid != "":
+		err = s.fail(m.RequestID, codeArguments, say(language, "参数无效: ", "invalid arguments: ")+invalid)
+	default:
+		err = s.sendJSON(oldResult{"tool_result", m.RequestID, oldContent{result.Content, result.IsError}})
+	}
+	_ = err // the socket has gone, which its reader sees
+}
+
+func (s *socket) fail(id json.RawMessage, code, message string) error {
+	return s.sendJSON(oldError{"error", id, restProblem{code, message}})
+}
+
+func (s *socket) sendJSON(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.send(data)
+}
+
+// send writes one frame, in time.
+func (s *socket) send(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return errWireClosed
+	}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	return s.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// pings keep the socket alive, and find out when the other side has gone.
+func (s *socket) pings(ctx context.Context) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime)) != nil {
+				return
+			}
+		}
+	}
+}
+
+// end hangs up, which ends the reader.
+func (s *socket) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+		_ = s.conn.Close()
+	}
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// eventStream is an answer of server-sent events that stays open.
+type eventStream struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	receive func(data []byte) error // takes what the client posts; nil: nothing can be posted
+	who     string                  // the token that opened it
+
+	mu     sync.Mutex
+	closed bool
+	over   chan struct{} // closed by end
+}
+
+// serveConnect is /api/mcp/connect: the older SSE transport for clients that
+// accept event streams, the literal stream of seed 002 for others (mcp.md 7.6).
+func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller) {
+	c.via = "sse"
+	switch r.Method {
+	case http.MethodGet:
+	case http.MethodPost:
+		g.postEvent(w, r, c)
+		return
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
+		return
+	}
+	v, ok := g.views.of(c, r.URL.Query().Get("stream"))
+	if !ok {
+		g.noStream(w, r, c, r.URL.Query().Get("stream"))
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.name(), over: make(chan struct{})}
+	done, ok := g.sessions.open(s.end)
+	if !ok {
+		w.Header().Set("Retry-After", "10")
+		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		return
+	}
+	defer done()
+	defer s.end()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Connection", "keep-alive")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.URL.Query().Get("legacy") == "1" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		s.literal(ctx)
+		return
+	}
+	t := newTalk(v, s)
+	asked := withCaller(ctx, c.until(ctx))
+	s.receive = func(data []byte) error { return t.receive(asked, data) }
+	id := rand.Text()
+	g.sessions.addPost(id, s)
+	defer g.sessions.removePost(id)
+	defer t.close()
+	defer cancel() // the running calls go with the stream
+	query := "?sessionid=" + id
+	if stream := r.URL.Query().Get("stream"); stream != "" {
+		query += "&stream=" + url.QueryEscape(stream)
+	}
+	if token := r.URL.Query().Get("token"); token != "" && r.Header.Get("Authorization") == "" {
+		query += "&token=" + url.QueryEscape(token)
+	}
+	if s.event("endpoint", []byte(pathConnect+query)) != nil {
+		return
+	}
+	s.keep(ctx, func() error { return s.write([]byte(": ping\n\n")) })
+}
+
+// literal is the stream that seed 002 shows: an object when it begins, and one
+// now and then, in the seed's words whatever the language.
+func (s *eventStream) literal(ctx context.Context) {
+	if s.event("", []byte(`{"type":"connected","message":"MCP连接已建立"}`)) != nil {
+		return
+	}
+	s.keep(ctx, func() error {
+		return s.event("", []byte(`{"type":"ping","timestamp":`+strconv.FormatInt(time.Now().UnixMilli(), 10)+`}`))
+	})
+}
+
+// keep pings until the client leaves or the stream ends.
+func (s *eventStream) keep(ctx context.Context, ping func() error) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.over:
+			return
+		case <-ticker.C:
+			if ping() != nil {
+				return
+			}
+		}
+	}
+}
+
+// postEvent takes a message for a stream that is open.
+func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request, c caller) {
+	id := r.URL.Query().Get("sessionid")
+	s := g.sessions.post(id)
+	if s == nil || s.who != c.name() {
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, say(c.language, "会话未找到", "session not found")}})
+		return
+	}
+	body, status, err := g.readBody(w, r)
+	if err != nil {
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "请求体无法读取", "the body cannot be read")}})
+		return
+	}
+	if err := s.receive(body); err != nil {
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, say(c.language, "会话已结束", "the session is over")}})
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// send is one message of the protocol.
+func (s *eventStream) send(data []byte) error { return s.event("message", data) }
+
+// event writes one event; data has no line breaks.
+func (s *eventStream) event(name string, data []byte) error {
+	var text []byte
+	if name != "" {
+		text = append(text, "event: "+name+"\n"...)
+	}
+	text = append(text, "data: "...)
+	text = append(text, data...)
+	return s.write(append(text, "\n\n"...))
+}
+
+// write writes, in time, unless the stream is over.
+func (s *eventStream) write(text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errWireClosed
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
+	if _, err := s.w.Write(text); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// end ends the stream: nothing is written after it.
+func (s *eventStream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.over)
+	}
+}
+
+// addPost notes where a stream's messages are posted.
+func (s *sessions) addPost(id string, e *eventStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.posts == nil {
+		s.posts = map[string]*eventStream{}
+	}
+	s.posts[id] = e
+}
+
+func (s *sessions) removePost(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.posts, id)
+}
+
+// post is the stream of an id; nil: there is none.
+func (s *sessions) post(id string) *eventStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.posts[id]
+}

@@ -1,0 +1,286 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// views are all views there are, made when they are first asked for.
+type views struct {
+	gateway *Gateway
+
+	mu    sync.Mutex
+	byKey map[viewKey]*view
+	now   *snapshot
+}
+
+// viewKey is whose view of what.
+type viewKey struct {
+	token  string // its name; "" for this machine without a token
+	stream string // "" for all
+}
+
+// view is what one caller sees of one stream, or of all. It has a server and
+// handlers of its own: a session that was opened here cannot leave it.
+type view struct {
+	gateway *Gateway
+	key     viewKey
+	sees    func(stream string) bool
+	server  *sdk.Server
+
+	stateful http.Handler // sessions: initialize, GET, DELETE
+	modern   http.Handler // 2026-07-28: every request for itself
+
+	bareMu sync.Mutex
+	bare   map[string]*bareLine // for older clients without a handshake, by revision
+
+	mu    sync.Mutex
+	shown snapshot // what the server has; its maps are this view's own
+}
+
+func (vs *views) init(g *Gateway) {
+	vs.gateway, vs.byKey, vs.now = g, map[viewKey]*view{}, &snapshot{}
+}
+
+// of is a caller's view of a stream, "" for all. False: there is no such stream
+// for him.
+func (vs *views) of(c caller, stream string) (*view, bool) {
+	key := viewKey{c.name(), stream}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if stream != "" && (!c.sees(stream) || !slices.Contains(vs.now.streams, stream)) {
+		return nil, false
+	}
+	if v := vs.byKey[key]; v != nil {
+		return v, true
+	}
+	v := newView(vs.gateway, key, c)
+	v.apply(vs.now)
+	vs.byKey[key] = v
+	return v, true
+}
+
+// kept is of for a request of a session: the stream may be away for a while.
+func (vs *views) kept(c caller, stream string) (*view, bool) {
+	vs.mu.Lock()
+	v := vs.byKey[viewKey{c.name(), stream}]
+	vs.mu.Unlock()
+	if v != nil {
+		return v, true
+	}
+	return vs.of(c, stream)
+}
+
+// apply shows all views what is offered now.
+func (vs *views) apply(s *snapshot) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.now = s
+	for _, v := range vs.byKey {
+		v.apply(s)
+	}
+}
+
+// current is what is offered now.
+func (vs *views) current() *snapshot {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return vs.now
+}
+
+// all are the views there are.
+func (vs *views) all() []*view {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return slices.Collect(maps.Values(vs.byKey))
+}
+
+// sweep forgets views of streams that are gone and that nobody uses.
+func (vs *views) sweep() {
+	var gone []*view
+	vs.mu.Lock()
+	for key, v := range vs.byKey {
+		if key.stream != "" && !slices.Contains(vs.now.streams, key.stream) && v.unused() {
+			delete(vs.byKey, key)
+			gone = append(gone, v)
+		}
+	}
+	vs.mu.Unlock()
+	for _, v := range gone {
+		v.close()
+	}
+}
+
+// close ends the sessions of all views.
+func (vs *views) close() {
+	for _, v := range vs.all() {
+		v.close()
+	}
+}
+
+func newView(g *Gateway, key viewKey, c caller) *view {
+	v := &view{gateway: g, key: key, shown: snapshot{
+		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
+	}}
+	v.sees = func(stream string) bool { return (key.stream == "" || stream == key.stream) && c.sees(stream) }
+	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: "小智 xiaozhi", Version: g.options.Version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Logger:       slog.New(slog.DiscardHandler), // it logs every request
+		Capabilities: &sdk.ServerCapabilities{
+			Tools:       &sdk.ToolCapabilities{ListChanged: true},
+			Prompts:     &sdk.PromptCapabilities{ListChanged: true},
+			Resources:   &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Logging:     &sdk.LoggingCapabilities{},
+			Completions: &sdk.CompletionCapabilities{},
+		},
+		PageSize:           500,
+		CompletionHandler:  v.complete,
+		SubscribeHandler:   v.subscribe,
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+	})
+	v.server.AddReceivingMiddleware(v.rewrite)
+	get := func(*http.Request) *sdk.Server { return v.server }
+	// Access has looked at Host and Origin; the dispatcher has limited the body.
+	v.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true})
+	v.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		DisableLocalhostProtection: true, Stateless: true, PropagateRequestCancellation: true,
+	})
+	return v
+}
+
+// instructions tell a model what this server is.
+const instructions = "xiaozhi: voice devices and their tools. Tools are named stream.tool; each connected device is the stream device-<id>. " +
+	"小智服务器：语音设备及其工具。工具名为 stream.tool，每台已连接的设备是一个 stream：device-<id>。"
+
+// unused reports whether nobody has a session here.
+func (v *view) unused() bool {
+	v.bareMu.Lock()
+	ours := len(v.bare)
+	v.bareMu.Unlock()
+	for range v.server.Sessions() {
+		ours--
+	}
+	return ours >= 0
+}
+
+// close ends all sessions of the view.
+func (v *view) close() {
+	for session := range v.server.Sessions() {
+		_ = session.Close()
+	}
+}
+
+// apply makes the server have what s offers to this view, and nothing else.
+// Only what differs is touched, for each touch is told to all sessions.
+func (v *view) apply(s *snapshot) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.applyTools(s)
+	v.applyResources(s)
+	v.applyPrompts(s)
+}
+
+func (v *view) applyTools(s *snapshot) {
+	for name := range v.shown.tools {
+		if e := s.tools[name]; e == nil || !v.sees(e.stream) {
+			v.server.RemoveTools(name)
+			delete(v.shown.tools, name)
+		}
+	}
+	for name, e := range s.tools {
+		if !v.sees(e.stream) {
+			continue
+		}
+		if old := v.shown.tools[name]; old == nil || !old.same(e) {
+			v.addTool(e)
+		}
+		v.shown.tools[name] = e
+	}
+}
+
+// addTool puts a tool into the server, which panics at some schemas.
+func (v *view) addTool(e *entry) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.gateway.log.Warn("tool cannot be offered", "tool", e.name, "why", fmt.Sprint(p))
+		}
+	}()
+	v.server.AddTool(e.def, v.call)
+}
+
+func (v *view) applyResources(s *snapshot) {
+	for uri := range v.shown.resources {
+		if x := s.resources[uri]; x == nil || !v.sees(x.stream) {
+			v.server.RemoveResources(uri)
+			delete(v.shown.resources, uri)
+		}
+	}
+	for uri, x := range s.resources {
+		if !v.sees(x.stream) {
+			continue
+		}
+		if old := v.shown.resources[uri]; old == nil || old.def.Name != x.def.Name || old.def.Description != x.def.Description {
+			v.server.AddResource(x.def, v.read)
+		}
+		v.shown.resources[uri] = x
+	}
+	for uri := range v.shown.templates {
+		if x := s.templates[uri]; x == nil || !v.sees(x.stream) {
+			v.server.RemoveResourceTemplates(uri)
+			delete(v.shown.templates, uri)
+		}
+	}
+	for uri, x := range s.templates {
+		if v.sees(x.stream) && v.shown.templates[uri] == nil {
+			v.server.AddResourceTemplate(x.def, v.read)
+			v.shown.templates[uri] = x
+		}
+	}
+}
+
+func (v *view) applyPrompts(s *snapshot) {
+	for name := range v.shown.prompts {
+		if x := s.prompts[name]; x == nil || !v.sees(x.stream) {
+			v.server.RemovePrompts(name)
+			delete(v.shown.prompts, name)
+		}
+	}
+	for name, x := range s.prompts {
+		if !v.sees(x.stream) {
+			continue
+		}
+		if v.shown.prompts[name] != x {
+			v.server.AddPrompt(x.def, v.getPrompt)
+		}
+		v.shown.prompts[name] = x
+	}
+}
+
+// tool is the entry of a full name, or of a bare one in a view of one stream.
+func (v *view) tool(name string) (*entry, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e, ok := v.shown.tools[name]
+	if !ok && v.key.stream != "" {
+		e, ok = v.shown.tools[v.key.stream+"."+name]
+	}
+	return e, ok
+}
+
+// tools are the entries that the view shows, by name.
+func (v *view) tools() []*entry {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make([]*entry, 0, len(v.shown.tools))
+	for _, name := range slices.Sorted(maps.Keys(v.shown.tools)) {
+		out = append(out, v.shown.tools[name])
+	}
+	return out
+}
