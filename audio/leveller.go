@@ -55,6 +55,11 @@ func (l *Leveller) run(pcm []int16, from, to float64) {
 	release := decibels(limitRelease * limitBlock.Seconds())
 	step := (to - from) / float64(len(pcm))
 	loudest := max(from, to)
+	if (l.fresh || l.limit == 1) && needed(pcm, loudest) == 1 {
+		l.limit = 1
+		scale(pcm, from, step)
+		return
+	}
 	need := needed(pcm[:min(size, len(pcm))], loudest)
 	if l.fresh {
 		l.limit = need
@@ -75,12 +80,24 @@ func (l *Leveller) run(pcm []int16, from, to float64) {
 	}
 }
 
+// scale multiplies pcm by a gain that goes up by step with each sample, where
+// nothing has to be limited. It counts in fixed point, of 2^-30 for the gain.
+func scale(pcm []int16, gain, step float64) {
+	const one = 1 << 30
+	g, s := int64(gain*one), int64(step*one)
+	for i, v := range pcm {
+		pcm[i] = int16((int64(v)*g + one/2) >> 30)
+		g += s
+	}
+}
+
 // needed is what the limiter must leave of a piece that gets that gain.
 func needed(pcm []int16, gain float64) float64 {
-	peak := 0.0
+	low, high := 0, 0
 	for _, v := range pcm {
-		peak = max(peak, math.Abs(float64(v)))
+		low, high = min(low, int(v)), max(high, int(v))
 	}
+	peak := float64(max(high, -low))
 	if peak*gain <= limitCeiling {
 		return 1
 	}

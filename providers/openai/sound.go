@@ -169,6 +169,12 @@ func playPCM(r io.Reader, rate, channels int, p *player) error {
 
 // mix appends the samples of raw to pcm, the mean of all channels.
 func mix(pcm []int16, raw []byte, channels int) []int16 {
+	if channels == 1 {
+		for ; len(raw) >= 2; raw = raw[2:] {
+			pcm = append(pcm, int16(binary.LittleEndian.Uint16(raw)))
+		}
+		return pcm
+	}
 	for len(raw) >= 2*channels {
 		sum := 0
 		for c := range channels {

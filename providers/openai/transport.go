@@ -45,7 +45,8 @@ func NewHTTPClient(o Options) (*http.Client, error) {
 		MaxIdleConns:        idleConns,
 		MaxIdleConnsPerHost: idleConnsPerHost,
 		IdleConnTimeout:     idleTime,
-		DisableCompression:  true, // a compressed stream may be held back
+		DisableCompression:  true,     // a compressed stream may be held back
+		ReadBufferSize:      16 << 10, // 340 ms of PCM at once
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}
 	switch o.Proxy {
