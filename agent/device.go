@@ -48,6 +48,8 @@ func (d *Device) expecting(now time.Time) bool {
 
 // Devices keeps the records. Its methods may be called at the same time.
 type Devices struct {
+	phases phases // of the replies that they hear
+
 	mu   sync.Mutex
 	byID map[string]*Device
 }

@@ -23,6 +23,10 @@ type floor struct {
 
 	monitor *monitor // hears what is sent; nil: nobody does
 
+	phases  *phases // of all replies; nil: this one keeps to itself
+	slot    int     // of phases, while spreads
+	spreads bool
+
 	granted chan struct{} // closed when the turn may be seen and heard, or never will be
 
 	mu        sync.Mutex
@@ -107,8 +111,23 @@ func (f *floor) endTrial() {
 
 // close takes the floor away for good. The caller holds mu.
 func (f *floor) close() {
+	if f.spreads {
+		f.phases.giveBack(f.slot)
+		f.spreads = false
+	}
 	f.closed = true
 	f.endTrial()
+}
+
+// spread keeps the frames of this turn out of the way of others'. The caller
+// holds mu.
+func (f *floor) spread() {
+	if f.phases == nil {
+		return
+	}
+	slot, move := f.phases.take(f.pacer.PlayoutEnd().Add(f.format.Frame/2), f.format.Frame)
+	f.slot, f.spreads = slot, true
+	f.pacer.Shift(move)
 }
 
 // pause lets no frame through until resume. It reports whether it was not
@@ -335,10 +354,11 @@ func (f *floor) hand(packet []byte) bool {
 	}
 	f.monitor.sent(packet)
 	now := time.Now()
+	f.pacer.Sent(now)
 	if f.firstOut.IsZero() {
 		f.firstOut = now
+		f.spread()
 	}
-	f.pacer.Sent(now)
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].frames++
 	}

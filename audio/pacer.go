@@ -47,8 +47,13 @@ type Pacer struct {
 	base      time.Time // when the current schedule began to play
 	underruns int
 	minLead   time.Duration
-	paused    bool // by Pause, and nothing was sent since
+	paused    bool          // by Pause, and nothing was sent since
+	shift     time.Duration // by which frames go later than they would
+	shiftTo   time.Duration // shift goes there, by shiftStep with each frame
 }
+
+// shiftStep is small enough for nobody to see it as jitter.
+const shiftStep = time.Millisecond
 
 // NewPacer makes a pacer for frames of that length that keeps that many of them
 // ahead. A frame of zero or less means 60 ms, a lead of zero or less 4 frames.
@@ -69,8 +74,12 @@ func (p *Pacer) Due(now time.Time) time.Time {
 	if !p.Started() || p.PlayoutEnd().Before(now) {
 		return time.Time{}
 	}
-	return p.PlayoutEnd().Add(p.frame/2 - p.Aim())
+	return p.PlayoutEnd().Add(p.frame/2 - p.Aim() + p.shift)
 }
+
+// Shift moves the times at which frames go by d, at most half a frame either
+// way, little by little: where many pacers run, not all should be due at once.
+func (p *Pacer) Shift(d time.Duration) { p.shiftTo = max(-p.frame/2, min(d, p.frame/2)) }
 
 // Aim is the lead that is kept now: it swings by half a frame around it.
 func (p *Pacer) Aim() time.Duration {
@@ -112,6 +121,7 @@ func (p *Pacer) Sent(now time.Time) {
 		p.minLead = min(p.minLead, end.Sub(now))
 	}
 	p.paused = false
+	p.shift += max(-shiftStep, min(p.shiftTo-p.shift, shiftStep))
 	p.frames++
 	p.jitter -= p.jitter / calmAfter
 	p.again -= p.again / calmAfter
