@@ -20,7 +20,7 @@ var (
 // behaviour is a row of the tables in docs/behaviours.md and its translation.
 type behaviour struct {
 	shownBy, bench []string // names of tests and scenes, and of metrics
-	untested             bool
+	untested       bool
 }
 
 // readBehaviours reads the rows of all tables, and names those that are no rows.
