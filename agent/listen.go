@@ -317,7 +317,7 @@ func (c *Conversation) text(h heardText) {
 
 // giveUpText gives up on recognisers that do not come to an end.
 func (c *Conversation) giveUpText() {
-	for _, u := range append(c.slow[:len(c.slow):len(c.slow)], c.heard...) {
+	for _, u := range append(slices.Clip(c.slow), c.heard...) {
 		if !u.final {
 			u.final, u.textAt = true, time.Now()
 			u.err = fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)

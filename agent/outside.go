@@ -95,7 +95,7 @@ func (c *Conversation) Listen(ctx context.Context) error {
 			return nil
 		}
 		c.step(sigServer)
-		c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}})
+		c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}}) //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
 		return nil
 	})
 }
@@ -109,7 +109,7 @@ func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
 		}
 		c.stopReply("outside")
 		c.step(sigAbort)
-		c.listenAgain()
+		c.listenAgain() //nolint:contextcheck // so are its ears
 		return nil
 	})
 	return stopped, err
@@ -145,7 +145,7 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 		}
 		c.forget()
 		c.step(sigServer)
-		c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
+		c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}}) //nolint:contextcheck // as in Listen
 		return nil
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"xiaozhi/providers"
@@ -41,7 +42,7 @@ func (c *Conversation) drafted(u *utterance) {
 // whatever has an effect beside the answer waits for the end.
 func (c *Conversation) draft(u *utterance) (text string, ok bool) {
 	ok = true
-	for _, said := range append(c.heard[:len(c.heard):len(c.heard)], u) {
+	for _, said := range append(slices.Clip(c.heard), u) {
 		if !said.final || said.err != nil || said.text.Rejected {
 			ok = false
 			continue

@@ -238,12 +238,11 @@ func (e *ears) commit(silence time.Duration) {
 	e.endpoint.Reset()
 	e.fed = 0
 	e.report(heardEnd{u})
-	switch {
-	case h.stream == nil:
+	if h.stream == nil {
 		e.report(heardText{u: u, n: h.n, transcript: providers.Transcript{Final: true}, err: e.failed})
-	default:
-		e.ask(u, h)
+		return
 	}
+	e.ask(u, h)
 }
 
 // drop forgets the utterance that is going on.

@@ -243,10 +243,16 @@ var (
 )
 
 // farSpeech is n seconds of one speaker.
-func farSpeech(tb testing.TB, seconds int) []int16 { return speechOf(tb, prompts, seconds) }
+func farSpeech(tb testing.TB, seconds int) []int16 {
+	tb.Helper()
+	return speechOf(tb, prompts, seconds)
+}
 
 // nearSpeech is n seconds of other speakers.
-func nearSpeech(tb testing.TB, seconds int) []int16 { return speechOf(tb, others, seconds) }
+func nearSpeech(tb testing.TB, seconds int) []int16 {
+	tb.Helper()
+	return speechOf(tb, others, seconds)
+}
 
 func speechOf(tb testing.TB, recordings func() ([]speechtest.Clip, error), seconds int) []int16 {
 	tb.Helper()

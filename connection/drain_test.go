@@ -16,7 +16,7 @@ import (
 )
 
 // TestShutdownLetsRepliesEnd stops the server in the middle of a turn: the
-// device hears its reply to the end, or 8 s of it; whoever waits for nothing is
+// device hears its reply to the end, or 9.5 s of it; whoever waits for nothing is
 // closed at once.
 func TestShutdownLetsRepliesEnd(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 }
 
 // sessionOf is what the conversation and the tools may know of the connection.
-func (c *conn) sessionOf(h hello) agent.Session {
+func (c *conn) sessionOf() agent.Session {
 	set := c.server.opts.Settings(c.who.deviceID)
 	return agent.Session{
 		DeviceID: c.who.deviceID, ClientID: c.who.clientID, SessionID: c.session,
@@ -52,12 +52,12 @@ func (c *conn) sessionOf(h hello) agent.Session {
 }
 
 // meet notes that the device has said who it is.
-func (c *conn) meet(h hello) agent.Session {
+func (c *conn) meet() agent.Session {
 	if !c.met {
 		c.met = true
 		c.noHello.Stop()
 	}
-	session := c.sessionOf(h)
+	session := c.sessionOf()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.language = session.Language
@@ -68,7 +68,7 @@ func (c *conn) meet(h hello) agent.Session {
 // starting its conversation.
 func (c *conn) turnAway(h hello) {
 	c.log.Warn("device turned away: the server is too busy", "lateness", c.server.Lateness())
-	n, ok := c.server.notice(NoticeBusy, c.meet(h).Language)
+	n, ok := c.server.notice(NoticeBusy, c.meet().Language)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !ok || c.ending {
@@ -82,7 +82,7 @@ func (c *conn) turnAway(h hello) {
 
 // startTalk makes the device's MCP client and its conversation.
 func (c *conn) startTalk(ctx context.Context, h hello) {
-	session := c.meet(h)
+	session := c.meet()
 	var sources []mcp.Source
 	if (h.MCP || !c.dialect.hello.Load()) && c.server.opts.NewTools != nil {
 		tools := c.server.opts.NewTools(session, Link{Log: c.log, Send: c.sendPayload, BaseURL: c.who.baseURL, Vision: c.vision()})

@@ -56,7 +56,7 @@ func (c *conn) onRegister(ctx context.Context, head rpc, payload json.RawMessage
 		}
 		c.server.name(c, address)
 	}
-	if !c.startLight(ctx, c.sessionOf(hello{})) || c.light == nil {
+	if !c.startLight(ctx, c.sessionOf()) || c.light == nil {
 		return
 	}
 	c.light.Deliver(payload)

@@ -327,7 +327,8 @@ func TestClientRests(t *testing.T) {
 		if lists != before || c.reading {
 			t.Errorf("a list that is complete was read again")
 		}
-		if shelf.peer("xiaozhi", "") != shelf.peer("xiaozhi", "") || shelf.peer("other", "") == shelf.peer("xiaozhi", "") {
+		first := shelf.peer("xiaozhi", "")
+		if shelf.peer("xiaozhi", "") != first || shelf.peer("other", "") == first {
 			t.Error("peers are not shared by name and version")
 		}
 	})
