@@ -119,8 +119,8 @@ func (f *floor) pause() bool {
 	if f.paused || f.closed {
 		return false
 	}
-	if !f.waiting {
-		f.soften()
+	if !f.waiting && f.pacer.Lead(time.Now()) > 0 {
+		f.soften() // else there is nothing that plays
 	}
 	f.paused = true
 	f.pacer.Pause()
