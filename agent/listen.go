@@ -81,6 +81,7 @@ func (c *Conversation) detect(text string) {
 	c.greet.Stop()
 	if c.busy() {
 		c.takeAway(ErrReplaced)
+		c.step(sigPlayedOut)
 	}
 	c.forget()
 	if c.open {
@@ -256,7 +257,7 @@ func (c *Conversation) voice(u *utterance) {
 			c.unsay(*c.pending)
 		}
 	}
-	c.pending = nil
+	c.dropPending()
 	c.step(sigResume)
 }
 
@@ -274,6 +275,8 @@ func (c *Conversation) utteranceOver(u *utterance) {
 		c.voiced.Store(false)
 	}
 	switch {
+	case c.hungUp:
+		u.cancel(ErrReplaced)
 	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
 		c.await(u)
 	case u.stretch == c.stretch && c.state == Speaking && u.overlaps:
@@ -368,5 +371,5 @@ func (c *Conversation) forget() {
 		c.textDue.Stop()
 	}
 	c.endTrial(ErrReplaced)
-	c.pending = nil
+	c.dropPending()
 }

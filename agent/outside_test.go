@@ -199,3 +199,41 @@ func TestListenAndStop(t *testing.T) {
 		}
 	})
 }
+
+// A text that is to be said at once, and whose place is taken before it has
+// begun, is not waited for.
+func TestSayReplaced(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
+	for what, replace := range map[string]func(t *testing.T, v *visit){
+		"the button": func(t *testing.T, v *visit) {
+			t.Helper()
+			if err := v.c.Post(Abort{}); err != nil {
+				t.Error(err)
+			}
+		},
+		"another text": func(t *testing.T, v *visit) {
+			t.Helper()
+			if said, err := v.c.Say(t.Context(), "Second.", true); err != nil || !said.Whole {
+				t.Errorf("the one that replaces it: %+v, %v", said, err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			llm.lines = []string{"text A reply that takes quite a while.", "end"}
+			outside(t, llm, func(t *testing.T, v *visit) {
+				v.types(t, "tell me something")
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					if said, err := v.c.Say(ctx, "First.", true); err != nil {
+						t.Errorf("said %+v, %v", said, err)
+					}
+				})
+				wg.Go(func() { replace(t, v) })
+				wg.Wait()
+			})
+		})
+	}
+}
