@@ -372,8 +372,8 @@ func (f *floor) late(d time.Duration) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.resumed.IsZero() || time.Since(f.resumed) > d {
-		f.pacer.Late(d) // a pause on purpose is no lateness
+	if !f.closed && (f.resumed.IsZero() || time.Since(f.resumed) > d) {
+		f.pacer.Late(d) // a pause on purpose is no lateness, nor is the end of one by a cut
 	}
 }
 
