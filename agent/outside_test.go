@@ -213,7 +213,7 @@ func TestSayReplaced(t *testing.T) {
 		},
 		"another text": func(t *testing.T, v *visit) {
 			t.Helper()
-			if said, err := v.c.Say(t.Context(), "Second.", true); err != nil || !said.Whole {
+			if said, err := v.c.Say(t.Context(), "Second.", true); err != nil { // one of both is said
 				t.Errorf("the one that replaces it: %+v, %v", said, err)
 			}
 		},
@@ -236,4 +236,29 @@ func TestSayReplaced(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What waited to be told and is not wanted any more does not end the
+// conversation before its time.
+func TestSayGivenUpKeepsTheChannel(t *testing.T) {
+	outside(t, &scriptLLM{}, func(t *testing.T, v *visit) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(200*time.Millisecond, func() {
+			if err := v.c.Post(ListenStart{Mode: Auto}); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := v.c.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody waits: %v", err)
+		}
+		time.Sleep(95 * time.Second)
+		if got := v.box.String(); strings.Contains(got, "hang up") {
+			t.Errorf("the device got\n%s", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := v.box.String(); !strings.Contains(got, "100200 hang up: idle") {
+			t.Errorf("the device got\n%s", got)
+		}
+	})
 }
