@@ -37,6 +37,7 @@ func (c *Conversation) frame(f Frame) {
 func (c *Conversation) listenStart(mode Mode) {
 	c.touch()
 	c.mode, c.open = mode, true
+	c.monitor.listen(mode == Realtime)
 	c.burst = c.burst[:0]
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
@@ -67,6 +68,7 @@ func (c *Conversation) listenStart(mode Mode) {
 func (c *Conversation) listenStop() {
 	c.touch()
 	c.open, c.stopped = false, time.Now()
+	c.monitor.listen(false)
 	c.tellEars(earsStop{})
 }
 
