@@ -309,10 +309,10 @@ func (c *Conversation) text(h heardText) {
 		u.cancel(ErrDone)
 	}
 	switch {
-	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
-		c.interject(u, u.text, true)
 	case slices.Contains(c.slow, u):
 		c.awaitCalm()
+	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
+		c.interject(u, u.text, true)
 	case u.over:
 		c.answerHeard()
 	default:

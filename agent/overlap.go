@@ -64,7 +64,7 @@ func (c *Conversation) bargeIn(u *utterance) {
 
 // guessed takes in what was understood of an utterance that goes on.
 func (c *Conversation) guessed(g heardGuess) {
-	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final {
+	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final && !g.u.slow {
 		c.interject(g.u, g.text, false)
 	}
 }
