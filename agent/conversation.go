@@ -318,6 +318,8 @@ func (c *Conversation) idleOver() {
 	case c.dev.expecting(time.Now()):
 		c.out.Send(Message{Kind: MessageKeepAlive})
 		c.idle.Reset(min(c.o.IdleClose, keepAlive))
+	case time.Since(c.active) < c.o.IdleClose: // what was expected has come to nothing
+		c.idle.Reset(c.o.IdleClose - time.Since(c.active))
 	default:
 		c.hangUp(ErrIdle)
 	}

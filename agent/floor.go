@@ -138,8 +138,8 @@ func (f *floor) pause() bool {
 	if f.paused || f.closed {
 		return false
 	}
-	if !f.waiting {
-		f.soften()
+	if !f.waiting && f.pacer.Lead(time.Now()) > 0 {
+		f.soften() // else there is nothing that plays
 	}
 	f.paused = true
 	f.pacer.Pause()
@@ -392,8 +392,8 @@ func (f *floor) late(d time.Duration) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.resumed.IsZero() || time.Since(f.resumed) > d {
-		f.pacer.Late(d) // a pause on purpose is no lateness
+	if !f.closed && (f.resumed.IsZero() || time.Since(f.resumed) > d) {
+		f.pacer.Late(d) // a pause on purpose is no lateness, nor is the end of one by a cut
 	}
 }
 

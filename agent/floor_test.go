@@ -106,3 +106,23 @@ func TestFloorHeard(t *testing.T) {
 		}
 	})
 }
+
+// A frame that was held back on purpose until the reply was cut was not late:
+// the replies after it go no further ahead.
+func TestFloorCutWhilePausedIsNoLateness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFloor(newBox(), 1, audio.Reply, 4)
+		f.start()
+		before := f.pacer.Aim()
+		f.pause()
+		time.Sleep(400 * time.Millisecond)
+		f.cut()
+		if !f.frame(nil) {
+			t.Error("a floor that is gone still keeps its speaker waiting")
+		}
+		f.late(400 * time.Millisecond)
+		if got := f.pacer.Aim(); got != before {
+			t.Errorf("the lead is to be %v, was %v", got, before)
+		}
+	})
+}

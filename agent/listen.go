@@ -37,6 +37,7 @@ func (c *Conversation) frame(f Frame) {
 func (c *Conversation) listenStart(mode Mode) {
 	c.touch()
 	c.mode, c.open = mode, true
+	c.monitor.listen(mode == Realtime)
 	c.burst = c.burst[:0]
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
@@ -67,6 +68,7 @@ func (c *Conversation) listenStart(mode Mode) {
 func (c *Conversation) listenStop() {
 	c.touch()
 	c.open, c.stopped = false, time.Now()
+	c.monitor.listen(false)
 	c.tellEars(earsStop{})
 }
 
@@ -81,6 +83,7 @@ func (c *Conversation) detect(text string) {
 	c.greet.Stop()
 	if c.busy() {
 		c.takeAway(ErrReplaced)
+		c.step(sigPlayedOut)
 	}
 	c.forget()
 	if c.open {
@@ -256,7 +259,7 @@ func (c *Conversation) voice(u *utterance) {
 			c.unsay(*c.pending)
 		}
 	}
-	c.pending = nil
+	c.dropPending()
 	c.step(sigResume)
 }
 
@@ -274,6 +277,8 @@ func (c *Conversation) utteranceOver(u *utterance) {
 		c.voiced.Store(false)
 	}
 	switch {
+	case c.hungUp:
+		u.cancel(ErrReplaced)
 	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
 		c.await(u)
 	case u.stretch == c.stretch && c.state == Speaking && u.overlaps:
@@ -304,10 +309,10 @@ func (c *Conversation) text(h heardText) {
 		u.cancel(ErrDone)
 	}
 	switch {
-	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
-		c.interject(u, u.text, true)
 	case slices.Contains(c.slow, u):
 		c.awaitCalm()
+	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
+		c.interject(u, u.text, true)
 	case u.over:
 		c.answerHeard()
 	default:
@@ -368,5 +373,5 @@ func (c *Conversation) forget() {
 		c.textDue.Stop()
 	}
 	c.endTrial(ErrReplaced)
-	c.pending = nil
+	c.dropPending()
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 
 	"xiaozhi/audio"
@@ -13,8 +14,12 @@ type monitored struct {
 }
 
 // maxMonitored is how many packets wait for ears that hear nothing meanwhile
-// (3.8 s); then the oldest is dropped.
-const maxMonitored = 64
+// (3.8 s); then the oldest is dropped. maxSpare is how many buffers are kept:
+// ears take what was sent with each frame that they hear.
+const (
+	maxMonitored = 64
+	maxSpare     = 8
+)
 
 // monitor hears what a device plays whose microphone hears it too, and which
 // leaves it to us to take that out (device-protocol 4.5). Its methods may be
@@ -23,9 +28,23 @@ type monitor struct {
 	stamps Stamper
 
 	mu      sync.Mutex
+	open    bool           // the microphone is, while we speak: else nothing has to be heard
 	decoder *audio.Decoder // made with the first packet
 	waiting []monitored
-	spare   [][]int16 // buffers of those that were taken; at most maxMonitored
+	spare   [][]int16 // buffers of those that were taken; at most maxSpare
+}
+
+// listen says whether the microphone is open while we speak. A nil monitor does
+// not care.
+func (m *monitor) listen(open bool) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open = open; !open {
+		m.decoder, m.waiting, m.spare = nil, nil, nil
+	}
 }
 
 // sent takes in a packet that was just handed to the outbox. A nil monitor hears
@@ -37,6 +56,9 @@ func (m *monitor) sent(packet []byte) {
 	stamp := m.stamps.Stamped()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !m.open {
+		return
+	}
 	if m.decoder == nil {
 		d, err := audio.NewDecoder(audio.Recognition.Rate)
 		if err != nil {
@@ -44,18 +66,36 @@ func (m *monitor) sent(packet []byte) {
 		}
 		m.decoder = d
 	}
-	pcm := make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
-	if n := len(m.spare); n > 0 {
-		pcm, m.spare = m.spare[n-1], m.spare[:n-1]
-	}
-	n, err := m.decoder.Receive(packet, pcm[:cap(pcm)])
+	pcm := m.buffer()
+	n, err := m.decoder.Receive(packet, pcm)
 	if err != nil {
+		m.keep(pcm)
 		return
 	}
-	if len(m.waiting) >= maxMonitored {
-		m.waiting = m.waiting[1:]
-	}
 	m.waiting = append(m.waiting, monitored{stamp, pcm[:n]})
+}
+
+// buffer is room for a packet's sound: that of the oldest one, if too many wait.
+// The caller holds mu.
+func (m *monitor) buffer() []int16 {
+	if len(m.waiting) >= maxMonitored {
+		oldest := m.waiting[0].pcm
+		m.waiting = slices.Delete(m.waiting, 0, 1)
+		return oldest[:cap(oldest)]
+	}
+	if n := len(m.spare); n > 0 {
+		pcm := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return pcm[:cap(pcm)]
+	}
+	return make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
+}
+
+// keep takes a buffer back. The caller holds mu.
+func (m *monitor) keep(pcm []int16) {
+	if len(m.spare) < maxSpare {
+		m.spare = append(m.spare, pcm)
+	}
 }
 
 // take gives everything that was sent since the last take, in its order.
@@ -64,9 +104,7 @@ func (m *monitor) take(f func(stamp uint32, pcm []int16)) {
 	defer m.mu.Unlock()
 	for _, p := range m.waiting {
 		f(p.stamp, p.pcm)
-		if len(m.spare) < maxMonitored {
-			m.spare = append(m.spare, p.pcm)
-		}
+		m.keep(p.pcm)
 	}
 	clear(m.waiting)
 	m.waiting = m.waiting[:0]

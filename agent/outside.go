@@ -104,7 +104,7 @@ func (c *Conversation) Listen(ctx context.Context) error {
 // there was one.
 func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
 	err = c.do(ctx, func() error {
-		if stopped = c.busy(); !stopped {
+		if stopped = c.busy() && !c.onTrial(); !stopped {
 			return nil
 		}
 		c.stopReply("outside")

@@ -199,3 +199,66 @@ func TestListenAndStop(t *testing.T) {
 		}
 	})
 }
+
+// A text that is to be said at once, and whose place is taken before it has
+// begun, is not waited for.
+func TestSayReplaced(t *testing.T) {
+	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
+	for what, replace := range map[string]func(t *testing.T, v *visit){
+		"the button": func(t *testing.T, v *visit) {
+			t.Helper()
+			if err := v.c.Post(Abort{}); err != nil {
+				t.Error(err)
+			}
+		},
+		"another text": func(t *testing.T, v *visit) {
+			t.Helper()
+			if said, err := v.c.Say(t.Context(), "Second.", true); err != nil { // one of both is said
+				t.Errorf("the one that replaces it: %+v, %v", said, err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			llm.lines = []string{"text A reply that takes quite a while.", "end"}
+			outside(t, llm, func(t *testing.T, v *visit) {
+				v.types(t, "tell me something")
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					if said, err := v.c.Say(ctx, "First.", true); err != nil {
+						t.Errorf("said %+v, %v", said, err)
+					}
+				})
+				wg.Go(func() { replace(t, v) })
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// What waited to be told and is not wanted any more does not end the
+// conversation before its time.
+func TestSayGivenUpKeepsTheChannel(t *testing.T) {
+	outside(t, &scriptLLM{}, func(t *testing.T, v *visit) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(200*time.Millisecond, func() {
+			if err := v.c.Post(ListenStart{Mode: Auto}); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := v.c.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody waits: %v", err)
+		}
+		time.Sleep(95 * time.Second)
+		if got := v.box.String(); strings.Contains(got, "hang up") {
+			t.Errorf("the device got\n%s", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := v.box.String(); !strings.Contains(got, "100200 hang up: idle") {
+			t.Errorf("the device got\n%s", got)
+		}
+	})
+}

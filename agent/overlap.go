@@ -64,7 +64,7 @@ func (c *Conversation) bargeIn(u *utterance) {
 
 // guessed takes in what was understood of an utterance that goes on.
 func (c *Conversation) guessed(g heardGuess) {
-	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final {
+	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final && !g.u.slow {
 		c.interject(g.u, g.text, false)
 	}
 }
@@ -72,10 +72,10 @@ func (c *Conversation) guessed(g heardGuess) {
 // interject decides by its words what an utterance over a reply means. They are
 // all of it if whole is set, else it goes on.
 func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
-	switch c.meant(said) {
+	switch kind := c.meant(said); kind {
 	case interjectStop, interjectSpeech:
 		if !c.turn.floor.holds() {
-			c.cutIn(u)
+			c.cutIn(u, kind == interjectStop)
 			return
 		}
 	case interjectNothing, interjectBackchannel:
@@ -142,13 +142,18 @@ func (c *Conversation) saying() string {
 	return ""
 }
 
-// cutIn ends the reply; the utterance that cuts it is answered.
-func (c *Conversation) cutIn(u *utterance) {
+// cutIn ends the reply; the utterance that cuts it is answered. A stop-word does
+// to music, and to what is told, what the button does: it does not begin again.
+func (c *Conversation) cutIn(u *utterance, stop bool) {
+	cause := ErrBargeIn
+	if stop && c.turn.order.notice != nil {
+		cause = ErrAborted
+	}
 	u.cut = true
 	c.hushDue.Stop()
 	c.overlap = overlap{}
 	c.tellEars(earsWatch{false})
-	c.takeAway(ErrBargeIn)
+	c.takeAway(cause)
 	c.heard = slices.DeleteFunc(c.heard, func(said *utterance) bool { return said == u })
 	c.answered()
 	c.step(sigBargeIn)

@@ -53,7 +53,12 @@ func (p *learnedPause) paused(d time.Duration) { p.learn(d, 5) }
 // cutOff tells that the user went on right after the turn had been committed, d
 // after the last voiced sample. It teaches more than a pause that was waited
 // for: this time we were wrong.
-func (p *learnedPause) cutOff(d time.Duration) { p.learn(d, 7) }
+// Who speaks much later has not paused but waits for an answer.
+func (p *learnedPause) cutOff(d time.Duration) {
+	if d <= pauseLimit {
+		p.learn(d, 7)
+	}
+}
 
 // learn moves the learned pause up to d by weight tenths of the way. One that is
 // a little shorter draws it down by a tenth only, and a mere breath teaches

@@ -157,6 +157,17 @@ func TestBreathsForget(t *testing.T) {
 	}
 }
 
+// Who speaks again while a slow answer is awaited has not paused.
+func TestImpatienceTeachesNothing(t *testing.T) {
+	var p learnedPause
+	for range 10 {
+		p.cutOff(pauseLimit + time.Second)
+	}
+	if p != (learnedPause{}) {
+		t.Errorf("learned %+v", p)
+	}
+}
+
 // One strange pause teaches little.
 func TestOnePause(t *testing.T) {
 	for _, teach := range []func(*learnedPause, time.Duration){(*learnedPause).paused, (*learnedPause).cutOff} {

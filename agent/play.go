@@ -118,11 +118,18 @@ func (s *speaker) packet(f speech) ([]byte, error) {
 
 // playout waits until what was sent has been played.
 func (s *speaker) playout(ctx context.Context, timer *time.Timer) error {
-	end := s.floor.playoutEnd()
-	if end.IsZero() {
-		return nil
+	for {
+		end := s.floor.playoutEnd()
+		if end.IsZero() {
+			return nil
+		}
+		if err := wait(ctx, timer, time.Until(end.Add(s.o.StopAfter))); err != nil {
+			return err
+		}
+		if s.floor.playoutEnd().Equal(end) { // else a pause has added its soft end
+			return nil
+		}
 	}
-	return wait(ctx, timer, time.Until(end.Add(s.o.StopAfter)))
 }
 
 // wait sleeps for d on the timer, or until ctx ends.

@@ -99,7 +99,22 @@ func (c *Conversation) textSlow() {
 		c.begin(order{phrase: prompts.SlowASR, language: c.language(), timing: &timing{endOfSpeech: c.slow[len(c.slow)-1].spoken}})
 		return
 	}
+	if left := c.textLeft(); left > 0 {
+		c.textDue.Reset(left) // somebody is speaking: nothing is said, and nothing given up
+		return
+	}
 	c.giveUpText()
+}
+
+// textLeft is how much longer texts may take that are not there yet.
+func (c *Conversation) textLeft() time.Duration {
+	var left time.Duration
+	for _, u := range append(c.slow[:len(c.slow):len(c.slow)], c.heard...) {
+		if !u.final {
+			left = max(left, c.o.RecognizeTimeout-time.Since(u.ended))
+		}
+	}
+	return left
 }
 
 // textWithin is how soon the text of an utterance is waited for.

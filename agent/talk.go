@@ -23,6 +23,7 @@ func (c *Conversation) begin(ord order) {
 		if c.live {
 			c.takeAway(ErrReplaced)
 		}
+		c.dropPending()
 		c.pending = &ord
 		return
 	}
@@ -71,10 +72,22 @@ func (c *Conversation) begin(ord order) {
 	})
 }
 
+// dropPending gives up the turn that waits to begin. Whoever waits for it
+// outside hears that nothing of it was heard.
+func (c *Conversation) dropPending() {
+	if c.pending == nil {
+		return
+	}
+	if n := c.pending.notice; n != nil && n.from != nil {
+		n.from.said <- Said{}
+	}
+	c.pending = nil
+}
+
 // takeAway ends the turn that runs. The device hears of it only if it has heard
 // of the turn; takeAway reports whether tts stop was sent.
 func (c *Conversation) takeAway(cause error) bool {
-	c.pending = nil
+	c.dropPending()
 	if c.turn == nil || c.turnDone || !c.live {
 		return false
 	}

@@ -125,9 +125,9 @@ func (c *Conversation) resumed(h heardResume) {
 	if u.stretch != c.stretch {
 		return
 	}
-	c.dev.pause.paused(h.pause)
 	c.overlapResumed(u)
 	if c.state == Listening {
+		c.dev.pause.paused(h.pause) // over a reply it may be anything, also the reply itself
 		c.endTrial(ErrResumed)
 	}
 }
