@@ -305,6 +305,16 @@ func (f *floor) encode(pcm []int16) ([]byte, error) {
 	return f.buf[:n], nil
 }
 
+// prepare makes the encoder ahead of the first frame: that takes as long as
+// encoding one. What fails is met again where it is used.
+func (f *floor) prepare() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed && f.enc == nil {
+		_ = f.encoder()
+	}
+}
+
 // encoder makes enc ready for the next frame. The caller holds mu.
 func (f *floor) encoder() error {
 	if f.enc == nil {

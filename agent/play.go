@@ -69,6 +69,9 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 	if guard := s.floor.startedAt().Add(s.o.Guard); due.Before(guard) {
 		due = guard
 	}
+	if f.packet == nil {
+		s.floor.prepare() // here, where there is time
+	}
 	if err := wait(ctx, timer, time.Until(due)); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +20,6 @@ import (
 	"xiaozhi/connection"
 	"xiaozhi/mcp/gateway"
 )
-
-// gcPercent lets the heap, which is small, grow to three times what lives in it
-// between two collections: a collection costs the sound more than memory is worth.
-const gcPercent = 200
 
 // drainTime is how long everything may take after a signal: running replies are
 // heard to their end, and whoever is listened to is told.
@@ -82,9 +77,6 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	cfg, warnings, err := LoadConfig(LoadOptions{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
 	if err != nil {
 		return err

@@ -197,6 +197,9 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 	if r.target.pid == 0 {
 		return []Figure{unmeasured("M13", what, "no process id (--pid)")}, nil
 	}
+	if err := pause(ctx, 3*time.Second); err != nil { // a server that has just started has things to do first
+		return nil, err
+	}
 	r.stubs.Set(r.endless())
 	devices, err := r.speaking(ctx, r.cpu, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
