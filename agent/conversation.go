@@ -57,6 +57,7 @@ type Conversation struct {
 	garbled   atomic.Int64 // frames that are not Opus; of the ears
 	textDue   *time.Timer
 	heard     []*utterance // said, and not yet answered irrevocably
+	beside    []*utterance // said over a reply, and not understood yet
 	slow      []*utterance // said some time ago; their text is slow, or waits for its turn
 	trials    int          // turns begun on trial since the last answer
 	discarded int          // so many of them were undone

@@ -281,7 +281,7 @@ func (c *Conversation) utteranceOver(u *utterance) {
 		u.cancel(ErrReplaced)
 	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
 		c.await(u)
-	case u.stretch == c.stretch && c.state == Speaking && u.overlaps:
+	case c.isOver(u):
 		c.overlapOver(u)
 	default:
 		c.endTrial(ErrReplaced)
@@ -311,7 +311,7 @@ func (c *Conversation) text(h heardText) {
 	switch {
 	case slices.Contains(c.slow, u):
 		c.awaitCalm()
-	case c.state == Speaking && u.overlaps && u.stretch == c.stretch:
+	case c.isOver(u):
 		c.interject(u, u.text, true)
 	case u.over:
 		c.answerHeard()
@@ -322,16 +322,14 @@ func (c *Conversation) text(h heardText) {
 
 // giveUpText gives up on recognisers that do not come to an end.
 func (c *Conversation) giveUpText() {
-	for _, u := range append(slices.Clip(c.slow), c.heard...) {
+	for _, u := range slices.Concat(c.slow, c.heard, c.beside) {
 		if !u.final {
 			u.final, u.textAt = true, time.Now()
 			u.err = fmt.Errorf("%w: no transcript within %s", ErrFailed, c.o.RecognizeTimeout)
 			u.cancel(u.err)
 		}
 	}
-	if c.state == Speaking {
-		c.letGoHeard()
-	}
+	c.letGoBeside()
 	c.answerHeard()
 	c.awaitCalm()
 }
@@ -368,6 +366,7 @@ func (c *Conversation) forget() {
 		u.cancel(ErrReplaced)
 	}
 	c.heard = nil
+	c.forgetBeside(nil)
 	c.trials, c.discarded = 0, 0
 	if len(c.slow) == 0 {
 		c.textDue.Stop()

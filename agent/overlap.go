@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -41,17 +40,29 @@ type lastSaid struct {
 	at   time.Time
 }
 
-// bargeIn is voice that is long enough to cut a reply. One that is thought
-// about, and can no more be undone, ends; one that is spoken is paused.
+// isOver reports whether an utterance is said over a reply that is spoken, or that
+// is thought about and can no more be undone.
+func (c *Conversation) isOver(u *utterance) bool {
+	return u.overlaps && u.stretch == c.stretch && c.turn != nil && c.pending == nil &&
+		(c.state == Speaking || c.state == Thinking)
+}
+
+// bargeIn is voice that is long enough to cut a reply. One that is spoken is
+// paused; the words decide, there and where it is still thought about.
 func (c *Conversation) bargeIn(u *utterance) {
 	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() {
 		return
 	}
 	switch c.state {
 	case Thinking:
-		c.takeAway(ErrBargeIn)
-		c.answered()
-		c.step(sigBargeIn)
+		if c.turn == nil || c.pending != nil { // it has not begun
+			c.takeAway(ErrBargeIn)
+			c.answered()
+			c.step(sigBargeIn)
+			return
+		}
+		c.overlap.u, u.overlaps = u, true
+		c.tellEars(earsWatch{true})
 	case Speaking:
 		c.overlap.u, u.overlaps = u, true
 		if !c.dev.echoes && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
@@ -64,7 +75,7 @@ func (c *Conversation) bargeIn(u *utterance) {
 
 // guessed takes in what was understood of an utterance that goes on.
 func (c *Conversation) guessed(g heardGuess) {
-	if g.u.stretch == c.stretch && c.state == Speaking && g.u.overlaps && !g.u.final && !g.u.slow {
+	if c.isOver(g.u) && !g.u.final && !g.u.slow {
 		c.interject(g.u, g.text, false)
 	}
 }
@@ -84,29 +95,39 @@ func (c *Conversation) interject(u *utterance, said providers.Transcript, whole 
 		c.goOn()
 	}
 	if whole && u.over {
-		c.letGoHeard()
+		c.letGoBeside()
 	}
 }
 
 // overlapOver takes an utterance over a reply that has come to its end. If its
 // text has not decided yet, it will.
 func (c *Conversation) overlapOver(u *utterance) {
-	c.heard = append(c.heard, u)
+	c.beside = append(c.beside, u)
 	c.textDue.Reset(c.o.RecognizeTimeout)
-	c.letGoHeard()
+	c.letGoBeside()
 }
 
-// letGoHeard lets go of what was said over a reply and has not cut it.
-func (c *Conversation) letGoHeard() {
-	waiting := c.heard[:0:0]
-	for _, u := range c.heard {
+// letGoBeside lets go of what was said over a reply and has not cut it.
+func (c *Conversation) letGoBeside() {
+	waiting := c.beside[:0:0]
+	for _, u := range c.beside {
 		if u.final {
 			u.cancel(ErrDone)
 		} else {
 			waiting = append(waiting, u)
 		}
 	}
-	c.heard = waiting
+	c.beside = waiting
+}
+
+// forgetBeside lets go of all of it but u.
+func (c *Conversation) forgetBeside(u *utterance) {
+	for _, said := range c.beside {
+		if said != u {
+			said.cancel(ErrReplaced)
+		}
+	}
+	c.beside = nil
 }
 
 // meant is what words over a reply mean. Those of the reply itself mean nothing.
@@ -154,7 +175,7 @@ func (c *Conversation) cutIn(u *utterance, stop bool) {
 	c.overlap = overlap{}
 	c.tellEars(earsWatch{false})
 	c.takeAway(cause)
-	c.heard = slices.DeleteFunc(c.heard, func(said *utterance) bool { return said == u })
+	c.forgetBeside(u)
 	c.answered()
 	c.step(sigBargeIn)
 	switch {
@@ -199,10 +220,8 @@ func (c *Conversation) replyOver(t *turn) {
 	if c.mode == Realtime && c.overlap.u == nil && t.out.played > quietReply {
 		c.dev.echoes = false
 	}
-	var undecided []*utterance
-	if c.state == Speaking {
-		undecided, c.heard = c.heard, nil
-	}
+	undecided := c.beside
+	c.beside = nil
 	c.answered()
 	c.step(sigPlayedOut)
 	c.hushDue.Stop()

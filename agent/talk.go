@@ -104,7 +104,7 @@ func (c *Conversation) speaking(t *turn) {
 	}
 	c.answered()
 	c.step(sigStart)
-	c.overlap = overlap{}
+	c.overlap = overlap{u: c.overlap.u} // who began while it was thought about
 	c.earsWhileSpeaking()
 }
 
