@@ -36,6 +36,7 @@ const (
 	noticeAfter = 100 * time.Millisecond // from the end of play-out to tts stop
 	noticeWait  = 5 * time.Second        // for the device to listen; then it is let go without a word
 	noticeGreet = 300 * time.Millisecond // without a listen start after a wake word
+	noticePress = 10 * time.Second       // for a button that is held to be let go
 	noticeTurn  = ^uint64(0)             // no turn of a conversation has this number
 )
 
@@ -73,7 +74,9 @@ func (d *doorman) turnAway(ctx context.Context) {
 }
 
 // awaitListening waits until the device has opened its microphone: before that
-// it refuses a reply. A wake word is followed by a listen start, or by none.
+// it refuses a reply. A wake word is followed by a listen start, or by none. A
+// button that is held has to be let go: with that a device is idle, whatever it
+// is being told.
 func (d *doorman) awaitListening(ctx context.Context) bool {
 	timer := time.NewTimer(noticeWait)
 	defer timer.Stop()
@@ -85,8 +88,14 @@ func (d *doorman) awaitListening(ctx context.Context) bool {
 		case <-timer.C:
 			return awake
 		case ev := <-d.events:
-			switch ev.(type) {
+			switch ev := ev.(type) {
 			case agent.ListenStart:
+				if ev.Mode != agent.Manual {
+					return true
+				}
+				awake = true
+				timer.Reset(noticePress)
+			case agent.ListenStop:
 				return true
 			case agent.Detect:
 				awake = true
@@ -153,7 +162,7 @@ func (d *doorman) hold(ctx context.Context, timer *time.Timer, began, until time
 // The listen start that belongs to a wake word does not.
 func cuts(ev agent.Event, began time.Time) bool {
 	switch ev.(type) {
-	case agent.Abort:
+	case agent.Abort, agent.ListenStop:
 		return true
 	case agent.ListenStart:
 		return time.Since(began) > time.Second

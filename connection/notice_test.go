@@ -279,3 +279,46 @@ func TestStalledDeviceCostsTheOthersNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestNoticeAfterTheButton: who speaks with the button held is told when it is
+// let go, for then the device is idle and would miss what plays; a notice over a
+// button that is held too long ends with it.
+func TestNoticeAfterTheButton(t *testing.T) {
+	for _, held := range []time.Duration{50 * time.Millisecond, 3 * time.Second} {
+		t.Run(held.String(), func(t *testing.T) {
+			strictRig(t, func(t *testing.T, r *rig) {
+				ctx := minute(t)
+				r.rush()
+				d := dialStrict(ctx, t, r, devicetest.Options{Mode: devicetest.Manual, OpenListen: true})
+				time.Sleep(held)
+				if err := d.ListenStop(); err != nil {
+					t.Fatal(err)
+				}
+				told(ctx, t, d, "0 zh")
+			})
+		})
+	}
+	strictRig(t, func(t *testing.T, r *rig) {
+		ctx := minute(t)
+		r.rush()
+		d := dialStrict(ctx, t, r, devicetest.Options{Mode: devicetest.Manual, OpenListen: true})
+		if _, err := d.WaitText(ctx, "tts", "sentence_start"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if err := d.ListenStop(); err != nil {
+			t.Fatal(err)
+		}
+		<-d.Done()
+		for _, v := range d.Violations() {
+			// What was on its way when the button was let go is lost, and the stop is
+			// for a reply that the device has left by itself.
+			if v.Rule != devicetest.RuleFrameDropped && v.Rule != devicetest.RuleStopEarly {
+				t.Errorf("violation: %v", v)
+			}
+		}
+		if s := d.Stats(); s.Dropped > 2 {
+			t.Errorf("%d frames for a device that is idle", s.Dropped)
+		}
+	})
+}
