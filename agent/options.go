@@ -44,7 +44,7 @@ type Options struct {
 	MaxSteps      int            // model calls in a turn, before one forced answer; 0 means 5
 	HistoryTokens int            // budget of the dialogue; 0 means 6000
 	WakeWords     []string       // nil: those of the stock firmwares
-	StopWords     []string       // what ends the music when it is all that was said; nil: a short list
+	StopWords     []string       // what ends music, and a reply in realtime mode, when it is all that was said; nil: a short list
 	ExitWords     []string       // what ends the conversation when it is all that was said; nil: a short list
 	Zone          *time.Location // nil: the machine's
 

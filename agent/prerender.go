@@ -13,6 +13,9 @@ import (
 const (
 	renderWithin = 20 * time.Second
 	renderMost   = 8 * time.Second
+	// renderPause is how long each frame takes: three times as fast as it is
+	// played, so that who speaks meanwhile does not notice.
+	renderPause = 20 * time.Millisecond
 )
 
 var errEndless = fmt.Errorf("more than %v of sound", renderMost)
@@ -45,11 +48,14 @@ func renderPhrase(ctx context.Context, o *Options, id, language string) error {
 	s := newSpeaker(o, slog.New(slog.DiscardHandler), newFloor(nobody{}, 0, o.Reply, o.Lead), &timing{}, "", func() {})
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		timer := time.NewTimer(time.Hour)
+		defer timer.Stop()
 		length := time.Duration(0)
 		for range s.frames { // nobody listens
 			if length += o.Reply.Frame; length > renderMost {
 				cancel(errEndless)
 			}
+			_ = wait(ctx, timer, renderPause) // at its end the frames end too
 		}
 	})
 	text := o.Prompts.Phrase(id, language)
