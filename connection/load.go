@@ -18,7 +18,7 @@ const fewDevices = 8
 // The heartbeat.
 const (
 	heartbeat  = 60 * time.Millisecond
-	beatWindow = 84 // heartbeats that are judged together: 5 s
+	beatWindow = 84 // heartbeats that are judged together: 5 s, and more when some are swallowed
 )
 
 // lateness judges how late the last heartbeats were. It is for one goroutine.
@@ -66,11 +66,18 @@ func (s *Server) Watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		// One that comes after the next was due has swallowed it.
-		for now := time.Now(); !due.After(now); due = due.Add(heartbeat) {
+		if now := time.Now(); !due.After(now) {
 			s.beat(ctx, &meter, now.Sub(due))
+			due = following(due, now)
 		}
 	}
+}
+
+// following is when the next heartbeat is due after that of due came at now. What
+// one stall swallowed counts once, however long it was: a machine that stood still
+// for a second is not too small, one that stands still again and again is.
+func following(due, now time.Time) time.Time {
+	return due.Add((now.Sub(due)/heartbeat + 1) * heartbeat)
 }
 
 // beat takes in one heartbeat.

@@ -106,6 +106,38 @@ func TestBusyIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// However long the machine stands still, it is one late heartbeat; when it stands
+// still all the time, each is.
+func TestOneStallIsNoOverload(t *testing.T) {
+	start := time.Unix(0, 0)
+	for _, tc := range []struct {
+		name  string
+		every int // heartbeats from one stall to the next
+		busy  bool
+	}{
+		{"now and then", beatWindow / 6, false},
+		{"all the time", 1, true},
+	} {
+		meter := lateness{limit: 20 * time.Millisecond}
+		due := start
+		for i := range 3 * beatWindow {
+			now := due
+			if i%tc.every == 0 {
+				now = due.Add(17*heartbeat + heartbeat/2)
+			}
+			meter.add(now.Sub(due))
+			next := following(due, now)
+			if next.Sub(now) <= 0 || next.Sub(now) > heartbeat || next.Sub(start)%heartbeat != 0 {
+				t.Fatalf("due at %v, came at %v, the next at %v", due, now, next)
+			}
+			due = next
+		}
+		if meter.busy != tc.busy {
+			t.Errorf("%s: busy is %v", tc.name, meter.busy)
+		}
+	}
+}
+
 // A calm process is never late, and Watch ends with its context.
 func TestWatch(t *testing.T) {
 	bubble(t, func(o *Options) { o.MaxLateness = time.Millisecond }, func(t *testing.T, r *rig) {
