@@ -170,7 +170,7 @@ func TestConversationIsSilentWhileTheDoorSpeaks(t *testing.T) {
 			t.Error("a frame was refused: the conversation would try for ever")
 		}
 		p.sendBinary([]byte{1})
-		p.send(`{"type":"listen","state":"detect","text":"hello"}`)
+		p.send(`{"type":"listen","state":"start","mode":"auto"}`)
 		if err := <-stopped; err != nil {
 			t.Fatal(err)
 		}

@@ -159,10 +159,11 @@ func (d *doorman) hold(ctx context.Context, timer *time.Timer, began, until time
 }
 
 // cuts reports whether the device ends a notice that began then by what it does.
-// The listen start that belongs to a wake word does not.
+// The listen start that belongs to a wake word does not; a wake word or a text
+// does, which comes before it.
 func cuts(ev agent.Event, began time.Time) bool {
 	switch ev.(type) {
-	case agent.Abort, agent.ListenStop:
+	case agent.Abort, agent.ListenStop, agent.Detect:
 		return true
 	case agent.ListenStart:
 		return time.Since(began) > time.Second

@@ -280,6 +280,31 @@ func TestStalledDeviceCostsTheOthersNothing(t *testing.T) {
 	})
 }
 
+// TestNoticeCutByText: a text, or a wake word, ends a notice as it ends a reply.
+func TestNoticeCutByText(t *testing.T) {
+	strictRig(t, func(t *testing.T, r *rig) {
+		ctx := minute(t)
+		r.rush()
+		d := dialStrict(ctx, t, r, devicetest.Options{Mode: devicetest.Auto, OpenListen: true})
+		if _, err := d.WaitText(ctx, "tts", "sentence_start"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		began := time.Now()
+		if err := d.Detect("tell me something"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.WaitText(ctx, "tts", "stop"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("tts stop after %v", took)
+		}
+		<-d.Done()
+		noViolations(t, d)
+	})
+}
+
 // TestNoticeAfterTheButton: who speaks with the button held is told when it is
 // let go, for then the device is idle and would miss what plays; a notice over a
 // button that is held too long ends with it.

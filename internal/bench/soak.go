@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"xiaozhi/internal/devicetest"
 )
 
@@ -50,6 +52,7 @@ type breach struct {
 type tally struct {
 	connects, turns, cuts, drops, underruns int
 	stuck                                   int
+	away                                    int            // connections that the server refused because it was too busy
 	excused                                 int            // breaches of rules about time while the machine was busy
 	broken                                  map[string]int // rules, by name
 	jitter                                  []time.Duration
@@ -119,8 +122,8 @@ func (s *soak) run(ctx context.Context, o Options) error {
 // verdict is the sum of it all.
 func (s *soak) verdict() error {
 	t := &s.total
-	fmt.Fprintf(s.out, "in all: %d connections, %d turns, %d interrupted, %d dropped, %d underruns, %d stuck, %d rules broken, %d excused by a busy machine\n",
-		t.connects, t.turns, t.cuts, t.drops, t.underruns, t.stuck, t.rules(), t.excused)
+	fmt.Fprintf(s.out, "in all: %d connections, %d turns, %d interrupted, %d dropped, %d underruns, %d turned away, %d stuck, %d rules broken, %d excused by a busy machine\n",
+		t.connects, t.turns, t.cuts, t.drops, t.underruns, t.away, t.stuck, t.rules(), t.excused)
 	for _, f := range s.faults {
 		fmt.Fprintln(s.out, "fault:", f)
 	}
@@ -156,8 +159,8 @@ func (s *soak) line(ctx context.Context, at time.Duration, timers *controls) {
 	if n := describe(ms(t.jitter)); n != nil {
 		jitter = number(n.P99) + " ms"
 	}
-	fmt.Fprintf(s.out, "%7s  %sturns %d, cut %d, dropped %d, underruns %d, jitter p99 %s, broken rules %d (excused %d), stuck %d; control p99 %s / %s ms, load %s\n",
-		at.Round(time.Second), server, t.turns, t.cuts, t.drops, t.underruns, jitter, t.rules(), t.excused, t.stuck, number(c.P99), number(c.Core), loads(loadAverage()))
+	fmt.Fprintf(s.out, "%7s  %sturns %d, cut %d, dropped %d, underruns %d, jitter p99 %s, turned away %d, broken rules %d (excused %d), stuck %d; control p99 %s / %s ms, load %s\n",
+		at.Round(time.Second), server, t.turns, t.cuts, t.drops, t.underruns, jitter, t.away, t.rules(), t.excused, t.stuck, number(c.P99), number(c.Core), loads(loadAverage()))
 }
 
 // count changes both tallies.
@@ -193,9 +196,14 @@ func (s *soak) live(ctx context.Context, id string) {
 		err = s.talk(ctx, c)
 		c.Close()
 		s.r.forget(c)
-		s.trouble(ctx, id, err)
+		away := c.turnedAway()
+		if away {
+			s.count(func(t *tally) { t.away++ })
+		} else {
+			s.trouble(ctx, id, err)
+		}
 		last := c.last(40)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !away {
 			s.fault("%s: its last messages:\n%s", id, last)
 		}
 		for _, v := range c.Violations() {
@@ -364,6 +372,14 @@ func (s *soak) cut(ctx context.Context, c *client) error {
 	s.count(func(t *tally) { t.cuts++ })
 	_, err := c.cut(ctx)
 	return err
+}
+
+// turnedAway reports whether the server has closed the connection because it was
+// too busy, having said so.
+func (c *client) turnedAway() bool {
+	return slices.ContainsFunc(c.Events(), func(e devicetest.Event) bool {
+		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, fmt.Sprint("close ", websocket.CloseTryAgainLater))
+	})
 }
 
 // last are the last messages of a device and what it made of them, one a line.
