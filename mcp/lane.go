@@ -6,32 +6,42 @@ import (
 	"sync"
 )
 
-// lane lets one call at a time through, in the order of their coming. A device
-// runs its tools one after the other and freezes meanwhile.
+// lane lets one call at a time through, in the order of their coming, those from
+// outside after all others. A device runs its tools one after the other and
+// freezes meanwhile.
 type lane struct {
 	limit int // calls waiting; more are refused
 
 	mu      sync.Mutex
 	busy    bool
 	waiting []*ticket
+	outside []*ticket // calls from outside that wait; outsideShare times limit at most
 }
+
+// outsideShare is how many times as many calls may wait that come from outside:
+// nobody listens for them, so that they can wait longer.
+const outsideShare = 16
 
 // ticket is a place in the lane. turn is closed when its holder may go.
 type ticket struct{ turn chan struct{} }
 
 // enter takes a place without waiting; nil when the lane is full.
-func (l *lane) enter() *ticket {
+func (l *lane) enter(outside bool) *ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &ticket{turn: make(chan struct{})}
+	line, limit := &l.waiting, l.limit
+	if outside {
+		line, limit = &l.outside, outsideShare*l.limit
+	}
 	switch {
 	case !l.busy:
 		l.busy = true
 		close(t.turn)
-	case len(l.waiting) >= l.limit:
+	case len(*line) >= limit:
 		return nil
 	default:
-		l.waiting = append(l.waiting, t)
+		*line = append(*line, t)
 	}
 	return t
 }
@@ -49,10 +59,12 @@ func (l *lane) wait(ctx context.Context, closed <-chan struct{}, t *ticket) erro
 	case <-closed:
 	}
 	l.mu.Lock()
-	if i := slices.Index(l.waiting, t); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		l.mu.Unlock()
-		return context.Canceled
+	for _, line := range []*[]*ticket{&l.waiting, &l.outside} {
+		if i := slices.Index(*line, t); i >= 0 {
+			*line = slices.Delete(*line, i, i+1)
+			l.mu.Unlock()
+			return context.Canceled
+		}
 	}
 	l.mu.Unlock()
 	// It is our turn, perhaps in the same moment as the end.
@@ -73,10 +85,14 @@ func (l *lane) leave(t *ticket) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
+	line := &l.waiting
+	if len(*line) == 0 {
+		line = &l.outside
+	}
+	if len(*line) == 0 {
 		l.busy = false
 		return
 	}
-	close(l.waiting[0].turn)
-	l.waiting = slices.Delete(l.waiting, 0, 1)
+	close((*line)[0].turn)
+	*line = slices.Delete(*line, 0, 1)
 }

@@ -128,7 +128,7 @@ func (t *Toolbox) Close() {
 type job struct {
 	toolbox *Toolbox
 	call    Prepared
-	key     string  // what makes it the same as another call
+	key     string  // what makes it the same as another call; "" for one from outside
 	ticket  *ticket // nil for tools that run in parallel
 	awaited bool    // false: its success is assumed meanwhile
 }
@@ -160,19 +160,24 @@ func (t *Toolbox) place(p Prepared) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode arguments: %w", err)
 	}
-	j := &job{toolbox: t, call: p, key: p.Offer.LLMName + "\x00" + string(arguments)}
+	j := &job{toolbox: t, call: p}
 	if t.closed {
 		return nil, errClosing
 	}
-	if _, ok := t.running[j.key]; ok {
-		return nil, errRunning
+	if !p.Call.Outside { // a model that repeats itself; others do not know of one another
+		j.key = p.Offer.LLMName + "\x00" + string(arguments)
+		if _, ok := t.running[j.key]; ok {
+			return nil, errRunning
+		}
 	}
 	if queued(p.Offer.Tool) {
-		if j.ticket = t.device.enter(); j.ticket == nil {
+		if j.ticket = t.device.enter(p.Call.Outside); j.ticket == nil {
 			return nil, errFull
 		}
 	}
-	t.running[j.key] = struct{}{}
+	if j.key != "" {
+		t.running[j.key] = struct{}{}
+	}
 	return j, nil
 }
 

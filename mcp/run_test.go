@@ -366,3 +366,37 @@ func TestResultSummary(t *testing.T) {
 		}
 	}
 }
+
+// Calls from outside wait behind all those of the conversation, however long
+// they have been there, have a queue of their own, and may be equal.
+func TestOutsideCallsComeLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newBusy(time.Second, "device", "mine", "theirs")
+		b := toolbox(t, ToolboxOptions{Queue: 2}, d)
+		var wg sync.WaitGroup
+		run := func(name, arguments string, outside bool, want string) {
+			p, bad := b.Prepare(Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})
+			if bad != nil {
+				t.Fatalf("%+v", bad)
+			}
+			wg.Go(func() {
+				if got := ResultText(b.Run(t.Context(), p)); !strings.Contains(got, want) {
+					t.Errorf("%s %s: %s, want %s", name, arguments, got, want)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 1 + 2*outsideShare { // one is running
+			run("theirs", "{}", true, "theirs")
+		}
+		run("theirs", "{}", true, "too many calls")
+		run("mine", `{"i":1}`, false, "mine")
+		run("mine", `{"i":1}`, false, "still running")
+		run("mine", `{"i":2}`, false, "mine")
+		run("mine", `{"i":3}`, false, "too many calls")
+		wg.Wait()
+		if want := "theirs mine mine" + strings.Repeat(" theirs", 2*outsideShare); d.done() != want {
+			t.Errorf("the device did %q, want %q", d.done(), want)
+		}
+	})
+}

@@ -30,6 +30,9 @@ type Call struct {
 	Name      string // LLMName of an offer
 	Arguments string // JSON text; "" means {}
 	Language  string // of the turn, in which a refusal is worded: "zh", else English
+	// Outside says that it is not the conversation's own: it waits for the device
+	// behind all those that are, and may be what somebody else wants too.
+	Outside bool
 }
 
 // Prepared is a call that was looked up and checked, ready to be run once.
@@ -38,6 +41,7 @@ type Prepared struct {
 	Offer     Offer
 	Arguments map[string]any // coerced to the schema, valid against it
 	Info      Info           // of the turn, for Go; Run takes it from its ctx
+	Invalid   string         // why the arguments cannot be used; "" if that is not what was refused
 	source    Source
 }
 
@@ -52,7 +56,7 @@ type ToolboxOptions struct {
 	SlowTimeout time.Duration   // of camera and screen pictures; 0 means 60 s
 	JobTimeout  time.Duration   // of a job; 0 means 30 min
 	MaxResult   int             // bytes of result text for the model; 0 means 16 KiB
-	Queue       int             // calls waiting per device; 0 means 16; full: refused
+	Queue       int             // calls waiting per device, and 16 times as many from outside; 0 means 16; full: refused
 	Record      func(Record)    // gets the record of each call, from its goroutine; nil: nobody
 	Look        Look            // looks at the pictures in results of queries; nil: the model gets none
 	LookTimeout time.Duration   // of looking at all pictures of one result; 0 means 30 s
@@ -75,7 +79,7 @@ type Toolbox struct {
 
 	mu      sync.Mutex
 	sources []Source
-	running map[string]struct{}   // calls in flight, by name and arguments
+	running map[string]struct{}   // calls of the conversation in flight, by name and arguments
 	schemas map[string]*argSchema // by their text
 	warned  map[string]struct{}
 	closed  bool
@@ -324,7 +328,7 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 	p.Offer, p.source = found.Offer, found.source
 	arguments, err := decodeArguments(call.Arguments)
 	if err != nil {
-		return p, refused(call, err)
+		return p.refused(err)
 	}
 	p.Arguments = arguments
 	schema := t.schema(p.Offer.Tool)
@@ -337,19 +341,16 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
 	if err := schema.check(p.Arguments); err != nil {
-		return p, refused(call, err)
+		return p.refused(err)
 	}
 	return p, nil
 }
 
 // refused is the outcome of a call whose arguments cannot be used.
-func refused(call Call, err error) *ActionResponse {
-	why := cutText(err.Error(), 1<<10)
-	text := "invalid arguments for " + call.Name + ": " + why
-	if call.Language == "zh" {
-		text = "MCP工具调用失败: " + call.Name + ": 参数不对: " + why
-	}
-	return &ActionResponse{Action: ActionTypeError, Result: text}
+func (p Prepared) refused(err error) (Prepared, *ActionResponse) {
+	p.Invalid = cutText(err.Error(), 1<<10)
+	text := inLanguage(p.Call.Language, "MCP工具调用失败: "+p.Call.Name+": 参数不对: ", "invalid arguments for "+p.Call.Name+": ") + p.Invalid
+	return p, &ActionResponse{Action: ActionTypeError, Result: text}
 }
 
 // inLanguage is the text in the language of a turn.
