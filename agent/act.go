@@ -7,11 +7,11 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Act runs a handler of the conversation for a tool that was called from
+// act runs a handler of the conversation for a tool that was called from
 // outside, and not by a turn: its words are the result and are not spoken. A
-// handler that has the device do something waits for it. Act may be called at
-// any time by anybody; it returns an Error when ctx or the conversation ends first.
-func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp.ActionResponse {
+// handler that has the device do something waits for it. The response is an
+// Error when ctx or the conversation ends first.
+func (c *Conversation) act(ctx context.Context, call mcp.ActionResponseCall) mcp.ActionResponse {
 	lang := mcp.InfoFrom(ctx).Language
 	refuse := func(err error) mcp.ActionResponse {
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
@@ -40,11 +40,8 @@ func (c *Conversation) Act(ctx context.Context, call mcp.ActionResponseCall) mcp
 		return refuse(err)
 	case did.call != nil:
 		did.call.Language = lang
-		p, bad := c.tools.Prepare(*did.call)
-		if bad != nil {
-			return *bad
-		}
-		return c.tools.Run(ctx, p)
+		response, _ := c.Call(ctx, *did.call)
+		return response
 	case did.result != "":
 		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.result}
 	}

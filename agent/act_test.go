@@ -40,7 +40,7 @@ func TestAct(t *testing.T) {
 			{"mcp_handler_dance", nil, mcp.ActionTypeError, "no handler named"},
 			{mcp.HandlerTimer, "odd", mcp.ActionTypeError, "decode arguments"},
 		} {
-			r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: c.call, Args: c.args})
+			r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: c.call, Args: c.args})
 			if r.Action != c.action || !strings.Contains(mcp.ResultText(r), c.want) {
 				t.Errorf("%s %v: %+v, want %q", c.call, c.args, r, c.want)
 			}
@@ -55,12 +55,12 @@ func TestAct(t *testing.T) {
 		if strings.Contains(said, "now playing") || strings.Contains(said, "I will remind") {
 			t.Errorf("what was told outside is spoken too:\n%s", said)
 		}
-		if r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerExit}); r.Action != mcp.ActionTypeResponse || v.box.hungUp == nil {
+		if r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerExit}); r.Action != mcp.ActionTypeResponse || v.box.hungUp == nil {
 			t.Errorf("exit: %+v, hung up: %v", r, v.box.hungUp)
 		}
 		v.bye()
 		over := time.Now()
-		if r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError || time.Since(over) != 0 {
+		if r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError || time.Since(over) != 0 {
 			t.Errorf("after the end: %+v, after %v", r, time.Since(over))
 		}
 		detectors.Wait()
@@ -84,7 +84,7 @@ func TestActOnMusic(t *testing.T) {
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
 		do := func(a mcp.MusicArgs, want string, after time.Duration) {
 			t.Helper()
-			r := v.c.Act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerPlayMusic, Args: a})
+			r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerPlayMusic, Args: a})
 			if r.Action != mcp.ActionTypeResponse || r.Response != want {
 				t.Errorf("%s: %+v, want %q", a.Action, r, want)
 			}

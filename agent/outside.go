@@ -193,11 +193,14 @@ func (c *Conversation) requestOver(t *turn, r *request) {
 
 // answers gives the user's words to somebody outside who has asked for them.
 func (c *Conversation) answers(words string) bool {
+	awaited := c.awaited()
 	r := c.expect
 	c.expect = nil
-	if r == nil || r.off.Load() {
-		return false
+	if awaited {
+		r.answer <- words
 	}
-	r.answer <- words
-	return true
+	return awaited
 }
+
+// awaited reports whether somebody outside waits for the user's next words.
+func (c *Conversation) awaited() bool { return c.expect != nil && !c.expect.off.Load() }

@@ -17,6 +17,12 @@ import (
 // outside holds a conversation in fake time for somebody outside to act on.
 func outside(t *testing.T, llm *scriptLLM, f func(t *testing.T, v *visit)) {
 	t.Helper()
+	outsideWith(t, llm, mcp.ToolboxOptions{}, nil, f)
+}
+
+// outsideWith is outside with tools of the device.
+func outsideWith(t *testing.T, llm *scriptLLM, limits mcp.ToolboxOptions, tools []string, f func(t *testing.T, v *visit)) {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
@@ -25,8 +31,8 @@ func outside(t *testing.T, llm *scriptLLM, f func(t *testing.T, v *visit)) {
 		var detectors sync.WaitGroup
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: llm, TTS: &toneTTS{rate: 16000}, Prompts: set,
-			Devices: NewDevices(), Zone: time.UTC,
-		}, mcp.ToolboxOptions{})
+			Devices: NewDevices(), Zone: time.UTC, MaxDaily: 1,
+		}, limits, newScriptSource("device", tools))
 		f(t, v)
 		v.bye()
 		detectors.Wait()
@@ -259,6 +265,72 @@ func TestSayGivenUpKeepsTheChannel(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if got := v.box.String(); !strings.Contains(got, "100200 hang up: idle") {
 			t.Errorf("the device got\n%s", got)
+		}
+	})
+}
+
+// A call from outside has its true result, however often it is made, and says
+// nothing on the device.
+func TestCallFromOutside(t *testing.T) {
+	tools := []string{"self.lamp.turn_on control 1s done", "self.lamp.blow control 0s !error the fuse", "sing query 0s !handler " + mcp.HandlerChangeRole}
+	outsideWith(t, &scriptLLM{}, mcp.ToolboxOptions{}, tools, func(t *testing.T, v *visit) {
+		before := v.box.String()
+		for _, tc := range []struct{ name, arguments, language, want, invalid string }{
+			{"self_lamp_turn_on", `{"volume":1}`, "en", "done", ""},
+			{"self_lamp_turn_on", `{"volume":1}`, "en", "done", ""},
+			{"self_lamp_turn_on", `{"volume":"x"}`, "zh", "参数不对", "volume"},
+			{"self_lamp_blow", "", "en", "the fuse", ""},
+			{"self_oven", "", "en", "no tool named self_oven", ""},
+		} {
+			r, invalid := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: tc.name, Arguments: tc.arguments, Language: tc.language})
+			if got := mcp.ResultText(r); !strings.Contains(got, tc.want) || (tc.invalid == "") != (invalid == "") || !strings.Contains(invalid, tc.invalid) {
+				t.Errorf("%s %s: %s, invalid %q", tc.name, tc.arguments, got, invalid)
+			}
+		}
+		var wg sync.WaitGroup
+		for range 3 { // callers who do not know of one another
+			wg.Go(func() {
+				if r, _ := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_lamp_turn_on"}); mcp.ResultText(r) != "done" {
+					t.Errorf("at the same time: %+v", r)
+				}
+			})
+		}
+		wg.Wait()
+		if got := v.box.String(); got != before {
+			t.Errorf("the device got %s", strings.TrimPrefix(got, before))
+		}
+	})
+}
+
+// A tool that needs the user's yes needs it from outside too.
+func TestCallThatNeedsConsent(t *testing.T) {
+	tools := []string{"self.safe.open control 0s opened", "self.safe.burn control 0s !error no fire here"}
+	outsideWith(t, &scriptLLM{}, mcp.ToolboxOptions{Confirm: []string{"self.safe.*"}}, tools, func(t *testing.T, v *visit) {
+		for _, tc := range []struct{ tool, answer, want, heard string }{
+			{"open", "yes please", "opened", "sentence OK."},
+			{"open", "no way", "the user has not consented", "sentence OK, I will not do it."},
+			{"open", "what is the weather", "the user has not consented", "sentence OK, I will not do it."},
+			{"open", "", "there was no answer", "sentence Shall I really open the safe?"},
+			{"burn", "yes", "no fire here", "no fire here"},
+		} {
+			before := v.box.String()
+			if tc.answer != "" {
+				time.AfterFunc(6*time.Second, func() { v.types(t, tc.answer) })
+			}
+			r, invalid := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_" + tc.tool, Language: "en"})
+			if got := mcp.ResultText(r); !strings.Contains(got, tc.want) || invalid != "" || (r.Action == mcp.ActionTypeError) != (tc.want != "opened") {
+				t.Errorf("%q: %+v", tc.answer, r)
+			}
+			time.Sleep(5 * time.Second)
+			heard := strings.TrimPrefix(v.box.String(), before)
+			if !strings.Contains(heard, "Shall I really "+tc.tool) || !strings.Contains(heard, tc.heard) {
+				t.Errorf("%q: the device got\n%s", tc.answer, heard)
+			}
+		}
+		v.leave()
+		synctest.Wait()
+		if r, _ := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_open", Language: "zh"}); r.Result != "设备已经断开" {
+			t.Errorf("after its end: %+v", r)
 		}
 	})
 }

@@ -158,7 +158,11 @@ func (c *Conversation) nextTurn() {
 	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
 	if ord := c.pending; ord != nil {
 		c.pending = nil
-		if ord.text != "" && c.asked != nil { // what it answers was only known now
+		switch { // what it answers was only known now
+		case ord.text == "" || ord.trial:
+		case c.awaited():
+			ord.told = c.answers(ord.text)
+		case c.asked != nil:
 			*ord = c.consented(*ord)
 		}
 		c.begin(*ord)

@@ -49,7 +49,7 @@ func (c *Conversation) draft(u *utterance) (text string, ok bool) {
 		}
 		text = joinText(text, said.text.Text)
 	}
-	return text, ok && bare(text) != "" && c.asked == nil && c.expect == nil && c.dev.song == nil
+	return text, ok && bare(text) != "" && c.asked == nil && !c.awaited() && c.dev.song == nil
 }
 
 // textLanguage is the language of a turn that answers text.

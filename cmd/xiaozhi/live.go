@@ -98,32 +98,24 @@ func (l *liveDevices) List() []gateway.Device {
 	return out
 }
 
-// Toolbox is the router of a device that is connected.
-func (l *liveDevices) Toolbox(id string) (*mcp.Toolbox, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, ok := l.byID[id]
+// Offers are the tools of a device that is connected.
+func (l *liveDevices) Offers(id string) ([]mcp.Offer, bool) {
+	t, ok := l.find(id)
 	if !ok {
 		return nil, false
 	}
-	return t.tools, true
+	return t.tools.Offers(), true
 }
 
-// Act runs a handler of a device's conversation.
-func (l *liveDevices) Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse {
-	l.mu.Lock()
-	t, ok := l.byID[id]
-	l.mu.Unlock()
+// Call runs a tool of a device.
+func (l *liveDevices) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
+	t, ok := l.find(id)
 	if !ok {
-		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "the device is not connected any more"}
+		err := inWords(mcp.WithInfo(ctx, mcp.Info{Language: call.Language}), errAway)
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, actTime)
-	defer cancel()
-	return t.Act(ctx, call)
+	return t.Conversation.Call(ctx, call)
 }
-
-// actTime is how long a conversation may take to act: a photo takes longest.
-const actTime = 65 * time.Second
 
 // Calls are the last tool calls of a device.
 func (l *liveDevices) Calls(id string) []mcp.Record { return l.journal.Calls(id) }

@@ -42,13 +42,12 @@ func TestReconnect(t *testing.T) {
 	if len(list) != 1 || list[0].SessionID != "s2" || list[0].Tools != 1 || list[0].Name != "kitchen" || list[0].Language != "en" {
 		t.Fatalf("%+v", list)
 	}
-	box, ok := live.Toolbox("aa:bb")
-	if _, found := box.Lookup("new"); !ok || !found {
+	if offers, ok := live.Offers("aa:bb"); !ok || len(offers) != 1 || offers[0].Tool.Name != "new" {
 		t.Error("the new connection's tools are not there")
 	}
 	live.remove(after)
 	live.remove(after) // whose connection ends twice
-	if _, ok := live.Toolbox("aa:bb"); ok || len(live.List()) != 0 {
+	if _, ok := live.Offers("aa:bb"); ok || len(live.List()) != 0 {
 		t.Error("the device is there after its end")
 	}
 }

@@ -102,7 +102,7 @@ func TestToolsCallOnALivingDevice(t *testing.T) {
 		{"get_lunar_calendar", `{"lunar_date":"2026-8-15"}`, 0, "2026年9月25日"},
 		{"exit", `{}`, 0, "says / 会说: 再见。\n(response, "},
 		{"calculate", `{"expression":"1/0"}`, 1, "calculate: 不能除以零"},
-		{"calculate", `{}`, 1, "invalid arguments for calculate"},
+		{"calculate", `{}`, 1, "参数不对: "},
 		{"calculate", `[]`, 1, "calculate: "},
 		{"forget_conversation", `{}`, 1, `404 Not Found: 没有这个工具 / there is no tool named "forget_conversation"`},
 		{"nonsense", `{}`, 1, "404 Not Found"},

@@ -29,10 +29,13 @@ type Device struct {
 type Devices interface {
 	// List is in a stable order.
 	List() []Device
-	// Toolbox is the router of a connected device, by its id in lower case.
-	Toolbox(id string) (*mcp.Toolbox, bool)
-	// Act runs a handler of the device's conversation that a tool named.
-	Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse
+	// Offers are the tools that a connected device's model is offered, by the
+	// device's id in lower case.
+	Offers(id string) ([]mcp.Offer, bool)
+	// Call runs one of them as a call of the model would be, and waits for its
+	// true result. invalid is why the arguments cannot be used, if the response
+	// says that.
+	Call(ctx context.Context, id string, call mcp.Call) (response mcp.ActionResponse, invalid string)
 	// Calls are the last tool calls of a device, connected or not, the oldest first.
 	Calls(id string) []mcp.Record
 }
@@ -102,12 +105,12 @@ type ToolList struct {
 }
 
 func (a *DeviceAPI) tools(w http.ResponseWriter, r *http.Request) {
-	id, box, ok := a.find(w, r)
+	id, offers, ok := a.find(w, r)
 	if !ok {
 		return
 	}
 	out := ToolList{Device: id, Tools: []ToolView{}}
-	for _, o := range box.Offers() {
+	for _, o := range offers {
 		out.Tools = append(out.Tools, ToolView{
 			Name: o.Tool.Name, LLMName: o.LLMName, Source: o.Tool.Source, Origin: o.Tool.Origin, Kind: o.Kind, Why: o.Why,
 			Job: o.Job, Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
@@ -149,7 +152,7 @@ type CallResult struct {
 
 // call runs one tool and waits for its true result, also of a control.
 func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
-	id, box, ok := a.find(w, r)
+	id, offers, ok := a.find(w, r)
 	if !ok {
 		return
 	}
@@ -167,17 +170,20 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "没有给出工具名 name", `the body has no "name" of a tool`)
 		return
 	}
-	name, ok := llmName(box, req.Name)
+	name, ok := llmName(offers, req.Name)
 	if !ok {
 		fail(w, http.StatusNotFound, "没有这个工具", "there is no tool named "+strconv.Quote(clip(req.Name)))
 		return
 	}
 	began := time.Now()
-	out := a.run(r, id, box, mcp.Call{
-		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments),
+	response, _ := a.devices.Call(r.Context(), id, mcp.Call{
+		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments), Language: a.language(r, id),
 	})
-	out.Name, out.Took = req.Name, time.Since(began).Milliseconds()
-	reply(w, http.StatusOK, out)
+	reply(w, http.StatusOK, CallResult{
+		Name: req.Name, Action: response.Action.String(), Result: response.Result, Say: response.Response,
+		IsError: response.Action == mcp.ActionTypeError || response.Action == mcp.ActionTypeNotFound,
+		Took:    time.Since(began).Milliseconds(),
+	})
 }
 
 // decodeOne reads a body of one JSON object. A key that is not known is an
@@ -197,33 +203,6 @@ func decodeOne(body io.Reader, into any) error {
 	return nil
 }
 
-// run makes the call through the device's router. A tool that touches the
-// conversation is completed by the conversation.
-func (a *DeviceAPI) run(r *http.Request, id string, box *mcp.Toolbox, call mcp.Call) CallResult {
-	ctx := mcp.WithInfo(r.Context(), mcp.Info{DeviceID: id, Language: a.language(r, id)})
-	response := a.response(ctx, id, box, call)
-	return CallResult{
-		Action: response.Action.String(), Result: response.Result, Say: response.Response,
-		IsError: response.Action == mcp.ActionTypeError || response.Action == mcp.ActionTypeNotFound,
-	}
-}
-
-func (a *DeviceAPI) response(ctx context.Context, id string, box *mcp.Toolbox, call mcp.Call) mcp.ActionResponse {
-	p, bad := box.Prepare(call)
-	if bad != nil {
-		return *bad
-	}
-	response := box.Run(ctx, p)
-	if response.Action != mcp.ActionTypeCallHandler {
-		return response
-	}
-	named, err := mcp.DecodeArgs[mcp.ActionResponseCall](response.Result)
-	if err != nil {
-		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
-	}
-	return a.devices.Act(ctx, id, named)
-}
-
 // language is what a client wants, by Accept-Language, else the device's.
 func (a *DeviceAPI) language(r *http.Request, id string) string {
 	wanted := strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language")))
@@ -241,18 +220,18 @@ func (a *DeviceAPI) language(r *http.Request, id string) string {
 }
 
 // find is the device that the path names, or answers that there is none.
-func (a *DeviceAPI) find(w http.ResponseWriter, r *http.Request) (string, *mcp.Toolbox, bool) {
+func (a *DeviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []mcp.Offer, bool) {
 	id := strings.ToLower(r.PathValue("id"))
-	box, ok := a.devices.Toolbox(id)
-	if !ok || !mayReach(r, id) {
+	offers, ok := a.devices.Offers(id)
+	if ok = ok && mayReach(r, id); !ok {
 		fail(w, http.StatusNotFound, "设备没有连接", "no device "+strconv.Quote(clip(id))+" is connected")
 	}
-	return id, box, ok
+	return id, offers, ok
 }
 
 // llmName is the model's name of a tool that is named in either way.
-func llmName(box *mcp.Toolbox, name string) (string, bool) {
-	for _, o := range box.Offers() {
+func llmName(offers []mcp.Offer, name string) (string, bool) {
+	for _, o := range offers {
 		if o.Tool.Name == name || o.LLMName == name {
 			return o.LLMName, true
 		}

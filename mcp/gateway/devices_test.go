@@ -42,10 +42,14 @@ func (h house) List() []Device {
 	return []Device{{ID: "24:6f:28:aa:10:02", Name: "kitchen", SessionID: "s", Language: "zh", Since: time.Unix(0, 0).UTC(), Tools: 2}}
 }
 
-func (h house) Toolbox(id string) (*mcp.Toolbox, bool) { return h.box, id == "24:6f:28:aa:10:02" }
+func (h house) Offers(id string) ([]mcp.Offer, bool) {
+	return h.box.Offers(), id == "24:6f:28:aa:10:02"
+}
 
-func (h house) Act(ctx context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse {
-	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: strings.Join([]string{id, call.FuncName, call.Args.(string), mcp.InfoFrom(ctx).Language}, " ")}
+func (h house) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
+	return callBox(ctx, h.box, id, call, func(c mcp.ActionResponseCall) mcp.ActionResponse {
+		return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: strings.Join([]string{id, c.FuncName, c.Args.(string), call.Language}, " ")}
+	})
 }
 
 func (h house) Calls(id string) []mcp.Record {
@@ -76,7 +80,7 @@ func TestDeviceAPI(t *testing.T) {
 		{"call", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":true}}`, 200, []string{`"result":{"on":true}`, `"isError":false`, `"action":"req_llm"`}},
 		{"call by the model's name", "POST", device + "/tools/call", `{"name":"self_lamp_turn","arguments":{"on":"true"}}`, 200, []string{`"result":{"on":true}`}},
 		{"call that fails", "POST", device + "/tools/call", `{"name":"self.lamp.read"}`, 200, []string{`"isError":true`, "the lamp is dark"}},
-		{"call with wrong arguments", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":7}}`, 200, []string{`"isError":true`, "invalid arguments"}},
+		{"call with wrong arguments", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":7}}`, 200, []string{`"isError":true`, "参数不对"}},
 		{"call that the conversation completes", "POST", device + "/tools/call", `{"name":"sing"}`, 200, []string{`"action":"response"`, `"response":"24:6f:28:aa:10:02 mcp_handler_sing la zh"`}},
 		{"call of no tool", "POST", device + "/tools/call", `{"name":"self.oven"}`, 404, []string{"self.oven"}},
 		{"call without a body", "POST", device + "/tools/call", ``, 400, []string{"EOF"}},

@@ -183,20 +183,13 @@ const statusTime = 5 * time.Second
 func (g *Gateway) askStatus(ctx context.Context, id string) any {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	box, ok := g.options.Devices.Toolbox(id)
-	if !ok {
-		return nil
-	}
+	offers, _ := g.options.Devices.Offers(id)
 	const name = "self.get_device_status"
-	for _, o := range box.Offers() {
-		if o.Tool.Name != name || !o.OfDevice() {
+	for _, o := range offers {
+		if o.Tool.Name != name || !o.OfDevice() || o.Consent {
 			continue
 		}
-		p, bad := box.Prepare(mcp.Call{ID: "status", Name: o.LLMName})
-		if bad != nil {
-			return nil
-		}
-		r := box.Run(mcp.WithInfo(ctx, mcp.Info{DeviceID: id, Language: contextLanguage(ctx)}), p)
+		r, _ := g.options.Devices.Call(ctx, id, mcp.Call{ID: "status", Name: o.LLMName, Language: contextLanguage(ctx)})
 		text := mcp.ResultText(r)
 		if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
 			return nil

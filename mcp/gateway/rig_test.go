@@ -141,18 +141,44 @@ func (h *home) List() []Device {
 	return append([]Device(nil), h.devices...)
 }
 
-func (h *home) Toolbox(id string) (*mcp.Toolbox, bool) {
+func (h *home) box(id string) *mcp.Toolbox {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	box, ok := h.boxes[id]
-	return box, ok
+	return h.boxes[id]
 }
 
-func (h *home) Act(_ context.Context, id string, call mcp.ActionResponseCall) mcp.ActionResponse {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.acted = append(h.acted, call)
-	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: call.FuncName + " on " + id}
+func (h *home) Offers(id string) ([]mcp.Offer, bool) {
+	box := h.box(id)
+	if box == nil {
+		return nil, false
+	}
+	return box.Offers(), true
+}
+
+// Call has the calls of handlers noted, for there is no conversation.
+func (h *home) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
+	return callBox(ctx, h.box(id), id, call, func(c mcp.ActionResponseCall) mcp.ActionResponse {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.acted = append(h.acted, c)
+		return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: c.FuncName + " on " + id}
+	})
+}
+
+// callBox runs a call as the conversation of a device would.
+func callBox(ctx context.Context, box *mcp.Toolbox, id string, call mcp.Call, act func(mcp.ActionResponseCall) mcp.ActionResponse) (mcp.ActionResponse, string) {
+	call.Outside = true
+	p, bad := box.Prepare(call)
+	if bad != nil {
+		return *bad, p.Invalid
+	}
+	info := mcp.InfoFrom(ctx)
+	info.DeviceID, info.Language = id, call.Language
+	r := box.Run(mcp.WithInfo(ctx, info), p)
+	if named, ok := r.Result.(mcp.ActionResponseCall); ok && r.Action == mcp.ActionTypeCallHandler {
+		return act(named), ""
+	}
+	return r, ""
 }
 
 func (h *home) Calls(string) []mcp.Record { return nil }

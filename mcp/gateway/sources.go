@@ -137,13 +137,13 @@ func (g *Gateway) takeDevices(ids []string) {
 
 // devicePart is what a device offers now; nil: it is not connected.
 func (g *Gateway) devicePart(id string) *part {
-	box, ok := g.options.Devices.Toolbox(id)
+	offers, ok := g.options.Devices.Offers(id)
 	if !ok {
 		return nil
 	}
 	stream := StreamOf(id)
 	p := &part{streams: []string{stream}}
-	for _, o := range box.Offers() {
+	for _, o := range offers {
 		if !o.OfDevice() {
 			continue
 		}
@@ -184,41 +184,16 @@ func (g *Gateway) onDevice(ctx context.Context, id, name string, own bool, c cal
 	failure := func(zh, en string) outcome {
 		return outcome{response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: say(c.language, zh, en)}}
 	}
-	box, ok := g.options.Devices.Toolbox(id)
+	offers, ok := g.options.Devices.Offers(id)
 	if !ok {
 		return failure("设备没有连接: "+id, "the device is not connected: "+id)
 	}
-	offers := box.Offers()
 	i := slices.IndexFunc(offers, func(o mcp.Offer) bool { return o.Tool.Name == name && o.OfDevice() == own })
 	if i < 0 {
 		return failure("这台设备没有这个功能，请看 "+StreamOf(id)+" 里的工具", "this device does not do that; see the tools of "+StreamOf(id))
 	}
-	info := mcp.InfoFrom(ctx)
-	info.DeviceID = id
-	ctx = mcp.WithInfo(ctx, info)
-	p, bad := box.Prepare(mcp.Call{ID: c.id, Name: offers[i].LLMName, Arguments: c.arguments, Language: c.language})
-	switch {
-	case bad != nil && bad.Action == mcp.ActionTypeNotFound:
-		return outcome{response: *bad}
-	case bad != nil:
-		text := mcp.ResultText(*bad)
-		for _, lead := range []string{"参数不对: ", "invalid arguments for " + offers[i].LLMName + ": "} {
-			if _, why, found := strings.Cut(text, lead); found {
-				text = why
-				break
-			}
-		}
-		return outcome{invalid: text}
-	}
-	response := box.Run(ctx, p)
-	if response.Action == mcp.ActionTypeCallHandler {
-		named, err := mcp.DecodeArgs[mcp.ActionResponseCall](response.Result)
-		if err != nil {
-			return failure(err.Error(), err.Error())
-		}
-		response = g.options.Devices.Act(ctx, id, named)
-	}
-	return outcome{response: response}
+	response, invalid := g.options.Devices.Call(ctx, id, mcp.Call{ID: c.id, Name: offers[i].LLMName, Arguments: c.arguments, Language: c.language})
+	return outcome{response, invalid}
 }
 
 // ownStreams are the streams that no other server can have.
