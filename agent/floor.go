@@ -87,10 +87,25 @@ func (f *floor) grant() (began bool) {
 	return f.wanted
 }
 
+// recall puts a turn on trial that nobody has heard anything of, until grant. It
+// reports whether that was still possible.
+func (f *floor) recall() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.trial || !f.started.IsZero() {
+		return false
+	}
+	f.trial, f.granted = true, make(chan struct{})
+	return true
+}
+
 // await waits until the turn may be heard, or never will be.
 func (f *floor) await(ctx context.Context) error {
+	f.mu.Lock()
+	granted := f.granted
+	f.mu.Unlock()
 	select {
-	case <-f.granted:
+	case <-granted:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

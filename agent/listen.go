@@ -250,6 +250,7 @@ func (c *Conversation) voice(u *utterance) {
 		case len(c.heard) == 0 && !c.tells():
 			return // nobody said what is being answered
 		case c.pending == nil && !c.turn.floor.undo():
+			c.holdFor(u)
 			return
 		case c.pending == nil:
 			c.live = false

@@ -73,6 +73,18 @@ func (c *Conversation) bargeIn(u *utterance) {
 	}
 }
 
+// holdFor keeps an answer back that cannot be undone, for a tool has acted, while
+// the user goes on: with its tts start the device would close its microphone. The
+// words decide, as they do over a reply. In realtime mode it stays open.
+func (c *Conversation) holdFor(u *utterance) {
+	if c.mode != Auto || c.state != Thinking || !c.turn.floor.recall() {
+		return
+	}
+	c.overlap, u.overlaps = overlap{u, true}, true
+	c.hushDue.Reset(maxHush)
+	c.tellEars(earsWatch{true})
+}
+
 // guessed takes in what was understood of an utterance that goes on.
 func (c *Conversation) guessed(g heardGuess) {
 	if c.isOver(g.u) && !g.u.final && !g.u.slow {
@@ -85,7 +97,9 @@ func (c *Conversation) guessed(g heardGuess) {
 func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
 	switch kind := c.meant(said); kind {
 	case interjectStop, interjectSpeech:
-		if !c.turn.floor.holds() {
+		if c.mode != Realtime && c.state == Speaking {
+			u.kept = whole // the microphone is closed: it is answered after the reply
+		} else if !c.turn.floor.holds() {
 			c.cutIn(u, kind == interjectStop)
 			return
 		}
@@ -113,7 +127,8 @@ func (c *Conversation) letGoBeside() {
 	for _, u := range c.beside {
 		if u.final {
 			u.cancel(ErrDone)
-		} else {
+		}
+		if !u.final || u.kept {
 			waiting = append(waiting, u)
 		}
 	}
@@ -193,9 +208,13 @@ func (c *Conversation) goOn() {
 		return
 	}
 	c.overlap.hushed = false
-	if c.turn != nil && c.turn.floor.resume() {
+	switch {
+	case c.turn == nil:
+	case c.turn.floor.resume():
 		c.turn.alarms++
 		c.touch()
+	case c.turn.floor.grant():
+		c.speaking(c.turn)
 	}
 }
 
@@ -232,6 +251,7 @@ func (c *Conversation) replyOver(t *turn) {
 	}
 	for _, u := range undecided {
 		if c.state == Listening || c.state == Recognizing {
+			c.detected = now // the listen start that follows a reply belongs to it
 			c.await(u)
 		} else {
 			u.cancel(ErrReplaced)

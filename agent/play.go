@@ -14,9 +14,6 @@ const (
 // play hands frames to the floor when they are due, and after the last waits
 // until the device has played them.
 func (s *speaker) play(ctx context.Context) error {
-	if err := s.floor.await(ctx); err != nil {
-		return err
-	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -63,6 +60,9 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 }
 
 func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
+	if err := s.floor.await(ctx); err != nil {
+		return err
+	}
 	ready := time.Now()
 	due := s.floor.due(ready)
 	scheduled := !due.IsZero()

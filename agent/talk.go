@@ -110,9 +110,12 @@ func (c *Conversation) speaking(t *turn) {
 
 // earsWhileSpeaking is what the ears do while a reply is spoken.
 func (c *Conversation) earsWhileSpeaking() {
-	if c.mode == Realtime {
+	switch u := c.overlap.u; {
+	case c.mode == Realtime:
 		c.tellEars(earsWatch{true})
-	} else {
+	case u != nil && u.overlaps && !u.over && u.stretch == c.stretch:
+		c.tellEars(earsStop{}) // what the user has said so far is not lost
+	default:
 		c.tellEars(earsMute{})
 	}
 }
@@ -136,7 +139,7 @@ func (c *Conversation) turnOver(t *turn) {
 	if trial { // undone, or broken: whatever it was is void
 		c.live = false
 		c.log.Debug("speculation discarded", "turn", t.id, "cause", t.out.cause)
-		c.nextTurn()
+		c.nextTurn(t)
 		return
 	}
 	c.touch()
@@ -149,13 +152,15 @@ func (c *Conversation) turnOver(t *turn) {
 		c.replyOver(t)
 		c.listenAgain()
 	}
-	c.nextTurn()
+	c.nextTurn(t)
 }
 
 // nextTurn lets go of a turn that has been joined, and begins the one that
-// waits for that.
-func (c *Conversation) nextTurn() {
-	c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
+// waits for that. Its end may have begun another one already.
+func (c *Conversation) nextTurn(over *turn) {
+	if c.turn == over {
+		c.turn = nil // with its buffers and its encoder: most devices are silent most of the time
+	}
 	if ord := c.pending; ord != nil {
 		c.pending = nil
 		switch { // what it answers was only known now

@@ -40,8 +40,9 @@ type utterance struct {
 	text     providers.Transcript
 	err      error
 	textAt   time.Time // when it was there
-	overlaps bool      // it began while a reply was spoken
+	overlaps bool      // it began while a reply was spoken, or held back for it
 	cut      bool      // it has cut that reply
+	kept     bool      // it is answered when that reply is over
 	slow     bool      // the user was told that its text is late
 }
 
