@@ -43,10 +43,27 @@ mcp:
 		"mcp: {pass_on: ['[']}":                                "mcp.pass_on",
 		"mcp: {tokens: [{name: a, token: b, streams: ['[']}]}": "mcp.tokens.0.streams",
 		"mcp: {tokens: [{name: a, token: b, rate: -1}]}":       "mcp.tokens.0.rate",
-		"mcp: {port: 1}":                                       "did you mean",
+		"mcp: {port: 65536}":                                   "mcp.port",
+		"mcp: {autoRegister: true}":                            "did you mean",
 	} {
 		if _, _, err := LoadConfig(LoadOptions{File: writeFile(t, "config.yaml", text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestOwnAddresses: contradiction 11 of the seeds, a port of its own and the
+// server's: both can be had, with the same routes, and the server's is no second one.
+func TestOwnAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8000']}":                                          "",
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8000']}\nmcp: {port: 8000}":                       "",
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8001']}\nmcp: {port: 8001}":                       "0.0.0.0:8001",
+		"mcp: {port: 9000, listen: ['127.0.0.1:9001']}":                                             "127.0.0.1:9001 :9000",
+		"server: {listen: ['127.0.0.1:1']}\nmcp: {port: 2, listen: ['127.0.0.1:2', '127.0.0.1:1']}": "127.0.0.1:2",
+	} {
+		if got := strings.Join(ownAddresses(mustLoadText(t, text)), " "); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 )
 
 // The seeds contradict themselves in places; each test is one of them, with the
-// number that it has among the resolutions (mcp.md 7.5). Numbers 17 to 21 are
-// about other packages and are tested there.
+// number that it has among the resolutions (mcp.md 7.5).
 
 func (r *rig) call(path, name, arguments string, header ...string) answer {
 	r.t.Helper()
