@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"xiaozhi/providers"
 )
@@ -134,45 +133,6 @@ func (l *configLoader) secretFile(file string, path ...string) providers.Secret 
 
 // mapOf is a Config as a tree of plain values. What is nil is left out.
 func mapOf(c *Config) map[string]any {
-	tree, _ := plain(reflect.ValueOf(*c)).(map[string]any)
+	tree, _ := settingsTree(reflect.ValueOf(*c), reflect.Value.String).(map[string]any)
 	return tree
-}
-
-func plain(v reflect.Value) any {
-	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
-		return d.String()
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		tree := map[string]any{}
-		for f, field := range v.Fields() {
-			if name := f.Tag.Get("koanf"); name != "-" {
-				if value := plain(field); value != nil {
-					tree[name] = value
-				}
-			}
-		}
-		return tree
-	case reflect.Map:
-		tree := map[string]any{}
-		for name, value := range v.Seq2() {
-			tree[name.String()] = plain(value)
-		}
-		return tree
-	case reflect.Slice:
-		list := []any{}
-		for _, item := range v.Seq2() {
-			list = append(list, plain(item))
-		}
-		return list
-	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-		return plain(v.Elem())
-	case reflect.String:
-		return v.String()
-	default:
-		return v.Interface()
-	}
 }

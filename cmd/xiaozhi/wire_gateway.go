@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/mcp"
@@ -176,54 +175,20 @@ func (l *liveDevices) changed(id string) {
 // shownConfig is the settings as they may be shown: without secrets, and
 // without what may hold one.
 func shownConfig(cfg *Config) []byte {
-	data, err := mcp.PlainJSON(shown(reflect.ValueOf(*cfg)))
+	// Of programs and requests: keys hide there.
+	data, err := mcp.PlainJSON(settingsTree(reflect.ValueOf(*cfg), shownText, "args", "extra", "headers", "env"))
 	if err != nil {
 		return []byte("{}")
 	}
 	return data
 }
 
-// shown is a setting as it may be shown.
-func shown(v reflect.Value) any {
+// shownText is a text setting as it may be shown.
+func shownText(v reflect.Value) string {
 	if secret, ok := reflect.TypeAssert[providers.Secret](v); ok {
 		return secret.String()
 	}
-	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
-		return d.String()
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		tree := map[string]any{}
-		for f, field := range v.Fields() {
-			switch name := f.Tag.Get("koanf"); name {
-			case "-", "args", "extra", "headers", "env": // of programs and requests: keys hide there
-			default:
-				tree[name] = shown(field)
-			}
-		}
-		return tree
-	case reflect.Map:
-		tree := map[string]any{}
-		for name, value := range v.Seq2() {
-			tree[name.String()] = shown(value)
-		}
-		return tree
-	case reflect.Slice:
-		list := []any{}
-		for _, item := range v.Seq2() {
-			list = append(list, shown(item))
-		}
-		return list
-	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-		return shown(v.Elem())
-	case reflect.String:
-		return plainAddress(v.String())
-	default:
-		return v.Interface()
-	}
+	return plainAddress(v.String())
 }
 
 // plainAddress is an address without its query and its user, where keys hide.
