@@ -3,7 +3,8 @@
 // Package conformance is what the official MCP conformance suite needs of a
 // server and of a client: the tools, resources and prompts that its scenarios
 // call by name, in the registry of a real gateway, and a client that is driven
-// by the name of a scenario. `make conformance` runs the suite against both.
+// by the name of a scenario; and what other programs than the suite are run
+against. `make conformance` runs them all.
 package conformance
 
 import (
