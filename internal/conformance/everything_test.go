@@ -38,7 +38,7 @@ func beReference(fault, transport string) error {
 	if transport == "stdio" {
 		return s.Run(context.Background(), &sdk.StdioTransport{})
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT")) //nolint:noctx // it listens at once
+	l, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
 	if err != nil {
 		return err
 	}

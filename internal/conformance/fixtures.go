@@ -4,7 +4,7 @@
 // server and of a client: the tools, resources and prompts that its scenarios
 // call by name, in the registry of a real gateway, and a client that is driven
 // by the name of a scenario; and what other programs than the suite are run
-against. `make conformance` runs them all.
+// against. `make conformance` runs them all.
 package conformance
 
 import (

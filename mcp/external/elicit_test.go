@@ -179,7 +179,7 @@ func TestAskedWhenNotDeclared(t *testing.T) {
 			seen := 0
 			for session := range peer.Sessions() {
 				c := session.InitializeParams().Capabilities
-				if seen++; (c.Elicitation != nil) != declared || declared && (c.Elicitation.Form == nil || c.Elicitation.URL != nil) || c.Sampling != nil {
+				if seen++; (c.Elicitation != nil) != declared || declared && (c.Elicitation.Form == nil || c.Elicitation.URL != nil) {
 					t.Errorf("%q: %+v", elicitation, c)
 				}
 			}
