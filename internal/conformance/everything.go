@@ -127,18 +127,22 @@ func reference(ctx context.Context, node, script, transport string) (port string
 		cancel()
 		return "", nil, err
 	}
-	over := make(chan error, 1)
-	go func() { over <- cmd.Wait() }()
+	over := make(chan struct{})
+	var ended error // once over is closed
+	go func() {
+		defer close(over)
+		ended = cmd.Wait()
+	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		_ = <-over // how it ended is nobody's business now
+		<-over
 	})
 	select {
 	case port := <-said.port:
 		return port, stop, nil
-	case err := <-over:
+	case <-over:
 		cancel()
-		return "", nil, fmt.Errorf("the reference server ended: %w", cmp.Or(err, io.EOF))
+		return "", nil, fmt.Errorf("the reference server ended: %w", cmp.Or(ended, io.EOF))
 	}
 }
 
