@@ -27,10 +27,11 @@ build:
 	@mkdir -p bin
 	go build -o bin/xiaozhi ./cmd/xiaozhi
 
-test: ## everything: vet, all tests with the race detector, fuzz seeds, end to end
+test: ## everything: vet, all tests with the race detector, fuzz seeds, end to end, programs of others
 	@scripts/packages.sh test
 	go vet ./...
 	go test -race -parallel 4 -timeout 14m ./...
+	@scripts/conformance.sh
 
 e2e:
 	@scripts/packages.sh test
@@ -67,7 +68,7 @@ gobench: ## Go's own benchmarks: speed of the parts, with allocations
 	@scripts/packages.sh test
 	go test -run '^$$' -bench . -benchmem ./...
 
-conformance: ## the official MCP conformance suite, against our server and our client; needs npm
+conformance: ## MCP programs of others against ours, the official conformance suite among them; skipped without npm
 	@scripts/conformance.sh
 
 phrases: ## render the embedded failure phrases as sound again

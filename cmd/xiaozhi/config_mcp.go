@@ -33,6 +33,8 @@ type MCPServerConfig struct {
 	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
 	Protocol  string                      `koanf:"protocol"`
 
+	Elicitation string `koanf:"elicitation"` // what it asks a person: decline (""), or defaults: accept what its defaults fill in
+
 	// MissingEnv names the variables that its secrets refer to and that are
 	// not set. A server with any is left out.
 	MissingEnv []string `koanf:"-"`
@@ -68,6 +70,7 @@ func (c MCPServerConfig) entry() external.Entry {
 		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
 		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
 		Allow: c.Allow, Deny: c.Deny, Kinds: kindsOf(c.Kinds), Timeout: external.Text(c.Timeout), Protocol: c.Protocol,
+		Elicitation: c.Elicitation,
 	}
 	for _, arg := range c.Args {
 		e.Args = append(e.Args, external.Text(arg))

@@ -17,7 +17,7 @@ tools:
   external:
     mcpServers:
       my.files: {command: npx, args: [-y, "${PKG}", 8080], env: {KEY: "${KEY}", PORT: 80}, timeout: 90, kinds: {a.b: control}}
-      maps: {type: streamableHttp, url: "https://h/mcp?key=${KEY}", headers: {X: "${KEY}"}, deny: [d*], protocol: legacy}
+      maps: {type: streamableHttp, url: "https://h/mcp?key=${KEY}", headers: {X: "${KEY}"}, deny: [d*], protocol: legacy, elicitation: defaults}
       off: {disabled: true, url: "${GONE}"}
       poor: {url: "https://h/${GONE}", headers: {A: "${LOST:-x}"}}
 `, "KEY=k1", "PKG=@example/server", "XIAOZHI_TOOLS__EXTERNAL__MCPSERVERS__MAPS__CWD=/srv")
@@ -32,7 +32,7 @@ tools:
 		!slices.Equal(files.Args, []string{"-y", "@example/server", "8080"}) || files.Kinds["a.b"] != "control" {
 		t.Errorf("files %+v", files.Args)
 	}
-	if maps.Transport != external.HTTP || !maps.Legacy || maps.URL != "https://h/mcp?key=k1" || maps.Headers["X"] != "k1" || maps.Deny[0] != "d*" {
+	if maps.Transport != external.HTTP || !maps.Legacy || !maps.Defaults || files.Defaults || maps.URL != "https://h/mcp?key=k1" || maps.Headers["X"] != "k1" || maps.Deny[0] != "d*" {
 		t.Errorf("maps %v", maps)
 	}
 	if text := strings.Join(r.lines, "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
@@ -47,6 +47,7 @@ func TestMCPProblems(t *testing.T) {
 		"external: {mcpServers: {a: {command: x, url: 'http://h'}}}":            "both a command and a url",
 		"external: {mcpServers: {a: {url: 'http://s3cret key\\x'}}}":            "no full address",
 		"external: {mcpServers: {a: {command: x, protocol: new, timeout: -1}}}": "neither auto nor legacy",
+		"external: {mcpServers: {a: {command: x, elicitation: accept}}}":        "neither decline nor defaults",
 		"external: {mcpServers: {a: {command: x, kinds: {y: soon}}}}":           "neither control nor query",
 		"external: {mcpServers: {a: {command: '${NOT_SET}'}}}":                  "NOT_SET is not set",
 		"endpoint: {enabled: true}":                                             "no token",

@@ -20,21 +20,11 @@ const readyTime = 8 * time.Second
 // server at url: our manager of other people's servers connects, lists, and
 // calls each tool once.
 func Client(ctx context.Context, url, scenario string) error {
-	entry := external.Entry{URL: url, Type: "http"}
-	config, err := entry.Config()
+	server, err := connect(ctx, external.Entry{URL: url, Type: "http", Elicitation: "defaults"})
 	if err != nil {
-		return err
-	}
-	server := external.NewServer("suite", config, external.ServerOptions{
-		Version: "conformance", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err := server.Start(ctx); err != nil {
-		return err
-	}
-	defer server.Stop()
-	if err := ready(ctx, server); err != nil {
 		return fmt.Errorf("scenario %s: %w", scenario, err)
 	}
+	defer server.Stop()
 	if scenario == "json-schema-ref-no-deref" { // only the list matters; its server knows no calls
 		return nil
 	}
@@ -45,6 +35,26 @@ func Client(ctx context.Context, url, scenario string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// connect starts the manager of one server of others and waits for its tools.
+// Whoever calls it stops the server.
+func connect(ctx context.Context, entry external.Entry) (*external.Server, error) {
+	config, err := entry.Config()
+	if err != nil {
+		return nil, err
+	}
+	server := external.NewServer("suite", config, external.ServerOptions{
+		Version: "conformance", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err := server.Start(ctx); err != nil {
+		return nil, err
+	}
+	if err := ready(ctx, server); err != nil {
+		_ = server.Stop()
+		return nil, err
+	}
+	return server, nil
 }
 
 // toolCall is a call that a scenario wants made.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"slices"
@@ -67,7 +68,8 @@ func TestFixtures(t *testing.T) {
 		"test_multiple_content_types": "image/png", "test_tool_with_progress": "", "test_error_handling": "always fails", "test_reconnection": "still here",
 		"test_missing_capability": "it samples", "test_input_required_result_elicitation": "Hello, Ann!", "test_input_required_result_sampling": "Paris",
 		"test_input_required_result_request_state": "state-ok", "test_input_required_result_multi_round": "Ann likes red", "test_input_required_result_multiple_inputs": "Paris Ann",
-		"test_input_required_result_list_roots": "0 roots", "test_trigger_tool_change": "changed", "test_trigger_prompt_change": "changed", "json_schema_2020_12_tool": "called",
+		"test_input_required_result_list_roots": "0 roots", "test_trigger_tool_change": "changed", "test_trigger_prompt_change": "changed",
+		"test_trigger_resource_change": "changed", "test_cancelled_waits": "0", "json_schema_2020_12_tool": "called",
 	} {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no %s", name)
@@ -101,6 +103,37 @@ func TestFixtures(t *testing.T) {
 	p, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "test_prompt_with_arguments", Arguments: map[string]string{"arg1": "a", "arg2": "b"}})
 	if err != nil || p.Messages[0].Content.(*sdk.TextContent).Text != "Prompt with arguments: arg1='a', arg2='b'" {
 		t.Errorf("prompt: %v, %v", p, err)
+	}
+}
+
+// TestGivenUp: the tool that waits begins with progress, and notes that its call
+// was given up.
+func TestGivenUp(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) { begun <- struct{}{} },
+	})
+	s, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: start(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	wait := &sdk.CallToolParams{Name: "test_wait"}
+	wait.SetProgressToken("p")
+	if _, err := s.CallTool(ctx, wait); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the call that was given up: %v", err)
+	}
+	for got := "0"; got != "1"; { // ends with the test's time limit
+		r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "test_cancelled_waits"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = r.Content[0].(*sdk.TextContent).Text
 	}
 }
 

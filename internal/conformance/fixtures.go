@@ -3,7 +3,8 @@
 // Package conformance is what the official MCP conformance suite needs of a
 // server and of a client: the tools, resources and prompts that its scenarios
 // call by name, in the registry of a real gateway, and a client that is driven
-// by the name of a scenario. `make conformance` runs the suite against both.
+// by the name of a scenario; and what other programs than the suite are run
+// against. `make conformance` runs them all.
 package conformance
 
 import (
@@ -39,7 +40,7 @@ const watched = "test://watched-resource"
 func Register(ctx context.Context, g *gateway.Gateway) (wait func(), err error) {
 	r := g.Registry()
 	var errs []error
-	for _, t := range append(plainTools(), append(talkingTools(), append(changingTools(r), roundTools()...)...)...) {
+	for _, t := range append(plainTools(), append(talkingTools(), append(changingTools(r), append(waitingTools(), roundTools()...)...)...)...) {
 		if t.Schema == nil {
 			t.Schema = json.RawMessage(`{"type":"object"}`)
 		}
@@ -193,15 +194,39 @@ func elicit(schema string) sdk.ToolHandler {
 // changingTools change what is offered.
 func changingTools(r *gateway.Registry) []gateway.Tool {
 	var count atomic.Int64
+	number := func() string { return "number " + strconv.FormatInt(count.Add(1), 10) } // what stays as it is, is no change
 	return []gateway.Tool{
 		{Name: "test_trigger_tool_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			t := fixed("test_passing_tool")
-			t.Description = "number " + strconv.FormatInt(count.Add(1), 10)
+			t.Description = number()
 			return text("changed"), r.Add(t)
 		}},
 		{Name: "test_trigger_prompt_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			r.AddPrompt("", &sdk.Prompt{Name: "test_passing_prompt", Description: described}, say("hello"))
+			r.AddPrompt("", &sdk.Prompt{Name: "test_passing_prompt", Description: number()}, say("hello"))
 			return text("changed"), nil
+		}},
+		{Name: "test_trigger_resource_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			r.AddResource("", &sdk.Resource{URI: "test://passing", Name: "passing", Description: number(), MIMEType: "text/plain"}, texts("text/plain", "hello"))
+			return text("changed"), nil
+		}},
+	}
+}
+
+// waitingTools show that a call can be given up: one waits for that, the other
+// tells how often it came.
+func waitingTools() []gateway.Tool {
+	var count atomic.Int64
+	return []gateway.Tool{
+		{Name: "test_wait", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if token := r.Params.GetProgressToken(); token != nil {
+				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: 1, Total: 2})
+			}
+			<-ctx.Done()
+			count.Add(1)
+			return nil, ctx.Err()
+		}},
+		{Name: "test_cancelled_waits", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return text(strconv.FormatInt(count.Load(), 10)), nil
 		}},
 	}
 }

@@ -10,13 +10,15 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
+// texts is a resource of one text.
+func texts(mime, content string) sdk.ResourceHandler {
+	return func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: mime, Text: content}}}, nil
+	}
+}
+
 // registerResources adds the resources that scenarios read.
 func registerResources(r *gateway.Registry) {
-	texts := func(mime, content string) sdk.ResourceHandler {
-		return func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: mime, Text: content}}}, nil
-		}
-	}
 	r.AddResource("", &sdk.Resource{URI: "test://static-text", Name: "text", MIMEType: "text/plain"}, texts("text/plain", "This is the content of the static text resource."))
 	r.AddResource("", &sdk.Resource{URI: watched, Name: "watched", MIMEType: "text/plain"}, texts("text/plain", "it changes"))
 	r.AddResource("", &sdk.Resource{URI: "test://static-binary", Name: "binary", MIMEType: "image/png"}, func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {

@@ -18,7 +18,8 @@ var errTimeout = errors.New("no answer in the time set for this server")
 
 // CallTool runs a tool and waits for its result as long as ctx and the config's
 // timeout allow. The result is text, an mcp.Image, a []any of both, or any JSON
-// value. It is never sent twice. Errors: mcp.ErrNoTool, also while the server is
+// value. It is sent once; with Config.Defaults a server of 2026-07-28 may have it
+// continued up to ten times, each with an answer to what it asked. Errors: mcp.ErrNoTool, also while the server is
 // away; mcp.ErrClosed when it left meanwhile; a *mcp.ToolError for what it
 // reports; those of ctx.
 func (s *Server) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
@@ -40,6 +41,9 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 	result, err := live.CallTool(own, &sdk.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
 		return nil, s.callError(ctx, own, live, name, err)
+	}
+	if result.NeedsInput() {
+		return nil, errQuestion
 	}
 	if result.IsError {
 		return nil, &mcp.ToolError{Message: textOf(result)}

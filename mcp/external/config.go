@@ -51,6 +51,8 @@ type Config struct {
 	Kinds   map[string]mcp.Kind // patterns of tool names to how they are called
 	Timeout time.Duration       // of one call
 	Legacy  bool                // begin with initialize, never with server/discover
+
+	Defaults bool // accept a form that the server asks a person to fill in, if its defaults are enough; else it is not told that we answer
 }
 
 // Entry is one server as desktop clients write it down. Spellings that mean
@@ -70,6 +72,8 @@ type Entry struct {
 	Kinds     map[string]mcp.Kind `json:"kinds"`
 	Timeout   Text                `json:"timeout"`
 	Protocol  string              `json:"protocol"`
+
+	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
 
 	Enabled   *bool  `json:"enabled"`   // false means disabled
 	IsActive  *bool  `json:"isActive"`  // the same
@@ -106,6 +110,13 @@ func (e Entry) Config() (Config, error) {
 		c.Legacy = true
 	default:
 		errs = append(errs, fmt.Errorf("protocol: %q is neither auto nor legacy", e.Protocol))
+	}
+	switch e.Elicitation {
+	case "", "decline":
+	case "defaults":
+		c.Defaults = true
+	default:
+		errs = append(errs, fmt.Errorf("elicitation: %q is neither decline nor defaults", e.Elicitation))
 	}
 	return c, errors.Join(errs...)
 }

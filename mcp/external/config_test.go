@@ -32,6 +32,8 @@ func TestSpellings(t *testing.T) {
 		`{"command":"x","timeout":90,"alwaysAllow":["a"]}`:                     {Transport: Stdio, Command: "x", Timeout: 90 * time.Second},
 		`{"command":"x","timeout":60000}`:                                      {Transport: Stdio, Command: "x", Timeout: time.Minute},
 		`{"command":"x","timeout":"1m30s","protocol":"legacy"}`:                {Transport: Stdio, Command: "x", Timeout: 90 * time.Second, Legacy: true},
+		`{"command":"x","elicitation":"decline"}`:                              {Transport: Stdio, Command: "x"},
+		`{"command":"x","elicitation":"defaults"}`:                             {Transport: Stdio, Command: "x", Defaults: true},
 		`{"command":"x","allow":["a*"],"deny":["ab"],"kinds":{"a.b":"control"},"enabled":true}`: {
 			Transport: Stdio, Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, Kinds: map[string]mcp.Kind{"a.b": mcp.Control},
 		},
@@ -91,6 +93,7 @@ func TestBadEntries(t *testing.T) {
 		`{"command":"a","timeout":"soon"}`:               "no time",
 		`{"command":"a","timeout":99999999}`:             "no time",
 		`{"command":"a","protocol":"new"}`:               "neither auto nor legacy",
+		`{"command":"a","elicitation":"accept"}`:         "neither decline nor defaults",
 		`{"command":"${NOT_SET}"}`:                       "NOT_SET is not set",
 	} {
 		s, err := parseServers([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), nothing)

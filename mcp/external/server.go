@@ -88,14 +88,12 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
 		calls: make(map[uint64]context.CancelCauseFunc),
 	}
-	s.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, &sdk.ClientOptions{
-		Logger:       s.log,
-		Capabilities: &sdk.ClientCapabilities{}, // no roots, no sampling: a server has no claim on either
-		// A server has no say in what is asked again.
-		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+	s.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, s.options(&sdk.ClientOptions{
+		Logger:                 s.log,
+		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
-	})
+	}))
 	return s
 }
 

@@ -3,6 +3,8 @@
 //
 //	run server        listens on a free port of this machine and prints its address
 //	run client URL    does what the scenario named by the environment asks for
+//	run everything NODE SCRIPT
+//	                  tries our client on the reference server of others
 package main
 
 import (
@@ -30,8 +32,10 @@ func main() {
 		err = serve(ctx)
 	case len(os.Args) == 3 && os.Args[1] == "client":
 		err = conformance.Client(ctx, os.Args[2], os.Getenv("MCP_CONFORMANCE_SCENARIO"))
+	case len(os.Args) == 4 && os.Args[1] == "everything":
+		err = conformance.Everything(ctx, os.Stdout, os.Args[2], os.Args[3])
 	default:
-		err = fmt.Errorf("usage: run server, or run client URL")
+		err = fmt.Errorf("usage: run server, run client URL, or run everything NODE SCRIPT")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
