@@ -62,7 +62,7 @@ func (c *crowd) underruns() (n int) {
 func (c *crowd) fill(limit time.Duration) (closed bool) {
 	c.meter.limit = limit
 	now := time.Unix(0, 0)
-	for beat := range time.Duration(2 * time.Minute / heartbeat) {
+	for beat := range 2 * time.Minute / heartbeat {
 		now = now.Add(heartbeat)
 		closed = closed || c.meter.busy && len(c.all) > fewDevices
 		if !closed && beat*heartbeat%time.Second < heartbeat {
