@@ -189,6 +189,8 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.MaxSteps = n
 		case "step_timeout":
 			o.StepTimeout, _ = time.ParseDuration(value)
+		case "idle_close":
+			o.IdleClose, _ = time.ParseDuration(value)
 		case "chinese":
 			o.NoChinese = false
 		case "sounds":
