@@ -189,6 +189,8 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 			o.MaxSteps = n
 		case "step_timeout":
 			o.StepTimeout, _ = time.ParseDuration(value)
+		case "idle_close":
+			o.IdleClose, _ = time.ParseDuration(value)
 		case "chinese":
 			o.NoChinese = false
 		case "sounds":
@@ -287,6 +289,7 @@ func TestTalk(t *testing.T) {
 					slices.Sort(s.tools.calls) // of calls that run side by side
 				}
 				compare(t, file, a, "calls", strings.Join(s.tools.calls, "\n")+"\n")
+				compare(t, file, a, "heard", fmt.Sprintln(s.asr.heard)) // how much sound each recogniser got
 				compare(t, file, a, "music", fmt.Sprintf("opened %q\nclosed %q\n", s.music.opened, s.music.closed))
 				for _, want := range s.parts["log"] {
 					if !strings.Contains(s.log.String(), want) {

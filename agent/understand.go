@@ -22,7 +22,8 @@ func (c *Conversation) understood() order {
 			failed = errors.Join(failed, u.err)
 		case u.text.Rejected:
 			rejected = true
-			c.log.Info("transcript rejected", "provider", u.text.Provider, "guess", clip(u.text.Text, 128))
+			c.log.Info("transcript rejected", "provider", u.text.Provider, "chars", len([]rune(u.text.Text)))
+			c.log.Debug("rejected guess", "guess", clip(u.text.Text, 128))
 		default:
 			text = joinText(text, u.text.Text)
 			tm.asr = u.text.Provider

@@ -29,7 +29,7 @@ func TestShutdownLetsRepliesEnd(t *testing.T) {
 		"thinking":     {sent: []agent.MessageKind{agent.MessageSTT}, stops: 3 * time.Second, want: 3 * time.Second},
 		"speaking":     {sent: []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart}, stops: 2 * time.Second, want: 2 * time.Second},
 		"server turn":  {sent: []agent.MessageKind{agent.MessageTTSStart}, stops: time.Second, want: time.Second},
-		"endless":      {sent: []agent.MessageKind{agent.MessageTTSStart}, want: replyDrain},
+		"endless":      {sent: []agent.MessageKind{agent.MessageTTSStart}, want: 9500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, r *rig) {

@@ -77,8 +77,6 @@ type setup struct {
 	env    []string
 	config string   // content of config.yaml
 	args   []string // after serve
-	binary string   // empty: the one with the race detector
-	pinned bool     // to the first processor, where taskset is there
 }
 
 var otaLine = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
@@ -96,7 +94,7 @@ func start(tb testing.TB, s setup) *server {
 	if len(s.args) == 0 {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	srv.cmd = s.command(args)
+	srv.cmd = exec.Command(binary, args...)
 	srv.cmd.Dir = srv.dir
 	srv.cmd.Env = append(cleanEnv(), s.env...)
 	srv.cmd.Stderr = &srv.log
@@ -124,18 +122,6 @@ func start(tb testing.TB, s setup) *server {
 		tb.Fatalf("the server ended at once: %v\n%s", srv.err, srv.log.String())
 	}
 	return srv
-}
-
-// command is the program with its arguments.
-func (s setup) command(args []string) *exec.Cmd {
-	program := binary
-	if s.binary != "" {
-		program = s.binary
-	}
-	if taskset, err := exec.LookPath("taskset"); err == nil && s.pinned {
-		return exec.Command(taskset, append([]string{"-c", "0", program}, args...)...)
-	}
-	return exec.Command(program, args...)
 }
 
 // readBanner looks for the addresses, and then waits for the end of the process.

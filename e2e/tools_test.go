@@ -176,6 +176,7 @@ func toolTalks() map[string]toolTalk {
 // TestToolConversations holds the conversations with tools over the real wire:
 // what is heard, what the model is told, and what the device did.
 func TestToolConversations(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud, w, d := workbench(ctx, t, devicetest.Options{})
 	want := map[string]int{}

@@ -42,7 +42,7 @@ type Transcript struct {
 	Language string // "zh", "en", or "" when the recogniser does not say
 	// Rejected is set on a final transcript when the recogniser judges by its
 	// own measured score that this was not speech in a language it knows
-	// (design.md section 10). Text then holds its best guess, for the log only.
+	// (design.md section 10). Text then holds its best guess, for the log (at debug level) only.
 	Rejected bool
 	Provider string // who recognised it
 }

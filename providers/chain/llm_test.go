@@ -196,12 +196,12 @@ func TestLLMBreaker(t *testing.T) {
 			answer("b", i+1)
 		}
 		answer("b", 3)
-		time.Sleep(DefaultRest - time.Second - 1)
+		time.Sleep(30*time.Second - time.Second - 1)
 		answer("b", 3)
 		time.Sleep(time.Second + 1)
 		answer("b", 4) // the probe fails
 		answer("b", 4)
-		time.Sleep(DefaultRest)
+		time.Sleep(30 * time.Second)
 		answer("a", 5) // the probe succeeds
 		answer("a", 6)
 	})

@@ -58,6 +58,9 @@ func readStatus(resp *http.Response) *statusError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	message, ok := errorMessage(body)
 	if !ok {
+		message, ok = detailMessage(body)
+	}
+	if !ok {
 		message = string(body)
 	}
 	if e.text = strings.TrimSpace(message); e.text == "" {
@@ -100,6 +103,35 @@ func errorMessage(body []byte) (string, bool) {
 		return nested.Message, true
 	}
 	return string(reply.Error), true
+}
+
+// detailMessage finds the words in {"detail": "…"} and {"detail": [{"loc": […],
+// "msg": …}]}, in which servers in Python say what is wrong with a request. The
+// request itself, which they quote beside it, holds what the user said: it is
+// left out.
+func detailMessage(body []byte) (string, bool) {
+	var reply struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &reply) != nil || len(reply.Detail) == 0 {
+		return "", false
+	}
+	var plain string
+	if json.Unmarshal(reply.Detail, &plain) == nil {
+		return plain, true
+	}
+	var faults []struct {
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	if json.Unmarshal(reply.Detail, &faults) != nil || len(faults) == 0 {
+		return "", false
+	}
+	var words []string
+	for _, f := range faults {
+		words = append(words, fmt.Sprint(f.Loc, " ", f.Msg))
+	}
+	return strings.Join(words, "; "), true
 }
 
 // wrap makes the error that leaves this package: ctx's own error unchanged when
