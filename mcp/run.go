@@ -303,7 +303,8 @@ func (t *Toolbox) record(p Prepared, r ActionResponse, sent span, awaited bool) 
 	if !rec.Started.IsZero() {
 		attrs = append(attrs, "started", rec.Started)
 	}
-	t.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text), "result", resultSummary(text))...)
+	t.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text))...)
+	t.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text))
 	if t.options.Record != nil {
 		t.options.Record(rec)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -81,6 +82,20 @@ func (t *logTail) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(bytes.Join(t.lines, nil))
+}
+
+// tailOptions leave out of the tail what may hold people's words, unless these
+// may be read.
+func tailOptions(cfg *Config) *slog.HandlerOptions {
+	if cfg.MCP.Transcripts {
+		return nil
+	}
+	return &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "arguments" {
+			return slog.Attr{}
+		}
+		return a
+	}}
 }
 
 // spoke tells who looks on that something was said with a device.

@@ -46,7 +46,7 @@ type rooms struct {
 // short question to a local Ollama.
 func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
 	tail := &logTail{}
-	log = slog.New(slog.NewMultiHandler(log.Handler(), slog.NewTextHandler(tail, nil)))
+	log = slog.New(slog.NewMultiHandler(log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	r := &rooms{log: log, live: newLiveDevices(), access: gatewayAccess(cfg, log), tail: tail}
 	set, err := prompts.Load(filepath.Join(data, "prompts"))
 	if err != nil {

@@ -135,6 +135,19 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
+// TestTailOptions: arguments, which may hold what was said, can be read outside
+// only where conversations can.
+func TestTailOptions(t *testing.T) {
+	for _, transcripts := range []bool{false, true} {
+		tail := &logTail{}
+		cfg := &Config{MCP: MCPConfig{Transcripts: transcripts}}
+		slog.New(slog.NewTextHandler(tail, tailOptions(cfg))).Info("tool call", "tool", "note", "arguments", "my diary")
+		if got := tail.Text(); strings.Contains(got, "diary") != transcripts || !strings.Contains(got, "tool=note") {
+			t.Errorf("transcripts %v: %s", transcripts, got)
+		}
+	}
+}
+
 // TestDeniedOutward: a tool that nobody is offered is not offered outward either.
 func TestDeniedOutward(t *testing.T) {
 	s := withoutDenied{oneTool{name: "exit"}, []string{"ex*"}}
