@@ -87,7 +87,7 @@ func (c *Conversation) Ask(ctx context.Context, text string, within time.Duratio
 // Listen opens the microphone of a device that waits, by an empty reply. While
 // the device listens, speaks or thinks it does nothing.
 func (c *Conversation) Listen(ctx context.Context) error {
-	return c.do(ctx, func() error {
+	return c.do(ctx, func() error { //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
 		switch {
 		case c.mode == Manual:
 			return ErrManual
@@ -95,7 +95,7 @@ func (c *Conversation) Listen(ctx context.Context) error {
 			return nil
 		}
 		c.step(sigServer)
-		c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}}) //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
+		c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}})
 		return nil
 	})
 }
@@ -103,13 +103,13 @@ func (c *Conversation) Listen(ctx context.Context) error {
 // Stop ends the reply, as the button of the device does, and reports whether
 // there was one.
 func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
-	err = c.do(ctx, func() error {
+	err = c.do(ctx, func() error { //nolint:contextcheck // its ears are the conversation's
 		if stopped = c.busy() && !c.onTrial(); !stopped {
 			return nil
 		}
 		c.stopReply("outside")
 		c.step(sigAbort)
-		c.listenAgain() //nolint:contextcheck // so are its ears
+		c.listenAgain()
 		return nil
 	})
 	return stopped, err
@@ -135,7 +135,7 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 	if n := len([]rune(text)); n == 0 || n > maxSay {
 		return Said{}, fmt.Errorf("a text of %d characters, want 1 to %d", n, maxSay)
 	}
-	err := c.do(ctx, func() error {
+	err := c.do(ctx, func() error { //nolint:contextcheck // as in Listen
 		n := notice{language: c.textLanguage(text), say: text, from: r}
 		if !now {
 			if !c.tell(n) {
@@ -145,7 +145,7 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 		}
 		c.forget()
 		c.step(sigServer)
-		c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}}) //nolint:contextcheck // as in Listen
+		c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
 		return nil
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func (c *Conversation) textSlow() {
 // textLeft is how much longer texts may take that are not there yet.
 func (c *Conversation) textLeft() time.Duration {
 	var left time.Duration
-	for _, u := range append(c.slow[:len(c.slow):len(c.slow)], c.heard...) {
+	for _, u := range slices.Concat(c.slow, c.heard) {
 		if !u.final {
 			left = max(left, c.o.RecognizeTimeout-time.Since(u.ended))
 		}

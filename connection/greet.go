@@ -33,7 +33,7 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 	c.dialect.hello.Store(true)
 	c.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
 	if c.talk == nil && c.server.tooBusy(c) {
-		c.turnAway(h)
+		c.turnAway()
 	} else if c.talk == nil {
 		c.startTalk(ctx, h)
 	} else if h.MCP && c.unasked != nil {
@@ -66,7 +66,7 @@ func (c *conn) meet() agent.Session {
 
 // turnAway tells a device aloud that there is no capacity for it, instead of
 // starting its conversation.
-func (c *conn) turnAway(h hello) {
+func (c *conn) turnAway() {
 	c.log.Warn("device turned away: the server is too busy", "lateness", c.server.Lateness())
 	n, ok := c.server.notice(NoticeBusy, c.meet().Language)
 	c.mu.Lock()

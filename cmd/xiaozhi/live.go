@@ -114,7 +114,7 @@ func (l *liveDevices) Call(ctx context.Context, id string, call mcp.Call) (mcp.A
 		err := inWords(mcp.WithInfo(ctx, mcp.Info{Language: call.Language}), errAway)
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, ""
 	}
-	return t.Conversation.Call(ctx, call)
+	return t.Call(ctx, call)
 }
 
 // Calls are the last tool calls of a device.
