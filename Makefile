@@ -35,7 +35,7 @@ test: ## everything: vet, all tests with the race detector, fuzz seeds, end to e
 
 e2e:
 	@scripts/packages.sh test
-	go test -race -count=1 ./e2e/...
+	go test -race -count=1 -parallel 4 ./e2e/...
 
 check: ## before a release: format, vet, staticcheck, tests, tidy
 	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
