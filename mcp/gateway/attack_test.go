@@ -126,10 +126,12 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestManyStreams: streams that are left open are bounded, refused beyond that
-// with a word, and gone when their clients are.
+// TestManyStreams: streams that one caller leaves open are bounded, refused
+// beyond that with a word, in nobody else's way, and gone when their clients are.
 func TestManyStreams(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, func(o *Options) {
+		o.Access.Tokens = []Token{{Name: "many", Token: "m"}, {Name: "other", Token: "o"}}
+	})
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +141,7 @@ func TestManyStreams(t *testing.T) {
 	var open, refused atomic.Int64
 	var all sync.WaitGroup
 	limit := make(chan struct{}, 50)
-	for range maxSessions + 20 {
+	for range maxOwnSessions + 20 {
 		all.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
@@ -149,6 +151,7 @@ func TestManyStreams(t *testing.T) {
 				return
 			}
 			req.Header.Set("Accept", "text/event-stream")
+			req.Header.Set("Authorization", "Bearer m")
 			resp, err := transport.RoundTrip(req)
 			if err != nil {
 				t.Error(err)
@@ -166,14 +169,18 @@ func TestManyStreams(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if open.Load() != maxSessions || refused.Load() != 20 {
+	if open.Load() != maxOwnSessions || refused.Load() != 20 {
 		t.Errorf("%d open, %d refused", open.Load(), refused.Load())
 	}
-	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`); a.status != 503 {
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	if a := r.rpc("/api/mcp/jsonrpc", begin, "Authorization: Bearer m"); a.status != 503 {
 		t.Errorf("one session more: %d %s", a.status, a.body)
 	}
-	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"ping"}`); a.status != 200 {
-		t.Errorf("others: %d %s", a.status, a.body)
+	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Authorization: Bearer m"); a.status != 200 {
+		t.Errorf("a call without a session: %d %s", a.status, a.body)
+	}
+	if a := r.rpc("/api/mcp/jsonrpc", begin, "Authorization: Bearer o"); a.status != 200 {
+		t.Errorf("somebody else's session: %d %s", a.status, a.body)
 	}
 	cancel()
 	for _, b := range bodies {
@@ -182,7 +189,7 @@ func TestManyStreams(t *testing.T) {
 	until(t, "the streams to end", func() bool {
 		r.sessions.mu.Lock()
 		defer r.sessions.mu.Unlock()
-		return r.sessions.held == 0 && len(r.sessions.posts) == 0
+		return r.sessions.held == 0 && len(r.sessions.posts) == 0 && r.sessions.owned["many"] == 0
 	})
 }
 
@@ -216,6 +223,33 @@ func TestTooManyCalls(t *testing.T) {
 	}
 	if len(s.cancel) != 0 || len(s.owned) != 0 {
 		t.Errorf("%d, %v are left", len(s.cancel), s.owned)
+	}
+}
+
+// TestSessionsMakeRoom: whoever opens sessions and never ends them loses the ones
+// that nobody uses, the oldest first, and locks neither himself nor others out.
+func TestSessionsMakeRoom(t *testing.T) {
+	r := newRig(t, nil)
+	listens := r.initialize("/api/mcp/jsonrpc")
+	defer r.sessions.use(listens)()
+	first := r.initialize("/api/mcp/jsonrpc")
+	for range maxOwnSessions - 2 {
+		r.initialize("/api/mcp/jsonrpc")
+	}
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	last := r.initialize("/api/mcp/jsonrpc")
+	for what, c := range map[string]struct {
+		id     string
+		status int
+	}{"in use": {listens, 200}, "the oldest": {first, 404}, "the newest": {last, 200}} {
+		if a := r.rpc("/api/mcp/jsonrpc", ping, "Mcp-Session-Id: "+c.id); a.status != c.status {
+			t.Errorf("%s: %d %s", what, a.status, a.body)
+		}
+	}
+	r.sessions.mu.Lock()
+	defer r.sessions.mu.Unlock()
+	if n := r.sessions.owned[""]; n != maxOwnSessions || n != len(r.sessions.byID) {
+		t.Errorf("%d places are taken by %d sessions", n, len(r.sessions.byID))
 	}
 }
 

@@ -123,7 +123,7 @@ func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c call
 	if m.Method != nil && *m.Method == "subscriptions/listen" {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		done, ok := g.sessions.open(cancel)
+		done, ok := g.sessions.open(c.name(), cancel)
 		if !ok {
 			w.Header().Set("Retry-After", "10")
 			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{codeRefused, say(c.language, "会话太多", "too many sessions")}})

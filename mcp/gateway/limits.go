@@ -10,21 +10,22 @@ import (
 
 // Limits on what others may send and hold.
 const (
-	maxDepth     = 64               // nesting of objects and arrays in a message
-	maxBatch     = 50               // messages of one batch
-	maxSlots     = 512              // calls that run at the same time
-	maxOwnSlots  = 256              // of them, of one token
-	maxSessions  = 1024             // sessions, streams and sockets that are open
-	maxGuesses   = 20               // wrong tokens from one address in guessTime
-	maxGuessers  = 4096             // addresses that are remembered
-	bodyTime     = 10 * time.Second // for the body of a request to come
-	writeTime    = 10 * time.Second // for one write to get through
-	sessionIdle  = 30 * time.Minute // without a request or an open stream
-	pingEvery    = 30 * time.Second // on streams and sockets
-	guessTime    = time.Minute
-	settleTime   = 100 * time.Millisecond // for a device's further changes, before they are told
-	settleLimit  = 500 * time.Millisecond // and no longer than this
-	externalPoll = time.Second            // between two looks at other people's servers
+	maxDepth       = 64               // nesting of objects and arrays in a message
+	maxBatch       = 50               // messages of one batch
+	maxSlots       = 512              // calls that run at the same time
+	maxOwnSlots    = 256              // of them, of one token
+	maxSessions    = 4096             // sessions, streams and sockets that are open
+	maxOwnSessions = 1024             // of them, of one token
+	maxGuesses     = 20               // wrong tokens from one address in guessTime
+	maxGuessers    = 4096             // addresses that are remembered
+	bodyTime       = 10 * time.Second // for the body of a request to come
+	writeTime      = 10 * time.Second // for one write to get through
+	sessionIdle    = 30 * time.Minute // without a request or an open stream
+	pingEvery      = 30 * time.Second // on streams and sockets
+	guessTime      = time.Minute
+	settleTime     = 100 * time.Millisecond // for a device's further changes, before they are told
+	settleLimit    = 500 * time.Millisecond // and no longer than this
+	externalPoll   = time.Second            // between two looks at other people's servers
 )
 
 // rates are how often tokens ask, and who guesses at them.

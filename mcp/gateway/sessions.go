@@ -10,10 +10,12 @@ import (
 type sessions struct {
 	mu     sync.Mutex
 	closed bool
-	held   int                     // places taken by streams and sockets
+	held   int                     // places taken by streams and sockets, and by sessions that are being opened
+	owned  map[string]int          // all places that are taken, by token
 	byID   map[string]*httpSession // of the streamable transport
 	ends   map[*lasting]struct{}   // streams and sockets
 	posts  map[string]*eventStream // where clients of the older SSE transport post, by its id
+	wg     sync.WaitGroup          // sessions that end because they made room
 }
 
 // httpSession is one session of the streamable transport.
@@ -26,27 +28,69 @@ type httpSession struct {
 // lasting is a stream or a socket that is open.
 type lasting struct{ end func() }
 
-// reserve takes a place for a session. False: there are too many.
-func (s *sessions) reserve() bool {
+// reserve takes a place for a token. Where there is none, the session of that
+// token that nobody has used for the longest time makes room: clients that come
+// back and never say goodbye would lock themselves out. False: there are too many.
+func (s *sessions) reserve(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.held+len(s.byID) >= maxSessions {
+	if s.closed {
 		return false
 	}
+	if s.owned[token] >= maxOwnSessions || s.held+len(s.byID) >= maxSessions {
+		id, idle := s.idlest(token)
+		if idle == nil {
+			return false
+		}
+		s.forget(id)
+		s.wg.Go(func() { idle.end(id) }) // a call of a client that left may have to end first
+	}
 	s.held++
+	s.take(token, 1)
 	return true
 }
 
-func (s *sessions) release() {
+// idlest is the session of a token that nobody has used for the longest time, of
+// those that nobody uses now; nil: there is none. The caller holds mu.
+func (s *sessions) idlest(token string) (id string, v *view) {
+	var last time.Time
+	for key, h := range s.byID {
+		if h.using == 0 && h.view.key.token == token && (v == nil || h.last.Before(last)) {
+			id, v, last = key, h.view, h.last
+		}
+	}
+	return id, v
+}
+
+// take counts places of a token. The caller holds mu.
+func (s *sessions) take(token string, places int) {
+	if s.owned == nil {
+		s.owned = map[string]int{}
+	}
+	if s.owned[token] += places; s.owned[token] == 0 {
+		delete(s.owned, token)
+	}
+}
+
+// forget gives the place of a session back. The caller holds mu.
+func (s *sessions) forget(id string) {
+	if h := s.byID[id]; h != nil {
+		delete(s.byID, id)
+		s.take(h.view.key.token, -1)
+	}
+}
+
+func (s *sessions) release(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held--
+	s.take(token, -1)
 }
 
 // open takes a place for a stream or a socket; end has it end. False: there are
 // too many, or the gateway closes.
-func (s *sessions) open(end func()) (done func(), ok bool) {
-	if !s.reserve() {
+func (s *sessions) open(token string, end func()) (done func(), ok bool) {
+	if !s.reserve(token) {
 		return nil, false
 	}
 	s.mu.Lock()
@@ -58,9 +102,9 @@ func (s *sessions) open(end func()) (done func(), ok bool) {
 	s.ends[l] = struct{}{}
 	return func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.held--
 		delete(s.ends, l)
+		s.mu.Unlock()
+		s.release(token)
 	}, true
 }
 
@@ -89,12 +133,13 @@ func (s *sessions) add(id string, v *view) {
 		s.byID = map[string]*httpSession{}
 	}
 	s.byID[id] = &httpSession{view: v, last: time.Now()}
+	s.take(v.key.token, 1)
 }
 
 func (s *sessions) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byID, id)
+	s.forget(id)
 }
 
 // sweep ends sessions that nobody has used for long.
@@ -104,7 +149,7 @@ func (s *sessions) sweep() {
 	for id, h := range s.byID {
 		if h.using == 0 && time.Since(h.last) > sessionIdle {
 			old[id] = h.view
-			delete(s.byID, id)
+			s.forget(id)
 		}
 	}
 	s.mu.Unlock()
@@ -143,7 +188,7 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 		acceptAll(r)
 	}
 	if id == "" {
-		if !g.sessions.reserve() {
+		if !g.sessions.reserve(v.key.token) {
 			w.Header().Set("Retry-After", "10")
 			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(asked), rpcProblem{
 				codeRefused,
@@ -151,7 +196,7 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 			}})
 			return
 		}
-		defer g.sessions.release()
+		defer g.sessions.release(v.key.token)
 	}
 	defer g.sessions.use(id)()
 	out := plainly(w, asked)

@@ -45,7 +45,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
 	defer cancel()
 	s := &socket{gateway: g, view: v}
-	done, ok := g.sessions.open(s.end)
+	done, ok := g.sessions.open(c.name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))

@@ -47,7 +47,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.name(), over: make(chan struct{})}
-	done, ok := g.sessions.open(s.end)
+	done, ok := g.sessions.open(c.name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
