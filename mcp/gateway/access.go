@@ -116,11 +116,15 @@ func (g *guard) admit(r *http.Request) (caller, *denial) {
 		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "需要 mcp.tokens 里的令牌", "a token of mcp.tokens is needed: Authorization: Bearer …"}
 	}
 	c.token = &t
-	if !g.rates.allow(t) {
+	if !g.within(c) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "请求太频繁", "too many requests"}
 	}
 	return c, nil
 }
+
+// within counts one request of a caller and reports whether it is within the rate
+// of its token.
+func (g *guard) within(c caller) bool { return c.token == nil || g.rates.allow(*c.token) }
 
 // bearer finds the token that the request shows, in a time that does not tell
 // how much of it is right.

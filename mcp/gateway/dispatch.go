@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -76,7 +75,9 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 		return
 	}
 	var m rpcMessage
-	parsed := mcp.Depth(body) <= maxDepth && json.Unmarshal(body, &m) == nil
+	shallow := mcp.Depth(body) <= maxDepth
+	parsed := shallow && json.Unmarshal(body, &m) == nil
+	way := wayOf(r, m)
 	find := g.views.of
 	if r.Header.Get(headerSession) != "" {
 		find = g.views.kept
@@ -88,31 +89,60 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
+	if !shallow {
+		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "嵌套太深", "nested too deeply")}})
+		return
+	}
+	if way == wayBare {
+		g.bareRPC(w, r, v, c, body)
+		return
+	}
+	problem, status := g.checkForSDK(c, m, parsed, body)
+	if problem == nil && way == wayStateful && parsed && m.Method != nil {
+		problem, status = g.checkMethod(m, c.language), http.StatusOK
+	}
+	if problem != nil {
+		reply(w, status, rpcError{"2.0", idOf(m), *problem})
+		return
+	}
+	if way == wayStateful {
+		g.stateful(w, r, v, &m)
+		return
+	}
+	acceptAll(r)
+	g.modern(w, r, v, c, m)
+}
+
+// way is one of the three ways in which a message can be served.
+type way int
+
+const (
+	wayBare     way = iota // for itself, without a handshake, in an older revision
+	wayStateful            // in a session, or to open one
+	wayModern              // for itself, in the newest revision
+)
+
+// wayOf is the way of a message; m is empty if it could not be read.
+func wayOf(r *http.Request, m rpcMessage) way {
 	version := r.Header.Get(headerVersion)
 	switch {
-	case mcp.Depth(body) > maxDepth:
-		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "嵌套太深", "nested too deeply")}})
 	case r.Header.Get(headerSession) != "" && version < versionModern:
-		if parsed && m.Method != nil {
-			if problem := g.checkMethod(m, c.language); problem != nil {
-				reply(w, http.StatusOK, rpcError{"2.0", idOf(m), *problem})
-				return
-			}
-		}
-		g.stateful(w, r, v, &m)
-	case version >= versionModern || parsed && metaVersion(m.Params) != "":
-		acceptAll(r)
-		g.modern(w, r, v, c, m)
-	case parsed && m.Method != nil && *m.Method == "initialize" && m.Version == "2.0":
-		g.stateful(w, r, v, &m)
-	default:
-		if version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
-			reply(w, http.StatusBadRequest, rpcError{"2.0", idOf(m), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "不支持的协议版本: ", "unsupported protocol version: ") + clip(version)}})
-			return
-		}
-		c = c.until(r.Context())
-		g.bareRPC(w, r.WithContext(withCaller(r.Context(), c)), v, c, body)
+		return wayStateful
+	case version >= versionModern || metaVersion(m.Params) != "":
+		return wayModern
+	case m.Method != nil && *m.Method == "initialize" && m.Version == "2.0":
+		return wayStateful
 	}
+	return wayBare
+}
+
+// checkForSDK says what is wrong with a message, or a batch, that the SDK is to
+// read itself, and with which HTTP status that is told.
+func (g *Gateway) checkForSDK(c caller, m rpcMessage, parsed bool, body []byte) (*rpcProblem, int) {
+	if !parsed {
+		return g.checkBatch(c, body)
+	}
+	return checkID(m.ID, c.language), http.StatusBadRequest
 }
 
 // modern serves a request of the newest revision. One that listens for changes
