@@ -160,7 +160,7 @@ func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c call
 			return
 		}
 		defer done()
-		out.pings()
+		out.lasts(cancel)
 		r = r.WithContext(ctx)
 	}
 	v.modern.ServeHTTP(out, r)

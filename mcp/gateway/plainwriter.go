@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,24 +11,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// plainWriter turns the SDK's errors in plain text into JSON-RPC, has each write
-// end in time, and keeps streams open by comments.
+// plainWriter turns the SDK's errors in plain text into JSON-RPC, and has each
+// write end in time. A stream that lasts is kept open by comments, and nobody
+// waits for what is written to it.
 type plainWriter struct {
 	http.ResponseWriter
-	rc     *http.ResponseController
-	asked  rpcMessage
-	status int
+	rc    *http.ResponseController
+	asked rpcMessage
 
-	mu      sync.Mutex
-	text    bool // the body is an error in plain text
-	stopped bool
-	ticker  *time.Ticker
-	done    chan struct{}
-	wg      sync.WaitGroup
+	events chan []byte // size maxNews: what lasts has to write; nil: writes go straight out
+	hangUp func()      // ends the stream of a client that reads too slowly
+	done   chan struct{}
+	broken bool // a part could not be written; of the goroutine of lasts
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	status int
+	text   bool // the body is an error in plain text
+	headed bool // the head of what lasts is on its way
 }
 
 func plainly(w http.ResponseWriter, asked rpcMessage) *plainWriter {
-	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked, done: make(chan struct{})}
+	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked}
 }
 
 // WriteHeader notes whether an error in plain text follows.
@@ -47,71 +52,107 @@ func (p *plainWriter) WriteHeader(status int) {
 // Write writes, in time.
 func (p *plainWriter) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.status == 0 {
 		p.status = http.StatusOK
 	}
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
-	if p.text {
+	status, text := p.status, p.text
+	p.mu.Unlock()
+	switch {
+	case text:
 		code := jsonrpc.CodeInvalidRequest
-		if p.status == http.StatusNotFound {
+		if status == http.StatusNotFound {
 			code = codeNoSession
 		}
 		data, err := json.Marshal(rpcError{"2.0", idOf(p.asked), rpcProblem{code, strings.TrimSpace(string(b))}})
 		if err != nil {
 			return 0, err
 		}
-		if _, err := p.ResponseWriter.Write(data); err != nil {
+		if _, err := p.put(data); err != nil {
 			return 0, err
 		}
 		return len(b), nil
+	case p.events == nil:
+		return p.put(b)
 	}
+	select {
+	case p.events <- bytes.Clone(b):
+		return len(b), nil
+	default:
+		p.hangUp()
+		return 0, errWireClosed
+	}
+}
+
+// put writes straight out.
+func (p *plainWriter) put(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
 	return p.ResponseWriter.Write(b)
 }
 
 // codeNoSession is the code that clients know for a session that is not there.
 const codeNoSession = -32001
 
-// Flush sends what is written.
+// Flush sends what is written. What lasts is flushed with each write.
 func (p *plainWriter) Flush() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.rc.Flush()
+	direct, headed := p.events == nil || p.text, p.headed
+	p.headed = true
+	p.mu.Unlock()
+	switch {
+	case direct:
+		_ = p.rc.Flush()
+	case !headed:
+		_, _ = p.Write(nil)
+	}
 }
 
-// pings writes a comment now and then, once a stream has begun, until stop.
-func (p *plainWriter) pings() {
-	p.ticker = time.NewTicker(pingEvery)
+// lasts makes this a stream that stays open until stop: what is written to it goes
+// out by itself, so that a client that reads slowly keeps nobody else waiting, and
+// a comment now and then. hangUp ends it when the client is too slow.
+func (p *plainWriter) lasts(hangUp func()) {
+	p.events, p.hangUp, p.done = make(chan []byte, maxNews), hangUp, make(chan struct{})
 	p.wg.Go(func() {
+		ticker := time.NewTicker(pingEvery)
+		defer ticker.Stop()
 		for {
 			select {
+			case event := <-p.events:
+				p.pass(event)
+			case <-ticker.C:
+				if p.begun() {
+					p.pass([]byte(": ping\n\n"))
+				}
 			case <-p.done:
+				for len(p.events) > 0 {
+					p.pass(<-p.events)
+				}
 				return
-			case <-p.ticker.C:
-				p.ping()
 			}
 		}
 	})
 }
 
-func (p *plainWriter) ping() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopped || p.status != http.StatusOK {
+// pass writes a part of what lasts, and hangs up if that cannot be done.
+func (p *plainWriter) pass(part []byte) {
+	if p.broken {
 		return
 	}
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime))
-	_, _ = p.ResponseWriter.Write([]byte(": ping\n\n")) // the next write of the SDK tells of it
-	_ = p.rc.Flush()
+	if _, err := p.put(part); err != nil || p.rc.Flush() != nil {
+		p.broken = true
+		p.hangUp()
+	}
 }
 
-// stop ends the comments. The handler calls it before it returns.
-func (p *plainWriter) stop() {
+// begun reports whether the stream has begun, and is no error.
+func (p *plainWriter) begun() bool {
 	p.mu.Lock()
-	p.stopped = true
-	p.mu.Unlock()
-	if p.ticker != nil {
-		p.ticker.Stop()
+	defer p.mu.Unlock()
+	return p.status == http.StatusOK
+}
+
+// stop waits until all is written. The handler calls it before it returns.
+func (p *plainWriter) stop() {
+	if p.events != nil {
 		close(p.done)
 		p.wg.Wait()
 	}

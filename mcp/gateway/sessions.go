@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -202,7 +203,10 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 	out := plainly(w, asked)
 	defer out.stop()
 	if r.Method == http.MethodGet {
-		out.pings()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
+		out.lasts(cancel)
 	}
 	v.stateful.ServeHTTP(out, r)
 	switch opened := w.Header().Get(headerSession); {
