@@ -10,7 +10,9 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Token lets its bearer in.
@@ -257,10 +259,16 @@ func reply(w http.ResponseWriter, status int, body any) {
 	replyRaw(w, status, data)
 }
 
-// replyRaw answers with JSON that is written already.
+// replyRaw answers with JSON that is written already, in time: a client that does
+// not read its answer is hung up on.
 func replyRaw(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
 	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // the other end may be gone
+	_ = rc.Flush()                     // while there is a deadline
+	_ = rc.SetWriteDeadline(time.Time{})
 }

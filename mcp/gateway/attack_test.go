@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -110,6 +112,117 @@ func TestSlowBody(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != 400 {
 		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
+// write sends bytes over a new connection in one piece, and reads nothing before
+// all are sent, as many clients do.
+func (r *rig) write(text string) answer {
+	r.t.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(r.t.Context(), "tcp", r.server.Listener.Addr().String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		r.t.Fatalf("after %.60q…: %v", text, err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		r.t.Fatalf("after %.60q…: %v", text, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, strings.TrimSpace(string(body))}
+}
+
+// TestLargeBodyIsTold: a client that sends all of a body that is too long before
+// it reads is told so.
+func TestLargeBodyIsTold(t *testing.T) {
+	r := newRig(t, nil)
+	body := strings.Repeat("x", 10<<20)
+	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+		head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept-Language: en\r\n"
+		for what, text := range map[string]string{
+			"with a length": head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+			"in chunks":     head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+		} {
+			if a := r.write(text); a.status != 413 || !strings.Contains(a.body, "the body is over 1048576 bytes") {
+				t.Errorf("%s %s: %d %s", path, what, a.status, a.body)
+			}
+		}
+	}
+}
+
+// TestCompressedBody: a body that is compressed is refused as such.
+func TestCompressedBody(t *testing.T) {
+	r := newRig(t, nil)
+	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+		if a := r.do("POST", path, "\x1f\x8b\x08", "Content-Encoding: gzip"); a.status != 415 || !strings.Contains(a.body, "Content-Encoding") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
+// TestBodyThatNobodyReads: an answer that needs no body does not wait for it.
+func TestBodyThatNobodyReads(t *testing.T) {
+	r := newRig(t, tokened)
+	r.bodyTime = 100 * time.Millisecond
+	for _, request := range []string{
+		"POST /api/mcp/jsonrpc", "GET /api/mcp/tools", "POST /api/mcp/tools", "GET /api/mcp/health", "GET /api/mcp/nowhere", "PUT /mcp/ws",
+	} {
+		a := r.write(request + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+		if a.status == 0 || !strings.Contains(a.body, "success") && !strings.Contains(a.body, "error") {
+			t.Errorf("%s: %d %s", request, a.status, a.body)
+		}
+	}
+}
+
+// TestUnreadAnswers: a client that asks and asks and reads no answer is hung up on.
+func TestUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := &stuckConn{ResponseRecorder: httptest.NewRecorder()}
+		reply(w, http.StatusOK, "x")
+		if took := time.Since(began); took != writeTime {
+			t.Errorf("it took %s", took)
+		}
+		if !w.deadline.IsZero() {
+			t.Error("what the connection serves next has a deadline of this answer")
+		}
+	})
+}
+
+// stuckConn is an answer over a connection that takes nothing.
+type stuckConn struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (c *stuckConn) SetWriteDeadline(t time.Time) error {
+	c.deadline = t
+	return nil
+}
+
+func (c *stuckConn) Write([]byte) (int, error) {
+	time.Sleep(time.Until(c.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestQueryThatCannotBeRead: a filter that cannot be read does not become none.
+func TestQueryThatCannotBeRead(t *testing.T) {
+	r := newRig(t, nil)
+	for _, query := range []string{"?stream=time;x", "?stream=%zz", "?a=1&stream=time;stream=system"} {
+		for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+			a := r.do("POST", path+query, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"system.info"}}`)
+			if a.status != 400 || strings.Contains(a.body, "platform") {
+				t.Errorf("%s%s: %d %.200s", path, query, a.status, a.body)
+			}
+		}
 	}
 }
 

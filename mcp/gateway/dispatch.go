@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -67,11 +69,7 @@ func (g *Gateway) noStream(w http.ResponseWriter, r *http.Request, c caller, str
 func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stream string) {
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		text := say(c.language, "请求体无法读取", "the body cannot be read")
-		if status == http.StatusRequestEntityTooLarge {
-			text = say(c.language, "请求体超过 ", "the body is over ") + strconv.Itoa(maxBody) + say(c.language, " 字节", " bytes")
-		}
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, text}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.language, status, err)}})
 		return
 	}
 	var m rpcMessage
@@ -166,22 +164,47 @@ func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c call
 	v.modern.ServeHTTP(out, r)
 }
 
+// errEncoded says that a body is compressed.
+var errEncoded = errors.New("compressed bodies are not read")
+
 // readBody reads a body that is not too long and comes in time. After an error
-// the connection is closed: the rest of the body is not waited for.
+// the connection is closed. The rest of a body that is too long is taken in, if it
+// comes soon, for many clients read no answer before they have sent all.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(g.bodyTime)) // recorders have none
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, http.StatusUnsupportedMediaType, errEncoded
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		_ = rc.SetReadDeadline(time.Time{})
 		return body, 0, nil
 	}
 	w.Header().Set("Connection", "close")
-	_ = rc.SetReadDeadline(time.Now())
+	status := http.StatusBadRequest
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, http.StatusRequestEntityTooLarge, err
+		status = http.StatusRequestEntityTooLarge
+		if r.ContentLength <= maxDrain {
+			_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
+		}
 	}
-	return nil, http.StatusBadRequest, err
+	_ = rc.SetReadDeadline(time.Now())
+	return nil, status, err
+}
+
+// bodyProblem says what is wrong with a body that readBody did not take.
+func bodyProblem(language string, status int, err error) string {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		return say(language, "请求体超过 ", "the body is over ") + strconv.Itoa(maxBody) + say(language, " 字节", " bytes")
+	case http.StatusUnsupportedMediaType:
+		return say(language, "不支持压缩的请求体 (Content-Encoding)", "compressed bodies are not read (Content-Encoding)")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return say(language, "请求体没有及时到达", "the body did not come in time")
+	}
+	return say(language, "请求体无法读取", "the body cannot be read")
 }
 
 // idOf is the id to answer with: null where there is none that can be.

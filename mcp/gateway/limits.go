@@ -11,6 +11,7 @@ import (
 // Limits on what others may send and hold.
 const (
 	maxDepth       = 64               // nesting of objects and arrays in a message
+	maxDrain       = 16 << 20         // bytes of a body that is too long which are taken in, and thrown away
 	maxBatch       = 50               // messages of one batch
 	maxSlots       = 512              // calls that run at the same time
 	maxOwnSlots    = 256              // of them, of one token

@@ -228,17 +228,18 @@ func (q *restRequest) noTool(name string) {
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
 	data, status, err := q.g.readBody(q.w, q.r)
-	if status == http.StatusRequestEntityTooLarge {
-		q.fail(status, codeBadRequest, "请求体太大", "the body is too large")
+	if err != nil {
+		text := bodyProblem(q.who.language, status, err)
+		q.fail(status, codeBadRequest, text, text)
 		return false
 	}
-	if err == nil && optional && len(strings.TrimSpace(string(data))) == 0 {
+	if optional && len(strings.TrimSpace(string(data))) == 0 {
 		return true
 	}
-	if err == nil && !deep(data) {
-		err = decodeOne(strings.NewReader(string(data)), into)
-	} else if err == nil {
+	if deep(data) {
 		err = errors.New("nested too deeply")
+	} else {
+		err = decodeOne(strings.NewReader(string(data)), into)
 	}
 	if err != nil {
 		q.fail(http.StatusBadRequest, codeBadRequest, "请求体不是所要的 JSON: "+oneLine(err), "the body is not the JSON that is asked for: "+oneLine(err))

@@ -123,7 +123,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request, c caller) {
 	}
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "请求体无法读取", "the body cannot be read")}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.language, status, err)}})
 		return
 	}
 	if err := s.receive(body); err != nil {
