@@ -107,10 +107,10 @@ func (g *guard) admit(r *http.Request) (caller, *denial) {
 	if !g.originFits(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "不接受这个网页来源，请看 mcp.origins", "this Origin is not served, see mcp.origins"}
 	}
-	if g.rates.guessing(r.RemoteAddr) {
+	t, ok := g.bearer(r)
+	if !g.rates.listens(r.RemoteAddr, t.Name) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "错误的令牌太多，请稍后再试", "too many wrong tokens, try again later"}
 	}
-	t, ok := g.bearer(r)
 	if !ok {
 		if r.Header.Get("Authorization") != "" || r.URL.Query().Has("token") {
 			g.rates.guessed(r.RemoteAddr)
@@ -163,7 +163,7 @@ func takesQueryToken(path string) bool {
 // may well lead here.
 func (g *guard) ownMachine(r *http.Request) bool {
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip" || name == "Via" {
 			return false
 		}
 	}
@@ -232,7 +232,7 @@ func hostOf(host string) string {
 }
 
 func isLoopback(host string) bool {
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)

@@ -88,6 +88,16 @@ func TestPromptsAndResources(t *testing.T) {
 	}
 }
 
+// TestCacheScope: what a token sees may not be kept for others (2026-07-28).
+func TestCacheScope(t *testing.T) {
+	r := newRig(t, tokened)
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
+	a := r.rpc("/api/mcp/jsonrpc", list, "Authorization: Bearer t-time", "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
+	if got := field(t, event(t, a.body), "result", "cacheScope"); got != "private" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestLevels: a level that there is not is refused.
 func TestLevels(t *testing.T) {
 	r := newRig(t, nil)

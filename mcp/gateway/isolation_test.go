@@ -3,9 +3,12 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 const bedroomID = "24:6f:28:aa:10:03"
@@ -94,7 +97,7 @@ func tokened(o *Options) {
 		{Name: "all", Token: "t-all"},
 		{Name: "time", Token: "t-time", Streams: []string{"time"}},
 		{Name: "devices", Token: "t-devices", Streams: []string{"device-*"}},
-		{Name: "bedroom", Token: "t-bedroom", Streams: []string{"timer", "device", "device-246f28aa1003"}},
+		{Name: "bedroom", Token: "t-bedroom", Streams: []string{"timer", "device", "prompts", "device-246f28aa1003"}},
 		{Name: "reader", Token: "t-reader", ReadOnly: true},
 		{Name: "slow", Token: "t-slow", Rate: 1},
 	}
@@ -215,6 +218,52 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
+// TestGuessingBehindAProxy: somebody who guesses does not lock out those who came
+// from the same address with a right token before; a token that was not used from
+// there is not tried meanwhile, right or wrong.
+func TestGuessingBehindAProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{}
+		tokened(&o)
+		g := New(o)
+		defer g.Close()
+		get := func(remote, token string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/mcp/tools", nil)
+			r.RemoteAddr = remote
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			return w.Code
+		}
+		if code := get("10.0.0.1:1", "t-all"); code != 200 {
+			t.Fatal(code)
+		}
+		for range maxGuesses {
+			get("10.0.0.1:2", "wrong")
+			get("[2001:db8::1]:1", "wrong")
+		}
+		for _, c := range []struct {
+			remote, token string
+			code          int
+		}{
+			{"10.0.0.1:3", "wrong", 429},
+			{"10.0.0.1:3", "t-time", 429},
+			{"10.0.0.1:3", "t-all", 200},
+			{"10.0.0.2:1", "t-time", 200},
+			{"[2001:db8::2]:1", "wrong", 429},
+			{"[2001:db8:0:1::1]:1", "wrong", 401},
+		} {
+			if code := get(c.remote, c.token); code != c.code {
+				t.Errorf("%s %s: %d, want %d", c.remote, c.token, code, c.code)
+			}
+		}
+		time.Sleep(guessTime + time.Second)
+		if code := get("10.0.0.1:3", "t-time"); code != 200 {
+			t.Errorf("later: %d", code)
+		}
+	})
+}
+
 // TestHostAndOrigin: a name that leads here, or a page of somebody else, gets
 // nothing, by any of the ways; those that the config names do.
 func TestHostAndOrigin(t *testing.T) {
@@ -234,6 +283,9 @@ func TestHostAndOrigin(t *testing.T) {
 		{"Origin: https://inspector.example.org", 200},
 		{"Origin: http://localhost:6274", 200},
 		{"X-Forwarded-For: 1.2.3.4", 403},
+		{"X-Real-Ip: 1.2.3.4", 403},
+		{"Via: 1.1 proxy", 403},
+		{"Host: LocalHost:1", 200},
 	} {
 		if a := r.rpc("/api/mcp/jsonrpc", ping, c.header); a.status != c.status || !json.Valid([]byte(a.body)) {
 			t.Errorf("%s: %d %s", c.header, a.status, a.body)
@@ -326,6 +378,18 @@ func TestTokenOfOneDevice(t *testing.T) {
 	}
 	if a := r.do("GET", "/api/mcp/resources/xiaozhi://devices", "", bedroom); a.status != 200 || strings.Contains(a.body, kitchenID) {
 		t.Errorf("devices: %d %s", a.status, a.body)
+	}
+	complete := func(ref, argument string) string {
+		return r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":`+ref+`,"argument":{"name":"`+argument+`","value":""}}}`, bedroom).body
+	}
+	r.home.connect(bedroomID, "bedroom", nil)
+	for argument, ref := range map[string]string{
+		"id":          `{"type":"ref/resource","uri":"xiaozhi://devices/{id}/status"}`,
+		"device_name": `{"type":"ref/prompt","name":"default"}`,
+	} {
+		if got := complete(ref, argument); strings.Contains(got, "246f28aa1002") || strings.Contains(got, "kitchen") || !strings.Contains(got, "246f28aa1003") && !strings.Contains(got, "bedroom") {
+			t.Errorf("completion of %s: %s", argument, got)
+		}
 	}
 	if a := r.call("/api/mcp/jsonrpc", "timer.list_timers", `{"device_id":"kitchen"}`, "Authorization: Bearer t-all"); field(t, a.body, "result", "isError") != false {
 		t.Errorf("a token of all: %s", a.body)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -37,7 +38,11 @@ type rates struct {
 	mu      sync.Mutex
 	tokens  map[string]*rate.Limiter
 	guesses map[string]*guesses
+	known   map[visitor]struct{}
 }
+
+// visitor is a token that was shown, rightly, from an address.
+type visitor struct{ address, token string }
 
 // guesses are the wrong tokens from one address.
 type guesses struct {
@@ -46,7 +51,7 @@ type guesses struct {
 }
 
 func newRates() *rates {
-	return &rates{tokens: map[string]*rate.Limiter{}, guesses: map[string]*guesses{}}
+	return &rates{tokens: map[string]*rate.Limiter{}, guesses: map[string]*guesses{}, known: map[visitor]struct{}{}}
 }
 
 // allow counts a request of a token and reports whether it is within its rate.
@@ -80,20 +85,40 @@ func (r *rates) guessed(remote string) {
 	g.count++
 }
 
-// guessing reports whether too many wrong tokens came from an address.
-func (r *rates) guessing(remote string) bool {
+// listens reports whether a token from an address is to be looked at, right (then
+// with its name) or wrong (""): not where too many wrong ones came from, unless it
+// is one that was right there before. So one who guesses behind a proxy does not
+// lock out those who are behind it with him.
+func (r *rates) listens(remote, right string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g := r.guesses[addressOf(remote)]
-	return g != nil && g.count >= maxGuesses && time.Since(g.since) <= guessTime
+	key := addressOf(remote)
+	if g := r.guesses[key]; g != nil && g.count >= maxGuesses && time.Since(g.since) <= guessTime {
+		_, known := r.known[visitor{key, right}]
+		return known
+	}
+	if right != "" {
+		if len(r.known) >= maxGuessers {
+			clear(r.known)
+		}
+		r.known[visitor{key, right}] = struct{}{}
+	}
+	return true
 }
 
-// addressOf is an address without its port.
+// addressOf is an address without its port. Of IPv6 it is the network: whoever
+// has one address there has them all.
 func addressOf(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
 	}
-	return remote
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() && !ip.Is4In6() {
+		if network, err := ip.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return host
 }
 
 // slots are places for calls that run.

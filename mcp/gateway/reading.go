@@ -186,7 +186,7 @@ func (v *view) candidates(ref *sdk.CompleteReference, argument string) []string 
 	}
 	v.mu.Unlock()
 	if f := complete[argument]; f != nil {
-		return f(v.sees)
+		return f(v.who.shows)
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ type resource struct {
 	read   sdk.ResourceHandler
 }
 
-// values are what an argument can be, for one who sees these streams.
-type values func(sees func(stream string) bool) []string
+// values are what an argument can be, for one to whom these devices are shown.
+type values func(shown func(deviceID string) bool) []string
 
 // template is a resource template in its stream.
 type template struct {

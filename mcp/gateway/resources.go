@@ -88,10 +88,10 @@ func (g *Gateway) addResources(p *part) {
 // deviceTemplates are the resources that each device has. They are for finding
 // out; what can be read is listed.
 func (g *Gateway) deviceTemplates() []*template {
-	ids := func(sees func(string) bool) []string {
+	ids := func(shown func(string) bool) []string {
 		var out []string
 		for _, d := range g.options.Devices.List() {
-			if sees(StreamOf(d.ID)) || sees("device") {
+			if shown(d.ID) {
 				out = append(out, shortID(d.ID))
 			}
 		}

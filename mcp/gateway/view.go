@@ -32,6 +32,7 @@ type viewKey struct {
 type view struct {
 	gateway *Gateway
 	key     viewKey
+	who     caller // his token; what else is known of him is that of one request
 	sees    func(stream string) bool
 	server  *sdk.Server
 
@@ -126,7 +127,7 @@ func (vs *views) close() {
 }
 
 func newView(g *Gateway, key viewKey, c caller) *view {
-	v := &view{gateway: g, key: key, shown: snapshot{
+	v := &view{gateway: g, key: key, who: c, shown: snapshot{
 		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
 	}}
 	v.sees = func(stream string) bool { return (key.stream == "" || stream == key.stream) && c.sees(stream) }
@@ -140,7 +141,13 @@ func newView(g *Gateway, key viewKey, c caller) *view {
 			Logging:     &sdk.LoggingCapabilities{},
 			Completions: &sdk.CompletionCapabilities{},
 		},
-		PageSize:           500,
+		PageSize: 500,
+		// A token sees its own part of everything, so nothing may be kept for others.
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+			if key.token != "" {
+				c.CacheScope = "private"
+			}
+		},
 		CompletionHandler:  v.complete,
 		SubscribeHandler:   v.subscribe,
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
