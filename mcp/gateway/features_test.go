@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,40 @@ func TestStreamOf(t *testing.T) {
 	} {
 		if got := StreamOf(id); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestUnknown: what is not there is told in the client's language, with the code
+// that MCP has for it, and leaves a line in the audit.
+func TestUnknown(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", http.Header{"Accept-Language": {"en"}})
+	ask(t, conn, `{"type":"call_tool","name":"no.such"}`)
+	for _, c := range []struct{ method, params, zh, en string }{
+		{"prompts/get", `{"name":"nobody"}`, "提示词未找到: nobody", "prompt not found: nobody"},
+		{"resources/read", `{"uri":"xiaozhi://nothing"}`, "资源未找到: xiaozhi://nothing", "resource not found: xiaozhi://nothing"},
+		{"resources/read", `{"uri":"xiaozhi://devices/nobody/status"}`, "资源未找到: xiaozhi://devices/nobody/status", "resource not found: xiaozhi://devices/nobody/status"},
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + c.method + `","params":` + c.params + `}`
+		for got, want := range map[string]string{
+			r.rpc("/api/mcp/jsonrpc", body).body:                        c.zh,
+			r.rpc("/api/mcp/jsonrpc", body, "Accept-Language: en").body: c.en,
+			ask(t, conn, body): c.en,
+		} {
+			if field(t, got, "error", "code") != -32602.0 || field(t, got, "error", "message") != want {
+				t.Errorf("%s: %s", c.method, got)
+			}
+			if uri := "xiaozhi://"; strings.Contains(c.params, uri) && !strings.Contains(got, `"data":{"uri":"`+uri) {
+				t.Errorf("%s: no uri in the data: %s", c.method, got)
+			}
+		}
+	}
+	r.call("/api/mcp/jsonrpc", "no.such", "{}")
+	r.do("POST", "/api/mcp/tools/call", `{"name":"no.such"}`)
+	for _, via := range []string{"jsonrpc", "rest", "ws"} {
+		if !strings.Contains(r.log.String(), "via="+via+" tool=no.such outcome=unknown") {
+			t.Errorf("no audit of a call by %s: %s", via, r.log)
 		}
 	}
 }

@@ -280,6 +280,7 @@ func (q *restRequest) call(ctx context.Context) {
 	}
 	e, ok := q.view.tool(req.Name)
 	if !ok {
+		q.g.auditUnknown(q.who, req.Name)
 		q.noTool(req.Name)
 		return
 	}

@@ -163,6 +163,7 @@ func (s *socket) call(ctx context.Context, m oldMessage) {
 	language := callerFrom(ctx).language
 	e, ok := s.view.tool(m.Name)
 	if !ok {
+		s.gateway.auditUnknown(callerFrom(ctx), m.Name)
 		_ = s.fail(m.RequestID, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(m.Name))
 		return
 	}
