@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,7 +108,6 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 		g.stateful(w, r, v, &m)
 		return
 	}
-	acceptAll(r)
 	g.modern(w, r, v, c, m)
 }
 
@@ -148,7 +148,10 @@ func (g *Gateway) checkForSDK(c caller, m rpcMessage, parsed bool, body []byte) 
 func (g *Gateway) modern(w http.ResponseWriter, r *http.Request, v *view, c caller, m rpcMessage) {
 	out := plainly(w, m)
 	defer out.stop()
-	if m.Method != nil && *m.Method == "subscriptions/listen" {
+	listens := m.Method != nil && *m.Method == "subscriptions/listen"
+	out.noEvents = !listens && !acceptsEvents(r)
+	acceptAll(r)
+	if listens {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		done, ok := g.sessions.open(c.name(), cancel)
@@ -234,6 +237,12 @@ func metaVersion(params json.RawMessage) string {
 	}
 	version, _ := p.Meta[sdk.MetaKeyProtocolVersion].(string)
 	return version
+}
+
+// acceptsEvents reports whether a client says that it can read a stream of events.
+// Those that take anything are the seeds' examples, which read JSON.
+func acceptsEvents(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Accept"), func(accept string) bool { return strings.Contains(accept, "text/event-stream") })
 }
 
 // acceptAll makes a request accept what the SDK wants accepted: the seeds' own

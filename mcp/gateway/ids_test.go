@@ -29,9 +29,6 @@ func TestIDs(t *testing.T) {
 	for way, send := range ways {
 		for _, id := range []string{`"a"`, `""`, `0`, `-3`, `9007199254740991`, `1.5`, `12345678901234567890`, `9007199254740993`} {
 			got := send(id)
-			if strings.HasPrefix(got, "event:") {
-				got = event(t, got)
-			}
 			if !strings.Contains(got, `"id":`+id+`,`) || !strings.Contains(got, `"result"`) && !strings.Contains(got, "-32600") {
 				t.Errorf("%s: id %s: %.200s", way, id, got)
 			}

@@ -24,9 +24,12 @@ func (r *rig) initialize(path string, header ...string) string {
 	return id
 }
 
-// event is the JSON of the first event of an answer of server-sent events.
+// event is the JSON of an answer, or of the first event of one of server-sent events.
 func event(t *testing.T, body string) string {
 	t.Helper()
+	if strings.HasPrefix(body, "{") {
+		return body
+	}
 	for line := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok && strings.HasPrefix(data, "{") {
 			return strings.TrimSpace(data)

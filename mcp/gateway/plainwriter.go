@@ -29,18 +29,26 @@ type plainWriter struct {
 	status int
 	text   bool // the body is an error in plain text
 	headed bool // the head of what lasts is on its way
+
+	noEvents bool              // the client does not accept events: it gets the answers alone, as JSON
+	keeps    bool              // these are events, and are kept until stop
+	kept     []json.RawMessage // the answers among them
 }
 
 func plainly(w http.ResponseWriter, asked rpcMessage) *plainWriter {
 	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked}
 }
 
-// WriteHeader notes whether an error in plain text follows.
+// WriteHeader notes whether an error in plain text follows, or events that are to be kept.
 func (p *plainWriter) WriteHeader(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.status == 0 {
 		p.status = status
+	}
+	if p.noEvents && status == http.StatusOK && strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream") {
+		p.keeps = true
+		return
 	}
 	if status >= 400 && strings.HasPrefix(p.Header().Get("Content-Type"), "text/plain") {
 		p.text = true
@@ -51,13 +59,16 @@ func (p *plainWriter) WriteHeader(status int) {
 
 // Write writes, in time.
 func (p *plainWriter) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	if p.status == 0 {
-		p.status = http.StatusOK
+	if p.began() == 0 {
+		p.WriteHeader(http.StatusOK)
 	}
-	status, text := p.status, p.text
+	p.mu.Lock()
+	status, text, keeps := p.status, p.text, p.keeps
 	p.mu.Unlock()
 	switch {
+	case keeps:
+		p.keep(b)
+		return len(b), nil
 	case text:
 		code := jsonrpc.CodeInvalidRequest
 		if status == http.StatusNotFound {
@@ -83,6 +94,27 @@ func (p *plainWriter) Write(b []byte) (int, error) {
 	}
 }
 
+// began is the status of the answer; 0: there is none yet.
+func (p *plainWriter) began() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// keep keeps one event, as the SDK writes it, if it is an answer: what a client
+// that does not accept events is told besides, it could not read.
+func (p *plainWriter) keep(event []byte) {
+	_, data, _ := bytes.Cut(event, []byte("data: "))
+	data = bytes.TrimSpace(data)
+	var m rpcMessage
+	if json.Unmarshal(data, &m) != nil || m.Method != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = append(p.kept, bytes.Clone(data))
+}
+
 // put writes straight out.
 func (p *plainWriter) put(b []byte) (int, error) {
 	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
@@ -95,10 +127,11 @@ const codeNoSession = -32001
 // Flush sends what is written. What lasts is flushed with each write.
 func (p *plainWriter) Flush() {
 	p.mu.Lock()
-	direct, headed := p.events == nil || p.text, p.headed
+	direct, headed, keeps := p.events == nil || p.text, p.headed, p.keeps
 	p.headed = true
 	p.mu.Unlock()
 	switch {
+	case keeps:
 	case direct:
 		_ = p.rc.Flush()
 	case !headed:
@@ -119,7 +152,7 @@ func (p *plainWriter) lasts(hangUp func()) {
 			case event := <-p.events:
 				p.pass(event)
 			case <-ticker.C:
-				if p.begun() {
+				if p.began() == http.StatusOK {
 					p.pass([]byte(": ping\n\n"))
 				}
 			case <-p.done:
@@ -143,18 +176,25 @@ func (p *plainWriter) pass(part []byte) {
 	}
 }
 
-// begun reports whether the stream has begun, and is no error.
-func (p *plainWriter) begun() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.status == http.StatusOK
-}
-
-// stop waits until all is written. The handler calls it before it returns.
+// stop writes what was kept, and waits until all is written. The handler calls it before it returns.
 func (p *plainWriter) stop() {
 	if p.events != nil {
 		close(p.done)
 		p.wg.Wait()
+	}
+	p.mu.Lock()
+	keeps, kept := p.keeps, p.kept
+	p.mu.Unlock()
+	switch {
+	case keeps && len(kept) == 1:
+		replyRaw(p.ResponseWriter, http.StatusOK, kept[0])
+		return
+	case keeps && len(kept) > 1:
+		reply(p.ResponseWriter, http.StatusOK, kept)
+		return
+	case keeps: // the session has ended, or the client has gone
+		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, codeRefused, "the request was cancelled / 请求已取消"))
+		return
 	}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +64,49 @@ func TestStuckStream(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+}
+
+// TestSessionsWithoutEvents: a client that does not say that it reads events gets
+// JSON from a session too, as the seeds' Python reads it; one that does gets events.
+func TestSessionsWithoutEvents(t *testing.T) {
+	r := newRig(t, nil)
+	if err := r.Registry().Add(Tool{Name: "tells", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+		c := ClientFrom(ctx)
+		c.Progress(ctx, 1, 2, "")
+		return "told", nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	const begin = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	const call = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"tells","_meta":{"progressToken":1}}}`
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
+	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/event-stream"} {
+		a := r.rpc("/api/mcp/jsonrpc", begin, "Accept: "+accept)
+		session := []string{"Mcp-Session-Id: " + a.header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version: 2025-03-26", "Accept: " + accept}
+		answers := []answer{
+			a, r.rpc("/api/mcp/jsonrpc", call, session...),
+			r.rpc("/api/mcp/jsonrpc", `[`+call+`,{"jsonrpc":"2.0","id":2,"method":"ping"}]`, session...),
+			r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+meta+`}}`, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list", "Accept: "+accept),
+		}
+		events := strings.Contains(accept, "event-stream")
+		for i, a := range answers {
+			kind := a.header.Get("Content-Type")
+			if a.status != 200 || events != (kind == "text/event-stream") || events == json.Valid([]byte(a.body)) {
+				t.Errorf("%q, %d: %d %s %.100s", accept, i, a.status, kind, a.body)
+			}
+		}
+		if told := strings.Contains(answers[1].body, "notifications/progress"); told != events || !strings.Contains(answers[1].body, `"told"`) {
+			t.Errorf("%q: %s", accept, answers[1].body)
+		}
+		if !events {
+			if id := field(t, answers[1].body, "id"); id != "c" {
+				t.Errorf("id %v", id)
+			}
+			if got := strings.Count(answers[2].body, `"jsonrpc"`); got != 2 || !strings.HasPrefix(answers[2].body, "[") {
+				t.Errorf("batch: %s", answers[2].body)
+			}
+		}
+	}
 }
 
 // TestErrorOfStream: an error of the SDK in plain text is one of JSON-RPC, also

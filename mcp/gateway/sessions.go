@@ -184,8 +184,10 @@ func (v *view) end(id string) {
 func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *rpcMessage) {
 	id := r.Header.Get(headerSession)
 	var asked rpcMessage
+	noEvents := false
 	if m != nil {
 		asked = *m
+		noEvents = !acceptsEvents(r)
 		acceptAll(r)
 	}
 	if id == "" {
@@ -201,6 +203,7 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 	}
 	defer g.sessions.use(id)()
 	out := plainly(w, asked)
+	out.noEvents = noEvents
 	defer out.stop()
 	if r.Method == http.MethodGet {
 		ctx, cancel := context.WithCancel(r.Context())
