@@ -201,3 +201,34 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacing: what is registered again under the same name is the new one, for
+// readers at once and for those who list it, whatever kind it is.
+func TestReplacing(t *testing.T) {
+	r := newRig(t, nil)
+	for _, text := range []string{"one", "two"} {
+		read := func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return textResource(req.Params.URI, "text/plain", text), nil
+		}
+		r.Registry().AddResource("mine", &sdk.Resource{URI: "mine://a", Name: text}, read)
+		r.Registry().AddResourceTemplate("mine", &sdk.ResourceTemplate{URITemplate: "mine://of/{id}", Name: text}, read)
+		r.Registry().AddPrompt("mine", &sdk.Prompt{Name: "mine", Description: text}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Description: text}, nil
+		})
+		for _, c := range []struct{ method, params string }{
+			{"resources/read", `{"uri":"mine://a"}`},
+			{"resources/read", `{"uri":"mine://of/x"}`},
+			{"prompts/get", `{"name":"mine"}`},
+			{"resources/templates/list", `{}`},
+			{"resources/list", `{}`},
+			{"prompts/list", `{}`},
+		} {
+			for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/jsonrpc/mine"} {
+				a := r.rpc(path, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":`+c.params+`}`)
+				if !strings.Contains(a.body, `"`+text+`"`) {
+					t.Errorf("%s of %s at %s: %s", c.method, text, path, a.body)
+				}
+			}
+		}
+	}
+}

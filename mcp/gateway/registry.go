@@ -68,6 +68,20 @@ type prompt struct {
 	complete map[string]values // of its arguments
 }
 
+func (x *resource) in() string { return x.stream }
+func (x *template) in() string { return x.stream }
+func (x *prompt) in() string   { return x.stream }
+
+func (x *resource) same(other *resource) bool {
+	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
+}
+
+func (x *template) same(other *template) bool {
+	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
+}
+
+func (x *prompt) same(other *prompt) bool { return x == other }
+
 // The parts, in the order in which names are given away.
 const (
 	partCore  = "core"
@@ -212,22 +226,12 @@ func (r *Registry) publish() {
 		for _, stream := range p.streams {
 			streams[stream] = struct{}{}
 		}
-		for _, e := range p.tools {
-			if e.stream != "" {
-				streams[e.stream] = struct{}{}
-			}
-			keepFirst(s.tools, e.name, e)
-		}
-		for _, x := range p.resources {
-			keepFirst(s.resources, x.def.URI, x)
-		}
-		for _, x := range p.templates {
-			keepFirst(s.templates, x.def.URITemplate, x)
-		}
-		for _, x := range p.prompts {
-			keepFirst(s.prompts, x.def.Name, x)
-		}
+		offer(s.tools, streams, p.tools, func(x *entry) string { return x.name })
+		offer(s.resources, streams, p.resources, func(x *resource) string { return x.def.URI })
+		offer(s.templates, streams, p.templates, func(x *template) string { return x.def.URITemplate })
+		offer(s.prompts, streams, p.prompts, func(x *prompt) string { return x.def.Name })
 	}
+	delete(streams, "")
 	s.names = slices.Sorted(maps.Keys(s.tools))
 	s.streams = slices.Sorted(maps.Keys(streams))
 	r.now = s
@@ -236,9 +240,13 @@ func (r *Registry) publish() {
 	}
 }
 
-func keepFirst[T any](m map[string]T, key string, value T) {
-	if _, taken := m[key]; !taken {
-		m[key] = value
+// offer adds what a part has, except what has a name that is taken.
+func offer[T offered[T]](all map[string]T, streams map[string]struct{}, list []T, name func(T) string) {
+	for _, x := range list {
+		streams[x.in()] = struct{}{}
+		if _, taken := all[name(x)]; !taken {
+			all[name(x)] = x
+		}
 	}
 }
 

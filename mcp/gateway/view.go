@@ -185,30 +185,38 @@ func (v *view) close() {
 }
 
 // apply makes the server have what s offers to this view, and nothing else.
-// Only what differs is touched, for each touch is told to all sessions.
 func (v *view) apply(s *snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.applyTools(s)
-	v.applyResources(s)
-	v.applyPrompts(s)
+	follow(v, v.shown.tools, s.tools, v.addTool, v.server.RemoveTools)
+	follow(v, v.shown.resources, s.resources, func(x *resource) { v.server.AddResource(x.def, v.read) }, v.server.RemoveResources)
+	follow(v, v.shown.templates, s.templates, func(x *template) { v.server.AddResourceTemplate(x.def, v.read) }, v.server.RemoveResourceTemplates)
+	follow(v, v.shown.prompts, s.prompts, func(x *prompt) { v.server.AddPrompt(x.def, v.getPrompt) }, v.server.RemovePrompts)
 }
 
-func (v *view) applyTools(s *snapshot) {
-	for name := range v.shown.tools {
-		if e := s.tools[name]; e == nil || !v.sees(e.stream) {
-			v.server.RemoveTools(name)
-			delete(v.shown.tools, name)
+// offered is a tool, a resource, a template or a prompt.
+type offered[T any] interface {
+	in() string        // its stream
+	same(other T) bool // they look the same from outside
+}
+
+// follow makes shown what the view may see of now, and the server with it. Only
+// what looks another is touched there, for each touch is told to all sessions.
+func follow[T offered[T]](v *view, shown, now map[string]T, add func(T), remove func(...string)) {
+	for name := range shown {
+		if x, there := now[name]; !there || !v.sees(x.in()) {
+			remove(name)
+			delete(shown, name)
 		}
 	}
-	for name, e := range s.tools {
-		if !v.sees(e.stream) {
+	for name, x := range now {
+		if !v.sees(x.in()) {
 			continue
 		}
-		if old := v.shown.tools[name]; old == nil || !old.same(e) {
-			v.addTool(e)
+		if old, known := shown[name]; !known || !old.same(x) {
+			add(x)
 		}
-		v.shown.tools[name] = e
+		shown[name] = x
 	}
 }
 
@@ -220,54 +228,6 @@ func (v *view) addTool(e *entry) {
 		}
 	}()
 	v.server.AddTool(e.def, v.call)
-}
-
-func (v *view) applyResources(s *snapshot) {
-	for uri := range v.shown.resources {
-		if x := s.resources[uri]; x == nil || !v.sees(x.stream) {
-			v.server.RemoveResources(uri)
-			delete(v.shown.resources, uri)
-		}
-	}
-	for uri, x := range s.resources {
-		if !v.sees(x.stream) {
-			continue
-		}
-		if old := v.shown.resources[uri]; old == nil || old.def.Name != x.def.Name || old.def.Description != x.def.Description {
-			v.server.AddResource(x.def, v.read)
-		}
-		v.shown.resources[uri] = x
-	}
-	for uri := range v.shown.templates {
-		if x := s.templates[uri]; x == nil || !v.sees(x.stream) {
-			v.server.RemoveResourceTemplates(uri)
-			delete(v.shown.templates, uri)
-		}
-	}
-	for uri, x := range s.templates {
-		if v.sees(x.stream) && v.shown.templates[uri] == nil {
-			v.server.AddResourceTemplate(x.def, v.read)
-			v.shown.templates[uri] = x
-		}
-	}
-}
-
-func (v *view) applyPrompts(s *snapshot) {
-	for name := range v.shown.prompts {
-		if x := s.prompts[name]; x == nil || !v.sees(x.stream) {
-			v.server.RemovePrompts(name)
-			delete(v.shown.prompts, name)
-		}
-	}
-	for name, x := range s.prompts {
-		if !v.sees(x.stream) {
-			continue
-		}
-		if v.shown.prompts[name] != x {
-			v.server.AddPrompt(x.def, v.getPrompt)
-		}
-		v.shown.prompts[name] = x
-	}
 }
 
 // tool is the entry of a full name, or of a bare one in a view of one stream.
