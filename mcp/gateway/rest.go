@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -299,7 +300,7 @@ func (q *restRequest) call(ctx context.Context) {
 	default:
 		reply(q.w, http.StatusOK, restResult{
 			Success: !result.IsError, Content: result.Content, IsError: result.IsError,
-			Metadata: restNote{e.name, time.Since(began).Round(time.Millisecond).String(), time.Now().UnixMilli()},
+			Metadata: restNote{e.name, strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
 		})
 	}
 }
