@@ -19,6 +19,8 @@ type plainWriter struct {
 	rc    *http.ResponseController
 	asked rpcMessage
 
+	before func(http.Header) // is called before the head is sent; nil: nothing is
+
 	events chan []byte // size maxNews: what lasts has to write; nil: writes go straight out
 	hangUp func()      // ends the stream of a client that reads too slowly
 	done   chan struct{}
@@ -45,6 +47,9 @@ func (p *plainWriter) WriteHeader(status int) {
 	defer p.mu.Unlock()
 	if p.status == 0 {
 		p.status = status
+		if p.before != nil {
+			p.before(p.Header())
+		}
 	}
 	if p.noEvents && status == http.StatusOK && strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream") {
 		p.keeps = true

@@ -16,13 +16,14 @@ type sessions struct {
 	byID   map[string]*httpSession // of the streamable transport
 	ends   map[*lasting]struct{}   // streams and sockets
 	posts  map[string]*eventStream // where clients of the older SSE transport post, by its id
-	wg     sync.WaitGroup          // sessions that end because they made room
+	wg     sync.WaitGroup          // sessions that end because they were idle, or made room
 }
 
 // httpSession is one session of the streamable transport.
 type httpSession struct {
 	view  *view
-	using int // requests and streams that are open
+	leave func() // ends its calls
+	using int    // requests and streams that are open
 	last  time.Time
 }
 
@@ -44,7 +45,7 @@ func (s *sessions) reserve(token string) bool {
 			return false
 		}
 		s.forget(id)
-		s.wg.Go(func() { idle.end(id) }) // a call of a client that left may have to end first
+		s.wg.Go(func() { idle.end(id) })
 	}
 	s.held++
 	s.take(token, 1)
@@ -78,6 +79,7 @@ func (s *sessions) forget(id string) {
 	if h := s.byID[id]; h != nil {
 		delete(s.byID, id)
 		s.take(h.view.key.token, -1)
+		h.leave()
 	}
 }
 
@@ -126,36 +128,39 @@ func (s *sessions) use(id string) (done func()) {
 	}
 }
 
-// add notes a session that was opened.
-func (s *sessions) add(id string, v *view) {
+// add notes a session that was opened; leave ends its calls.
+func (s *sessions) add(id string, v *view, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = map[string]*httpSession{}
 	}
-	s.byID[id] = &httpSession{view: v, last: time.Now()}
+	s.byID[id] = &httpSession{view: v, leave: leave, last: time.Now()}
 	s.take(v.key.token, 1)
 }
 
-func (s *sessions) remove(id string) {
+// remove forgets a session of a view, which is about to end, and ends its calls:
+// the end of a session waits for them. False: the view has no such session.
+func (s *sessions) remove(id string, v *view) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	h := s.byID[id]
+	if h == nil || h.view != v {
+		return false
+	}
 	s.forget(id)
+	return true
 }
 
 // sweep ends sessions that nobody has used for long.
 func (s *sessions) sweep() {
 	s.mu.Lock()
-	old := map[string]*view{}
+	defer s.mu.Unlock()
 	for id, h := range s.byID {
 		if h.using == 0 && time.Since(h.last) > sessionIdle {
-			old[id] = h.view
 			s.forget(id)
+			s.wg.Go(func() { h.view.end(id) })
 		}
-	}
-	s.mu.Unlock()
-	for id, v := range old {
-		v.end(id)
 	}
 }
 
@@ -190,6 +195,8 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 		noEvents = !acceptsEvents(r)
 		acceptAll(r)
 	}
+	out := plainly(w, asked)
+	out.noEvents = noEvents
 	if id == "" {
 		if !g.sessions.reserve(v.key.token) {
 			w.Header().Set("Retry-After", "10")
@@ -200,22 +207,36 @@ func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *r
 			return
 		}
 		defer g.sessions.release(v.key.token)
+		r = g.opening(r, v, out)
 	}
 	defer g.sessions.use(id)()
-	out := plainly(w, asked)
-	out.noEvents = noEvents
 	defer out.stop()
-	if r.Method == http.MethodGet {
+	switch r.Method {
+	case http.MethodGet:
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
 		out.lasts(cancel)
+	case http.MethodDelete:
+		if g.sessions.remove(id, v) {
+			v.end(id)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 	}
 	v.stateful.ServeHTTP(out, r)
-	switch opened := w.Header().Get(headerSession); {
-	case r.Method == http.MethodDelete && out.status == http.StatusNoContent:
-		g.sessions.remove(id)
-	case id == "" && opened != "":
-		g.sessions.add(opened, v)
+}
+
+// opening has a session that r opens noted before its client knows of it. Its
+// calls end with it.
+func (g *Gateway) opening(r *http.Request, v *view, out *plainWriter) *http.Request {
+	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
+	out.before = func(header http.Header) {
+		if id := header.Get(headerSession); id != "" {
+			g.sessions.add(id, v, leave)
+		} else {
+			leave()
+		}
 	}
+	return r.WithContext(withCaller(r.Context(), callerFrom(r.Context()).until(ctx)))
 }

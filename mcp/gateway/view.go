@@ -103,7 +103,8 @@ func (vs *views) all() []*view {
 	return slices.Collect(maps.Values(vs.byKey))
 }
 
-// sweep forgets views of streams that are gone and that nobody uses.
+// sweep forgets views of streams that are gone and that nobody uses. It is called
+// by what Close waits for.
 func (vs *views) sweep() {
 	var gone []*view
 	vs.mu.Lock()
@@ -115,7 +116,7 @@ func (vs *views) sweep() {
 	}
 	vs.mu.Unlock()
 	for _, v := range gone {
-		v.close()
+		vs.gateway.wg.Go(v.close) // it waits for calls that are under way
 	}
 }
 
