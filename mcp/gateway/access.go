@@ -32,7 +32,7 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.Name) }
 // methods may be called at the same time.
 type Access struct {
 	Tokens  []Token
-	Hosts   []string     // names that a request may be for, beside this machine's own; a proxy in front has one
+	Hosts   []string     // names that bearers may ask for, beside this machine's own; a proxy in front has one
 	Origins []string     // origins of web pages that may ask; "*": all
 	Log     *slog.Logger // nil: slog.DiscardHandler
 }
@@ -159,8 +159,8 @@ func takesQueryToken(path string) bool {
 }
 
 // ownMachine reports whether a request comes from this machine and was meant for
-// it: neither through a proxy, nor from a web page of somebody else, whose name
-// may well lead here.
+// it: neither through a proxy, which may leave no other sign than the name that it
+// is asked for by, nor from a web page of somebody else, whose name may lead here.
 func (g *guard) ownMachine(r *http.Request) bool {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip" || name == "Via" {
@@ -171,7 +171,7 @@ func (g *guard) ownMachine(r *http.Request) bool {
 	if err != nil || !isLoopback(host) {
 		return false
 	}
-	if !isLoopback(hostOf(r.Host)) && !g.knownHost(r.Host) {
+	if !isLoopback(hostOf(r.Host)) { // also one of Hosts: whoever is asked for by it stands behind a proxy
 		return false
 	}
 	origin := r.Header.Get("Origin")

@@ -267,6 +267,20 @@ func TestGuessingBehindAProxy(t *testing.T) {
 	})
 }
 
+// TestHostsOfTokens: with a token the names of the config are served too, and no
+// other that leads to this machine.
+func TestHostsOfTokens(t *testing.T) {
+	r := newRig(t, func(o *Options) {
+		tokened(o)
+		o.Access.Hosts = []string{"speaker.example.org"}
+	})
+	for host, status := range map[string]int{"speaker.example.org": 200, "Speaker.example.org:443": 200, "localhost": 200, "evil.example": 403} {
+		if a := r.do("GET", "/api/mcp/tools", "", "Host: "+host, "Authorization: Bearer t-all"); a.status != status {
+			t.Errorf("%s: %d %s", host, a.status, a.body)
+		}
+	}
+}
+
 // TestHostAndOrigin: a name that leads here, or a page of somebody else, gets
 // nothing, by any of the ways; those that the config names do.
 func TestHostAndOrigin(t *testing.T) {
@@ -279,7 +293,7 @@ func TestHostAndOrigin(t *testing.T) {
 		status int
 	}{
 		{"Host: evil.example", 403},
-		{"Host: speaker.example.org", 200},
+		{"Host: speaker.example.org", 403}, // a proxy's, so it needs a token
 		{"Host: localhost:1", 200},
 		{"Origin: http://evil.example", 403},
 		{"Origin: null", 403},
