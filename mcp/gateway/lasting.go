@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,7 @@ type talk struct {
 	session *sdk.ServerSession
 	line    *talkLine
 	assumed bool // the handshake was not made by the client
+	closed  bool // no session is begun any more
 	wg      sync.WaitGroup
 }
 
@@ -117,6 +119,9 @@ func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, message jso
 func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*talkLine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil, io.ErrClosedPipe
+	}
 	if t.line != nil && (!initialize || !t.assumed) {
 		return t.line, nil
 	}
@@ -147,6 +152,7 @@ func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*t
 func (t *talk) close() {
 	t.mu.Lock()
 	session, l := t.session, t.line
+	t.closed = true // what is posted to a stream may come at any time
 	t.mu.Unlock()
 	close(t.over)
 	if session != nil {

@@ -150,6 +150,23 @@ func TestLateHandshake(t *testing.T) {
 	})
 }
 
+// TestPostAtTheEnd: what is posted to a stream that has just ended begins nothing.
+func TestPostAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{})
+		defer g.Close()
+		v, _ := g.views.of(caller{}, "")
+		k := newTalk(v, &fakeWire{})
+		k.close()
+		if err := k.receive(withCaller(t.Context(), caller{}), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err == nil {
+			t.Error("it was taken")
+		}
+		for range v.server.Sessions() {
+			t.Error("a session was begun")
+		}
+	})
+}
+
 // TestStuckClient: one that reads nothing keeps nobody else from hearing of a
 // change, and is hung up on.
 func TestStuckClient(t *testing.T) {
