@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,6 +212,39 @@ func TestRateOfFrames(t *testing.T) {
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"later","method":"ping"}`)
 		if got := w.got(`"id":"later","result"`); len(got) != 1 {
 			t.Errorf("a second later: %s", w.got("later"))
+		}
+	})
+}
+
+// FuzzFrames: no frame brings a connection down, or gets an answer that is no JSON.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"util.hash","arguments":{"data":"x"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":null,"argument":{}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1e0,"method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	g := New(Options{})
+	f.Cleanup(g.Close)
+	v, _ := g.views.of(caller{}, "")
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		w := &fakeWire{}
+		k := newTalk(v, w)
+		ctx, cancel := context.WithCancel(withCaller(t.Context(), caller{language: "en"}))
+		for range 2 { // the second time its id may be in use
+			_ = k.receive(ctx, frame)
+		}
+		cancel()
+		k.close()
+		for _, answer := range w.got("") {
+			if !json.Valid([]byte(answer)) {
+				t.Errorf("%q: %q", frame, answer)
+			}
 		}
 	})
 }
