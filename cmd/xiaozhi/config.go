@@ -140,7 +140,6 @@ type MCPConfig struct {
 	Enabled      bool          `koanf:"enabled"`       // the gateway is there
 	AutoRegister bool          `koanf:"auto_register"` // it offers devices, our tools and prompts; else what is registered by hand
 	Listen       []string      `koanf:"listen"`        // addresses of its own, beside server.listen
-	Port         int           `koanf:"port"`          // a port of its own, at the addresses of server.listen; 0: none
 	Hosts        []string      `koanf:"hosts"`         // names that it may be asked for by
 	Origins      []string      `koanf:"origins"`       // origins of web pages that may ask; "*": all
 	PassOn       []string      `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered

@@ -147,7 +147,6 @@ func (l *configLoader) checkTools(c *Config) {
 // checkTokens refuses tokens that would let everybody in.
 func (l *configLoader) checkTokens(m MCPConfig) {
 	l.addresses(m.Listen, "mcp", "listen")
-	within(l, m.Port, 0, 65535, "mcp", "port")
 	l.patterns(m.PassOn, "mcp", "pass_on")
 	names := map[string]bool{}
 	for i, t := range m.Tokens {

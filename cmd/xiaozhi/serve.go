@@ -101,7 +101,8 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := rooms.record(cfg.Log.Record); err != nil {
 		return err
 	}
-	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
+	more := slices.DeleteFunc(slices.Clone(cfg.MCP.Listen), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
+	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, more))
 	if err != nil {
 		return err
 	}

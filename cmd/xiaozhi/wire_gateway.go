@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,21 +46,6 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 	r.live.onChange = r.gateway.DeviceChanged
 	r.live.onWords = r.gateway.TranscriptChanged
 	r.closers = append(r.closers, r.gateway.Close)
-}
-
-// ownAddresses are the gateway's addresses beside those of the server, which serve
-// the same: mcp.listen, and mcp.port wherever the server listens.
-func ownAddresses(cfg *Config) []string {
-	own := slices.Clone(cfg.MCP.Listen)
-	if cfg.MCP.Port != 0 {
-		for _, address := range cfg.Server.Listen {
-			if host, _, err := net.SplitHostPort(address); err == nil { // LoadConfig has checked it
-				own = append(own, net.JoinHostPort(host, strconv.Itoa(cfg.MCP.Port)))
-			}
-		}
-	}
-	slices.Sort(own)
-	return slices.DeleteFunc(slices.Compact(own), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
 }
 
 // outwardBanner tells a person what to type into an MCP client: without a token
