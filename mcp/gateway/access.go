@@ -79,7 +79,7 @@ func (a Access) guard(refused func(http.ResponseWriter, *http.Request, *denial))
 
 // refuse answers and logs a request that is not let in.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, c caller, d *denial) {
-	g.Log.Warn("request refused", "path", r.URL.Path, "remote", r.RemoteAddr, "status", d.status, "why", d.en, "token", c.name())
+	g.Log.Warn("request refused", "path", clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status, "why", d.en, "token", c.name())
 	switch d.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="xiaozhi"`)

@@ -24,6 +24,37 @@ func (r *rig) initialize(path string, header ...string) string {
 	return id
 }
 
+// TestRESTViews: ?stream= is a view of everything that REST has.
+func TestRESTViews(t *testing.T) {
+	r := newRig(t, nil)
+	for path, hidden := range map[string]string{
+		"/api/mcp/tools": "system.info", "/api/mcp/resources": "xiaozhi://config", "/api/mcp/prompts": "default",
+	} {
+		if a := r.do("GET", path+"?stream=time", ""); a.status != 200 || strings.Contains(a.body, `"`+hidden+`"`) {
+			t.Errorf("%s shows what is hidden: %d %s", path, a.status, a.body)
+		}
+		if a := r.do("GET", path, ""); a.status != 200 || !strings.Contains(a.body, `"`+hidden+`"`) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+		if a := r.do("GET", path+"?stream=nobody", ""); a.status != 404 || field(t, a.body, "error", "code") != codeNoStream {
+			t.Errorf("%s of an unknown stream: %d %s", path, a.status, a.body)
+		}
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/api/mcp/tools/system.info", ""},
+		{"GET", "/api/mcp/resources/xiaozhi%3A%2F%2Fconfig", ""},
+		{"POST", "/api/mcp/prompts/default", "{}"},
+		{"POST", "/api/mcp/tools/call", `{"name":"system.info"}`},
+	} {
+		if a := r.do(c.method, c.path+"?stream=time", c.body); a.status != 404 {
+			t.Errorf("%s: %d %s", c.path, a.status, a.body)
+		}
+		if a := r.do(c.method, c.path, c.body); a.status != 200 {
+			t.Errorf("%s: %d %s", c.path, a.status, a.body)
+		}
+	}
+}
+
 // event is the JSON of an answer, or of the first event of one of server-sent events.
 func event(t *testing.T, body string) string {
 	t.Helper()

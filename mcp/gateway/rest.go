@@ -105,11 +105,20 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 		text, err := url.PathUnescape(escaped) // once, or a URI would lose its own escapes
 		return text, err == nil
 	}
+	if stream, ok := name("/tools/stream/"); ok {
+		q.stream(stream)
+		return
+	}
+	if rest == "/tools/streams" {
+		q.streams()
+		return
+	}
+	if stream := r.URL.Query().Get("stream"); stream != "" && !q.narrow(stream) {
+		return
+	}
 	switch rest {
 	case "/tools":
 		q.tools()
-	case "/tools/streams":
-		q.streams()
 	case "/tools/call":
 		q.call(ctx)
 	case "/resources":
@@ -117,9 +126,7 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 	case "/prompts":
 		q.prompts()
 	default:
-		if stream, ok := name("/tools/stream/"); ok {
-			q.stream(stream)
-		} else if tool, ok := name("/tools/"); ok {
+		if tool, ok := name("/tools/"); ok {
 			q.tool(tool)
 		} else if uri, ok := name("/resources/"); ok {
 			q.resource(ctx, uri)
@@ -141,10 +148,6 @@ type toolListing struct {
 
 func (q *restRequest) tools() {
 	if !q.allow(http.MethodGet) {
-		return
-	}
-	stream := q.r.URL.Query().Get("stream")
-	if stream != "" && !q.narrow(stream) {
 		return
 	}
 	tools := restTools(q.view.tools())
@@ -270,9 +273,6 @@ func (q *restRequest) call(ctx context.Context) {
 	}
 	var req CallRequest
 	if !q.body(&req, false) {
-		return
-	}
-	if stream := q.r.URL.Query().Get("stream"); stream != "" && !q.narrow(stream) {
 		return
 	}
 	if req.Name == "" {
