@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -548,16 +549,31 @@ func FuzzMessages(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":null,"argument":{}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\u0000"}}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), "")
+		f.Add([]byte(seed), version2024)
+	}
+	for _, method := range []string{"tools/list", "tools/call", "completion/complete", "resources/read", "server/discover", "prompts/get", "initialize"} {
+		f.Add(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":"util.uuid","uri":"a","ref":{"type":"ref/prompt"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, method), versionModern)
 	}
 	g := New(Options{})
 	f.Cleanup(g.Close)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Fuzz(func(t *testing.T, body []byte, version string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(string(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost"
+		var m rpcMessage
+		if json.Unmarshal(body, &m) == nil && m.Method != nil && *m.Method == "subscriptions/listen" {
+			return // it lasts
+		}
+		if version != "" {
+			req.Header.Set(headerVersion, version)
+		}
+		if version >= versionModern && m.Method != nil {
+			req.Header.Set("Mcp-Method", *m.Method)
+			req.Header.Set("Mcp-Name", "util.uuid")
+		}
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, req)
 		if text := w.Body.String(); text != "" && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "event:") {

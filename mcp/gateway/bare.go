@@ -180,6 +180,17 @@ func checkID(id json.RawMessage, language string) *rpcProblem {
 	return nil
 }
 
+// checkReading refuses a message that the SDK reads otherwise than we do: it has a
+// key twice, or once in capitals, and would be checked as one request and served
+// as another.
+func checkReading(m rpcMessage, message jsonrpc.Message, language string) *rpcProblem {
+	r, ok := message.(*jsonrpc.Request)
+	if ok == (m.Method != nil) && (!ok || *m.Method == r.Method && (len(m.ID) > 0) == r.IsCall()) {
+		return nil
+	}
+	return &rpcProblem{jsonrpc.CodeInvalidRequest, say(language, "这条消息有两种读法", "this message can be read in two ways")}
+}
+
 // checkMethod says what is wrong with the method of a message or its params.
 func (g *Gateway) checkMethod(m rpcMessage, language string) *rpcProblem {
 	if len(m.ID) == 0 {

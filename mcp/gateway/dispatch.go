@@ -140,7 +140,14 @@ func (g *Gateway) checkForSDK(c caller, m rpcMessage, parsed bool, body []byte) 
 	if !parsed {
 		return g.checkBatch(c, body)
 	}
-	return checkID(m.ID, c.language), http.StatusBadRequest
+	if problem := checkID(m.ID, c.language); problem != nil {
+		return problem, http.StatusBadRequest
+	}
+	message, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		return nil, 0 // the SDK says why
+	}
+	return checkReading(m, message, c.language), http.StatusBadRequest
 }
 
 // modern serves a request of the newest revision. One that listens for changes

@@ -41,6 +41,26 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// TestTwoReadings: a message that says two things is not checked as one of them and
+// served as the other.
+func TestTwoReadings(t *testing.T) {
+	r := newRig(t, nil)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
+	session := "Mcp-Session-Id: " + r.initialize("/api/mcp/jsonrpc")
+	conn := r.dialSocket("", nil)
+	for _, got := range []string{
+		r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","Method":"tools/list","params":{`+meta+`,"notifications":{"toolsListChanged":true}}}`,
+			"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen").body,
+		r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"tools/list","METHOD":"ping"}`, session).body,
+		ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"tools/list","METHOD":"ping"}`),
+		ask(t, conn, `{"jsonrpc":"2.0","ID":1,"method":"ping"}`),
+	} {
+		if field(t, got, "error", "code") != -32600.0 {
+			t.Errorf("%.300s", got)
+		}
+	}
+}
+
 // TestBatchesOfSessions: a batch within a session has the limits of one without.
 func TestBatchesOfSessions(t *testing.T) {
 	r := newRig(t, tokened)

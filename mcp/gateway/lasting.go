@@ -112,6 +112,9 @@ func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, message jso
 	if err != nil {
 		return m, nil, &rpcProblem{jsonrpc.CodeInvalidRequest, oneLine(err)}
 	}
+	if problem := checkReading(m, message, language); problem != nil {
+		return m, nil, problem
+	}
 	return m, message, nil
 }
 
