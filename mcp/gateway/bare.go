@@ -171,10 +171,10 @@ func checkMessage(m rpcMessage, language string) *rpcProblem {
 // checkID refuses ids that would come back as others: the SDK keeps numbers as
 // whole ones, and reads them as floating ones.
 func checkID(id json.RawMessage, language string) *rpcProblem {
-	if len(id) == 0 || !validID(id) || id[0] == '"' {
-		return nil // an answer, or none of ours to judge
+	if len(id) == 0 || id[0] == '"' {
+		return nil
 	}
-	if f, err := strconv.ParseFloat(string(id), 64); err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
+	if f, err := strconv.ParseFloat(string(id), 64); !validID(id) || err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
 		return &rpcProblem{jsonrpc.CodeInvalidRequest, say(language, "id 必须是字符串或不太大的整数", "the id must be a text or a whole number below 2^53")}
 	}
 	return nil

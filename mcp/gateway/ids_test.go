@@ -34,7 +34,7 @@ func TestIDs(t *testing.T) {
 			}
 		}
 		for _, id := range []string{`true`, `{}`, `null`} {
-			if got := send(id); !strings.Contains(got, `"id":null,`) || !strings.Contains(got, "-32600") {
+			if got := send(id); !strings.Contains(got, `"id":null,`) || !strings.Contains(got, "-32600") || !strings.Contains(got, "id 必须是") {
 				t.Errorf("%s: id %s: %.200s", way, id, got)
 			}
 		}
