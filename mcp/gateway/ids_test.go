@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // TestIDs: an id comes back as it was sent, or is refused with a word; it is never
@@ -92,9 +95,16 @@ func TestBatchesOfSessions(t *testing.T) {
 
 // TestRateOfBatches: each message of a batch counts against the rate of its token.
 func TestRateOfBatches(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Access.Tokens = []Token{{Name: "slow", Token: "s", Rate: 1}} })
-	a := r.rpc("/api/mcp/jsonrpc", "["+strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 19)+`{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "Authorization: Bearer s")
-	if done := strings.Count(a.body, `"result"`); done < 2 || done > 5 || strings.Count(a.body, `"error"`) != 20-done {
-		t.Errorf("%d done: %s", done, a.body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{Access: Access{Tokens: []Token{{Name: "slow", Token: "s", Rate: 1}}}})
+		defer g.Close()
+		body := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 19) + `{"jsonrpc":"2.0","id":1,"method":"ping"}]`
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer s")
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if got := w.Body.String(); strings.Count(got, `"result"`) != 2 || strings.Count(got, `"error"`) != 18 {
+			t.Errorf("%d %s", w.Code, got)
+		}
+	})
 }
