@@ -41,7 +41,7 @@ func (v *view) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		began := time.Now()
 		version := versionOf(req)
-		ctx = withRequest(ctx, req)
+		ctx = context.WithValue(withRequest(ctx, req), viewIn{}, v)
 		switch r := req.(type) {
 		case *sdk.CallToolRequest:
 			e, known := v.tool(r.Params.Name)

@@ -39,6 +39,8 @@ type view struct {
 	stateful http.Handler // sessions: initialize, GET, DELETE
 	modern   http.Handler // 2026-07-28: every request for itself
 
+	roots roots
+
 	bareMu sync.Mutex
 	bare   map[string]*bareLine // for older clients without a handshake, by revision
 
@@ -149,9 +151,10 @@ func newView(g *Gateway, key viewKey, c caller) *view {
 				c.CacheScope = "private"
 			}
 		},
-		CompletionHandler:  v.complete,
-		SubscribeHandler:   v.subscribe,
-		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+		CompletionHandler:       v.complete,
+		SubscribeHandler:        v.subscribe,
+		RootsListChangedHandler: v.rootsChanged,
+		UnsubscribeHandler:      func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	})
 	v.server.AddReceivingMiddleware(v.rewrite)
 	get := func(*http.Request) *sdk.Server { return v.server }
