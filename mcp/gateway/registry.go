@@ -34,12 +34,21 @@ type part struct {
 
 // snapshot is all that is offered at one moment. Nobody changes it.
 type snapshot struct {
+	offers
+	streams []string           // sorted
+	of      map[string]*offers // of each stream that offers something
+}
+
+// offers are things that are offered, by name or URI.
+type offers struct {
 	tools     map[string]*entry
-	names     []string // of tools, sorted
-	streams   []string // sorted
 	resources map[string]*resource
 	templates map[string]*template
 	prompts   map[string]*prompt
+}
+
+func newOffers() *offers {
+	return &offers{map[string]*entry{}, map[string]*resource{}, map[string]*template{}, map[string]*prompt{}}
 }
 
 // resource is one resource in its stream.
@@ -217,22 +226,22 @@ func (r *Registry) update(change func(*part)) {
 
 // publish makes a new snapshot of the parts. The caller holds mu.
 func (r *Registry) publish() {
-	s := &snapshot{
-		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
-	}
+	s := &snapshot{offers: *newOffers(), of: map[string]*offers{}}
 	streams := map[string]struct{}{}
 	for _, name := range r.ordered() {
 		p := r.parts[name]
 		for _, stream := range p.streams {
 			streams[stream] = struct{}{}
 		}
-		offer(s.tools, streams, p.tools, func(x *entry) string { return x.name })
-		offer(s.resources, streams, p.resources, func(x *resource) string { return x.def.URI })
-		offer(s.templates, streams, p.templates, func(x *template) string { return x.def.URITemplate })
-		offer(s.prompts, streams, p.prompts, func(x *prompt) string { return x.def.Name })
+		offer(s, p.tools, func(o *offers) map[string]*entry { return o.tools }, func(x *entry) string { return x.name })
+		offer(s, p.resources, func(o *offers) map[string]*resource { return o.resources }, func(x *resource) string { return x.def.URI })
+		offer(s, p.templates, func(o *offers) map[string]*template { return o.templates }, func(x *template) string { return x.def.URITemplate })
+		offer(s, p.prompts, func(o *offers) map[string]*prompt { return o.prompts }, func(x *prompt) string { return x.def.Name })
+	}
+	for stream := range s.of {
+		streams[stream] = struct{}{}
 	}
 	delete(streams, "")
-	s.names = slices.Sorted(maps.Keys(s.tools))
 	s.streams = slices.Sorted(maps.Keys(streams))
 	r.now = s
 	if r.changed != nil {
@@ -240,12 +249,17 @@ func (r *Registry) publish() {
 	}
 }
 
-// offer adds what a part has, except what has a name that is taken.
-func offer[T offered[T]](all map[string]T, streams map[string]struct{}, list []T, name func(T) string) {
+// offer adds what a part has of one kind, except what has a name that is taken.
+func offer[T offered[T]](s *snapshot, list []T, kind func(*offers) map[string]T, name func(T) string) {
+	all := kind(&s.offers)
 	for _, x := range list {
-		streams[x.in()] = struct{}{}
+		own := s.of[x.in()]
+		if own == nil {
+			own = newOffers()
+			s.of[x.in()] = own
+		}
 		if _, taken := all[name(x)]; !taken {
-			all[name(x)] = x
+			all[name(x)], kind(own)[name(x)] = x, x
 		}
 	}
 }

@@ -45,7 +45,7 @@ type view struct {
 	bare   map[string]*bareLine // for older clients without a handshake, by revision
 
 	mu    sync.Mutex
-	shown snapshot // what the server has; its maps are this view's own
+	shown offers // what the server has; its maps are this view's own
 }
 
 func (vs *views) init(g *Gateway) {
@@ -130,9 +130,7 @@ func (vs *views) close() {
 }
 
 func newView(g *Gateway, key viewKey, c caller) *view {
-	v := &view{gateway: g, key: key, who: c, shown: snapshot{
-		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
-	}}
+	v := &view{gateway: g, key: key, who: c, shown: *newOffers()}
 	v.sees = func(stream string) bool { return (key.stream == "" || stream == key.stream) && c.sees(stream) }
 	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: "小智 xiaozhi", Version: g.options.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
@@ -190,12 +188,18 @@ func (v *view) close() {
 
 // apply makes the server have what s offers to this view, and nothing else.
 func (v *view) apply(s *snapshot) {
+	now := &s.offers
+	if v.key.stream != "" { // its own only: there may be as many views as streams
+		if now = s.of[v.key.stream]; now == nil {
+			now = newOffers()
+		}
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	follow(v, v.shown.tools, s.tools, v.addTool, v.server.RemoveTools)
-	follow(v, v.shown.resources, s.resources, func(x *resource) { v.server.AddResource(x.def, v.read) }, v.server.RemoveResources)
-	follow(v, v.shown.templates, s.templates, func(x *template) { v.server.AddResourceTemplate(x.def, v.read) }, v.server.RemoveResourceTemplates)
-	follow(v, v.shown.prompts, s.prompts, func(x *prompt) { v.server.AddPrompt(x.def, v.getPrompt) }, v.server.RemovePrompts)
+	follow(v, v.shown.tools, now.tools, v.addTool, v.server.RemoveTools)
+	follow(v, v.shown.resources, now.resources, func(x *resource) { v.server.AddResource(x.def, v.read) }, v.server.RemoveResources)
+	follow(v, v.shown.templates, now.templates, func(x *template) { v.server.AddResourceTemplate(x.def, v.read) }, v.server.RemoveResourceTemplates)
+	follow(v, v.shown.prompts, now.prompts, func(x *prompt) { v.server.AddPrompt(x.def, v.getPrompt) }, v.server.RemovePrompts)
 }
 
 // offered is a tool, a resource, a template or a prompt.
