@@ -34,8 +34,9 @@ var errWireClosed = errors.New("the other side has gone")
 type talk struct {
 	view    *view
 	wire    wire
-	metered bool          // each request counts against the rate of its token
-	places  chan struct{} // size maxAsked; one is taken by each request that is under way
+	metered bool   // each request counts against the rate of its token
+	calls   places // size maxCalls; one is taken by each call and each stream of changes
+	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
 
 	news chan []byte   // size maxNews; what nobody waits for. One for whom it is full is hung up on
 	lost atomic.Bool   // it was full
@@ -51,7 +52,7 @@ type talk struct {
 
 // newTalk begins a talk, which must be closed.
 func newTalk(v *view, w wire) *talk {
-	t := &talk{view: v, wire: w, places: make(chan struct{}, maxAsked), news: make(chan []byte, maxNews), over: make(chan struct{})}
+	t := &talk{view: v, wire: w, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
 	t.wg.Go(t.tell)
 	return t
 }
@@ -73,10 +74,10 @@ func (t *talk) receive(ctx context.Context, data []byte) error {
 		switch {
 		case !t.within(ctx):
 			return t.wire.send(rpcFailure(m, codeRefused, say(language, "请求太频繁", "too many requests")))
-		case !t.take(ctx):
+		case !t.placesFor(request.Method).take(ctx):
 			return t.wire.send(rpcFailure(m, codeRefused, say(language, "同时进行的请求太多", "too many requests at the same time")))
-		case !l.ask(request.ID):
-			t.free()
+		case !l.ask(request.ID, t.placesFor(request.Method)):
+			t.placesFor(request.Method).free()
 			text := say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + clip(string(m.ID))
 			return t.wire.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text)) // with its id it would answer the other one
 		}
@@ -181,17 +182,28 @@ func (t *talk) tell() {
 	}
 }
 
-// take takes a place for a request, or waits a moment for one. False: there is none.
-func (t *talk) take(ctx context.Context) bool {
+// placesFor are the places of which a request takes one.
+func (t *talk) placesFor(method string) places {
+	if method == "tools/call" || method == "subscriptions/listen" {
+		return t.calls
+	}
+	return t.asks
+}
+
+// places are places for requests that are under way.
+type places chan struct{}
+
+// take takes a place, or waits a moment for one. False: there is none.
+func (p places) take(ctx context.Context) bool {
 	select {
-	case t.places <- struct{}{}:
+	case p <- struct{}{}:
 		return true
 	default:
 	}
 	timer := time.NewTimer(placeTime)
 	defer timer.Stop()
 	select {
-	case t.places <- struct{}{}:
+	case p <- struct{}{}:
 		return true
 	case <-timer.C:
 	case <-ctx.Done():
@@ -200,7 +212,7 @@ func (t *talk) take(ctx context.Context) bool {
 }
 
 // free gives a place back.
-func (t *talk) free() { <-t.places }
+func (p places) free() { <-p }
 
 // within reports whether the caller may send one request more.
 func (t *talk) within(ctx context.Context) bool {
@@ -214,34 +226,34 @@ type talkLine struct {
 	talk *talk
 
 	mu    sync.Mutex
-	asked map[jsonrpc.ID]struct{}
+	asked map[jsonrpc.ID]places // and where each has its place
 }
 
 func newTalkLine(t *talk) *talkLine {
-	l := &talkLine{talk: t, asked: map[jsonrpc.ID]struct{}{}}
+	l := &talkLine{talk: t, asked: map[jsonrpc.ID]places{}}
 	l.line = newLine(l.send)
 	return l
 }
 
-// ask notes a request, for which a place is taken. False: its id is in use.
-func (l *talkLine) ask(id jsonrpc.ID) bool {
+// ask notes a request, which has taken a place. False: its id is in use.
+func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, used := l.asked[id]; used {
 		return false
 	}
-	l.asked[id] = struct{}{}
+	l.asked[id] = place
 	return true
 }
 
 // answered gives the place of a request back.
 func (l *talkLine) answered(id jsonrpc.ID) {
 	l.mu.Lock()
-	_, used := l.asked[id]
+	place, used := l.asked[id]
 	delete(l.asked, id)
 	l.mu.Unlock()
 	if used {
-		l.talk.free()
+		place.free()
 	}
 }
 
@@ -249,8 +261,8 @@ func (l *talkLine) answered(id jsonrpc.ID) {
 func (l *talkLine) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for range l.asked {
-		l.talk.free()
+	for _, place := range l.asked {
+		place.free()
 	}
 	clear(l.asked)
 }

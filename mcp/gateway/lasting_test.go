@@ -94,13 +94,17 @@ func TestFloodOfRequests(t *testing.T) {
 	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
 		k, w, ctx := dial(Token{Name: "a"})
 		began := time.Now()
-		for i := range maxAsked {
+		for i := range maxCalls {
 			k.mustReceive(t, ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"waits"}}`, i))
 		}
 		if len(w.got("")) > 0 || time.Since(began) > 0 {
 			t.Fatalf("%d messages after %s", len(w.got("")), time.Since(began))
 		}
-		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"more","method":"ping"}`)
+		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+		if got := w.got(`"id":"ping","result"`); len(got) != 1 {
+			t.Errorf("a request that is no call: %s", got)
+		}
+		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"more","method":"tools/call","params":{"name":"util.uuid"}}`)
 		if got := w.got(`"id":"more"`); len(got) != 1 || !strings.Contains(got[0], "too many requests at the same time") || time.Since(began) != placeTime {
 			t.Errorf("%s after %s", got, time.Since(began))
 		}
@@ -108,9 +112,31 @@ func TestFloodOfRequests(t *testing.T) {
 		if got := w.got(`"id":7,`); len(got) != 1 {
 			t.Errorf("cancelled: %s", got)
 		}
-		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"more","method":"ping"}`)
+		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"more","method":"tools/call","params":{"name":"util.uuid"}}`)
 		if got := w.got(`"id":"more","result"`); len(got) != 1 {
 			t.Errorf("when there is a place again: %s", w.got("more"))
+		}
+	})
+}
+
+// TestFloodOfLists: a client that asks for long lists and reads none of them has
+// only a few of them written for it.
+func TestFloodOfLists(t *testing.T) {
+	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(Token{Name: "a"})
+		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"first","method":"ping"}`)
+		w.stuck = true
+		for i := range maxAsks {
+			k.mustReceive(t, ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, i))
+		}
+		if lists := len(w.got(`"tools":[`)); lists != maxAsks || len(k.asks) != maxAsks {
+			t.Fatalf("%d lists, %d places are taken", lists, len(k.asks))
+		}
+		if err := k.receive(ctx, []byte(`{"jsonrpc":"2.0","id":"more","method":"tools/list"}`)); err == nil {
+			t.Error("one more was taken")
+		}
+		if lists := w.got(`"tools":[`); len(lists) != maxAsks {
+			t.Errorf("%d lists", len(lists))
 		}
 	})
 }
@@ -145,7 +171,7 @@ func TestLateHandshake(t *testing.T) {
 		}
 		time.Sleep(2 * callTimeout)
 		synctest.Wait()
-		if n := len(k.places); n != 0 {
+		if n := len(k.calls); n != 0 {
 			t.Errorf("%d places are taken", n)
 		}
 	})

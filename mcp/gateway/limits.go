@@ -18,14 +18,15 @@ const (
 	maxOwnSlots    = 256              // of them, of one token
 	maxSessions    = 4096             // sessions, streams and sockets that are open
 	maxOwnSessions = 1024             // of them, of one token
-	maxAsked       = 256              // requests of one stream or socket that are under way
+	maxCalls       = 256              // calls of one stream or socket that are under way
+	maxAsks        = 16               // its other requests
 	maxNews        = 64               // notifications that wait for one client
 	maxGuesses     = 20               // wrong tokens from one address in guessTime
 	maxGuessers    = 4096             // addresses that are remembered
 	bodyTime       = 10 * time.Second // for the body of a request to come
 	writeTime      = 10 * time.Second // for one write to get through
 	sessionIdle    = 30 * time.Minute // without a request or an open stream
-	placeTime      = time.Second      // for one of maxAsked to be over
+	placeTime      = time.Second      // for such a request to be over
 	pingEvery      = 30 * time.Second // on streams and sockets
 	guessTime      = time.Minute
 	settleTime     = 100 * time.Millisecond // for a device's further changes, before they are told

@@ -122,11 +122,11 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	case "list_tools":
 		return s.sendJSON(oldTools{"tools_list", old.RequestID, restTools(s.view.tools())})
 	case "call_tool":
-		if !s.talk.take(ctx) {
+		if !s.talk.calls.take(ctx) {
 			return s.fail(old.RequestID, codeRate, say(language, "同时进行的请求太多", "too many requests at the same time"))
 		}
 		s.wg.Go(func() {
-			defer s.talk.free()
+			defer s.talk.calls.free()
 			s.call(ctx, old)
 		})
 		return nil
