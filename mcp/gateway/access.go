@@ -10,7 +10,9 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Token lets its bearer in.
@@ -30,7 +32,7 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.Name) }
 // methods may be called at the same time.
 type Access struct {
 	Tokens  []Token
-	Hosts   []string     // names that a request may be for, beside this machine's own; a proxy in front has one
+	Hosts   []string     // names that bearers may ask for, beside this machine's own; a proxy in front has one
 	Origins []string     // origins of web pages that may ask; "*": all
 	Log     *slog.Logger // nil: slog.DiscardHandler
 }
@@ -77,7 +79,7 @@ func (a Access) guard(refused func(http.ResponseWriter, *http.Request, *denial))
 
 // refuse answers and logs a request that is not let in.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, c caller, d *denial) {
-	g.Log.Warn("request refused", "path", r.URL.Path, "remote", r.RemoteAddr, "status", d.status, "why", d.en, "token", c.name())
+	g.Log.Warn("request refused", "path", clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status, "why", d.en, "token", c.name())
 	switch d.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="xiaozhi"`)
@@ -105,10 +107,10 @@ func (g *guard) admit(r *http.Request) (caller, *denial) {
 	if !g.originFits(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "不接受这个网页来源，请看 mcp.origins", "this Origin is not served, see mcp.origins"}
 	}
-	if g.rates.guessing(r.RemoteAddr) {
+	t, ok := g.bearer(r)
+	if !g.rates.listens(r.RemoteAddr, t.Name) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "错误的令牌太多，请稍后再试", "too many wrong tokens, try again later"}
 	}
-	t, ok := g.bearer(r)
 	if !ok {
 		if r.Header.Get("Authorization") != "" || r.URL.Query().Has("token") {
 			g.rates.guessed(r.RemoteAddr)
@@ -116,11 +118,15 @@ func (g *guard) admit(r *http.Request) (caller, *denial) {
 		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "需要 mcp.tokens 里的令牌", "a token of mcp.tokens is needed: Authorization: Bearer …"}
 	}
 	c.token = &t
-	if !g.rates.allow(t) {
+	if !g.within(c) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "请求太频繁", "too many requests"}
 	}
 	return c, nil
 }
+
+// within counts one request of a caller and reports whether it is within the rate
+// of its token.
+func (g *guard) within(c caller) bool { return c.token == nil || g.rates.allow(*c.token) }
 
 // bearer finds the token that the request shows, in a time that does not tell
 // how much of it is right.
@@ -153,11 +159,11 @@ func takesQueryToken(path string) bool {
 }
 
 // ownMachine reports whether a request comes from this machine and was meant for
-// it: neither through a proxy, nor from a web page of somebody else, whose name
-// may well lead here.
+// it: neither through a proxy, which may leave no other sign than the name that it
+// is asked for by, nor from a web page of somebody else, whose name may lead here.
 func (g *guard) ownMachine(r *http.Request) bool {
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip" || name == "Via" {
 			return false
 		}
 	}
@@ -165,7 +171,7 @@ func (g *guard) ownMachine(r *http.Request) bool {
 	if err != nil || !isLoopback(host) {
 		return false
 	}
-	if !isLoopback(hostOf(r.Host)) && !g.knownHost(r.Host) {
+	if !isLoopback(hostOf(r.Host)) { // also one of Hosts: whoever is asked for by it stands behind a proxy
 		return false
 	}
 	origin := r.Header.Get("Origin")
@@ -226,7 +232,7 @@ func hostOf(host string) string {
 }
 
 func isLoopback(host string) bool {
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
@@ -253,10 +259,16 @@ func reply(w http.ResponseWriter, status int, body any) {
 	replyRaw(w, status, data)
 }
 
-// replyRaw answers with JSON that is written already.
+// replyRaw answers with JSON that is written already, in time: a client that does
+// not read its answer is hung up on.
 func replyRaw(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
 	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // the other end may be gone
+	_ = rc.Flush()                     // while there is a deadline
+	_ = rc.SetWriteDeadline(time.Time{})
 }

@@ -3,15 +3,18 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -113,6 +116,117 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
+// write sends bytes over a new connection in one piece, and reads nothing before
+// all are sent, as many clients do.
+func (r *rig) write(text string) answer {
+	r.t.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(r.t.Context(), "tcp", r.server.Listener.Addr().String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		r.t.Fatalf("after %.60q…: %v", text, err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		r.t.Fatalf("after %.60q…: %v", text, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, strings.TrimSpace(string(body))}
+}
+
+// TestLargeBodyIsTold: a client that sends all of a body that is too long before
+// it reads is told so.
+func TestLargeBodyIsTold(t *testing.T) {
+	r := newRig(t, nil)
+	body := strings.Repeat("x", 10<<20)
+	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+		head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept-Language: en\r\n"
+		for what, text := range map[string]string{
+			"with a length": head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+			"in chunks":     head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+		} {
+			if a := r.write(text); a.status != 413 || !strings.Contains(a.body, "the body is over 1048576 bytes") {
+				t.Errorf("%s %s: %d %s", path, what, a.status, a.body)
+			}
+		}
+	}
+}
+
+// TestCompressedBody: a body that is compressed is refused as such.
+func TestCompressedBody(t *testing.T) {
+	r := newRig(t, nil)
+	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+		if a := r.do("POST", path, "\x1f\x8b\x08", "Content-Encoding: gzip"); a.status != 415 || !strings.Contains(a.body, "Content-Encoding") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
+// TestBodyThatNobodyReads: an answer that needs no body does not wait for it.
+func TestBodyThatNobodyReads(t *testing.T) {
+	r := newRig(t, tokened)
+	r.bodyTime = 100 * time.Millisecond
+	for _, request := range []string{
+		"POST /api/mcp/jsonrpc", "GET /api/mcp/tools", "POST /api/mcp/tools", "GET /api/mcp/health", "GET /api/mcp/nowhere", "PUT /mcp/ws",
+	} {
+		a := r.write(request + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+		if a.status == 0 || !strings.Contains(a.body, "success") && !strings.Contains(a.body, "error") {
+			t.Errorf("%s: %d %s", request, a.status, a.body)
+		}
+	}
+}
+
+// TestUnreadAnswers: a client that asks and asks and reads no answer is hung up on.
+func TestUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := &stuckConn{ResponseRecorder: httptest.NewRecorder()}
+		reply(w, http.StatusOK, "x")
+		if took := time.Since(began); took != writeTime {
+			t.Errorf("it took %s", took)
+		}
+		if !w.deadline.IsZero() {
+			t.Error("what the connection serves next has a deadline of this answer")
+		}
+	})
+}
+
+// stuckConn is an answer over a connection that takes nothing.
+type stuckConn struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (c *stuckConn) SetWriteDeadline(t time.Time) error {
+	c.deadline = t
+	return nil
+}
+
+func (c *stuckConn) Write([]byte) (int, error) {
+	time.Sleep(time.Until(c.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestQueryThatCannotBeRead: a filter that cannot be read does not become none.
+func TestQueryThatCannotBeRead(t *testing.T) {
+	r := newRig(t, nil)
+	for _, query := range []string{"?stream=time;x", "?stream=%zz", "?a=1&stream=time;stream=system"} {
+		for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
+			a := r.do("POST", path+query, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"system.info"}}`)
+			if a.status != 400 || strings.Contains(a.body, "platform") {
+				t.Errorf("%s%s: %d %.200s", path, query, a.status, a.body)
+			}
+		}
+	}
+}
+
 // TestSmuggling: requests that one server may read in two ways are refused.
 func TestSmuggling(t *testing.T) {
 	r := newRig(t, nil)
@@ -126,10 +240,12 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestManyStreams: streams that are left open are bounded, refused beyond that
-// with a word, and gone when their clients are.
+// TestManyStreams: streams that one caller leaves open are bounded, refused
+// beyond that with a word, in nobody else's way, and gone when their clients are.
 func TestManyStreams(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, func(o *Options) {
+		o.Access.Tokens = []Token{{Name: "many", Token: "m"}, {Name: "other", Token: "o"}}
+	})
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +255,7 @@ func TestManyStreams(t *testing.T) {
 	var open, refused atomic.Int64
 	var all sync.WaitGroup
 	limit := make(chan struct{}, 50)
-	for range maxSessions + 20 {
+	for range maxOwnSessions + 20 {
 		all.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
@@ -149,6 +265,7 @@ func TestManyStreams(t *testing.T) {
 				return
 			}
 			req.Header.Set("Accept", "text/event-stream")
+			req.Header.Set("Authorization", "Bearer m")
 			resp, err := transport.RoundTrip(req)
 			if err != nil {
 				t.Error(err)
@@ -166,14 +283,18 @@ func TestManyStreams(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if open.Load() != maxSessions || refused.Load() != 20 {
+	if open.Load() != maxOwnSessions || refused.Load() != 20 {
 		t.Errorf("%d open, %d refused", open.Load(), refused.Load())
 	}
-	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`); a.status != 503 {
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	if a := r.rpc("/api/mcp/jsonrpc", begin, "Authorization: Bearer m"); a.status != 503 {
 		t.Errorf("one session more: %d %s", a.status, a.body)
 	}
-	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"ping"}`); a.status != 200 {
-		t.Errorf("others: %d %s", a.status, a.body)
+	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Authorization: Bearer m"); a.status != 200 {
+		t.Errorf("a call without a session: %d %s", a.status, a.body)
+	}
+	if a := r.rpc("/api/mcp/jsonrpc", begin, "Authorization: Bearer o"); a.status != 200 {
+		t.Errorf("somebody else's session: %d %s", a.status, a.body)
 	}
 	cancel()
 	for _, b := range bodies {
@@ -182,7 +303,7 @@ func TestManyStreams(t *testing.T) {
 	until(t, "the streams to end", func() bool {
 		r.sessions.mu.Lock()
 		defer r.sessions.mu.Unlock()
-		return r.sessions.held == 0 && len(r.sessions.posts) == 0
+		return r.sessions.held == 0 && len(r.sessions.posts) == 0 && r.sessions.owned["many"] == 0
 	})
 }
 
@@ -216,6 +337,33 @@ func TestTooManyCalls(t *testing.T) {
 	}
 	if len(s.cancel) != 0 || len(s.owned) != 0 {
 		t.Errorf("%d, %v are left", len(s.cancel), s.owned)
+	}
+}
+
+// TestSessionsMakeRoom: whoever opens sessions and never ends them loses the ones
+// that nobody uses, the oldest first, and locks neither himself nor others out.
+func TestSessionsMakeRoom(t *testing.T) {
+	r := newRig(t, nil)
+	listens := r.initialize("/api/mcp/jsonrpc")
+	defer r.sessions.use(listens)()
+	first := r.initialize("/api/mcp/jsonrpc")
+	for range maxOwnSessions - 2 {
+		r.initialize("/api/mcp/jsonrpc")
+	}
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	last := r.initialize("/api/mcp/jsonrpc")
+	for what, c := range map[string]struct {
+		id     string
+		status int
+	}{"in use": {listens, 200}, "the oldest": {first, 404}, "the newest": {last, 200}} {
+		if a := r.rpc("/api/mcp/jsonrpc", ping, "Mcp-Session-Id: "+c.id); a.status != c.status {
+			t.Errorf("%s: %d %s", what, a.status, a.body)
+		}
+	}
+	r.sessions.mu.Lock()
+	defer r.sessions.mu.Unlock()
+	if n := r.sessions.owned[""]; n != maxOwnSessions || n != len(r.sessions.byID) {
+		t.Errorf("%d places are taken by %d sessions", n, len(r.sessions.byID))
 	}
 }
 
@@ -401,16 +549,31 @@ func FuzzMessages(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":null,"argument":{}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\u0000"}}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), "")
+		f.Add([]byte(seed), version2024)
+	}
+	for _, method := range []string{"tools/list", "tools/call", "completion/complete", "resources/read", "server/discover", "prompts/get", "initialize"} {
+		f.Add(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":"util.uuid","uri":"a","ref":{"type":"ref/prompt"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, method), versionModern)
 	}
 	g := New(Options{})
 	f.Cleanup(g.Close)
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Fuzz(func(t *testing.T, body []byte, version string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(string(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost"
+		var m rpcMessage
+		if json.Unmarshal(body, &m) == nil && m.Method != nil && *m.Method == "subscriptions/listen" {
+			return // it lasts
+		}
+		if version != "" {
+			req.Header.Set(headerVersion, version)
+		}
+		if version >= versionModern && m.Method != nil {
+			req.Header.Set("Mcp-Method", *m.Method)
+			req.Header.Set("Mcp-Name", "util.uuid")
+		}
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, req)
 		if text := w.Body.String(); text != "" && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "event:") {

@@ -3,10 +3,13 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // methods are the requests that clients may send, and whether they need params.
@@ -24,12 +27,18 @@ func methods(name string) (known, params bool) {
 // bareRPC answers a message without a handshake, as the curl and Python examples
 // of the seeds send it: plain JSON, HTTP 200, errors as JSON-RPC has them.
 func (g *Gateway) bareRPC(w http.ResponseWriter, r *http.Request, v *view, c caller, body []byte) {
+	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
+		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "不支持的协议版本: ", "unsupported protocol version: ") + clip(version)}})
+		return
+	}
+	c = c.until(r.Context())
+	r = r.WithContext(withCaller(r.Context(), c))
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '[' {
 		g.bareBatch(w, r, v, c, body)
 		return
 	}
-	if answer := g.bareOne(r, v, c, body); answer != nil {
+	if answer := g.bareOne(r, v, c, body, false); answer != nil {
 		replyRaw(w, http.StatusOK, answer)
 		return
 	}
@@ -47,12 +56,13 @@ func (g *Gateway) bareBatch(w http.ResponseWriter, r *http.Request, v *view, c c
 		refuse(jsonrpc.CodeParseError, "不是有效的 JSON", "this is no JSON")
 		return
 	case len(messages) == 0 || len(messages) > maxBatch:
-		refuse(jsonrpc.CodeInvalidRequest, "批量请求应有 1 到 "+strconv.Itoa(maxBatch)+" 条", "a batch has 1 to "+strconv.Itoa(maxBatch)+" messages")
+		refuse(jsonrpc.CodeInvalidRequest, batchZH, batchEN)
 		return
 	}
 	var answers []json.RawMessage
-	for _, m := range messages {
-		if answer := g.bareOne(r, v, c, m); answer != nil {
+	for i, m := range messages {
+		answer := g.bareOne(r, v, c, m, i > 0)
+		if answer != nil {
 			answers = append(answers, answer)
 		}
 	}
@@ -63,8 +73,44 @@ func (g *Gateway) bareBatch(w http.ResponseWriter, r *http.Request, v *view, c c
 	reply(w, http.StatusOK, answers)
 }
 
-// bareOne is the answer to one message; nil: there is none.
-func (g *Gateway) bareOne(r *http.Request, v *view, c caller, body []byte) json.RawMessage {
+// checkBatch says what is wrong with a batch for a session: the SDK would take any
+// number of messages, and answer only one of those that share an id.
+func (g *Gateway) checkBatch(c caller, body []byte) (*rpcProblem, int) {
+	var messages []rpcMessage
+	if json.Unmarshal(body, &messages) != nil {
+		return nil, 0 // the SDK says why
+	}
+	wrong := func(status int, zh, en string) (*rpcProblem, int) {
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, zh, en)}, status
+	}
+	if len(messages) == 0 || len(messages) > maxBatch {
+		return wrong(http.StatusBadRequest, batchZH, batchEN)
+	}
+	ids := map[string]struct{}{}
+	for i, m := range messages {
+		if problem := checkID(m.ID, c.language); problem != nil {
+			return problem, http.StatusBadRequest
+		}
+		if _, used := ids[string(m.ID)]; used && len(m.ID) > 0 {
+			return wrong(http.StatusBadRequest, "同一批请求里有重复的 id", "an id is there twice in the batch")
+		}
+		ids[string(m.ID)] = struct{}{}
+		if i > 0 && !g.guard.within(c) {
+			return wrong(http.StatusTooManyRequests, "请求太频繁", "too many requests")
+		}
+	}
+	return nil, 0
+}
+
+// What is said of a batch that is too short or too long (maxBatch).
+const (
+	batchZH = "批量请求应有 1 到 50 条"
+	batchEN = "a batch has 1 to 50 messages"
+)
+
+// bareOne is the answer to one message; nil: there is none. One that is not the
+// first of its request counts against the rate of the caller's token.
+func (g *Gateway) bareOne(r *http.Request, v *view, c caller, body []byte, further bool) json.RawMessage {
 	var m rpcMessage
 	if err := json.Unmarshal(body, &m); err != nil {
 		if json.Valid(body) {
@@ -77,6 +123,9 @@ func (g *Gateway) bareOne(r *http.Request, v *view, c caller, body []byte) json.
 	}
 	if m.Method == nil || len(m.ID) == 0 { // an answer to nobody's question, or a notification
 		return nil
+	}
+	if further && !g.guard.within(c) {
+		return rpcFailure(m, codeRefused, say(c.language, "请求太频繁", "too many requests"))
 	}
 	if problem := g.checkMethod(m, c.language); problem != nil {
 		return rpcFailure(m, problem.Code, problem.Message)
@@ -117,6 +166,29 @@ func checkMessage(m rpcMessage, language string) *rpcProblem {
 		return &rpcProblem{jsonrpc.CodeInvalidRequest, say(language, "id 必须是字符串或数字", "the id must be a text or a number")}
 	}
 	return nil
+}
+
+// checkID refuses ids that would come back as others: the SDK keeps numbers as
+// whole ones, and reads them as floating ones.
+func checkID(id json.RawMessage, language string) *rpcProblem {
+	if len(id) == 0 || id[0] == '"' {
+		return nil
+	}
+	if f, err := strconv.ParseFloat(string(id), 64); !validID(id) || err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, say(language, "id 必须是字符串或不太大的整数", "the id must be a text or a whole number below 2^53")}
+	}
+	return nil
+}
+
+// checkReading refuses a message that the SDK reads otherwise than we do: it has a
+// key twice, or once in capitals, and would be checked as one request and served
+// as another.
+func checkReading(m rpcMessage, message jsonrpc.Message, language string) *rpcProblem {
+	r, ok := message.(*jsonrpc.Request)
+	if ok == (m.Method != nil) && (!ok || *m.Method == r.Method && (len(m.ID) > 0) == r.IsCall()) {
+		return nil
+	}
+	return &rpcProblem{jsonrpc.CodeInvalidRequest, say(language, "这条消息有两种读法", "this message can be read in two ways")}
 }
 
 // checkMethod says what is wrong with the method of a message or its params.

@@ -16,11 +16,9 @@ import (
 // bareLine is a session of the server of a view that all requests without a
 // handshake share, in one revision: a session for each would cost most of the
 // time of a call. Requests carry their callers, and ids of our own, so that
-// nothing of one is seen by another. It is an sdk.Connection.
+// nothing of one is seen by another.
 type bareLine struct {
-	in   chan jsonrpc.Message // size 16; those who ask wait
-	done chan struct{}
-	once sync.Once
+	*line
 
 	mu      sync.Mutex
 	number  float64 // of the last request
@@ -34,14 +32,11 @@ const callerExtra = "xiaozhi/caller"
 func (v *view) bareLine(ctx context.Context, version string) (*bareLine, error) {
 	v.bareMu.Lock()
 	defer v.bareMu.Unlock()
-	if l := v.bare[version]; l != nil {
-		select {
-		case <-l.done: // it has ended
-		default:
-			return l, nil
-		}
+	if l := v.bare[version]; l != nil && !l.over() {
+		return l, nil
 	}
-	l := &bareLine{in: make(chan jsonrpc.Message, 16), done: make(chan struct{}), waiting: map[float64]chan *jsonrpc.Response{}}
+	l := &bareLine{waiting: map[float64]chan *jsonrpc.Response{}}
+	l.line = newLine(l.answer)
 	_, err := v.server.Connect(context.WithoutCancel(ctx), l, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
 		InitializeParams: &sdk.InitializeParams{ProtocolVersion: version}, InitializedParams: &sdk.InitializedParams{},
 	}})
@@ -74,18 +69,14 @@ func (l *bareLine) ask(ctx context.Context, c caller, header http.Header, m rpcM
 	request := &jsonrpc.Request{ID: id, Method: *m.Method, Params: m.Params, Extra: &sdk.RequestExtra{
 		Header: header, TokenInfo: &auth.TokenInfo{Extra: map[string]any{callerExtra: c}},
 	}}
-	select {
-	case l.in <- request:
-	case <-l.done:
-		return nil, errWireClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := l.put(ctx, request); err != nil {
+		return nil, err
 	}
 	select {
 	case r := <-answer:
 		return r, nil
 	case <-l.done:
-		return nil, errWireClosed
+		return nil, io.ErrClosedPipe
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -100,27 +91,9 @@ func callerOf(extra *sdk.RequestExtra) (caller, bool) {
 	return c, ok
 }
 
-// Connect is the line itself: it is connected already.
-func (l *bareLine) Connect(context.Context) (sdk.Connection, error) { return l, nil }
-
-// SessionID is none.
-func (l *bareLine) SessionID() string { return "" }
-
-// Read is the next request for the session.
-func (l *bareLine) Read(ctx context.Context) (jsonrpc.Message, error) {
-	select {
-	case m := <-l.in:
-		return m, nil
-	case <-l.done:
-		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Write takes an answer to whoever asked. Everything else is for nobody: those
+// answer takes an answer to whoever asked. Everything else is for nobody: those
 // who come without a handshake are told nothing that they did not ask for.
-func (l *bareLine) Write(_ context.Context, m jsonrpc.Message) error {
+func (l *bareLine) answer(m jsonrpc.Message) error {
 	r, ok := m.(*jsonrpc.Response)
 	if !ok {
 		return nil
@@ -138,12 +111,6 @@ func (l *bareLine) Write(_ context.Context, m jsonrpc.Message) error {
 	if answer != nil {
 		answer <- r
 	}
-	return nil
-}
-
-// Close ends the session; those who wait are told.
-func (l *bareLine) Close() error {
-	l.once.Do(func() { close(l.done) })
 	return nil
 }
 

@@ -61,6 +61,11 @@ func (c caller) reaches(deviceID string) bool {
 	return !slices.ContainsFunc(c.token.Streams, func(pattern string) bool { return strings.HasPrefix(pattern, "device-") })
 }
 
+// shows reports whether a device may be named to the caller.
+func (c caller) shows(deviceID string) bool {
+	return c.reaches(deviceID) && (c.sees(StreamOf(deviceID)) || c.sees("device"))
+}
+
 // languageOf is what a request wants to be answered in: the first of zh and en
 // in Accept-Language, else Chinese.
 func languageOf(r *http.Request) string { return languageIn(r.Header) }

@@ -12,7 +12,8 @@ import (
 // Client is whoever called a tool, as the tool may speak to it. What the client
 // did not ask for, or cannot do, is left out or refused: it is never sent.
 type Client struct {
-	req *sdk.CallToolRequest // nil: it cannot be spoken to
+	req  *sdk.CallToolRequest // nil: it cannot be spoken to
+	view *view                // in which it called
 }
 
 // ErrNotDeclared says that a client did not declare that it can do what it was
@@ -29,7 +30,8 @@ func withClient(ctx context.Context, req *sdk.CallToolRequest) context.Context {
 // called at the same time, until the tool returns.
 func ClientFrom(ctx context.Context) Client {
 	req, _ := ctx.Value(clientKey{}).(*sdk.CallToolRequest)
-	return Client{req}
+	v, _ := ctx.Value(viewIn{}).(*view)
+	return Client{req, v}
 }
 
 // Progress tells a client that asked for it how far a call is. total 0: unknown.
@@ -68,21 +70,22 @@ func (c Client) Sample(ctx context.Context, text string, maxTokens int64) (strin
 	return "", errors.New("the client's model answered with no text")
 }
 
-// Roots are the folders that the client lets a server know of. ErrNotDeclared as
-// for Sample.
+// viewIn is where a context has the view that was asked.
+type viewIn struct{}
+
+// Roots are the folders that the client lets a server know of: as it named them
+// last, if it tells of changes. ErrNotDeclared as for Sample.
 func (c Client) Roots(ctx context.Context) ([]string, error) {
 	if !c.can(func(d *sdk.ClientCapabilities) bool { return d.RootsV2 != nil }) {
 		return nil, ErrNotDeclared
 	}
-	r, err := c.req.Session.ListRoots(ctx, nil)
-	if err != nil {
-		return nil, err
+	if c.view == nil {
+		return nil, ErrNotDeclared
 	}
-	var out []string
-	for _, root := range r.Roots {
-		out = append(out, root.URI)
+	if list, known := c.view.roots.known(c.req.Session); known {
+		return list, nil
 	}
-	return out, nil
+	return c.view.askRoots(ctx, c.req.Session, c.req.ClientCapabilities().RootsV2.ListChanged)
 }
 
 // can reports whether the client can be asked for what declared looks for.

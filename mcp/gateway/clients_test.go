@@ -57,6 +57,8 @@ type heard struct {
 	updated  []string
 	logged   []string
 	progress []float64
+	roots    int // how often it was asked for them
+	client   *sdk.Client
 }
 
 func (h *heard) note(f func()) {
@@ -95,6 +97,15 @@ func eachClient(t *testing.T, change func(*Options), f func(t *testing.T, r *rig
 				},
 			})
 			client.AddRoots(&sdk.Root{URI: "file:///home/x", Name: "x"})
+			client.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+				return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+					if method == "roots/list" {
+						h.note(func() { h.roots++ })
+					}
+					return next(ctx, method, req)
+				}
+			})
+			h.client = client
 			o := &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
 			var transport sdk.Transport
 			switch way {
@@ -312,6 +323,41 @@ func TestSampling(t *testing.T) {
 	if a := r.do("POST", "/api/mcp/tools/call", `{"name":"asks"}`); !strings.Contains(a.body, ErrNotDeclared.Error()) {
 		t.Errorf("by REST: %s", a.body)
 	}
+}
+
+// TestRoots: the roots of a client that tells of changes are read once, and again
+// once when they have changed.
+func TestRoots(t *testing.T) {
+	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
+			t.Skip("its revision has no such requests")
+		}
+		if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			roots, err := ClientFrom(ctx).Roots(ctx)
+			return fmt.Sprint(roots), err
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		want := func(roots string, reads int) {
+			t.Helper()
+			for range 2 {
+				result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "asks"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := result.Content[0].(*sdk.TextContent).Text; got != roots {
+					t.Errorf("roots %s, want %s", got, roots)
+				}
+			}
+			if n := h.get(func() int { return h.roots }); n != reads {
+				t.Errorf("read %d times, want %d", n, reads)
+			}
+		}
+		want("[file:///home/x]", 1)
+		h.client.AddRoots(&sdk.Root{URI: "file:///home/y", Name: "y"})
+		until(t, "the roots to be read again", func() bool { return h.get(func() int { return h.roots }) == 2 })
+		want("[file:///home/x file:///home/y]", 2)
+	})
 }
 
 // TestDevicesComeAndGo: each coming and going is told once, to the views that it

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,16 @@ func TestPromptsAndResources(t *testing.T) {
 	}
 }
 
+// TestCacheScope: what a token sees may not be kept for others (2026-07-28).
+func TestCacheScope(t *testing.T) {
+	r := newRig(t, tokened)
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
+	a := r.rpc("/api/mcp/jsonrpc", list, "Authorization: Bearer t-time", "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
+	if got := field(t, event(t, a.body), "result", "cacheScope"); got != "private" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestLevels: a level that there is not is refused.
 func TestLevels(t *testing.T) {
 	r := newRig(t, nil)
@@ -153,6 +164,71 @@ func TestStreamOf(t *testing.T) {
 	} {
 		if got := StreamOf(id); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestUnknown: what is not there is told in the client's language, with the code
+// that MCP has for it, and leaves a line in the audit.
+func TestUnknown(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", http.Header{"Accept-Language": {"en"}})
+	ask(t, conn, `{"type":"call_tool","name":"no.such"}`)
+	for _, c := range []struct{ method, params, zh, en string }{
+		{"prompts/get", `{"name":"nobody"}`, "提示词未找到: nobody", "prompt not found: nobody"},
+		{"resources/read", `{"uri":"xiaozhi://nothing"}`, "资源未找到: xiaozhi://nothing", "resource not found: xiaozhi://nothing"},
+		{"resources/read", `{"uri":"xiaozhi://devices/nobody/status"}`, "资源未找到: xiaozhi://devices/nobody/status", "resource not found: xiaozhi://devices/nobody/status"},
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + c.method + `","params":` + c.params + `}`
+		for got, want := range map[string]string{
+			r.rpc("/api/mcp/jsonrpc", body).body:                        c.zh,
+			r.rpc("/api/mcp/jsonrpc", body, "Accept-Language: en").body: c.en,
+			ask(t, conn, body): c.en,
+		} {
+			if field(t, got, "error", "code") != -32602.0 || field(t, got, "error", "message") != want {
+				t.Errorf("%s: %s", c.method, got)
+			}
+			if uri := "xiaozhi://"; strings.Contains(c.params, uri) && !strings.Contains(got, `"data":{"uri":"`+uri) {
+				t.Errorf("%s: no uri in the data: %s", c.method, got)
+			}
+		}
+	}
+	r.call("/api/mcp/jsonrpc", "no.such", "{}")
+	r.do("POST", "/api/mcp/tools/call", `{"name":"no.such"}`)
+	for _, via := range []string{"jsonrpc", "rest", "ws"} {
+		if !strings.Contains(r.log.String(), "via="+via+" tool=no.such outcome=unknown") {
+			t.Errorf("no audit of a call by %s: %s", via, r.log)
+		}
+	}
+}
+
+// TestReplacing: what is registered again under the same name is the new one, for
+// readers at once and for those who list it, whatever kind it is.
+func TestReplacing(t *testing.T) {
+	r := newRig(t, nil)
+	for _, text := range []string{"one", "two"} {
+		read := func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return textResource(req.Params.URI, "text/plain", text), nil
+		}
+		r.Registry().AddResource("mine", &sdk.Resource{URI: "mine://a", Name: text}, read)
+		r.Registry().AddResourceTemplate("mine", &sdk.ResourceTemplate{URITemplate: "mine://of/{id}", Name: text}, read)
+		r.Registry().AddPrompt("mine", &sdk.Prompt{Name: "mine", Description: text}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Description: text}, nil
+		})
+		for _, c := range []struct{ method, params string }{
+			{"resources/read", `{"uri":"mine://a"}`},
+			{"resources/read", `{"uri":"mine://of/x"}`},
+			{"prompts/get", `{"name":"mine"}`},
+			{"resources/templates/list", `{}`},
+			{"resources/list", `{}`},
+			{"prompts/list", `{}`},
+		} {
+			for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/jsonrpc/mine"} {
+				a := r.rpc(path, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":`+c.params+`}`)
+				if !strings.Contains(a.body, `"`+text+`"`) {
+					t.Errorf("%s of %s at %s: %s", c.method, text, path, a.body)
+				}
+			}
 		}
 	}
 }

@@ -139,6 +139,7 @@ func (g *Gateway) Close() {
 	g.slots.closeAll()
 	g.sessions.closeAll()
 	g.views.close()
+	g.sessions.wg.Wait()
 	g.wg.Wait()
 }
 

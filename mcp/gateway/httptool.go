@@ -172,6 +172,11 @@ func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
 func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
 	address, query, hasQuery := strings.Cut(p.address, "?")
 	address = fill(address, func(name string) string { return url.PathEscape(plainText(arguments[name])) })
+	for part := range strings.SplitSeq(address, "/") {
+		if part == "." || part == ".." { // they would lead to another path than the one that the file names
+			return nil, errors.New("the arguments make no address")
+		}
+	}
 	if hasQuery {
 		address += "?" + fill(query, func(name string) string { return url.QueryEscape(plainText(arguments[name])) })
 	}

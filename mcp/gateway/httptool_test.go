@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // lampFile is a file as a user writes it; HOST is replaced.
@@ -63,6 +65,11 @@ func TestHTTPTool(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(sent), &body); err != nil || !body.On || body.Room != "a/b c?" || !strings.HasPrefix(body.Note, `"x"`) {
 		t.Errorf("body %s: %v", sent, err)
+	}
+	for _, room := range []string{".", ".."} {
+		if o := run(`{"room":"` + room + `","on":true}`); o.response.Action != mcp.ActionTypeError {
+			t.Errorf("room %s: %+v of %s", room, o, got.URL)
+		}
 	}
 	if o := run(`{"room":"x"}`); !strings.Contains(o.invalid, "on") {
 		t.Errorf("an argument that is missing: %+v", o)

@@ -3,9 +3,12 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 const bedroomID = "24:6f:28:aa:10:03"
@@ -21,9 +24,43 @@ func (r *rig) initialize(path string, header ...string) string {
 	return id
 }
 
-// event is the JSON of the first event of an answer of server-sent events.
+// TestRESTViews: ?stream= is a view of everything that REST has.
+func TestRESTViews(t *testing.T) {
+	r := newRig(t, nil)
+	for path, hidden := range map[string]string{
+		"/api/mcp/tools": "system.info", "/api/mcp/resources": "xiaozhi://config", "/api/mcp/prompts": "default",
+	} {
+		if a := r.do("GET", path+"?stream=time", ""); a.status != 200 || strings.Contains(a.body, `"`+hidden+`"`) {
+			t.Errorf("%s shows what is hidden: %d %s", path, a.status, a.body)
+		}
+		if a := r.do("GET", path, ""); a.status != 200 || !strings.Contains(a.body, `"`+hidden+`"`) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+		if a := r.do("GET", path+"?stream=nobody", ""); a.status != 404 || field(t, a.body, "error", "code") != codeNoStream {
+			t.Errorf("%s of an unknown stream: %d %s", path, a.status, a.body)
+		}
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/api/mcp/tools/system.info", ""},
+		{"GET", "/api/mcp/resources/xiaozhi%3A%2F%2Fconfig", ""},
+		{"POST", "/api/mcp/prompts/default", "{}"},
+		{"POST", "/api/mcp/tools/call", `{"name":"system.info"}`},
+	} {
+		if a := r.do(c.method, c.path+"?stream=time", c.body); a.status != 404 {
+			t.Errorf("%s: %d %s", c.path, a.status, a.body)
+		}
+		if a := r.do(c.method, c.path, c.body); a.status != 200 {
+			t.Errorf("%s: %d %s", c.path, a.status, a.body)
+		}
+	}
+}
+
+// event is the JSON of an answer, or of the first event of one of server-sent events.
 func event(t *testing.T, body string) string {
 	t.Helper()
+	if strings.HasPrefix(body, "{") {
+		return body
+	}
 	for line := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok && strings.HasPrefix(data, "{") {
 			return strings.TrimSpace(data)
@@ -94,7 +131,7 @@ func tokened(o *Options) {
 		{Name: "all", Token: "t-all"},
 		{Name: "time", Token: "t-time", Streams: []string{"time"}},
 		{Name: "devices", Token: "t-devices", Streams: []string{"device-*"}},
-		{Name: "bedroom", Token: "t-bedroom", Streams: []string{"timer", "device", "device-246f28aa1003"}},
+		{Name: "bedroom", Token: "t-bedroom", Streams: []string{"timer", "device", "prompts", "device-246f28aa1003"}},
 		{Name: "reader", Token: "t-reader", ReadOnly: true},
 		{Name: "slow", Token: "t-slow", Rate: 1},
 	}
@@ -215,6 +252,66 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
+// TestGuessingBehindAProxy: somebody who guesses does not lock out those who came
+// from the same address with a right token before; a token that was not used from
+// there is not tried meanwhile, right or wrong.
+func TestGuessingBehindAProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{}
+		tokened(&o)
+		g := New(o)
+		defer g.Close()
+		get := func(remote, token string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/mcp/tools", nil)
+			r.RemoteAddr = remote
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			return w.Code
+		}
+		if code := get("10.0.0.1:1", "t-all"); code != 200 {
+			t.Fatal(code)
+		}
+		for range maxGuesses {
+			get("10.0.0.1:2", "wrong")
+			get("[2001:db8::1]:1", "wrong")
+		}
+		for _, c := range []struct {
+			remote, token string
+			code          int
+		}{
+			{"10.0.0.1:3", "wrong", 429},
+			{"10.0.0.1:3", "t-time", 429},
+			{"10.0.0.1:3", "t-all", 200},
+			{"10.0.0.2:1", "t-time", 200},
+			{"[2001:db8::2]:1", "wrong", 429},
+			{"[2001:db8:0:1::1]:1", "wrong", 401},
+		} {
+			if code := get(c.remote, c.token); code != c.code {
+				t.Errorf("%s %s: %d, want %d", c.remote, c.token, code, c.code)
+			}
+		}
+		time.Sleep(guessTime + time.Second)
+		if code := get("10.0.0.1:3", "t-time"); code != 200 {
+			t.Errorf("later: %d", code)
+		}
+	})
+}
+
+// TestHostsOfTokens: with a token the names of the config are served too, and no
+// other that leads to this machine.
+func TestHostsOfTokens(t *testing.T) {
+	r := newRig(t, func(o *Options) {
+		tokened(o)
+		o.Access.Hosts = []string{"speaker.example.org"}
+	})
+	for host, status := range map[string]int{"speaker.example.org": 200, "Speaker.example.org:443": 200, "localhost": 200, "evil.example": 403} {
+		if a := r.do("GET", "/api/mcp/tools", "", "Host: "+host, "Authorization: Bearer t-all"); a.status != status {
+			t.Errorf("%s: %d %s", host, a.status, a.body)
+		}
+	}
+}
+
 // TestHostAndOrigin: a name that leads here, or a page of somebody else, gets
 // nothing, by any of the ways; those that the config names do.
 func TestHostAndOrigin(t *testing.T) {
@@ -227,13 +324,16 @@ func TestHostAndOrigin(t *testing.T) {
 		status int
 	}{
 		{"Host: evil.example", 403},
-		{"Host: speaker.example.org", 200},
+		{"Host: speaker.example.org", 403}, // a proxy's, so it needs a token
 		{"Host: localhost:1", 200},
 		{"Origin: http://evil.example", 403},
 		{"Origin: null", 403},
 		{"Origin: https://inspector.example.org", 200},
 		{"Origin: http://localhost:6274", 200},
 		{"X-Forwarded-For: 1.2.3.4", 403},
+		{"X-Real-Ip: 1.2.3.4", 403},
+		{"Via: 1.1 proxy", 403},
+		{"Host: LocalHost:1", 200},
 	} {
 		if a := r.rpc("/api/mcp/jsonrpc", ping, c.header); a.status != c.status || !json.Valid([]byte(a.body)) {
 			t.Errorf("%s: %d %s", c.header, a.status, a.body)
@@ -326,6 +426,18 @@ func TestTokenOfOneDevice(t *testing.T) {
 	}
 	if a := r.do("GET", "/api/mcp/resources/xiaozhi://devices", "", bedroom); a.status != 200 || strings.Contains(a.body, kitchenID) {
 		t.Errorf("devices: %d %s", a.status, a.body)
+	}
+	complete := func(ref, argument string) string {
+		return r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":`+ref+`,"argument":{"name":"`+argument+`","value":""}}}`, bedroom).body
+	}
+	r.home.connect(bedroomID, "bedroom", nil)
+	for argument, ref := range map[string]string{
+		"id":          `{"type":"ref/resource","uri":"xiaozhi://devices/{id}/status"}`,
+		"device_name": `{"type":"ref/prompt","name":"default"}`,
+	} {
+		if got := complete(ref, argument); strings.Contains(got, "246f28aa1002") || strings.Contains(got, "kitchen") || !strings.Contains(got, "246f28aa1003") && !strings.Contains(got, "bedroom") {
+			t.Errorf("completion of %s: %s", argument, got)
+		}
 	}
 	if a := r.call("/api/mcp/jsonrpc", "timer.list_timers", `{"device_id":"kitchen"}`, "Authorization: Bearer t-all"); field(t, a.body, "result", "isError") != false {
 		t.Errorf("a token of all: %s", a.body)

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,82 +25,118 @@ type wire interface {
 	end()
 }
 
+var errWireClosed = errors.New("the other side has gone")
+
 // talk is the JSON-RPC side of a connection that lasts: it gives the messages
 // that come in to a session of the view. A client that does not begin with
 // initialize gets a session as if it had, in the seeds' revision; one that does
 // so later gets a new one.
 type talk struct {
-	view *view
-	wire wire
+	view    *view
+	wire    wire
+	metered bool   // each request counts against the rate of its token
+	calls   places // size maxCalls; one is taken by each call and each stream of changes
+	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
+
+	news chan []byte   // size maxNews; what nobody waits for. One for whom it is full is hung up on
+	lost atomic.Bool   // it was full
+	over chan struct{} // closed by close
 
 	mu      sync.Mutex
 	session *sdk.ServerSession
-	line    *line
+	line    *talkLine
 	assumed bool // the handshake was not made by the client
+	closed  bool // no session is begun any more
 	wg      sync.WaitGroup
 }
 
-// line is one session's end of a talk: an sdk.Connection.
-type line struct {
-	talk *talk
-	in   chan jsonrpc.Message // size 16; the reader of the wire waits
-	done chan struct{}
-	once sync.Once
+// newTalk begins a talk, which must be closed.
+func newTalk(v *view, w wire) *talk {
+	t := &talk{view: v, wire: w, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
+	t.wg.Go(t.tell)
+	return t
 }
-
-func newTalk(v *view, w wire) *talk { return &talk{view: v, wire: w} }
 
 // receive takes one message from the wire. What cannot be read is answered; the
 // error is one of the wire. ctx is that of the connection and carries the caller.
 func (t *talk) receive(ctx context.Context, data []byte) error {
-	language := callerFrom(ctx).language
-	var m rpcMessage
-	if mcp.Depth(data) > maxDepth {
-		return t.wire.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, say(language, "嵌套太深", "nested too deeply")))
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		if json.Valid(data) {
-			return t.wire.send(rpcFailure(m, jsonrpc.CodeInvalidRequest, say(language, "不是 JSON-RPC 请求", "this is no JSON-RPC request")))
-		}
-		return t.wire.send(rpcFailure(m, jsonrpc.CodeParseError, say(language, "不是有效的 JSON", "this is no JSON")))
-	}
-	if problem := checkMessage(m, language); problem != nil {
+	m, message, problem := t.read(ctx, data)
+	if problem != nil {
 		return t.wire.send(rpcFailure(m, problem.Code, problem.Message))
-	}
-	if m.Method != nil {
-		if problem := t.view.gateway.checkMethod(m, language); problem != nil {
-			return t.wire.send(rpcFailure(m, problem.Code, problem.Message))
-		}
-	}
-	message, err := jsonrpc.DecodeMessage(data)
-	if err != nil {
-		return t.wire.send(rpcFailure(m, jsonrpc.CodeInvalidRequest, oneLine(err)))
 	}
 	initialize := m.Method != nil && *m.Method == "initialize"
 	l, err := t.lineFor(ctx, initialize, metaVersion(m.Params))
 	if err != nil {
 		return err
 	}
-	select {
-	case l.in <- message:
-		return nil
-	case <-l.done:
-		return io.ErrClosedPipe
+	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
+		language := callerFrom(ctx).language
+		switch {
+		case !t.within(ctx):
+			return t.wire.send(rpcFailure(m, codeRefused, say(language, "请求太频繁", "too many requests")))
+		case !t.placesFor(request.Method).take(ctx):
+			return t.wire.send(rpcFailure(m, codeRefused, say(language, "同时进行的请求太多", "too many requests at the same time")))
+		case !l.ask(request.ID, t.placesFor(request.Method)):
+			t.placesFor(request.Method).free()
+			text := say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + clip(string(m.ID))
+			return t.wire.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text)) // with its id it would answer the other one
+		}
 	}
+	return l.put(ctx, message)
+}
+
+// read reads one message, or says what is wrong with it.
+func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, message jsonrpc.Message, problem *rpcProblem) {
+	language := callerFrom(ctx).language
+	wrong := func(code int, zh, en string) *rpcProblem { return &rpcProblem{code, say(language, zh, en)} }
+	if mcp.Depth(data) > maxDepth {
+		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "嵌套太深", "nested too deeply")
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		if json.Valid(data) {
+			return m, nil, wrong(jsonrpc.CodeInvalidRequest, "不是 JSON-RPC 请求", "this is no JSON-RPC request")
+		}
+		return m, nil, wrong(jsonrpc.CodeParseError, "不是有效的 JSON", "this is no JSON")
+	}
+	if problem := checkMessage(m, language); problem != nil {
+		return m, nil, problem
+	}
+	if problem := checkID(m.ID, language); problem != nil {
+		return m, nil, problem
+	}
+	if m.Method != nil {
+		if problem := t.view.gateway.checkMethod(m, language); problem != nil {
+			return m, nil, problem
+		}
+	}
+	message, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return m, nil, &rpcProblem{jsonrpc.CodeInvalidRequest, oneLine(err)}
+	}
+	if problem := checkReading(m, message, language); problem != nil {
+		return m, nil, problem
+	}
+	return m, message, nil
 }
 
 // lineFor is the line to the session that a message is for.
-func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*line, error) {
+func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*talkLine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil, io.ErrClosedPipe
+	}
 	if t.line != nil && (!initialize || !t.assumed) {
 		return t.line, nil
 	}
 	if t.session != nil { // it began without a handshake: its calls go on, and it ends
-		old := t.session
-		t.wg.Go(func() { _ = old.Close() })
+		old, line := t.session, t.line
+		t.wg.Go(func() {
+			_ = old.Close()
+			line.drop()
+		})
 	}
-	l := &line{talk: t, in: make(chan jsonrpc.Message, 16), done: make(chan struct{})}
+	l := newTalkLine(t)
 	var state *sdk.ServerSessionState
 	if !initialize && version < versionModern {
 		state = &sdk.ServerSessionState{
@@ -117,7 +156,9 @@ func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*l
 func (t *talk) close() {
 	t.mu.Lock()
 	session, l := t.session, t.line
+	t.closed = true // what is posted to a stream may come at any time
 	t.mu.Unlock()
+	close(t.over)
 	if session != nil {
 		_ = l.Close()
 		_ = session.Close()
@@ -125,37 +166,136 @@ func (t *talk) close() {
 	t.wg.Wait()
 }
 
-// Connect is the line itself: it is connected already.
-func (l *line) Connect(context.Context) (sdk.Connection, error) { return l, nil }
-
-// SessionID is none: the connection is the session.
-func (l *line) SessionID() string { return "" }
-
-// Read is the next message for the session.
-func (l *line) Read(ctx context.Context) (jsonrpc.Message, error) {
-	select {
-	case m := <-l.in:
-		return m, nil
-	case <-l.done:
-		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// tell sends what nobody waits for: a client that reads slowly must not keep
+// such a message from the others, to whom it goes one after the other.
+func (t *talk) tell() {
+	for {
+		select {
+		case <-t.over:
+			return
+		case data := <-t.news:
+			if t.lost.Load() || t.wire.send(data) != nil {
+				t.wire.end()
+				return
+			}
+		}
 	}
 }
 
-// Write sends a message of the session.
-func (l *line) Write(_ context.Context, m jsonrpc.Message) error {
+// placesFor are the places of which a request takes one.
+func (t *talk) placesFor(method string) places {
+	if method == "tools/call" || method == "subscriptions/listen" {
+		return t.calls
+	}
+	return t.asks
+}
+
+// places are places for requests that are under way.
+type places chan struct{}
+
+// take takes a place, or waits a moment for one. False: there is none.
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(placeTime)
+	defer timer.Stop()
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// free gives a place back.
+func (p places) free() { <-p }
+
+// within reports whether the caller may send one request more.
+func (t *talk) within(ctx context.Context) bool {
+	return !t.metered || t.view.gateway.guard.within(callerFrom(ctx))
+}
+
+// talkLine is the line to one session of a talk. It knows the requests that are
+// under way: the SDK would take any number, and lose one whose id is in use.
+type talkLine struct {
+	*line
+	talk *talk
+
+	mu    sync.Mutex
+	asked map[jsonrpc.ID]places // and where each has its place
+}
+
+func newTalkLine(t *talk) *talkLine {
+	l := &talkLine{talk: t, asked: map[jsonrpc.ID]places{}}
+	l.line = newLine(l.send)
+	return l
+}
+
+// ask notes a request, which has taken a place. False: its id is in use.
+func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, used := l.asked[id]; used {
+		return false
+	}
+	l.asked[id] = place
+	return true
+}
+
+// answered gives the place of a request back.
+func (l *talkLine) answered(id jsonrpc.ID) {
+	l.mu.Lock()
+	place, used := l.asked[id]
+	delete(l.asked, id)
+	l.mu.Unlock()
+	if used {
+		place.free()
+	}
+}
+
+// drop gives the places of all requests back, which will not be answered.
+func (l *talkLine) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, place := range l.asked {
+		place.free()
+	}
+	clear(l.asked)
+}
+
+// send sends a message of the session.
+func (l *talkLine) send(m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		defer l.answered(m.ID)
+	case *jsonrpc.Request:
+		if isNews(m) {
+			return l.talk.note(data)
+		}
+	}
 	return l.talk.wire.send(data)
 }
 
-// Close ends the session's part; the wire lives on.
-func (l *line) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
+// isNews reports whether a message goes to all who want to know.
+func isNews(m *jsonrpc.Request) bool {
+	return !m.IsCall() && (strings.HasSuffix(m.Method, "/list_changed") || m.Method == "notifications/resources/updated")
 }
 
-var errWireClosed = errors.New("the other side has gone")
+// note has a message sent by tell. It never waits.
+func (t *talk) note(data []byte) error {
+	select {
+	case t.news <- data:
+		return nil
+	default:
+		t.lost.Store(true)
+		return errWireClosed
+	}
+}

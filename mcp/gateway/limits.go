@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -10,21 +11,27 @@ import (
 
 // Limits on what others may send and hold.
 const (
-	maxDepth     = 64               // nesting of objects and arrays in a message
-	maxBatch     = 50               // messages of one batch
-	maxSlots     = 512              // calls that run at the same time
-	maxOwnSlots  = 256              // of them, of one token
-	maxSessions  = 1024             // sessions, streams and sockets that are open
-	maxGuesses   = 20               // wrong tokens from one address in guessTime
-	maxGuessers  = 4096             // addresses that are remembered
-	bodyTime     = 10 * time.Second // for the body of a request to come
-	writeTime    = 10 * time.Second // for one write to get through
-	sessionIdle  = 30 * time.Minute // without a request or an open stream
-	pingEvery    = 30 * time.Second // on streams and sockets
-	guessTime    = time.Minute
-	settleTime   = 100 * time.Millisecond // for a device's further changes, before they are told
-	settleLimit  = 500 * time.Millisecond // and no longer than this
-	externalPoll = time.Second            // between two looks at other people's servers
+	maxDepth       = 64               // nesting of objects and arrays in a message
+	maxDrain       = 16 << 20         // bytes of a body that is too long which are taken in, and thrown away
+	maxBatch       = 50               // messages of one batch
+	maxSlots       = 512              // calls that run at the same time
+	maxOwnSlots    = 256              // of them, of one token
+	maxSessions    = 4096             // sessions, streams and sockets that are open
+	maxOwnSessions = 1024             // of them, of one token
+	maxCalls       = 256              // calls of one stream or socket that are under way
+	maxAsks        = 16               // its other requests
+	maxNews        = 64               // notifications that wait for one client
+	maxGuesses     = 20               // wrong tokens from one address in guessTime
+	maxGuessers    = 4096             // addresses that are remembered
+	bodyTime       = 10 * time.Second // for the body of a request to come
+	writeTime      = 10 * time.Second // for one write to get through
+	sessionIdle    = 30 * time.Minute // without a request or an open stream
+	placeTime      = time.Second      // for such a request to be over
+	pingEvery      = 30 * time.Second // on streams and sockets
+	guessTime      = time.Minute
+	settleTime     = 100 * time.Millisecond // for a device's further changes, before they are told
+	settleLimit    = 500 * time.Millisecond // and no longer than this
+	externalPoll   = time.Second            // between two looks at other people's servers
 )
 
 // rates are how often tokens ask, and who guesses at them.
@@ -32,7 +39,11 @@ type rates struct {
 	mu      sync.Mutex
 	tokens  map[string]*rate.Limiter
 	guesses map[string]*guesses
+	known   map[visitor]struct{}
 }
+
+// visitor is a token that was shown, rightly, from an address.
+type visitor struct{ address, token string }
 
 // guesses are the wrong tokens from one address.
 type guesses struct {
@@ -41,7 +52,7 @@ type guesses struct {
 }
 
 func newRates() *rates {
-	return &rates{tokens: map[string]*rate.Limiter{}, guesses: map[string]*guesses{}}
+	return &rates{tokens: map[string]*rate.Limiter{}, guesses: map[string]*guesses{}, known: map[visitor]struct{}{}}
 }
 
 // allow counts a request of a token and reports whether it is within its rate.
@@ -75,20 +86,40 @@ func (r *rates) guessed(remote string) {
 	g.count++
 }
 
-// guessing reports whether too many wrong tokens came from an address.
-func (r *rates) guessing(remote string) bool {
+// listens reports whether a token from an address is to be looked at, right (then
+// with its name) or wrong (""): not where too many wrong ones came from, unless it
+// is one that was right there before. So one who guesses behind a proxy does not
+// lock out those who are behind it with him.
+func (r *rates) listens(remote, right string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g := r.guesses[addressOf(remote)]
-	return g != nil && g.count >= maxGuesses && time.Since(g.since) <= guessTime
+	key := addressOf(remote)
+	if g := r.guesses[key]; g != nil && g.count >= maxGuesses && time.Since(g.since) <= guessTime {
+		_, known := r.known[visitor{key, right}]
+		return known
+	}
+	if right != "" {
+		if len(r.known) >= maxGuessers {
+			clear(r.known)
+		}
+		r.known[visitor{key, right}] = struct{}{}
+	}
+	return true
 }
 
-// addressOf is an address without its port.
+// addressOf is an address without its port. Of IPv6 it is the network: whoever
+// has one address there has them all.
 func addressOf(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
 	}
-	return remote
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() && !ip.Is4In6() {
+		if network, err := ip.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return host
 }
 
 // slots are places for calls that run.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,32 +11,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// plainWriter turns the SDK's errors in plain text into JSON-RPC, has each write
-// end in time, and keeps streams open by comments.
+// plainWriter turns the SDK's errors in plain text into JSON-RPC, and has each
+// write end in time. A stream that lasts is kept open by comments, and nobody
+// waits for what is written to it.
 type plainWriter struct {
 	http.ResponseWriter
-	rc     *http.ResponseController
-	asked  rpcMessage
-	status int
+	rc    *http.ResponseController
+	asked rpcMessage
 
-	mu      sync.Mutex
-	text    bool // the body is an error in plain text
-	stopped bool
-	ticker  *time.Ticker
-	done    chan struct{}
-	wg      sync.WaitGroup
+	before func(http.Header) // is called before the head is sent; nil: nothing is
+
+	events chan []byte // size maxNews: what lasts has to write; nil: writes go straight out
+	hangUp func()      // ends the stream of a client that reads too slowly
+	done   chan struct{}
+	broken bool // a part could not be written; of the goroutine of lasts
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	status int
+	text   bool // the body is an error in plain text
+	headed bool // the head of what lasts is on its way
+
+	noEvents bool              // the client does not accept events: it gets the answers alone, as JSON
+	keeps    bool              // these are events, and are kept until stop
+	kept     []json.RawMessage // the answers among them
 }
 
 func plainly(w http.ResponseWriter, asked rpcMessage) *plainWriter {
-	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked, done: make(chan struct{})}
+	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked}
 }
 
-// WriteHeader notes whether an error in plain text follows.
+// WriteHeader notes whether an error in plain text follows, or events that are to be kept.
 func (p *plainWriter) WriteHeader(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.status == 0 {
 		p.status = status
+		if p.before != nil {
+			p.before(p.Header())
+		}
+	}
+	if p.noEvents && status == http.StatusOK && strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream") {
+		p.keeps = true
+		return
 	}
 	if status >= 400 && strings.HasPrefix(p.Header().Get("Content-Type"), "text/plain") {
 		p.text = true
@@ -46,74 +64,142 @@ func (p *plainWriter) WriteHeader(status int) {
 
 // Write writes, in time.
 func (p *plainWriter) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.status == 0 {
-		p.status = http.StatusOK
+	if p.began() == 0 {
+		p.WriteHeader(http.StatusOK)
 	}
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
-	if p.text {
+	p.mu.Lock()
+	status, text, keeps := p.status, p.text, p.keeps
+	p.mu.Unlock()
+	switch {
+	case keeps:
+		p.keep(b)
+		return len(b), nil
+	case text:
 		code := jsonrpc.CodeInvalidRequest
-		if p.status == http.StatusNotFound {
+		if status == http.StatusNotFound {
 			code = codeNoSession
 		}
 		data, err := json.Marshal(rpcError{"2.0", idOf(p.asked), rpcProblem{code, strings.TrimSpace(string(b))}})
 		if err != nil {
 			return 0, err
 		}
-		if _, err := p.ResponseWriter.Write(data); err != nil {
+		if _, err := p.put(data); err != nil {
 			return 0, err
 		}
 		return len(b), nil
+	case p.events == nil:
+		return p.put(b)
 	}
+	select {
+	case p.events <- bytes.Clone(b):
+		return len(b), nil
+	default:
+		p.hangUp()
+		return 0, errWireClosed
+	}
+}
+
+// began is the status of the answer; 0: there is none yet.
+func (p *plainWriter) began() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// keep keeps one event, as the SDK writes it, if it is an answer: what a client
+// that does not accept events is told besides, it could not read.
+func (p *plainWriter) keep(event []byte) {
+	_, data, _ := bytes.Cut(event, []byte("data: "))
+	data = bytes.TrimSpace(data)
+	var m rpcMessage
+	if json.Unmarshal(data, &m) != nil || m.Method != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = append(p.kept, bytes.Clone(data))
+}
+
+// put writes straight out.
+func (p *plainWriter) put(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
 	return p.ResponseWriter.Write(b)
 }
 
 // codeNoSession is the code that clients know for a session that is not there.
 const codeNoSession = -32001
 
-// Flush sends what is written.
+// Flush sends what is written. What lasts is flushed with each write.
 func (p *plainWriter) Flush() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.rc.Flush()
+	direct, headed, keeps := p.events == nil || p.text, p.headed, p.keeps
+	p.headed = true
+	p.mu.Unlock()
+	switch {
+	case keeps:
+	case direct:
+		_ = p.rc.Flush()
+	case !headed:
+		_, _ = p.Write(nil)
+	}
 }
 
-// pings writes a comment now and then, once a stream has begun, until stop.
-func (p *plainWriter) pings() {
-	p.ticker = time.NewTicker(pingEvery)
+// lasts makes this a stream that stays open until stop: what is written to it goes
+// out by itself, so that a client that reads slowly keeps nobody else waiting, and
+// a comment now and then. hangUp ends it when the client is too slow.
+func (p *plainWriter) lasts(hangUp func()) {
+	p.events, p.hangUp, p.done = make(chan []byte, maxNews), hangUp, make(chan struct{})
 	p.wg.Go(func() {
+		ticker := time.NewTicker(pingEvery)
+		defer ticker.Stop()
 		for {
 			select {
+			case event := <-p.events:
+				p.pass(event)
+			case <-ticker.C:
+				if p.began() == http.StatusOK {
+					p.pass([]byte(": ping\n\n"))
+				}
 			case <-p.done:
+				for len(p.events) > 0 {
+					p.pass(<-p.events)
+				}
 				return
-			case <-p.ticker.C:
-				p.ping()
 			}
 		}
 	})
 }
 
-func (p *plainWriter) ping() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopped || p.status != http.StatusOK {
+// pass writes a part of what lasts, and hangs up if that cannot be done.
+func (p *plainWriter) pass(part []byte) {
+	if p.broken {
 		return
 	}
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime))
-	_, _ = p.ResponseWriter.Write([]byte(": ping\n\n")) // the next write of the SDK tells of it
-	_ = p.rc.Flush()
+	if _, err := p.put(part); err != nil || p.rc.Flush() != nil {
+		p.broken = true
+		p.hangUp()
+	}
 }
 
-// stop ends the comments. The handler calls it before it returns.
+// stop writes what was kept, and waits until all is written. The handler calls it before it returns.
 func (p *plainWriter) stop() {
-	p.mu.Lock()
-	p.stopped = true
-	p.mu.Unlock()
-	if p.ticker != nil {
-		p.ticker.Stop()
+	if p.events != nil {
 		close(p.done)
 		p.wg.Wait()
+	}
+	p.mu.Lock()
+	keeps, kept := p.keeps, p.kept
+	p.mu.Unlock()
+	switch {
+	case keeps && len(kept) == 1:
+		replyRaw(p.ResponseWriter, http.StatusOK, kept[0])
+		return
+	case keeps && len(kept) > 1:
+		reply(p.ResponseWriter, http.StatusOK, kept)
+		return
+	case keeps: // the session has ended, or the client has gone
+		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, codeRefused, "the request was cancelled / 请求已取消"))
+		return
 	}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests
 }

@@ -38,13 +38,13 @@ func (g *Gateway) addPrompts(p *part) {
 }
 
 // deviceNames are the names of the devices that are connected.
-func (g *Gateway) deviceNames(sees func(string) bool) []string {
+func (g *Gateway) deviceNames(shown func(string) bool) []string {
 	if g.options.Devices == nil {
 		return nil
 	}
 	var out []string
 	for _, d := range g.options.Devices.List() {
-		if d.Name != "" && (sees(StreamOf(d.ID)) || sees("device") || sees(streamPrompts)) {
+		if d.Name != "" && shown(d.ID) {
 			out = append(out, d.Name)
 		}
 	}

@@ -52,7 +52,7 @@ func (v *view) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result
 	language := contextLanguage(ctx)
 	p, ok := v.promptNamed(req.Params.Name)
 	if !ok { // it has left since
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "提示词未找到: ", "prompt not found: ") + clip(req.Params.Name)}
+		return nil, unknownPrompt(language, req.Params.Name)
 	}
 	for _, a := range p.def.Arguments {
 		if a.Required && req.Params.Arguments[a.Name] == "" {
@@ -105,7 +105,7 @@ func templateFits(pattern, uri string) bool {
 func (v *view) read(ctx context.Context, req *sdk.ReadResourceRequest) (result *sdk.ReadResourceResult, err error) {
 	read, ok := v.reader(req.Params.URI)
 	if !ok {
-		return nil, sdk.ResourceNotFoundError(req.Params.URI)
+		return nil, unknownResource(contextLanguage(ctx), req.Params.URI)
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,7 +131,7 @@ func (v *view) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	_, known := v.shown.resources[req.Params.URI]
 	v.mu.Unlock()
 	if !known {
-		return sdk.ResourceNotFoundError(req.Params.URI)
+		return unknownResource(contextLanguage(ctx), req.Params.URI)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (v *view) candidates(ref *sdk.CompleteReference, argument string) []string 
 	}
 	v.mu.Unlock()
 	if f := complete[argument]; f != nil {
-		return f(v.sees)
+		return f(v.who.shows)
 	}
 	return nil
 }

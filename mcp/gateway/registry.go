@@ -34,12 +34,21 @@ type part struct {
 
 // snapshot is all that is offered at one moment. Nobody changes it.
 type snapshot struct {
+	offers
+	streams []string           // sorted
+	of      map[string]*offers // of each stream that offers something
+}
+
+// offers are things that are offered, by name or URI.
+type offers struct {
 	tools     map[string]*entry
-	names     []string // of tools, sorted
-	streams   []string // sorted
 	resources map[string]*resource
 	templates map[string]*template
 	prompts   map[string]*prompt
+}
+
+func newOffers() *offers {
+	return &offers{map[string]*entry{}, map[string]*resource{}, map[string]*template{}, map[string]*prompt{}}
 }
 
 // resource is one resource in its stream.
@@ -49,8 +58,8 @@ type resource struct {
 	read   sdk.ResourceHandler
 }
 
-// values are what an argument can be, for one who sees these streams.
-type values func(sees func(stream string) bool) []string
+// values are what an argument can be, for one to whom these devices are shown.
+type values func(shown func(deviceID string) bool) []string
 
 // template is a resource template in its stream.
 type template struct {
@@ -67,6 +76,20 @@ type prompt struct {
 	get      sdk.PromptHandler
 	complete map[string]values // of its arguments
 }
+
+func (x *resource) in() string { return x.stream }
+func (x *template) in() string { return x.stream }
+func (x *prompt) in() string   { return x.stream }
+
+func (x *resource) same(other *resource) bool {
+	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
+}
+
+func (x *template) same(other *template) bool {
+	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
+}
+
+func (x *prompt) same(other *prompt) bool { return x == other }
 
 // The parts, in the order in which names are given away.
 const (
@@ -203,32 +226,22 @@ func (r *Registry) update(change func(*part)) {
 
 // publish makes a new snapshot of the parts. The caller holds mu.
 func (r *Registry) publish() {
-	s := &snapshot{
-		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
-	}
+	s := &snapshot{offers: *newOffers(), of: map[string]*offers{}}
 	streams := map[string]struct{}{}
 	for _, name := range r.ordered() {
 		p := r.parts[name]
 		for _, stream := range p.streams {
 			streams[stream] = struct{}{}
 		}
-		for _, e := range p.tools {
-			if e.stream != "" {
-				streams[e.stream] = struct{}{}
-			}
-			keepFirst(s.tools, e.name, e)
-		}
-		for _, x := range p.resources {
-			keepFirst(s.resources, x.def.URI, x)
-		}
-		for _, x := range p.templates {
-			keepFirst(s.templates, x.def.URITemplate, x)
-		}
-		for _, x := range p.prompts {
-			keepFirst(s.prompts, x.def.Name, x)
-		}
+		offer(s, p.tools, func(o *offers) map[string]*entry { return o.tools }, func(x *entry) string { return x.name })
+		offer(s, p.resources, func(o *offers) map[string]*resource { return o.resources }, func(x *resource) string { return x.def.URI })
+		offer(s, p.templates, func(o *offers) map[string]*template { return o.templates }, func(x *template) string { return x.def.URITemplate })
+		offer(s, p.prompts, func(o *offers) map[string]*prompt { return o.prompts }, func(x *prompt) string { return x.def.Name })
 	}
-	s.names = slices.Sorted(maps.Keys(s.tools))
+	for stream := range s.of {
+		streams[stream] = struct{}{}
+	}
+	delete(streams, "")
 	s.streams = slices.Sorted(maps.Keys(streams))
 	r.now = s
 	if r.changed != nil {
@@ -236,9 +249,18 @@ func (r *Registry) publish() {
 	}
 }
 
-func keepFirst[T any](m map[string]T, key string, value T) {
-	if _, taken := m[key]; !taken {
-		m[key] = value
+// offer adds what a part has of one kind, except what has a name that is taken.
+func offer[T offered[T]](s *snapshot, list []T, kind func(*offers) map[string]T, name func(T) string) {
+	all := kind(&s.offers)
+	for _, x := range list {
+		own := s.of[x.in()]
+		if own == nil {
+			own = newOffers()
+			s.of[x.in()] = own
+		}
+		if _, taken := all[name(x)]; !taken {
+			all[name(x)], kind(own)[name(x)] = x, x
+		}
 	}
 }
 

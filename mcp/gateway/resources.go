@@ -88,10 +88,10 @@ func (g *Gateway) addResources(p *part) {
 // deviceTemplates are the resources that each device has. They are for finding
 // out; what can be read is listed.
 func (g *Gateway) deviceTemplates() []*template {
-	ids := func(sees func(string) bool) []string {
+	ids := func(shown func(string) bool) []string {
 		var out []string
 		for _, d := range g.options.Devices.List() {
-			if sees(StreamOf(d.ID)) || sees("device") {
+			if shown(d.ID) {
 				out = append(out, shortID(d.ID))
 			}
 		}
@@ -110,8 +110,8 @@ func (g *Gateway) deviceTemplates() []*template {
 			stream:   "device",
 			def:      &sdk.ResourceTemplate{URITemplate: uriDevices + "/{id}" + t.about, Name: t.name, Description: t.description, MIMEType: mimeJSON},
 			complete: map[string]values{"id": ids},
-			read: func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-				return nil, sdk.ResourceNotFoundError(r.Params.URI) // those that are there are resources of their own
+			read: func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+				return nil, unknownResource(contextLanguage(ctx), r.Params.URI) // those that are there are resources of their own
 			},
 		})
 	}
@@ -139,8 +139,8 @@ type thingStates struct {
 // addDeviceResources adds what is known of a device.
 func (g *Gateway) addDeviceResources(p *part, id string) {
 	stream := StreamOf(id)
-	gone := func() error {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the device is not connected / 设备没有连接"}
+	gone := func(ctx context.Context) error {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(contextLanguage(ctx), "设备没有连接", "the device is not connected")}
 	}
 	p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partStatus), shortID(id)+" status", "设备状态 / status of the device", func(ctx context.Context) (any, error) {
 		for _, d := range g.options.Devices.List() {
@@ -148,13 +148,13 @@ func (g *Gateway) addDeviceResources(p *part, id string) {
 				return deviceStatus{d, g.askStatus(ctx, id)}, nil
 			}
 		}
-		return nil, gone()
+		return nil, gone(ctx)
 	}))
 	if states := g.options.States; states != nil {
-		p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partStates), shortID(id)+" states", "物联网状态 / states of its things", func(context.Context) (any, error) {
+		p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partStates), shortID(id)+" states", "物联网状态 / states of its things", func(ctx context.Context) (any, error) {
 			things, ok := states(id)
 			if !ok {
-				return nil, gone()
+				return nil, gone(ctx)
 			}
 			if things == nil {
 				things = map[string]map[string]any{}
@@ -163,10 +163,10 @@ func (g *Gateway) addDeviceResources(p *part, id string) {
 		}))
 	}
 	if said := g.options.Transcript; said != nil {
-		p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partTranscript), shortID(id)+" transcript", "对话记录 / what was said", func(context.Context) (any, error) {
+		p.resources = append(p.resources, jsonResource(stream, deviceURI(id, partTranscript), shortID(id)+" transcript", "对话记录 / what was said", func(ctx context.Context) (any, error) {
 			lines, ok := said(id)
 			if !ok {
-				return nil, gone()
+				return nil, gone(ctx)
 			}
 			if lines == nil {
 				lines = []Line{}

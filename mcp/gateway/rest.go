@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,11 +105,20 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 		text, err := url.PathUnescape(escaped) // once, or a URI would lose its own escapes
 		return text, err == nil
 	}
+	if stream, ok := name("/tools/stream/"); ok {
+		q.stream(stream)
+		return
+	}
+	if rest == "/tools/streams" {
+		q.streams()
+		return
+	}
+	if stream := r.URL.Query().Get("stream"); stream != "" && !q.narrow(stream) {
+		return
+	}
 	switch rest {
 	case "/tools":
 		q.tools()
-	case "/tools/streams":
-		q.streams()
 	case "/tools/call":
 		q.call(ctx)
 	case "/resources":
@@ -116,9 +126,7 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 	case "/prompts":
 		q.prompts()
 	default:
-		if stream, ok := name("/tools/stream/"); ok {
-			q.stream(stream)
-		} else if tool, ok := name("/tools/"); ok {
+		if tool, ok := name("/tools/"); ok {
 			q.tool(tool)
 		} else if uri, ok := name("/resources/"); ok {
 			q.resource(ctx, uri)
@@ -140,10 +148,6 @@ type toolListing struct {
 
 func (q *restRequest) tools() {
 	if !q.allow(http.MethodGet) {
-		return
-	}
-	stream := q.r.URL.Query().Get("stream")
-	if stream != "" && !q.narrow(stream) {
 		return
 	}
 	tools := restTools(q.view.tools())
@@ -228,17 +232,18 @@ func (q *restRequest) noTool(name string) {
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
 	data, status, err := q.g.readBody(q.w, q.r)
-	if status == http.StatusRequestEntityTooLarge {
-		q.fail(status, codeBadRequest, "请求体太大", "the body is too large")
+	if err != nil {
+		text := bodyProblem(q.who.language, status, err)
+		q.fail(status, codeBadRequest, text, text)
 		return false
 	}
-	if err == nil && optional && len(strings.TrimSpace(string(data))) == 0 {
+	if optional && len(strings.TrimSpace(string(data))) == 0 {
 		return true
 	}
-	if err == nil && !deep(data) {
-		err = decodeOne(strings.NewReader(string(data)), into)
-	} else if err == nil {
+	if deep(data) {
 		err = errors.New("nested too deeply")
+	} else {
+		err = decodeOne(strings.NewReader(string(data)), into)
 	}
 	if err != nil {
 		q.fail(http.StatusBadRequest, codeBadRequest, "请求体不是所要的 JSON: "+oneLine(err), "the body is not the JSON that is asked for: "+oneLine(err))
@@ -270,15 +275,13 @@ func (q *restRequest) call(ctx context.Context) {
 	if !q.body(&req, false) {
 		return
 	}
-	if stream := q.r.URL.Query().Get("stream"); stream != "" && !q.narrow(stream) {
-		return
-	}
 	if req.Name == "" {
 		q.fail(http.StatusBadRequest, codeBadRequest, "缺少工具名 name", `the body has no "name" of a tool`)
 		return
 	}
 	e, ok := q.view.tool(req.Name)
 	if !ok {
+		q.g.auditUnknown(q.who, req.Name)
 		q.noTool(req.Name)
 		return
 	}
@@ -297,7 +300,7 @@ func (q *restRequest) call(ctx context.Context) {
 	default:
 		reply(q.w, http.StatusOK, restResult{
 			Success: !result.IsError, Content: result.Content, IsError: result.IsError,
-			Metadata: restNote{e.name, time.Since(began).Round(time.Millisecond).String(), time.Now().UnixMilli()},
+			Metadata: restNote{e.name, strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
 		})
 	}
 }

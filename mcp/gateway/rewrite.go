@@ -41,13 +41,23 @@ func (v *view) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		began := time.Now()
 		version := versionOf(req)
-		ctx = withRequest(ctx, req)
-		if r, ok := req.(*sdk.CallToolRequest); ok {
+		ctx = context.WithValue(withRequest(ctx, req), viewIn{}, v)
+		switch r := req.(type) {
+		case *sdk.CallToolRequest:
 			e, known := v.tool(r.Params.Name)
 			if !known {
+				v.gateway.auditUnknown(callerFrom(ctx), r.Params.Name)
 				return nil, unknownTool(callerFrom(ctx).language, version, r.Params.Name)
 			}
 			r.Params.Name = e.name
+		case *sdk.GetPromptRequest:
+			if _, known := v.promptNamed(r.Params.Name); !known {
+				return nil, unknownPrompt(contextLanguage(ctx), r.Params.Name)
+			}
+		case *sdk.ReadResourceRequest:
+			if _, known := v.reader(r.Params.URI); !known {
+				return nil, unknownResource(contextLanguage(ctx), r.Params.URI)
+			}
 		}
 		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels(), string(p.Level)) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(callerFrom(ctx).language, "未知的日志级别: ", "unknown level: ") + clip(string(p.Level))}
@@ -116,6 +126,27 @@ func unknownTool(language, version, name string) error {
 		return noToolError{e}
 	}
 	return e
+}
+
+// auditUnknown leaves the line of the audit for a call of a tool that the caller's
+// view does not show: who looks for what he may not see is worth knowing.
+func (g *Gateway) auditUnknown(who caller, name string) {
+	g.log.Info("outward call", "token", who.name(), "remote", who.remote, "via", who.via, "tool", clip(name), "outcome", "unknown")
+}
+
+// unknownPrompt is the error for a prompt that the view does not show.
+func unknownPrompt(language, name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "提示词未找到: ", "prompt not found: ") + clip(name)}
+}
+
+// unknownResource is the error for a resource that the view does not show; clients
+// look for the URI in its data.
+func unknownResource(language, uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: say(language, "资源未找到: ", "resource not found: ") + clip(uri), Data: data}
 }
 
 // noToolError is an error that the SDK does not take for a method of its own that is

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // The paths of the gateway (mcp.md 7.4).
@@ -23,7 +24,14 @@ func Serves(path string) bool {
 
 // ServeHTTP serves one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 { // whoever answers may leave the body to the server, which would wait for it
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.bodyTime)) // recorders have none
+	}
 	if g.preflight(w, r) {
+		return
+	}
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what cannot be read would be left out: a view would become that of all
+		g.problem(w, r, http.StatusBadRequest, codeBadRequest, say(languageOf(r), "地址中的参数无法读取: ", "the query of the address cannot be read: ")+clip(oneLine(err)))
 		return
 	}
 	path := strings.TrimSuffix(r.URL.EscapedPath(), "/")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -45,7 +46,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
 	defer cancel()
 	s := &socket{gateway: g, view: v}
-	done, ok := g.sessions.open(s.end)
+	done, ok := g.sessions.open(c.name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
@@ -64,6 +65,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	s.conn = conn
 	s.mu.Unlock()
 	s.talk = newTalk(v, s)
+	s.talk.metered = true
 	s.run(withCaller(ctx, c.until(ctx)), cancel)
 }
 
@@ -80,9 +82,12 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 			break
 		}
 		if kind != websocket.TextMessage {
-			continue
+			err = s.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest,
+				say(callerFrom(ctx).language, "消息必须是文本帧", "messages must be frames of text")))
+		} else {
+			err = s.receive(ctx, bytes.TrimSpace(data))
 		}
-		if s.receive(ctx, bytes.TrimSpace(data)) != nil {
+		if err != nil {
 			break
 		}
 	}
@@ -109,14 +114,23 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	if deep(data) || json.Unmarshal(data, &rpc) != nil || rpc.Version != "" || json.Unmarshal(data, &old) != nil || old.Type == "" {
 		return s.talk.receive(ctx, data)
 	}
+	language := callerFrom(ctx).language
+	if !s.talk.within(ctx) {
+		return s.fail(old.RequestID, codeRate, say(language, "请求太频繁", "too many requests"))
+	}
 	switch old.Type {
 	case "list_tools":
 		return s.sendJSON(oldTools{"tools_list", old.RequestID, restTools(s.view.tools())})
 	case "call_tool":
-		s.wg.Go(func() { s.call(ctx, old) })
+		if !s.talk.calls.take(ctx) {
+			return s.fail(old.RequestID, codeRate, say(language, "同时进行的请求太多", "too many requests at the same time"))
+		}
+		s.wg.Go(func() {
+			defer s.talk.calls.free()
+			s.call(ctx, old)
+		})
 		return nil
 	}
-	language := callerFrom(ctx).language
 	return s.fail(old.RequestID, codeBadRequest, say(language, "未知的消息类型: ", "unknown type of message: ")+clip(old.Type))
 }
 
@@ -149,6 +163,7 @@ func (s *socket) call(ctx context.Context, m oldMessage) {
 	language := callerFrom(ctx).language
 	e, ok := s.view.tool(m.Name)
 	if !ok {
+		s.gateway.auditUnknown(callerFrom(ctx), m.Name)
 		_ = s.fail(m.RequestID, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(m.Name))
 		return
 	}
@@ -188,7 +203,11 @@ func (s *socket) send(data []byte) error {
 		return errWireClosed
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTime))
-	return s.conn.WriteMessage(websocket.TextMessage, data)
+	err := s.conn.WriteMessage(websocket.TextMessage, data)
+	if err != nil {
+		_ = s.conn.Close() // nothing can be written any more, which its reader sees
+	}
+	return err
 }
 
 // pings keep the socket alive, and find out when the other side has gone.

@@ -47,7 +47,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.name(), over: make(chan struct{})}
-	done, ok := g.sessions.open(s.end)
+	done, ok := g.sessions.open(c.name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
@@ -123,7 +123,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request, c caller) {
 	}
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, say(c.language, "请求体无法读取", "the body cannot be read")}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.language, status, err)}})
 		return
 	}
 	if err := s.receive(body); err != nil {

@@ -51,6 +51,8 @@ type entry struct {
 	handle sdk.ToolHandler
 }
 
+func (e *entry) in() string { return e.stream }
+
 // same reports whether two entries look the same from outside.
 func (e *entry) same(other *entry) bool {
 	return e.def.Description == other.def.Description && string(e.schema) == string(other.schema) &&

@@ -32,17 +32,20 @@ type viewKey struct {
 type view struct {
 	gateway *Gateway
 	key     viewKey
+	who     caller // his token; what else is known of him is that of one request
 	sees    func(stream string) bool
 	server  *sdk.Server
 
 	stateful http.Handler // sessions: initialize, GET, DELETE
 	modern   http.Handler // 2026-07-28: every request for itself
 
+	roots roots
+
 	bareMu sync.Mutex
 	bare   map[string]*bareLine // for older clients without a handshake, by revision
 
 	mu    sync.Mutex
-	shown snapshot // what the server has; its maps are this view's own
+	shown offers // what the server has; its maps are this view's own
 }
 
 func (vs *views) init(g *Gateway) {
@@ -102,7 +105,8 @@ func (vs *views) all() []*view {
 	return slices.Collect(maps.Values(vs.byKey))
 }
 
-// sweep forgets views of streams that are gone and that nobody uses.
+// sweep forgets views of streams that are gone and that nobody uses. It is called
+// by what Close waits for.
 func (vs *views) sweep() {
 	var gone []*view
 	vs.mu.Lock()
@@ -114,7 +118,7 @@ func (vs *views) sweep() {
 	}
 	vs.mu.Unlock()
 	for _, v := range gone {
-		v.close()
+		vs.gateway.wg.Go(v.close) // it waits for calls that are under way
 	}
 }
 
@@ -126,9 +130,7 @@ func (vs *views) close() {
 }
 
 func newView(g *Gateway, key viewKey, c caller) *view {
-	v := &view{gateway: g, key: key, shown: snapshot{
-		tools: map[string]*entry{}, resources: map[string]*resource{}, templates: map[string]*template{}, prompts: map[string]*prompt{},
-	}}
+	v := &view{gateway: g, key: key, who: c, shown: *newOffers()}
 	v.sees = func(stream string) bool { return (key.stream == "" || stream == key.stream) && c.sees(stream) }
 	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: "小智 xiaozhi", Version: g.options.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
@@ -140,10 +142,17 @@ func newView(g *Gateway, key viewKey, c caller) *view {
 			Logging:     &sdk.LoggingCapabilities{},
 			Completions: &sdk.CompletionCapabilities{},
 		},
-		PageSize:           500,
-		CompletionHandler:  v.complete,
-		SubscribeHandler:   v.subscribe,
-		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+		PageSize: 500,
+		// A token sees its own part of everything, so nothing may be kept for others.
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+			if key.token != "" {
+				c.CacheScope = "private"
+			}
+		},
+		CompletionHandler:       v.complete,
+		SubscribeHandler:        v.subscribe,
+		RootsListChangedHandler: v.rootsChanged,
+		UnsubscribeHandler:      func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	})
 	v.server.AddReceivingMiddleware(v.rewrite)
 	get := func(*http.Request) *sdk.Server { return v.server }
@@ -178,30 +187,44 @@ func (v *view) close() {
 }
 
 // apply makes the server have what s offers to this view, and nothing else.
-// Only what differs is touched, for each touch is told to all sessions.
 func (v *view) apply(s *snapshot) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.applyTools(s)
-	v.applyResources(s)
-	v.applyPrompts(s)
-}
-
-func (v *view) applyTools(s *snapshot) {
-	for name := range v.shown.tools {
-		if e := s.tools[name]; e == nil || !v.sees(e.stream) {
-			v.server.RemoveTools(name)
-			delete(v.shown.tools, name)
+	now := &s.offers
+	if v.key.stream != "" { // its own only: there may be as many views as streams
+		if now = s.of[v.key.stream]; now == nil {
+			now = newOffers()
 		}
 	}
-	for name, e := range s.tools {
-		if !v.sees(e.stream) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	follow(v, v.shown.tools, now.tools, v.addTool, v.server.RemoveTools)
+	follow(v, v.shown.resources, now.resources, func(x *resource) { v.server.AddResource(x.def, v.read) }, v.server.RemoveResources)
+	follow(v, v.shown.templates, now.templates, func(x *template) { v.server.AddResourceTemplate(x.def, v.read) }, v.server.RemoveResourceTemplates)
+	follow(v, v.shown.prompts, now.prompts, func(x *prompt) { v.server.AddPrompt(x.def, v.getPrompt) }, v.server.RemovePrompts)
+}
+
+// offered is a tool, a resource, a template or a prompt.
+type offered[T any] interface {
+	in() string        // its stream
+	same(other T) bool // they look the same from outside
+}
+
+// follow makes shown what the view may see of now, and the server with it. Only
+// what looks another is touched there, for each touch is told to all sessions.
+func follow[T offered[T]](v *view, shown, now map[string]T, add func(T), remove func(...string)) {
+	for name := range shown {
+		if x, there := now[name]; !there || !v.sees(x.in()) {
+			remove(name)
+			delete(shown, name)
+		}
+	}
+	for name, x := range now {
+		if !v.sees(x.in()) {
 			continue
 		}
-		if old := v.shown.tools[name]; old == nil || !old.same(e) {
-			v.addTool(e)
+		if old, known := shown[name]; !known || !old.same(x) {
+			add(x)
 		}
-		v.shown.tools[name] = e
+		shown[name] = x
 	}
 }
 
@@ -213,54 +236,6 @@ func (v *view) addTool(e *entry) {
 		}
 	}()
 	v.server.AddTool(e.def, v.call)
-}
-
-func (v *view) applyResources(s *snapshot) {
-	for uri := range v.shown.resources {
-		if x := s.resources[uri]; x == nil || !v.sees(x.stream) {
-			v.server.RemoveResources(uri)
-			delete(v.shown.resources, uri)
-		}
-	}
-	for uri, x := range s.resources {
-		if !v.sees(x.stream) {
-			continue
-		}
-		if old := v.shown.resources[uri]; old == nil || old.def.Name != x.def.Name || old.def.Description != x.def.Description {
-			v.server.AddResource(x.def, v.read)
-		}
-		v.shown.resources[uri] = x
-	}
-	for uri := range v.shown.templates {
-		if x := s.templates[uri]; x == nil || !v.sees(x.stream) {
-			v.server.RemoveResourceTemplates(uri)
-			delete(v.shown.templates, uri)
-		}
-	}
-	for uri, x := range s.templates {
-		if v.sees(x.stream) && v.shown.templates[uri] == nil {
-			v.server.AddResourceTemplate(x.def, v.read)
-			v.shown.templates[uri] = x
-		}
-	}
-}
-
-func (v *view) applyPrompts(s *snapshot) {
-	for name := range v.shown.prompts {
-		if x := s.prompts[name]; x == nil || !v.sees(x.stream) {
-			v.server.RemovePrompts(name)
-			delete(v.shown.prompts, name)
-		}
-	}
-	for name, x := range s.prompts {
-		if !v.sees(x.stream) {
-			continue
-		}
-		if v.shown.prompts[name] != x {
-			v.server.AddPrompt(x.def, v.getPrompt)
-		}
-		v.shown.prompts[name] = x
-	}
 }
 
 // tool is the entry of a full name, or of a bare one in a view of one stream.
