@@ -8,6 +8,7 @@ import (
 // results included, without the system prompt. It is for one goroutine.
 type history struct {
 	messages []providers.Message
+	tokens   []int  // of the first messages, each; 0: not counted yet
 	version  uint64 // counts the changes
 }
 
@@ -19,7 +20,7 @@ func (h *history) add(m ...providers.Message) {
 
 // clear forgets everything.
 func (h *history) clear() {
-	h.messages = nil
+	h.messages, h.tokens = nil, nil
 	h.version++
 }
 
@@ -34,6 +35,9 @@ func (h *history) replaceResult(callID, text string) bool {
 	for i := len(h.messages) - 1; i >= 0; i-- {
 		if m := &h.messages[i]; m.Role == providers.RoleTool && m.ToolCallID == callID {
 			m.Content = text
+			if i < len(h.tokens) {
+				h.tokens[i] = 0
+			}
 			h.version++
 			return true
 		}
@@ -43,7 +47,8 @@ func (h *history) replaceResult(callID, text string) bool {
 
 // cut drops the oldest exchanges until the rest fits the budget of tokens. An
 // exchange goes from a user's message to before the next, so a call is never
-// split from its result. The newest exchange always stays.
+// split from its result. The newest exchange always stays. Each message is counted
+// once: counting takes milliseconds, which other devices' frames would wait for.
 func (h *history) cut(budget int, count func(string) int) {
 	starts := h.exchanges()
 	if len(starts) < 2 || h.bytes() <= budget {
@@ -56,8 +61,8 @@ func (h *history) cut(budget int, count func(string) int) {
 		if i+1 < len(starts) {
 			to = starts[i+1]
 		}
-		for _, m := range h.messages[from:to] {
-			sizes[i] += messageTokens(m, count)
+		for k := from; k < to; k++ {
+			sizes[i] += h.size(k, count)
 		}
 		total += sizes[i]
 	}
@@ -68,8 +73,20 @@ func (h *history) cut(budget int, count func(string) int) {
 	}
 	if first > 0 {
 		h.messages = append([]providers.Message(nil), h.messages[starts[first]:]...)
+		h.tokens = append([]int(nil), h.tokens[starts[first]:]...)
 		h.version++
 	}
+}
+
+// size is the tokens of a message.
+func (h *history) size(i int, count func(string) int) int {
+	for len(h.tokens) <= i {
+		h.tokens = append(h.tokens, 0)
+	}
+	if h.tokens[i] == 0 {
+		h.tokens[i] = messageTokens(h.messages[i], count)
+	}
+	return h.tokens[i]
 }
 
 // exchanges lists where each exchange begins. Messages before the first user's

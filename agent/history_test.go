@@ -70,6 +70,41 @@ func TestHistoryUnderBudgetIsNotCounted(t *testing.T) {
 	}
 }
 
+// However often a history is cut, each message is counted once, and again when it
+// has become another.
+func TestHistoryCountsOnce(t *testing.T) {
+	const broken = "it broke, for many reasons that take their time to be told"
+	var h history
+	counted := map[string]int{}
+	count := func(s string) int { counted[s]++; return len(s) }
+	for i := range 8 {
+		id := fmt.Sprint("c", i)
+		h.add(said(providers.RoleUser, "question "+id), providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "result " + id})
+		h.cut(90, count)
+	}
+	if !h.replaceResult("c7", broken) {
+		t.Fatal("not replaced")
+	}
+	h.cut(90, count)
+	for _, want := range []string{"question c0", "question c7", "result c7", broken} {
+		if counted[want] == 0 {
+			t.Errorf("%q was never counted", want)
+		}
+	}
+	total := 0
+	for _, m := range h.messages {
+		total += messageTokens(m, func(s string) int { return len(s) })
+	}
+	if total > 90 || h.messages[0].Role != providers.RoleUser {
+		t.Errorf("%d left of a budget of 90", total)
+	}
+	for text, n := range counted {
+		if n != 1 {
+			t.Errorf("%q was counted %d times", text, n)
+		}
+	}
+}
+
 func TestReplaceResult(t *testing.T) {
 	var h history
 	h.add(providers.Message{Role: providers.RoleTool, ToolCallID: "a", Content: "success"})

@@ -36,7 +36,7 @@ func (d *Devices) Remember(id string, m Memory) {
 		return
 	}
 	dev := d.record(id)
-	dev.history.messages = slices.Clone(m.History)
+	dev.history = history{messages: slices.Clone(m.History), version: dev.history.version}
 	dev.language, dev.role, dev.hinted = m.Language, m.Role, m.Hinted
 	dev.pause, dev.echoes = learnedPause{need: m.Pause, fast: m.Fast}, m.Echoes
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"xiaozhi/internal/devicetest"
 )
 
@@ -374,11 +372,15 @@ func (s *soak) cut(ctx context.Context, c *client) error {
 	return err
 }
 
+// tryAgainLater is the status of a connection that is closed by a busy server
+// (IANA's registry of WebSocket close codes).
+const tryAgainLater = "1013"
+
 // turnedAway reports whether the server has closed the connection because it was
 // too busy, having said so.
 func (c *client) turnedAway() bool {
 	return slices.ContainsFunc(c.Events(), func(e devicetest.Event) bool {
-		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, fmt.Sprint("close ", websocket.CloseTryAgainLater))
+		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, "close "+tryAgainLater)
 	})
 }
 
