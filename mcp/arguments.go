@@ -1,6 +1,9 @@
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+)
 
 // Checker reads and checks the arguments of one tool, as a Toolbox does, for
 // those who run tools that belong to no device. It may be used by many at the
@@ -28,7 +31,7 @@ func (c *Checker) Read(text string) (map[string]any, error) {
 	}
 	arguments, _ = c.schema.coerce(arguments)
 	if err := c.schema.check(arguments); err != nil {
-		return nil, err
+		return nil, errors.New(cutText(err.Error(), maxInvalid)) // it quotes what is wrong, which may be long
 	}
 	return arguments, nil
 }

@@ -47,3 +47,14 @@ func TestCheckerSchemas(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a long value that is wrong is not as long.
+func TestCheckerIsBrief(t *testing.T) {
+	c, err := NewChecker([]byte(`{"type":"object","properties":{"on":{"type":"boolean"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(`{"on":"` + strings.Repeat("x", 10<<10) + `"}`); err == nil || len(err.Error()) > 2*maxInvalid || !strings.Contains(err.Error(), "on") {
+		t.Errorf("got %.100v…", err)
+	}
+}

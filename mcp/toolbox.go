@@ -346,9 +346,12 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 	return p, nil
 }
 
+// maxInvalid is how much is said of arguments that cannot be used, in bytes.
+const maxInvalid = 1 << 10
+
 // refused is the outcome of a call whose arguments cannot be used.
 func (p Prepared) refused(err error) (Prepared, *ActionResponse) {
-	p.Invalid = cutText(err.Error(), 1<<10)
+	p.Invalid = cutText(err.Error(), maxInvalid)
 	text := inLanguage(p.Call.Language, "MCP工具调用失败: "+p.Call.Name+": 参数不对: ", "invalid arguments for "+p.Call.Name+": ") + p.Invalid
 	return p, &ActionResponse{Action: ActionTypeError, Result: text}
 }

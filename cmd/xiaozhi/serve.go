@@ -115,7 +115,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	rooms.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
 		log: log, devices: rooms.devices, endpoint: rooms.endpoint, gateway: rooms.gateway,
-		outward: rooms.access.Guard(gateway.NewDeviceAPI(rooms.live)),
+		outward: rooms.gateway.DeviceAPI(rooms.live),
 	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
@@ -182,12 +182,18 @@ func (s *httpServer) routes() http.Handler {
 	return s.beforeMux(s.devices.Handler(mux))
 }
 
+// bodyTime is how long a body may take to come where a handler sets no time of its own.
+const bodyTime = 10 * time.Second
+
 // beforeMux takes the paths of the gateway out, which a mux would clean.
 func (s *httpServer) beforeMux(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.gateway != nil && gateway.Serves(r.URL.Path) {
 			s.gateway.ServeHTTP(w, r)
 			return
+		}
+		if r.ContentLength != 0 { // what nobody reads is waited for by the server itself
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		}
 		next.ServeHTTP(w, r)
 	})

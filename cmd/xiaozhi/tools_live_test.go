@@ -42,8 +42,16 @@ func livingRoom(t *testing.T, access gateway.Access) string {
 	ctx, leave := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = talk.Run(ctx) })
-	server := httptest.NewServer(access.Guard(gateway.NewDeviceAPI(live)))
-	t.Cleanup(func() { server.Close(); leave(); running.Wait(); records.Close(); _ = own.Stop() })
+	g := gateway.New(gateway.Options{Access: access})
+	server := httptest.NewServer(g.DeviceAPI(live))
+	t.Cleanup(func() {
+		server.Close()
+		g.Close()
+		leave()
+		running.Wait()
+		records.Close()
+		_ = own.Stop()
+	})
 	return server.URL
 }
 

@@ -51,10 +51,9 @@ type guard struct {
 	refused func(w http.ResponseWriter, r *http.Request, d *denial) // answers
 }
 
-// Guard lets those in who may, and answers the others. The handler finds the
+// before lets those in who may, and answers the others. The handler finds the
 // caller in the request's context.
-func (a Access) Guard(next http.Handler) http.Handler {
-	g := a.guard(func(w http.ResponseWriter, r *http.Request, d *denial) { fail(w, d.status, d.zh, d.en) })
+func (g *guard) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, denied := g.admit(r)
 		if denied == nil && c.readOnly() && r.Method != http.MethodGet && r.Method != http.MethodHead {

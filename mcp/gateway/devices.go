@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,15 +44,26 @@ type Devices interface {
 // maxBody is how large the body of a request may be, in bytes.
 const maxBody = 1 << 20
 
-// DeviceAPI serves /api/devices: what there is, what it can do, and doing it.
-type DeviceAPI struct {
+// DeviceAPI serves /api/devices: what there is, what it can do, and doing it. It
+// lets in whom the gateway lets in, with the same limits.
+func (g *Gateway) DeviceAPI(d Devices) http.Handler {
+	guard := *g.guard
+	guard.refused = failDenied
+	return guard.before(newDeviceAPI(d, g.log))
+}
+
+// failDenied answers a request that is not let in.
+func failDenied(w http.ResponseWriter, _ *http.Request, d *denial) { fail(w, d.status, d.zh, d.en) }
+
+// deviceAPI is DeviceAPI behind its guard.
+type deviceAPI struct {
 	devices Devices
+	log     *slog.Logger
 	calls   atomic.Int64
 }
 
-// NewDeviceAPI makes the handler; it must stand behind Access.Guard.
-func NewDeviceAPI(d Devices) http.Handler {
-	a := &DeviceAPI{devices: d}
+func newDeviceAPI(d Devices, log *slog.Logger) http.Handler {
+	a := &deviceAPI{devices: d, log: log}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/devices", a.list)
 	mux.HandleFunc("GET /api/devices/{id}/tools", a.tools)
@@ -68,7 +80,7 @@ type deviceList struct {
 	Devices []Device `json:"devices"`
 }
 
-func (a *DeviceAPI) list(w http.ResponseWriter, r *http.Request) {
+func (a *deviceAPI) list(w http.ResponseWriter, r *http.Request) {
 	out := deviceList{[]Device{}}
 	for _, d := range a.devices.List() {
 		if mayReach(r, d.ID) {
@@ -104,7 +116,7 @@ type ToolList struct {
 	Tools  []ToolView `json:"tools"`
 }
 
-func (a *DeviceAPI) tools(w http.ResponseWriter, r *http.Request) {
+func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
 	id, offers, ok := a.find(w, r)
 	if !ok {
 		return
@@ -125,7 +137,7 @@ type callList struct {
 	Calls  []mcp.Record `json:"calls"`
 }
 
-func (a *DeviceAPI) records(w http.ResponseWriter, r *http.Request) {
+func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
 	id := strings.ToLower(r.PathValue("id"))
 	calls := a.devices.Calls(id)
 	if calls == nil || !mayReach(r, id) {
@@ -151,14 +163,15 @@ type CallResult struct {
 }
 
 // call runs one tool and waits for its true result, also of a control.
-func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
+func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	id, offers, ok := a.find(w, r)
 	if !ok {
 		return
 	}
 	var req CallRequest
-	body := http.MaxBytesReader(w, r.Body, maxBody)
-	if err := decodeOne(body, &req); err != nil {
+	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(time.Now().Add(bodyTime)) // recorders have none
+	if err := decodeOne(http.MaxBytesReader(w, r.Body, maxBody), &req); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
 			return
@@ -175,14 +188,18 @@ func (a *DeviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "没有这个工具", "there is no tool named "+strconv.Quote(clip(req.Name)))
 		return
 	}
+	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
 	began := time.Now()
-	response, _ := a.devices.Call(r.Context(), id, mcp.Call{
-		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments), Language: a.language(r, id),
-	})
+	call := mcp.Call{ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments), Language: a.language(r, id)}
+	response, _ := a.devices.Call(r.Context(), id, call)
+	took := time.Since(began)
+	who := callerFrom(r.Context())
+	a.log.Info("outward call", "token", who.name(), "remote", who.remote, "via", who.via, "tool", joinName(StreamOf(id), req.Name), "call_id", call.ID,
+		"outcome", response.Action.String(), "took", took)
 	reply(w, http.StatusOK, CallResult{
 		Name: req.Name, Action: response.Action.String(), Result: response.Result, Say: response.Response,
 		IsError: response.Action == mcp.ActionTypeError || response.Action == mcp.ActionTypeNotFound,
-		Took:    time.Since(began).Milliseconds(),
+		Took:    took.Milliseconds(),
 	})
 }
 
@@ -204,7 +221,7 @@ func decodeOne(body io.Reader, into any) error {
 }
 
 // language is what a client wants, by Accept-Language, else the device's.
-func (a *DeviceAPI) language(r *http.Request, id string) string {
+func (a *deviceAPI) language(r *http.Request, id string) string {
 	wanted := strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language")))
 	for _, lang := range []string{"zh", "en"} {
 		if strings.HasPrefix(wanted, lang) {
@@ -220,7 +237,7 @@ func (a *DeviceAPI) language(r *http.Request, id string) string {
 }
 
 // find is the device that the path names, or answers that there is none.
-func (a *DeviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []mcp.Offer, bool) {
+func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []mcp.Offer, bool) {
 	id := strings.ToLower(r.PathValue("id"))
 	offers, ok := a.devices.Offers(id)
 	if ok = ok && mayReach(r, id); !ok {

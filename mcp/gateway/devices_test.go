@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -62,7 +63,7 @@ func (h house) Calls(id string) []mcp.Record {
 func TestDeviceAPI(t *testing.T) {
 	box := mcp.NewToolbox(mcp.ToolboxOptions{}, lamp{})
 	t.Cleanup(box.Close)
-	h := NewDeviceAPI(house{box})
+	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
 	const device = "/api/devices/24:6F:28:AA:10:02"
 	for _, c := range []struct {
 		name, method, path, body string
@@ -104,6 +105,38 @@ func TestDeviceAPI(t *testing.T) {
 	}
 }
 
+// A call by this way leaves a line for the audit, as all that come from outside
+// do, and the gateway's limits are its own: a rate is one rate for both.
+func TestDeviceAPIOfAGateway(t *testing.T) {
+	box := mcp.NewToolbox(mcp.ToolboxOptions{}, lamp{})
+	t.Cleanup(box.Close)
+	var log safeLog
+	g := New(Options{Access: Access{Tokens: []Token{{Name: "laptop", Token: "s3cret", Rate: 1}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(g.Close)
+	h := g.DeviceAPI(house{box})
+	ask := func(h http.Handler, method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer s3cret")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := ask(h, "POST", "/api/devices/24:6F:28:AA:10:02/tools/call", `{"name":"self.lamp.turn","arguments":{"on":true}}`); code != 200 {
+		t.Fatalf("status %d", code)
+	}
+	for _, want := range []string{"outward call", "token=laptop", "via=api", "tool=device-246f28aa1002.self.lamp.turn", "outcome=req_llm"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in %s", want, &log)
+		}
+	}
+	if code := ask(g, "GET", "/api/mcp/tools", ""); code != 200 { // the second of two
+		t.Errorf("status %d", code)
+	}
+	if code := ask(h, "GET", "/api/devices", ""); code != 429 {
+		t.Errorf("over the rate: status %d", code)
+	}
+}
+
 // nobody is a house without devices.
 type nobody struct{ house }
 
@@ -111,8 +144,32 @@ func (nobody) List() []Device { return nil }
 
 func TestDeviceAPIEmpty(t *testing.T) {
 	w := httptest.NewRecorder()
-	NewDeviceAPI(nobody{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
+	newDeviceAPI(nobody{}, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
 	if got := strings.TrimSpace(w.Body.String()); got != `{"devices":[]}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// The device is found in arguments in either form, and is no argument of the tool's.
+func TestTakeDeviceID(t *testing.T) {
+	for arguments, want := range map[string][3]string{
+		``:                                {"", "", ""},
+		`{"device_id":"kitchen","x":1}`:   {"kitchen", `{"x":1}`, ""},
+		`"{\"device_id\":\"k\",\"x\":1}"`: {"k", `{"x":1}`, ""},
+		`{"x":1}`:                         {"", `{"x":1}`, ""},
+		`{"device_id":7}`:                 {"", "", "device_id is no text"},
+		`"kitchen"`:                       {"", "", "no JSON object"},
+		`[1]`:                             {"", "", "no JSON object"},
+	} {
+		id, rest, err := takeDeviceID(arguments)
+		if err != nil {
+			if want[2] == "" || !strings.Contains(err.Error(), want[2]) {
+				t.Errorf("%s: %v", arguments, err)
+			}
+			continue
+		}
+		if id != want[0] || rest != want[1] || want[2] != "" {
+			t.Errorf("%s: %q, %q", arguments, id, rest)
+		}
 	}
 }

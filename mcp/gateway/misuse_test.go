@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -56,7 +57,7 @@ func oddHouse(t *testing.T) (*odd, *mcp.Toolbox, http.Handler) {
 	source := &odd{}
 	box := mcp.NewToolbox(mcp.ToolboxOptions{}, source)
 	t.Cleanup(box.Close)
-	return source, box, NewDeviceAPI(house{box})
+	return source, box, newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
 }
 
 func post(h http.Handler, body string) *httptest.ResponseRecorder {
@@ -185,7 +186,7 @@ func TestAccessTricks(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, kitchen, unread{t})
 		r.RemoteAddr, r.Host, r.Header = "127.0.0.1:5000", "127.0.0.1:8000", header
 		w := httptest.NewRecorder()
-		Access{}.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) })).ServeHTTP(w, r)
+		Access{}.guard(failDenied).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) })).ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, w.Code)
 		}
@@ -195,7 +196,7 @@ func TestAccessTricks(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/api/devices?token=right", unread{t})
 		r.Header.Set("Authorization", shown)
 		w := httptest.NewRecorder()
-		Access{Tokens: tokens}.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) })).ServeHTTP(w, r)
+		Access{Tokens: tokens}.guard(failDenied).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) })).ServeHTTP(w, r)
 		if w.Code != http.StatusUnauthorized {
 			t.Errorf("%q: %d", shown, w.Code)
 		}

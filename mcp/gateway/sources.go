@@ -64,6 +64,7 @@ func (g *Gateway) localDeviceTool(stream string, t mcp.Tool) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.limit = deviceTime
 	e.run = func(ctx context.Context, c call) outcome {
 		meant, rest, err := takeDeviceID(c.arguments)
 		if err != nil {
@@ -78,6 +79,10 @@ func (g *Gateway) localDeviceTool(stream string, t mcp.Tool) (*entry, error) {
 	}
 	return e, nil
 }
+
+// deviceTime is how long a call may take that goes to a device: its router has
+// limits of its own, and the user may have to be asked first.
+const deviceTime = askTime + callTimeout
 
 // withDeviceID is a schema with the argument device_id.
 func withDeviceID(schema json.RawMessage) (json.RawMessage, error) {
@@ -112,6 +117,10 @@ func takeDeviceID(arguments string) (id, rest string, err error) {
 		return "", "", nil
 	}
 	var fields map[string]json.RawMessage
+	var inner string
+	if json.Unmarshal([]byte(arguments), &inner) == nil { // as models write them, and the router takes them
+		arguments = inner
+	}
 	if err := json.Unmarshal([]byte(arguments), &fields); err != nil {
 		return "", "", fmt.Errorf("arguments are no JSON object: %w", err)
 	}
@@ -173,7 +182,7 @@ func (g *Gateway) deviceTool(id, stream string, o mcp.Offer) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.limit = 2 * callTimeout // the router has limits of its own
+	e.limit = deviceTime
 	e.run = func(ctx context.Context, c call) outcome { return g.onDevice(ctx, id, o.Tool.Name, true, c) }
 	return e, nil
 }
