@@ -82,10 +82,10 @@ func (c Client) Roots(ctx context.Context) ([]string, error) {
 	if c.view == nil {
 		return nil, ErrNotDeclared
 	}
-	if list, known := c.view.roots.known(c.req.Session); known {
-		return list, nil
+	if !c.req.ClientCapabilities().RootsV2.ListChanged {
+		return listRoots(ctx, c.req.Session)
 	}
-	return c.view.askRoots(ctx, c.req.Session, c.req.ClientCapabilities().RootsV2.ListChanged)
+	return c.view.rootsOf(ctx, c.req.Session, false)
 }
 
 // can reports whether the client can be asked for what declared looks for.
