@@ -2,7 +2,9 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,4 +56,36 @@ func FuzzChatEvent(f *testing.F) {
 			t.Error("an answer without text and call is none")
 		}
 	})
+}
+
+// longRequest is a step of a long conversation on a device with many tools.
+func longRequest() providers.LLMRequest {
+	var req providers.LLMRequest
+	req.Messages = append(req.Messages, providers.Message{Role: providers.RoleSystem, Content: strings.Repeat("You are a speaker. ", 100)})
+	for i := range 60 {
+		req.Messages = append(req.Messages,
+			providers.Message{Role: providers.RoleUser, Content: fmt.Sprint("客厅的灯打开，然后告诉我第", i, "个时间")},
+			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: fmt.Sprint("c", i), Name: "self_lamp_turn_on", Arguments: `{"room":"living"}`}}},
+			providers.Message{Role: providers.RoleTool, ToolCallID: fmt.Sprint("c", i), Content: `{"ok":true,"power":"on"}`},
+			providers.Message{Role: providers.RoleAssistant, Content: "好的，客厅的灯已经打开了，现在是下午三点二十五分。"})
+	}
+	for i := range 38 {
+		req.Tools = append(req.Tools, providers.ToolSpec{Name: fmt.Sprint("tool_", i), Description: "设置扬声器的音量，0 到 100 / sets the volume", Parameters: json.RawMessage(`{"type":"object","properties":{"volume":{"type":"integer","minimum":0,"maximum":100},"room":{"type":"string","enum":["living","kitchen","bedroom"]}},"required":["volume"]}`)})
+	}
+	return req
+}
+
+// BenchmarkChatBody is the encoding of its request, in which a core does nothing
+// else.
+func BenchmarkChatBody(b *testing.B) {
+	req := longRequest()
+	o := Options{Model: "m", MaxTokens: 500}
+	b.ReportAllocs()
+	for b.Loop() {
+		raw, err := o.chatBody(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(raw)))
+	}
 }

@@ -2,11 +2,9 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -21,26 +19,20 @@ const (
 )
 
 // exchange is the HTTP client of one chat request. go-openai makes the request
-// and reads the events; exchange adds what its types have no field for and
-// keeps what it does not hand out. It is for one goroutine.
+// but for its body, and reads the events; exchange puts the body in and keeps what
+// go-openai does not hand out. It is for one goroutine.
 type exchange struct {
 	o    Options
+	raw  []byte       // the body of the request
 	body *watchedBody // of the response; nil until there is one
 }
 
-// Do sends the request with our keys merged into its body. A refusal, and a
-// reply that is no event stream, is an error.
+// Do sends the request with our body. A refusal, and a reply that is no event
+// stream, is an error.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	raw, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, fmt.Errorf("read the request: %w", err)
-	}
-	if raw, err = mergeBody(raw, x.o); err != nil {
-		return nil, &statusError{kind: providers.BadRequest, text: "merge the extra body keys: " + err.Error()}
-	}
-	req.Body = io.NopCloser(bytes.NewReader(raw))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
-	req.ContentLength = int64(len(raw))
+	req.Body = io.NopCloser(bytes.NewReader(x.raw))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.raw)), nil }
+	req.ContentLength = int64(len(x.raw))
 	req.Header.Del("Connection") // HTTP/2 knows no such header, and HTTP/1.1 keeps alive anyway
 	x.o.setHeaders(req)
 	resp, err := x.o.HTTPClient.Do(req)
@@ -80,58 +72,6 @@ func (x *exchange) drain() {
 	}
 	// What is left is of no use: any error only costs the connection.
 	_, _ = io.Copy(io.Discard, x.body)
-}
-
-// mergeBody puts into a chat request what go-openai cannot say: a temperature of
-// zero, the token limit under the name that the model wants, a content in every
-// message, and the configured extra keys.
-func mergeBody(raw []byte, o Options) ([]byte, error) {
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return nil, err
-	}
-	messages, err := fillContent(body["messages"])
-	if err != nil {
-		return nil, err
-	}
-	body["messages"] = messages
-	extra := map[string]any{}
-	if o.Temperature != nil {
-		extra["temperature"] = *o.Temperature
-	}
-	if o.MaxTokens > 0 {
-		extra[tokenLimitKey(o.Model)] = o.MaxTokens
-	}
-	maps.Copy(extra, o.Extra)
-	for key, value := range extra {
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", key, err)
-		}
-		body[key] = encoded
-	}
-	return json.Marshal(body)
-}
-
-// fillContent gives every message a content: null beside tool calls, as the
-// format's own reference clients send it, else an empty text. go-openai leaves
-// the key out, which strict servers refuse.
-func fillContent(raw json.RawMessage) (json.RawMessage, error) {
-	var messages []map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &messages); err != nil {
-		return nil, fmt.Errorf("messages: %w", err)
-	}
-	for _, m := range messages {
-		if _, ok := m["content"]; ok {
-			continue
-		}
-		if _, ok := m["tool_calls"]; ok {
-			m["content"] = json.RawMessage("null")
-		} else {
-			m["content"] = json.RawMessage(`""`)
-		}
-	}
-	return json.Marshal(messages)
 }
 
 // tokenLimitKey is the key of the token limit. OpenAI's reasoning models refuse

@@ -102,11 +102,15 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	}
 	reqCtx, g, cancel := newGuard(ctx)
 	defer cancel()
-	x := &exchange{o: o}
+	raw, err := o.chatBody(req)
+	if err != nil {
+		return o.wrap(ctx, reqCtx, op, &statusError{kind: providers.BadRequest, text: "make the request: " + err.Error()})
+	}
+	x := &exchange{o: o, raw: raw}
 	config := gopenai.DefaultConfig(o.APIKey.Reveal())
 	config.BaseURL, config.HTTPClient, config.EmptyMessagesLimit = o.BaseURL, x, maxStream
 	g.arm(time.Until(a.deadline))
-	stream, err := gopenai.NewClientWithConfig(config).CreateChatCompletionStream(reqCtx, o.chatRequest(req))
+	stream, err := gopenai.NewClientWithConfig(config).CreateChatCompletionStream(reqCtx, gopenai.ChatCompletionRequest{Model: o.Model, Stream: true})
 	if err != nil {
 		return o.wrap(ctx, reqCtx, op, refuseModel(err))
 	}
@@ -121,9 +125,9 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	return nil
 }
 
-// refuseModel gives go-openai's own objections to a request the right kind.
+// refuseModel gives go-openai's own objection to a model the right kind.
 func refuseModel(err error) error {
-	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) || errors.Is(err, gopenai.ErrReasoningToolsRequireResponses) {
+	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) {
 		return &statusError{kind: providers.BadRequest, text: err.Error()}
 	}
 	return err

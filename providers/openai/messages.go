@@ -3,8 +3,8 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
-
-	gopenai "github.com/sashabaranov/go-openai"
+	"fmt"
+	"maps"
 
 	"xiaozhi/providers"
 )
@@ -12,64 +12,116 @@ import (
 // noParameters is the schema of a tool that takes nothing.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// chatRequest maps a step to the wire's request.
-func (o Options) chatRequest(req providers.LLMRequest) gopenai.ChatCompletionRequest {
-	chat := gopenai.ChatCompletionRequest{Model: o.Model, Stream: true}
-	for _, m := range req.Messages {
-		chat.Messages = append(chat.Messages, chatMessage(m))
+// The request of the wire, as far as structs say it. go-openai has such structs,
+// but none for a temperature of zero, the keys of other servers, and a content in
+// every message.
+type (
+	wireMessage struct {
+		Role       string     `json:"role"`
+		Content    any        `json:"content"` // a text, []wirePart, or null beside tool calls: strict servers want the key
+		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+		ToolCallID string     `json:"tool_call_id,omitempty"`
 	}
-	for _, spec := range req.Tools {
+	wireCall struct {
+		ID       string       `json:"id"`
+		Type     string       `json:"type"`
+		Function wireFunction `json:"function"`
+	}
+	wireFunction struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	wirePart struct {
+		Type     string     `json:"type"`
+		Text     string     `json:"text,omitempty"`
+		ImageURL *wireImage `json:"image_url,omitempty"`
+	}
+	wireImage struct {
+		URL string `json:"url"`
+	}
+	wireTool struct {
+		Type     string          `json:"type"`
+		Function wireDeclaration `json:"function"`
+	}
+	wireDeclaration struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+)
+
+// chatBody is the body of the request for a step. It is encoded in one go: with a
+// long history and many tools that takes a good part of a millisecond, in which a
+// core does nothing else.
+func (o Options) chatBody(req providers.LLMRequest) ([]byte, error) {
+	messages := make([]wireMessage, len(req.Messages))
+	for i, m := range req.Messages {
+		messages[i] = chatMessage(m)
+	}
+	body := map[string]any{"model": o.Model, "stream": true, "messages": messages}
+	if len(req.Tools) > 0 {
+		body["tools"] = chatTools(req.Tools)
+		if req.NoTools { // with no tools listed, servers refuse a choice
+			body["tool_choice"] = "none"
+		}
+	}
+	if o.Temperature != nil {
+		body["temperature"] = *o.Temperature
+	}
+	if o.MaxTokens > 0 {
+		body[tokenLimitKey(o.Model)] = o.MaxTokens
+	}
+	for key, value := range o.Extra { // a configured key that cannot be sent is named
+		if _, err := json.Marshal(value); err != nil {
+			return nil, fmt.Errorf("key %s: %w", key, err)
+		}
+	}
+	maps.Copy(body, o.Extra)
+	return json.Marshal(body)
+}
+
+// chatTools maps the tools.
+func chatTools(specs []providers.ToolSpec) []wireTool {
+	out := make([]wireTool, len(specs))
+	for i, spec := range specs {
 		parameters := spec.Parameters
 		if len(parameters) == 0 {
 			parameters = noParameters
 		}
-		chat.Tools = append(chat.Tools, gopenai.Tool{
-			Type: gopenai.ToolTypeFunction,
-			Function: &gopenai.FunctionDefinition{
-				Name: spec.Name, Description: spec.Description, Parameters: parameters,
-			},
-		})
+		out[i] = wireTool{"function", wireDeclaration{spec.Name, spec.Description, parameters}}
 	}
-	if req.NoTools && len(chat.Tools) > 0 { // with no tools listed, servers refuse a choice
-		chat.ToolChoice = "none"
-	}
-	return chat
+	return out
 }
 
 // chatMessage maps one message. Calls go out with arguments that are JSON, for
 // strict servers refuse a dialogue that holds a model's broken ones.
-func chatMessage(m providers.Message) gopenai.ChatCompletionMessage {
-	message := gopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
-	if len(m.Images) > 0 {
-		message.Content, message.MultiContent = "", parts(m)
+func chatMessage(m providers.Message) wireMessage {
+	message := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+	switch {
+	case len(m.Images) > 0:
+		message.Content = parts(m)
+	case m.Content == "" && len(m.ToolCalls) > 0:
+		message.Content = nil
 	}
 	for _, call := range m.ToolCalls {
 		arguments := call.Arguments
 		if !json.Valid([]byte(arguments)) {
 			arguments = "{}"
 		}
-		message.ToolCalls = append(message.ToolCalls, gopenai.ToolCall{
-			ID: call.ID, Type: gopenai.ToolTypeFunction,
-			Function: gopenai.FunctionCall{Name: call.Name, Arguments: arguments},
-		})
+		message.ToolCalls = append(message.ToolCalls, wireCall{call.ID, "function", wireFunction{call.Name, arguments}})
 	}
 	return message
 }
 
 // parts is the content of a message that holds pictures: the text and then each
 // picture as a data URL, which every server takes, also one on this machine.
-func parts(m providers.Message) []gopenai.ChatMessagePart {
-	var out []gopenai.ChatMessagePart
+func parts(m providers.Message) []wirePart {
+	var out []wirePart
 	if m.Content != "" {
-		out = append(out, gopenai.ChatMessagePart{Type: gopenai.ChatMessagePartTypeText, Text: m.Content})
+		out = append(out, wirePart{Type: "text", Text: m.Content})
 	}
 	for _, image := range m.Images {
-		out = append(out, gopenai.ChatMessagePart{
-			Type: gopenai.ChatMessagePartTypeImageURL,
-			ImageURL: &gopenai.ChatMessageImageURL{
-				URL: "data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data),
-			},
-		})
+		out = append(out, wirePart{Type: "image_url", ImageURL: &wireImage{"data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)}})
 	}
 	return out
 }
