@@ -13,9 +13,9 @@ import (
 const (
 	renderWithin = 20 * time.Second
 	renderMost   = 8 * time.Second
-	// renderPause is how long each frame takes: three times as fast as it is
-	// played, so that who speaks meanwhile does not notice.
-	renderPause = 20 * time.Millisecond
+	// renderPause is how long each frame takes: a tenth of a core, so that who
+	// speaks meanwhile does not notice.
+	renderPause = 5 * time.Millisecond
 )
 
 var errEndless = fmt.Errorf("more than %v of sound", renderMost)

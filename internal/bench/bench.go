@@ -343,6 +343,7 @@ func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
 		return r, err
 	}
 	s.needs.commit = r.quiet
+	r.stubs.Set(Plan{Sound: phraseSound, Log: true}) // of the phrases that the server renders at its start
 	server, err := startOwn(ctx, b.o.Program, b.stubs.URL(), b.core, s.needs)
 	if err != nil {
 		return nil, err
@@ -351,7 +352,11 @@ func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
 		if err := server.awaitReady(ctx); err != nil {
 			return nil, errors.Join(err, server.stop())
 		}
+		if err := r.stubs.settle(ctx); err != nil {
+			return nil, errors.Join(err, server.stop())
+		}
 	}
+	r.stubs.Set(Plan{})
 	t, err := find(ctx, server.base+"/xiaozhi/ota/", "")
 	if err != nil {
 		return nil, errors.Join(err, server.stop())

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -113,6 +114,39 @@ func (s *Stubs) Chats() []*openaitest.Request { return s.logged(&s.chats) }
 
 // Speeches are the requests of the voice since Set, if the plan logs them.
 func (s *Stubs) Speeches() []*openaitest.Request { return s.logged(&s.speeches) }
+
+// phraseSound is how long the phrases are that a server renders at its start.
+const phraseSound = 300 * time.Millisecond
+
+// What settle waits for: that the voice was asked for nothing for so long, and how
+// long it waits for that.
+const (
+	settled     = 500 * time.Millisecond
+	settleLimit = 20 * time.Second
+)
+
+// settle waits until a server that has just started asks the voice for nothing
+// more: what it renders ahead belongs to no turn. A server that never rests is
+// measured all the same.
+func (s *Stubs) settle(ctx context.Context) error {
+	began := time.Now()
+	for last := began; time.Since(last) < settled && time.Since(began) < settleLimit; {
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+		for _, q := range s.Speeches() {
+			select {
+			case <-q.Ended():
+				if at := q.EndedAt(); at.After(last) {
+					last = at
+				}
+			default:
+				last = time.Now()
+			}
+		}
+	}
+	return nil
+}
 
 func (s *Stubs) logged(from *[]*openaitest.Request) []*openaitest.Request {
 	s.mu.Lock()
