@@ -114,15 +114,15 @@ func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handle
 		}
 	case <-t.outside:
 		if call.taken.CompareAndSwap(false, true) {
-			return handled{}, false, errOver
+			return handled{}, false, ErrOver
 		}
 	}
 	r := <-call.reply // it runs, and does not wait for anybody
 	return r.handled, true, r.err
 }
 
-// errOver says that the conversation on which somebody outside acts has ended.
-var errOver = errors.New("the device is not connected any more")
+// ErrOver says that the conversation on which somebody outside acts has ended.
+var ErrOver = errors.New("the device is not connected any more")
 
 // runHandler runs a handler for a turn that still has the floor, or for
 // somebody outside, who needs none.

@@ -73,7 +73,7 @@ func (c *Conversation) Ask(ctx context.Context, text string, within time.Duratio
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-c.over:
-		err = errOver
+		err = ErrOver
 	}
 	r.off.Store(true)
 	select {
@@ -157,7 +157,7 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-c.over:
-		err = errOver
+		err = ErrOver
 	}
 	r.off.Store(true)
 	return Said{}, err
@@ -175,7 +175,7 @@ func (c *Conversation) do(ctx context.Context, f func() error) error {
 	}
 	_, _, err := outside.inConversation(mcp.WithInfo(ctx, mcp.Info{}), func(c *Conversation) (handled, error) {
 		if c.hungUp {
-			return handled{}, errOver
+			return handled{}, ErrOver
 		}
 		return handled{}, f()
 	})

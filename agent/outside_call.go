@@ -53,7 +53,7 @@ func (c *Conversation) permitted(ctx context.Context, p mcp.Prepared) mcp.Action
 		action = actionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
 		return nil
 	}); err != nil {
-		return refuse("设备已经断开", err.Error())
+		return refuse("设备已经断开", ErrOver.Error())
 	}
 	answer, err := c.Ask(ctx, c.o.Prompts.Phrase(prompts.ConsentAsk, lang, "action", action), 0)
 	if err != nil {

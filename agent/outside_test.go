@@ -200,7 +200,7 @@ func TestListenAndStop(t *testing.T) {
 			t.Errorf("manual: %v", err)
 		}
 		v.bye()
-		if err := v.c.Listen(t.Context()); !errors.Is(err, errOver) {
+		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrOver) {
 			t.Errorf("after the end: %v", err)
 		}
 	})

@@ -111,7 +111,7 @@ func (l *liveDevices) Offers(id string) ([]mcp.Offer, bool) {
 func (l *liveDevices) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
 	t, ok := l.find(id)
 	if !ok {
-		err := inWords(mcp.WithInfo(ctx, mcp.Info{Language: call.Language}), errAway)
+		err := inWords(mcp.WithInfo(ctx, mcp.Info{Language: call.Language}), agent.ErrOver)
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, ""
 	}
 	return t.Call(ctx, call)

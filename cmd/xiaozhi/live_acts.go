@@ -9,13 +9,11 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-var errAway = errors.New("the device is not connected any more")
-
 // say speaks a text on a device.
 func (l *liveDevices) say(ctx context.Context, id, text string, now bool) (gateway.Said, error) {
 	t, ok := l.find(id)
 	if !ok {
-		return gateway.Said{}, inWords(ctx, errAway)
+		return gateway.Said{}, inWords(ctx, agent.ErrOver)
 	}
 	said, err := t.Say(ctx, text, now)
 	return gateway.Said{Heard: said.Heard, Whole: said.Whole}, inWords(ctx, err)
@@ -25,7 +23,7 @@ func (l *liveDevices) say(ctx context.Context, id, text string, now bool) (gatew
 func (l *liveDevices) ask(ctx context.Context, id, text string) (string, error) {
 	t, ok := l.find(id)
 	if !ok {
-		return "", inWords(ctx, errAway)
+		return "", inWords(ctx, agent.ErrOver)
 	}
 	answer, err := t.Ask(ctx, text, 0)
 	return answer, inWords(ctx, err)
@@ -35,7 +33,7 @@ func (l *liveDevices) ask(ctx context.Context, id, text string) (string, error) 
 func (l *liveDevices) listen(ctx context.Context, id string) error {
 	t, ok := l.find(id)
 	if !ok {
-		return inWords(ctx, errAway)
+		return inWords(ctx, agent.ErrOver)
 	}
 	return inWords(ctx, t.Listen(ctx))
 }
@@ -44,7 +42,7 @@ func (l *liveDevices) listen(ctx context.Context, id string) error {
 func (l *liveDevices) abort(ctx context.Context, id string) (bool, error) {
 	t, ok := l.find(id)
 	if !ok {
-		return false, inWords(ctx, errAway)
+		return false, inWords(ctx, agent.ErrOver)
 	}
 	stopped, err := t.Stop(ctx)
 	return stopped, inWords(ctx, err)
@@ -59,7 +57,7 @@ func inWords(ctx context.Context, err error) error {
 		err error
 		zh  string
 	}{
-		{errAway, "设备已经断开"},
+		{agent.ErrOver, "设备已经断开"},
 		{agent.ErrQueueFull, "等着这台设备说的话太多了"},
 		{agent.ErrManual, "这台设备只在按住按钮时聆听"},
 		{agent.ErrNoAnswer, "用户没有回答"},

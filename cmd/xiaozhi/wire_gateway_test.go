@@ -229,7 +229,7 @@ func TestOutwardBanner(t *testing.T) {
 // in the language of whoever asks.
 func TestActsOfNobody(t *testing.T) {
 	live := newLiveDevices()
-	for language, want := range map[string]string{"zh": "设备已经断开", "en": errAway.Error()} {
+	for language, want := range map[string]string{"zh": "设备已经断开", "en": agent.ErrOver.Error()} {
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
 		_, said := live.say(ctx, "x", "hello", true)
 		_, asked := live.ask(ctx, "x", "hello")
@@ -239,6 +239,9 @@ func TestActsOfNobody(t *testing.T) {
 				t.Errorf("%s: %v, want %s", language, err, want)
 			}
 		}
+	}
+	if got := inWords(t.Context(), fmt.Errorf("the device left: %w", agent.ErrOver)).Error(); got != "设备已经断开" {
+		t.Errorf("a device that leaves meanwhile: %s", got)
 	}
 	if got := inWords(t.Context(), fmt.Errorf("say: %w", agent.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
 		t.Errorf("in Chinese: %s", got)
