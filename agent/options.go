@@ -40,7 +40,7 @@ type Options struct {
 	Prompt        string         // name of the system prompt; "" means default
 	Music         Music          // nil: there is none
 	MaxCalls      int            // tool calls in a turn; 0 means 16
-	MaxDaily      int            // tool calls of a device in a day (UTC); 0 means 2000
+	MaxDaily      int            // tool calls of a device's turns in a day (UTC); 0 means 2000
 	MaxSteps      int            // model calls in a turn, before one forced answer; 0 means 5
 	HistoryTokens int            // budget of the dialogue; 0 means 6000
 	WakeWords     []string       // nil: those of the stock firmwares

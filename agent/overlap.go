@@ -77,7 +77,7 @@ func (c *Conversation) bargeIn(u *utterance) {
 // the user goes on: with its tts start the device would close its microphone. The
 // words decide, as they do over a reply. In realtime mode it stays open.
 func (c *Conversation) holdFor(u *utterance) {
-	if c.mode != Auto || c.state != Thinking || !c.turn.floor.recall() {
+	if c.mode != Auto || c.state != Thinking || !c.turn.floor.recall() && !c.overlap.hushed {
 		return
 	}
 	c.overlap, u.overlaps = overlap{u, true}, true

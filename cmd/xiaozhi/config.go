@@ -124,7 +124,7 @@ type ToolsConfig struct {
 	Confirm []string `koanf:"confirm"` // patterns of names that need a spoken yes
 
 	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
-	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device in a day, by UTC
+	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device's turns in a day, by UTC
 
 	Weather WeatherConfig `koanf:"weather"`
 	News    NewsConfig    `koanf:"news"`
