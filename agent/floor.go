@@ -39,7 +39,7 @@ type floor struct {
 	enc       *audio.Encoder // made with the first frame that needs it
 	pacer     *audio.Pacer
 	buf       []byte
-	strange   bool // packets of another encoder were sent since enc's last
+	strange   bool // the device's decoder is not where enc is: it got other packets, or not all of enc's
 	spoken    []spokenSentence
 	held      []Message // what may be shown when the turn can no more be undone
 	shown     bool      // a chunk was passed on
@@ -323,6 +323,9 @@ func (f *floor) cut() bool {
 		return false
 	}
 	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
+	if f.lag() > 0 {
+		f.strange = true // what waits is thrown away: the closing frame must not build on it
+	}
 	if !f.firstOut.IsZero() && f.encoder() == nil {
 		if n, err := f.enc.Silence(f.buf); err == nil {
 			m.Closing = append([]byte(nil), f.buf[:n]...)

@@ -122,22 +122,28 @@ func (f *floor) soften() {
 		return // packets of others end as they end
 	}
 	if n, err := f.enc.Silence(f.buf); err == nil {
-		f.hand(f.buf[:n]) // a full outbox does without
+		f.strange = !f.hand(f.buf[:n]) // a full outbox does without, and the device's decoder too
 	}
 }
 
 // late tells that a frame that was ready left d after it was due: the lead
-// adapts to it (audio.Pacer). So it does to what waits before the socket, where
-// the outbox can tell.
+// adapts to it (audio.Pacer). So it does to what waits before the socket.
 func (f *floor) late(d time.Duration) {
-	if out, ok := f.out.(Lagging); ok {
-		d = max(d, out.Lag())
-	}
+	d = max(d, f.lag())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed && (f.resumed.IsZero() || time.Since(f.resumed) > d) {
 		f.pacer.Late(d) // a pause on purpose is no lateness, nor is the end of one by a cut
 	}
+}
+
+// lag is how long the oldest frame has waited before the socket, where the outbox
+// can tell; 0: none waits.
+func (f *floor) lag() time.Duration {
+	if out, ok := f.out.(Lagging); ok {
+		return out.Lag()
+	}
+	return 0
 }
 
 // playoutEnd is when the device will have played all it was given.

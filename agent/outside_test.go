@@ -192,8 +192,9 @@ func TestListenAndStop(t *testing.T) {
 		if stopped, err := v.c.Stop(t.Context()); !stopped || err != nil {
 			t.Errorf("stop: %v, %v", stopped, err)
 		}
-		if got := v.box.String(); !strings.HasSuffix(strings.TrimSpace(strings.Split(got, "final")[0]), "silent frame, tts stop") {
-			t.Errorf("the reply goes on:\n%s", got)
+		synctest.Wait()
+		if got := lines(v.box); !strings.HasSuffix(got, "frames; silent frame, tts stop; final A reply…") {
+			t.Errorf("the reply goes on: %q", got)
 		}
 		v.listens(t, Manual)
 		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrManual) {

@@ -430,6 +430,34 @@ func TestNoClickAtTheEdges(t *testing.T) {
 	})
 }
 
+// TestCutThrowsFramesAway: the frames that wait before the socket go with the cut.
+// What the device plays last is silence all the same.
+func TestCutThrowsFramesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sound := voiced(24000, 4*time.Second, 20000)
+		for lost := range 4 {
+			for given := 5; given < 60; given++ {
+				dev := newDevice()
+				dev.lag = func(time.Duration) time.Duration { return time.Duration(lost) }
+				f := newFloor(dev, 1, audio.Reply, 4)
+				f.start()
+				for i := range given {
+					packet, err := f.encode(slices.Clone(sound[i*1440 : (i+1)*1440]))
+					if err != nil || !f.frame(packet) {
+						t.Fatal(err)
+					}
+				}
+				f.cut()
+				dev.packets = dev.packets[:given-lost]
+				pcm := dev.hear(t)
+				if loudest := slices.Max(pcm[len(pcm)-720:]); loudest > 100 {
+					t.Errorf("%d of %d frames thrown away: the last one ends with samples of %d", lost, given, loudest)
+				}
+			}
+		}
+	})
+}
+
 // TestAnotherVoiceTakesOverSoftly: where a second provider goes on within a
 // sentence, at another rate, there is no click, and nothing is lost.
 func TestAnotherVoiceTakesOverSoftly(t *testing.T) {

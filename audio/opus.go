@@ -211,9 +211,11 @@ func (e *Encoder) Encode(pcm []int16, packet []byte) (int, error) {
 	return n, nil
 }
 
-// Silence encodes one frame of silence as the next one of the stream: the last
-// frame after a cut, which lets the device's decoder fade out. It begins with a
-// few milliseconds that lead from where the sound was to zero, without a click.
+// Silence encodes one frame of silence as the next one of the stream, which lets
+// the device's decoder fade out. It begins with a few milliseconds that lead from
+// where the sound was to zero, without a click. Where the device has not got the
+// frames before it, as after a cut, Reset comes first: built on frames that the
+// decoder has not heard, the silence is noise.
 func (e *Encoder) Silence(packet []byte) (int, error) {
 	ramp := e.silence[:min(FadeSamples(e.rate), len(e.silence))]
 	RampOut(ramp, e.last)
@@ -223,7 +225,7 @@ func (e *Encoder) Silence(packet []byte) (int, error) {
 }
 
 // Reset begins a new stream. It is called when the device has been given packets
-// of another encoder since the last of this one.
+// of another encoder since the last of this one, or not all of this one's.
 func (e *Encoder) Reset() error {
 	e.last = 0
 	if err := e.opus.Reset(); err != nil {
