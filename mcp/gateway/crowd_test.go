@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,4 +65,35 @@ func TestCrowd(t *testing.T) {
 	if told > 3 {
 		t.Errorf("told %d times", told)
 	}
+}
+
+// TestNobodyAsks: until somebody asks, nothing of the devices is kept, whatever
+// watches the server's health. Health counts them all the same, and the first
+// who asks finds those that are there.
+func TestNobodyAsks(t *testing.T) {
+	r := newRig(t, nil)
+	r.home.connect(bedroomID, "bedroom", nil)
+	r.DeviceChanged(bedroomID)
+	r.home.leave(kitchenID)
+	r.DeviceChanged(kitchenID)
+	counts := func() (out [4]any) {
+		body := r.do("GET", "/api/mcp/health", "").body
+		for i, key := range []string{"toolsCount", "resourcesCount", "promptsCount", "streams"} {
+			out[i] = fmt.Sprint(field(t, body, key))
+		}
+		return out
+	}
+	asleep := counts()
+	if streams := r.views.current().streams; slices.ContainsFunc(streams, func(s string) bool { return strings.HasPrefix(s, "device-") }) {
+		t.Errorf("kept before anybody asks: %q", streams)
+	}
+	if a := r.do("GET", "/api/mcp/tools/stream/device-246f28aa1003", ""); a.status != 200 || len(field(t, a.body, "tools").([]any)) != 3 {
+		t.Errorf("the first who asks: %d %s", a.status, a.body)
+	}
+	if awake := counts(); awake != asleep || !strings.Contains(fmt.Sprint(awake), "device-246f28aa1003") {
+		t.Errorf("health: %v before, %v after", asleep, awake)
+	}
+	r.home.leave(bedroomID)
+	r.DeviceChanged(bedroomID)
+	until(t, "the going", func() bool { return r.do("GET", "/api/mcp/tools/stream/device-246f28aa1003", "").status == 404 })
 }

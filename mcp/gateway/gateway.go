@@ -66,8 +66,11 @@ type Gateway struct {
 	began    time.Time
 	bodyTime time.Duration // for the body of a request to come
 
+	rouse  sync.Once     // takes the devices in when somebody asks for the first time
+	taking sync.Mutex    // held while devices are taken in: the newest word is the last
 	wake   chan struct{} // 1: devices have changed
 	mu     sync.Mutex
+	awake  bool                // somebody has asked: what devices offer is followed
 	dirty  map[string]struct{} // devices that have changed, by id
 	spoken map[string]struct{} // devices with which something was said, by id
 	warned map[string]struct{} // tools that cannot be offered, and why
@@ -100,16 +103,33 @@ func New(o Options) *Gateway {
 	if o.Local != nil {
 		g.registry.set(partLocal, g.localPart())
 	}
-	if o.Devices != nil {
-		var ids []string
-		for _, d := range o.Devices.List() {
-			ids = append(ids, d.ID)
-		}
-		g.takeDevices(ids)
-	}
 	g.refreshShared()
 	g.registry.watch(g.views.apply)
 	return g
+}
+
+// asked takes in what devices offer, the first time that somebody asks for
+// anything. A server whose tools nobody uses keeps none of them: with forty tools
+// each, they would be half of what a device costs.
+func (g *Gateway) asked() {
+	g.rouse.Do(func() {
+		g.mu.Lock()
+		g.awake = true // from here on changes are followed: none is missed
+		g.mu.Unlock()
+		g.takeDevices(g.deviceIDs())
+	})
+}
+
+// deviceIDs are the devices that are connected.
+func (g *Gateway) deviceIDs() []string {
+	if g.options.Devices == nil {
+		return nil
+	}
+	var ids []string
+	for _, d := range g.options.Devices.List() {
+		ids = append(ids, d.ID)
+	}
+	return ids
 }
 
 // Start follows devices, other people's servers and the folder of tools until
@@ -199,7 +219,11 @@ func (g *Gateway) refreshDirty(ctx context.Context) {
 	dirty, spoken := maps.Clone(g.dirty), maps.Clone(g.spoken)
 	clear(g.dirty)
 	clear(g.spoken)
+	awake := g.awake
 	g.mu.Unlock()
+	if !awake {
+		return
+	}
 	var uris []string
 	if len(dirty) > 0 {
 		g.takeDevices(slices.Collect(maps.Keys(dirty)))

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,11 +42,27 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 	if c, denied := g.guard.admit(r); denied == nil {
 		v, _ := g.views.of(c, "")
 		out.Tools, out.Resources, out.Prompts = len(v.tools()), len(v.resources()), len(v.prompts())
-		for _, stream := range g.views.current().streams {
-			if c.sees(stream) {
-				out.Streams = append(out.Streams, stream)
+		out.Streams = slices.DeleteFunc(slices.Clone(g.views.current().streams), func(stream string) bool { return !c.sees(stream) })
+		g.countSleeping(c, &out)
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// countSleeping adds what devices offer while nobody has asked for it. Health
+// itself does not ask: whoever only watches the server would have it keep it all.
+func (g *Gateway) countSleeping(c caller, out *healthReport) {
+	g.mu.Lock()
+	awake := g.awake
+	g.mu.Unlock()
+	if awake {
+		return
+	}
+	for _, id := range g.deviceIDs() {
+		if stream := StreamOf(id); c.sees(stream) && !slices.Contains(out.Streams, stream) {
+			if p := g.devicePart(id); p != nil {
+				out.Tools, out.Resources, out.Streams = out.Tools+len(p.tools), out.Resources+len(p.resources), append(out.Streams, stream)
 			}
 		}
 	}
-	reply(w, http.StatusOK, out)
+	slices.Sort(out.Streams)
 }

@@ -48,6 +48,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.problem(w, r, http.StatusServiceUnavailable, codeDisabled, say(c.language, "MCP 服务未启用（mcp.enabled）", "MCP is switched off (mcp.enabled)"))
 		return
 	}
+	g.asked()
 	r = r.WithContext(withCaller(r.Context(), c))
 	switch {
 	case path == pathRPC:

@@ -137,6 +137,8 @@ func takeDeviceID(arguments string) (id, rest string, err error) {
 // takeDevices makes the registry have what devices offer now, or that they have
 // left: in one step, since each step costs as much as all that is offered.
 func (g *Gateway) takeDevices(ids []string) {
+	g.taking.Lock()
+	defer g.taking.Unlock()
 	parts := make(map[string]*part, len(ids))
 	for _, id := range ids {
 		parts["device:"+id] = g.devicePart(id)
@@ -183,7 +185,8 @@ func (g *Gateway) deviceTool(id, stream string, o mcp.Offer) (*entry, error) {
 		return nil, err
 	}
 	e.limit = deviceTime
-	e.run = func(ctx context.Context, c call) outcome { return g.onDevice(ctx, id, o.Tool.Name, true, c) }
+	name := o.Tool.Name // not all of o, which the closure would keep
+	e.run = func(ctx context.Context, c call) outcome { return g.onDevice(ctx, id, name, true, c) }
 	return e, nil
 }
 
