@@ -7,6 +7,12 @@
 # hraban/opus wants libopusfile unless this tag is set; every Go command needs it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile)
 
+# Go 1.26 has vector instructions for amd64 as an experiment: voice detection takes
+# half the time with them (providers/silero/product_simd.go). All else is the same.
+ifeq ($(origin GOEXPERIMENT),undefined)
+export GOEXPERIMENT := $(shell [ "$$(go env GOARCH)" = amd64 ] && GOEXPERIMENT=simd go list simd/archsimd >/dev/null 2>&1 && echo simd)
+endif
+
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // time zones on machines that have none
 
@@ -19,11 +18,6 @@ import (
 const version = "0.1.0"
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		// A device is mostly stacks and small objects that live long: half the
-		// usual headroom saves a fifth of its memory for little more work.
-		debug.SetGCPercent(50)
-	}
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader()) // the library insists on a global
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -39,6 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	switch command {
 	case "serve":
+		tune()
 		return serve(ctx, args, stdout, stderr)
 	case "talk":
 		return talk(ctx, args, stdin, stdout, stderr)

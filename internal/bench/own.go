@@ -80,7 +80,7 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 	o.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
 		"--listen", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
 	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = o.dir, out, log
-	o.cmd.Env = environment(os.Environ(), o.core >= 0)
+	o.cmd.Env = environment(os.Environ())
 	if err := onCore(o.core, o.cmd.Start); err != nil {
 		return err
 	}
@@ -92,18 +92,14 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 }
 
 // environment is that of this process without what would change the server.
-// One that is pinned to a core runs its Go code on one thread.
-func environment(from []string, pinned bool) []string {
+func environment(from []string) []string {
 	var out []string
 	for _, kv := range from {
 		key, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(key, "XIAOZHI_") || strings.HasSuffix(key, "_API_KEY") || strings.HasPrefix(key, "OPENAI_") || key == "GOMAXPROCS" {
+		if strings.HasPrefix(key, "XIAOZHI_") || strings.HasSuffix(key, "_API_KEY") || strings.HasPrefix(key, "OPENAI_") || key == "GOMAXPROCS" || key == "GOGC" {
 			continue
 		}
 		out = append(out, kv)
-	}
-	if pinned {
-		out = append(out, "GOMAXPROCS=1")
 	}
 	return out
 }

@@ -45,10 +45,10 @@ func (s *sparse) gather(m *matrix, x []float32, signed bool) {
 	s.n = n
 }
 
-// product is dst += m·x. Four columns at a time are added to all rows: the four
-// values stay in registers, no sum waits for another, and the weights are read
-// once and in order.
-func (m *matrix) product(dst []float32, x *sparse) {
+// plainProduct is dst += m·x. Four columns at a time are added to all rows: the
+// four values stay in registers, no sum waits for another, and the weights are
+// read once and in order.
+func (m *matrix) plainProduct(dst []float32, x *sparse) {
 	for c := 0; c+4 <= x.n; c += 4 {
 		start, v := (*[4]int)(x.start[c:]), (*[4]float32)(x.value[c:])
 		k0 := m.weights[start[0]:][:len(dst)]
