@@ -69,20 +69,35 @@ func (t *talk) receive(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
-		language := callerFrom(ctx).language
-		switch {
-		case !t.within(ctx):
-			return t.wire.send(rpcFailure(m, codeRefused, say(language, "请求太频繁", "too many requests")))
-		case !t.placesFor(request.Method).take(ctx):
-			return t.wire.send(rpcFailure(m, codeRefused, say(language, "同时进行的请求太多", "too many requests at the same time")))
-		case !l.ask(request.ID, t.placesFor(request.Method)):
-			t.placesFor(request.Method).free()
-			text := say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + clip(string(m.ID))
-			return t.wire.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text)) // with its id it would answer the other one
+	if request, ok := message.(*jsonrpc.Request); ok {
+		if refusal := t.admit(ctx, l, m, request); refusal != nil {
+			return t.wire.send(refusal)
 		}
 	}
 	return l.put(ctx, message)
+}
+
+// admit notes a request that is to be answered, or one that is taken back. It
+// gives what to answer instead where there is no room for it.
+func (t *talk) admit(ctx context.Context, l *talkLine, m rpcMessage, request *jsonrpc.Request) (refusal []byte) {
+	if !request.IsCall() {
+		if request.Method == "notifications/cancelled" {
+			l.cancel(request.Params)
+		}
+		return nil
+	}
+	language, room := callerFrom(ctx).language, t.placesFor(request.Method)
+	switch {
+	case !t.within(ctx):
+		return rpcFailure(m, codeRefused, say(language, "请求太频繁", "too many requests"))
+	case !room.take(ctx):
+		return rpcFailure(m, codeRefused, say(language, "同时进行的请求太多", "too many requests at the same time"))
+	case !l.ask(request.ID, room):
+		room.free()
+		text := say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + clip(string(m.ID))
+		return rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text) // with its id it would answer the other one
+	}
+	return nil
 }
 
 // read reads one message, or says what is wrong with it.
@@ -226,11 +241,17 @@ type talkLine struct {
 	talk *talk
 
 	mu    sync.Mutex
-	asked map[jsonrpc.ID]places // and where each has its place
+	asked map[jsonrpc.ID]asked
+}
+
+// asked is a request that is under way.
+type asked struct {
+	place     places // where it has one
+	cancelled bool   // nobody waits for the answer any more
 }
 
 func newTalkLine(t *talk) *talkLine {
-	l := &talkLine{talk: t, asked: map[jsonrpc.ID]places{}}
+	l := &talkLine{talk: t, asked: map[jsonrpc.ID]asked{}}
 	l.line = newLine(l.send)
 	return l
 }
@@ -242,18 +263,47 @@ func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
 	if _, used := l.asked[id]; used {
 		return false
 	}
-	l.asked[id] = place
+	l.asked[id] = asked{place: place}
 	return true
+}
+
+// cancel notes that a request was taken back, whose answer is not sent (MCP
+// 2025-11-25, cancellation: clients take one for a mistake). One that has been
+// answered is unknown, as it may be: the two cross.
+func (l *talkLine) cancel(params json.RawMessage) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, used := l.asked[id]; used {
+		a.cancelled = true
+		l.asked[id] = a
+	}
+}
+
+// wanted reports whether somebody waits for the answer to a request.
+func (l *talkLine) wanted(id jsonrpc.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.asked[id].cancelled
 }
 
 // answered gives the place of a request back.
 func (l *talkLine) answered(id jsonrpc.ID) {
 	l.mu.Lock()
-	place, used := l.asked[id]
+	a, used := l.asked[id]
 	delete(l.asked, id)
 	l.mu.Unlock()
 	if used {
-		place.free()
+		a.place.free()
 	}
 }
 
@@ -261,8 +311,8 @@ func (l *talkLine) answered(id jsonrpc.ID) {
 func (l *talkLine) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, place := range l.asked {
-		place.free()
+	for _, a := range l.asked {
+		a.place.free()
 	}
 	clear(l.asked)
 }
@@ -276,6 +326,9 @@ func (l *talkLine) send(m jsonrpc.Message) error {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		defer l.answered(m.ID)
+		if !l.wanted(m.ID) {
+			return nil
+		}
 	case *jsonrpc.Request:
 		if isNews(m) {
 			return l.talk.note(data)
