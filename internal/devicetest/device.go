@@ -54,6 +54,7 @@ type Device struct {
 	rate     int           // Hz of downlink
 	length   time.Duration // of a downlink packet
 	decoder  *audio.Decoder
+	outlived *audio.Decoder // that of a reply which was cut: its end is judged though it is not played
 	ear      *audio.Decoder // decoder's twin at 16 kHz, of a device with a Room
 	scratch  []int16        // what the decoders write into
 	player   player

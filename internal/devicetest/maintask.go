@@ -189,6 +189,11 @@ func (d *Device) flush(now time.Time) {
 	if d.traits.noFlush || !d.hasHello || d.opt.NoDecode {
 		return
 	}
+	if d.state == Speaking {
+		d.outlived = nil
+	} else if d.outlived == nil {
+		d.outlived = d.decoder
+	}
 	if fresh, err := audio.NewDecoder(d.rate); err == nil { // the same rate has worked at the hello
 		d.decoder = fresh
 	}

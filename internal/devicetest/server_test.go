@@ -128,6 +128,10 @@ func (w *wire) packet(silent bool) []byte {
 			pcm[i] = int16((i%80 - 40) * 200)
 		}
 	}
+	return w.encoded(pcm)
+}
+
+func (w *wire) encoded(pcm []int16) []byte {
 	out := make([]byte, 1500)
 	n, err := w.enc.Encode(pcm, out)
 	if err != nil {

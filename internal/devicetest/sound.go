@@ -95,10 +95,14 @@ func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply 
 			d.journal.violate(now, RuleFrameDropped, "a frame met a device that is %s", d.state)
 			return false
 		}
-		_, d.turn.silent = d.decode(now, packet) // the closing frame is judged, not played
+		decoder := d.decoder
+		if d.outlived != nil {
+			decoder = d.outlived
+		}
+		_, d.turn.silent = d.decode(now, decoder, packet) // the closing frame is judged, not played
 		return false
 	}
-	pcm, silent := d.decode(now, packet)
+	pcm, silent := d.decode(now, d.decoder, packet)
 	if pcm == nil && !d.opt.NoDecode {
 		return false
 	}
@@ -126,14 +130,14 @@ func (d *Device) play(now time.Time, packet []byte, length time.Duration, reply 
 }
 
 // decode gives a packet's sound, nil if there is none, and whether it ends in silence.
-func (d *Device) decode(now time.Time, packet []byte) ([]int16, bool) {
+func (d *Device) decode(now time.Time, decoder *audio.Decoder, packet []byte) ([]int16, bool) {
 	if d.opt.NoDecode {
 		return nil, true
 	}
 	if d.scratch == nil {
 		d.scratch = make([]int16, maxPacketSamples)
 	}
-	n, err := d.decoder.Decode(packet, d.scratch)
+	n, err := decoder.Decode(packet, d.scratch)
 	if err != nil || n == 0 {
 		d.journal.violate(now, RulePacket, "%d samples, %v", n, err)
 		return nil, false

@@ -2,11 +2,14 @@ package devicetest
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"xiaozhi/audio"
 )
 
 const ms = time.Millisecond
@@ -198,6 +201,21 @@ func (w *wire) cut(end func()) {
 	w.stop()
 }
 
+// voiced is the i-th frame of a voice in syllables: the silence after the third is
+// made from what the decoder remembers, and is noise to one that has not heard it.
+func voiced(i int) []int16 {
+	pcm := make([]int16, audio.Reply.Samples())
+	for j := range pcm {
+		at := float64(i*len(pcm)+j) / float64(audio.Reply.Rate)
+		v := 0.0
+		for overtone := 1.0; overtone <= 8; overtone++ {
+			v += math.Sin(2*math.Pi*140*overtone*at) / overtone
+		}
+		pcm[j] = int16(4500 * (1 - math.Cos(2*math.Pi*3*at)) * v)
+	}
+	return pcm
+}
+
 func (w *wire) ping(payload string) {
 	w.ws.WriteControl(websocket.PingMessage, []byte(payload), time.Now().Add(time.Second))
 }
@@ -224,6 +242,18 @@ func TestNoViolations(t *testing.T) {
 		{"unknown type", Options{}, func(w *wire) { w.say(`"type":"chunk","text":"a"`) }, nil},
 		{"stop for an abort in silence", Options{}, func(w *wire) { w.await("abort"); w.stop() }, pressAbort},
 		{"silent closing frame", Options{}, func(w *wire) { w.cut(func() { w.binaryOut(w.packet(true)) }) }, abortReply},
+		{"closing frame that meets a device which listens again", Options{Mode: Manual}, func(w *wire) {
+			w.begin()
+			for i := range 3 {
+				w.binaryOut(w.encoded(voiced(i)))
+			}
+			w.await(`"state":"start"`)
+			w.binaryOut(w.packet(true))
+			w.stop()
+		}, func(ctx context.Context, d *Device) {
+			abortReply(ctx, d)
+			d.ListenStart(Manual)
+		}},
 		{"stop that crossed the abort", Options{}, func(w *wire) {
 			w.begin()
 			w.tone(2)
