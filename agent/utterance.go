@@ -140,7 +140,7 @@ func (e *ears) listener(ctx context.Context) (providers.ASRStream, error) {
 func (e *ears) write(pcm []int16) {
 	h := e.now
 	if e.keeps && (h.asked || len(e.said)+len(pcm) <= audio.Recognition.Rate*int(maxDraft/time.Second)) {
-		e.said = append(e.said, pcm...)
+		e.said = append(audio.Grow(e.said, len(pcm)), pcm...)
 	} else {
 		e.said, e.keeps = nil, false
 	}

@@ -5,7 +5,10 @@
 // Endpointer and Pacer are pure: they never look at a clock.
 package audio
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Format is the shape of a mono stream: sample rate in Hz and the length of one frame.
 type Format struct {
@@ -31,4 +34,14 @@ func (f Format) Duration(n int) time.Duration {
 		return 0
 	}
 	return time.Duration(int64(n) * int64(time.Second) / int64(f.Rate))
+}
+
+// Grow makes room for n samples behind those in pcm, at least a second of speech,
+// and doubles what there is: append alone grows a long utterance by a quarter each
+// time, and leaves five times its size to the garbage collector.
+func Grow(pcm []int16, n int) []int16 {
+	if cap(pcm)-len(pcm) >= n {
+		return pcm
+	}
+	return slices.Grow(pcm, max(n, len(pcm), Recognition.Rate))
 }

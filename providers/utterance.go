@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"xiaozhi/audio"
 )
 
 // MaxUtterance is how much sound a stream holds for its recogniser, in seconds:
@@ -75,7 +77,7 @@ func (u *utterance) Write(pcm []int16) error {
 	if len(u.pcm)+len(pcm) > u.limit {
 		return fmt.Errorf("write to utterance: %w", ErrUtteranceFull)
 	}
-	u.pcm = append(u.pcm, pcm...)
+	u.pcm = append(audio.Grow(u.pcm, len(pcm)), pcm...)
 	return nil
 }
 

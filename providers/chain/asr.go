@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 
+	"xiaozhi/audio"
 	"xiaozhi/providers"
 )
 
@@ -170,7 +171,7 @@ func (s *asrStream) Write(pcm []int16) error {
 	if len(s.pcm)+len(pcm) > s.limit {
 		return fmt.Errorf("write to utterance: %w", providers.ErrUtteranceFull)
 	}
-	s.pcm = append(s.pcm, pcm...)
+	s.pcm = append(audio.Grow(s.pcm, len(pcm)), pcm...)
 	for _, stream := range s.live {
 		// A member that cannot take it tells why in its transcripts; the next one gets the sound from pcm.
 		_ = stream.Write(pcm)
