@@ -28,16 +28,17 @@ const (
 // be called at any time; everything else happens on the goroutine of Run, which
 // owns the state, the history and the turns.
 type Conversation struct {
-	o       *Options
-	session Session
-	out     Outbox
-	tools   *mcp.Toolbox
-	log     *slog.Logger
-	in      *inbox
-	packets packets
-	monitor *monitor     // nil: the device takes its own sound out of the microphone, or has none open
-	pacer   *audio.Pacer // of the last reply: what it has learned of the way to the device
-	reports chan any     // from ears and turns; size 64, senders wait until the conversation ends
+	o        *Options
+	session  Session
+	out      Outbox
+	tools    *mcp.Toolbox
+	log      *slog.Logger
+	in       *inbox
+	packets  packets
+	loopback *loopback    // nil: there is no echo, or words have to tell
+	monitor  *monitor     // nil: the device takes its own sound out of the microphone, or has none open
+	pacer    *audio.Pacer // of the last reply: what it has learned of the way to the device
+	reports  chan any     // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
@@ -105,6 +106,8 @@ func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 	}
 	if stamps, ok := out.(Stamper); ok && s.AEC && !opts.NoEchoGuard {
 		c.monitor = &monitor{stamps: stamps}
+	} else if !opts.NoEchoGuard {
+		c.loopback = &loopback{}
 	}
 	return c
 }
@@ -251,7 +254,7 @@ func (c *Conversation) reported(v any) {
 	case heardVoice:
 		c.voice(v.u)
 	case heardBargeIn:
-		c.bargeIn(v.u)
+		c.bargeIn(v.u, v.own)
 	case heardGuess:
 		c.guessed(v)
 	case heardPause:

@@ -55,17 +55,18 @@ const (
 // pass it to recognisers (utterance.go). They are one goroutine (run) and one
 // for each recogniser.
 type ears struct {
-	o       *Options
-	mode    Mode
-	lang    string
-	phrases func() []string
-	report  func(any) // to the conversation; gives up when the conversation ends
-	log     *slog.Logger
-	in      *inbox
-	packets packets                                           // of the conversation
-	monitor *monitor                                          // of the conversation; nil: no echo has to be taken out
-	child   func() (context.Context, context.CancelCauseFunc) // the context of one utterance
-	wg      *sync.WaitGroup                                   // of the conversation
+	o        *Options
+	mode     Mode
+	lang     string
+	phrases  func() []string
+	report   func(any) // to the conversation; gives up when the conversation ends
+	log      *slog.Logger
+	in       *inbox
+	packets  packets                                           // of the conversation
+	monitor  *monitor                                          // of the conversation; nil: no echo has to be taken out
+	loopback *loopback                                         // of the conversation; nil: words have to tell what is an echo
+	child    func() (context.Context, context.CancelCauseFunc) // the context of one utterance
+	wg       *sync.WaitGroup                                   // of the conversation
 
 	uplink   audio.Uplink
 	decoder  *audio.Decoder
@@ -90,6 +91,7 @@ type ears struct {
 	now     *hearing      // who hears it
 	said    []int16       // its sound so far, while keeps
 	keeps   bool          // it is still short enough
+	recent  []int16       // the end of its sound, for loopback
 	drafts  int           // how often its text was asked for at a pause
 	paused  time.Duration // where the last pause began, on the endpointer's timeline
 	guesses int
@@ -330,7 +332,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	length := e.endpoint.Voiced()
 	if !e.barged && length >= e.o.BargeIn {
 		e.barged = true
-		e.report(heardBargeIn{e.current})
+		e.report(heardBargeIn{e.current, e.loopback.own(e.recent)})
 	}
 	if e.watching && length >= e.guessAt {
 		e.guess()

@@ -17,7 +17,8 @@ type floor struct {
 	format audio.Format
 	lead   int
 
-	monitor *monitor // hears what is sent; nil: nobody does
+	monitor  *monitor  // hears what is sent; nil: nobody does
+	loopback *loopback // so does it
 
 	phases  *phases // of all replies; nil: this one keeps to itself
 	slot    int     // of phases, while spreads

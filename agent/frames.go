@@ -96,6 +96,7 @@ func (f *floor) hand(packet []byte) bool {
 		return false
 	}
 	f.monitor.sent(packet)
+	f.loopback.sent(packet, f.firstOut.IsZero())
 	now := time.Now()
 	f.pacer.Sent(now)
 	if f.firstOut.IsZero() {

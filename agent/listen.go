@@ -38,6 +38,7 @@ func (c *Conversation) listenStart(mode Mode) {
 	c.touch()
 	c.mode, c.open = mode, true
 	c.monitor.listen(mode == Realtime)
+	c.loopback.listen(mode == Realtime)
 	c.burst = c.burst[:0]
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
@@ -69,6 +70,7 @@ func (c *Conversation) listenStop() {
 	c.touch()
 	c.open, c.stopped = false, time.Now()
 	c.monitor.listen(false)
+	c.loopback.listen(false)
 	c.tellEars(earsStop{})
 }
 
@@ -171,7 +173,7 @@ func (c *Conversation) openEars() {
 	c.closeEars(ErrReplaced)
 	e := &ears{
 		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
-		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, wg: &c.wg,
+		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, loopback: c.loopback, wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {
@@ -305,7 +307,7 @@ func (c *Conversation) text(h heardText) {
 	if u.final || h.n != u.hearing {
 		return // too late
 	}
-	u.final, u.text, u.err, u.textAt = true, h.transcript, h.err, time.Now()
+	u.final, u.text, u.err, u.textAt, u.own = true, h.transcript, h.err, time.Now(), h.own
 	if u.over {
 		u.cancel(ErrDone)
 	}
@@ -316,7 +318,7 @@ func (c *Conversation) text(h heardText) {
 		c.interject(u, u.text, true)
 	case u.over:
 		c.answerHeard()
-	default:
+	case !u.own:
 		c.drafted(u)
 	}
 }

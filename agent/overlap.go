@@ -49,7 +49,7 @@ func (c *Conversation) isOver(u *utterance) bool {
 
 // bargeIn is voice that is long enough to cut a reply. One that is spoken is
 // paused; the words decide, there and where it is still thought about.
-func (c *Conversation) bargeIn(u *utterance) {
+func (c *Conversation) bargeIn(u *utterance, own bool) {
 	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() {
 		return
 	}
@@ -65,6 +65,9 @@ func (c *Conversation) bargeIn(u *utterance) {
 		c.tellEars(earsWatch{true})
 	case Speaking:
 		c.overlap.u, u.overlaps = u, true
+		if own {
+			c.hearsItself()
+		}
 		if !c.dev.echoes && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
 			c.overlap.hushed = true
 			c.hushDue.Reset(maxHush)
@@ -88,6 +91,7 @@ func (c *Conversation) holdFor(u *utterance) {
 // guessed takes in what was understood of an utterance that goes on.
 func (c *Conversation) guessed(g heardGuess) {
 	if c.isOver(g.u) && !g.u.final && !g.u.slow {
+		g.u.own = g.own
 		c.interject(g.u, g.text, false)
 	}
 }
@@ -95,7 +99,7 @@ func (c *Conversation) guessed(g heardGuess) {
 // interject decides by its words what an utterance over a reply means. They are
 // all of it if whole is set, else it goes on.
 func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
-	switch kind := c.meant(said); kind {
+	switch kind := c.meant(u, said); kind {
 	case interjectStop, interjectSpeech:
 		if c.mode != Realtime && c.state == Speaking {
 			u.kept = whole // the microphone is closed: it is answered after the reply
@@ -146,7 +150,11 @@ func (c *Conversation) forgetBeside(u *utterance) {
 }
 
 // meant is what words over a reply mean. Those of the reply itself mean nothing.
-func (c *Conversation) meant(said providers.Transcript) interjectKind {
+func (c *Conversation) meant(u *utterance, said providers.Transcript) interjectKind {
+	if u.own {
+		c.hearsItself()
+		return interjectNothing
+	}
 	if said.Rejected {
 		return interjectNothing
 	}
@@ -156,14 +164,19 @@ func (c *Conversation) meant(said providers.Transcript) interjectKind {
 	}
 	saying := c.saying()
 	if !c.o.NoEchoGuard && isEcho(said.Text, saying) {
-		c.dev.echoes = true
-		c.log.Debug("echo of the reply is no speech")
+		c.hearsItself()
 		return interjectNothing
 	}
 	if strings.ContainsAny(saying, "?？") {
 		return interjectSpeech // it is an answer
 	}
 	return kind
+}
+
+// hearsItself notes that the microphone hears what the device plays.
+func (c *Conversation) hearsItself() {
+	c.dev.echoes = true
+	c.log.Debug("echo of the reply is no speech")
 }
 
 // saying is what the device has played in the last seconds.
@@ -266,10 +279,10 @@ func (c *Conversation) nothingMeant() bool {
 		return false
 	}
 	for _, u := range c.heard {
-		if u.err != nil || !u.overlaps {
+		if u.err != nil || !u.overlaps && !u.own {
 			return false
 		}
-		switch c.meant(u.text) {
+		switch c.meant(u, u.text) {
 		case interjectSpeech:
 			return false
 		case interjectStop:

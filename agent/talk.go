@@ -37,7 +37,7 @@ func (c *Conversation) begin(ord order) {
 		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, report: c.report, calls: &c.dev.calls,
 		voiced: &c.voiced, undo: ord, version: c.dev.history.version,
 	}
-	t.floor.monitor, t.floor.phases = c.monitor, &c.o.Devices.phases
+	t.floor.monitor, t.floor.loopback, t.floor.phases = c.monitor, c.loopback, &c.o.Devices.phases
 	if c.pacer != nil {
 		t.floor.pacer.Inherit(c.pacer)
 	}

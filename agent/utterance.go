@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/audio"
@@ -44,6 +45,7 @@ type utterance struct {
 	cut      bool      // it has cut that reply
 	kept     bool      // it is answered when that reply is over
 	slow     bool      // the user was told that its text is late
+	own      bool      // it is what the device plays
 }
 
 // hearing is one recogniser at work on an utterance.
@@ -51,7 +53,8 @@ type hearing struct {
 	n      int                 // of the utterance, from 1
 	stream providers.ASRStream // nil: it could not be opened
 	cancel context.CancelCauseFunc
-	asked  bool // its text was asked for: it hears no more
+	asked  bool        // its text was asked for: it hears no more
+	own    atomic.Bool // what it has heard is what the device plays
 }
 
 // What ears report to the conversation about an utterance, in this order.
@@ -59,11 +62,15 @@ type (
 	// heardVoice says that an utterance has begun.
 	heardVoice struct{ u *utterance }
 	// heardBargeIn says that an utterance has become long enough to cut a reply.
-	heardBargeIn struct{ u *utterance }
+	heardBargeIn struct {
+		u   *utterance
+		own bool // it is what the device plays
+	}
 	// heardGuess is what was understood of an utterance that goes on.
 	heardGuess struct {
 		u    *utterance
 		text providers.Transcript
+		own  bool // as in heardText
 	}
 	// heardPause says that nobody has spoken for long enough to ask for the text.
 	heardPause struct{ u *utterance }
@@ -82,6 +89,7 @@ type (
 		n          int
 		transcript providers.Transcript
 		err        error
+		own        bool // it was not the user who said it, but the device
 	}
 )
 
@@ -90,7 +98,7 @@ func (e *ears) open(before []int16) {
 	ctx, cancel := e.child()
 	u := &utterance{stretch: e.stretch, cancel: cancel, hearing: 1}
 	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
-	e.current, e.said, e.keeps = u, nil, e.mode != Manual
+	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
 	e.warm(u)
 	e.hear(u, 1)
@@ -144,6 +152,7 @@ func (e *ears) write(pcm []int16) {
 	} else {
 		e.said, e.keeps = nil, false
 	}
+	e.recent = e.loopback.recent(e.recent, pcm)
 	if h.stream == nil || e.failed != nil || h.asked || len(pcm) == 0 {
 		return
 	}
@@ -162,6 +171,7 @@ func (e *ears) pause() {
 	e.paused = e.endpoint.LastVoice()
 	if e.keeps && e.drafts < e.o.Drafts && h.stream != nil && e.failed == nil {
 		e.drafts++
+		h.own.Store(e.loopback.own(e.recent))
 		e.ask(e.current, h)
 	}
 	e.report(heardPause{e.current})
@@ -190,7 +200,7 @@ func (e *ears) resume(window time.Duration) {
 	e.report(heardResume{e.current, h.n + 1, gap})
 	e.hear(e.current, h.n+1)
 	said := e.said
-	e.said = nil
+	e.said, e.recent = nil, e.recent[:0]
 	e.write(said)
 }
 
@@ -214,9 +224,10 @@ func (e *ears) guess() {
 		cancel(ErrFailed)
 	}
 	h := &hearing{stream: stream, cancel: cancel, asked: true}
+	h.own.Store(e.loopback.own(e.recent))
 	e.wg.Go(func() {
 		if got := e.read(u, h); got.err == nil {
-			e.report(heardGuess{u, got.transcript})
+			e.report(heardGuess{u, got.transcript, got.own})
 		}
 	})
 }
@@ -235,6 +246,9 @@ func (e *ears) commit(silence time.Duration) {
 	u.voiced = e.endpoint.Voiced()
 	u.ended = time.Now()
 	u.spoken = u.ended.Add(-silence)
+	if !h.asked {
+		h.own.Store(e.loopback.own(e.recent))
+	}
 	e.current, e.now, e.said, e.barged = nil, nil, nil, false
 	e.endpoint.Reset()
 	e.fed = 0
@@ -270,7 +284,7 @@ func (e *ears) read(u *utterance, h *hearing) (got heardText) {
 			return got
 		}
 		if t.Final {
-			got.transcript = t
+			got.transcript, got.own = t, h.own.Load()
 			return got
 		}
 		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))

@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// noisy is a sound like no other: noise in syllables.
+func noisy(seed uint64, rate int, length time.Duration) []int16 {
+	random := rand.New(rand.NewPCG(seed, seed))
+	pcm := voiced(rate, length, 30000)
+	last := 0.0
+	for i := range pcm {
+		last += 0.3 * (random.NormFloat64() - last)
+		pcm[i] = int16(0.2*float64(pcm[i])*last + 3000*last)
+	}
+	return pcm
+}
+
+// echoing is a device without echo cancelling whose microphone is open: what it
+// plays comes back after a while.
+type echoing struct {
+	*box
+	t     *testing.T
+	c     *Conversation
+	delay time.Duration
+
+	mu      sync.Mutex
+	decoder *audio.Decoder
+	sound   []int16 // that is not heard yet
+	begins  time.Time
+}
+
+func (e *echoing) Audio(turn uint64, packet []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	pcm := make([]int16, audio.MaxFrameSamples(16000))
+	n, err := e.decoder.Decode(packet, pcm)
+	if err != nil {
+		e.t.Errorf("decode: %v", err)
+	}
+	if len(e.sound) == 0 && time.Since(e.begins) > e.delay {
+		e.begins = time.Now()
+	}
+	e.sound = append(e.sound, pcm[:n]...)
+	return e.box.Audio(turn, packet)
+}
+
+// hear sends what the microphone hears, a frame each 60 ms: the device, and the
+// user, who is nearer.
+func (e *echoing) hear(length time.Duration, user []int16) {
+	enc, err := audio.NewEncoder(audio.Recognition)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	packet := make([]byte, audio.MaxPacket)
+	n := audio.Recognition.Samples()
+	for range int(length / audio.Recognition.Frame) {
+		time.Sleep(audio.Recognition.Frame)
+		frame := make([]int16, n)
+		e.mu.Lock()
+		if time.Since(e.begins) >= e.delay+audio.Recognition.Frame {
+			for i, s := range e.sound[:min(n, len(e.sound))] {
+				frame[i] = int16(max(-30000, min(30000, 2*int(s))))
+			}
+			e.sound = e.sound[min(n, len(e.sound)):]
+		}
+		e.mu.Unlock()
+		for i, s := range user[:min(n, len(user))] {
+			frame[i] = int16(max(-30000, min(30000, int(frame[i])+4*int(s))))
+		}
+		user = user[min(n, len(user)):]
+		size, err := enc.Encode(frame, packet)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if err := e.c.Post(Frame{Packet: append([]byte(nil), packet[:size]...)}); err != nil {
+			e.t.Error(err)
+		}
+	}
+}
+
+// TestOwnVoice: a device whose microphone hears what it plays does not interrupt
+// itself, whatever a recogniser makes of its voice, nor does it do what it seems
+// to have said. The user still interrupts it.
+func TestOwnVoice(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		user []int16
+		cut  bool
+	}{
+		{"alone", nil, false},
+		{"and the user", append(make([]int16, 3*16000), noisy(7, 16000, 2*time.Second)...), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var detectors sync.WaitGroup
+				llm := &scriptLLM{lines: []string{"text A reply that takes quite a while to say.", "end", "text Muted.", "end"}}
+				e := &echoing{box: newBox(), t: t, delay: 150 * time.Millisecond}
+				if e.decoder, err = audio.NewDecoder(16000); err != nil {
+					t.Fatal(err)
+				}
+				tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+				e.c = New(Options{
+					VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: strings.Split(strings.Repeat("mute the sound\n", 40), "\n")}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
+					TTS: &soundTTS{name: "noisy", sound: func(string) []providers.Sound {
+						return []providers.Sound{{Rate: 24000, PCM: noisy(3, 24000, 6*time.Second)}}
+					}},
+				}, Session{DeviceID: "d", Language: "en"}, e, tools)
+				ctx, cancel := context.WithCancel(t.Context())
+				var over sync.WaitGroup
+				over.Go(func() { e.c.Run(ctx) })
+				for _, ev := range []Event{ListenStart{Mode: Realtime}, Detect{Text: "tell me something"}} {
+					if err := e.c.Post(ev); err != nil {
+						t.Fatal(err)
+					}
+				}
+				e.hear(9*time.Second, tc.user)
+				said := e.box.String()
+				if cut := len(llm.requests) > 1; cut != tc.cut {
+					t.Errorf("interrupted: %t, want %t\n%s", cut, tc.cut, said)
+				}
+				if !tc.cut && (strings.Count(said, "stt") != 1 || strings.Count(said, "tts start") != 1 || !strings.Contains(said, "frames 100\n")) {
+					t.Errorf("the device got\n%s", said)
+				}
+				cancel()
+				over.Wait()
+				tools.Close()
+				detectors.Wait()
+			})
+		})
+	}
+}
+
+// TestLoopback: what a device has played is known to the millisecond, across
+// pauses, and where a reply takes the place of one that was not played to its end.
+func TestLoopback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &loopback{}
+		enc, err := audio.NewEncoder(audio.Recognition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dec, err := audio.NewDecoder(16000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packet, frame := make([]byte, audio.MaxPacket), make([]int16, audio.MaxFrameSamples(16000))
+		send := func(pcm []int16, first bool) (heard []int16) { // four frames ahead, as a reply is
+			for i, n := 0, audio.Recognition.Samples(); (i+1)*n <= len(pcm); i++ {
+				if i >= 4 {
+					time.Sleep(audio.Recognition.Frame)
+				}
+				size, err := enc.Encode(pcm[i*n:(i+1)*n], packet)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.sent(packet[:size], first && i == 0)
+				n, err := dec.Decode(packet[:size], frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				heard = append(heard, frame[:n]...)
+			}
+			return heard
+		}
+		own := func(want bool, what string, pcm []int16) {
+			t.Helper()
+			if got := l.own(audio.Coarse(nil, pcm)); got != want {
+				t.Errorf("%s: %t", what, got)
+			}
+		}
+		sound, other, next := noisy(1, 16000, 3*time.Second), noisy(2, 16000, 3*time.Second), noisy(4, 16000, 3*time.Second)
+		send(sound, true)
+		own(false, "before the microphone is open", sound[:32000])
+		l.listen(true)
+		sound = send(sound, true)
+		time.Sleep(4 * 60 * time.Millisecond) // it is played
+		own(true, "all of it", sound)
+		own(true, "its end", sound[32000:])
+		own(false, "somebody else", other)
+		own(false, "too little", sound[47000:])
+		time.Sleep(time.Second)
+		own(true, "a second later", append(sound[16000:len(sound):len(sound)], make([]int16, 16000)...))
+		own(true, "late", sound)
+		time.Sleep(time.Second)
+		own(false, "too late", sound[:32000])
+		other = send(other[:32000], true)
+		next = send(next, true) // four frames of the other were not played
+		time.Sleep(4 * 60 * time.Millisecond)
+		own(true, "the next reply", next)
+		own(true, "both", append(other[16000:32000-4*960:32000-4*960], next...))
+		l.listen(false)
+		own(false, "after it is closed", next)
+		var none *loopback
+		none.listen(true)
+		none.sent(packet, true)
+		if none.own(make([]int16, 8000)) || none.recent(nil, sound) != nil {
+			t.Error("what is not there hears something")
+		}
+	})
+}

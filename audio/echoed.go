@@ -1,0 +1,73 @@
+package audio
+
+import "math"
+
+// EchoRate is the rate in Hz of the sound that Echoed compares: what a voice is
+// known by lies below 2 kHz.
+const EchoRate = 4000
+
+// Coarse appends pcm (16 kHz, a multiple of four samples) at EchoRate to dst.
+func Coarse(dst, pcm []int16) []int16 {
+	for ; len(pcm) >= 4; pcm = pcm[4:] {
+		dst = append(dst, int16((int(pcm[0])+int(pcm[1])+int(pcm[2])+int(pcm[3]))/4))
+	}
+	return dst
+}
+
+// Echoed is how much of what a microphone heard is a sound that was played and
+// came back, 0 to 1: the normalized cross-correlation at the delay where it is
+// largest. Both are at EchoRate and end at the same time; played begins earlier by
+// the longest delay that is looked at. 0 if it does not, or where one is silent.
+func Echoed(heard, played []int16) float64 {
+	delays := len(played) - len(heard)
+	if delays < 0 || len(heard) == 0 {
+		return 0
+	}
+	size := 8
+	for size < len(played)+len(heard) {
+		size *= 2
+	}
+	f := newFFT(min(size, 1<<16))
+	if f.size < size {
+		return 0
+	}
+	h, p := emphasized(heard, size), emphasized(played, size)
+	spectrum, other := make([]complex64, f.bins()), make([]complex64, f.bins())
+	energy := 0.0
+	for _, v := range h[:len(heard)] {
+		energy += float64(v) * float64(v)
+	}
+	under := 0.0 // energy of what was played in the time that is compared
+	for _, v := range p[:len(heard)] {
+		under += float64(v) * float64(v)
+	}
+	f.forward(spectrum, h)
+	f.forward(other, p)
+	for k, v := range spectrum {
+		other[k] *= complex(real(v), -imag(v))
+	}
+	match := h
+	f.inverse(match, other)
+	most := 0.0
+	for d := range delays + 1 {
+		if energy > 0 && under > 0 {
+			most = max(most, math.Abs(float64(match[d]))/math.Sqrt(energy*under))
+		}
+		if d < delays {
+			under += float64(p[d+len(heard)])*float64(p[d+len(heard)]) - float64(p[d])*float64(p[d])
+		}
+	}
+	return min(most, 1)
+}
+
+// emphasized is pcm with its low tones softened, for they are alike in all voices,
+// filled up with silence.
+func emphasized(pcm []int16, size int) []float32 {
+	out := make([]float32, size)
+	last := float32(0)
+	for i, s := range pcm {
+		out[i] = float32(s) - 0.7*last
+		last = float32(s)
+	}
+	return out
+}
