@@ -130,7 +130,7 @@ func TestOwnVoice(t *testing.T) {
 					}
 				}
 				e.hear(9*time.Second, tc.user)
-				said := e.box.String()
+				said := e.String()
 				if cut := len(llm.requests) > 1; cut != tc.cut {
 					t.Errorf("interrupted: %t, want %t\n%s", cut, tc.cut, said)
 				}
