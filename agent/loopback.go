@@ -46,6 +46,15 @@ func (l *loopback) listen(open bool) {
 	}
 }
 
+func (l *loopback) listens() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
 // sent takes in a packet that was just handed to the outbox; first says that a
 // reply begins with it, before which the device forgets what it has not played.
 func (l *loopback) sent(packet []byte, first bool) {
@@ -71,7 +80,7 @@ func (l *loopback) sent(packet []byte, first bool) {
 		l.ends = now
 	}
 	if gap := now.Sub(l.ends); gap > 0 {
-		silence := min(coarseSamples(gap), loopbackKept)
+		silence := coarseSamples(min(gap, loopbackKept*time.Second/audio.EchoRate))
 		l.makeRoom(silence)
 		l.sound = l.sound[:len(l.sound)+silence]
 		clear(l.sound[len(l.sound)-silence:])
@@ -113,9 +122,9 @@ func (l *loopback) played(samples int) []int16 {
 }
 
 // recent adds what was heard (16 kHz) to what own will be asked about, and lets
-// the oldest of that go.
+// the oldest of that go. Nothing is kept while the microphone is closed to it.
 func (l *loopback) recent(heard, pcm []int16) []int16 {
-	if l == nil {
+	if !l.listens() {
 		return nil
 	}
 	if len(heard) > 2*loopbackHeard {

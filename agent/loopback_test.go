@@ -204,8 +204,18 @@ func TestLoopback(t *testing.T) {
 		time.Sleep(4 * 60 * time.Millisecond)
 		own(true, "the next reply", next)
 		own(true, "both", append(other[16000:32000-4*960:32000-4*960], next...))
+		if len(l.recent(nil, next)) == 0 {
+			t.Error("nothing is kept of what is heard")
+		}
+		time.Sleep(30 * 24 * time.Hour)
+		sound = send(sound, true)
+		time.Sleep(4 * 60 * time.Millisecond)
+		own(true, "a month later", sound)
 		l.listen(false)
-		own(false, "after it is closed", next)
+		own(false, "after it is closed", sound)
+		if l.recent(nil, next) != nil {
+			t.Error("something is kept where there is nothing to compare it with")
+		}
 		var none *loopback
 		none.listen(true)
 		none.sent(packet, true)
