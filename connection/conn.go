@@ -17,6 +17,7 @@ import (
 // Time limits of one connection.
 const (
 	helloTimeout = 10 * time.Second       // from the upgrade to the hello
+	firstPing    = time.Second            // from the hello to the first of our pings
 	pingEvery    = 30 * time.Second       // our pings
 	deadAfter    = 60 * time.Second       // without data or a pong: two pings missed
 	writeTimeout = 5 * time.Second        // of one write
@@ -80,14 +81,18 @@ type conn struct {
 	dues     dues
 	grumbled grumbler
 
+	signs signs // of life; written by the reader
+
 	// Of the reader until the hello is answered, of the writer from then on.
 	framing int
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	packet []byte // the frame that is being written
-	frame  []byte // the same with its header
-	began  time.Time
+	asked   time.Duration // since began: when it was last asked for a sign of life, while it was spoken to
+	unheard int           // frames of sound written since, without one
+	packet  []byte        // the frame that is being written
+	frame   []byte        // the same with its header
+	began   time.Time
 }
 
 // counters count what came and went. Snapshot by Load.

@@ -94,7 +94,7 @@ func TestPingAndDeath(t *testing.T) {
 		if len(r.log.lines("INFO", "device left", "no data and no pong", "device_id=dead")) != 1 {
 			t.Errorf("log:\n%s", r.log)
 		}
-		if pings := dead.of(websocket.PingMessage); len(pings) < 1 || pings[0].at.Sub(began) != pingEvery {
+		if pings := dead.of(websocket.PingMessage); len(pings) < 1 || pings[0].at.Sub(began) != firstPing {
 			t.Errorf("pings: %v", pings)
 		}
 		time.Sleep(10 * time.Minute)

@@ -32,6 +32,8 @@ var (
 	ErrStuck error = &ending{reason: "device does not read: control queue is full", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelWarn}
 	// ErrSilent ends a connection that has given neither data nor a pong for 60 s.
 	ErrSilent error = &ending{reason: "no data and no pong for 60 s", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelInfo}
+	// ErrStalled ends a connection to a device that is spoken to and reads no more.
+	ErrStalled error = &ending{reason: "device does not read: no pong while it is spoken to", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelWarn}
 
 	errClosed error = &ending{reason: "server was closed", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelInfo}
 	errLeft   error = &ending{reason: "device closed the connection", code: websocket.CloseNormalClosure, gone: true, level: slog.LevelInfo}

@@ -56,6 +56,7 @@ func (c *conn) meet() agent.Session {
 	if !c.met {
 		c.met = true
 		c.noHello.Stop()
+		c.pinger.Reset(firstPing)
 	}
 	session := c.sessionOf()
 	c.mu.Lock()

@@ -87,6 +87,7 @@ func (c *conn) readMessage(ctx context.Context) (kind int, err error) {
 		if err != nil {
 			return kind, err
 		}
+		c.signs.note(time.Since(c.began), h)
 		if h.isControl() {
 			if err := c.onControl(h); err != nil {
 				return kind, err

@@ -125,7 +125,12 @@ func (r *rig) dialWith(header http.Header) *peer {
 		if p.deaf {
 			return nil
 		}
-		return ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(time.Second))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		time.AfterFunc(time.Until(p.awake), func() {
+			_ = ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(time.Second))
+		})
+		return nil
 	})
 	go p.read()
 	return p
@@ -168,10 +173,18 @@ type peer struct {
 	deaf bool // pings are not answered
 	done chan struct{}
 
-	mu   sync.Mutex
-	got  []seen
-	err  error
-	last time.Time // when the socket ended
+	mu    sync.Mutex
+	got   []seen
+	err   error
+	last  time.Time // when the socket ended
+	awake time.Time // until then its program hangs, and its system takes what comes
+}
+
+// hang lets the device's program hang: no ping is answered until it is over.
+func (p *peer) hang(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awake = time.Now().Add(d)
 }
 
 func (p *peer) add(s seen) {

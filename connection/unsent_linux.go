@@ -2,6 +2,7 @@ package connection
 
 import (
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,19 @@ func limitUnsent(tcp *net.TCPConn, limit int) {
 	_ = raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, limit)
 	})
+}
+
+// acknowledged reports whether the peer's system has acknowledged what was sent
+// so long ago, or has said since that its window is full.
+func acknowledged(tcp *net.TCPConn, within time.Duration) bool {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ok := true
+	_ = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		ok = err != nil || info.Unacked == 0 || time.Duration(info.Last_ack_recv)*time.Millisecond < within
+	})
+	return ok
 }

@@ -37,7 +37,7 @@ func (c *conn) writeLoop(ctx context.Context) (rested bool) {
 	for {
 		over := c.out.isClosed()
 		if err := c.writeQueued(); err != nil {
-			c.end(writeFailed(err))
+			c.end(c.unwritten(err))
 			return false
 		}
 		if over {
@@ -134,6 +134,9 @@ func (c *conn) writeFrame(packet []byte, stamp uint32) error {
 		c.log.Warn("audio frame not sent", "err", err)
 		return nil
 	}
+	if err := c.askForLife(); err != nil {
+		return err
+	}
 	c.counts.framesOut.Add(1)
 	return c.write(websocket.BinaryMessage, framed)
 }
@@ -155,7 +158,7 @@ func (c *conn) writeControl(kind int, payload []byte) error {
 
 // write writes one message within the write deadline.
 func (c *conn) write(kind int, message []byte) error {
-	if err := c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := c.ws.SetWriteDeadline(time.Now().Add(c.patience())); err != nil {
 		return err
 	}
 	return c.ws.WriteMessage(kind, message)

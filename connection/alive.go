@@ -1,0 +1,92 @@
+package connection
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// This file finds out that a device that is spoken to reads no more (voice.md
+// M16, behaviour 41). Writes alone tell it late: the system of the peer may take
+// half a minute of speech for a program that hangs. So the device is asked for a
+// sign of life while sound goes out, and is let go when none comes.
+//
+// That is for devices that do not read, not for networks that stand still: as
+// long as what was sent is not even acknowledged, only writeTimeout counts. Nor
+// is it for clients that answer no pings at all.
+
+const (
+	askEvery     = 1400 * time.Millisecond // while sound goes out
+	answerWithin = 3500 * time.Millisecond // with askEvery: less than 5 s after the last read
+	leastWrite   = 500 * time.Millisecond  // so long every write may take
+	ackedWithin  = 2 * time.Second         // what was sent so long ago should be acknowledged
+	leastUnheard = 20                      // frames without a sign: a server that stood still reads at last what has come
+)
+
+// signs are the signs of life of a device. The reader notes them, the writer looks.
+type signs struct {
+	last  atomic.Int64 // ns from the connection's beginning to the last frame that came
+	pongs atomic.Bool  // it answers pings
+}
+
+// note notes a frame that came, so long after the connection's beginning.
+func (s *signs) note(at time.Duration, h frameHead) {
+	s.last.Store(int64(at))
+	if h.op == websocket.PongMessage {
+		s.pongs.Store(true)
+	}
+}
+
+// askForLife is called before each frame of sound. It asks for a sign of life
+// from time to time, and fails when one has been missing for too long.
+func (c *conn) askForLife() error {
+	since := time.Since(c.began) - c.asked
+	switch {
+	case !c.unanswered():
+		if since < askEvery {
+			return nil
+		}
+		c.asked, c.unheard = c.asked+since, 0
+		return c.writeControl(websocket.PingMessage, nil)
+	case since >= answerWithin && c.unheard >= leastUnheard && c.reachable():
+		return ErrStalled
+	}
+	c.unheard++
+	return nil
+}
+
+// unanswered reports whether nothing has come since the device was asked.
+func (c *conn) unanswered() bool {
+	return c.signs.pongs.Load() && time.Duration(c.signs.last.Load()) < c.asked
+}
+
+// patience is how long a write may take.
+func (c *conn) patience() time.Duration {
+	if !c.unanswered() {
+		return writeTimeout
+	}
+	since := time.Since(c.began) - c.asked
+	if since < askEvery || !c.reachable() {
+		return writeTimeout
+	}
+	return min(writeTimeout, max(answerWithin-since, leastWrite))
+}
+
+// reachable reports whether the network brings what is sent to the device's
+// system, as far as is known.
+func (c *conn) reachable() bool {
+	tcp, ok := c.ws.NetConn().(*net.TCPConn)
+	return !ok || acknowledged(tcp, ackedWithin)
+}
+
+// unwritten is the ending for a write that has failed.
+func (c *conn) unwritten(err error) error {
+	late, ok := errors.AsType[net.Error](err) // the WebSocket library wraps time-outs, so that only Timeout tells
+	if errors.Is(err, ErrStalled) || ok && late.Timeout() && c.unanswered() {
+		return ErrStalled
+	}
+	return writeFailed(err)
+}
