@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -216,6 +217,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 		rooms.warm(ctx)
 		s.ready.Store(true)
 		rooms.runAll(ctx, rooms.later)
+		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
 	wg.Go(func() { s.devices.Watch(ctx) })
 	var err error

@@ -87,6 +87,7 @@ func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*roo
 		return nil, err
 	}
 	tokens := &agent.TokenCounter{}
+	r.later = append(r.later, func(context.Context) error { return tokens.Load() })
 	records := agent.NewDevices()
 	r.closers = append(r.closers, records.Close)
 	o := agent.Options{
