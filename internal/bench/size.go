@@ -58,7 +58,7 @@ func (s Size) amounts() amounts {
 		return amounts{
 			warm: 3, turns: 30, crowd: 50, auto: 4, autoTurns: 3, reply: time.Minute, sentence: 10 * time.Second, stops: 5,
 			aborters: 10, cuts: 10, cancels: 15, bargers: 4, barges: 2, least: 20, most: 80, step: 20, fine: 20, window: 5 * time.Second,
-			idle: 200, memory: 30, settle: time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
+			idle: 500, memory: 50, settle: time.Second, cpu: 20, churn: 200, hellos: 100, healthy: 49, segments: 10, profile: 5 * time.Second,
 		}
 	}
 }
