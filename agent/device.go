@@ -10,6 +10,7 @@ const (
 	keepDevice  = 10 * time.Minute // how long a device's record is kept after its last connection
 	keepWaiting = 24 * time.Hour   // how long, when something waits to be told
 	alarmSoon   = 30 * time.Minute // a timer that is due so soon keeps the channel open
+	mostRecords = 4096             // of devices; of more, those are forgotten that were away longest and have nothing waiting
 )
 
 // Device is what outlives a connection, by Device-Id. It is lent to one
@@ -77,6 +78,7 @@ func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 	d.mu.Unlock()
 	select {
 	case <-dev.slot:
+		dev.history.unpack()
 		return dev, nil
 	case <-ctx.Done():
 		d.mu.Lock()
@@ -96,23 +98,35 @@ func (d *Devices) record(id string) *Device {
 
 // giveBack ends a loan, and forgets records that nobody has needed for long.
 func (d *Devices) giveBack(dev *Device) {
+	dev.history.pack()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	dev.returned = now
 	dev.wanted--
 	dev.slot <- struct{}{}
-	for id, other := range d.byID {
+	var longest *Device
+	for _, other := range d.byID {
 		if other.wanted > 0 {
 			continue
 		}
 		keep := keepDevice
 		if other.waiting() {
 			keep = keepWaiting
+		} else if longest == nil || other.returned.Before(longest.returned) {
+			longest = other
 		}
 		if now.Sub(other.returned) > keep {
-			other.mail.close() // no job runs any more: they have their own limit
-			delete(d.byID, id)
+			d.forget(other)
 		}
 	}
+	if len(d.byID) > mostRecords && longest != nil {
+		d.forget(longest)
+	}
+}
+
+// forget drops a record that nobody holds. The caller holds mu.
+func (d *Devices) forget(dev *Device) {
+	dev.mail.close() // no job runs any more: they have their own limit
+	delete(d.byID, dev.id)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,33 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 		d.giveBack(visit("other"))
 		if again := visit("old"); again == old || len(again.history.messages) != 0 {
 			t.Error("not forgotten")
+		}
+	})
+}
+
+// However many devices come, the memory for them has an end: the one that was
+// away longest is forgotten, but not one that something waits for.
+func TestRecordsHaveAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		for i := range mostRecords + 10 {
+			dev, err := d.lend(t.Context(), fmt.Sprint(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 3 {
+				dev.notices = []notice{{say: "the tea is ready"}}
+			}
+			time.Sleep(time.Millisecond)
+			d.giveBack(dev)
+		}
+		for id, there := range map[string]bool{"0": false, "3": true, "10": false, "11": true, fmt.Sprint(mostRecords + 9): true} {
+			if got := d.byID[id] != nil; got != there {
+				t.Errorf("device %s: %v", id, got)
+			}
+		}
+		if n := len(d.byID); n != mostRecords {
+			t.Errorf("%d records", n)
 		}
 	})
 }

@@ -135,6 +135,7 @@ func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Du
 		checkHistory(t, req.Messages)
 	}
 	calls := 0
+	s.c.dev.history.unpack()
 	for _, m := range s.c.dev.history.messages {
 		calls += len(m.ToolCalls)
 	}

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"bytes"
+	"encoding/gob"
+
 	"xiaozhi/providers"
 )
 
@@ -10,6 +13,35 @@ type history struct {
 	messages []providers.Message
 	tokens   []int  // of the first messages, each; 0: not counted yet
 	version  uint64 // counts the changes
+	packed   []byte // messages and tokens, while the device is away; nil: they are not packed
+}
+
+// atRest is what is packed of a history.
+type atRest struct {
+	Messages []providers.Message
+	Tokens   []int
+}
+
+// pack makes a history small that nobody uses for now: a dialogue of many short
+// messages takes a quarter of its memory, and is a single object.
+func (h *history) pack() {
+	if len(h.messages) == 0 || h.packed != nil {
+		return
+	}
+	var b bytes.Buffer
+	if gob.NewEncoder(&b).Encode(atRest{h.messages, h.tokens}) == nil { // else it stays as it is
+		h.packed, h.messages, h.tokens = bytes.Clone(b.Bytes()), nil, nil
+	}
+}
+
+// unpack makes it what it was before.
+func (h *history) unpack() {
+	if h.packed == nil {
+		return
+	}
+	var r atRest
+	_ = gob.NewDecoder(bytes.NewReader(h.packed)).Decode(&r) // what pack has written can be read
+	h.packed, h.messages, h.tokens = nil, r.Messages, r.Tokens
 }
 
 // add appends what a turn brought.

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -152,5 +153,35 @@ func TestInboxRefusesAFlood(t *testing.T) {
 	}
 	if err := b.post(Frame{}); err != nil {
 		t.Errorf("a frame is never refused: %v", err)
+	}
+}
+
+// TestHistoryAtRest: a packed history is small, and comes back as it was.
+func TestHistoryAtRest(t *testing.T) {
+	var h history
+	for i := range 100 {
+		id := fmt.Sprint("call", i)
+		h.add(
+			providers.Message{Role: providers.RoleUser, Content: "开灯 \xff", Images: []providers.Image{{MIMEType: "image/jpeg", Data: []byte{0, 255, 1}}}},
+			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "x", Arguments: `{"a":1`}}},
+			providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: ""},
+			said(providers.RoleAssistant, "好的"),
+		)
+	}
+	h.cut(1500, func(s string) int { return len(s) })
+	want := h
+	h.pack()
+	if h.messages != nil || h.tokens != nil || len(h.packed) > 40*len(want.messages) {
+		t.Errorf("%d messages took %d bytes, and %d are left", len(want.messages), len(h.packed), len(h.messages))
+	}
+	h.pack()
+	h.unpack()
+	if !reflect.DeepEqual(h, want) {
+		t.Errorf("%d messages and %d counts, at version %d; before %d, %d, %d",
+			len(h.messages), len(h.tokens), h.version, len(want.messages), len(want.tokens), want.version)
+	}
+	h.unpack()
+	if len(h.messages) != len(want.messages) {
+		t.Error("unpacked twice, it is gone")
 	}
 }

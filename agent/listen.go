@@ -296,7 +296,7 @@ func (c *Conversation) utteranceOver(u *utterance) {
 func (c *Conversation) await(u *utterance) {
 	c.heard = append(append(c.slow, c.heard...), u)
 	c.slow = nil
-	c.textDue.Reset(c.textWithin())
+	c.textDue.Reset(c.textWithin(u))
 	c.step(sigEndpoint)
 	c.answerHeard()
 }

@@ -119,6 +119,7 @@ func TestReconnect(t *testing.T) {
 				v.bye()
 				check := func(want string) {
 					t.Helper()
+					dev.history.unpack()
 					got := results(t, dev.history.messages)
 					if len(got) != 1 || !strings.Contains(fmt.Sprint(got), want) {
 						t.Errorf("results %v, want one with %q", got, want)

@@ -204,7 +204,7 @@ func TestReplayTellsDifferences(t *testing.T) {
 		{"a packet", "packet 3 differs", func(r *record.Recording) { nth(r, isAudio, 2).Audio.Packet[9] ^= 1 }},
 		{"a time", "packet 8 came at", func(r *record.Recording) { nth(r, isAudio, 7).T += time.Millisecond }},
 		{"another answer", "differs", func(r *record.Recording) { nth(r, isText, 0).LLM.Delta.Text = "It is noon. " }},
-		{"a later answer", "message 1 is missing", func(r *record.Recording) { nth(r, isTranscript, 0).T += 5 * time.Second }},
+		{"a later answer", "message 4 is missing", func(r *record.Recording) { nth(r, isTranscript, 0).T += 5 * time.Second }},
 		{"the button", "message about the voice 4 differs", func(r *record.Recording) {
 			e := nth(r, isAudio, 5)
 			*e = record.Entry{T: e.T, Abort: &agent.Abort{}}

@@ -13,8 +13,25 @@ import (
 // in silence for longer than three seconds, and whatever comes late is still
 // answered.
 
-// slowAfter is how long recogniser, model or voice may give nothing before it is said.
-const slowAfter = 2500 * time.Millisecond
+const (
+	// slowAfter is how long nothing may be heard after the end of speech before it
+	// is said that the recogniser, the model or the voice is slow.
+	slowAfter = 2500 * time.Millisecond
+	// slowGrace is how long each of them may take in any case, however much of that
+	// time the others have used.
+	slowGrace = 400 * time.Millisecond
+)
+
+// slowIn is how long a part that begins now may give nothing before it is said,
+// when the user has waited since then. Who has waited longer was told already, or
+// has heard something.
+func (o *Options) slowIn(since time.Time) time.Duration {
+	left := o.SlowAfter - time.Since(since)
+	if since.IsZero() || left <= 0 {
+		return o.SlowAfter
+	}
+	return max(left, min(slowGrace, o.SlowAfter))
+}
 
 // waitAloud says that the model takes a while if nothing has come of it for too
 // long and nothing was said in the turn. The caller calls stop once.
@@ -28,9 +45,9 @@ func (t *turn) waitAloud(ctx context.Context) (stop func()) {
 		if t.floor.await(ctx) != nil {
 			return
 		}
-		timer := time.NewTimer(t.o.SlowAfter)
+		timer := time.NewTimer(time.Hour)
 		defer timer.Stop()
-		if wait(ctx, timer, t.o.SlowAfter) == nil {
+		if wait(ctx, timer, t.o.slowIn(t.timing.spoken())) == nil {
 			_ = t.sayPhrase(ctx, 0, prompts.SlowLLM) // it fails where the turn ends
 		}
 	})
@@ -67,6 +84,9 @@ func (s *speaker) awaitSound(ctx context.Context, from *supply) (instead bool, e
 	if err := s.floor.await(ctx); err != nil {
 		return false, err
 	}
+	if !instead && s.floor.firstFrame().IsZero() {
+		within = s.o.slowIn(s.timing.spoken())
+	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
@@ -94,7 +114,7 @@ func (c *Conversation) textSlow() {
 		for _, u := range c.slow {
 			u.slow = true
 		}
-		c.textDue.Reset(c.o.RecognizeTimeout - c.o.SlowAfter)
+		c.textDue.Reset(c.textLeft())
 		c.step(sigServer)
 		c.begin(order{phrase: prompts.SlowASR, language: c.language(), timing: &timing{endOfSpeech: c.slow[len(c.slow)-1].spoken}})
 		return
@@ -117,10 +137,10 @@ func (c *Conversation) textLeft() time.Duration {
 	return left
 }
 
-// textWithin is how soon the text of an utterance is waited for.
-func (c *Conversation) textWithin() time.Duration {
+// textWithin is how long the text of an utterance is waited for.
+func (c *Conversation) textWithin(u *utterance) time.Duration {
 	if c.o.SlowAfter > 0 && len(c.slow) == 0 {
-		return min(c.o.SlowAfter, c.o.RecognizeTimeout)
+		return min(c.o.slowIn(u.spoken), c.o.RecognizeTimeout)
 	}
 	return c.o.RecognizeTimeout
 }

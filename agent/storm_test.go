@@ -45,6 +45,7 @@ func (s *storm) leave() {
 	checkRules(s.t, s.box, time.Hour)
 	checkPairs(s.t, s.box, s.aborts)
 	checkFinals(s.t, s.box)
+	s.c.dev.history.unpack()
 	checkHistory(s.t, s.c.dev.history.messages)
 }
 

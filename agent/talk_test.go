@@ -278,6 +278,7 @@ func TestTalk(t *testing.T) {
 				s := readScene(a)
 				b := s.run(t)
 				checkRules(t, b, 0)
+				s.dev.history.unpack()
 				checkHistory(t, s.dev.history.messages)
 				for _, req := range s.llm.requests {
 					checkHistory(t, req.Messages)

@@ -36,6 +36,13 @@ func first(at *time.Time) {
 	}
 }
 
+// spoken is when the user's speech, or what stands for it, was over.
+func (t *timing) spoken() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.endOfSpeech
+}
+
 // llmStart notes a model call.
 func (t *timing) llmStart() {
 	t.mu.Lock()

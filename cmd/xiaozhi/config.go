@@ -79,7 +79,7 @@ type VoiceConfig struct {
 	Pacing      PacingConfig      `koanf:"pacing"`
 	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
 	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
-	SlowNotice  time.Duration     `koanf:"slow_notice"` // an engine that gives nothing for so long is told aloud; 0: never
+	SlowNotice  time.Duration     `koanf:"slow_notice"` // after so long without a sound, the engine that is slow is told aloud; 0: never
 	Loudness    bool              `koanf:"loudness"`    // bring all voices to one loudness
 }
 
