@@ -3,7 +3,6 @@ package connection
 import (
 	"errors"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -11,8 +10,9 @@ import (
 
 // This file finds out that a device that is spoken to reads no more (voice.md
 // M16, behaviour 41). Writes alone tell it late: the system of the peer may take
-// half a minute of speech for a program that hangs. So the device is asked for a
-// sign of life while sound goes out, and is let go when none comes.
+// half a minute of speech for a program that hangs. So it is pinged while sound
+// goes out, and is let go when it does not answer: what it sends meanwhile does
+// not show that it reads.
 //
 // That is for devices that do not read, not for networks that stand still: as
 // long as what was sent is not even acknowledged, only writeTimeout counts. Nor
@@ -23,25 +23,11 @@ const (
 	answerWithin = 3500 * time.Millisecond // with askEvery: less than 5 s after the last read
 	leastWrite   = 500 * time.Millisecond  // so long every write may take
 	ackedWithin  = 2 * time.Second         // what was sent so long ago should be acknowledged
-	leastUnheard = 20                      // frames without a sign: a server that stood still reads at last what has come
+	leastUnheard = 20                      // frames without an answer: a server that stood still reads at last what has come
 )
 
-// signs are the signs of life of a device. The reader notes them, the writer looks.
-type signs struct {
-	last  atomic.Int64 // ns from the connection's beginning to the last frame that came
-	pongs atomic.Bool  // it answers pings
-}
-
-// note notes a frame that came, so long after the connection's beginning.
-func (s *signs) note(at time.Duration, h frameHead) {
-	s.last.Store(int64(at))
-	if h.op == websocket.PongMessage {
-		s.pongs.Store(true)
-	}
-}
-
-// askForLife is called before each frame of sound. It asks for a sign of life
-// from time to time, and fails when one has been missing for too long.
+// askForLife is called before each frame of sound. It pings from time to time,
+// and fails when an answer has been missing for too long.
 func (c *conn) askForLife() error {
 	since := time.Since(c.began) - c.asked
 	switch {
@@ -58,21 +44,19 @@ func (c *conn) askForLife() error {
 	return nil
 }
 
-// unanswered reports whether nothing has come since the device was asked.
+// unanswered reports whether a device that does answer pings has not done so
+// since it was asked.
 func (c *conn) unanswered() bool {
-	return c.signs.pongs.Load() && time.Duration(c.signs.last.Load()) < c.asked
+	last := time.Duration(c.lastPong.Load())
+	return last != 0 && last < c.asked
 }
 
 // patience is how long a write may take.
 func (c *conn) patience() time.Duration {
-	if !c.unanswered() {
+	if !c.unanswered() || !c.reachable() {
 		return writeTimeout
 	}
-	since := time.Since(c.began) - c.asked
-	if since < askEvery || !c.reachable() {
-		return writeTimeout
-	}
-	return min(writeTimeout, max(answerWithin-since, leastWrite))
+	return max(answerWithin-(time.Since(c.began)-c.asked), leastWrite)
 }
 
 // reachable reports whether the network brings what is sent to the device's

@@ -81,15 +81,15 @@ type conn struct {
 	dues     dues
 	grumbled grumbler
 
-	signs signs // of life; written by the reader
+	lastPong atomic.Int64 // ns since began; 0: none has come. Written by the reader
 
 	// Of the reader until the hello is answered, of the writer from then on.
 	framing int
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	asked   time.Duration // since began: when it was last asked for a sign of life, while it was spoken to
-	unheard int           // frames of sound written since, without one
+	asked   time.Duration // since began: when it was last pinged for that, while it was spoken to
+	unheard int           // frames of sound written since, without an answer
 	packet  []byte        // the frame that is being written
 	frame   []byte        // the same with its header
 	began   time.Time

@@ -87,7 +87,6 @@ func (c *conn) readMessage(ctx context.Context) (kind int, err error) {
 		if err != nil {
 			return kind, err
 		}
-		c.signs.note(time.Since(c.began), h)
 		if h.isControl() {
 			if err := c.onControl(h); err != nil {
 				return kind, err
@@ -130,6 +129,9 @@ func (c *conn) onControl(h frameHead) error {
 	unmask(payload, h.key, 0)
 	if h.op == websocket.CloseMessage {
 		return closing(payload)
+	}
+	if h.op == websocket.PongMessage {
+		c.lastPong.Store(int64(time.Since(c.began)))
 	}
 	if c.affordsText(0) && h.op == websocket.PingMessage {
 		c.out.putPong(payload)
