@@ -220,6 +220,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
 	wg.Go(func() { s.devices.Watch(ctx) })
+	wg.Go(func() { tidy(ctx, s.devices.Connected, debug.FreeOSMemory) })
 	var err error
 	select {
 	case <-ctx.Done():

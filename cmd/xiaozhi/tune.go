@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // tune sets Go's runtime for a server of many devices, where the environment
@@ -21,5 +23,31 @@ func tune() {
 		// two there are a third of the thread switches and a tenth less work, and
 		// sixty open microphones stutter a third as much (M11).
 		runtime.GOMAXPROCS(2)
+	}
+}
+
+// tidyAfter is how long no device may have been connected before memory is given back.
+const tidyAfter = time.Second
+
+// tidy runs free whenever devices have been connected and none has been for
+// tidyAfter, until ctx ends.
+func tidy(ctx context.Context, connected func() int, free func()) {
+	tick := time.NewTicker(tidyAfter)
+	defer tick.Stop()
+	for used, quiet := false, false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		switch {
+		case connected() > 0:
+			used, quiet = true, false
+		case used && quiet:
+			used = false
+			free()
+		default:
+			quiet = true
+		}
 	}
 }
