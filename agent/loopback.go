@@ -14,7 +14,8 @@ const (
 	loopbackKept  = 5 * audio.EchoRate
 	loopbackHeard = audio.EchoRate * 5 / 2
 	loopbackLeast = audio.EchoRate * 3 / 10
-	loopbackDelay = audio.EchoRate * 3 / 2
+	// (With more, who repeats the last words in the same voice is taken for them.)
+	loopbackDelay = audio.EchoRate * 6 / 5
 
 	// loopbackOwn is the share of an utterance (audio.Echoed) from which on it is
 	// the reply itself. Other voices reach 0.56 in 0.4 s and 0.22 in a second.

@@ -199,6 +199,10 @@ func TestLoopback(t *testing.T) {
 		own(true, "late", sound)
 		time.Sleep(time.Second)
 		own(false, "too late", sound[:32000])
+		word := noisy(5, 16000, 1500*time.Millisecond)
+		twice := send(append(word, word...), true)
+		time.Sleep(4*60*time.Millisecond + 1500*time.Millisecond)
+		own(false, "the last words again", append(make([]int16, 6000), twice[24000:]...))
 		other = send(other[:32000], true)
 		next = send(next, true) // four frames of the other were not played
 		time.Sleep(4 * 60 * time.Millisecond)
