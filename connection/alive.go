@@ -15,29 +15,32 @@ import (
 // not show that it reads.
 //
 // That is for devices that do not read, not for networks that stand still: as
-// long as what was sent is not even acknowledged, only writeTimeout counts. Nor
-// is it for clients that answer no pings at all.
+// long as what was sent is not even acknowledged, only writeTimeout counts, and
+// when the network is back the device has all the time to answer. Nor is it for
+// clients that answer no pings at all.
 
 const (
 	askEvery     = 1400 * time.Millisecond // while sound goes out
 	answerWithin = 3500 * time.Millisecond // with askEvery: less than 5 s after the last read
 	leastWrite   = 500 * time.Millisecond  // so long every write may take
-	ackedWithin  = 2 * time.Second         // what was sent so long ago should be acknowledged
+	ackedWithin  = time.Second             // what was sent so long ago should be acknowledged
 	leastUnheard = 20                      // frames without an answer: a server that stood still reads at last what has come
 )
 
 // askForLife is called before each frame of sound. It pings from time to time,
 // and fails when an answer has been missing for too long.
 func (c *conn) askForLife() error {
-	since := time.Since(c.began) - c.asked
+	now := time.Since(c.began)
 	switch {
 	case !c.unanswered():
-		if since < askEvery {
+		if now-c.asked < askEvery {
 			return nil
 		}
-		c.asked, c.unheard = c.asked+since, 0
+		c.asked, c.waited, c.unheard = now, now, 0
 		return c.writeControl(websocket.PingMessage, nil)
-	case since >= answerWithin && c.unheard >= leastUnheard && c.reachable():
+	case now-c.asked >= ackedWithin && !c.reachable():
+		c.waited = now
+	case now-c.waited >= answerWithin && c.unheard >= leastUnheard:
 		return ErrStalled
 	}
 	c.unheard++
@@ -56,7 +59,7 @@ func (c *conn) patience() time.Duration {
 	if !c.unanswered() || !c.reachable() {
 		return writeTimeout
 	}
-	return max(answerWithin-(time.Since(c.began)-c.asked), leastWrite)
+	return max(answerWithin-(time.Since(c.began)-c.waited), leastWrite)
 }
 
 // reachable reports whether the network brings what is sent to the device's

@@ -89,7 +89,8 @@ type conn struct {
 
 	// Of the writer.
 	asked   time.Duration // since began: when it was last pinged for that, while it was spoken to
-	unheard int           // frames of sound written since, without an answer
+	waited  time.Duration // since began: from when on the answer is waited for
+	unheard int           // frames of sound written since it was asked, without an answer
 	packet  []byte        // the frame that is being written
 	frame   []byte        // the same with its header
 	began   time.Time
