@@ -27,39 +27,60 @@ const (
 	leastUnheard = 20                      // frames without an answer: a server that stood still reads at last what has come
 )
 
-// askForLife is called before each frame of sound. It pings from time to time,
-// and fails when an answer has been missing for too long.
-func (c *conn) askForLife() error {
-	now := time.Since(c.began)
-	switch {
-	case !c.unanswered():
-		if now-c.asked < askEvery {
-			return nil
-		}
-		c.asked, c.waited, c.unheard = now, now, 0
-		return c.writeControl(websocket.PingMessage, nil)
-	case now-c.asked >= ackedWithin && !c.reachable():
-		c.waited = now
-	case now-c.waited >= answerWithin && c.unheard >= leastUnheard:
-		return ErrStalled
-	}
-	c.unheard++
-	return nil
+// lifeline is the waiting for an answer. All times are since the connection
+// began. It is for the writer.
+type lifeline struct {
+	asked   time.Duration // when the device was last pinged
+	waited  time.Duration // from when on the answer is waited for
+	unheard int           // frames of sound written since it was asked, without an answer
 }
 
 // unanswered reports whether a device that does answer pings has not done so
-// since it was asked.
-func (c *conn) unanswered() bool {
-	last := time.Duration(c.lastPong.Load())
-	return last != 0 && last < c.asked
+// since it was asked. lastPong is 0 where none ever came.
+func (l *lifeline) unanswered(lastPong time.Duration) bool {
+	return lastPong != 0 && lastPong < l.asked
 }
+
+// next is called before each frame of sound, and says whether to ping the device,
+// or to give it up.
+func (l *lifeline) next(now, lastPong time.Duration, reachable func() bool) (ping, stalled bool) {
+	switch {
+	case !l.unanswered(lastPong):
+		if now-l.asked < askEvery {
+			return false, false
+		}
+		*l = lifeline{asked: now, waited: now}
+		return true, false
+	case now-l.asked >= ackedWithin && !reachable():
+		l.waited = now
+	case now-l.waited >= answerWithin && l.unheard >= leastUnheard:
+		return false, true
+	}
+	l.unheard++
+	return false, false
+}
+
+// askForLife is called before each frame of sound.
+func (c *conn) askForLife() error {
+	ping, stalled := c.life.next(time.Since(c.began), c.pongAt(), c.reachable)
+	switch {
+	case ping:
+		return c.writeControl(websocket.PingMessage, nil)
+	case stalled:
+		return ErrStalled
+	}
+	return nil
+}
+
+// pongAt is when the last pong came, since the connection began; 0: none has.
+func (c *conn) pongAt() time.Duration { return time.Duration(c.lastPong.Load()) }
 
 // patience is how long a write may take.
 func (c *conn) patience() time.Duration {
-	if !c.unanswered() || !c.reachable() {
+	if !c.life.unanswered(c.pongAt()) || !c.reachable() {
 		return writeTimeout
 	}
-	return max(answerWithin-(time.Since(c.began)-c.waited), leastWrite)
+	return max(answerWithin-(time.Since(c.began)-c.life.waited), leastWrite)
 }
 
 // reachable reports whether the network brings what is sent to the device's
@@ -72,7 +93,7 @@ func (c *conn) reachable() bool {
 // unwritten is the ending for a write that has failed.
 func (c *conn) unwritten(err error) error {
 	late, ok := errors.AsType[net.Error](err) // the WebSocket library wraps time-outs, so that only Timeout tells
-	if errors.Is(err, ErrStalled) || ok && late.Timeout() && c.unanswered() {
+	if errors.Is(err, ErrStalled) || ok && late.Timeout() && c.life.unanswered(c.pongAt()) {
 		return ErrStalled
 	}
 	return writeFailed(err)

@@ -97,6 +97,50 @@ func TestServerStoodStill(t *testing.T) {
 	})
 }
 
+// TestNetworkStoodStill: a network that is away for as long as one likes does not
+// make a device one that hangs, and when it is back the device may take as long
+// for its answer as before.
+func TestNetworkStoodStill(t *testing.T) {
+	const frame = 60 * time.Millisecond
+	for name, tc := range map[string]struct {
+		away    time.Duration // from the ping on
+		answers time.Duration // after the network is back
+		stalled time.Duration // from the ping on; 0: never
+	}{
+		"back and answers":  {20 * time.Second, 3 * time.Second, 0},
+		"back and hangs":    {20 * time.Second, time.Hour, 20*time.Second + answerWithin},
+		"never away":        {0, 3 * time.Second, 0},
+		"never away, hangs": {0, time.Hour, answerWithin},
+		"never back":        {time.Hour, time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l lifeline
+			now, pong := 10*time.Second, time.Second
+			if ping, stalled := l.next(now, pong, func() bool { return true }); !ping || stalled {
+				t.Fatalf("ping %t, stalled %t", ping, stalled)
+			}
+			began, over := now, time.Duration(0)
+			for now < began+time.Minute && over == 0 && pong < began {
+				now += frame
+				at := now - began
+				if at >= tc.away+tc.answers {
+					pong = now
+				}
+				// What is not acknowledged is known a second later.
+				away := at < tc.away && at >= ackedWithin
+				if ping, stalled := l.next(now, pong, func() bool { return !away }); stalled {
+					over = at
+				} else if ping && pong < began {
+					t.Error("pinged again before the answer")
+				}
+			}
+			if over < tc.stalled || over > tc.stalled+frame || tc.stalled == 0 && over != 0 {
+				t.Errorf("given up after %v, want %v", over, tc.stalled)
+			}
+		})
+	}
+}
+
 // TestAcknowledged: what a peer's system takes is acknowledged, whether or not
 // its program reads.
 func TestAcknowledged(t *testing.T) {

@@ -88,12 +88,10 @@ type conn struct {
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	asked   time.Duration // since began: when it was last pinged for that, while it was spoken to
-	waited  time.Duration // since began: from when on the answer is waited for
-	unheard int           // frames of sound written since it was asked, without an answer
-	packet  []byte        // the frame that is being written
-	frame   []byte        // the same with its header
-	began   time.Time
+	life   lifeline
+	packet []byte // the frame that is being written
+	frame  []byte // the same with its header
+	began  time.Time
 }
 
 // counters count what came and went. Snapshot by Load.
