@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -192,6 +193,7 @@ func TestNobodyIsLetInWhileTheServerStops(t *testing.T) {
 	strictRig(t, func(t *testing.T, r *rig) {
 		ctx := minute(t)
 		d := dialStrict(ctx, t, r, devicetest.Options{OpenListen: true})
+		synctest.Wait() // the server has read that the device listens
 		stopped := make(chan error, 1)
 		go func() { stopped <- r.server.Shutdown(ctx) }()
 		time.Sleep(500 * time.Millisecond)
