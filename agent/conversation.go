@@ -216,6 +216,9 @@ func (c *Conversation) keep() {
 		return
 	}
 	c.turnDone = true
+	if c.turn.order.trial && !c.adopted {
+		return // nobody has finished saying what it answers
+	}
 	c.remember(c.turn)
 }
 
@@ -319,6 +322,7 @@ func (c *Conversation) idleOver() {
 		c.touch()
 	case c.dev.expecting(time.Now()):
 		c.out.Send(Message{Kind: MessageKeepAlive})
+		c.awaitCalm()
 		c.idle.Reset(min(c.o.IdleClose, keepAlive))
 	case time.Since(c.active) < c.o.IdleClose: // what was expected has come to nothing
 		c.idle.Reset(c.o.IdleClose - time.Since(c.active))

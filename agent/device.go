@@ -40,6 +40,18 @@ func (d *Device) waiting() bool {
 	return len(d.notices) > 0 || len(d.alarms) > 0 || d.mail.waiting()
 }
 
+// keep is how long the record is kept after its last connection: as long as it is
+// waiting, until a while after its last alarm.
+func (d *Device) keep() time.Duration {
+	if !d.waiting() {
+		return keepDevice
+	}
+	if n := len(d.alarms); n > 0 {
+		return keepWaiting + max(0, d.alarms[n-1].due.Sub(d.returned))
+	}
+	return keepWaiting
+}
+
 // expecting reports whether something is to come soon, for which the channel
 // stays open.
 func (d *Device) expecting(now time.Time) bool {
@@ -110,10 +122,8 @@ func (d *Devices) giveBack(dev *Device) {
 		if other.wanted > 0 {
 			continue
 		}
-		keep := keepDevice
-		if other.waiting() {
-			keep = keepWaiting
-		} else if longest == nil || other.returned.Before(longest.returned) {
+		keep := other.keep()
+		if !other.waiting() && (longest == nil || other.returned.Before(longest.returned)) {
 			longest = other
 		}
 		if now.Sub(other.returned) > keep {

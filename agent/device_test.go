@@ -84,6 +84,34 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 	})
 }
 
+// A reminder is not forgotten before it is due, however far ahead that is.
+func TestReminderIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		visit := func(id string) *Device {
+			dev, err := d.lend(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return dev
+		}
+		dev := visit("a")
+		dev.alarms = []alarm{{due: time.Now().Add(time.Hour)}, {due: time.Now().Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
+		d.giveBack(dev)
+		time.Sleep(299 * 24 * time.Hour)
+		d.giveBack(visit("b"))
+		if dev = visit("a"); len(dev.alarms) != 2 {
+			t.Error("the reminder is gone a day before it is due")
+		}
+		d.giveBack(dev)
+		time.Sleep(3 * 24 * time.Hour)
+		d.giveBack(visit("b"))
+		if len(visit("a").alarms) != 0 {
+			t.Error("it is kept for ever")
+		}
+	})
+}
+
 // However many devices come, the memory for them has an end: the one that was
 // away longest is forgotten, but not one that something waits for.
 func TestRecordsHaveAnEnd(t *testing.T) {

@@ -92,6 +92,8 @@ type ears struct {
 	said    []int16       // its sound so far, while keeps
 	keeps   bool          // it is still short enough
 	recent  []int16       // the end of its sound, for loopback
+	foreign bool          // it is not what the device plays: that was not heard before either
+	quiet   time.Duration // how long nothing was heard before it
 	drafts  int           // how often its text was asked for at a pause
 	paused  time.Duration // where the last pause began, on the endpointer's timeline
 	guesses int
@@ -218,7 +220,7 @@ func (e *ears) reset() {
 	e.detector.Reset()
 	e.endpoint.Reset()
 	e.preroll.Take()
-	e.fed, e.barged = 0, false
+	e.fed, e.barged, e.quiet = 0, false, 0
 }
 
 // frame hears one Opus packet. One that came twice is heard once; one that never
@@ -307,6 +309,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 		e.tail, e.voiceAt = tail, at.Add(-tail)
 	}
 	if e.current == nil {
+		e.quiet += d
 		e.preroll.Write(pcm)
 	} else {
 		e.write(pcm)
@@ -332,7 +335,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	length := e.endpoint.Voiced()
 	if !e.barged && length >= e.o.BargeIn {
 		e.barged = true
-		e.report(heardBargeIn{e.current, e.loopback.own(e.recent)})
+		e.report(heardBargeIn{e.current, e.own()})
 	}
 	if e.watching && length >= e.guessAt {
 		e.guess()

@@ -18,7 +18,7 @@ const (
 // await waits for done. It says that it takes a while when it does.
 func (t *turn) await(ctx context.Context, done <-chan struct{}) error {
 	began := time.Now()
-	timer := time.NewTimer(fillerFirst)
+	timer := time.NewTimer(t.fillerIn(fillerFirst, began))
 	defer timer.Stop()
 	for {
 		select {
@@ -34,6 +34,15 @@ func (t *turn) await(ctx context.Context, done <-chan struct{}) error {
 			timer.Reset(again)
 		}
 	}
+}
+
+// fillerIn is how soon a filler is due that is due in left, of somebody who has
+// waited since began: sooner where nothing was heard in the turn at all.
+func (t *turn) fillerIn(left time.Duration, began time.Time) time.Duration {
+	if t.o.SlowAfter > 0 && t.floor.firstFrame().IsZero() {
+		return min(left, time.Until(t.tooLong(began)))
+	}
+	return left
 }
 
 // hum says a filler if there has been silence for long enough and nobody is
@@ -54,7 +63,7 @@ func (t *turn) hum(ctx context.Context, began time.Time) (time.Duration, error) 
 	if quiet.Before(began) {
 		quiet = began
 	}
-	if left := after - time.Since(quiet); left > 0 {
+	if left := t.fillerIn(after-time.Since(quiet), began); left > 0 {
 		return left, nil
 	}
 	t.hums++

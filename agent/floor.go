@@ -169,6 +169,13 @@ func (f *floor) resume() bool {
 	return true
 }
 
+// halted reports whether the reply is paused.
+func (f *floor) halted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.paused && !f.closed
+}
+
 // hold makes the turn one that voice does not cut.
 func (f *floor) hold() {
 	f.mu.Lock()
@@ -324,7 +331,7 @@ func (f *floor) cut() bool {
 		return false
 	}
 	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
-	if f.lag() > 0 {
+	if f.waiting || f.lag() > 0 {
 		f.strange = true // what waits is thrown away: the closing frame must not build on it
 	}
 	if !f.firstOut.IsZero() && f.encoder() == nil {

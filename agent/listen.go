@@ -279,17 +279,40 @@ func (c *Conversation) utteranceOver(u *utterance) {
 	if u.stretch == c.stretch {
 		c.voiced.Store(false)
 	}
+	if u.echoed && !u.cut && !u.final { // whatever a recogniser makes of it, if it ever does
+		u.final, u.own, u.textAt = true, true, time.Now()
+	}
 	switch {
 	case c.hungUp:
 		u.cancel(ErrReplaced)
 	case u.stretch == c.stretch && (c.state == Listening || c.state == Recognizing):
+		if u.own {
+			c.disregard(u)
+			return
+		}
 		c.await(u)
 	case c.isOver(u):
 		c.overlapOver(u)
+		if u.own {
+			c.interject(u, u.text, true)
+		}
 	default:
 		c.endTrial(ErrReplaced)
 		u.cancel(ErrReplaced)
 	}
+}
+
+// disregard takes an utterance for what it is: the device's own sound. What was
+// said before it is awaited as it was.
+func (c *Conversation) disregard(u *utterance) {
+	c.hearsItself()
+	u.cancel(ErrDone)
+	if len(c.heard) > 0 {
+		c.step(sigEndpoint)
+		c.answerHeard()
+		return
+	}
+	c.awaitCalm()
 }
 
 // await takes an utterance that is over as one that is to be answered.
@@ -353,6 +376,7 @@ func (c *Conversation) answerHeard() {
 	if c.nothingMeant() {
 		c.forget()
 		c.step(sigResume)
+		c.awaitCalm() // what waited to be told was put off by it
 		return
 	}
 	o := c.understood()

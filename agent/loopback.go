@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,11 @@ const (
 	loopbackLeast = audio.EchoRate * 3 / 10
 	// (With more, who repeats the last words in the same voice is taken for them.)
 	loopbackDelay = audio.EchoRate * 6 / 5
+	// When so much of what was played was not heard at all before an utterance,
+	// that is no echo either: an echo begins with the reply.
+	loopbackUnheard = loopbackDelay + audio.EchoRate/10
+	// What is softer on the average of 20 ms is no sound.
+	loopbackBlock, loopbackSoft = audio.EchoRate / 50, 200
 
 	// loopbackOwn is the share of an utterance (audio.Echoed) from which on it is
 	// the reply itself. Other voices reach 0.56 in 0.4 s and 0.22 in a second.
@@ -142,6 +148,28 @@ func (l *loopback) own(heard []int16) bool {
 	heard = heard[max(0, len(heard)-loopbackHeard):]
 	played := l.played(len(heard) + loopbackDelay)
 	return played != nil && audio.Echoed(heard, played) >= loopbackOwn
+}
+
+// unheard reports whether so much was played while nothing was heard, in the
+// quiet time that ended so long ago, that the device's sound does not come back.
+func (l *loopback) unheard(quiet, ago time.Duration) bool {
+	if l == nil || quiet < loopbackUnheard*time.Second/audio.EchoRate {
+		return false
+	}
+	quiet = min(quiet, loopbackKept*time.Second/audio.EchoRate)
+	window, after := coarseSamples(quiet), coarseSamples(ago)
+	played := l.played(window + after)
+	sound := 0
+	for block := range slices.Chunk(played[:max(0, len(played)-after)], loopbackBlock) {
+		sum := 0
+		for _, s := range block {
+			sum += max(int(s), -int(s))
+		}
+		if sum > loopbackSoft*len(block) {
+			sound += len(block)
+		}
+	}
+	return sound >= loopbackUnheard
 }
 
 func coarseSamples(d time.Duration) int { return int(d * audio.EchoRate / time.Second) }

@@ -146,6 +146,51 @@ func TestOwnVoice(t *testing.T) {
 	}
 }
 
+// TestEchoWithoutARecogniser: a device that hears itself does not talk to itself
+// while the recogniser is slow or down: nobody has said anything.
+func TestEchoWithoutARecogniser(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hears := range []string{"@100ms some words that were heard", "@6s some words that were heard", "@20s some words that were heard", "@100ms !error the service is down"} {
+		t.Run(hears, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var detectors sync.WaitGroup
+				e := &echoing{box: newBox(), t: t, delay: 150 * time.Millisecond}
+				if e.decoder, err = audio.NewDecoder(16000); err != nil {
+					t.Fatal(err)
+				}
+				tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+				llm := &scriptLLM{lines: []string{"text A reply that takes quite a while to say.", "end"}}
+				e.c = New(Options{
+					VAD: energyVAD{&detectors}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
+					ASR: &scriptASR{lines: strings.Split(strings.Repeat(hears+"\n", 400), "\n")},
+					TTS: &soundTTS{name: "noisy", sound: func(text string) []providers.Sound {
+						return []providers.Sound{{Rate: 24000, PCM: noisy(uint64(len(text)), 24000, 4*time.Second)}}
+					}},
+				}, Session{DeviceID: "d", Language: "en"}, e, tools)
+				ctx, cancel := context.WithCancel(t.Context())
+				var over sync.WaitGroup
+				over.Go(func() { e.c.Run(ctx) })
+				for _, ev := range []Event{ListenStart{Mode: Realtime}, Detect{Text: "tell me something"}} {
+					if err := e.c.Post(ev); err != nil {
+						t.Fatal(err)
+					}
+				}
+				e.hear(60*time.Second, nil)
+				if said := e.String(); strings.Count(said, "sentence") != 1 || strings.Count(said, "stt") != 1 {
+					t.Errorf("nobody said anything, and the device got\n%s", said)
+				}
+				cancel()
+				over.Wait()
+				tools.Close()
+				detectors.Wait()
+			})
+		})
+	}
+}
+
 // TestLoopback: what a device has played is known to the millisecond, across
 // pauses, and where a reply takes the place of one that was not played to its end.
 func TestLoopback(t *testing.T) {
@@ -199,6 +244,16 @@ func TestLoopback(t *testing.T) {
 		own(true, "late", sound)
 		time.Sleep(time.Second)
 		own(false, "too late", sound[:32000])
+		for quiet, want := range map[time.Duration]bool{
+			5 * time.Second: true, 4 * time.Second: true, 3 * time.Second: false, time.Second: false, 0: false, -time.Second: false,
+		} {
+			if got := l.unheard(quiet, 0); got != want { // of three seconds the last was played two seconds ago
+				t.Errorf("nothing heard for %v: %t", quiet, got)
+			}
+			if got := l.unheard(quiet, time.Hour); got {
+				t.Errorf("nothing heard an hour ago for %v", quiet)
+			}
+		}
 		word := noisy(5, 16000, 1500*time.Millisecond)
 		twice := send(append(word, word...), true)
 		time.Sleep(4*60*time.Millisecond + 1500*time.Millisecond)
@@ -223,7 +278,7 @@ func TestLoopback(t *testing.T) {
 		var none *loopback
 		none.listen(true)
 		none.sent(packet, true)
-		if none.own(make([]int16, 8000)) || none.recent(nil, sound) != nil {
+		if none.own(make([]int16, 8000)) || none.recent(nil, sound) != nil || none.unheard(time.Hour, 0) {
 			t.Error("what is not there hears something")
 		}
 	})

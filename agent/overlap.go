@@ -279,6 +279,10 @@ func (c *Conversation) nothingMeant() bool {
 		return false
 	}
 	for _, u := range c.heard {
+		if u.own && !u.cut {
+			c.hearsItself()
+			continue
+		}
 		if u.err != nil || !u.overlaps && !u.own {
 			return false
 		}

@@ -75,6 +75,11 @@ func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) er
 	if err := wait(ctx, timer, time.Until(due)); err != nil {
 		return err
 	}
+	for s.floor.halted() { // what is announced or encoded now would come too early, or never
+		if err := wait(ctx, timer, retryFull); err != nil {
+			return err
+		}
+	}
 	if f.begins != nil {
 		s.floor.sentenceStart(*f.begins)
 		s.playing = f.begins.length

@@ -23,20 +23,32 @@ const (
 )
 
 // slowIn is how long a part that begins now may give nothing before it is said,
-// when the user has waited since then. Who has waited longer was told already, or
-// has heard something.
+// when nothing was heard since then.
 func (o *Options) slowIn(since time.Time) time.Duration {
-	left := o.SlowAfter - time.Since(since)
-	if since.IsZero() || left <= 0 {
+	if since.IsZero() {
 		return o.SlowAfter
 	}
-	return max(left, min(slowGrace, o.SlowAfter))
+	return max(o.SlowAfter-time.Since(since), min(slowGrace, o.SlowAfter))
 }
 
-// waitAloud says that the model takes a while if nothing has come of it for too
-// long and nothing was said in the turn. The caller calls stop once.
+// silentFrom is from when on the user of an utterance waits: who pauses for long
+// himself is not surprised that we wait for the end of such a pause, and who hears
+// a reply does not wait.
+func (c *Conversation) silentFrom(u *utterance) time.Time {
+	from := u.spoken
+	for _, later := range []time.Time{u.ended.Add(-c.commitAfter()), c.lastSaid.at} {
+		if later.After(from) {
+			from = later
+		}
+	}
+	return from
+}
+
+// waitAloud says, once in a turn, that the model takes a while, if nothing has
+// been heard for too long. The caller calls stop once, when there is something to
+// be heard, or will not be.
 func (t *turn) waitAloud(ctx context.Context) (stop func()) {
-	if len(t.steps) > 1 || t.order.notice != nil || t.o.SlowAfter < 0 {
+	if t.order.notice != nil || t.o.SlowAfter < 0 || t.excused {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -45,16 +57,47 @@ func (t *turn) waitAloud(ctx context.Context) (stop func()) {
 		if t.floor.await(ctx) != nil {
 			return
 		}
+		began := time.Now()
 		timer := time.NewTimer(time.Hour)
 		defer timer.Stop()
-		if wait(ctx, timer, t.o.slowIn(t.timing.spoken())) == nil {
-			_ = t.sayPhrase(ctx, 0, prompts.SlowLLM) // it fails where the turn ends
+		for left := t.slowLeft(began); left > 0; left = t.slowLeft(began) {
+			if wait(ctx, timer, left) != nil {
+				return
+			}
 		}
+		t.excused = true
+		_ = t.sayPhrase(ctx, max(0, len(t.steps)-1), prompts.SlowLLM) // it fails where the turn ends
 	})
 	return sync.OnceFunc(func() {
 		cancel(ErrDone)
 		wg.Wait()
 	})
+}
+
+// slowLeft is how much longer a model that was asked then may give nothing.
+func (t *turn) slowLeft(began time.Time) time.Duration {
+	quiet, ok := t.speaker.quietSince()
+	switch {
+	case !ok:
+		return fillerAgain // something is being said
+	case quiet.IsZero():
+		return time.Until(t.tooLong(began))
+	case quiet.Before(began):
+		quiet = began
+	}
+	return time.Until(quiet.Add(t.o.SlowAfter))
+}
+
+// tooLong is when the user has heard nothing for too long in a turn in which
+// nothing was heard yet, for a part that has worked since then.
+func (t *turn) tooLong(began time.Time) time.Time {
+	at := began.Add(min(slowGrace, t.o.SlowAfter))
+	if silent := t.timing.silentSince(); silent.IsZero() {
+		return began.Add(t.o.SlowAfter)
+	} else if due := silent.Add(t.o.SlowAfter); due.After(at) {
+		return due
+	}
+	return at
 }
 
 // phraseWithin is how long the synthesiser may take for a phrase that is there
@@ -85,7 +128,7 @@ func (s *speaker) awaitSound(ctx context.Context, from *supply) (instead bool, e
 		return false, err
 	}
 	if !instead && s.floor.firstFrame().IsZero() {
-		within = s.o.slowIn(s.timing.spoken())
+		within = s.o.slowIn(s.timing.silentSince())
 	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
@@ -116,7 +159,7 @@ func (c *Conversation) textSlow() {
 		}
 		c.textDue.Reset(c.textLeft())
 		c.step(sigServer)
-		c.begin(order{phrase: prompts.SlowASR, language: c.language(), timing: &timing{endOfSpeech: c.slow[len(c.slow)-1].spoken}})
+		c.begin(order{phrase: prompts.SlowASR, language: c.language(), timing: &timing{endOfSpeech: c.slow[len(c.slow)-1].spoken, silent: time.Now()}})
 		return
 	}
 	if left := c.textLeft(); left > 0 {
@@ -140,7 +183,7 @@ func (c *Conversation) textLeft() time.Duration {
 // textWithin is how long the text of an utterance is waited for.
 func (c *Conversation) textWithin(u *utterance) time.Duration {
 	if c.o.SlowAfter > 0 && len(c.slow) == 0 {
-		return min(c.o.slowIn(u.spoken), c.o.RecognizeTimeout)
+		return min(c.o.slowIn(c.silentFrom(u)), c.o.RecognizeTimeout)
 	}
 	return c.o.RecognizeTimeout
 }
@@ -156,6 +199,7 @@ func (c *Conversation) answerSlow() {
 	c.heard, c.slow = c.slow, nil
 	c.textDue.Stop()
 	o := c.understood()
+	o.timing.silent = time.Now() // it was told meanwhile
 	c.step(sigServer)
 	c.begin(o)
 }

@@ -458,6 +458,33 @@ func TestCutThrowsFramesAway(t *testing.T) {
 	})
 }
 
+// TestCutWhilePaused: a reply that is paused has ended softly. What closes it is
+// silent from its first sample on, also where a frame was ready to follow.
+func TestCutWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sound := voiced(24000, 4*time.Second, 20000)
+		for given := 5; given < 60; given++ {
+			dev := newDevice()
+			f := newFloor(dev, 1, audio.Reply, 4)
+			f.start()
+			for i := range given + 1 {
+				if i == given {
+					f.pause()
+				}
+				packet, err := f.encode(slices.Clone(sound[i*1440 : (i+1)*1440]))
+				if err != nil || f.frame(packet) == (i == given) {
+					t.Fatalf("frame %d: %v", i, err)
+				}
+			}
+			f.cut()
+			pcm := dev.hear(t)
+			if closing := pcm[len(pcm)-1440:]; slices.Max(closing) > 100 || slices.Min(closing) < -100 {
+				t.Errorf("after %d frames the closing one has samples of %d and %d", given, slices.Min(closing), slices.Max(closing))
+			}
+		}
+	})
+}
+
 // TestAnotherVoiceTakesOverSoftly: where a second provider goes on within a
 // sentence, at another rate, there is no click, and nothing is lost.
 func TestAnotherVoiceTakesOverSoftly(t *testing.T) {

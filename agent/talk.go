@@ -88,6 +88,8 @@ func (c *Conversation) dropPending() {
 // of the turn; takeAway reports whether tts stop was sent.
 func (c *Conversation) takeAway(cause error) bool {
 	c.dropPending()
+	c.hushDue.Stop() // a pause ends with the reply that was paused
+	c.overlap.hushed = false
 	if c.turn == nil || c.turnDone || !c.live {
 		return false
 	}

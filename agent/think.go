@@ -207,10 +207,8 @@ func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest)
 	answered := t.waitAloud(ctx)
 	defer answered()
 	for d, err := range t.o.LLM.Generate(stepCtx, req) {
-		if d.Text != "" || len(d.ToolCalls) > 0 || err != nil {
-			answered()
-		}
 		if err != nil {
+			answered()
 			if ctx.Err() == nil && stepCtx.Err() != nil {
 				err = context.Cause(stepCtx)
 			}
@@ -219,6 +217,9 @@ func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest)
 		patience.pause() // a long answer waits for the speaker
 		if err := t.delta(ctx, st, d, req.NoTools); err != nil {
 			return err
+		}
+		if st.said {
+			answered()
 		}
 		patience.resume()
 	}

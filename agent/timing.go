@@ -13,6 +13,7 @@ import (
 type timing struct {
 	endOfSpeech time.Time // the last voiced sample, listen stop, or when text was typed
 	endpoint    time.Time // the utterance was taken to be over
+	silent      time.Time // from when on the user waits to hear something
 	transcript  time.Time // its text was there
 
 	mu         sync.Mutex
@@ -36,11 +37,14 @@ func first(at *time.Time) {
 	}
 }
 
-// spoken is when the user's speech, or what stands for it, was over.
-func (t *timing) spoken() time.Time {
+// silentSince is from when on the user waits to hear something.
+func (t *timing) silentSince() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.endOfSpeech
+	if t.silent.IsZero() {
+		return t.endOfSpeech
+	}
+	return t.silent
 }
 
 // llmStart notes a model call.
@@ -95,7 +99,7 @@ func (t *timing) attrs(f *floor) []any {
 		slog.Duration("asr_delay", t.waited(t.endpoint, t.transcript)),
 		slog.Duration("llm_ttft", between(t.llmAsked, t.firstToken)),
 		slog.Duration("llm_ttfs", t.waited(t.llmAsked, t.ttsAsked)),
-		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, t.firstSound)),
+		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, t.soundBefore(f.firstFrame()))),
 		slog.Duration("server_added", t.added(f.firstFrame())),
 		slog.Duration("e2e", between(t.endOfSpeech, f.firstFrame())),
 		slog.Duration("lead_min", minLead),
@@ -127,7 +131,16 @@ func (t *timing) attrs(f *floor) []any {
 // tts start the synthesiser did not cover. 0 when no frame was sent.
 func (t *timing) added(frame time.Time) time.Duration {
 	return max(0, between(t.endOfSpeech, frame)-between(t.endOfSpeech, t.endpoint)-t.waited(t.endpoint, t.transcript)-
-		t.waited(t.llmAsked, t.ttsAsked)-t.waited(t.ttsAsked, t.firstSound))
+		t.waited(t.llmAsked, t.ttsAsked)-t.waited(t.ttsAsked, t.soundBefore(frame)))
+}
+
+// soundBefore is when the first sound came, or when the first frame left, if that
+// was earlier: then it was a phrase about how slow the voice is.
+func (t *timing) soundBefore(frame time.Time) time.Time {
+	if !frame.IsZero() && t.firstSound.After(frame) {
+		return frame
+	}
+	return t.firstSound
 }
 
 // waited is how long the user has waited from a to b: what was done on trial,

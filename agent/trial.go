@@ -110,7 +110,7 @@ func (c *Conversation) adopt(o order) bool {
 func (t *timing) commit(from *timing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.endOfSpeech, t.endpoint, t.transcript = from.endOfSpeech, from.endpoint, from.transcript
+	t.endOfSpeech, t.endpoint, t.silent, t.transcript = from.endOfSpeech, from.endpoint, from.silent, from.transcript
 	t.asr = from.asr
 	t.speculation, t.discarded = speculationUsed, from.discarded
 }

@@ -93,6 +93,7 @@ type turn struct {
 	calling sync.WaitGroup      // goroutines that wait for tools
 	made    int                 // calls so far
 	hums    int                 // fillers so far
+	excused bool                // it was said that the model is slow
 	out     outcome
 
 	// outside is nil in a turn. Where somebody outside acts on the conversation

@@ -12,7 +12,7 @@ import (
 // understood makes an order of all that was said.
 func (c *Conversation) understood() order {
 	last := c.heard[len(c.heard)-1]
-	tm := &timing{endOfSpeech: last.spoken, endpoint: last.ended, transcript: last.textAt, discarded: c.discarded}
+	tm := &timing{endOfSpeech: last.spoken, endpoint: last.ended, silent: c.silentFrom(last), transcript: last.textAt, discarded: c.discarded}
 	var text string
 	var failed error
 	rejected := false

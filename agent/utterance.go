@@ -31,6 +31,7 @@ type utterance struct {
 
 	// Set by ears before heardEnd is reported.
 	voiced time.Duration
+	echoed bool      // all of it is what the device plays
 	spoken time.Time // the last voiced sample, on the wall clock
 	ended  time.Time // when it was taken to be over
 
@@ -100,10 +101,15 @@ func (e *ears) open(before []int16) {
 	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
+	begins := e.o.Endpoint.WithDefaults().MinSpeech
+	e.foreign, e.quiet = e.loopback.unheard(e.quiet-begins, begins), 0
 	e.warm(u)
 	e.hear(u, 1)
 	e.write(before)
 }
+
+// own reports whether the utterance so far is what the device plays.
+func (e *ears) own() bool { return !e.foreign && e.loopback.own(e.recent) }
 
 // warm gets the engines ready that the utterance will need soon.
 func (e *ears) warm(u *utterance) {
@@ -171,7 +177,7 @@ func (e *ears) pause() {
 	e.paused = e.endpoint.LastVoice()
 	if e.keeps && e.drafts < e.o.Drafts && h.stream != nil && e.failed == nil {
 		e.drafts++
-		h.own.Store(e.loopback.own(e.recent))
+		h.own.Store(e.own())
 		e.ask(e.current, h)
 	}
 	e.report(heardPause{e.current})
@@ -224,7 +230,7 @@ func (e *ears) guess() {
 		cancel(ErrFailed)
 	}
 	h := &hearing{stream: stream, cancel: cancel, asked: true}
-	h.own.Store(e.loopback.own(e.recent))
+	h.own.Store(e.own())
 	e.wg.Go(func() {
 		if got := e.read(u, h); got.err == nil {
 			e.report(heardGuess{u, got.transcript, got.own})
@@ -247,14 +253,15 @@ func (e *ears) commit(silence time.Duration) {
 	u.ended = time.Now()
 	u.spoken = u.ended.Add(-silence)
 	if !h.asked {
-		h.own.Store(e.loopback.own(e.recent))
+		h.own.Store(e.own())
 	}
+	u.echoed = h.own.Load()
 	e.current, e.now, e.said, e.barged = nil, nil, nil, false
 	e.endpoint.Reset()
 	e.fed = 0
 	e.report(heardEnd{u})
 	if h.stream == nil {
-		e.report(heardText{u: u, n: h.n, transcript: providers.Transcript{Final: true}, err: e.failed})
+		e.report(heardText{u: u, n: h.n, transcript: providers.Transcript{Final: true}, err: e.failed, own: u.echoed})
 		return
 	}
 	e.ask(u, h)
@@ -272,6 +279,7 @@ func (e *ears) drop(cause error) {
 func (e *ears) read(u *utterance, h *hearing) (got heardText) {
 	got = heardText{u: u, n: h.n}
 	defer func() {
+		got.own = h.own.Load()
 		if p := recover(); p != nil {
 			e.log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			got.err = fmt.Errorf("%w: panic in recogniser: %v", ErrFailed, p)
@@ -284,7 +292,7 @@ func (e *ears) read(u *utterance, h *hearing) (got heardText) {
 			return got
 		}
 		if t.Final {
-			got.transcript, got.own = t, h.own.Load()
+			got.transcript = t
 			return got
 		}
 		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))
