@@ -15,6 +15,7 @@ type breaker struct {
 	mu    sync.Mutex
 	fails int       // in a row
 	until time.Time // open until then, if fails has reached limit
+	tries bool      // a call tries an open member
 }
 
 // allow says whether the member may be called. After a true, one of succeeded,
@@ -30,7 +31,7 @@ func (b *breaker) allow() bool {
 		return false
 	}
 	// One call tries it. Should that one never report, the next may after another rest.
-	b.until = now.Add(b.rest)
+	b.until, b.tries = now.Add(b.rest), true
 	return true
 }
 
@@ -45,24 +46,25 @@ func (b *breaker) closed() bool {
 func (b *breaker) succeeded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fails = 0
+	b.fails, b.tries = 0, false
 }
 
 // failed counts, and opens the breaker at its limit.
 func (b *breaker) failed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.tries = false
 	if b.fails++; b.fails >= b.limit {
 		b.until = b.now().Add(b.rest)
 	}
 }
 
-// released ends a call that told nothing. If it was the one that tried an open
-// member, the next may try.
+// released ends a call that told nothing. While one tries an open member, the next
+// may try; a call from before it was open changes nothing.
 func (b *breaker) released() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fails >= b.limit {
-		b.until = b.now()
+	if b.tries {
+		b.until, b.tries = b.now(), false
 	}
 }

@@ -206,7 +206,9 @@ func kindOf(err error) providers.Kind {
 	return providers.Unavailable
 }
 
-// isContext says whether err only tells that somebody has hung up.
+// isContext says whether err only tells that somebody has hung up. A provider that
+// has run out of its own time, as for a host that is switched off, has failed.
 func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	_, own := errors.AsType[*providers.Error](err)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !own
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -290,6 +291,34 @@ func TestBreakerStates(t *testing.T) {
 	b.succeeded()
 	step("closed", true)
 	step("closed for all", true)
+	b.failed()
+	b.failed()
+	b.released()
+	step("open, and a call from before is hung up on", false)
+}
+
+// TestHostThatIsSwitchedOff: a member whose host takes no connection has failed,
+// though the time that ran out has the name of a context's: after three times it
+// is left out.
+func TestHostThatIsSwitchedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial := &providers.Error{Provider: "off", Op: "transcribe", Kind: providers.Unavailable, Err: &net.OpError{Op: "dial", Err: context.DeadlineExceeded}}
+		down := pt.Hearing{Delay: 1400 * time.Millisecond, Err: dial}
+		off, backup := &pt.ASR{Script: []pt.Hearing{down, down, down, down, down, down}}, &pt.ASR{}
+		a := newASR(t, off, backup)
+		for n := range 6 {
+			began := time.Now()
+			if _, _, err := hear(t.Context(), t, a, make([]int16, 16000)); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); (took > time.Second) != (n < 3) {
+				t.Errorf("utterance %d took %v", n, took)
+			}
+		}
+		if asked := len(off.Utterances()); asked != 3 {
+			t.Errorf("it was asked %d times", asked)
+		}
+	})
 }
 
 // TestVoiceSaysWhoSpeaks: whoever listens can tell one voice from another.
