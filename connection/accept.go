@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -111,6 +112,7 @@ func (s *Server) identify(r *http.Request) (identity, error) {
 		clientID: pick("Client-Id", "clientid"),
 		protocol: pick("Protocol-Version", "protocolversion"),
 		remote:   r.RemoteAddr,
+		proxied:  slices.ContainsFunc(proxyHeaders(), func(h string) bool { return r.Header.Get(h) != "" }),
 	}
 	if who.deviceID == "" && s.opts.NewLight == nil {
 		return who, errors.New("no Device-Id, neither as a header nor as device-id in the query")
@@ -126,6 +128,11 @@ func (s *Server) identify(r *http.Request) (identity, error) {
 	}
 	who.baseURL = s.baseURL(r).String()
 	return who, nil
+}
+
+// proxyHeaders are those that a proxy adds to a request that it passes on.
+func proxyHeaders() []string {
+	return []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via"}
 }
 
 // checkID refuses ids that are too long or not printable ASCII.

@@ -1,8 +1,8 @@
 package connection
 
 import (
-	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -17,84 +17,87 @@ import (
 // That is for devices that do not read, not for networks that stand still: as
 // long as what was sent is not even acknowledged, only writeTimeout counts, and
 // when the network is back the device has all the time to answer. Nor is it for
-// clients that answer no pings at all.
+// clients that answer no pings at all, or that are behind a proxy, which
+// acknowledges everything.
 
 const (
 	askEvery     = 1400 * time.Millisecond // while sound goes out
 	answerWithin = 3500 * time.Millisecond // with askEvery: less than 5 s after the last read
-	leastWrite   = 500 * time.Millisecond  // so long every write may take
+	lookEvery    = 500 * time.Millisecond  // whether the network still brings what is sent
 	ackedWithin  = time.Second             // what was sent so long ago should be acknowledged
-	leastUnheard = 20                      // frames without an answer: a server that stood still reads at last what has come
 )
 
 // lifeline is the waiting for an answer. All times are since the connection
-// began. It is for the writer.
+// began. Its methods may be called at the same time.
 type lifeline struct {
-	asked   time.Duration // when the device was last pinged
-	waited  time.Duration // from when on the answer is waited for
-	unheard int           // frames of sound written since it was asked, without an answer
+	mu     sync.Mutex
+	asked  time.Duration // when the device was last pinged
+	waited time.Duration // from when on the answer is waited for
+	looked time.Duration // when it was last looked at
 }
 
 // unanswered reports whether a device that does answer pings has not done so
-// since it was asked. lastPong is 0 where none ever came.
+// since it was asked. lastPong is 0 where none ever came. The caller holds mu.
 func (l *lifeline) unanswered(lastPong time.Duration) bool {
 	return lastPong != 0 && lastPong < l.asked
 }
 
-// next is called before each frame of sound, and says whether to ping the device,
-// or to give it up.
-func (l *lifeline) next(now, lastPong time.Duration, reachable func() bool) (ping, stalled bool) {
-	switch {
-	case !l.unanswered(lastPong):
-		if now-l.asked < askEvery {
-			return false, false
-		}
-		*l = lifeline{asked: now, waited: now}
-		return true, false
-	case now-l.asked >= ackedWithin && !reachable():
-		l.waited = now
-	case now-l.waited >= answerWithin && l.unheard >= leastUnheard:
-		return false, true
+// ask reports whether to ping the device now, for its next frame of sound.
+func (l *lifeline) ask(now, lastPong time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unanswered(lastPong) || now-l.asked < askEvery {
+		return false
 	}
-	l.unheard++
-	return false, false
+	l.asked, l.waited, l.looked = now, now, now
+	return true
 }
 
-// askForLife is called before each frame of sound.
-func (c *conn) askForLife() error {
-	ping, stalled := c.life.next(time.Since(c.began), c.pongAt(), c.reachable)
-	switch {
-	case ping:
-		return c.writeControl(websocket.PingMessage, nil)
-	case stalled:
-		return ErrStalled
+// look says after how long to look again, 0 for no more, and whether the device
+// does not read. A time in which this process stood still, and in which the
+// network did, does not count.
+func (l *lifeline) look(now, lastPong time.Duration, reachable bool) (again time.Duration, stalled bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lastPong == 0 || !l.unanswered(lastPong) {
+		return 0, false
 	}
-	return nil
+	if !reachable || now-l.looked > 2*lookEvery {
+		l.waited = now
+	}
+	l.looked = now
+	left := l.waited + answerWithin - now
+	return min(left, lookEvery), left <= 0
+}
+
+// askForLife pings the device from time to time. It is called before each frame of sound.
+func (c *conn) askForLife() error {
+	if !c.life.ask(time.Since(c.began), c.pongAt()) {
+		return nil
+	}
+	if !c.who.proxied {
+		c.looker.Reset(lookEvery)
+	}
+	return c.writeControl(websocket.PingMessage, nil)
+}
+
+// look ends the connection to a device that does not read. It is called by the
+// timer, until there is an answer.
+func (c *conn) look() {
+	switch again, stalled := c.life.look(time.Since(c.began), c.pongAt(), c.reachable()); {
+	case stalled:
+		c.end(ErrStalled)
+	case again > 0 && !c.out.isClosed():
+		c.looker.Reset(again)
+	}
 }
 
 // pongAt is when the last pong came, since the connection began; 0: none has.
 func (c *conn) pongAt() time.Duration { return time.Duration(c.lastPong.Load()) }
-
-// patience is how long a write may take.
-func (c *conn) patience() time.Duration {
-	if !c.life.unanswered(c.pongAt()) || !c.reachable() {
-		return writeTimeout
-	}
-	return max(answerWithin-(time.Since(c.began)-c.life.waited), leastWrite)
-}
 
 // reachable reports whether the network brings what is sent to the device's
 // system, as far as is known.
 func (c *conn) reachable() bool {
 	tcp, ok := c.ws.NetConn().(*net.TCPConn)
 	return !ok || acknowledged(tcp, ackedWithin)
-}
-
-// unwritten is the ending for a write that has failed.
-func (c *conn) unwritten(err error) error {
-	late, ok := errors.AsType[net.Error](err) // the WebSocket library wraps time-outs, so that only Timeout tells
-	if errors.Is(err, ErrStalled) || ok && late.Timeout() && c.life.unanswered(c.pongAt()) {
-		return ErrStalled
-	}
-	return writeFailed(err)
 }

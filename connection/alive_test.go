@@ -2,6 +2,7 @@ package connection
 
 import (
 	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,68 +78,72 @@ func TestStoppedReading(t *testing.T) {
 	}
 }
 
-// TestServerStoodStill: a server that did nothing for long, and has not read yet
-// the answer that waits for it, does not take the device for one that hangs.
-func TestServerStoodStill(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, r *rig) {
-		p := r.greet("d1")
-		c := r.conn("d1")
-		spokenTo(c, 5*time.Second)
-		const hang = 6 * time.Second
-		p.hang(hang)
-		asked, again := len(p.of(websocket.PingMessage)), time.Now().Add(hang-100*time.Millisecond)
-		for len(p.of(websocket.PingMessage)) == asked {
-			spokenTo(c, 60*time.Millisecond)
-		}
-		time.Sleep(time.Until(again))
-		if took := spokenTo(c, 10*time.Second); took < 10*time.Second {
-			t.Errorf("gone after %v; log:\n%s", took, r.log)
-		}
-	})
-}
-
-// TestNetworkStoodStill: a network that is away for as long as one likes does not
-// make a device one that hangs, and when it is back the device may take as long
-// for its answer as before.
-func TestNetworkStoodStill(t *testing.T) {
-	const frame = 60 * time.Millisecond
+// TestStoodStill: a network that is away, and a server that stands still, do not
+// make a device one that hangs, for as long as one likes. When they are back it
+// may take as long for its answer as before.
+func TestStoodStill(t *testing.T) {
+	const step = 100 * time.Millisecond
 	for name, tc := range map[string]struct {
-		away    time.Duration // from the ping on
-		answers time.Duration // after the network is back
+		away    time.Duration // the network, from the ping on
+		frozen  time.Duration // the server, from the ping on
+		answers time.Duration // after both are back
 		stalled time.Duration // from the ping on; 0: never
 	}{
-		"back and answers":  {20 * time.Second, 3 * time.Second, 0},
-		"back and hangs":    {20 * time.Second, time.Hour, 20*time.Second + answerWithin},
-		"never away":        {0, 3 * time.Second, 0},
-		"never away, hangs": {0, time.Hour, answerWithin},
-		"never back":        {time.Hour, time.Hour, 0},
+		"answers":                 {answers: 3 * time.Second},
+		"hangs":                   {answers: time.Hour, stalled: answerWithin},
+		"network back, answers":   {away: 20 * time.Second, answers: 3 * time.Second},
+		"network back, hangs":     {away: 20 * time.Second, answers: time.Hour, stalled: 20*time.Second + answerWithin},
+		"network never back":      {away: time.Hour, answers: time.Hour},
+		"network gone for 3.2 s":  {away: 3200 * time.Millisecond, answers: 500 * time.Millisecond},
+		"server thaws, answers":   {frozen: 20 * time.Second, answers: 3 * time.Second},
+		"server thaws, hangs":     {frozen: 20 * time.Second, answers: time.Hour, stalled: 20*time.Second + answerWithin},
+		"answers as late as most": {answers: answerWithin - step},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lifeline
-			now, pong := 10*time.Second, time.Second
-			if ping, stalled := l.next(now, pong, func() bool { return true }); !ping || stalled {
-				t.Fatalf("ping %t, stalled %t", ping, stalled)
+			began, pong := 10*time.Second, time.Second
+			if !l.ask(began, pong) || l.ask(began+time.Minute, pong) {
+				t.Fatal("not asked, or twice")
 			}
-			began, over := now, time.Duration(0)
-			for now < began+time.Minute && over == 0 && pong < began {
-				now += frame
+			over := time.Duration(0)
+			next := began + lookEvery
+			for now := began; now < began+time.Minute && over == 0 && pong < began; now += step {
 				at := now - began
-				if at >= tc.away+tc.answers {
+				if at >= max(tc.away, tc.frozen)+tc.answers {
 					pong = now
 				}
-				// What is not acknowledged is known a second later.
-				away := at < tc.away && at >= ackedWithin
-				if ping, stalled := l.next(now, pong, func() bool { return !away }); stalled {
-					over = at
-				} else if ping && pong < began {
-					t.Error("pinged again before the answer")
+				if now < next || at < tc.frozen {
+					continue
 				}
+				reachable := at >= tc.away || at < ackedWithin // what is not acknowledged is known a second later
+				again, stalled := l.look(now, pong, reachable)
+				if stalled {
+					over = at
+				}
+				next = now + again
 			}
-			if over < tc.stalled || over > tc.stalled+frame || tc.stalled == 0 && over != 0 {
+			// It is looked at twice a second, so the answer is waited for by so much longer.
+			if over < tc.stalled-lookEvery || over > tc.stalled+lookEvery || tc.stalled == 0 && over != 0 {
 				t.Errorf("given up after %v, want %v", over, tc.stalled)
 			}
 		})
 	}
+}
+
+// TestBehindAProxy: a proxy takes and acknowledges everything, so that nothing is
+// known of the device behind it.
+func TestBehindAProxy(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, r *rig) {
+		p := r.dialWith(http.Header{"Device-Id": {"d1"}, "X-Forwarded-For": {"192.0.2.5"}})
+		p.send(`{"type":"hello","version":1,"transport":"websocket"}`)
+		synctest.Wait()
+		c := r.conn("d1")
+		spokenTo(c, 5*time.Second)
+		p.hang(20 * time.Second)
+		if took := spokenTo(c, 20*time.Second); took < 20*time.Second {
+			t.Errorf("gone after %v", took)
+		}
+	})
 }
 
 // TestAcknowledged: what a peer's system takes is acknowledged, whether or not

@@ -34,6 +34,7 @@ type identity struct {
 	protocol string // Protocol-Version
 	baseURL  string // how the device reaches us
 	remote   string // address, for the log
+	proxied  bool   // something that says so has passed the request on
 }
 
 // conn is one device's connection.
@@ -51,6 +52,7 @@ type conn struct {
 	writeDone   chan struct{}                   // closed when the writer has ended
 	speak       func(say func(context.Context)) // runs say until the connection ends; the caller holds mu, and ending is false
 	pinger      *time.Timer                     // asks for pings
+	looker      *time.Timer                     // looks whether the device answers, while it is spoken to
 	noHello     *time.Timer                     // ends the connection; stopped by the reader at the hello, or at what stands for it
 	returns     bool                            // it has taken the place of an older connection of its device; set by admit
 	cancel      context.CancelCauseFunc         // set before any goroutine starts
@@ -82,13 +84,13 @@ type conn struct {
 	grumbled grumbler
 
 	lastPong atomic.Int64 // ns since began; 0: none has come. Written by the reader
+	life     lifeline
 
 	// Of the reader until the hello is answered, of the writer from then on.
 	framing int
 	stamped bool // timestamps are wanted
 
 	// Of the writer.
-	life   lifeline
 	packet []byte // the frame that is being written
 	frame  []byte // the same with its header
 	began  time.Time
@@ -133,6 +135,8 @@ func (c *conn) start(ctx context.Context) {
 	c.out.work = func() { c.work(ctx) }
 	c.pinger = time.AfterFunc(time.Hour, c.ping)
 	c.pinger.Reset(pingEvery)
+	c.looker = time.AfterFunc(time.Hour, c.look)
+	c.looker.Stop()
 	c.wg.Go(func() {
 		defer close(c.readDone)
 		c.guard("reader", func() { c.readLoop(ctx) })
@@ -145,6 +149,7 @@ func (c *conn) start(ctx context.Context) {
 func (c *conn) windDown(ctx context.Context) {
 	c.noHello.Stop()
 	c.pinger.Stop()
+	c.looker.Stop()
 	end := endingOf(context.Cause(ctx))
 	c.guard("end", func() { c.finish(end) })
 	c.wg.Wait()

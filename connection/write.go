@@ -37,7 +37,7 @@ func (c *conn) writeLoop(ctx context.Context) (rested bool) {
 	for {
 		over := c.out.isClosed()
 		if err := c.writeQueued(); err != nil {
-			c.end(c.unwritten(err))
+			c.end(writeFailed(err))
 			return false
 		}
 		if over {
@@ -158,7 +158,7 @@ func (c *conn) writeControl(kind int, payload []byte) error {
 
 // write writes one message within the write deadline.
 func (c *conn) write(kind int, message []byte) error {
-	if err := c.ws.SetWriteDeadline(time.Now().Add(c.patience())); err != nil {
+	if err := c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	return c.ws.WriteMessage(kind, message)
