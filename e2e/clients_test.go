@@ -279,8 +279,9 @@ func TestRealtimeIsCutByVoice(t *testing.T) {
 	awaitFrame(ctx, t, d, "a story please")
 	say()
 	// It is paused by the voice and ended by the words, so the device may have
-	// played all it was given when it is told to stop.
-	if r := reply(ctx, t, d); r.Frames > 60 {
+	// played all it was given when it is told to stop. On a busy machine the words
+	// take their time, and it goes on until they are there.
+	if r := reply(ctx, t, d); strings.Contains(r.Text(), "number 39") {
 		t.Errorf("voice did not cut the story: %d frames, %q", r.Frames, r.Text())
 	}
 	r := reply(ctx, t, d)
