@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"xiaozhi/prompts"
 )
 
 // sentence is one piece of a reply on its way to the ear.
@@ -38,9 +40,14 @@ var (
 func newSentence(text, language string) sentence {
 	s := sentence{display: text, language: language, keep: true}
 	body := text
-	if m := namePattern.FindStringSubmatch(body); m != nil && isEmotion(m[1]) {
-		s.emotion = m[1]
-		body = body[len(m[0]):]
+	if m := namePattern.FindStringSubmatch(body); m != nil {
+		rest := body[len(m[0]):]
+		switch {
+		case isEmotion(m[1]):
+			s.emotion, body = m[1], rest
+		case strings.HasSuffix(m[0], "]") && !strings.HasPrefix(rest, "("): // a face that nobody knows, and no link
+			s.emotion, body = prompts.Neutral, rest
+		}
 	}
 	body, s.emoji = stripEmoji(body)
 	s.speech = speakable(body, language)

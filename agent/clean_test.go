@@ -34,6 +34,9 @@ func TestNewSentence(t *testing.T) {
 	for _, c := range []struct{ in, speech, emotion, emoji string }{
 		{"😊你好！", "你好！", "", "😊"},
 		{"[happy] Hello.", "Hello.", "happy", ""},
+		{"[bewildered] This is odd.", "This is odd.", "neutral", ""},
+		{"[here](http://example.com) it is.", "here it is.", "", ""},
+		{"(maybe) it is.", "(maybe) it is.", "", ""},
 		{"[whatever] Hello.", "[whatever] Hello.", "", ""},
 		{"家人👨‍👩‍👧‍👦都好❤️", "家人都好", "", "👨‍👩‍👧‍👦"},
 		{"好👍🏽的", "好的", "", "👍🏽"},

@@ -366,7 +366,7 @@ func (c *Conversation) answerHeard() {
 		return
 	}
 	if last := c.heard[len(c.heard)-1]; last.final {
-		c.dropSlow() // the user has said it again, or something else
+		c.dropSlow(false) // the user has said it again, or something else
 	}
 	for _, said := range c.heard {
 		if !said.final {

@@ -152,6 +152,11 @@ func (s *speaker) awaitSound(ctx context.Context, from *supply) (instead bool, e
 // textSlow is what happens when the text of an utterance does not come: at
 // first it is said, and at last the recogniser is given up.
 func (c *Conversation) textSlow() {
+	if c.state == Recognizing && slices.ContainsFunc(c.heard, func(u *utterance) bool { return u.final && bare(u.text.Text) != "" }) {
+		c.dropSlow(true) // something was understood: that is answered
+		c.answerHeard()
+		return
+	}
 	if c.state == Recognizing && len(c.slow) == 0 && c.o.SlowAfter > 0 && c.o.SlowAfter < c.o.RecognizeTimeout {
 		c.slow, c.heard = c.heard, nil
 		for _, u := range c.slow {
@@ -212,10 +217,12 @@ func (c *Conversation) forgetSlow() {
 	c.slow = nil
 }
 
-// dropSlow lets go of those that were said before and are still not understood.
-func (c *Conversation) dropSlow() {
+// dropSlow lets go of those that were said before and are still not understood:
+// all of them, or those that were told to be late or may have been a cough over a
+// reply.
+func (c *Conversation) dropSlow(all bool) {
 	c.heard = slices.DeleteFunc(c.heard, func(u *utterance) bool {
-		drop := u.slow && !u.final
+		drop := (all || u.slow || u.overlaps) && !u.final
 		if drop {
 			u.cancel(ErrReplaced)
 		}

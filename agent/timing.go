@@ -94,14 +94,15 @@ func (t *timing) attrs(f *floor) []any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	frames, underruns, minLead := f.counters()
+	frame := f.firstFrame()
 	out := []any{
 		slog.Duration("eou_delay", between(t.endOfSpeech, t.endpoint)),
 		slog.Duration("asr_delay", t.waited(t.endpoint, t.transcript)),
 		slog.Duration("llm_ttft", between(t.llmAsked, t.firstToken)),
-		slog.Duration("llm_ttfs", t.waited(t.llmAsked, t.ttsAsked)),
-		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, t.soundBefore(f.firstFrame()))),
-		slog.Duration("server_added", t.added(f.firstFrame())),
-		slog.Duration("e2e", between(t.endOfSpeech, f.firstFrame())),
+		slog.Duration("llm_ttfs", t.waited(t.llmAsked, until(t.ttsAsked, frame))),
+		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, until(t.firstSound, frame))),
+		slog.Duration("server_added", t.added(frame)),
+		slog.Duration("e2e", between(t.endOfSpeech, frame)),
 		slog.Duration("lead_min", minLead),
 		slog.Int("underruns", underruns),
 		slog.Int("frames", frames),
@@ -131,16 +132,16 @@ func (t *timing) attrs(f *floor) []any {
 // tts start the synthesiser did not cover. 0 when no frame was sent.
 func (t *timing) added(frame time.Time) time.Duration {
 	return max(0, between(t.endOfSpeech, frame)-between(t.endOfSpeech, t.endpoint)-t.waited(t.endpoint, t.transcript)-
-		t.waited(t.llmAsked, t.ttsAsked)-t.waited(t.ttsAsked, t.soundBefore(frame)))
+		t.waited(t.llmAsked, until(t.ttsAsked, frame))-t.waited(t.ttsAsked, until(t.firstSound, frame)))
 }
 
-// soundBefore is when the first sound came, or when the first frame left, if that
-// was earlier: then it was a phrase about how slow the voice is.
-func (t *timing) soundBefore(frame time.Time) time.Time {
-	if !frame.IsZero() && t.firstSound.After(frame) {
+// until is the end of a stage for whoever listens: its own, or the first frame, if
+// that was earlier, because a phrase was heard about how long it takes.
+func until(end, frame time.Time) time.Time {
+	if !frame.IsZero() && end.After(frame) {
 		return frame
 	}
-	return t.firstSound
+	return end
 }
 
 // waited is how long the user has waited from a to b: what was done on trial,
