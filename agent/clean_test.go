@@ -37,7 +37,7 @@ func TestNewSentence(t *testing.T) {
 		{"[bewildered] This is odd.", "This is odd.", "neutral", ""},
 		{"[here](http://example.com) it is.", "here it is.", "", ""},
 		{"(maybe) it is.", "(maybe) it is.", "", ""},
-		{"[whatever] Hello.", "[whatever] Hello.", "", ""},
+		{"[whatever] Hello.", "Hello.", "neutral", ""},
 		{"家人👨‍👩‍👧‍👦都好❤️", "家人都好", "", "👨‍👩‍👧‍👦"},
 		{"好👍🏽的", "好的", "", "👍🏽"},
 		{"😂", "", "", "😂"},
