@@ -71,7 +71,7 @@ func (c *EchoCanceller) settle(mic []int16) {
 	c.wary = max(0, c.wary-1)
 	switch {
 	case !c.located:
-		c.locate(lag, peak)
+		c.locate(lag, peak, mic)
 	case !c.settled:
 		c.recover(lag, peak, mic)
 	default:
@@ -80,9 +80,12 @@ func (c *EchoCanceller) settle(mic []int16) {
 }
 
 // locate takes the first delay that is clear in two frames. If none becomes so,
-// there is little to cancel, and the filter looks for it where it most likely is.
-func (c *EchoCanceller) locate(lag int64, peak float32) {
-	c.sought++
+// there is little to cancel, and the filter looks for it where it most likely is;
+// but not while nothing at all is heard, where nothing is to be cancelled.
+func (c *EchoCanceller) locate(lag int64, peak float32, mic []int16) {
+	if isLoud(mic) {
+		c.sought++
+	}
 	if c.again(lag) && peak > clearPeak {
 		c.located = true
 		c.filter.reset()
@@ -107,6 +110,15 @@ func (c *EchoCanceller) recover(lag int64, peak float32, mic []int16) {
 	if c.settled = c.settled || late; late {
 		c.filter.forgetDoubt(pathUnknown / 10)
 	}
+}
+
+// isLoud reports whether a frame may hold an echo that matters.
+func isLoud(mic []int16) bool {
+	sum := float32(0)
+	for _, v := range mic {
+		sum += float32(v) * float32(v)
+	}
+	return sum > delayLoud*float32(len(mic))
 }
 
 // beyond reports whether the filter cannot hear an echo with that delay.

@@ -171,6 +171,23 @@ func TestNoEchoKeepsSpeech(t *testing.T) {
 	}
 }
 
+// Who speaks for the first time over a reply that the microphone did not hear is
+// heard from the first word on.
+func TestNoEchoKeepsTheFirstWord(t *testing.T) {
+	for _, late := range []int{1, 2, 4} {
+		r := usualRoom()
+		r.gain = 0
+		near := append(make([]int16, late*Recognition.Rate), nearSpeech(t, 2)...)
+		s := r.play(t, farSpeech(t, late+2), near)
+		got := s.run(NewEchoCanceller(), 0)
+		word := s.near[late*Recognition.Rate:][:Recognition.Rate]
+		kept := rms(got[late*Recognition.Rate+EchoLatency:][:Recognition.Rate]) / rms(word)
+		if kept < 0.9 {
+			t.Errorf("after %d s of silence %.2f of the first second is left", late, kept)
+		}
+	}
+}
+
 func TestLostFrames(t *testing.T) {
 	r := usualRoom()
 	s := r.play(t, farSpeech(t, 8), nil)
