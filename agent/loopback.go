@@ -26,6 +26,9 @@ const (
 	// loopbackOwn is the share of an utterance (audio.Echoed) from which on it is
 	// the reply itself. Other voices reach 0.56 in 0.4 s and 0.22 in a second.
 	loopbackOwn = 0.75
+	// Its last word has to be, too: the user may have said it right behind an echo.
+	loopbackWord    = audio.EchoRate / 2
+	loopbackWordOwn = 0.65
 )
 
 // loopback is what a device plays while its microphone is open, to tell its own
@@ -147,7 +150,40 @@ func (l *loopback) own(heard []int16) bool {
 	}
 	heard = heard[max(0, len(heard)-loopbackHeard):]
 	played := l.played(len(heard) + loopbackDelay)
-	return played != nil && audio.Echoed(heard, played) >= loopbackOwn
+	if played == nil || audio.Echoed(heard, played) < loopbackOwn {
+		return false
+	}
+	end := wordEnd(heard)
+	if end < loopbackWord {
+		return true
+	}
+	played = played[:len(played)-len(heard)+end]
+	return audio.Echoed(heard[end-loopbackWord:end], played[len(played)-loopbackWord-loopbackDelay:]) >= loopbackWordOwn
+}
+
+// wordEnd is where the last sound in what was heard ends that is not soft beside
+// the rest.
+func wordEnd(heard []int16) int {
+	most, end := 0, 0
+	for pass := range 2 {
+		for at := 0; at+loopbackBlock <= len(heard); at += loopbackBlock {
+			switch sum := amount(heard[at : at+loopbackBlock]); {
+			case pass == 0:
+				most = max(most, sum)
+			case sum > most/8:
+				end = at + loopbackBlock
+			}
+		}
+	}
+	return end
+}
+
+// amount is the sum of what is heard.
+func amount(block []int16) (sum int) {
+	for _, s := range block {
+		sum += max(int(s), -int(s))
+	}
+	return sum
 }
 
 // unheard reports whether so much was played while nothing was heard, in the
@@ -161,11 +197,7 @@ func (l *loopback) unheard(quiet, ago time.Duration) bool {
 	played := l.played(window + after)
 	sound := 0
 	for block := range slices.Chunk(played[:max(0, len(played)-after)], loopbackBlock) {
-		sum := 0
-		for _, s := range block {
-			sum += max(int(s), -int(s))
-		}
-		if sum > loopbackSoft*len(block) {
+		if amount(block) > loopbackSoft*len(block) {
 			sound += len(block)
 		}
 	}

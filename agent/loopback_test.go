@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,7 @@ func TestLoopback(t *testing.T) {
 		own(false, "too little", sound[47000:])
 		time.Sleep(time.Second)
 		own(true, "a second later", append(sound[16000:len(sound):len(sound)], make([]int16, 16000)...))
+		own(false, "and somebody else after it", slices.Concat(sound[8000:], make([]int16, 8000), other[:8000]))
 		own(true, "late", sound)
 		time.Sleep(time.Second)
 		own(false, "too late", sound[:32000])
