@@ -16,7 +16,7 @@ import (
 const (
 	// decideWithin is how long after the end of the voice the words have to be
 	// there, else the reply goes on. Ears notice the end one trigger later.
-	decideWithin = time.Second
+	decideWithin = 900 * time.Millisecond
 	// maxHush is how long a reply is paused for voice without words.
 	maxHush = 3 * time.Second
 	// maxFalse is how often a reply is paused for nothing.
