@@ -91,7 +91,7 @@ func lastWords(r *openaitest.Request) string {
 // healthy lets a device that does nothing wrong ask one question.
 func (s *server) healthy(ctx context.Context, t *testing.T, id string) {
 	t.Helper()
-	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, DeviceID: id, Tolerance: 250 * time.Millisecond})
+	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, DeviceID: id})
 	r := ask(ctx, t, d, "word "+id[len(id)-2:])
 	if r.Text() != "I heard word "+id[len(id)-2:]+"." || r.Frames == 0 || r.Dropped != 0 || r.Cut {
 		t.Errorf("the healthy device heard %q, %d frames, %d dropped, cut %t", r.Text(), r.Frames, r.Dropped, r.Cut)
@@ -330,7 +330,7 @@ func flood(ctx context.Context, t *testing.T, s *server, id string) { //nolint:t
 
 // randomOpus speaks noise that is no Opus for three seconds, then a word.
 func randomOpus(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
-	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoMCP: true, OpenListen: true, Tolerance: 250 * time.Millisecond})
+	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoMCP: true, OpenListen: true, Tolerance: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

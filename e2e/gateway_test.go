@@ -94,8 +94,8 @@ func TestOutward(t *testing.T) {
 	for !strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
 		time.Sleep(20 * time.Millisecond) // real time: another process
 	}
-	time.Sleep(700 * time.Millisecond) // anything more would have come by then
-	if n := changes("came"); n != 1 {
+	time.Sleep(700 * time.Millisecond)        // anything more would have come by then
+	if n := changes("came"); n < 1 || n > 2 { // once; the machine may stand still between its coming and its tools
 		t.Errorf("the coming was told %d times", n)
 	}
 	if got := s.outwardCall(ctx, t, stream+".self.audio_speaker.set_volume", `{"volume":33}`); got != "true" || board.Values().Volume != 33 {
@@ -179,7 +179,7 @@ func TestOutwardSpeech(t *testing.T) {
 	ctx := limit(t)
 	s := start(t, setup{})
 	// The device knows nothing of a cut that it has not asked for: its stop comes before the sound is played.
-	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, Tolerance: 500 * time.Millisecond})
+	d := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 	if got := s.outwardCall(ctx, t, "device.abort", `{}`); !strings.Contains(got, "没有在说话") {
 		t.Errorf("abort of silence: %s", got)
 	}

@@ -68,7 +68,6 @@ func workbench(ctx context.Context, t *testing.T, o devicetest.Options) (*openai
 		"asr: [ears]\ntools: {kinds: {self.gate.open: control}}\nproviders: {ears: {type: openai, base_url: %q, api_key: k, asr_model: ears-1}}\n", cloud.URL())})
 	cloud.Reply(openaitest.Transcribe, openaitest.JSON(200, `{"text":"are you still there"}`))
 	o.Tools = w.tools()
-	o.Tolerance = 500 * time.Millisecond // these tests are about what is said and done; agent's scenes hold its times in fake time
 	d := s.dial(ctx, t, o)
 	waitForTools(ctx, t, d)
 	return cloud, w, d

@@ -20,7 +20,7 @@ func TestWakeWord(t *testing.T) {
 	ctx := limit(t)
 	s, _ := startEcho(t)
 	s.waitReady(ctx, t)
-	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, WakeWord: "hi xiaozhi", WakeFrames: 33, NoMCP: true, Tolerance: 200 * time.Millisecond})
+	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, WakeWord: "hi xiaozhi", WakeFrames: 33, NoMCP: true})
 	if r := reply(ctx, t, d); r.Frames == 0 || r.Cut {
 		t.Errorf("greeting %q: %d frames, cut %t", r.Text(), r.Frames, r.Cut)
 	}
@@ -46,7 +46,7 @@ func TestRedialAndReplace(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	s, cloud := startEcho(t)
-	o := devicetest.Options{NoMCP: true, DeviceID: "24:6F:28:CC:02:01", Tolerance: 200 * time.Millisecond}
+	o := devicetest.Options{NoMCP: true, DeviceID: "24:6F:28:CC:02:01"}
 	first := s.dial(ctx, t, o)
 	ask(ctx, t, first, "the number is one")
 	first.CloseTCP() // hangs up as firmware does
@@ -112,7 +112,7 @@ func TestDevicesHearTheirOwnAnswers(t *testing.T) {
 	sessions := map[string]bool{}
 	var wg sync.WaitGroup
 	for i := range 3 {
-		d := s.dial(ctx, t, devicetest.Options{DeviceID: fmt.Sprintf("24:6f:28:cc:04:%02x", i), NoMCP: true, Tolerance: 300 * time.Millisecond})
+		d := s.dial(ctx, t, devicetest.Options{DeviceID: fmt.Sprintf("24:6f:28:cc:04:%02x", i), NoMCP: true})
 		sessions[d.SessionID()] = true
 		wg.Go(func() {
 			for k := range 3 {
