@@ -302,19 +302,6 @@ func (c *Conversation) utteranceOver(u *utterance) {
 	}
 }
 
-// disregard takes an utterance for what it is: the device's own sound. What was
-// said before it is awaited as it was.
-func (c *Conversation) disregard(u *utterance) {
-	c.hearsItself()
-	u.cancel(ErrDone)
-	if len(c.heard) > 0 {
-		c.step(sigEndpoint)
-		c.answerHeard()
-		return
-	}
-	c.awaitCalm()
-}
-
 // await takes an utterance that is over as one that is to be answered.
 func (c *Conversation) await(u *utterance) {
 	c.heard = append(append(c.slow, c.heard...), u)

@@ -15,7 +15,7 @@ const (
 	loopbackKept  = 5 * audio.EchoRate
 	loopbackHeard = audio.EchoRate * 5 / 2
 	loopbackLeast = audio.EchoRate * 3 / 10
-	// (With more, who repeats the last words in the same voice is taken for them.)
+	// With a longer delay, who repeats the last words in the same voice is an echo.
 	loopbackDelay = audio.EchoRate * 6 / 5
 	// When so much of what was played was not heard at all before an utterance,
 	// that is no echo either: an echo begins with the reply.

@@ -179,6 +179,19 @@ func (c *Conversation) hearsItself() {
 	c.log.Debug("echo of the reply is no speech")
 }
 
+// disregard takes an utterance for what it is: the device's own sound. What was
+// said before it is awaited as it was.
+func (c *Conversation) disregard(u *utterance) {
+	c.hearsItself()
+	u.cancel(ErrDone)
+	if len(c.heard) > 0 {
+		c.step(sigEndpoint)
+		c.answerHeard()
+		return
+	}
+	c.awaitCalm()
+}
+
 // saying is what the device has played in the last seconds.
 func (c *Conversation) saying() string {
 	now := time.Now()
