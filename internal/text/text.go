@@ -1,0 +1,102 @@
+// Package text holds plain helpers for words: the language of a text, and how
+// texts are compared, cut and joined. All functions are pure.
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Lang is a language that the program speaks, as a code of ISO 639-1. It is
+// empty where no language is known.
+type Lang string
+
+// The languages that the program has texts for.
+const (
+	Chinese Lang = "zh"
+	English Lang = "en"
+)
+
+// Of returns the language of s: Chinese if s holds a Han character, English if
+// it holds other letters, and "" if it holds no letter.
+func Of(s string) Lang {
+	letters := false
+	for _, r := range s {
+		if unicode.Is(unicode.Han, r) {
+			return Chinese
+		}
+		letters = letters || unicode.IsLetter(r)
+	}
+	if letters {
+		return English
+	}
+	return ""
+}
+
+// Pick returns zh if l is Chinese, and en for every other language.
+func (l Lang) Pick(zh, en string) string {
+	if l == Chinese {
+		return zh
+	}
+	return en
+}
+
+// Bare returns the letters and digits of s in lower case, for comparing words.
+func Bare(s string) string {
+	return strings.Map(func(r rune) rune {
+		if IsWord(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+// In reports whether s equals one of the words in its [Bare] form. A text
+// without letters and digits equals none.
+func In(s string, words []string) bool {
+	bare := Bare(s)
+	for _, w := range words {
+		if bare != "" && bare == Bare(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Cut returns at most limit bytes of s, without a broken character at the end,
+// and "…" behind them if s is longer.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	end := max(limit, 0)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// Join returns a and b as one text, with a space between them unless one of
+// them is empty, a ends with a space, or one of the two characters that meet
+// is written without spaces.
+func Join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	last, _ := utf8.DecodeLastRuneInString(a)
+	first, _ := utf8.DecodeRuneInString(b)
+	if unicode.IsSpace(last) || IsCJK(first) || IsCJK(last) || last > 0x3000 {
+		return a + b
+	}
+	return a + " " + b
+}
+
+// IsWord reports whether r is a letter or a digit.
+func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// IsCJK reports whether r is a character of a script written without spaces:
+// Han, Hiragana, Katakana or Hangul.
+func IsCJK(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}

@@ -1,0 +1,65 @@
+package text
+
+import (
+	"testing"
+	"unicode/utf8"
+)
+
+func TestOf(t *testing.T) {
+	for text, want := range map[string]Lang{"你好": "zh", "hello": "en", "打开 iPhone": "zh", "12:30": "", "": "", "😊": ""} {
+		if got := Of(text); got != want {
+			t.Errorf("Of(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLangPick(t *testing.T) {
+	for lang, want := range map[Lang]string{Chinese: "是", English: "yes", "": "yes", "fr": "yes"} {
+		if got := lang.Pick("是", "yes"); got != want {
+			t.Errorf("%q: %q, want %q", lang, got, want)
+		}
+	}
+}
+
+func TestIn(t *testing.T) {
+	words := []string{"停", "Stop it!", ""}
+	for s, want := range map[string]bool{"停。": true, "stop it": true, "stop": false, "": false, "…": false} {
+		if got := In(s, words); got != want {
+			t.Errorf("In(%q) = %v, want %v", s, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		limit int
+		want  string
+	}{
+		{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"你好", 6, "你好"}, {"你好", 5, "你…"}, {"你好", 2, "…"}, {"abc", -1, "…"},
+	} {
+		if got := Cut(c.s, c.limit); got != c.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", c.s, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"", "b", "b"}, {"a", "", "a"}, {"a", "b", "a b"}, {"a ", "b", "a b"}, {"你", "好", "你好"}, {"打开", "wifi", "打开wifi"}, {"好。", "b", "好。b"}, {"好！", "b", "好！b"},
+	} {
+		if got := Join(c.a, c.b); got != c.want {
+			t.Errorf("Join(%q, %q) = %q, want %q", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("你好 abc", 4)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		got := Cut(s, limit)
+		if len(got) > max(limit, 0)+len("…") && got != s || utf8.ValidString(s) && !utf8.ValidString(got) {
+			t.Errorf("Cut(%q, %d) = %q", s, limit, got)
+		}
+	})
+}
