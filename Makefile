@@ -31,7 +31,7 @@ run: ## set up, build and start the server; make run ARGS="--listen 127.0.0.1:80
 
 build:
 	@mkdir -p bin
-	go build -o bin/xiaozhi ./cmd/xiaozhi
+	go build -o bin/ ./cmd/xiaozhi ./cmd/xiaozhi-sim
 
 test: ## everything: vet, all tests with the race detector, fuzz seeds, end to end, programs of others
 	@scripts/packages.sh test

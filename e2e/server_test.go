@@ -34,9 +34,9 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "xiaozhi")
-	build := exec.Command("go", "build", "-race", "-o", binary, "xiaozhi/cmd/xiaozhi")
+	build := exec.Command("go", "build", "-race", "-o", dir+string(filepath.Separator), "xiaozhi/cmd/xiaozhi", "xiaozhi/cmd/xiaozhi-sim")
 	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
 	return m.Run()

@@ -20,13 +20,13 @@ const version = "0.1.0"
 func main() {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader()) // the library insists on a global
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
 // run does one subcommand and returns the exit code: 0 well, 1 failed, 2 misused.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command := "help"
 	if len(args) > 0 {
 		command, args = args[0], args[1:]
@@ -35,12 +35,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case "serve":
 		tune()
 		return serve(ctx, args, stdout, stderr)
-	case "talk":
-		return talk(ctx, args, stdin, stdout, stderr)
+	case "talk", "bench":
+		return simulate(command, args, stderr)
 	case "tools":
 		return tools(ctx, args, stdout, stderr)
-	case "bench":
-		return benchmark(ctx, args, stdout, stderr)
 	case "version", "--version":
 		fmt.Fprintln(stdout, "xiaozhi", version)
 		return 0

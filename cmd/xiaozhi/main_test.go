@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +19,22 @@ import (
 func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	code = run(t.Context(), args, &out, &errs)
 	return code, out.String(), errs.String()
+}
+
+// inOrder checks that parts come one after the other in text.
+func inOrder(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, p := range parts {
+		_, after, found := strings.Cut(rest, p)
+		if !found {
+			t.Errorf("no %q (in this order) in\n%s", p, text)
+			return
+		}
+		rest = after
+	}
 }
 
 // TestUsage: help that was asked for goes to stdout and ends with 0, misuse to
@@ -38,12 +51,10 @@ func TestUsage(t *testing.T) {
 		{[]string{"--help"}, 0, true, []string{"serve", "启动服务"}},
 		{[]string{"serve", "--help"}, 0, true, []string{"-config", "-data", "-listen", "-check", "数据目录"}},
 		{[]string{"serve", "-h"}, 0, true, []string{"-config", "监听地址"}},
-		{[]string{"talk", "--help"}, 0, true, []string{"-server", "模拟一台设备"}},
 		{[]string{"sevre"}, 2, false, []string{`unknown command "sevre"`, "没有这个命令", "serve"}},
 		{[]string{"serve", "--listne", ":1"}, 2, false, []string{"-listne", "-listen"}},
 		{[]string{"serve", "--listen"}, 2, false, []string{"-listen"}},
 		{[]string{"serve", "stray"}, 2, false, []string{`"stray"`, "多余的参数"}},
-		{[]string{"talk", "--nope"}, 2, false, []string{"nope", "查看参数"}},
 	} {
 		code, out, errs := runMain(t, c.args...)
 		said, silent := out, errs
@@ -121,7 +132,7 @@ func serving(t *testing.T, args ...string) (base string, end func() (code int, s
 	var code int
 	var work sync.WaitGroup
 	work.Go(func() {
-		code = run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, write, &errs)
+		code = run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), write, &errs)
 		write.Close()
 	})
 	address := make(chan string, 1)
@@ -247,20 +258,5 @@ func TestServeRefusesToStart(t *testing.T) {
 		if strings.Contains(errs, "goroutine ") {
 			t.Errorf("%s: a crash", name)
 		}
-	}
-}
-
-// TestTalkTellsRefusalsApart: a token that is not right and a full server are
-// named as such.
-func TestTalkTellsRefusalsApart(t *testing.T) {
-	for status, want := range map[int]string{401: "401 Unauthorized", 503: "503 Service Unavailable"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		for _, url := range []string{"ws" + strings.TrimPrefix(server.URL, "http"), server.URL} {
-			code, out, errs := runTalk(t, "", "--server", url, "--text", "x", "--token", "t0psecret")
-			if code != 1 || !strings.Contains(errs, want) || strings.Contains(out+errs, "t0psecret") {
-				t.Errorf("%s: exit %d\n%s%s", url, code, out, errs)
-			}
-		}
-		server.Close()
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/record/replay"
+	"xiaozhi/internal/devicetest"
 )
 
 // TestServeRecords: where it is asked for, a talk on the real wire leaves one
@@ -19,10 +20,7 @@ func TestServeRecords(t *testing.T) {
 	t.Setenv("XIAOZHI_LOG__RECORD", dir)
 	t.Setenv("XIAOZHI_ASR", "openai") // nothing to load
 	base, end := serving(t)
-	code, talked, errs := runTalk(t, "", "--server", base+"/xiaozhi/ota/", "--lang", "en-US", "--text", "what time is it", "--text", "set the volume to 30")
-	if code != 0 {
-		t.Errorf("talk: exit %d\n%s%s", code, talked, errs)
-	}
+	typeAll(t, base, "what time is it", "set the volume to 30")
 	_, out, log := end()
 	inOrder(t, out, "recorded in "+dir, "录在这里", "OTA URL")
 	inOrder(t, log, "conversations are recorded", "conversation is recorded")
@@ -77,6 +75,34 @@ func TestServeRecords(t *testing.T) {
 			t.Error(difference)
 		}
 	})
+}
+
+// typeAll connects a device with the usual tools to the server at base and types
+// each text after the reply to the one before.
+func typeAll(t *testing.T, base string, texts ...string) {
+	t.Helper()
+	o := devicetest.Options{Language: "en-US", FrameMs: 60, OpenListen: true, Tools: devicetest.NewBoard().Tools()}
+	found, err := devicetest.Provision(t.Context(), base+"/xiaozhi/ota/", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.URL, o.Token, o.Protocol = found.URL, found.Token, found.Protocol
+	d, err := devicetest.Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, text := range texts {
+		if err := d.WaitMic(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Detect(text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.WaitReply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestRecordNowhere: a folder that cannot be used stops the start, for whoever

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -50,14 +52,28 @@ func benchmark(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		return 2
 	}
 	f.Log = stderr
-	if f.Program, err = os.Executable(); err == nil {
-		err = f.run(ctx, stdout)
-	}
-	if err != nil {
+	f.Program = serverProgram()
+	if err := f.run(ctx, stdout); err != nil {
 		fmt.Fprintf(stderr, "xiaozhi bench: %v / 测量失败\n", err)
 		return 1
 	}
 	return 0
+}
+
+// serverProgram returns the path of our own server: beside this program, else in
+// PATH, else "".
+func serverProgram() string {
+	const name = "xiaozhi"
+	if own, err := os.Executable(); err == nil {
+		if beside, err := exec.LookPath(filepath.Join(filepath.Dir(own), name)); err == nil {
+			return beside
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // parseBench reads and checks the command line. If that asks for help, it is written to help.

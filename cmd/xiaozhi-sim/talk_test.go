@@ -273,3 +273,18 @@ func TestTrailing(t *testing.T) {
 		t.Errorf("%s after speech to the end", got)
 	}
 }
+
+// TestTalkTellsRefusalsApart: a token that is not right and a full server are
+// named as such.
+func TestTalkTellsRefusalsApart(t *testing.T) {
+	for status, want := range map[int]string{401: "401 Unauthorized", 503: "503 Service Unavailable"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		for _, url := range []string{"ws" + strings.TrimPrefix(server.URL, "http"), server.URL} {
+			code, out, errs := runTalk(t, "", "--server", url, "--text", "x", "--token", "t0psecret")
+			if code != 1 || !strings.Contains(errs, want) || strings.Contains(out+errs, "t0psecret") {
+				t.Errorf("%s: exit %d\n%s%s", url, code, out, errs)
+			}
+		}
+		server.Close()
+	}
+}

@@ -1,0 +1,47 @@
+// Command xiaozhi-sim is a simulated speaker: it talks to a server, and it
+// measures one with many speakers at once. "xiaozhi talk" and "xiaozhi bench"
+// run it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run does one subcommand and returns the exit code: 0 success, 1 failure, 2 misuse.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	command := "help"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "talk":
+		return talk(ctx, args, stdin, stdout, stderr)
+	case "bench":
+		return benchmark(ctx, args, stdout, stderr)
+	case "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
+	fmt.Fprintf(stderr, "xiaozhi-sim: unknown command %q / 没有这个命令\n%s", command, usage)
+	return 2
+}
+
+const usage = `usage: xiaozhi-sim COMMAND [flags]
+
+  talk      talk to a server as a simulated speaker / 模拟一台设备与服务对话
+  bench     measure a server, ours or another's / 测量服务器
+
+xiaozhi-sim COMMAND --help lists the flags / 查看参数
+`
