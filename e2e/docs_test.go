@@ -52,6 +52,7 @@ func TestDocsMCP(t *testing.T) {
 	s.stop(t) // it takes the settings; what follows is without a token
 	s = start(t, setup{})
 	address := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
+	path := "PATH=" + curlFolder(t) + string(os.PathListSeparator) + os.Getenv("PATH")
 	ran := 0
 	for _, b := range all[1:] {
 		code := strings.ReplaceAll(b[1], "http://127.0.0.1:8000", address)
@@ -77,12 +78,17 @@ func TestDocsMCP(t *testing.T) {
 				t.Logf("%s is not here: its examples do not run", program[0])
 				continue
 			}
-			out, err := exec.CommandContext(ctx, program[0], append(program[1:], code)...).CombinedOutput()
+			cmd := exec.CommandContext(ctx, program[0], append(program[1:], code)...)
+			cmd.Env = append(os.Environ(), path)
+			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "system.info") {
 				t.Errorf("%v:\n%s\n%s", err, code, out)
 			}
 			ran++
 		}
+	}
+	if ran == 0 {
+		t.Error("no example ran")
 	}
 	t.Logf("%d examples ran", ran)
 }

@@ -23,6 +23,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == curlName {
+		os.Exit(curlMain(os.Args[1:]))
+	}
 	os.Exit(testMain(m))
 }
 
