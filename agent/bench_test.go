@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -18,8 +19,8 @@ type sink struct {
 	turn  uint64
 }
 
-func (s *sink) Send(m Message) {
-	if m.Kind == MessageTTSStop {
+func (s *sink) Send(m wire.Message) {
+	if m.Kind == wire.MessageTTSStop {
 		s.stop <- struct{}{}
 	}
 }
@@ -47,7 +48,7 @@ func BenchmarkTurn(b *testing.B) {
 	out := &sink{first: make(chan struct{}, 1), stop: make(chan struct{}, 4)}
 	tools := mcp.NewToolbox(mcp.ToolboxOptions{})
 	defer tools.Close()
-	c := New(o, Session{DeviceID: "bench"}, out, tools)
+	c := New(o, wire.Session{DeviceID: "bench"}, out, tools)
 	ctx, cancel := context.WithCancel(b.Context())
 	over := make(chan struct{})
 	go func() { defer close(over); c.Run(ctx) }()
@@ -56,12 +57,12 @@ func BenchmarkTurn(b *testing.B) {
 		llm.mu.Lock()
 		llm.lines = []string{"text Hello there.", "end"}
 		llm.mu.Unlock()
-		if err := c.Post(Detect{Text: "say hello"}); err != nil {
+		if err := c.Post(wire.Detect{Text: "say hello"}); err != nil {
 			b.Fatal(err)
 		}
 		<-out.first
 		b.StopTimer()
-		if err := c.Post(Abort{}); err != nil {
+		if err := c.Post(wire.Abort{}); err != nil {
 			b.Fatal(err)
 		}
 		<-out.stop

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // box is an Outbox that notes what the device would get, and when.
@@ -44,12 +45,12 @@ func (b *box) add(l boxLine) {
 	b.wake = make(chan struct{})
 }
 
-func (b *box) Send(m Message) {
-	text := map[MessageKind]string{
-		MessageSTT: "stt " + m.Text, MessageTTSStart: "tts start", MessageSentenceStart: "sentence " + m.Text,
-		MessageTTSStop: "tts stop", MessageEmotion: "emotion " + m.Emotion + " " + m.Text,
-		MessageKeepAlive: "keep alive",
-		MessageChunk:     "chunk " + m.Text, MessageFinal: "final " + m.Text, MessageThought: "thought " + m.Text,
+func (b *box) Send(m wire.Message) {
+	text := map[wire.MessageKind]string{
+		wire.MessageSTT: "stt " + m.Text, wire.MessageTTSStart: "tts start", wire.MessageSentenceStart: "sentence " + m.Text,
+		wire.MessageTTSStop: "tts stop", wire.MessageEmotion: "emotion " + m.Emotion + " " + m.Text,
+		wire.MessageKeepAlive: "keep alive",
+		wire.MessageChunk:     "chunk " + m.Text, wire.MessageFinal: "final " + m.Text, wire.MessageThought: "thought " + m.Text,
 	}[m.Kind]
 	if len(m.Closing) > 0 {
 		text = "silent frame, " + text

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -29,8 +30,8 @@ const (
 // owns the state, the history and the turns.
 type Conversation struct {
 	o        *Options
-	session  Session
-	out      Outbox
+	session  wire.Session
+	out      wire.Outbox
 	tools    *mcp.Toolbox
 	log      *slog.Logger
 	in       *inbox
@@ -46,7 +47,7 @@ type Conversation struct {
 	wg    sync.WaitGroup
 	dev   *Device
 	state State
-	mode  Mode
+	mode  wire.Mode
 	open  bool // the device has opened its microphone
 
 	ears      *ears
@@ -97,14 +98,14 @@ type settled struct{ callID, result string }
 
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
-func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
+func New(o Options, s wire.Session, out wire.Outbox, tools *mcp.Toolbox) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: Auto,
+		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
 	}
-	if stamps, ok := out.(Stamper); ok && s.AEC && !opts.NoEchoGuard {
+	if stamps, ok := out.(wire.Stamper); ok && s.AEC && !opts.NoEchoGuard {
 		c.monitor = &monitor{stamps: stamps}
 	} else if !opts.NoEchoGuard {
 		c.loopback = &loopback{}
@@ -114,12 +115,12 @@ func New(o Options, s Session, out Outbox, tools *mcp.Toolbox) *Conversation {
 
 // Post hands over what the device did. It never waits. ErrOverrun means that
 // the device sends more than any device can mean: end the connection.
-func (c *Conversation) Post(ev Event) error {
-	if f, ok := ev.(Frame); ok {
+func (c *Conversation) Post(ev wire.Event) error {
+	if f, ok := ev.(wire.Frame); ok {
 		if f.At.IsZero() {
 			f.At = time.Now()
 		}
-		c.in.postFrame(f)
+		c.in.postFrame(f, false)
 		return nil
 	}
 	return c.in.post(ev)
@@ -128,7 +129,7 @@ func (c *Conversation) Post(ev Event) error {
 // Hear hands over a microphone packet, as Post does with a Frame of that Stamp.
 // It copies packet, whose memory may be used again at once.
 func (c *Conversation) Hear(packet []byte, stamp uint32) error {
-	c.in.postFrame(Frame{Packet: c.packets.copyOf(packet), At: time.Now(), Stamp: stamp, pooled: true})
+	c.in.postFrame(wire.Frame{Packet: c.packets.copyOf(packet), At: time.Now(), Stamp: stamp}, true)
 	return nil
 }
 
@@ -236,17 +237,17 @@ func (c *Conversation) device(it posted) {
 	case c.hungUp:
 		return
 	case it.ev == nil:
-		c.frame(it.frame)
+		c.frame(it)
 		return
 	}
 	switch ev := it.ev.(type) {
-	case ListenStart:
+	case wire.ListenStart:
 		c.listenStart(ev.Mode)
-	case ListenStop:
+	case wire.ListenStop:
 		c.listenStop()
-	case Detect:
+	case wire.Detect:
 		c.detect(ev.Text)
-	case Abort:
+	case wire.Abort:
 		c.abort(ev.Reason)
 	}
 }
@@ -321,7 +322,7 @@ func (c *Conversation) idleOver() {
 	case c.turn != nil && !c.turnDone:
 		c.touch()
 	case c.dev.expecting(time.Now()):
-		c.out.Send(Message{Kind: MessageKeepAlive})
+		c.out.Send(wire.Message{Kind: wire.MessageKeepAlive})
 		c.awaitCalm()
 		c.idle.Reset(min(c.o.IdleClose, keepAlive))
 	case time.Since(c.active) < c.o.IdleClose: // what was expected has come to nothing

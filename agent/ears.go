@@ -10,10 +10,14 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
-// What the conversation tells its ears, in order with the frames.
+// earsCommand is what the conversation tells its ears, in order with the frames.
+type earsCommand interface{ command() }
+
+// The commands.
 type (
 	earsMute struct{} // throw frames away: the device has closed its microphone
 	earsOpen struct { // begin afresh
@@ -28,11 +32,11 @@ type (
 	}
 )
 
-func (earsMute) event()  {}
-func (earsOpen) event()  {}
-func (earsStop) event()  {}
-func (earsWatch) event() {}
-func (earsAwait) event() {}
+func (earsMute) command()  {}
+func (earsOpen) command()  {}
+func (earsStop) command()  {}
+func (earsWatch) command() {}
+func (earsAwait) command() {}
 
 // earsFailed says that the ears are gone.
 type earsFailed struct {
@@ -56,7 +60,7 @@ const (
 // for each recogniser.
 type ears struct {
 	o        *Options
-	mode     Mode
+	mode     wire.Mode
 	lang     string
 	phrases  func() []string
 	report   func(any) // to the conversation; gives up when the conversation ends
@@ -166,7 +170,7 @@ func (e *ears) prepare() error {
 	e.endpoint = audio.NewEndpointer(e.o.Endpoint)
 	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
-	if e.monitor != nil && e.mode == Realtime {
+	if e.monitor != nil && e.mode == wire.Realtime {
 		e.echo = audio.NewEchoCanceller()
 	}
 	return nil
@@ -184,7 +188,7 @@ func (e *ears) take(it posted) {
 		if !e.muted {
 			e.frame(it.frame)
 		}
-		e.packets.done(it.frame)
+		e.packets.done(it)
 		return
 	}
 	switch ev := it.ev.(type) {
@@ -225,7 +229,7 @@ func (e *ears) reset() {
 
 // frame hears one Opus packet. One that came twice is heard once; one that never
 // came, or came broken, takes its time all the same.
-func (e *ears) frame(f Frame) {
+func (e *ears) frame(f wire.Frame) {
 	if len(f.Packet) == 0 {
 		return
 	}
@@ -248,7 +252,7 @@ func (e *ears) frame(f Frame) {
 
 // decode decodes a packet into pcm. One that is broken is made up for when the
 // next is there, which may hold a copy of its sound.
-func (e *ears) decode(f Frame) (int, error) {
+func (e *ears) decode(f wire.Frame) (int, error) {
 	if e.broken > 0 && e.broken <= mostBroken {
 		e.conceal(f.Packet, f.At)
 	}
@@ -275,7 +279,7 @@ func (e *ears) hearPCM(pcm []int16, stamp uint32, arrived time.Time) {
 		e.monitor.take(e.echo.Played)
 		e.echo.Cancel(stamp, pcm)
 	}
-	if e.mode == Manual {
+	if e.mode == wire.Manual {
 		if e.current == nil {
 			e.open(nil)
 		}
@@ -348,7 +352,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 // never if it was lost.
 func (e *ears) schedule() {
 	e.due.Stop()
-	if e.current == nil || e.mode == Manual {
+	if e.current == nil || e.mode == wire.Manual {
 		return
 	}
 	silence := e.fed - e.endpoint.LastVoice()
@@ -378,7 +382,7 @@ func (e *ears) silenceOver() {
 
 // stalled ends an utterance whose frames have stopped coming.
 func (e *ears) stalled() {
-	if e.current != nil && e.mode != Manual {
+	if e.current != nil && e.mode != wire.Manual {
 		e.commit(stalledMic)
 	}
 }

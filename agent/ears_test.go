@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -44,11 +45,11 @@ func deafTalk(t *testing.T, failures int64, then func(*Conversation, *box)) {
 		c := New(Options{
 			VAD: brokenVAD{energyVAD{&detectors}, broken}, ASR: &scriptASR{}, LLM: &scriptLLM{},
 			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(),
-		}, Session{DeviceID: "d", Language: "en"}, b, tools)
+		}, wire.Session{DeviceID: "d", Language: "en"}, b, tools)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); c.Run(ctx) }()
-		if err := c.Post(ListenStart{Mode: Realtime}); err != nil {
+		if err := c.Post(wire.ListenStart{Mode: wire.Realtime}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

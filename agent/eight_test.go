@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -42,32 +43,32 @@ func (l steadyLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.
 // interruptions are the ways of a user who does not wait for the end.
 var interruptions = map[string]func(s *storm){
 	"abort": func(s *storm) {
-		s.post(Abort{}, "abort")
+		s.post(wire.Abort{}, "abort")
 		s.aborts++
 		time.Sleep(200 * time.Millisecond)
-		s.post(Detect{Text: "are you there"}, "typed")
+		s.post(wire.Detect{Text: "are you there"}, "typed")
 	},
 	"abort alone": func(s *storm) {
-		s.post(Abort{}, "abort")
+		s.post(wire.Abort{}, "abort")
 		s.aborts++
 		time.Sleep(20 * time.Second)
-		s.post(Detect{Text: "are you there"}, "typed")
+		s.post(wire.Detect{Text: "are you there"}, "typed")
 	},
 	"wake word": func(s *storm) {
-		s.post(Abort{Reason: "wake_word_detected"}, "wake word")
+		s.post(wire.Abort{Reason: "wake_word_detected"}, "wake word")
 		s.aborts++
-		s.post(Detect{Text: "hi xiaozhi"}, "detect")
-		s.post(ListenStart{Mode: Auto}, "listen auto")
+		s.post(wire.Detect{Text: "hi xiaozhi"}, "detect")
+		s.post(wire.ListenStart{Mode: wire.Auto}, "listen auto")
 		time.Sleep(1500 * time.Millisecond)
-		s.post(ListenStart{Mode: Auto}, "listen auto")
+		s.post(wire.ListenStart{Mode: wire.Auto}, "listen auto")
 		s.sound(s.loud, 10, "voice")
 		s.sound(s.mute, 20, "silence")
 	},
 	"push to talk": func(s *storm) {
 		time.Sleep(afterDetect) // before that, a listen start belongs to the typed text
-		s.post(ListenStart{Mode: Manual}, "listen manual")
+		s.post(wire.ListenStart{Mode: wire.Manual}, "listen manual")
 		s.sound(s.loud, 10, "voice")
-		s.post(ListenStop{}, "listen stop")
+		s.post(wire.ListenStop{}, "listen stop")
 	},
 	"voice": func(s *storm) {
 		s.sound(s.loud, 12, "voice")
@@ -120,10 +121,10 @@ func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Du
 	}}
 	s.come()
 	if how == "voice" {
-		s.post(ListenStart{Mode: Realtime}, "listen realtime")
+		s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")
 		time.Sleep(2 * time.Second)
 	}
-	s.post(Detect{Text: "do it"}, "typed")
+	s.post(wire.Detect{Text: "do it"}, "typed")
 	time.Sleep(at)
 	interrupt(s)
 	time.Sleep(30 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -18,8 +19,8 @@ import (
 type SceneTape interface {
 	Wrap(o Options, l mcp.ToolboxOptions) (Options, mcp.ToolboxOptions)
 	Sources(sources ...mcp.Source) []mcp.Source
-	Outbox(out Outbox) Outbox
-	Event(ev Event)
+	Outbox(out wire.Outbox) wire.Outbox
+	Event(ev wire.Event)
 	Run(ctx context.Context) (end func(error))
 }
 
@@ -29,14 +30,14 @@ type taped struct {
 	tape SceneTape
 }
 
-func (t taped) Post(ev Event) error {
+func (t taped) Post(ev wire.Event) error {
 	t.tape.Event(ev)
 	return t.Conversation.Post(ev)
 }
 
 // RecordScene plays a scene of testdata/talk, in a bubble, onto a tape. change
 // may be nil; it may change the options.
-func RecordScene(t *testing.T, file string, change func(*Options), tapeOf func(Session) SceneTape) {
+func RecordScene(t *testing.T, file string, change func(*Options), tapeOf func(wire.Session) SceneTape) {
 	t.Helper()
 	a, err := txtar.ParseFile(file)
 	if err != nil {

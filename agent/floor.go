@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // floor is one turn's right to speak. The turn's goroutines speak through it,
 // and the conversation takes it away: after cut, undo or stop nothing of the
 // turn can reach the device any more. All methods may be called at the same time.
 type floor struct {
-	out    Outbox
+	out    wire.Outbox
 	turn   uint64
 	format audio.Format
 	lead   int
@@ -42,8 +43,8 @@ type floor struct {
 	buf       []byte
 	strange   bool // the device's decoder is not where enc is: it got other packets, or not all of enc's
 	spoken    []spokenSentence
-	held      []Message // what may be shown when the turn can no more be undone
-	shown     bool      // a chunk was passed on
+	held      []wire.Message // what may be shown when the turn can no more be undone
+	shown     bool           // a chunk was passed on
 }
 
 // spokenSentence is how far a sentence got.
@@ -53,14 +54,14 @@ type spokenSentence struct {
 	whole  bool // the last of its frames was handed over
 }
 
-func newFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
+func newFloor(out wire.Outbox, turn uint64, format audio.Format, lead int) *floor {
 	f := newTrialFloor(out, turn, format, lead)
 	f.grant()
 	return f
 }
 
 // newTrialFloor makes a floor that lets nothing through before grant.
-func newTrialFloor(out Outbox, turn uint64, format audio.Format, lead int) *floor {
+func newTrialFloor(out wire.Outbox, turn uint64, format audio.Format, lead int) *floor {
 	return &floor{
 		out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead),
 		granted: make(chan struct{}), trial: true,
@@ -79,7 +80,7 @@ func (f *floor) grant() (began bool) {
 	held := f.held
 	f.held = nil
 	for _, m := range held {
-		if m.Kind == MessageTTSStart {
+		if m.Kind == wire.MessageTTSStart {
 			f.open()
 			continue
 		}
@@ -200,7 +201,7 @@ func (f *floor) start() bool {
 	if f.trial {
 		if !f.wanted {
 			f.wanted = true
-			f.held = append(f.held, Message{Kind: MessageTTSStart})
+			f.held = append(f.held, wire.Message{Kind: wire.MessageTTSStart})
 		}
 		return false
 	}
@@ -211,7 +212,7 @@ func (f *floor) start() bool {
 // open sends tts start and what had to wait for it. The caller holds mu.
 func (f *floor) open() {
 	f.started, f.committed = time.Now(), true
-	f.out.Send(Message{Kind: MessageTTSStart, Turn: f.turn})
+	f.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: f.turn})
 	for _, m := range f.held {
 		f.shown = true
 		f.out.Send(m)
@@ -255,7 +256,7 @@ func (f *floor) undo() bool {
 
 // send passes a message of the turn on while it has the floor. A chunk of the
 // answer waits for tts start: before it, the turn may still be undone.
-func (f *floor) send(m Message) bool {
+func (f *floor) send(m wire.Message) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -272,12 +273,12 @@ func (f *floor) send(m Message) bool {
 
 // pass passes a message on, or holds a chunk back until tts start. The caller
 // holds mu.
-func (f *floor) pass(m Message) {
-	if m.Kind == MessageChunk && f.started.IsZero() {
+func (f *floor) pass(m wire.Message) {
+	if m.Kind == wire.MessageChunk && f.started.IsZero() {
 		f.held = append(f.held, m)
 		return
 	}
-	f.shown = f.shown || m.Kind == MessageChunk
+	f.shown = f.shown || m.Kind == wire.MessageChunk
 	f.out.Send(m)
 }
 
@@ -292,7 +293,7 @@ func (f *floor) sentenceStart(s utterable) {
 		f.spoken[n-1].whole = true
 	}
 	f.spoken = append(f.spoken, spokenSentence{utterable: s})
-	f.out.Send(Message{Kind: MessageSentenceStart, Turn: f.turn, Text: s.display})
+	f.out.Send(wire.Message{Kind: wire.MessageSentenceStart, Turn: f.turn, Text: s.display})
 }
 
 // stop ends the reply in good order: the start/stop pair is completed, unless
@@ -315,7 +316,7 @@ func (f *floor) stop() {
 	}
 	f.close()
 	f.committed = true
-	f.out.Send(Message{Kind: MessageTTSStop, Turn: f.turn})
+	f.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: f.turn})
 }
 
 // cut takes the floor away at once. If tts start was sent, one silent frame
@@ -330,7 +331,7 @@ func (f *floor) cut() bool {
 	if f.started.IsZero() {
 		return false
 	}
-	m := Message{Kind: MessageTTSStop, Turn: f.turn, Cut: true}
+	m := wire.Message{Kind: wire.MessageTTSStop, Turn: f.turn, Cut: true}
 	if f.waiting || f.lag() > 0 {
 		f.strange = true // what waits is thrown away: the closing frame must not build on it
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 func newBox() *box { return &box{began: time.Now(), wake: make(chan struct{})} }
@@ -30,7 +31,7 @@ func TestFloorUndoneSaysNothing(t *testing.T) {
 	if !f.undo() {
 		t.Fatal("nothing was committed, but it could not be undone")
 	}
-	if f.start() || f.commit() || f.send(Message{Kind: MessageChunk}) || f.cut() {
+	if f.start() || f.commit() || f.send(wire.Message{Kind: wire.MessageChunk}) || f.cut() {
 		t.Error("an undone turn still acts")
 	}
 	f.stop()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // This file is how the frames of a turn leave.
@@ -141,7 +142,7 @@ func (f *floor) late(d time.Duration) {
 // lag is how long the oldest frame has waited before the socket, where the outbox
 // can tell; 0: none waits.
 func (f *floor) lag() time.Duration {
-	if out, ok := f.out.(Lagging); ok {
+	if out, ok := f.out.(wire.Lagging); ok {
 		return out.Lag()
 	}
 	return 0

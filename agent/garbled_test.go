@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -27,16 +28,16 @@ func TestGarbledFramesDoNotFillTheLog(t *testing.T) {
 		c := New(Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000},
 			Prompts: set, Devices: NewDevices(), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		}, Session{DeviceID: "d", Language: "en"}, newBox(), tools)
+		}, wire.Session{DeviceID: "d", Language: "en"}, newBox(), tools)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); c.Run(ctx) }()
 		for i := range 1500 {
-			mode := Auto
+			mode := wire.Auto
 			if i%2 == 0 {
-				mode = Realtime
+				mode = wire.Realtime
 			}
-			for _, ev := range []Event{ListenStart{Mode: mode}, Frame{Packet: []byte{0xFF, 0xFF, 0xFF}}} {
+			for _, ev := range []wire.Event{wire.ListenStart{Mode: mode}, wire.Frame{Packet: []byte{0xFF, 0xFF, 0xFF}}} {
 				if err := c.Post(ev); err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -68,7 +69,7 @@ func TestTrialIsGivenUpAtOnce(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		v.listens(t, Auto)
+		v.listens(t, wire.Auto)
 		frames(loud, 10)
 		frames(make([]int16, 960), 9)
 		if len(llm.closed) != 0 {
@@ -103,7 +104,7 @@ func TestQueryIsCancelledAtOnce(t *testing.T) {
 		v.types(t, "look it up")
 		time.Sleep(time.Second)
 		aborted := time.Now()
-		if err := v.c.Post(Abort{}); err != nil {
+		if err := v.c.Post(wire.Abort{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

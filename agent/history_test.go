@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
@@ -120,11 +121,11 @@ func TestReplaceResult(t *testing.T) {
 func TestInboxDropsOldestFrames(t *testing.T) {
 	b := newInbox()
 	for i := range maxFrames + 5 {
-		if err := b.post(Frame{Packet: []byte{byte(i)}}); err != nil {
+		if err := b.post(wire.Frame{Packet: []byte{byte(i)}}); err != nil {
 			t.Fatal(err)
 		}
 		if i == 2 {
-			if err := b.post(ListenStop{}); err != nil {
+			if err := b.post(wire.ListenStop{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,7 +134,7 @@ func TestInboxDropsOldestFrames(t *testing.T) {
 	if dropped != 5 || len(events) != maxFrames+1 {
 		t.Fatalf("%d events, %d dropped", len(events), dropped)
 	}
-	if _, ok := events[0].ev.(ListenStop); !ok {
+	if _, ok := events[0].ev.(wire.ListenStop); !ok {
 		t.Errorf("the control event did not survive in its place: %+v", events[0])
 	}
 	if f := events[1].frame; f.Packet[0] != 5 {
@@ -144,14 +145,14 @@ func TestInboxDropsOldestFrames(t *testing.T) {
 func TestInboxRefusesAFlood(t *testing.T) {
 	b := newInbox()
 	for range maxEvents {
-		if err := b.post(Abort{}); err != nil {
+		if err := b.post(wire.Abort{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.post(Abort{}); !errors.Is(err, ErrOverrun) {
+	if err := b.post(wire.Abort{}); !errors.Is(err, ErrOverrun) {
 		t.Errorf("err = %v", err)
 	}
-	if err := b.post(Frame{}); err != nil {
+	if err := b.post(wire.Frame{}); err != nil {
 		t.Errorf("a frame is never refused: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"errors"
 	"sync"
+
+	"xiaozhi/internal/wire"
 )
 
 // Limits of the inbox.
@@ -27,16 +29,17 @@ type inbox struct {
 
 // posted is an event, or a frame: one in an interface would cost an allocation.
 type posted struct {
-	ev    Event // nil: it is a frame
-	frame Frame
+	ev     any // a wire.Event, or a command to the ears; nil: it is a frame
+	frame  wire.Frame
+	pooled bool // frame.Packet is from the conversation's packets
 }
 
 func newInbox() *inbox { return &inbox{notify: make(chan struct{}, 1)} }
 
 // post queues an event.
-func (b *inbox) post(ev Event) error {
-	if f, ok := ev.(Frame); ok {
-		b.postFrame(f)
+func (b *inbox) post(ev any) error {
+	if f, ok := ev.(wire.Frame); ok {
+		b.postFrame(f, false)
 		return nil
 	}
 	b.mu.Lock()
@@ -49,14 +52,14 @@ func (b *inbox) post(ev Event) error {
 }
 
 // postFrame queues a frame, dropping the oldest that waits when there are too many.
-func (b *inbox) postFrame(f Frame) {
+func (b *inbox) postFrame(f wire.Frame, pooled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.frames >= maxFrames {
 		b.dropOldestFrame()
 	}
 	b.frames++
-	b.put(posted{frame: f})
+	b.put(posted{frame: f, pooled: pooled})
 }
 
 // put queues an item and tells the reader. The caller holds mu.
@@ -119,12 +122,12 @@ func (p packets) copyOf(packet []byte) []byte {
 }
 
 // done takes the buffer of a frame back, if it is one of ours.
-func (p packets) done(f Frame) {
-	if !f.pooled {
+func (p packets) done(it posted) {
+	if !it.pooled {
 		return
 	}
 	select {
-	case p.spare <- f.Packet:
+	case p.spare <- it.frame.Packet:
 	default:
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 )
 
@@ -14,14 +15,14 @@ import (
 
 // frame passes a microphone frame to the ears. While no listening is on it is
 // thrown away, but counted: a burst of frames tells a wake word from typed text.
-func (c *Conversation) frame(f Frame) {
+func (c *Conversation) frame(it posted) {
 	if c.open {
 		if c.ears != nil {
-			c.ears.in.postFrame(f)
+			c.ears.in.postFrame(it.frame, it.pooled)
 		}
 		return
 	}
-	c.packets.done(f)
+	c.packets.done(it)
 	now := time.Now()
 	if now.Sub(c.stopped) < lateFrames {
 		return
@@ -34,11 +35,11 @@ func (c *Conversation) frame(f Frame) {
 
 // listenStart opens the ears. A reply that is going on is cut, unless it
 // answers the detect that came right before.
-func (c *Conversation) listenStart(mode Mode) {
+func (c *Conversation) listenStart(mode wire.Mode) {
 	c.touch()
 	c.mode, c.open = mode, true
-	c.monitor.listen(mode == Realtime)
-	c.loopback.listen(mode == Realtime)
+	c.monitor.listen(mode == wire.Realtime)
+	c.loopback.listen(mode == wire.Realtime)
 	c.burst = c.burst[:0]
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
@@ -132,10 +133,10 @@ func (c *Conversation) greetNow() {
 func (c *Conversation) abort(reason string) {
 	stopped := c.stopReply(reason)
 	if !stopped {
-		c.out.Send(Message{Kind: MessageTTSStop})
+		c.out.Send(wire.Message{Kind: wire.MessageTTSStop})
 	}
 	c.step(sigAbort)
-	if c.open && c.mode != Manual {
+	if c.open && c.mode != wire.Manual {
 		c.openEars() // what was said before the abort is not answered after it
 	}
 }
@@ -194,7 +195,7 @@ func (c *Conversation) closeEars(cause error) {
 	}
 }
 
-func (c *Conversation) tellEars(ev Event) {
+func (c *Conversation) tellEars(ev earsCommand) {
 	if c.ears == nil {
 		return
 	}
@@ -207,7 +208,7 @@ func (c *Conversation) tellEars(ev Event) {
 // listenAgain goes back to listening after a reply, without waiting for a
 // listen start that not every client sends.
 func (c *Conversation) listenAgain() {
-	if c.open && !c.hungUp && (c.mode == Auto || (c.mode == Realtime && c.ears == nil)) {
+	if c.open && !c.hungUp && (c.mode == wire.Auto || (c.mode == wire.Realtime && c.ears == nil)) {
 		c.openEars()
 	}
 }

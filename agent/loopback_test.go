@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -85,7 +86,7 @@ func (e *echoing) hear(length time.Duration, user []int16) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if err := e.c.Post(Frame{Packet: append([]byte(nil), packet[:size]...)}); err != nil {
+		if err := e.c.Post(wire.Frame{Packet: append([]byte(nil), packet[:size]...)}); err != nil {
 			e.t.Error(err)
 		}
 	}
@@ -121,11 +122,11 @@ func TestOwnVoice(t *testing.T) {
 					TTS: &soundTTS{name: "noisy", sound: func(string) []providers.Sound {
 						return []providers.Sound{{Rate: 24000, PCM: noisy(3, 24000, 6*time.Second)}}
 					}},
-				}, Session{DeviceID: "d", Language: "en"}, e, tools)
+				}, wire.Session{DeviceID: "d", Language: "en"}, e, tools)
 				ctx, cancel := context.WithCancel(t.Context())
 				var over sync.WaitGroup
 				over.Go(func() { e.c.Run(ctx) })
-				for _, ev := range []Event{ListenStart{Mode: Realtime}, Detect{Text: "tell me something"}} {
+				for _, ev := range []wire.Event{wire.ListenStart{Mode: wire.Realtime}, wire.Detect{Text: "tell me something"}} {
 					if err := e.c.Post(ev); err != nil {
 						t.Fatal(err)
 					}
@@ -170,11 +171,11 @@ func TestEchoWithoutARecogniser(t *testing.T) {
 					TTS: &soundTTS{name: "noisy", sound: func(text string) []providers.Sound {
 						return []providers.Sound{{Rate: 24000, PCM: noisy(uint64(len(text)), 24000, 4*time.Second)}}
 					}},
-				}, Session{DeviceID: "d", Language: "en"}, e, tools)
+				}, wire.Session{DeviceID: "d", Language: "en"}, e, tools)
 				ctx, cancel := context.WithCancel(t.Context())
 				var over sync.WaitGroup
 				over.Go(func() { e.c.Run(ctx) })
-				for _, ev := range []Event{ListenStart{Mode: Realtime}, Detect{Text: "tell me something"}} {
+				for _, ev := range []wire.Event{wire.ListenStart{Mode: wire.Realtime}, wire.Detect{Text: "tell me something"}} {
 					if err := e.c.Post(ev); err != nil {
 						t.Fatal(err)
 					}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
@@ -46,7 +47,7 @@ func TestRecall(t *testing.T) {
 		defer d.Close()
 		d.Remember("a", Memory{Role: "teacher"})
 		var got []Memory
-		c := New(Options{Devices: d, Recall: func(m Memory) { got = append(got, m) }}, Session{DeviceID: "a"}, newBox(), nil)
+		c := New(Options{Devices: d, Recall: func(m Memory) { got = append(got, m) }}, wire.Session{DeviceID: "a"}, newBox(), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() {

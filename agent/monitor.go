@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // monitored is one packet as a device plays it, at 16 kHz.
@@ -25,7 +26,7 @@ const (
 // leaves it to us to take that out (device-protocol 4.5). Its methods may be
 // called at the same time.
 type monitor struct {
-	stamps Stamper
+	stamps wire.Stamper
 
 	mu      sync.Mutex
 	open    bool           // the microphone is, while we speak: else nothing has to be heard

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/wire"
 )
 
 // This file is what the server says without being asked: server turns
@@ -80,7 +82,7 @@ func (c *Conversation) tellNext() {
 	if c.playsMusic() && !c.voiced.Load() && len(c.dev.notices) > 0 && c.dev.notices[0].song == nil {
 		c.hushMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
 	}
-	listening := c.state == Listening && c.mode != Manual && !c.voiced.Load()
+	listening := c.state == Listening && c.mode != wire.Manual && !c.voiced.Load()
 	if len(c.dev.notices) == 0 && !c.slowReady() || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
 		(c.state != Idle && !listening) {
 		return

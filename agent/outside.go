@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -89,7 +90,7 @@ func (c *Conversation) Ask(ctx context.Context, text string, within time.Duratio
 func (c *Conversation) Listen(ctx context.Context) error {
 	return c.do(ctx, func() error { //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
 		switch {
-		case c.mode == Manual:
+		case c.mode == wire.Manual:
 			return ErrManual
 		case c.state != Idle || c.busy():
 			return nil

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -39,9 +40,9 @@ func outsideWith(t *testing.T, llm *scriptLLM, limits mcp.ToolboxOptions, tools 
 	})
 }
 
-func (v *visit) listens(t *testing.T, mode Mode) {
+func (v *visit) listens(t *testing.T, mode wire.Mode) {
 	t.Helper()
-	if err := v.c.Post(ListenStart{Mode: mode}); err != nil {
+	if err := v.c.Post(wire.ListenStart{Mode: mode}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -84,7 +85,7 @@ func TestSay(t *testing.T) {
 func TestSayCut(t *testing.T) {
 	outside(t, &scriptLLM{}, func(t *testing.T, v *visit) {
 		time.AfterFunc(3*time.Second, func() {
-			if err := v.c.Post(Abort{}); err != nil {
+			if err := v.c.Post(wire.Abort{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -163,7 +164,7 @@ func TestAskInVain(t *testing.T) {
 			t.Error("what is said too late is nobody's")
 		}
 		time.AfterFunc(time.Second+200*time.Millisecond, func() {
-			if err := v.c.Post(Abort{}); err != nil {
+			if err := v.c.Post(wire.Abort{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -196,7 +197,7 @@ func TestListenAndStop(t *testing.T) {
 		if got := lines(v.box); !strings.HasSuffix(got, "frames; silent frame, tts stop; final A reply…") {
 			t.Errorf("the reply goes on: %q", got)
 		}
-		v.listens(t, Manual)
+		v.listens(t, wire.Manual)
 		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrManual) {
 			t.Errorf("manual: %v", err)
 		}
@@ -214,7 +215,7 @@ func TestSayReplaced(t *testing.T) {
 	for what, replace := range map[string]func(t *testing.T, v *visit){
 		"the button": func(t *testing.T, v *visit) {
 			t.Helper()
-			if err := v.c.Post(Abort{}); err != nil {
+			if err := v.c.Post(wire.Abort{}); err != nil {
 				t.Error(err)
 			}
 		},
@@ -252,7 +253,7 @@ func TestSayGivenUpKeepsTheChannel(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		time.AfterFunc(200*time.Millisecond, func() {
-			if err := v.c.Post(ListenStart{Mode: Auto}); err != nil {
+			if err := v.c.Post(wire.ListenStart{Mode: wire.Auto}); err != nil {
 				t.Error(err)
 			}
 		})

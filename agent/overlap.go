@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
@@ -50,7 +51,7 @@ func (c *Conversation) isOver(u *utterance) bool {
 // bargeIn is voice that is long enough to cut a reply. One that is spoken is
 // paused; the words decide, there and where it is still thought about.
 func (c *Conversation) bargeIn(u *utterance, own bool) {
-	if u.stretch != c.stretch || c.mode != Realtime || !c.busy() {
+	if u.stretch != c.stretch || c.mode != wire.Realtime || !c.busy() {
 		return
 	}
 	switch c.state {
@@ -80,7 +81,7 @@ func (c *Conversation) bargeIn(u *utterance, own bool) {
 // the user goes on: with its tts start the device would close its microphone. The
 // words decide, as they do over a reply. In realtime mode it stays open.
 func (c *Conversation) holdFor(u *utterance) {
-	if c.mode != Auto || c.state != Thinking || !c.turn.floor.recall() && !c.overlap.hushed {
+	if c.mode != wire.Auto || c.state != Thinking || !c.turn.floor.recall() && !c.overlap.hushed {
 		return
 	}
 	c.overlap, u.overlaps = overlap{u, true}, true
@@ -101,7 +102,7 @@ func (c *Conversation) guessed(g heardGuess) {
 func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
 	switch kind := c.meant(u, said); kind {
 	case interjectStop, interjectSpeech:
-		if c.mode != Realtime && c.state == Speaking {
+		if c.mode != wire.Realtime && c.state == Speaking {
 			u.kept = whole // the microphone is closed: it is answered after the reply
 		} else if !c.turn.floor.holds() {
 			c.cutIn(u, kind == interjectStop)
@@ -262,7 +263,7 @@ func (c *Conversation) overlapResumed(u *utterance) {
 // is not decided yet is an utterance like any other, unless it means nothing.
 func (c *Conversation) replyOver(t *turn) {
 	now := time.Now()
-	if c.mode == Realtime && c.overlap.u == nil && t.out.played > quietReply {
+	if c.mode == wire.Realtime && c.overlap.u == nil && t.out.played > quietReply {
 		c.dev.echoes = false
 	}
 	undecided := c.beside
@@ -272,7 +273,7 @@ func (c *Conversation) replyOver(t *turn) {
 	c.hushDue.Stop()
 	c.overlap = overlap{}
 	c.lastSaid = lastSaid{strings.Join(t.floor.saying(now), " "), now}
-	if c.mode == Realtime {
+	if c.mode == wire.Realtime {
 		c.tellEars(earsWatch{false})
 	}
 	for _, u := range undecided {

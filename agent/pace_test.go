@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 )
@@ -83,7 +84,7 @@ func TestSlowSynthesisIsNoLateness(t *testing.T) {
 // taker is an Outbox that takes everything and keeps nothing.
 type taker struct{ bytes int }
 
-func (k *taker) Send(Message)                       {}
+func (k *taker) Send(wire.Message)                  {}
 func (k *taker) HangUp(error)                       {}
 func (k *taker) Audio(_ uint64, packet []byte) bool { k.bytes += len(packet); return true }
 

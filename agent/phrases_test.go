@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -47,7 +48,7 @@ func TestPhrasesAreOfTheDevice(t *testing.T) {
 		v := connect(t, o, mcp.ToolboxOptions{}, newScriptSource("device", []string{
 			"lamp control 0s ok", "arm@light query 0s ok", "fan@iot query 0s ok", "clock@local query 0s ok", "web@external:x query 0s ok",
 		}))
-		for _, ev := range []Event{ListenStart{Mode: Manual}, Frame{Packet: pcm}} {
+		for _, ev := range []wire.Event{wire.ListenStart{Mode: wire.Manual}, wire.Frame{Packet: pcm}} {
 			if err := v.c.Post(ev); err != nil {
 				t.Fatal(err)
 			}

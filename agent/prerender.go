@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/wire"
 )
 
 // Bounds of one phrase that is rendered ahead: how long it may take, and last.
@@ -73,7 +75,7 @@ func renderPhrase(ctx context.Context, o *Options, id, language string) error {
 type nobody struct{}
 
 // Send throws the message away.
-func (nobody) Send(Message) {}
+func (nobody) Send(wire.Message) {}
 
 // Audio throws the packet away.
 func (nobody) Audio(uint64, []byte) bool { return true }

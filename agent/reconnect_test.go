@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -27,7 +28,7 @@ type visit struct {
 func connect(t *testing.T, o Options, limits mcp.ToolboxOptions, sources ...mcp.Source) *visit {
 	t.Helper()
 	v := &visit{box: newBox(), tools: mcp.NewToolbox(limits, sources...), over: make(chan struct{})}
-	v.c = New(o, Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
+	v.c = New(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
 	ctx, cancel := context.WithCancel(t.Context())
 	v.leave = cancel
 	go func() {
@@ -47,7 +48,7 @@ func (v *visit) bye() {
 
 func (v *visit) types(t *testing.T, text string) {
 	t.Helper()
-	if err := v.c.Post(Detect{Text: text}); err != nil {
+	if err := v.c.Post(wire.Detect{Text: text}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()

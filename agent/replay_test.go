@@ -16,6 +16,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/record/replay"
+	"xiaozhi/internal/wire"
 )
 
 var (
@@ -27,7 +28,7 @@ var (
 func recordScene(t *testing.T, file string, change func(*agent.Options)) *record.Recording {
 	t.Helper()
 	var recorded func() *record.Recording
-	agent.RecordScene(t, file, change, func(s agent.Session) agent.SceneTape {
+	agent.RecordScene(t, file, change, func(s wire.Session) agent.SceneTape {
 		var tape *record.Tape
 		tape, recorded = record.NewTape(s)
 		return tape
@@ -207,7 +208,7 @@ func TestReplayTellsDifferences(t *testing.T) {
 		{"a later answer", "message 4 is missing", func(r *record.Recording) { nth(r, isTranscript, 0).T += 5 * time.Second }},
 		{"the button", "message about the voice 4 differs", func(r *record.Recording) {
 			e := nth(r, isAudio, 5)
-			*e = record.Entry{T: e.T, Abort: &agent.Abort{}}
+			*e = record.Entry{T: e.T, Abort: &wire.Abort{}}
 		}},
 		{"a setting", "came at", func(r *record.Recording) { r.Begin().Settings["Guard"] = []byte("200000000") }},
 	} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -38,13 +39,13 @@ type device struct {
 
 func newDevice() *device { return &device{began: time.Now(), least: time.Hour} }
 
-func (d *device) Send(m Message) {
+func (d *device) Send(m wire.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m.Kind == MessageSentenceStart {
+	if m.Kind == wire.MessageSentenceStart {
 		d.lines = append(d.lines, m.Text)
 	}
-	if m.Kind == MessageTTSStop {
+	if m.Kind == wire.MessageTTSStop {
 		d.closing = m.Closing
 	}
 }

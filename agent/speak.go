@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -138,7 +139,7 @@ func (s *speaker) sentence(ctx context.Context, from *supply) error {
 	u := from.utterable
 	s.begin()
 	if u.emotion != "" {
-		s.floor.send(Message{Kind: MessageEmotion, Emotion: u.emotion, Text: u.emoji})
+		s.floor.send(wire.Message{Kind: wire.MessageEmotion, Emotion: u.emotion, Text: u.emoji})
 	}
 	if u.speech == "" && u.sound == nil {
 		return nil

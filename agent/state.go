@@ -1,5 +1,7 @@
 package agent
 
+import "xiaozhi/internal/wire"
+
 // State is where a conversation stands (style.md, "A turn").
 type State int
 
@@ -61,9 +63,9 @@ func (s signal) String() string { return signalNames[s] }
 // conversation goes that has nothing to do; open tells whether the device opened
 // its microphone). It is pure. The second value is
 // false when the signal has no meaning in s; the state then stays as it is.
-func next(s State, sig signal, m Mode, open bool) (State, bool) {
+func next(s State, sig signal, m wire.Mode, open bool) (State, bool) {
 	rest := Idle
-	if open && m != Manual {
+	if open && m != wire.Manual {
 		rest = Listening
 	}
 	if s == Closed {

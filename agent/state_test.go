@@ -3,6 +3,8 @@ package agent
 import (
 	"fmt"
 	"testing"
+
+	"xiaozhi/internal/wire"
 )
 
 // TestNext goes through every state and signal. A row lists what each signal,
@@ -13,11 +15,11 @@ func TestNext(t *testing.T) {
 	const _i, _l, _r, _t, _s, _c, no = Idle, Listening, Recognizing, Thinking, Speaking, Closed, State(-1)
 	for _, c := range []struct {
 		name string
-		mode Mode
+		mode wire.Mode
 		open bool
 		want [6][11]State
 	}{
-		{"auto, microphone open", Auto, true, [6][11]State{
+		{"auto, microphone open", wire.Auto, true, [6][11]State{
 			//           lis text end res fin sta pla ser bar abo hang
 			Idle:        {_l, _t, no, no, no, no, no, _t, no, no, _c},
 			Listening:   {_l, _t, _r, no, _t, no, no, _t, no, _l, _c},
@@ -26,7 +28,7 @@ func TestNext(t *testing.T) {
 			Speaking:    {_l, _t, no, no, no, no, _l, _t, _l, _l, _c},
 			Closed:      {no, no, no, no, no, no, no, no, no, no, no},
 		}},
-		{"manual", Manual, true, [6][11]State{
+		{"manual", wire.Manual, true, [6][11]State{
 			Idle:        {_l, _t, no, no, no, no, no, _t, no, no, _c},
 			Listening:   {_l, _t, _r, no, _t, no, no, _t, no, _i, _c},
 			Recognizing: {_l, _t, no, _l, _t, no, no, _t, no, _i, _c},
@@ -34,7 +36,7 @@ func TestNext(t *testing.T) {
 			Speaking:    {_l, _t, no, no, no, no, _i, _t, _l, _i, _c},
 			Closed:      {no, no, no, no, no, no, no, no, no, no, no},
 		}},
-		{"realtime, nobody said listen", Realtime, false, [6][11]State{
+		{"realtime, nobody said listen", wire.Realtime, false, [6][11]State{
 			Idle:        {_l, _t, no, no, no, no, no, _t, no, no, _c},
 			Listening:   {_l, _t, _r, no, _t, no, no, _t, no, _i, _c},
 			Recognizing: {_l, _t, no, _l, _t, no, no, _t, no, _i, _c},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -82,11 +83,11 @@ func (s *storm) gustRealtime(wg *sync.WaitGroup) {
 	}
 	switch s.rnd.IntN(20) {
 	case 0:
-		s.post(ListenStart{Mode: Realtime}, "listen realtime")
+		s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")
 	case 1:
-		s.post(Detect{Text: []string{"hi xiaozhi", "what is going on", "stop"}[s.rnd.IntN(3)]}, "wake word or typed")
+		s.post(wire.Detect{Text: []string{"hi xiaozhi", "what is going on", "stop"}[s.rnd.IntN(3)]}, "wake word or typed")
 	case 2:
-		s.post(Abort{}, "abort")
+		s.post(wire.Abort{}, "abort")
 		s.aborts++
 	case 3:
 		outside("say", func(ctx context.Context, c *Conversation) { _, _ = c.Say(ctx, "A word from outside.", false) })
@@ -120,13 +121,13 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 		return connect(t, o, mcp.ToolboxOptions{Log: o.Log, Jobs: []string{"dig*"}}, stormSource())
 	}}
 	s.come()
-	s.post(ListenStart{Mode: Realtime}, "listen realtime")
+	s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")
 	for i := range 40 {
 		s.gustRealtime(&outside)
 		if i%16 == 15 && s.rnd.IntN(2) == 0 {
 			s.leave()
 			s.come()
-			s.post(ListenStart{Mode: Realtime}, "listen realtime")
+			s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")
 		}
 	}
 	w.settle()
@@ -139,7 +140,7 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 			c.state, c.busy(), len(c.heard), len(c.slow), c.overlap.hushed, len(c.dev.notices))
 	}
 	s.after()
-	s.post(ListenStop{}, "listen stop, at last")
+	s.post(wire.ListenStop{}, "listen stop, at last")
 	time.Sleep(time.Minute)
 	if n := w.streams.Load(); n != 0 {
 		t.Errorf("%d recogniser streams are still open", n)

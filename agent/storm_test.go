@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -49,7 +50,7 @@ func (s *storm) leave() {
 	checkHistory(s.t, s.c.dev.history.messages)
 }
 
-func (s *storm) post(ev Event, what string) {
+func (s *storm) post(ev wire.Event, what string) {
 	s.story = append(s.story, fmt.Sprintf("%d %s", time.Since(s.box.began).Milliseconds(), what))
 	if err := s.c.Post(ev); err != nil {
 		s.t.Errorf("%s: %v", what, err)
@@ -60,7 +61,7 @@ func (s *storm) sound(packet []byte, frames int, what string) {
 	s.story = append(s.story, fmt.Sprintf("%d %d frames of %s", time.Since(s.box.began).Milliseconds(), frames, what))
 	for range frames {
 		time.Sleep(60 * time.Millisecond)
-		if err := s.c.Post(Frame{Packet: packet}); err != nil {
+		if err := s.c.Post(wire.Frame{Packet: packet}); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -82,20 +83,20 @@ func (s *storm) stops() int {
 func (s *storm) gust() {
 	switch s.rnd.IntN(16) {
 	case 0, 1:
-		s.post(ListenStart{Mode: Auto}, "listen auto")
+		s.post(wire.ListenStart{Mode: wire.Auto}, "listen auto")
 	case 2:
-		s.post(ListenStart{Mode: Manual}, "listen manual")
+		s.post(wire.ListenStart{Mode: wire.Manual}, "listen manual")
 	case 3:
-		s.post(ListenStart{Mode: Realtime}, "listen realtime")
+		s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")
 	case 4, 5:
-		s.post(ListenStop{}, "listen stop")
+		s.post(wire.ListenStop{}, "listen stop")
 	case 6, 7:
-		s.post(Detect{Text: "what is going on"}, "typed")
+		s.post(wire.Detect{Text: "what is going on"}, "typed")
 	case 8:
-		s.post(Detect{Text: []string{"hi xiaozhi", "yes", "no", "stop"}[s.rnd.IntN(4)]}, "wake word or a short word")
+		s.post(wire.Detect{Text: []string{"hi xiaozhi", "yes", "no", "stop"}[s.rnd.IntN(4)]}, "wake word or a short word")
 	case 9:
 		before := s.stops()
-		s.post(Abort{}, "abort")
+		s.post(wire.Abort{}, "abort")
 		s.aborts++
 		if s.rnd.IntN(2) == 0 {
 			synctest.Wait()
@@ -109,7 +110,7 @@ func (s *storm) gust() {
 		s.sound(s.mute, 1+s.rnd.IntN(20), "silence")
 	case 15:
 		for range 12 {
-			s.post(Frame{Packet: s.loud}, "burst")
+			s.post(wire.Frame{Packet: s.loud}, "burst")
 		}
 	}
 	if s.rnd.IntN(3) > 0 {
@@ -128,10 +129,10 @@ func (s *storm) after() {
 			s.t.Errorf("after the storm: %s is not answered (state %s)", what, s.c.state)
 		}
 	}
-	speak("typed text", func() { s.post(Detect{Text: "are you there"}, "typed, after all") })
+	speak("typed text", func() { s.post(wire.Detect{Text: "are you there"}, "typed, after all") })
 	time.Sleep(2 * time.Second)
 	speak("speech", func() {
-		s.post(ListenStart{Mode: Auto}, "listen auto, after all")
+		s.post(wire.ListenStart{Mode: wire.Auto}, "listen auto, after all")
 		s.sound(s.loud, 12, "voice")
 		s.sound(s.mute, 20, "silence")
 	})
@@ -206,14 +207,14 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 		}
 	}
 	w.settle()
-	s.post(ListenStop{}, "listen stop, at the end")
+	s.post(wire.ListenStop{}, "listen stop, at the end")
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	if c := s.c; c.busy() || (c.state != Idle && c.state != Listening) || len(c.dev.notices) > 0 {
 		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d notices", c.state, len(c.dev.notices))
 	}
 	s.after()
-	s.post(ListenStop{}, "listen stop, at last")
+	s.post(wire.ListenStop{}, "listen stop, at last")
 	time.Sleep(5 * time.Minute)
 	if n := w.streams.Load(); n != 0 {
 		t.Errorf("%d recogniser streams are still open", n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -61,7 +62,7 @@ func (c *Conversation) begin(ord order) {
 	}
 	c.turn, c.live, c.turnDone, c.adopted = t, true, false, false
 	if ord.stt != "" {
-		t.floor.send(Message{Kind: MessageSTT, Text: ord.stt})
+		t.floor.send(wire.Message{Kind: wire.MessageSTT, Text: ord.stt})
 	}
 	c.wg.Go(func() {
 		if err := protect(t.log, "turn", func() error { t.run(ctx); return nil }); err != nil {
@@ -113,7 +114,7 @@ func (c *Conversation) speaking(t *turn) {
 // earsWhileSpeaking is what the ears do while a reply is spoken.
 func (c *Conversation) earsWhileSpeaking() {
 	switch u := c.overlap.u; {
-	case c.mode == Realtime:
+	case c.mode == wire.Realtime:
 		c.tellEars(earsWatch{true})
 	case u != nil && u.overlaps && !u.over && u.stretch == c.stretch:
 		c.tellEars(earsStop{}) // what the user has said so far is not lost
@@ -203,7 +204,7 @@ func (c *Conversation) remember(t *turn) {
 	}
 	// One final for each reply, also for one of which nothing was heard.
 	if text := joinText(answerText(t.out.messages), t.out.asides); text != "" || t.floor.showed() {
-		c.out.Send(Message{Kind: MessageFinal, Turn: t.id, Text: text})
+		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: t.id, Text: text})
 	}
 }
 

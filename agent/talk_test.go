@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
@@ -28,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected parts of testdata/
 // talker drives a conversation with a script.
 type talker struct {
 	t    *testing.T
-	c    interface{ Post(ev Event) error }
+	c    interface{ Post(ev wire.Event) error }
 	box  *box
 	enc  *audio.Encoder
 	loud []int16
@@ -40,7 +41,7 @@ type talker struct {
 }
 
 func post(d *talker, packet []byte) {
-	if err := d.c.Post(Frame{Packet: packet}); err != nil {
+	if err := d.c.Post(wire.Frame{Packet: packet}); err != nil {
 		d.t.Error(err)
 	}
 }
@@ -48,20 +49,20 @@ func post(d *talker, packet []byte) {
 // do runs one line of the script.
 func (d *talker) do(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
-	post := func(ev Event) {
+	post := func(ev wire.Event) {
 		if err := d.c.Post(ev); err != nil {
 			d.t.Errorf("%s: %v", line, err)
 		}
 	}
 	switch verb {
 	case "listen":
-		post(ListenStart{Mode: Mode(rest)})
+		post(wire.ListenStart{Mode: wire.Mode(rest)})
 	case "stop":
-		post(ListenStop{})
+		post(wire.ListenStop{})
 	case "detect":
-		post(Detect{Text: rest})
+		post(wire.Detect{Text: rest})
 	case "abort":
-		post(Abort{Reason: rest})
+		post(wire.Abort{Reason: rest})
 	case "voice":
 		d.sound(rest, d.loud)
 	case "bad": // of this sound, each fifth packet is lost, each seventh broken, each third comes twice
@@ -75,12 +76,12 @@ func (d *talker) do(line string) {
 	case "silence":
 		d.sound(rest, d.mute)
 	case "garbage":
-		post(Frame{Packet: []byte{0xff, 0xff, 0xff, 1, 2, 3}})
-		post(Frame{Packet: nil})
+		post(wire.Frame{Packet: []byte{0xff, 0xff, 0xff, 1, 2, 3}})
+		post(wire.Frame{Packet: nil})
 	case "burst":
 		n, _ := strconv.Atoi(rest)
 		for range n {
-			post(Frame{Packet: d.packet(d.loud)})
+			post(wire.Frame{Packet: d.packet(d.loud)})
 		}
 	case "wait":
 		if !pause(d.t.Context(), rest) {
@@ -167,7 +168,7 @@ func readScene(a *txtar.Archive) *scene {
 }
 
 // options are what the scene's setup part says.
-func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Session) {
+func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, wire.Session) {
 	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
@@ -178,7 +179,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, Sessi
 		NoChinese: true, Zone: time.UTC, Music: &s.music,
 		Log: debugLog(&s.log),
 	}
-	session := Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
+	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
 	for _, line := range s.parts["setup"] {
 		key, value, _ := strings.Cut(line, " ")
 		n, _ := strconv.Atoi(value)

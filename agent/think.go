@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -239,7 +240,7 @@ func (e *modelError) Unwrap() error { return e.err }
 func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
 	t.timing.llmToken(d.Provider)
 	if d.Thought != "" {
-		t.floor.send(Message{Kind: MessageThought, Text: d.Thought})
+		t.floor.send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
 	}
 	if d.Fallback && t.order.notice != nil {
 		return nil // it is no model that could word anything
@@ -264,7 +265,7 @@ func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools b
 // sayAll gives segments of the model's text to the speaker.
 func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
 	for _, seg := range segments {
-		t.floor.send(Message{Kind: MessageChunk, Text: seg})
+		t.floor.send(wire.Message{Kind: wire.MessageChunk, Text: seg})
 		s := newSentence(seg, t.order.language)
 		if !t.faced {
 			t.faced = true

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -69,7 +70,7 @@ type turn struct {
 	order   order
 	o       *Options
 	tools   *mcp.Toolbox
-	session Session
+	session wire.Session
 	log     *slog.Logger
 	floor   *floor
 	speaker *speaker

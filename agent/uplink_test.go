@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // TestUplinkDoesNotAllocate: a packet of the microphone costs no memory on its
@@ -18,7 +19,7 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	pool := newPackets()
 	first, second := newInbox(), newInbox()
 	e := &ears{
-		o: &o, mode: Auto, in: second, packets: pool, log: slog.New(slog.DiscardHandler),
+		o: &o, mode: wire.Auto, in: second, packets: pool, log: slog.New(slog.DiscardHandler),
 		report: func(any) {}, garbled: new(atomic.Int64),
 	}
 	if err := e.prepare(); err != nil {
@@ -38,9 +39,9 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	var out, heard []posted
 	frame := func() {
 		at = at.Add(60 * time.Millisecond)
-		first.postFrame(Frame{Packet: pool.copyOf(packet), At: at, pooled: true})
+		first.postFrame(wire.Frame{Packet: pool.copyOf(packet), At: at}, true)
 		out, _ = first.take(out)
-		second.postFrame(out[0].frame)
+		second.postFrame(out[0].frame, out[0].pooled)
 		heard, _ = second.take(heard)
 		e.take(heard[0])
 	}

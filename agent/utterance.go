@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
@@ -99,7 +100,7 @@ func (e *ears) open(before []int16) {
 	ctx, cancel := e.child()
 	u := &utterance{stretch: e.stretch, cancel: cancel, hearing: 1}
 	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
-	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != Manual
+	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != wire.Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
 	begins := e.o.Endpoint.WithDefaults().MinSpeech
 	e.foreign, e.quiet = e.loopback.unheard(e.quiet-begins, begins), 0
@@ -164,7 +165,7 @@ func (e *ears) write(pcm []int16) {
 	}
 	if err := h.stream.Write(pcm); err != nil {
 		e.failed = err
-		if e.mode == Manual { // pressed for longer than anybody buffers: take what there is
+		if e.mode == wire.Manual { // pressed for longer than anybody buffers: take what there is
 			e.muted = true
 			e.commit(0)
 		}
@@ -242,7 +243,7 @@ func (e *ears) guess() {
 func (e *ears) commit(silence time.Duration) {
 	u := e.current
 	if u == nil {
-		if e.mode != Manual {
+		if e.mode != wire.Manual {
 			return
 		}
 		u = &utterance{stretch: e.stretch, cancel: func(error) {}, hearing: 1} // pressed and let go without a sound

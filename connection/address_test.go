@@ -8,11 +8,11 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
-func noTalk(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return &fakeTalk{}, nil }
+func noTalk(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return &fakeTalk{}, nil }
 
 func TestBaseURL(t *testing.T) {
 	tcp := func(ip string, port int) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: port} }

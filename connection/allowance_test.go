@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // opusFrame is a packet that says it is 60 ms long (RFC 6716 section 3.1).
@@ -22,7 +22,7 @@ func shortFrame() []byte { return append([]byte{0x48}, make([]byte, 39)...) }
 
 // heard is how many frames a conversation got.
 func heard(talk *fakeTalk) int {
-	return len(slices.DeleteFunc(talk.all(), func(ev agent.Event) bool { _, frame := ev.(agent.Frame); return !frame }))
+	return len(slices.DeleteFunc(talk.all(), func(ev wire.Event) bool { _, frame := ev.(wire.Frame); return !frame }))
 }
 
 // TestWhatDevicesSendIsNeverTooMuch: bursts after a wake word and after a

@@ -11,14 +11,14 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
 // readyTalk says when it runs.
 type readyTalk struct {
 	dropTalk
-	out   agent.Outbox
+	out   wire.Outbox
 	ready chan struct{} // closed when it runs
 }
 
@@ -34,7 +34,7 @@ func socket(b *testing.B) (*readyTalk, *websocket.Conn) {
 	talk := &readyTalk{ready: make(chan struct{})}
 	server, err := NewServer(Options{
 		Log: slog.New(slog.DiscardHandler),
-		NewTalk: func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
+		NewTalk: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (Talk, error) {
 			talk.out = out
 			return talk, nil
 		},

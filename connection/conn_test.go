@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -50,7 +50,7 @@ func TestHelloIsAnsweredOnce(t *testing.T) {
 		}
 		// What came before hello is gone; the second hello changed nothing.
 		events := talk.all()
-		if len(events) != 1 || string(events[0].(agent.Frame).Packet) != "\xd8" {
+		if len(events) != 1 || string(events[0].(wire.Frame).Packet) != "\xd8" {
 			t.Errorf("events %v", events)
 		}
 		if len(r.log.lines("WARN", "second hello")) != 1 {
@@ -70,7 +70,7 @@ func TestSessionOfAConversation(t *testing.T) {
 		p := r.dial("AA:BB")
 		p.send(`{"type":"hello","version":2,"features":{"aec":true}}`)
 		s := r.talk(0).session
-		want := agent.Session{DeviceID: "aa:bb", ClientID: "c-1", SessionID: s.SessionID, Language: "en", Name: "厨房", Voice: "v1", AEC: true}
+		want := wire.Session{DeviceID: "aa:bb", ClientID: "c-1", SessionID: s.SessionID, Language: "en", Name: "厨房", Voice: "v1", AEC: true}
 		if s != want {
 			t.Errorf("got %+v, want %+v", s, want)
 		}
@@ -108,7 +108,7 @@ func TestPingAndDeath(t *testing.T) {
 func TestToolsOfADevice(t *testing.T) {
 	var tools *fakeTools
 	change := func(o *Options) {
-		o.NewTools = func(_ agent.Session, link Link) Tools {
+		o.NewTools = func(_ wire.Session, link Link) Tools {
 			tools = &fakeTools{link: link}
 			return tools
 		}

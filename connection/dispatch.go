@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // post hands an event to the conversation, or to who speaks in its place.
-func (c *conn) post(ev agent.Event) {
+func (c *conn) post(ev wire.Event) {
 	c.attend(ev)
 	if d := c.door.Load(); d != nil {
 		d.note(ev)
@@ -28,7 +28,7 @@ func (c *conn) hear(packet []byte, stamp uint32) {
 	if c.hearer != nil {
 		err = c.hearer.Hear(packet, stamp)
 	} else {
-		err = c.talk.Post(agent.Frame{Packet: bytes.Clone(packet), Stamp: stamp})
+		err = c.talk.Post(wire.Frame{Packet: bytes.Clone(packet), Stamp: stamp})
 	}
 	if err != nil {
 		c.end(overrun(err))
@@ -60,7 +60,7 @@ func (c *conn) onText(ctx context.Context, data []byte) {
 		c.onListen(m)
 	case m.Type == "abort":
 		reason, _ := stringIn(m.Reason)
-		c.post(agent.Abort{Reason: reason})
+		c.post(wire.Abort{Reason: reason})
 	case m.Type == "iot":
 		c.onIoT(m)
 	default:
@@ -74,18 +74,18 @@ func (c *conn) onListen(m inbound) {
 	state, _ := stringIn(m.State)
 	switch state {
 	case "start":
-		c.post(agent.ListenStart{Mode: c.modeIn(m)})
+		c.post(wire.ListenStart{Mode: c.modeIn(m)})
 		if c.tools != nil {
 			c.tools.Refresh()
 		}
 	case "stop":
-		c.post(agent.ListenStop{})
+		c.post(wire.ListenStop{})
 	case "detect":
 		text, ok := stringIn(m.Text)
 		if !ok && present(m.Text) {
 			c.grumble("detect text is not a string", "text", clip(string(m.Text), 64))
 		}
-		c.post(agent.Detect{Text: text})
+		c.post(wire.Detect{Text: text})
 	default:
 		c.counts.unknown.Add(1)
 		c.log.Debug("listen message of unknown state ignored", "state", clip(string(m.State), 32))
@@ -93,16 +93,16 @@ func (c *conn) onListen(m inbound) {
 }
 
 // modeIn reads a listen mode; missing or unknown ones are auto.
-func (c *conn) modeIn(m inbound) agent.Mode {
+func (c *conn) modeIn(m inbound) wire.Mode {
 	text, _ := stringIn(m.Mode)
-	switch mode := agent.Mode(text); mode {
-	case agent.Auto, agent.Manual, agent.Realtime:
+	switch mode := wire.Mode(text); mode {
+	case wire.Auto, wire.Manual, wire.Realtime:
 		return mode
 	}
 	if present(m.Mode) {
 		c.grumble("unknown listen mode, auto is used", "mode", clip(string(m.Mode), 32))
 	}
-	return agent.Auto
+	return wire.Auto
 }
 
 // onIoT hands descriptors and states of older firmware to the device's things

@@ -3,7 +3,7 @@ package connection
 import (
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // replyDrain is how long Shutdown lets replies go on before they are cut. With
@@ -41,11 +41,11 @@ func (c *conn) sayStopping() {
 
 // follow notes where in a turn the device is, from what it has been sent. The
 // caller holds mu.
-func (c *conn) follow(m agent.Message) {
+func (c *conn) follow(m wire.Message) {
 	switch m.Kind {
-	case agent.MessageSTT, agent.MessageTTSStart:
+	case wire.MessageSTT, wire.MessageTTSStart:
 		c.replying, c.owed = true, false
-	case agent.MessageTTSStop:
+	case wire.MessageTTSStop:
 		c.replying, c.owed = false, false
 	default:
 		return
@@ -60,17 +60,17 @@ func (c *conn) follow(m agent.Message) {
 }
 
 // attend notes what the device wants, from what it does. Of the reader.
-func (c *conn) attend(ev agent.Event) {
+func (c *conn) attend(ev wire.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch ev.(type) {
-	case agent.ListenStart:
+	case wire.ListenStart:
 		c.listening, c.owed = true, false
-	case agent.ListenStop: // an utterance is over, and will be answered
+	case wire.ListenStop: // an utterance is over, and will be answered
 		c.owed, c.listening = c.listening, false
-	case agent.Detect: // a greeting or an answer will come
+	case wire.Detect: // a greeting or an answer will come
 		c.owed = true
-	case agent.Abort:
+	case wire.Abort:
 		c.owed = false
 	}
 }

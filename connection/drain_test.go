@@ -12,8 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
 )
 
 // TestShutdownLetsRepliesEnd stops the server in the middle of a turn: the
@@ -21,27 +21,27 @@ import (
 // closed at once.
 func TestShutdownLetsRepliesEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		sent  []agent.MessageKind // before the server stops
-		stops time.Duration       // after which the reply ends; 0: never by itself
-		want  time.Duration       // after which the connection is closed
+		sent  []wire.MessageKind // before the server stops
+		stops time.Duration      // after which the reply ends; 0: never by itself
+		want  time.Duration      // after which the connection is closed
 	}{
 		"no turn":      {want: 0},
-		"turn is over": {sent: []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart, agent.MessageTTSStop}, want: 0},
-		"thinking":     {sent: []agent.MessageKind{agent.MessageSTT}, stops: 3 * time.Second, want: 3 * time.Second},
-		"speaking":     {sent: []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart}, stops: 2 * time.Second, want: 2 * time.Second},
-		"server turn":  {sent: []agent.MessageKind{agent.MessageTTSStart}, stops: time.Second, want: time.Second},
-		"endless":      {sent: []agent.MessageKind{agent.MessageTTSStart}, want: 9500 * time.Millisecond},
+		"turn is over": {sent: []wire.MessageKind{wire.MessageSTT, wire.MessageTTSStart, wire.MessageTTSStop}, want: 0},
+		"thinking":     {sent: []wire.MessageKind{wire.MessageSTT}, stops: 3 * time.Second, want: 3 * time.Second},
+		"speaking":     {sent: []wire.MessageKind{wire.MessageSTT, wire.MessageTTSStart}, stops: 2 * time.Second, want: 2 * time.Second},
+		"server turn":  {sent: []wire.MessageKind{wire.MessageTTSStart}, stops: time.Second, want: time.Second},
+		"endless":      {sent: []wire.MessageKind{wire.MessageTTSStart}, want: 9500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, r *rig) {
 				p := r.greet("d1")
 				talk := r.talk(0)
 				for _, kind := range c.sent {
-					talk.out.Send(agent.Message{Kind: kind})
+					talk.out.Send(wire.Message{Kind: kind})
 				}
 				began := time.Now()
 				if c.stops > 0 {
-					time.AfterFunc(c.stops, func() { talk.out.Send(agent.Message{Kind: agent.MessageTTSStop}) })
+					time.AfterFunc(c.stops, func() { talk.out.Send(wire.Message{Kind: wire.MessageTTSStop}) })
 				}
 				if err := r.server.Shutdown(t.Context()); err != nil {
 					t.Fatal(err)
@@ -140,8 +140,8 @@ func shutdownWhileOwed(t *testing.T, said []string) {
 		}
 		talk := r.talk(0)
 		time.AfterFunc(2*time.Second, func() {
-			for _, kind := range []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart, agent.MessageTTSStop} {
-				talk.out.Send(agent.Message{Kind: kind, Turn: 1})
+			for _, kind := range []wire.MessageKind{wire.MessageSTT, wire.MessageTTSStart, wire.MessageTTSStop} {
+				talk.out.Send(wire.Message{Kind: kind, Turn: 1})
 			}
 		})
 		if err := r.server.Shutdown(t.Context()); err != nil {
@@ -164,8 +164,8 @@ func TestConversationIsSilentWhileTheDoorSpeaks(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- r.server.Shutdown(t.Context()) }()
 		time.Sleep(300 * time.Millisecond)
-		for _, kind := range []agent.MessageKind{agent.MessageSTT, agent.MessageTTSStart, agent.MessageTTSStop} {
-			talk.out.Send(agent.Message{Kind: kind, Turn: 1, Text: "mine"})
+		for _, kind := range []wire.MessageKind{wire.MessageSTT, wire.MessageTTSStart, wire.MessageTTSStop} {
+			talk.out.Send(wire.Message{Kind: kind, Turn: 1, Text: "mine"})
 		}
 		if !talk.out.Audio(1, []byte{1}) {
 			t.Error("a frame was refused: the conversation would try for ever")

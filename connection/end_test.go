@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -54,9 +54,9 @@ func TestHangUp(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)
-		talk.words = []agent.Message{{Kind: agent.MessageTTSStop, Turn: 1}}
+		talk.words = []wire.Message{{Kind: wire.MessageTTSStop, Turn: 1}}
 		talk.slow = 100 * time.Millisecond
-		talk.out.Send(agent.Message{Kind: agent.MessageSTT, Text: "bye"})
+		talk.out.Send(wire.Message{Kind: wire.MessageSTT, Text: "bye"})
 		talk.out.Audio(1, []byte{7})
 		began := time.Now()
 		talk.out.HangUp(errors.New("said goodbye"))
@@ -140,7 +140,7 @@ func TestPanicsEndOneDevice(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		well := r.greet("well")
 		newTalk := r.server.opts.NewTalk
-		r.server.opts.NewTalk = func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error) {
+		r.server.opts.NewTalk = func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Talk, error) {
 			if s.DeviceID == "new" {
 				panic("in NewTalk")
 			}
@@ -184,4 +184,4 @@ func TestFullInboxEndsTheConnection(t *testing.T) {
 
 type panicky struct{ Talk }
 
-func (panicky) Post(agent.Event) error { panic("in Post") }
+func (panicky) Post(wire.Event) error { panic("in Post") }

@@ -3,7 +3,7 @@ package connection
 import (
 	"context"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -42,9 +42,9 @@ func (c *conn) onHello(ctx context.Context, w helloWire) {
 }
 
 // sessionOf is what the conversation and the tools may know of the connection.
-func (c *conn) sessionOf() agent.Session {
+func (c *conn) sessionOf() wire.Session {
 	set := c.server.opts.Settings(c.who.deviceID)
-	return agent.Session{
+	return wire.Session{
 		DeviceID: c.who.deviceID, ClientID: c.who.clientID, SessionID: c.session,
 		Language: c.server.languageFor(c.who.deviceID, set.Language),
 		Name:     set.Name, Voice: set.Voice, AEC: c.stamped,
@@ -52,7 +52,7 @@ func (c *conn) sessionOf() agent.Session {
 }
 
 // meet notes that the device has said who it is.
-func (c *conn) meet() agent.Session {
+func (c *conn) meet() wire.Session {
 	if !c.met {
 		c.met = true
 		c.noHello.Stop()

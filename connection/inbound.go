@@ -30,9 +30,9 @@ type inbound struct {
 	hello   helloWire
 }
 
-// wire is the union of all messages' members; every one is judged later, so
+// members is the union of all messages' members; every one is judged later, so
 // that a wrong type in one costs that one only.
-type wire struct {
+type members struct {
 	Type    json.RawMessage `json:"type"`
 	State   json.RawMessage `json:"state"`
 	Mode    json.RawMessage `json:"mode"`
@@ -56,13 +56,13 @@ func parseText(data []byte) (inbound, error) {
 	if depth := mcp.Depth(data); depth > maxDepth {
 		return inbound{}, fmt.Errorf("json is %d levels deep, the limit is %d", depth, maxDepth)
 	}
-	var w wire
+	var w members
 	if err := json.Unmarshal(data, &w); err != nil {
 		mended, changed := withoutControls(data)
 		if !changed {
 			return inbound{}, fmt.Errorf("broken json: %w", err)
 		}
-		w = wire{}
+		w = members{}
 		if err := json.Unmarshal(mended, &w); err != nil {
 			return inbound{}, fmt.Errorf("broken json: %w", err)
 		}

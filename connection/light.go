@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -82,7 +82,7 @@ func (c *conn) refuseNameless(id json.RawMessage) {
 
 // startLight makes and starts the tools that the device registers itself, once.
 // False: the connection ends.
-func (c *conn) startLight(ctx context.Context, session agent.Session) bool {
+func (c *conn) startLight(ctx context.Context, session wire.Session) bool {
 	if c.dialect.tried || c.server.opts.NewLight == nil {
 		return true
 	}
@@ -115,14 +115,14 @@ func (s *Server) name(c *conn, deviceID string) {
 
 // sendAI tells a device of the light dialect what is said (seed 000, 5), and
 // reports whether m is a message of that dialect.
-func (c *conn) sendAI(m agent.Message) bool {
+func (c *conn) sendAI(m wire.Message) bool {
 	var kind string
 	switch m.Kind {
-	case agent.MessageChunk:
+	case wire.MessageChunk:
 		kind = mcp.AIChunk
-	case agent.MessageFinal:
+	case wire.MessageFinal:
 		kind = mcp.AIFinal
-	case agent.MessageThought:
+	case wire.MessageThought:
 		kind = mcp.AIThought
 	default:
 		return false

@@ -15,15 +15,15 @@ import (
 	"github.com/gorilla/websocket"
 	"golang.org/x/tools/txtar"
 
-	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
 // withLight gives every device the light dialect.
 func withLight(o *Options) {
 	log := o.Log
-	o.NewLight = func(s agent.Session, link Link) Light {
+	o.NewLight = func(s wire.Session, link Link) Light {
 		return mcp.NewLight(mcp.LightOptions{Send: link.Send, DeviceID: s.DeviceID, Log: log})
 	}
 }
@@ -146,17 +146,17 @@ func TestSeed000(t *testing.T) {
 
 		n := len(p.texts())
 		const said = "北京今天天气晴朗，气温25摄氏度，有微风。"
-		talk.out.Send(agent.Message{Kind: agent.MessageSTT, Turn: 1, Text: "天气"})
-		talk.out.Send(agent.Message{Kind: agent.MessageThought, Turn: 1, Text: "想"})
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStart, Turn: 1})
-		talk.out.Send(agent.Message{Kind: agent.MessageChunk, Turn: 1, Text: said})
-		talk.out.Send(agent.Message{Kind: agent.MessageSentenceStart, Turn: 1, Text: said})
+		talk.out.Send(wire.Message{Kind: wire.MessageSTT, Turn: 1, Text: "天气"})
+		talk.out.Send(wire.Message{Kind: wire.MessageThought, Turn: 1, Text: "想"})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 1})
+		talk.out.Send(wire.Message{Kind: wire.MessageChunk, Turn: 1, Text: said})
+		talk.out.Send(wire.Message{Kind: wire.MessageSentenceStart, Turn: 1, Text: said})
 		if !talk.out.Audio(1, []byte{1, 2, 3}) {
 			t.Error("sound for nobody is refused, so that the turn cannot end")
 		}
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{1}})
-		talk.out.Send(agent.Message{Kind: agent.MessageFinal, Turn: 1, Text: said})
-		talk.out.Send(agent.Message{Kind: agent.MessageKeepAlive})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{1}})
+		talk.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: 1, Text: said})
+		talk.out.Send(wire.Message{Kind: wire.MessageKeepAlive})
 		chunk := oneLine(t, seed["message"])
 		p.expect(n,
 			strings.NewReplacer("chunk", "thought", said, "想").Replace(chunk), chunk, strings.Replace(chunk, "chunk", "final", 1))
@@ -168,7 +168,7 @@ func TestSeed000(t *testing.T) {
 		p.send(`{"type":"listen","state":"detect","text":"现在几点"}`)
 		p.sendBinary([]byte{1, 2, 3}) // nobody asked for it
 		p.alive(talk)
-		if events := talk.all(); events[0] != (agent.Detect{Text: "现在几点"}) || len(events) != 2 {
+		if events := talk.all(); events[0] != (wire.Detect{Text: "现在几点"}) || len(events) != 2 {
 			t.Errorf("events %v", events)
 		}
 	})
@@ -196,7 +196,7 @@ func TestLightInTheEnvelope(t *testing.T) {
 			t.Errorf("result %s", got)
 		}
 		n := len(p.texts())
-		talk.out.Send(agent.Message{Kind: agent.MessageChunk, Text: "北京今天天气晴朗，气温25摄氏度，有微风。"})
+		talk.out.Send(wire.Message{Kind: wire.MessageChunk, Text: "北京今天天气晴朗，气温25摄氏度，有微风。"})
 		p.expect(n, wrap(oneLine(t, seed["message"])))
 		p.send(seed["register"]) // it changes its mind
 		p.expect(n+1, oneLine(t, seed["confirmation"]))
@@ -215,7 +215,7 @@ func TestRegisterAroundHello(t *testing.T) {
 			var tools *fakeTools
 			change := func(o *Options) {
 				withLight(o)
-				o.NewTools = func(_ agent.Session, link Link) Tools { tools = &fakeTools{link: link}; return tools }
+				o.NewTools = func(_ wire.Session, link Link) Tools { tools = &fakeTools{link: link}; return tools }
 			}
 			bubble(t, change, func(t *testing.T, r *rig) {
 				p := r.dial("aa:bb:cc:dd:ee:ff")
@@ -240,11 +240,11 @@ func TestRegisterAroundHello(t *testing.T) {
 				}
 				p.send(hello)
 				n := len(p.texts())
-				talk.out.Send(agent.Message{Kind: agent.MessageTTSStart, Turn: 1})
-				talk.out.Send(agent.Message{Kind: agent.MessageChunk, Turn: 1, Text: "a"})
+				talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 1})
+				talk.out.Send(wire.Message{Kind: wire.MessageChunk, Turn: 1, Text: "a"})
 				talk.out.Audio(1, []byte{7})
-				talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: 1})
-				talk.out.Send(agent.Message{Kind: agent.MessageFinal, Turn: 1, Text: "a"})
+				talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1})
+				talk.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: 1, Text: "a"})
 				id := talk.session.SessionID
 				p.expect(n, `{"session_id":"`+id+`","type":"tts","state":"start"}`,
 					`{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"chunk","content":"a"}}`,
@@ -275,15 +275,15 @@ func TestHelloInAReply(t *testing.T) {
 		p := r.dial("aa:bb:cc:dd:ee:ff")
 		p.send(seed["register"])
 		talk := r.talk(0)
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStart, Turn: 1})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 1})
 		talk.out.Audio(1, []byte{1})
 		p.send(`{"type":"hello"}`)
 		synctest.Wait()
 		n := len(p.texts())
 		talk.out.Audio(1, []byte{1})
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: 1})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1})
 		p.expect(n)
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStart, Turn: 2})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 2})
 		talk.out.Audio(2, []byte{2})
 		p.expect(n, `{"session_id":"`+talk.session.SessionID+`","type":"tts","state":"start"}`)
 		if sound := p.of(websocket.BinaryMessage); len(sound) != 1 || sound[0].data[0] != 2 {
@@ -298,7 +298,7 @@ func TestTwoDialects(t *testing.T) {
 	var tools *fakeTools
 	change := func(o *Options) {
 		withLight(o)
-		o.NewTools = func(_ agent.Session, link Link) Tools { tools = &fakeTools{link: link}; return tools }
+		o.NewTools = func(_ wire.Session, link Link) Tools { tools = &fakeTools{link: link}; return tools }
 	}
 	bubble(t, change, func(t *testing.T, r *rig) {
 		p := r.dial("aa:bb:cc:dd:ee:ff")
@@ -352,7 +352,7 @@ func TestOnlyLight(t *testing.T) {
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		plain := r.greet("d1")
 		talk := r.talk(0)
-		talk.out.Send(agent.Message{Kind: agent.MessageChunk, Text: "a"})
+		talk.out.Send(wire.Message{Kind: wire.MessageChunk, Text: "a"})
 		plain.send(`{"jsonrpc":"2.0","method":"ping","id":1}`)
 		plain.expect(1) // it has not registered
 		p := r.dial("aa:bb:cc:dd:ee:ff")
@@ -460,14 +460,14 @@ func TestNamelessDevices(t *testing.T) {
 func TestNoLightDialect(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"none":        nil,
-		"none for it": func(o *Options) { o.NewLight = func(agent.Session, Link) Light { return nil } },
+		"none for it": func(o *Options) { o.NewLight = func(wire.Session, Link) Light { return nil } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, change, func(t *testing.T, r *rig) {
 				p := r.greet("aa:bb:cc:dd:ee:ff")
 				p.send(seedFrames(t)["register"])
 				p.expect(1)
-				r.talk(0).out.Send(agent.Message{Kind: agent.MessageFinal, Text: "a"})
+				r.talk(0).out.Send(wire.Message{Kind: wire.MessageFinal, Text: "a"})
 				p.expect(1)
 				p.alive(r.talk(0))
 			})
@@ -504,7 +504,7 @@ func (brokenLight) Start(context.Context) error { return errors.New("broken") }
 
 func TestLightThatCannotStart(t *testing.T) {
 	bubble(t, func(o *Options) {
-		o.NewLight = func(_ agent.Session, link Link) Light {
+		o.NewLight = func(_ wire.Session, link Link) Light {
 			return brokenLight{mcp.NewLight(mcp.LightOptions{Send: link.Send})}
 		}
 	}, func(t *testing.T, r *rig) {
@@ -546,12 +546,12 @@ func TestStrictLightPeer(t *testing.T) {
 			if got := <-callLight(t, lightOf(t, talk), "看", map[string]any{"<where>": "a&b \"\u2028"}); got != "{\"<where>\":\"a&b \\\"\\u2028\"}" {
 				t.Errorf("result %s", got)
 			}
-			for _, m := range []agent.Message{
-				{Kind: agent.MessageSTT, Turn: 1, Text: "hello"},
-				{Kind: agent.MessageTTSStart, Turn: 1},
-				{Kind: agent.MessageChunk, Turn: 1, Text: "<one> & \"two\"\n"},
-				{Kind: agent.MessageTTSStop, Turn: 1},
-				{Kind: agent.MessageFinal, Turn: 1, Text: "<one> & \"two\"\n"},
+			for _, m := range []wire.Message{
+				{Kind: wire.MessageSTT, Turn: 1, Text: "hello"},
+				{Kind: wire.MessageTTSStart, Turn: 1},
+				{Kind: wire.MessageChunk, Turn: 1, Text: "<one> & \"two\"\n"},
+				{Kind: wire.MessageTTSStop, Turn: 1},
+				{Kind: wire.MessageFinal, Turn: 1, Text: "<one> & \"two\"\n"},
 			} {
 				talk.out.Send(m)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -73,7 +73,7 @@ func TestBusyIsLoggedOnce(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		log := &logBuffer{}
 		o := Options{
-			NewTalk: func(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
+			NewTalk: func(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
 			Log:     slog.New(slog.NewTextHandler(log, nil)),
 		}
 		if !off {
@@ -155,7 +155,7 @@ func TestWatch(t *testing.T) {
 
 func TestNegativeLatenessIsRefused(t *testing.T) {
 	_, err := NewServer(Options{
-		NewTalk:     func(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
+		NewTalk:     func(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
 		MaxLateness: -time.Second,
 	})
 	if err == nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -45,19 +45,19 @@ type (
 
 // textOf gives the wire's JSON for a message. nil: there is none in the
 // standard dialect (chunk, final and thought are words of the light one).
-func textOf(sessionID string, m agent.Message) ([]byte, error) {
+func textOf(sessionID string, m wire.Message) ([]byte, error) {
 	switch m.Kind {
-	case agent.MessageSTT:
+	case wire.MessageSTT:
 		return encode(sttMessage{sessionID, "stt", clip(m.Text, maxShown)})
-	case agent.MessageTTSStart:
+	case wire.MessageTTSStart:
 		return encode(ttsMessage{sessionID, "tts", "start", ""})
-	case agent.MessageSentenceStart:
+	case wire.MessageSentenceStart:
 		return encode(ttsMessage{sessionID, "tts", "sentence_start", clip(m.Text, maxShown)})
-	case agent.MessageTTSStop:
+	case wire.MessageTTSStop:
 		return encode(ttsMessage{sessionID, "tts", "stop", ""})
-	case agent.MessageEmotion:
+	case wire.MessageEmotion:
 		return encode(llmMessage{sessionID, "llm", m.Emotion, clip(m.Text, maxShown)})
-	case agent.MessageKeepAlive:
+	case wire.MessageKeepAlive:
 		return encode(llmMessage{sessionID, "llm", "neutral", ""})
 	default:
 		return nil, nil

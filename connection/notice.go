@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"xiaozhi/agent"
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 )
 
 // The door itself has two things to say aloud, and says them without a
@@ -46,17 +46,17 @@ const (
 type doorman struct {
 	c      *conn
 	notice Notice
-	cause  error            // the end of the connection
-	events chan agent.Event // 8; what finds it full is ignored
-	over   chan struct{}    // closed when it has said all it will
+	cause  error           // the end of the connection
+	events chan wire.Event // 8; what finds it full is ignored
+	over   chan struct{}   // closed when it has said all it will
 }
 
 func newDoorman(c *conn, n Notice, cause error) *doorman {
-	return &doorman{c: c, notice: n, cause: cause, events: make(chan agent.Event, 8), over: make(chan struct{})}
+	return &doorman{c: c, notice: n, cause: cause, events: make(chan wire.Event, 8), over: make(chan struct{})}
 }
 
 // note takes in what the device does. It never waits.
-func (d *doorman) note(ev agent.Event) {
+func (d *doorman) note(ev wire.Event) {
 	select {
 	case d.events <- ev:
 	default:
@@ -89,19 +89,19 @@ func (d *doorman) awaitListening(ctx context.Context) bool {
 			return awake
 		case ev := <-d.events:
 			switch ev := ev.(type) {
-			case agent.ListenStart:
-				if ev.Mode != agent.Manual {
+			case wire.ListenStart:
+				if ev.Mode != wire.Manual {
 					return true
 				}
 				awake = true
 				timer.Reset(noticePress)
-			case agent.ListenStop:
+			case wire.ListenStop:
 				return true
-			case agent.Detect:
+			case wire.Detect:
 				awake = true
 				timer.Reset(noticeGreet)
-			case agent.Abort:
-				d.c.put(agent.Message{Kind: agent.MessageTTSStop})
+			case wire.Abort:
+				d.c.put(wire.Message{Kind: wire.MessageTTSStop})
 			}
 		}
 	}
@@ -117,12 +117,12 @@ func (d *doorman) announce(ctx context.Context) {
 	defer timer.Stop()
 	began := time.Now()
 	first := began.Add(noticeGuard)
-	d.c.put(agent.Message{Kind: agent.MessageTTSStart, Turn: noticeTurn})
+	d.c.put(wire.Message{Kind: wire.MessageTTSStart, Turn: noticeTurn})
 	if !d.hold(ctx, timer, began, first) {
 		d.cut(0)
 		return
 	}
-	d.c.put(agent.Message{Kind: agent.MessageSentenceStart, Turn: noticeTurn, Text: d.notice.Text})
+	d.c.put(wire.Message{Kind: wire.MessageSentenceStart, Turn: noticeTurn, Text: d.notice.Text})
 	for i, packet := range d.notice.Packets {
 		due := first.Add(time.Duration(max(0, i-noticeLead+1)) * audio.Reply.Frame)
 		if !d.hold(ctx, timer, began, due) {
@@ -138,7 +138,7 @@ func (d *doorman) announce(ctx context.Context) {
 		d.cut(len(d.notice.Packets))
 		return
 	}
-	d.c.put(agent.Message{Kind: agent.MessageTTSStop, Turn: noticeTurn})
+	d.c.put(wire.Message{Kind: wire.MessageTTSStop, Turn: noticeTurn})
 }
 
 // hold waits until a moment. False: the device cuts the notice, or ctx has ended.
@@ -161,11 +161,11 @@ func (d *doorman) hold(ctx context.Context, timer *time.Timer, began, until time
 // cuts reports whether the device ends a notice that began then by what it does.
 // The listen start that belongs to a wake word does not; a wake word or a text
 // does, which comes before it.
-func cuts(ev agent.Event, began time.Time) bool {
+func cuts(ev wire.Event, began time.Time) bool {
 	switch ev.(type) {
-	case agent.Abort, agent.ListenStop, agent.Detect:
+	case wire.Abort, wire.ListenStop, wire.Detect:
 		return true
-	case agent.ListenStart:
+	case wire.ListenStart:
 		return time.Since(began) > time.Second
 	}
 	return false
@@ -173,7 +173,7 @@ func cuts(ev agent.Event, began time.Time) bool {
 
 // cut ends the notice before its time, after so many frames.
 func (d *doorman) cut(sent int) {
-	m := agent.Message{Kind: agent.MessageTTSStop, Turn: noticeTurn, Cut: true}
+	m := wire.Message{Kind: wire.MessageTTSStop, Turn: noticeTurn, Cut: true}
 	if sent > 0 {
 		m.Closing = d.notice.Closing
 	}

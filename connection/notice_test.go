@@ -10,9 +10,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -93,11 +93,11 @@ func strictRig(t *testing.T, f func(t *testing.T, r *rig)) {
 	say := tonal(t)
 	bubble(t, func(o *Options) {
 		o.Notice, o.MaxLateness = say, 20*time.Millisecond
-		o.NewTalk = func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
+		o.NewTalk = func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (Talk, error) {
 			enc, err := audio.NewEncoder(audio.Reply)
-			return &scriptedTalk{out: out, events: make(chan agent.Event, 16), enc: enc}, err
+			return &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc}, err
 		}
-		o.NewTools = func(_ agent.Session, link Link) Tools { return mcp.NewClient(mcp.ClientOptions{Send: link.Send}) }
+		o.NewTools = func(_ wire.Session, link Link) Tools { return mcp.NewClient(mcp.ClientOptions{Send: link.Send}) }
 	}, f)
 }
 

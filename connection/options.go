@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -28,7 +28,7 @@ type Talk interface {
 	// Post hands over what the device did. It never blocks; it may be called
 	// before Run begins and after it has returned, by one goroutine at a time.
 	// An error means that the queue of control events overran: the connection ends.
-	Post(ev agent.Event) error
+	Post(ev wire.Event) error
 }
 
 // Hearer is a Talk that hears the microphone without keeping the memory of what
@@ -114,20 +114,20 @@ type Options struct {
 	// not wait for anything: the reader stands still meanwhile. sources are the
 	// device's own tools, in whatever dialects it speaks; there may be none.
 	// The callee owns the slice. An error ends the connection.
-	NewTalk func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error)
+	NewTalk func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Talk, error)
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
 	// For a device that registers before its hello it is made early, and started
 	// when that hello comes.
-	NewTools func(s agent.Session, link Link) Tools
+	NewTools func(s wire.Session, link Link) Tools
 	// NewLight makes the tools that a device registers itself; every device has
 	// them, empty at first. It must not wait. nil, or a nil result: registrations
 	// are ignored, and a device without Device-Id is refused.
-	NewLight func(s agent.Session, link Link) Light
+	NewLight func(s wire.Session, link Link) Light
 	// NewThings makes the things of any device: a hello does not tell who has
 	// some. It must not wait, nor must Start. nil, or a nil result: iot messages
 	// are ignored.
-	NewThings func(s agent.Session, link Link) Things
+	NewThings func(s wire.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
 	// Explainer looks at what the devices' cameras upload. nil: there is no such path.

@@ -11,32 +11,32 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 func TestMessagesBecomeEvents(t *testing.T) {
 	for _, tc := range []struct {
 		text string
-		want agent.Event // nil: none
+		want wire.Event // nil: none
 	}{
-		{`{"session_id":"","type":"listen","state":"start","mode":"auto"}`, agent.ListenStart{Mode: agent.Auto}},
-		{`{"session_id":"foreign","type":"listen","state":"start","mode":"manual"}`, agent.ListenStart{Mode: agent.Manual}},
-		{`{"session_id":7,"type":"listen","state":"start","mode":"realtime"}`, agent.ListenStart{Mode: agent.Realtime}},
-		{`{"type":"listen","state":"start"}`, agent.ListenStart{Mode: agent.Auto}},
-		{`{"type":"listen","state":"start","mode":"psychic"}`, agent.ListenStart{Mode: agent.Auto}},
-		{`{"type":"listen","state":"start","mode":3}`, agent.ListenStart{Mode: agent.Auto}},
-		{`{"type":"listen","state":"stop","mode":"manual"}`, agent.ListenStop{}},
-		{`{"type":"listen","state":"detect","text":"你好小智","source":"text"}`, agent.Detect{Text: "你好小智"}},
-		{`{"type":"listen","state":"detect"}`, agent.Detect{}},
-		{`{"type":"listen","state":"detect","text":["x"]}`, agent.Detect{}},
-		{"{\"type\":\"listen\",\"state\":\"detect\",\"text\":\"a\\u0000\\tb\"}", agent.Detect{Text: "a\x00\tb"}},
-		{"{\"type\":\"listen\",\"state\":\"detect\",\"text\":\"a\xffb\"}", agent.Detect{Text: "a\ufffdb"}},
+		{`{"session_id":"","type":"listen","state":"start","mode":"auto"}`, wire.ListenStart{Mode: wire.Auto}},
+		{`{"session_id":"foreign","type":"listen","state":"start","mode":"manual"}`, wire.ListenStart{Mode: wire.Manual}},
+		{`{"session_id":7,"type":"listen","state":"start","mode":"realtime"}`, wire.ListenStart{Mode: wire.Realtime}},
+		{`{"type":"listen","state":"start"}`, wire.ListenStart{Mode: wire.Auto}},
+		{`{"type":"listen","state":"start","mode":"psychic"}`, wire.ListenStart{Mode: wire.Auto}},
+		{`{"type":"listen","state":"start","mode":3}`, wire.ListenStart{Mode: wire.Auto}},
+		{`{"type":"listen","state":"stop","mode":"manual"}`, wire.ListenStop{}},
+		{`{"type":"listen","state":"detect","text":"你好小智","source":"text"}`, wire.Detect{Text: "你好小智"}},
+		{`{"type":"listen","state":"detect"}`, wire.Detect{}},
+		{`{"type":"listen","state":"detect","text":["x"]}`, wire.Detect{}},
+		{"{\"type\":\"listen\",\"state\":\"detect\",\"text\":\"a\\u0000\\tb\"}", wire.Detect{Text: "a\x00\tb"}},
+		{"{\"type\":\"listen\",\"state\":\"detect\",\"text\":\"a\xffb\"}", wire.Detect{Text: "a\ufffdb"}},
 		{`{"type":"listen","state":"text"}`, nil},
 		{`{"type":"listen","state":1}`, nil},
 		{`{"type":"listen"}`, nil},
-		{`{"type":"abort","reason":"wake_word_detected"}`, agent.Abort{Reason: "wake_word_detected"}},
-		{`{"type":"abort"}`, agent.Abort{}},
-		{`{"type":"abort","reason":{}}`, agent.Abort{}},
+		{`{"type":"abort","reason":"wake_word_detected"}`, wire.Abort{Reason: "wake_word_detected"}},
+		{`{"type":"abort"}`, wire.Abort{}},
+		{`{"type":"abort","reason":{}}`, wire.Abort{}},
 		{`{"type":"iot","update":true,"descriptors":[{"name":"Lamp"}]}`, nil},
 		{`{"type":"iot"}`, nil},
 		{`{"type":"mcp","payload":{"id":1}}`, nil},
@@ -135,7 +135,7 @@ func TestBareFrameOf64KiBIsTaken(t *testing.T) {
 		p.sendBinary(make([]byte, maxBinary))
 		p.sendBinary([]byte{1}) // DTX
 		events := r.talk(0).all()
-		if len(events) != 2 || len(events[0].(agent.Frame).Packet) != maxBinary || len(events[1].(agent.Frame).Packet) != 1 {
+		if len(events) != 2 || len(events[0].(wire.Frame).Packet) != maxBinary || len(events[1].(wire.Frame).Packet) != 1 {
 			t.Errorf("%d events", len(events))
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -51,7 +51,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	r := &rig{t: t, ln: newPipeListener(), served: make(chan struct{}), log: &logBuffer{}}
 	opts := Options{
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (Talk, error) {
+		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Talk, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.newErr != nil {
@@ -262,26 +262,26 @@ func (p *peer) alive(talk *fakeTalk) {
 	p.send(`{"type":"abort","reason":"still there?"}`)
 	synctest.Wait()
 	events := talk.all()
-	if len(events) != before+1 || events[before] != (agent.Abort{Reason: "still there?"}) {
+	if len(events) != before+1 || events[before] != (wire.Abort{Reason: "still there?"}) {
 		p.t.Fatalf("connection is dead or deaf: events %v", events[before:])
 	}
 }
 
 // fakeTalk is a conversation that only writes down what it is told.
 type fakeTalk struct {
-	session agent.Session
-	out     agent.Outbox
+	session wire.Session
+	out     wire.Outbox
 	sources []mcp.Source
 	over    chan error // what Run returns
 
 	mu      sync.Mutex
-	events  []agent.Event
+	events  []wire.Event
 	postErr error
 	ran     time.Time
 	ended   time.Time
 	cause   error
 	slow    time.Duration // how long it takes to end
-	words   []agent.Message
+	words   []wire.Message
 	atRun   func()
 }
 
@@ -309,14 +309,14 @@ func (f *fakeTalk) Run(ctx context.Context) error {
 	}
 }
 
-func (f *fakeTalk) Post(ev agent.Event) error {
+func (f *fakeTalk) Post(ev wire.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events = append(f.events, ev)
 	return f.postErr
 }
 
-func (f *fakeTalk) all() []agent.Event {
+func (f *fakeTalk) all() []wire.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.events)

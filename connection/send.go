@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // Send queues a control message (agent.Outbox).
-func (c *conn) Send(m agent.Message) {
+func (c *conn) Send(m wire.Message) {
 	if c.sendAI(m) {
 		return
 	}
@@ -27,7 +27,7 @@ func (c *conn) Send(m agent.Message) {
 }
 
 // put queues a control message of the door itself.
-func (c *conn) put(m agent.Message) {
+func (c *conn) put(m wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.putLocked(m)
@@ -35,7 +35,7 @@ func (c *conn) put(m agent.Message) {
 
 // putLocked puts a control message before the writer. A full queue ends the
 // connection. The caller holds mu.
-func (c *conn) putLocked(m agent.Message) {
+func (c *conn) putLocked(m wire.Message) {
 	text, err := textOf(c.session, m)
 	if err != nil {
 		c.log.Error("message to device cannot be written as json", "err", err)
@@ -45,7 +45,7 @@ func (c *conn) putLocked(m agent.Message) {
 		return
 	}
 	var ok bool
-	if m.Kind == agent.MessageTTSStop {
+	if m.Kind == wire.MessageTTSStop {
 		ok = c.out.putStop(m.Turn, m.Cut, m.Closing, text)
 	} else {
 		_, ok = c.out.putText(text)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 func TestShutdownWaits(t *testing.T) {
@@ -20,7 +20,7 @@ func TestShutdownWaits(t *testing.T) {
 		p, silent := r.greet("d1"), r.dial("d2")
 		talk := r.talk(0)
 		talk.slow = 200 * time.Millisecond
-		talk.words = []agent.Message{{Kind: agent.MessageTTSStop}}
+		talk.words = []wire.Message{{Kind: wire.MessageTTSStop}}
 		if err := r.server.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}

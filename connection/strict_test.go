@@ -9,22 +9,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
 // scriptedTalk answers every typed text with one second of sound and obeys aborts.
 type scriptedTalk struct {
-	out    agent.Outbox
-	events chan agent.Event
+	out    wire.Outbox
+	events chan wire.Event
 	turn   uint64
 	enc    *audio.Encoder
 }
 
-func (s *scriptedTalk) Post(ev agent.Event) error {
-	if _, sound := ev.(agent.Frame); sound {
+func (s *scriptedTalk) Post(ev wire.Event) error {
+	if _, sound := ev.(wire.Frame); sound {
 		return nil
 	}
 	select {
@@ -42,14 +42,14 @@ func (s *scriptedTalk) Run(ctx context.Context) error {
 			return nil
 		case ev := <-s.events:
 			switch ev := ev.(type) {
-			case agent.Detect:
+			case wire.Detect:
 				if ev.Text == "bye" {
 					s.out.HangUp(errors.New("bye"))
 					continue
 				}
 				s.reply(ctx, ev.Text)
-			case agent.Abort:
-				s.out.Send(agent.Message{Kind: agent.MessageTTSStop})
+			case wire.Abort:
+				s.out.Send(wire.Message{Kind: wire.MessageTTSStop})
 			}
 		}
 	}
@@ -74,14 +74,14 @@ func (s *scriptedTalk) frame(loud bool) []byte {
 // reply plays 17 frames, four ahead; an abort cuts it.
 func (s *scriptedTalk) reply(ctx context.Context, text string) {
 	s.turn++
-	send := func(m agent.Message) { m.Turn = s.turn; s.out.Send(m) }
-	send(agent.Message{Kind: agent.MessageSTT, Text: text})
-	send(agent.Message{Kind: agent.MessageTTSStart})
-	send(agent.Message{Kind: agent.MessageEmotion, Emotion: "happy", Text: "🙂"})
+	send := func(m wire.Message) { m.Turn = s.turn; s.out.Send(m) }
+	send(wire.Message{Kind: wire.MessageSTT, Text: text})
+	send(wire.Message{Kind: wire.MessageTTSStart})
+	send(wire.Message{Kind: wire.MessageEmotion, Emotion: "happy", Text: "🙂"})
 	if !s.pause(ctx, 110*time.Millisecond) {
 		return
 	}
-	send(agent.Message{Kind: agent.MessageSentenceStart, Text: "you said " + text})
+	send(wire.Message{Kind: wire.MessageSentenceStart, Text: "you said " + text})
 	for i := range 17 {
 		if i >= 4 && !s.pause(ctx, audio.Reply.Frame) {
 			return
@@ -89,7 +89,7 @@ func (s *scriptedTalk) reply(ctx context.Context, text string) {
 		s.out.Audio(s.turn, s.frame(true))
 	}
 	if s.pause(ctx, 4*audio.Reply.Frame+100*time.Millisecond) {
-		send(agent.Message{Kind: agent.MessageTTSStop})
+		send(wire.Message{Kind: wire.MessageTTSStop})
 	}
 }
 
@@ -104,8 +104,8 @@ func (s *scriptedTalk) pause(ctx context.Context, d time.Duration) bool {
 		case <-timer.C:
 			return true
 		case ev := <-s.events:
-			if _, abort := ev.(agent.Abort); abort {
-				s.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: s.turn, Cut: true, Closing: s.frame(false)})
+			if _, abort := ev.(wire.Abort); abort {
+				s.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: s.turn, Cut: true, Closing: s.frame(false)})
 				return false
 			}
 		}
@@ -116,11 +116,11 @@ func (s *scriptedTalk) pause(ctx context.Context, d time.Duration) bool {
 // hello, tools in pages, a whole reply, a cut one, the next one, the hang-up.
 func TestStrictDevice(t *testing.T) {
 	change := func(o *Options) {
-		o.NewTalk = func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
+		o.NewTalk = func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (Talk, error) {
 			enc, err := audio.NewEncoder(audio.Reply)
-			return &scriptedTalk{out: out, events: make(chan agent.Event, 16), enc: enc}, err
+			return &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc}, err
 		}
-		o.NewTools = func(_ agent.Session, link Link) Tools {
+		o.NewTools = func(_ wire.Session, link Link) Tools {
 			return mcp.NewClient(mcp.ClientOptions{Send: link.Send})
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -20,7 +20,7 @@ import (
 func withThings(kinds map[string]mcp.Kind) func(*Options) {
 	cache := mcp.NewThingCache(0)
 	return func(o *Options) {
-		o.NewThings = func(s agent.Session, link Link) Things {
+		o.NewThings = func(s wire.Session, link Link) Things {
 			return mcp.NewThings(mcp.ThingsOptions{Send: link.Send, Cache: cache, DeviceID: s.DeviceID, Kinds: kinds, Log: o.Log})
 		}
 	}
@@ -159,7 +159,7 @@ func TestBadThingsAreSurvived(t *testing.T) {
 // its messages are ignored.
 func TestThingsCannotStart(t *testing.T) {
 	change := func(o *Options) {
-		o.NewThings = func(s agent.Session, _ Link) Things {
+		o.NewThings = func(s wire.Session, _ Link) Things {
 			if s.DeviceID == "none" {
 				return nil
 			}

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -50,7 +50,7 @@ func eyesight(t *testing.T, eyes *fakeEyes, f func(t *testing.T, r *rig, visions
 			}
 			return Settings{}
 		}
-		o.NewTools = func(s agent.Session, link Link) Tools {
+		o.NewTools = func(s wire.Session, link Link) Tools {
 			mu.Lock()
 			defer mu.Unlock()
 			told[s.DeviceID] = *link.Vision
@@ -429,7 +429,7 @@ func TestVisionMethods(t *testing.T) {
 func TestNoVision(t *testing.T) {
 	var told *mcp.Vision
 	bubble(t, func(o *Options) {
-		o.NewTools = func(_ agent.Session, link Link) Tools {
+		o.NewTools = func(_ wire.Session, link Link) Tools {
 			told = link.Vision
 			return &fakeTools{link: link}
 		}

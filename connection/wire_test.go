@@ -15,7 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -59,7 +59,7 @@ func masked(text string) []byte {
 // frame, then the end of TCP.
 func TestHangUpOverTCP(t *testing.T) {
 	talks := make(chan *fakeTalk, 1)
-	s, err := NewServer(Options{NewTalk: func(_ agent.Session, out agent.Outbox, _ []mcp.Source) (Talk, error) {
+	s, err := NewServer(Options{NewTalk: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (Talk, error) {
 		talk := &fakeTalk{out: out, over: make(chan error, 1)}
 		talks <- talk
 		return talk, nil
@@ -188,7 +188,7 @@ func BenchmarkSendFrame(b *testing.B) {
 type dropTalk struct{}
 
 func (dropTalk) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-func (dropTalk) Post(agent.Event) error        { return nil }
+func (dropTalk) Post(wire.Event) error         { return nil }
 
 // hearTalk counts what it hears.
 type hearTalk struct {
@@ -254,7 +254,7 @@ func BenchmarkReceiveText(b *testing.B) {
 func BenchmarkConnect(b *testing.B) {
 	s, err := NewServer(Options{
 		MaxDevices: 1 << 20,
-		NewTalk:    func(agent.Session, agent.Outbox, []mcp.Source) (Talk, error) { return dropTalk{}, nil },
+		NewTalk:    func(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return dropTalk{}, nil },
 	})
 	if err != nil {
 		b.Fatal(err)

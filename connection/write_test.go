@@ -13,7 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 func TestPingIsAnsweredWhileAReplyStreams(t *testing.T) {
@@ -95,7 +95,7 @@ func TestFullControlQueueEndsTheConnection(t *testing.T) {
 		}
 		talk := r.talk(0)
 		for range controlQueue + 1 {
-			talk.out.Send(agent.Message{Kind: agent.MessageKeepAlive})
+			talk.out.Send(wire.Message{Kind: wire.MessageKeepAlive})
 		}
 		synctest.Wait()
 		if !errors.Is(talk.cause, ErrStuck) || time.Since(began) != 0 {
@@ -108,12 +108,12 @@ func TestCutOnTheWire(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStart, Turn: 1})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 1})
 		synctest.Wait()
 		for i := range audioQueue {
 			talk.out.Audio(1, []byte{byte(i)})
 		}
-		talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{0xee}})
+		talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{0xee}})
 		if talk.out.Audio(1, []byte{0xff}) {
 			t.Error("a frame of a dead turn was taken")
 		}
@@ -172,7 +172,7 @@ func TestWriterRests(t *testing.T) {
 		for i, pause := range []time.Duration{0, writerRest / 2, writerRest, writerRest + 1, 10 * time.Second, pingEvery} {
 			time.Sleep(pause)
 			sent := time.Now()
-			talk.out.Send(agent.Message{Kind: agent.MessageSTT, Text: fmt.Sprint("text ", i)})
+			talk.out.Send(wire.Message{Kind: wire.MessageSTT, Text: fmt.Sprint("text ", i)})
 			if !working() {
 				t.Errorf("after %v nobody writes", pause)
 			}
@@ -215,7 +215,7 @@ func TestFramesArriveAsTheyWere(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 				}
-				talk.out.Send(agent.Message{Kind: agent.MessageTTSStop, Turn: turn + 1})
+				talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: turn + 1})
 			}
 			synctest.Wait()
 			got := p.of(websocket.BinaryMessage)

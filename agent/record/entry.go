@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -20,13 +21,13 @@ type Entry struct {
 	Memory *agent.Memory `json:"memory,omitempty"` // the conversation runs now, and remembers this
 
 	// What the device did.
-	Frame       *Frame             `json:"frame,omitempty"`
-	ListenStart *agent.ListenStart `json:"listen_start,omitempty"`
-	ListenStop  *agent.ListenStop  `json:"listen_stop,omitempty"`
-	Detect      *agent.Detect      `json:"detect,omitempty"`
-	Abort       *agent.Abort       `json:"abort,omitempty"`
-	Gone        *Reason            `json:"gone,omitempty"` // the connection ended
-	Lag         *time.Duration     `json:"lag,omitempty"`  // how far its socket is behind, from now on
+	Frame       *Frame            `json:"frame,omitempty"`
+	ListenStart *wire.ListenStart `json:"listen_start,omitempty"`
+	ListenStop  *wire.ListenStop  `json:"listen_stop,omitempty"`
+	Detect      *wire.Detect      `json:"detect,omitempty"`
+	Abort       *wire.Abort       `json:"abort,omitempty"`
+	Gone        *Reason           `json:"gone,omitempty"` // the connection ended
+	Lag         *time.Duration    `json:"lag,omitempty"`  // how far its socket is behind, from now on
 
 	// What the engines gave.
 	VAD  *VAD  `json:"vad,omitempty"`
@@ -52,18 +53,18 @@ type Entry struct {
 
 // Begin is the first line.
 type Begin struct {
-	Version  int           `json:"version"`
-	Began    time.Time     `json:"began"`
-	Session  agent.Session `json:"session"`
-	Settings Settings      `json:"settings"`       // of agent.Options
-	Limits   Settings      `json:"limits"`         // of mcp.ToolboxOptions
-	Zone     string        `json:"zone,omitempty"` // of agent.Options; "" is the machine's
-	Has      Has           `json:"has"`
-	VADFrame int           `json:"vad_frame"` // samples
-	ASR      string        `json:"asr"`       // names of the engines
-	LLM      string        `json:"llm"`
-	TTS      string        `json:"tts"`
-	Codec    string        `json:"codec"` // see Codec
+	Version  int          `json:"version"`
+	Began    time.Time    `json:"began"`
+	Session  wire.Session `json:"session"`
+	Settings Settings     `json:"settings"`       // of agent.Options
+	Limits   Settings     `json:"limits"`         // of mcp.ToolboxOptions
+	Zone     string       `json:"zone,omitempty"` // of agent.Options; "" is the machine's
+	Has      Has          `json:"has"`
+	VADFrame int          `json:"vad_frame"` // samples
+	ASR      string       `json:"asr"`       // names of the engines
+	LLM      string       `json:"llm"`
+	TTS      string       `json:"tts"`
+	Codec    string       `json:"codec"` // see Codec
 }
 
 // Has says which of the parts that may be missing were there.
@@ -235,10 +236,10 @@ type Audio struct {
 }
 
 // kindNames are the names of the kinds of messages in a recording.
-func kindNames() map[agent.MessageKind]string {
-	return map[agent.MessageKind]string{
-		agent.MessageSTT: "stt", agent.MessageTTSStart: "tts_start", agent.MessageSentenceStart: "sentence_start",
-		agent.MessageTTSStop: "tts_stop", agent.MessageEmotion: "emotion", agent.MessageChunk: "chunk",
-		agent.MessageFinal: "final", agent.MessageThought: "thought", agent.MessageKeepAlive: "keep_alive",
+func kindNames() map[wire.MessageKind]string {
+	return map[wire.MessageKind]string{
+		wire.MessageSTT: "stt", wire.MessageTTSStart: "tts_start", wire.MessageSentenceStart: "sentence_start",
+		wire.MessageTTSStop: "tts_stop", wire.MessageEmotion: "emotion", wire.MessageChunk: "chunk",
+		wire.MessageFinal: "final", wire.MessageThought: "thought", wire.MessageKeepAlive: "keep_alive",
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // Bounds of what is written, in bytes.
@@ -95,7 +95,7 @@ func (r *Recorder) scan() error {
 
 // Tape makes the tape of one conversation; nil of a nil Recorder. Its file is
 // made when the conversation runs.
-func (r *Recorder) Tape(s agent.Session) *Tape {
+func (r *Recorder) Tape(s wire.Session) *Tape {
 	if r == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (r *Recorder) Tape(s agent.Session) *Tape {
 }
 
 // fileName is made of the time and of signs that no file system minds.
-func fileName(began time.Time, s agent.Session) string {
+func fileName(began time.Time, s wire.Session) string {
 	plain := func(text string, most int) string {
 		text = strings.Map(func(r rune) rune {
 			if ('0' <= r && r <= '9') || ('a' <= r && r <= 'z') || ('A' <= r && r <= 'Z') {

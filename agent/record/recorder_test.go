@@ -17,6 +17,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -26,12 +27,12 @@ import (
 // talkOnce records a conversation in which the device presses its button so often.
 func talkOnce(t *testing.T, r *Recorder, device string, presses int) {
 	t.Helper()
-	tape := r.Tape(agent.Session{DeviceID: device, SessionID: "S1"})
+	tape := r.Tape(wire.Session{DeviceID: device, SessionID: "S1"})
 	ctx, cancel := context.WithCancel(t.Context())
-	tape.Event(agent.ListenStart{Mode: agent.Auto}) // before Run
+	tape.Event(wire.ListenStart{Mode: wire.Auto}) // before Run
 	end := tape.Run(ctx)
 	for range presses {
-		tape.Event(agent.Abort{Reason: strings.Repeat("x", 1000)})
+		tape.Event(wire.Abort{Reason: strings.Repeat("x", 1000)})
 	}
 	cancel()
 	end(context.Canceled)
@@ -191,7 +192,7 @@ func TestRecorderThatCannotWrite(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	w := &writer{queue: make(chan Entry, queueEntries)}
 	for range queueEntries + 10 {
-		w.put(Entry{Abort: &agent.Abort{}})
+		w.put(Entry{Abort: &wire.Abort{}})
 	}
 	if !w.slow.Load() || len(w.queue) != queueEntries {
 		t.Errorf("slow %v, %d entries", w.slow.Load(), len(w.queue))
@@ -208,7 +209,7 @@ func TestQueueIsBounded(t *testing.T) {
 // Without a recorder nothing is wrapped, and nothing is allocated.
 func TestNilTapeCostsNothing(t *testing.T) {
 	var r *Recorder
-	tape := r.Tape(agent.Session{})
+	tape := r.Tape(wire.Session{})
 	if tape != nil {
 		t.Fatal("there is a tape")
 	}
@@ -218,10 +219,10 @@ func TestNilTapeCostsNothing(t *testing.T) {
 		t.Error("the options were wrapped")
 	}
 	out := discard{}
-	if tape.Outbox(out) != agent.Outbox(out) {
+	if tape.Outbox(out) != wire.Outbox(out) {
 		t.Error("the outbox was wrapped")
 	}
-	var ev agent.Event = agent.Frame{Packet: []byte{1}}
+	var ev wire.Event = wire.Frame{Packet: []byte{1}}
 	packet := []byte{1}
 	if n := testing.AllocsPerRun(100, func() { tape.Event(ev); tape.Hear(packet, 1) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -231,7 +232,7 @@ func TestNilTapeCostsNothing(t *testing.T) {
 
 type discard struct{}
 
-func (discard) Send(agent.Message)        {}
+func (discard) Send(wire.Message)         {}
 func (discard) Audio(uint64, []byte) bool { return true }
 func (discard) HangUp(error)              {}
 
@@ -251,18 +252,18 @@ func (stamping) Stamped() uint32 { return 77 }
 // both lags and stamps.
 type both struct {
 	lagging
-	agent.Stamper
+	wire.Stamper
 }
 
 // What an outbox can do its wrapper can, and no more; stamps are recorded.
 func TestOutboxKeepsItsAbilities(t *testing.T) {
-	for _, out := range []agent.Outbox{discard{}, stamping{}, lagging{lag: new(time.Duration)}, both{lagging{lag: new(time.Duration)}, stamping{}}} {
-		tape, recorded := NewTape(agent.Session{})
+	for _, out := range []wire.Outbox{discard{}, stamping{}, lagging{lag: new(time.Duration)}, both{lagging{lag: new(time.Duration)}, stamping{}}} {
+		tape, recorded := NewTape(wire.Session{})
 		taped := tape.Outbox(out)
-		_, lags := out.(agent.Lagging)
-		_, tapedLags := taped.(agent.Lagging)
-		_, stamps := out.(agent.Stamper)
-		s, tapedStamps := taped.(agent.Stamper)
+		_, lags := out.(wire.Lagging)
+		_, tapedLags := taped.(wire.Lagging)
+		_, stamps := out.(wire.Stamper)
+		s, tapedStamps := taped.(wire.Stamper)
 		if lags != tapedLags || stamps != tapedStamps {
 			t.Errorf("%T is wrapped as %T", out, taped)
 		}
@@ -277,7 +278,7 @@ func TestOutboxKeepsItsAbilities(t *testing.T) {
 // What a frame and an event say is all recorded: a new member is to be taught here.
 func TestFramesAreWhole(t *testing.T) {
 	var got []string
-	typ := reflect.TypeFor[agent.Frame]()
+	typ := reflect.TypeFor[wire.Frame]()
 	for f := range typ.Fields() {
 		if f.IsExported() {
 			got = append(got, f.Name)
@@ -287,9 +288,9 @@ func TestFramesAreWhole(t *testing.T) {
 		t.Errorf("a frame has %q", got)
 	}
 	at := time.Date(2026, 11, 21, 9, 0, 0, 5, time.UTC)
-	tape, recorded := NewTape(agent.Session{})
+	tape, recorded := NewTape(wire.Session{})
 	packet := []byte{1}
-	tape.Event(agent.Frame{Packet: packet, At: at, Stamp: 9})
+	tape.Event(wire.Frame{Packet: packet, At: at, Stamp: 9})
 	tape.Hear(packet, 10)
 	packet[0] = 0
 	e := recorded().Entries
@@ -304,12 +305,12 @@ func TestFramesAreWhole(t *testing.T) {
 // The lag of an outbox is recorded where it changes.
 func TestOutboxKeepsItsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tape, recorded := NewTape(agent.Session{})
-		if _, ok := tape.Outbox(discard{}).(agent.Lagging); ok {
+		tape, recorded := NewTape(wire.Session{})
+		if _, ok := tape.Outbox(discard{}).(wire.Lagging); ok {
 			t.Error("an outbox learned to lag")
 		}
 		var lag time.Duration
-		out, ok := tape.Outbox(lagging{lag: &lag}).(agent.Lagging)
+		out, ok := tape.Outbox(lagging{lag: &lag}).(wire.Lagging)
 		if !ok {
 			t.Fatal("the lag is lost")
 		}
@@ -330,11 +331,11 @@ func TestOutboxKeepsItsLag(t *testing.T) {
 
 // The owner of a packet's memory may use it again at once.
 func TestTapeCopies(t *testing.T) {
-	tape, recorded := NewTape(agent.Session{})
+	tape, recorded := NewTape(wire.Session{})
 	packet := []byte{1, 2, 3}
-	tape.Event(agent.Frame{Packet: packet})
+	tape.Event(wire.Frame{Packet: packet})
 	tape.Outbox(discard{}).Audio(1, packet)
-	tape.Outbox(discard{}).Send(agent.Message{Kind: agent.MessageTTSStop, Closing: packet})
+	tape.Outbox(discard{}).Send(wire.Message{Kind: wire.MessageTTSStop, Closing: packet})
 	clear(packet)
 	e := recorded().Entries
 	for i, got := range [][]byte{e[0].Frame.Packet, e[1].Audio.Packet, e[2].Sent.Closing} {
@@ -347,7 +348,7 @@ func TestTapeCopies(t *testing.T) {
 // Every kind of message has a name.
 func TestEveryMessageHasAName(t *testing.T) {
 	seen := map[string]bool{"": true}
-	for k := agent.MessageSTT; k <= agent.MessageKeepAlive; k++ {
+	for k := wire.MessageSTT; k <= wire.MessageKeepAlive; k++ {
 		name := kindNames()[k]
 		if seen[name] {
 			t.Errorf("kind %d is called %q", k, name)
@@ -358,10 +359,10 @@ func TestEveryMessageHasAName(t *testing.T) {
 
 // After its end a tape takes nothing more, whoever is late.
 func TestTapeEnds(t *testing.T) {
-	tape, recorded := NewTape(agent.Session{})
+	tape, recorded := NewTape(wire.Session{})
 	end := tape.Run(t.Context())
 	end(errors.New("over"))
-	tape.Event(agent.Abort{})
+	tape.Event(wire.Abort{})
 	got := recorded().Entries
 	if len(got) != 1 || got[0].End == nil || got[0].End.Cause != "over" {
 		t.Errorf("%+v", got)
@@ -380,7 +381,7 @@ func TestSharedPartsAreMadeAnew(t *testing.T) {
 	}
 	called := 0
 	given.Recall = func(agent.Memory) { called++ }
-	tape, recorded := NewTape(agent.Session{})
+	tape, recorded := NewTape(wire.Session{})
 	o, _ := tape.Wrap(given, mcp.ToolboxOptions{})
 	if o.Sounds == nil || o.Sounds == given.Sounds || o.Levels == nil || o.Levels == given.Levels {
 		t.Error("sounds or levels are shared")
@@ -393,7 +394,7 @@ func TestSharedPartsAreMadeAnew(t *testing.T) {
 	if m := e[1].Memory; m == nil || m.Role != "r" || called != 1 {
 		t.Errorf("%+v, and the other was called %d times", m, called)
 	}
-	tape, recorded = NewTape(agent.Session{})
+	tape, recorded = NewTape(wire.Session{})
 	given.Sounds, given.Levels = nil, nil
 	if o, _ := tape.Wrap(given, mcp.ToolboxOptions{}); o.Sounds != nil || o.Levels != nil || recorded().Begin().Has.Sounds {
 		t.Error("sounds or levels out of nothing")

@@ -8,6 +8,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -17,7 +18,7 @@ import (
 // wrapped parts may be used at the same time, as the parts themselves.
 type Tape struct {
 	began   time.Time
-	session agent.Session
+	session wire.Session
 	codec   string
 	open    func() error // before the first entry is written; nil: nothing
 	close   func()       // after the last was put
@@ -29,7 +30,7 @@ type Tape struct {
 }
 
 // NewTape makes a tape in memory. The function gives what was recorded so far.
-func NewTape(s agent.Session) (*Tape, func() *Recording) {
+func NewTape(s wire.Session) (*Tape, func() *Recording) {
 	var mu sync.Mutex
 	r := &Recording{}
 	t := newTape(s, Codec(), func(e Entry) {
@@ -44,7 +45,7 @@ func NewTape(s agent.Session) (*Tape, func() *Recording) {
 	}
 }
 
-func newTape(s agent.Session, codec string, put func(Entry)) *Tape {
+func newTape(s wire.Session, codec string, put func(Entry)) *Tape {
 	return &Tape{began: time.Now(), session: s, codec: codec, put: put, counts: map[string]int{}}
 }
 
@@ -117,20 +118,20 @@ func (t *Tape) Wrap(o agent.Options, l mcp.ToolboxOptions) (agent.Options, mcp.T
 }
 
 // Event records what the device did; it comes before the conversation's Post.
-func (t *Tape) Event(ev agent.Event) {
+func (t *Tape) Event(ev wire.Event) {
 	if t == nil {
 		return
 	}
 	switch ev := ev.(type) {
-	case agent.Frame: // the conversation owns the packet
+	case wire.Frame: // the conversation owns the packet
 		t.add(Entry{Frame: &Frame{Packet: slices.Clone(ev.Packet), At: ev.At, Stamp: ev.Stamp}})
-	case agent.ListenStart:
+	case wire.ListenStart:
 		t.add(Entry{ListenStart: &ev})
-	case agent.ListenStop:
+	case wire.ListenStop:
 		t.add(Entry{ListenStop: &ev})
-	case agent.Detect:
+	case wire.Detect:
 		t.add(Entry{Detect: &ev})
-	case agent.Abort:
+	case wire.Abort:
 		t.add(Entry{Abort: &ev})
 	}
 }
@@ -186,42 +187,42 @@ func reason(err error) *Reason {
 }
 
 // Outbox wraps where the conversation's words and sound go.
-func (t *Tape) Outbox(out agent.Outbox) agent.Outbox {
+func (t *Tape) Outbox(out wire.Outbox) wire.Outbox {
 	if t == nil {
 		return out
 	}
-	lag, lags := out.(agent.Lagging)
-	stamps, stamped := out.(agent.Stamper)
+	lag, lags := out.(wire.Lagging)
+	stamps, stamped := out.(wire.Stamper)
 	o := tapedOutbox{out, t, stamps}
 	switch {
 	case lags && stamped:
 		return struct {
 			tapedOutbox
-			agent.Stamper
-			agent.Lagging
+			wire.Stamper
+			wire.Lagging
 		}{o, stamps, tapedLag{lag, t}}
 	case lags:
 		return struct {
 			tapedOutbox
-			agent.Lagging
+			wire.Lagging
 		}{o, tapedLag{lag, t}}
 	case stamped:
 		return struct {
 			tapedOutbox
-			agent.Stamper
+			wire.Stamper
 		}{o, stamps}
 	}
 	return o
 }
 
 type tapedOutbox struct {
-	out    agent.Outbox
+	out    wire.Outbox
 	tape   *Tape
-	stamps agent.Stamper // nil: it stamps nothing
+	stamps wire.Stamper // nil: it stamps nothing
 }
 
 // Send records the message and passes it on.
-func (o tapedOutbox) Send(m agent.Message) {
+func (o tapedOutbox) Send(m wire.Message) {
 	o.tape.add(Entry{Sent: &Sent{
 		Kind: kindNames()[m.Kind], Turn: m.Turn, Text: m.Text, Emotion: m.Emotion, Closing: slices.Clone(m.Closing), Cut: m.Cut,
 	}})
@@ -249,7 +250,7 @@ func (o tapedOutbox) HangUp(cause error) {
 
 // tapedLag is an outbox's lag.
 type tapedLag struct {
-	from agent.Lagging
+	from wire.Lagging
 	tape *Tape
 }
 

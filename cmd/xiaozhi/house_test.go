@@ -22,7 +22,7 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// house is the whole server as wire builds it, but with fake engines, in memory
+// house is the whole server as assemble builds it, but with fake engines, in memory
 // and in fake time: strict devices come in by its door.
 type house struct {
 	t     *testing.T
@@ -76,7 +76,7 @@ func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, 
 	})
 }
 
-// build is wire without the finding of engines.
+// build is assemble without the finding of engines.
 func (h *house) build(e engines, data string, log *slog.Logger) {
 	h.t.Helper()
 	cfg := DefaultConfig()

@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
 )
@@ -35,7 +36,7 @@ type deviceTalk struct {
 	tools   *mcp.Toolbox
 	sources []mcp.Source // of the device itself
 	words   *words
-	session agent.Session
+	session wire.Session
 	since   time.Time
 	live    *liveDevices
 }
@@ -51,7 +52,7 @@ func (t *deviceTalk) Run(ctx context.Context) (err error) {
 }
 
 // Post hands over what the device did, and records it.
-func (t *deviceTalk) Post(ev agent.Event) error {
+func (t *deviceTalk) Post(ev wire.Event) error {
 	t.tape.Event(ev)
 	return t.Conversation.Post(ev)
 }

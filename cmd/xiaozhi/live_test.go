@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -27,7 +27,7 @@ func talkOf(t *testing.T, live *liveDevices, id, session, tool string) *deviceTa
 	t.Helper()
 	box := mcp.NewToolbox(mcp.ToolboxOptions{}, oneTool{name: tool})
 	t.Cleanup(box.Close)
-	return &deviceTalk{tools: box, session: agent.Session{DeviceID: id, SessionID: session, Name: "kitchen", Language: "en"}, live: live}
+	return &deviceTalk{tools: box, session: wire.Session{DeviceID: id, SessionID: session, Name: "kitchen", Language: "en"}, live: live}
 }
 
 // TestReconnect: a device that comes back before its old connection has ended is

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/gateway"
 )
 
@@ -39,18 +39,18 @@ func (w *words) list() []gateway.Line {
 
 // tap is an outbox that also notes what is said on both sides.
 type tap struct {
-	agent.Outbox
+	wire.Outbox
 	words   *words
 	changed func()
 }
 
 // Send queues a message.
-func (t tap) Send(m agent.Message) {
+func (t tap) Send(m wire.Message) {
 	switch m.Kind { //nolint:exhaustive // the others are no words
-	case agent.MessageSTT:
+	case wire.MessageSTT:
 		t.words.add("user", m.Text)
 		t.changed()
-	case agent.MessageFinal:
+	case wire.MessageFinal:
 		t.words.add("assistant", m.Text)
 		t.changed()
 	}

@@ -86,7 +86,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	for _, w := range warnings {
 		log.Warn("config", "warning", w)
 	}
-	rooms, err := wire(ctx, cfg, f.data, log)
+	rooms, err := assemble(ctx, cfg, f.data, log)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
@@ -34,7 +35,7 @@ func livingRoom(t *testing.T, access gateway.Access) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := agent.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}
+	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}
 	records := agent.NewDevices()
 	held := agent.New(agent.Options{Prompts: texts, Devices: records}, session, deafBox{}, box)
 	talk := &deviceTalk{Conversation: held, tools: box, session: session, live: live}
@@ -58,7 +59,7 @@ func livingRoom(t *testing.T, access gateway.Access) string {
 // deafBox is a device that nothing comes from, and that nothing is asked of.
 type deafBox struct{}
 
-func (deafBox) Send(agent.Message)        {}
+func (deafBox) Send(wire.Message)         {}
 func (deafBox) Audio(uint64, []byte) bool { return true }
 func (deafBox) HangUp(error)              {}
 

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/agent/record"
 	"xiaozhi/audio"
 	"xiaozhi/connection"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
@@ -42,9 +43,9 @@ type rooms struct {
 	log      *slog.Logger
 }
 
-// wire builds everything that the config asks for. It waits for nothing but a
+// assemble builds everything that the config asks for. It waits for nothing but a
 // short question to a local Ollama.
-func wire(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
+func assemble(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
 	tail := &logTail{}
 	log = slog.New(slog.NewMultiHandler(log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	r := &rooms{log: log, live: newLiveDevices(), access: gatewayAccess(cfg, log), tail: tail}
@@ -139,7 +140,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 		return nil, err
 	}
 	return connection.NewServer(connection.Options{
-		NewTalk: func(s agent.Session, out agent.Outbox, sources []mcp.Source) (connection.Talk, error) {
+		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Talk, error) {
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
@@ -153,19 +154,19 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
 			}, nil
 		},
-		NewTools: func(s agent.Session, link connection.Link) connection.Tools {
+		NewTools: func(s wire.Session, link connection.Link) connection.Tools {
 			return mcp.NewClient(mcp.ClientOptions{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
 				Version: version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
 			})
 		},
-		NewThings: func(s agent.Session, link connection.Link) connection.Things {
+		NewThings: func(s wire.Session, link connection.Link) connection.Things {
 			return mcp.NewThings(mcp.ThingsOptions{
 				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,
 			})
 		},
-		NewLight: func(s agent.Session, link connection.Link) connection.Light {
+		NewLight: func(s wire.Session, link connection.Link) connection.Light {
 			return mcp.NewLight(mcp.LightOptions{
 				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,

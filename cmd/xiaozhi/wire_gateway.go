@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -82,7 +82,7 @@ func outwardBanner(w io.Writer, cfg *Config, listeners []net.Listener) {
 }
 
 // overhear notes what is said with a device, if that may be read.
-func (r *rooms) overhear(cfg *Config, s agent.Session, out agent.Outbox) (agent.Outbox, *words) {
+func (r *rooms) overhear(cfg *Config, s wire.Session, out wire.Outbox) (wire.Outbox, *words) {
 	said := &words{}
 	if cfg.MCP.Transcripts {
 		out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
 
@@ -93,22 +94,22 @@ mcp: {tokens: [{name: n, token: s3cret12}]}
 
 // silent is an outbox that counts messages, and can do nothing else.
 type silent struct {
-	agent.Outbox
+	wire.Outbox
 	sent int
 }
 
-func (s *silent) Send(agent.Message) { s.sent++ }
+func (s *silent) Send(wire.Message) { s.sent++ }
 
 // TestWords: what both say is noted, and nothing else, and no more than so much.
 func TestWords(t *testing.T) {
 	out, said, told := &silent{}, &words{}, 0
 	o := tap{out, said, func() { told++ }}
 	for i := range maxWords {
-		for _, m := range []agent.Message{
-			{Kind: agent.MessageSTT, Text: fmt.Sprint("question ", i)},
-			{Kind: agent.MessageChunk, Text: "part"},
-			{Kind: agent.MessageFinal, Text: fmt.Sprint("answer ", i)},
-			{Kind: agent.MessageTTSStop},
+		for _, m := range []wire.Message{
+			{Kind: wire.MessageSTT, Text: fmt.Sprint("question ", i)},
+			{Kind: wire.MessageChunk, Text: "part"},
+			{Kind: wire.MessageFinal, Text: fmt.Sprint("answer ", i)},
+			{Kind: wire.MessageTTSStop},
 		} {
 			o.Send(m)
 		}

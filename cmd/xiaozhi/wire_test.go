@@ -30,7 +30,7 @@ func found(t *testing.T, config, role string) string {
 	t.Helper()
 	cfg := mustLoadText(t, config, os.Environ()...)
 	var log bytes.Buffer
-	rooms, err := wire(t.Context(), cfg, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	rooms, err := assemble(t.Context(), cfg, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestUnknownPromptStopsTheStart(t *testing.T) {
 	cfg := mustLoadText(t, "agent: {prompt: pirate}")
 	dir := t.TempDir()
 	log := slog.New(slog.DiscardHandler)
-	if rooms, err := wire(t.Context(), cfg, dir, log); err == nil {
+	if rooms, err := assemble(t.Context(), cfg, dir, log); err == nil {
 		rooms.close()
 		t.Error("no error")
 	} else {
@@ -326,7 +326,7 @@ func TestUnknownPromptStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "prompts", "pirate.en.md"), []byte("Arr, {{assistant_name}}!"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := wire(t.Context(), cfg, dir, log)
+	rooms, err := assemble(t.Context(), cfg, dir, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestUnknownPromptStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "prompts", "pirate.zh.md"), []byte("x\n{{assistant_nam}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := wire(t.Context(), cfg, dir, log); err == nil || !strings.Contains(err.Error(), "pirate.zh.md:2") || !strings.Contains(err.Error(), "assistant_name") {
+	if _, err := assemble(t.Context(), cfg, dir, log); err == nil || !strings.Contains(err.Error(), "pirate.zh.md:2") || !strings.Contains(err.Error(), "assistant_name") {
 		t.Errorf("a misspelt variable: %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
 )
 
 // outbox takes what it took, and refuses what it refused.
@@ -18,11 +18,11 @@ type outbox struct {
 type stamping struct{ *outbox }
 
 var (
-	_ agent.Lagging = (*outbox)(nil)
-	_ agent.Stamper = stamping{}
+	_ wire.Lagging = (*outbox)(nil)
+	_ wire.Stamper = stamping{}
 )
 
-func (p *player) outbox() agent.Outbox {
+func (p *player) outbox() wire.Outbox {
 	o := &outbox{player: p}
 	if p.stamp {
 		return stamping{o}
@@ -31,7 +31,7 @@ func (p *player) outbox() agent.Outbox {
 }
 
 // Send takes everything: the tape holds it.
-func (o *outbox) Send(agent.Message) {}
+func (o *outbox) Send(wire.Message) {}
 
 // Audio takes or refuses.
 func (o *outbox) Audio(uint64, []byte) bool {

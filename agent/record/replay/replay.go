@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/audio"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -68,7 +69,7 @@ func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recordi
 type player struct {
 	o       Options
 	rec     *record.Recording
-	session agent.Session
+	session wire.Session
 	options agent.Options
 	limits  mcp.ToolboxOptions
 	began   time.Time
@@ -235,10 +236,10 @@ func (p *player) settle() {
 }
 
 // eventOf is what the device did; nil if the entry says something else.
-func eventOf(e record.Entry) agent.Event {
+func eventOf(e record.Entry) wire.Event {
 	switch {
 	case e.Frame != nil:
-		return agent.Frame{Packet: append([]byte(nil), e.Frame.Packet...), At: e.Frame.At, Stamp: e.Frame.Stamp}
+		return wire.Frame{Packet: append([]byte(nil), e.Frame.Packet...), At: e.Frame.At, Stamp: e.Frame.Stamp}
 	case e.ListenStart != nil:
 		return *e.ListenStart
 	case e.ListenStop != nil:

@@ -1,4 +1,4 @@
-package agent
+package wire
 
 import "time"
 
@@ -22,8 +22,6 @@ type Frame struct {
 	// Stamp names the packet that the device was playing when this one was
 	// recorded, by the stamp that it was sent with; 0: it does not say.
 	Stamp uint32
-
-	pooled bool // Packet is from the conversation's packets
 }
 
 // ListenStart says that microphone frames follow.
