@@ -45,7 +45,7 @@ func readBehaviours(text, noTest string) (rows map[int]behaviour, wrong []string
 	return rows, wrong
 }
 
-// inQuotes is what stands in backquotes.
+// inQuotes lists what stands in backquotes.
 func inQuotes(cell string) []string {
 	var out []string
 	for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
@@ -54,7 +54,7 @@ func inQuotes(cell string) []string {
 	return out
 }
 
-// missing says what is wrong with the name of a test or a scene under root, or "".
+// missing says what is wrong with the name of a test or a scene under a root, or "".
 func missing(root, name string) string {
 	if scene.MatchString(name) {
 		if _, err := os.Stat(filepath.Join(root, "agent", "testdata", "talk", name)); err != nil {
@@ -85,7 +85,7 @@ func missing(root, name string) string {
 // TestBehaviours: the tables of what the server does are whole, name tests,
 // scenes and metrics that exist, and are the same in both languages.
 func TestBehaviours(t *testing.T) {
-	root := filepath.Join("..", "..")
+
 	var first map[int]behaviour
 	for file, noTest := range map[string]string{"behaviours.md": "no test", "behaviours.zh-CN.md": "还没有"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", file))
@@ -128,9 +128,9 @@ func checkBehaviour(t *testing.T, root, file string, n int, b behaviour) {
 	}
 }
 
-// TestMissing shows that what is not there is noticed.
+// TestMissing holds the check itself: a name without a test or a scene is found.
 func TestMissing(t *testing.T) {
-	root := filepath.Join("..", "..")
+
 	for name, there := range map[string]bool{
 		"internal/archtest.TestMissing": true,
 		"auto.txtar":                    true,

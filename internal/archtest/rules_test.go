@@ -1,0 +1,94 @@
+package archtest
+
+// rule says which packages of the module a package may import, tests aside.
+// "x/..." stands for x and all below it, "x/*" for all below it. A package
+// without a row has that of the nearest folder above it. Every package may
+// import what lies below it, and the ground rooms.
+type rule struct {
+	pkg, may string
+	why      string
+}
+
+// ground are the lowest rooms, open to every package but one another.
+const ground = "prompts internal/text internal/lru internal/timeline internal/wire"
+
+// rules is the map of the program: one row a package, lowest rooms first.
+var rules = []rule{
+	{"prompts", "", "texts and sounds only"},
+	{"internal/text", "", "plain helpers for texts"},
+	{"internal/text/sentence", "internal/text", "a text into what can be spoken"},
+	{"internal/text/intent", "internal/text/*", "what words mean for the turn"},
+	{"internal/text/spoken", "internal/text", "numbers and times as people say them"},
+	{"internal/lru", "", "one bounded cache"},
+	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
+	{"internal/timeline", "", "what a turn left behind"},
+
+	{"audio", "", "formats and arithmetic"},
+	{"audio/echo", "audio", "the canceller and the device's own voice"},
+	{"audio/file", "audio", "containers of sound"},
+	{"audio/track", "audio audio/file", "music"},
+
+	{"providers", "audio audio/file", "contracts"},
+	{"providers/*", "providers audio audio/file internal/text/...", "a technology knows the contracts only"},
+	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
+
+	{"mcp", "mcp/jsonrpc mcp/schema", "tools know nothing of talk"},
+	{"mcp/jsonrpc", "", "JSON of strangers"},
+	{"mcp/schema", "mcp/jsonrpc", "schemas of arguments"},
+	{"mcp/router", "mcp mcp/schema mcp/jsonrpc", "the calls of one device"},
+	{"mcp/device", "mcp mcp/schema mcp/jsonrpc", "the standard dialect of devices"},
+	{"mcp/light", "mcp mcp/schema mcp/jsonrpc", "the light dialect"},
+	{"mcp/iot", "mcp mcp/schema mcp/jsonrpc", "things of older firmware"},
+	{"mcp/local", "mcp mcp/schema mcp/jsonrpc mcp/router internal/text/...", "our own tools"},
+	{"mcp/external", "mcp mcp/schema mcp/jsonrpc mcp/router", "other people's servers"},
+	{"mcp/sourcetest", "mcp", "the contract every source meets"},
+	{"mcp/gateway", "mcp mcp/schema mcp/jsonrpc mcp/router", "what is offered outward goes through the router"},
+	{"mcp/gateway/catalog", "mcp mcp/schema mcp/jsonrpc mcp/router", "what is offered to whom"},
+	{"mcp/gateway/offer", "mcp mcp/schema mcp/jsonrpc mcp/router mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
+
+	{"agent/turn", "internal/text/...", "pure: no clock, lock or goroutine"},
+	{"agent/history", "providers", "messages within a budget"},
+	{"agent/listen", "agent/turn audio audio/echo providers internal/text/...", "from a frame to a text"},
+	{"agent/speak", "audio audio/* providers internal/text/...", "from a segment to frames"},
+	{"agent/think", "agent/history mcp mcp/router providers internal/text/...", "model steps and the tools between them"},
+	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
+	{"agent/feature", "agent mcp mcp/router audio/track internal/text/...", "a plug-in knows the conversation it is in"},
+	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
+
+	{"connection", "mcp mcp/jsonrpc mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
+	{"connection/websocket", "connection", "upgrade, frames and pumps"},
+	{"connection/provision", "connection", "what a device asks first"},
+	{"connection/camera", "connection", "uploads"},
+
+	{"internal/directory", "agent/feature/remote mcp/router mcp", "the devices that talk now"},
+	{"internal/config", "...", "settings"},
+	{"internal/app", "...", "builds, starts and stops the program"},
+	{"cmd", "...", "flags and exit codes"},
+
+	{"internal/devicetest", "audio", "the other side of the wire shares nothing but the codec"},
+	{"internal/openaitest", "", "a fake cloud"},
+	{"internal/speechtest", "audio audio/file", "recordings"},
+	{"internal/bench", "audio audio/file internal/devicetest internal/openaitest", "it measures servers from outside, ours like any other"},
+	{"internal/wirediff", "audio internal/devicetest internal/openaitest", "it compares two servers from outside"},
+	{"internal/conformance", "internal/conformance mcp/...", "programs of others against ours"},
+	{"internal/scene", "agent/... mcp/... audio providers/... internal/...", "conversations in fake time"},
+	{"internal/archtest", "", "it reads sources"},
+	{"e2e", "...", "the built program"},
+}
+
+// passing are imports of today that the map does not have: each goes with the
+// step that moves its package. TestImports names those that are gone.
+var passing = []struct{ importer, imported string }{}
+
+// testOnly packages may be imported by tests of any package.
+const testOnly = "providers/providertest internal/devicetest internal/speechtest internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/local/spoken"
+
+// libraries say which packages may import a library, by folder.
+var libraries = []rule{
+	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
+	{"github.com/gorilla/websocket", "connection mcp/external mcp/gateway internal/devicetest e2e", "sockets stay in their rooms"},
+	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
+	{"github.com/knadh/koanf", "cmd internal/config", "one place reads settings"},
+	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
+	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},
+}
