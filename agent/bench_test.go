@@ -25,16 +25,18 @@ func (s *sink) Send(m wire.Message) {
 	}
 }
 
-func (s *sink) Audio(turn uint64, _ []byte) bool {
+func (s *sink) Audio(turn uint64, _ []byte) (uint32, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if turn != s.turn {
 		s.turn = turn
 		s.first <- struct{}{}
 	}
-	return true
+	return 0, true
 }
 func (s *sink) HangUp(error) {}
+
+func (s *sink) Lag() time.Duration { return 0 }
 
 // BenchmarkTurn is the server's own part of a turn: from typed text to the
 // first frame, with providers that answer at once and no guard.

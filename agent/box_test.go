@@ -58,13 +58,15 @@ func (b *box) Send(m wire.Message) {
 	b.add(boxLine{text: text, turn: m.Turn, cut: m.Cut})
 }
 
-func (b *box) Audio(turn uint64, packet []byte) bool {
+func (b *box) Audio(turn uint64, packet []byte) (uint32, bool) {
 	if d, err := audio.PacketDuration(packet); err != nil || d != 60*time.Millisecond {
 		panic(fmt.Sprint("bad packet: ", d, err))
 	}
 	b.add(boxLine{turn: turn, frames: []time.Duration{}})
-	return true
+	return 0, true
 }
+
+func (b *box) Lag() time.Duration { return 0 }
 
 func (b *box) HangUp(cause error) {
 	b.mu.Lock()

@@ -105,8 +105,8 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *mcp.Toolbox) *Conver
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
 	}
-	if stamps, ok := out.(wire.Stamper); ok && s.AEC && !opts.NoEchoGuard {
-		c.monitor = &monitor{stamps: stamps}
+	if s.AEC && !opts.NoEchoGuard {
+		c.monitor = &monitor{}
 	} else if !opts.NoEchoGuard {
 		c.loopback = &loopback{}
 	}

@@ -332,7 +332,7 @@ func (f *floor) cut() bool {
 		return false
 	}
 	m := wire.Message{Kind: wire.MessageTTSStop, Turn: f.turn, Cut: true}
-	if f.waiting || f.lag() > 0 {
+	if f.waiting || f.out.Lag() > 0 {
 		f.strange = true // what waits is thrown away: the closing frame must not build on it
 	}
 	if !f.firstOut.IsZero() && f.encoder() == nil {

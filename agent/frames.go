@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"xiaozhi/audio"
-	"xiaozhi/internal/wire"
 )
 
 // This file is how the frames of a turn leave.
@@ -93,10 +92,11 @@ func (f *floor) frame(packet []byte) bool {
 
 // hand hands one packet over. The caller holds mu.
 func (f *floor) hand(packet []byte) bool {
-	if !f.out.Audio(f.turn, packet) {
+	stamp, ok := f.out.Audio(f.turn, packet)
+	if !ok {
 		return false
 	}
-	f.monitor.sent(packet)
+	f.monitor.sent(packet, stamp)
 	f.loopback.sent(packet, f.firstOut.IsZero())
 	now := time.Now()
 	f.pacer.Sent(now)
@@ -131,21 +131,12 @@ func (f *floor) soften() {
 // late tells that a frame that was ready left d after it was due: the lead
 // adapts to it (audio.Pacer). So it does to what waits before the socket.
 func (f *floor) late(d time.Duration) {
-	d = max(d, f.lag())
+	d = max(d, f.out.Lag())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed && (f.resumed.IsZero() || time.Since(f.resumed) > d) {
 		f.pacer.Late(d) // a pause on purpose is no lateness, nor is the end of one by a cut
 	}
-}
-
-// lag is how long the oldest frame has waited before the socket, where the outbox
-// can tell; 0: none waits.
-func (f *floor) lag() time.Duration {
-	if out, ok := f.out.(wire.Lagging); ok {
-		return out.Lag()
-	}
-	return 0
 }
 
 // playoutEnd is when the device will have played all it was given.

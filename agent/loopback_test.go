@@ -43,7 +43,7 @@ type echoing struct {
 	begins  time.Time
 }
 
-func (e *echoing) Audio(turn uint64, packet []byte) bool {
+func (e *echoing) Audio(turn uint64, packet []byte) (uint32, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	pcm := make([]int16, audio.MaxFrameSamples(16000))

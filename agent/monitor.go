@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"xiaozhi/audio"
-	"xiaozhi/internal/wire"
 )
 
 // monitored is one packet as a device plays it, at 16 kHz.
@@ -26,8 +25,6 @@ const (
 // leaves it to us to take that out (device-protocol 4.5). Its methods may be
 // called at the same time.
 type monitor struct {
-	stamps wire.Stamper
-
 	mu      sync.Mutex
 	open    bool           // the microphone is, while we speak: else nothing has to be heard
 	decoder *audio.Decoder // made with the first packet
@@ -48,13 +45,12 @@ func (m *monitor) listen(open bool) {
 	}
 }
 
-// sent takes in a packet that was just handed to the outbox. A nil monitor hears
+// sent takes in a packet that was just handed to the outbox, which gave it stamp. A nil monitor hears
 // nothing.
-func (m *monitor) sent(packet []byte) {
+func (m *monitor) sent(packet []byte, stamp uint32) {
 	if m == nil {
 		return
 	}
-	stamp := m.stamps.Stamped()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.open {

@@ -6,10 +6,6 @@ import (
 	"xiaozhi/audio"
 )
 
-type stamper uint32
-
-func (s *stamper) Stamped() uint32 { *s++; return uint32(*s) }
-
 // A monitor keeps the newest packets while ears hear nothing, and nothing at all
 // while the microphone is closed.
 func TestMonitorIsBounded(t *testing.T) {
@@ -22,10 +18,11 @@ func TestMonitorIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &monitor{stamps: new(stamper)}
+	m, stamp := &monitor{}, uint32(0)
 	send := func(packets int) {
 		for range packets {
-			m.sent(buf[:n])
+			stamp++
+			m.sent(buf[:n], stamp)
 		}
 	}
 	taken := func() (stamps []uint32) {

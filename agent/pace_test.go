@@ -84,9 +84,10 @@ func TestSlowSynthesisIsNoLateness(t *testing.T) {
 // taker is an Outbox that takes everything and keeps nothing.
 type taker struct{ bytes int }
 
-func (k *taker) Send(wire.Message)                  {}
-func (k *taker) HangUp(error)                       {}
-func (k *taker) Audio(_ uint64, packet []byte) bool { k.bytes += len(packet); return true }
+func (k *taker) Send(wire.Message)                            {}
+func (k *taker) HangUp(error)                                 {}
+func (k *taker) Audio(_ uint64, packet []byte) (uint32, bool) { k.bytes += len(packet); return 0, true }
+func (k *taker) Lag() time.Duration                           { return 0 }
 
 // downlink is the way of a frame from the synthesiser's PCM to the outbox.
 func downlink(tb testing.TB) (frame func()) {

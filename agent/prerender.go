@@ -78,7 +78,10 @@ type nobody struct{}
 func (nobody) Send(wire.Message) {}
 
 // Audio throws the packet away.
-func (nobody) Audio(uint64, []byte) bool { return true }
+func (nobody) Audio(uint64, []byte) (uint32, bool) { return 0, true }
 
 // HangUp does nothing.
 func (nobody) HangUp(error) {}
+
+// Lag is 0.
+func (nobody) Lag() time.Duration { return 0 }

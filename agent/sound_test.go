@@ -50,12 +50,12 @@ func (d *device) Send(m wire.Message) {
 	}
 }
 
-func (d *device) Audio(_ uint64, packet []byte) bool {
+func (d *device) Audio(_ uint64, packet []byte) (uint32, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Since(d.began)
 	if d.refuse != nil && d.refuse(now) {
-		return false
+		return 0, false
 	}
 	if len(d.packets) > 0 {
 		d.silence += max(0, now-d.ends)
@@ -64,7 +64,7 @@ func (d *device) Audio(_ uint64, packet []byte) bool {
 	d.ends = max(d.ends, now) + 60*time.Millisecond
 	d.most = max(d.most, d.ends-now)
 	d.packets, d.at = append(d.packets, slices.Clone(packet)), append(d.at, now)
-	return true
+	return 0, true
 }
 
 func (d *device) Lag() time.Duration {

@@ -72,7 +72,7 @@ func BenchmarkFrameOut(b *testing.B) {
 	buf := make([]byte, 4+4+len(packet))
 	b.ReportAllocs()
 	for b.Loop() {
-		if !talk.out.Audio(1, packet) {
+		if _, ok := talk.out.Audio(1, packet); !ok {
 			b.Fatal("refused")
 		}
 		if _, err := io.ReadFull(ws.NetConn(), buf); err != nil {

@@ -167,7 +167,7 @@ func TestConversationIsSilentWhileTheDoorSpeaks(t *testing.T) {
 		for _, kind := range []wire.MessageKind{wire.MessageSTT, wire.MessageTTSStart, wire.MessageTTSStop} {
 			talk.out.Send(wire.Message{Kind: kind, Turn: 1, Text: "mine"})
 		}
-		if !talk.out.Audio(1, []byte{1}) {
+		if _, ok := talk.out.Audio(1, []byte{1}); !ok {
 			t.Error("a frame was refused: the conversation would try for ever")
 		}
 		p.sendBinary([]byte{1})

@@ -151,7 +151,7 @@ func TestSeed000(t *testing.T) {
 		talk.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: 1})
 		talk.out.Send(wire.Message{Kind: wire.MessageChunk, Turn: 1, Text: said})
 		talk.out.Send(wire.Message{Kind: wire.MessageSentenceStart, Turn: 1, Text: said})
-		if !talk.out.Audio(1, []byte{1, 2, 3}) {
+		if _, ok := talk.out.Audio(1, []byte{1, 2, 3}); !ok {
 			t.Error("sound for nobody is refused, so that the turn cannot end")
 		}
 		talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{1}})

@@ -129,7 +129,7 @@ func (d *doorman) announce(ctx context.Context) {
 			d.cut(i)
 			return
 		}
-		if !d.c.out.putAudio(noticeTurn, packet) {
+		if _, ok := d.c.out.putAudio(noticeTurn, packet); !ok {
 			d.c.counts.refused.Add(1)
 		}
 	}

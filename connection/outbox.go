@@ -145,16 +145,16 @@ func (o *outbox) takeTurn(turn uint64) [][]byte {
 // slot is the i-th place of the audio queue, from the oldest frame on.
 func (o *outbox) slot(i int) *queued { return &o.audio[(o.first+i)%audioQueue] }
 
-// putAudio queues a copy of one packet of a turn. False: the queue is full, the
-// turn has had its stop, or the connection is ending.
-func (o *outbox) putAudio(turn uint64, packet []byte) bool {
+// putAudio queues a copy of one packet of a turn and gives it a timestamp. Not ok:
+// the queue is full, the turn has had its stop, or the connection is ending.
+func (o *outbox) putAudio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.count == audioQueue || len(packet) == 0 {
-		return false
+		return 0, false
 	}
 	if turn != 0 && slices.Contains(o.over[:], turn) {
-		return false
+		return 0, false
 	}
 	q := o.slot(o.count)
 	q.turn, q.packet, q.at = turn, append(q.packet[:0], packet...), time.Now()
@@ -162,7 +162,7 @@ func (o *outbox) putAudio(turn uint64, packet []byte) bool {
 	q.stamp = o.stamp
 	o.count++
 	o.wake()
-	return true
+	return q.stamp, true
 }
 
 // laterStamp is a timestamp for the next frame: ms since the connection began,

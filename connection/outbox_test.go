@@ -91,7 +91,7 @@ func TestOutboxAudioQueueIsARing(t *testing.T) {
 	var want, got []string
 	for i := range 50 {
 		name := fmt.Sprint(i)
-		if !o.putAudio(1, []byte(name)) {
+		if _, ok := o.putAudio(1, []byte(name)); !ok {
 			t.Fatalf("frame %d refused", i)
 		}
 		want = append(want, name)
@@ -113,11 +113,11 @@ func TestOutboxAudioQueueIsARing(t *testing.T) {
 func TestOutboxFull(t *testing.T) {
 	o := newOutbox()
 	for i := range audioQueue {
-		if !o.putAudio(1, []byte{1}) {
+		if _, ok := o.putAudio(1, []byte{1}); !ok {
 			t.Fatalf("frame %d of %d refused", i+1, audioQueue)
 		}
 	}
-	if o.putAudio(1, []byte{1}) {
+	if _, ok := o.putAudio(1, []byte{1}); ok {
 		t.Error("a frame more than fits was taken")
 	}
 	for i := range controlQueue {
@@ -204,7 +204,7 @@ func TestOutboxClosed(t *testing.T) {
 	if live, ok := o.putText([]byte("after")); live || !ok {
 		t.Errorf("live %v, ok %v after close", live, ok)
 	}
-	if o.putAudio(1, []byte("b")) {
+	if _, ok := o.putAudio(1, []byte("b")); ok {
 		t.Error("audio taken after close")
 	}
 	if got := drain(o); got != "[t:before] f:a" {

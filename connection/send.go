@@ -8,7 +8,7 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// Send queues a control message (agent.Outbox).
+// Send queues a control message ([wire.Outbox]).
 func (c *conn) Send(m wire.Message) {
 	if c.sendAI(m) {
 		return
@@ -59,25 +59,21 @@ func (c *conn) putLocked(m wire.Message) {
 	}
 }
 
-// Audio queues one Opus packet of a turn (agent.Outbox).
-func (c *conn) Audio(turn uint64, packet []byte) bool {
+// Audio queues one Opus packet of a turn ([wire.Outbox]).
+func (c *conn) Audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 	if c.mute(turn) || c.door.Load() != nil {
-		return true // it is spoken all the same, to nobody
+		return c.out.lastStamp(), true // it is spoken all the same, to nobody
 	}
-	if !c.out.putAudio(turn, packet) {
+	if stamp, ok = c.out.putAudio(turn, packet); !ok {
 		c.counts.refused.Add(1)
-		return false
 	}
-	return true
+	return stamp, ok
 }
 
-// Lag is how long the oldest frame has waited for the socket (agent.Lagging).
+// Lag is how long the oldest frame has waited for the socket ([wire.Outbox]).
 func (c *conn) Lag() time.Duration { return c.out.lag() }
 
-// Stamped is the timestamp of the packet that was taken last (agent.Stamper).
-func (c *conn) Stamped() uint32 { return c.out.lastStamp() }
-
-// HangUp ends the connection in good order (agent.Outbox).
+// HangUp ends the connection in good order ([wire.Outbox]).
 func (c *conn) HangUp(cause error) { c.end(hungUp(cause)) }
 
 // sendCommands queues commands to the device's things (Link.Send of Things).

@@ -155,7 +155,7 @@ func TestSendingAFrameAllocatesNothing(t *testing.T) {
 		c := idleConn(t, framing)
 		packet := make([]byte, 180)
 		n := testing.AllocsPerRun(1000, func() {
-			if !c.Audio(1, packet) {
+			if _, ok := c.Audio(1, packet); !ok {
 				t.Fatal("frame not taken")
 			}
 			if err := c.writeQueued(); err != nil {

@@ -57,7 +57,7 @@ func TestDeviceThatStopsReading(t *testing.T) {
 		// Nobody waits meanwhile: frames are refused, the reader goes on.
 		taken := 0
 		for range 100 {
-			if talk.out.Audio(1, []byte{1}) {
+			if _, ok := talk.out.Audio(1, []byte{1}); ok {
 				taken++
 			}
 		}
@@ -114,7 +114,7 @@ func TestCutOnTheWire(t *testing.T) {
 			talk.out.Audio(1, []byte{byte(i)})
 		}
 		talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1, Cut: true, Closing: []byte{0xee}})
-		if talk.out.Audio(1, []byte{0xff}) {
+		if _, ok := talk.out.Audio(1, []byte{0xff}); ok {
 			t.Error("a frame of a dead turn was taken")
 		}
 		synctest.Wait()
@@ -211,8 +211,8 @@ func TestFramesArriveAsTheyWere(t *testing.T) {
 						packet[i] = byte(rnd.Uint32())
 					}
 					want = append(want, bytes.Clone(packet))
-					for !talk.out.Audio(turn+1, packet) {
-						time.Sleep(time.Millisecond)
+					for ok := false; !ok; time.Sleep(time.Millisecond) {
+						_, ok = talk.out.Audio(turn+1, packet)
 					}
 				}
 				talk.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: turn + 1})

@@ -191,34 +191,12 @@ func (t *Tape) Outbox(out wire.Outbox) wire.Outbox {
 	if t == nil {
 		return out
 	}
-	lag, lags := out.(wire.Lagging)
-	stamps, stamped := out.(wire.Stamper)
-	o := tapedOutbox{out, t, stamps}
-	switch {
-	case lags && stamped:
-		return struct {
-			tapedOutbox
-			wire.Stamper
-			wire.Lagging
-		}{o, stamps, tapedLag{lag, t}}
-	case lags:
-		return struct {
-			tapedOutbox
-			wire.Lagging
-		}{o, tapedLag{lag, t}}
-	case stamped:
-		return struct {
-			tapedOutbox
-			wire.Stamper
-		}{o, stamps}
-	}
-	return o
+	return tapedOutbox{out, t}
 }
 
 type tapedOutbox struct {
-	out    wire.Outbox
-	tape   *Tape
-	stamps wire.Stamper // nil: it stamps nothing
+	out  wire.Outbox
+	tape *Tape
 }
 
 // Send records the message and passes it on.
@@ -230,16 +208,15 @@ func (o tapedOutbox) Send(m wire.Message) {
 }
 
 // Audio passes the packet on and records whether it was taken.
-func (o tapedOutbox) Audio(turn uint64, packet []byte) bool {
+func (o tapedOutbox) Audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 	a := &Audio{Turn: turn, Packet: slices.Clone(packet)}
-	taken := o.out.Audio(turn, packet)
-	a.Refused = !taken
-	if taken && o.stamps != nil {
-		stamp := o.stamps.Stamped()
+	stamp, ok = o.out.Audio(turn, packet)
+	a.Refused = !ok
+	if stamp != 0 {
 		a.Stamp = &stamp
 	}
 	o.tape.add(Entry{Audio: a})
-	return taken
+	return stamp, ok
 }
 
 // HangUp records the cause and passes it on.
@@ -248,15 +225,9 @@ func (o tapedOutbox) HangUp(cause error) {
 	o.out.HangUp(cause)
 }
 
-// tapedLag is an outbox's lag.
-type tapedLag struct {
-	from wire.Lagging
-	tape *Tape
-}
-
 // Lag passes the lag on, and records it where it changes.
-func (o tapedLag) Lag() time.Duration {
-	d := o.from.Lag()
+func (o tapedOutbox) Lag() time.Duration {
+	d := o.out.Lag()
 	t := o.tape
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode"
 
 	"xiaozhi/agent"
@@ -59,9 +60,10 @@ func livingRoom(t *testing.T, access gateway.Access) string {
 // deafBox is a device that nothing comes from, and that nothing is asked of.
 type deafBox struct{}
 
-func (deafBox) Send(wire.Message)         {}
-func (deafBox) Audio(uint64, []byte) bool { return true }
-func (deafBox) HangUp(error)              {}
+func (deafBox) Send(wire.Message)                   {}
+func (deafBox) Audio(uint64, []byte) (uint32, bool) { return 0, true }
+func (deafBox) Lag() time.Duration                  { return 0 }
+func (deafBox) HangUp(error)                        {}
 
 // TestToolsOfALivingDevice: what a person sees of a real device: each tool once,
 // with its source, its kind and a reason for it, and a line about it.

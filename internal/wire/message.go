@@ -33,31 +33,25 @@ type Message struct {
 	Cut bool
 }
 
-// Outbox is where a conversation's words and sound go. Connection implements
-// it. No method waits for the device; all may be called at the same time.
+// Outbox is where a conversation's words and sound go. The device's session
+// implements it. No method waits for the device.
+//
+// # Concurrency
+//
+// All methods may be called at the same time.
 type Outbox interface {
 	// Send queues a control message. A full queue ends the connection.
 	Send(m Message)
 	// Audio queues a copy of one Opus packet of a turn, so the memory of packet
-	// may be used again at once.
-	// False: it was not taken (the queue is full or the connection is ending).
-	Audio(turn uint64, packet []byte) bool
+	// may be used again at once. stamp is its timestamp, which a device with
+	// [Session].AEC sends back with what its microphone hears meanwhile; 0 if the
+	// outbox gives none. ok is false if the packet was not taken: the queue is
+	// full or the connection is ending.
+	Audio(turn uint64, packet []byte) (stamp uint32, ok bool)
+	// Lag is how long the oldest packet that is not written yet has waited; 0
+	// when none waits. The lead of the sound grows with it.
+	Lag() time.Duration
 	// HangUp ends the connection in good order: what is queued is written, then
 	// a close frame (1000). It returns at once.
 	HangUp(cause error)
-}
-
-// Stamper is an Outbox that gives each packet a timestamp, which a device sends
-// back with what its microphone hears meanwhile (device-protocol 4.5).
-type Stamper interface {
-	// Stamped is the timestamp of the packet that Audio took last.
-	Stamped() uint32
-}
-
-// Lagging is an Outbox that knows how far its socket is behind. The lead of the
-// sound grows with it. It may be called at the same time as all else.
-type Lagging interface {
-	// Lag is how long the oldest packet that is not written yet has waited; 0
-	// when none waits.
-	Lag() time.Duration
 }

@@ -89,7 +89,6 @@ type player struct {
 	order []string // of the sources
 	lags  []step[time.Duration]
 	audio []*record.Audio // each packet that was offered
-	stamp bool            // the outbox stamped them
 }
 
 // step is something that happened at a time.
@@ -201,7 +200,6 @@ func (p *player) sort(e record.Entry) {
 		p.lags = append(p.lags, step[time.Duration]{e.T, *e.Lag})
 	case e.Audio != nil:
 		p.audio = append(p.audio, e.Audio)
-		p.stamp = p.stamp || e.Audio.Stamp != nil
 	}
 }
 
