@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"xiaozhi/internal/text"
+	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -158,7 +160,7 @@ func handleExit(c *Conversation, t *turn, args any) (handled, error) {
 		return handled{}, err
 	}
 	say := a.SayGoodbye
-	if speakable(say, t.order.language) == "" {
+	if segments.Speakable(say, text.Lang(t.order.language)) == "" {
 		say = c.o.Prompts.Phrase(prompts.Goodbye, t.order.language)
 	}
 	return handled{say: say, hangUp: true}, nil

@@ -3,7 +3,6 @@ package agent
 import (
 	"strings"
 	"time"
-	"unicode"
 
 	"xiaozhi/prompts"
 )
@@ -127,16 +126,4 @@ func (f *floor) counters() (frames, underruns int, minLead time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pacer.Frames(), f.pacer.Underruns(), f.pacer.MinLead()
-}
-
-// joinText puts two pieces of text together, with a space where one belongs.
-func joinText(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	last, first := []rune(a), []rune(b)
-	if unicode.IsSpace(last[len(last)-1]) || isCJK(first[0]) || isCJK(last[len(last)-1]) || last[len(last)-1] > 0x3000 {
-		return a + b
-	}
-	return a + " " + b
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text/intent"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 )
@@ -166,7 +167,7 @@ func (c *Conversation) openEars() {
 	c.stretch++
 	c.voiced.Store(false)
 	c.endTrial(ErrReplaced)
-	commit := c.dev.pause.delay(c.commitAfter(), finishedMaybe)
+	commit := c.dev.pause.delay(c.commitAfter(), intent.Undecided)
 	if c.ears != nil && c.ears.mode == c.mode {
 		c.tellEars(earsOpen{c.stretch, commit})
 		return

@@ -38,41 +38,6 @@ func TestSpokenReason(t *testing.T) {
 	}
 }
 
-func TestYesOrNo(t *testing.T) {
-	for text, want := range map[string]assent{
-		"yes": yes, "Yes, please!": yes, "OK": yes, "ok go ahead": yes, "Do it.": yes, "sure": yes, "Please do": yes,
-		"yes do it please": yes, "um, yes": yes, "yeah, open the door": yes, "I'm sure": yes, "of course": yes, "sounds good": yes,
-		"yes. yes, I do": yes, "all right then": yes,
-		"是的。": yes, "确定": yes, "好的，执行吧": yes, "可以": yes, "没问题": yes, "没错": yes, "行": yes, "要": yes,
-		"好的确定": yes, "嗯可以": yes, "嗯，好的": yes, "是的，确定。": yes, "对对对": yes, "確定": yes, "我确定": yes, "好的，开门": yes,
-		"那就开门吧": unclear, "好，那就开门吧": yes,
-		"no": no, "No, don't": no, "No thanks": no, "cancel": no, "yes no don't": no, "不": no, "不要": no, "不可以": no, "算了": no,
-		"取消": no, "别": no, "please stop": no, "不用了": no, "不是": no, "嗯不用了": no, "別開": no, "not now": no, "no don’t": no,
-		"还是不要了吧": no, "确定取消": no, "don't do it": no,
-		"": unclear, "…": unclear, "嗯": unclear, "um": unclear, "what time is it": unclear, "现在几点": unclear, "是什么意思": unclear,
-		"好像下雨": unclear, "你好": unclear, "对了": unclear, "好了": unclear,
-		"yesterday I was in the park and it was raining": unclear, "northern lights": unclear, "要多久": unclear,
-		// A request that begins like a yes is none.
-		"可以告诉我现在几点吗": unclear, "好的，今天天气怎么样": unclear, "继续播放音乐": unclear, "确定吗": unclear, "可以吗？": unclear,
-		"ok what time is it": unclear, "sure, but first tell me the time": unclear, "OK?": unclear, "wait": unclear, "等一下": unclear,
-	} {
-		for _, action := range []string{"open the door", "打开门"} {
-			if strings.Contains(text, "开") && action != "打开门" || strings.Contains(text, "open") && action == "打开门" {
-				continue // the words of the action
-			}
-			if got := yesOrNo(text, action); got != want {
-				t.Errorf("%q to %q: %d, want %d", text, action, got, want)
-			}
-		}
-	}
-	if got := yesOrNo("yes, cancel the order", "cancel the order"); got != yes {
-		t.Errorf("an action that is a cancellation: %d", got)
-	}
-	if got := yesOrNo("好的，取消订单", "取消订单"); got != yes {
-		t.Errorf("an action that is a cancellation, in Chinese: %d", got)
-	}
-}
-
 func TestBudget(t *testing.T) {
 	var b budget
 	day := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)

@@ -2,9 +2,7 @@ package agent
 
 import (
 	"log/slog"
-	"strings"
 	"time"
-	"unicode"
 
 	"xiaozhi/audio"
 	"xiaozhi/prompts"
@@ -132,25 +130,4 @@ func set[T comparable](v *T, to T) {
 	if *v == zero {
 		*v = to
 	}
-}
-
-// bare is text without case, spaces and punctuation, for comparing words.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, text)
-}
-
-// isOneOf reports whether text is one of the words, by its bare form.
-func isOneOf(text string, words []string) bool {
-	b := bare(text)
-	for _, w := range words {
-		if b != "" && b == bare(w) {
-			return true
-		}
-	}
-	return false
 }

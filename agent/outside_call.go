@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"xiaozhi/internal/text/intent"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -59,7 +60,7 @@ func (c *Conversation) permitted(ctx context.Context, p mcp.Prepared) mcp.Action
 	if err != nil {
 		return refuse("需要用户同意，但没有得到回答", "it needs the user's consent, and there was no answer: "+err.Error())
 	}
-	if yesOrNo(answer, action) != yes {
+	if intent.YesNo(answer, action) != intent.Yes {
 		c.mention(ctx, lang, c.o.Prompts.Phrase(prompts.ConsentNo, lang))
 		return refuse("用户没有同意", "the user has not consented")
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
@@ -101,14 +103,14 @@ func (c *Conversation) guessed(g heardGuess) {
 // all of it if whole is set, else it goes on.
 func (c *Conversation) interject(u *utterance, said providers.Transcript, whole bool) {
 	switch kind := c.meant(u, said); kind {
-	case interjectStop, interjectSpeech:
+	case intent.Stop, intent.Request:
 		if c.mode != wire.Realtime && c.state == Speaking {
 			u.kept = whole // the microphone is closed: it is answered after the reply
 		} else if !c.turn.floor.holds() {
-			c.cutIn(u, kind == interjectStop)
+			c.cutIn(u, kind == intent.Stop)
 			return
 		}
-	case interjectNothing, interjectBackchannel:
+	case intent.Noise, intent.Backchannel:
 	}
 	if whole {
 		c.goOn()
@@ -151,25 +153,25 @@ func (c *Conversation) forgetBeside(u *utterance) {
 }
 
 // meant is what words over a reply mean. Those of the reply itself mean nothing.
-func (c *Conversation) meant(u *utterance, said providers.Transcript) interjectKind {
+func (c *Conversation) meant(u *utterance, said providers.Transcript) intent.Kind {
 	if u.own {
 		c.hearsItself()
-		return interjectNothing
+		return intent.Noise
 	}
 	if said.Rejected {
-		return interjectNothing
+		return intent.Noise
 	}
-	kind := interjection(said.Text, c.textLanguage(said.Text), c.o.StopWords)
-	if kind != interjectSpeech && kind != interjectBackchannel {
+	kind := intent.Classify(said.Text, text.Lang(c.textLanguage(said.Text)), c.o.StopWords)
+	if kind != intent.Request && kind != intent.Backchannel {
 		return kind
 	}
 	saying := c.saying()
-	if !c.o.NoEchoGuard && isEcho(said.Text, saying) {
+	if !c.o.NoEchoGuard && intent.Echo(said.Text, saying) {
 		c.hearsItself()
-		return interjectNothing
+		return intent.Noise
 	}
 	if strings.ContainsAny(saying, "?？") {
-		return interjectSpeech // it is an answer
+		return intent.Request // it is an answer
 	}
 	return kind
 }
@@ -301,13 +303,13 @@ func (c *Conversation) nothingMeant() bool {
 			return false
 		}
 		switch c.meant(u, u.text) {
-		case interjectSpeech:
+		case intent.Request:
 			return false
-		case interjectStop:
+		case intent.Stop:
 			if !u.cut {
 				return false
 			}
-		case interjectNothing, interjectBackchannel:
+		case intent.Noise, intent.Backchannel:
 			if u.cut && bare(u.text.Text) != "" {
 				return false // the words that cut the reply are there in part
 			}

@@ -1,6 +1,10 @@
 package agent
 
-import "time"
+import (
+	"time"
+
+	"xiaozhi/internal/text/intent"
+)
 
 // The figures of a learned pause. What a talker needs lies a little above the
 // pauses that he makes: they vary.
@@ -27,7 +31,7 @@ type learnedPause struct {
 // it is base after a text that is or may be finished, twice base after one
 // that is not. A learned pause raises both, a finished text by half of it only,
 // for nobody likes to wait after "stop". It never raises above 2.5 s.
-func (p *learnedPause) delay(base time.Duration, f finish) time.Duration {
+func (p *learnedPause) delay(base time.Duration, f intent.Completeness) time.Duration {
 	raise := max(p.need+pauseMargin-base, 0)
 	if p.need == 0 {
 		raise = 0
@@ -37,11 +41,11 @@ func (p *learnedPause) delay(base time.Duration, f finish) time.Duration {
 	}
 	d := base + raise
 	switch f {
-	case finishedYes:
+	case intent.Finished:
 		d = base + raise/2
-	case finishedNo:
+	case intent.Unfinished:
 		d *= pauseUnended
-	case finishedMaybe:
+	case intent.Undecided:
 	}
 	return max(base, min(d, pauseLimit))
 }

@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
 )
 
 const milli = time.Millisecond
@@ -11,22 +14,22 @@ const milli = time.Millisecond
 func TestDelayUnlearned(t *testing.T) {
 	for _, c := range []struct {
 		base time.Duration
-		said finish
+		said intent.Completeness
 		want time.Duration
 	}{
-		{500 * milli, finishedYes, 500 * milli}, // behaviour 5: commit 500 after the last voiced sample
-		{500 * milli, finishedMaybe, 500 * milli},
-		{500 * milli, finishedNo, time.Second},
-		{700 * milli, finishedYes, 700 * milli},
-		{700 * milli, finishedMaybe, 700 * milli},
-		{700 * milli, finishedNo, 1400 * milli},
-		{800 * milli, finishedMaybe, 800 * milli}, // behaviours 6 and 7
-		{1500 * milli, finishedNo, 2500 * milli},  // bounded
-		{3 * time.Second, finishedYes, 3 * time.Second},
-		{3 * time.Second, finishedMaybe, 3 * time.Second}, // what was configured holds
-		{3 * time.Second, finishedNo, 3 * time.Second},
-		{0, finishedMaybe, 0},
-		{0, finishedNo, 0},
+		{500 * milli, intent.Finished, 500 * milli}, // behaviour 5: commit 500 after the last voiced sample
+		{500 * milli, intent.Undecided, 500 * milli},
+		{500 * milli, intent.Unfinished, time.Second},
+		{700 * milli, intent.Finished, 700 * milli},
+		{700 * milli, intent.Undecided, 700 * milli},
+		{700 * milli, intent.Unfinished, 1400 * milli},
+		{800 * milli, intent.Undecided, 800 * milli},    // behaviours 6 and 7
+		{1500 * milli, intent.Unfinished, 2500 * milli}, // bounded
+		{3 * time.Second, intent.Finished, 3 * time.Second},
+		{3 * time.Second, intent.Undecided, 3 * time.Second}, // what was configured holds
+		{3 * time.Second, intent.Unfinished, 3 * time.Second},
+		{0, intent.Undecided, 0},
+		{0, intent.Unfinished, 0},
 	} {
 		var p learnedPause
 		if got := p.delay(c.base, c.said); got != c.want {
@@ -38,7 +41,7 @@ func TestDelayUnlearned(t *testing.T) {
 // pausingTalker plays a user against a learned pause, as the conversation does: a
 // silence as long as the delay commits, and going on soon after is a cut-off.
 // It returns how many of the pauses were cut off.
-func pausingTalker(p *learnedPause, base time.Duration, said finish, pauses ...time.Duration) (cuts int) {
+func pausingTalker(p *learnedPause, base time.Duration, said intent.Completeness, pauses ...time.Duration) (cuts int) {
 	for _, d := range pauses {
 		if d < p.delay(base, said) {
 			p.paused(d)
@@ -56,10 +59,10 @@ func pausingTalker(p *learnedPause, base time.Duration, said finish, pauses ...t
 func TestPauseBelowCommit(t *testing.T) {
 	var p learnedPause
 	for turn := range 20 {
-		if cuts := pausingTalker(&p, 800*milli, finishedMaybe, 600*milli); cuts != 0 {
+		if cuts := pausingTalker(&p, 800*milli, intent.Undecided, 600*milli); cuts != 0 {
 			t.Fatalf("turn %d was cut off", turn)
 		}
-		if got := p.delay(800*milli, finishedMaybe); got != 800*milli {
+		if got := p.delay(800*milli, intent.Undecided); got != 800*milli {
 			t.Fatalf("turn %d: the delay is %v", turn, got)
 		}
 	}
@@ -71,43 +74,43 @@ func TestPauseIsLearned(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		base   time.Duration
-		said   finish
+		said   intent.Completeness
 		pauses []time.Duration
 	}{
-		{"each of them cut off", 700 * milli, finishedMaybe, []time.Duration{700 * milli, 800 * milli, 900 * milli, 750 * milli, 850 * milli}},
-		{"rising", 700 * milli, finishedMaybe, []time.Duration{700 * milli, 750 * milli, 800 * milli, 850 * milli, 900 * milli}},
-		{"falling", 700 * milli, finishedMaybe, []time.Duration{900 * milli, 850 * milli, 800 * milli, 750 * milli, 700 * milli}},
-		{"waited for after unfinished texts", 700 * milli, finishedNo, []time.Duration{700 * milli, 900 * milli, 800 * milli, 700 * milli, 900 * milli}},
-		{"a short base", 500 * milli, finishedMaybe, []time.Duration{700 * milli, 900 * milli, 800 * milli, 700 * milli, 900 * milli}},
+		{"each of them cut off", 700 * milli, intent.Undecided, []time.Duration{700 * milli, 800 * milli, 900 * milli, 750 * milli, 850 * milli}},
+		{"rising", 700 * milli, intent.Undecided, []time.Duration{700 * milli, 750 * milli, 800 * milli, 850 * milli, 900 * milli}},
+		{"falling", 700 * milli, intent.Undecided, []time.Duration{900 * milli, 850 * milli, 800 * milli, 750 * milli, 700 * milli}},
+		{"waited for after unfinished texts", 700 * milli, intent.Unfinished, []time.Duration{700 * milli, 900 * milli, 800 * milli, 700 * milli, 900 * milli}},
+		{"a short base", 500 * milli, intent.Undecided, []time.Duration{700 * milli, 900 * milli, 800 * milli, 700 * milli, 900 * milli}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var p learnedPause
 			for _, d := range c.pauses {
 				pausingTalker(&p, c.base, c.said, d)
 			}
-			got := p.delay(c.base, finishedMaybe)
+			got := p.delay(c.base, intent.Undecided)
 			if got < 850*milli || got > 1100*milli {
 				t.Errorf("after five turns: %v", got)
 			}
-			if done := p.delay(c.base, finishedYes); done <= c.base || done >= got {
+			if done := p.delay(c.base, intent.Finished); done <= c.base || done >= got {
 				t.Errorf("after a finished text: %v, with %v after one that may be", done, got)
 			}
-			if open := p.delay(c.base, finishedNo); open < 2*got && open != pauseLimit {
+			if open := p.delay(c.base, intent.Unfinished); open < 2*got && open != pauseLimit {
 				t.Errorf("after an unfinished text: %v", open)
 			}
 			for fast := range 10 {
-				if p.delay(c.base, finishedMaybe) == c.base {
+				if p.delay(c.base, intent.Undecided) == c.base {
 					t.Fatalf("fell back after %d fast turns", fast)
 				}
-				if now := p.delay(c.base, finishedMaybe); now > got {
+				if now := p.delay(c.base, intent.Undecided); now > got {
 					t.Fatalf("rose to %v in fast turns", now)
 				} else {
 					got = now
 				}
-				pausingTalker(&p, c.base, finishedMaybe)
+				pausingTalker(&p, c.base, intent.Undecided)
 			}
-			if p != (learnedPause{}) || p.delay(c.base, finishedMaybe) != c.base {
-				t.Errorf("after ten fast turns: %v", p.delay(c.base, finishedMaybe))
+			if p != (learnedPause{}) || p.delay(c.base, intent.Undecided) != c.base {
+				t.Errorf("after ten fast turns: %v", p.delay(c.base, intent.Undecided))
 			}
 		})
 	}
@@ -119,8 +122,8 @@ func TestCutOffsEnd(t *testing.T) {
 	var p learnedPause
 	for turn := range 200 {
 		d := 700*milli + time.Duration(r.IntN(200))*milli
-		if cuts := pausingTalker(&p, 700*milli, finishedMaybe, d); cuts > 0 && turn >= 5 {
-			t.Errorf("turn %d: a pause of %v was cut off, the delay is %v", turn, d, p.delay(700*milli, finishedMaybe))
+		if cuts := pausingTalker(&p, 700*milli, intent.Undecided, d); cuts > 0 && turn >= 5 {
+			t.Errorf("turn %d: a pause of %v was cut off, the delay is %v", turn, d, p.delay(700*milli, intent.Undecided))
 		}
 	}
 }
@@ -129,15 +132,15 @@ func TestCutOffsEnd(t *testing.T) {
 func TestPauseIsKept(t *testing.T) {
 	var p learnedPause
 	for range 5 {
-		pausingTalker(&p, 700*milli, finishedMaybe, 900*milli)
+		pausingTalker(&p, 700*milli, intent.Undecided, 900*milli)
 	}
 	for turn := range 30 {
 		if turn%3 == 2 {
-			pausingTalker(&p, 700*milli, finishedMaybe, 850*milli)
+			pausingTalker(&p, 700*milli, intent.Undecided, 850*milli)
 		} else {
-			pausingTalker(&p, 700*milli, finishedMaybe, 250*milli) // a breath
+			pausingTalker(&p, 700*milli, intent.Undecided, 250*milli) // a breath
 		}
-		if got := p.delay(700*milli, finishedMaybe); got < 850*milli {
+		if got := p.delay(700*milli, intent.Undecided); got < 850*milli {
 			t.Fatalf("turn %d: %v", turn, got)
 		}
 	}
@@ -147,12 +150,12 @@ func TestPauseIsKept(t *testing.T) {
 func TestBreathsForget(t *testing.T) {
 	var p learnedPause
 	for range 5 {
-		pausingTalker(&p, 700*milli, finishedMaybe, 900*milli)
+		pausingTalker(&p, 700*milli, intent.Undecided, 900*milli)
 	}
 	for range 10 {
-		pausingTalker(&p, 700*milli, finishedMaybe, 250*milli)
+		pausingTalker(&p, 700*milli, intent.Undecided, 250*milli)
 	}
-	if got := p.delay(700*milli, finishedMaybe); got != 700*milli {
+	if got := p.delay(700*milli, intent.Undecided); got != 700*milli {
 		t.Errorf("after ten turns with breaths: %v", got)
 	}
 }
@@ -174,7 +177,7 @@ func TestOnePause(t *testing.T) {
 		for _, d := range []time.Duration{-time.Second, 0, 300 * milli, 900 * milli, 2 * time.Second, time.Hour} {
 			var p learnedPause
 			teach(&p, d)
-			if got := p.delay(700*milli, finishedMaybe); got != 700*milli {
+			if got := p.delay(700*milli, intent.Undecided); got != 700*milli {
 				t.Errorf("after one pause of %v: %v", d, got)
 			}
 		}
@@ -200,7 +203,7 @@ func TestDelayIsBounded(t *testing.T) {
 				p.turn()
 			}
 			base := time.Duration(r.IntN(2400)+100) * milli
-			done, maybe, open := p.delay(base, finishedYes), p.delay(base, finishedMaybe), p.delay(base, finishedNo)
+			done, maybe, open := p.delay(base, intent.Finished), p.delay(base, intent.Undecided), p.delay(base, intent.Unfinished)
 			if done < base || maybe < done || open < maybe || open > pauseLimit {
 				t.Fatalf("base %v: %v, %v, %v with %+v", base, done, maybe, open, p)
 			}
@@ -214,6 +217,16 @@ func TestDelayIsBounded(t *testing.T) {
 			if a[i] != b[i] {
 				t.Fatalf("seed %d: %v and %v", seed, a[i], b[i])
 			}
+		}
+	}
+}
+
+// TestStopWords: the stop-words that end music end a reply too.
+func TestStopWords(t *testing.T) {
+	words := Options{}.withDefaults().StopWords
+	for _, word := range words {
+		if got := intent.Classify(word, text.Of(word), words); got != intent.Stop {
+			t.Errorf("%q: %v", word, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
 )
 
@@ -61,8 +62,8 @@ func renderPhrase(ctx context.Context, o *Options, id, language string) error {
 		}
 	})
 	text := o.Prompts.Phrase(id, language)
-	split := splitter{}
-	for _, segment := range append(split.feed(text), split.flush()...) {
+	split := segments.Splitter{}
+	for _, segment := range append(split.Feed(text), split.Flush()...) {
 		s.sentences <- utterable{sentence: newSentence(segment, language), length: new(soundLength)}
 	}
 	close(s.sentences)

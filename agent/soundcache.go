@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"xiaozhi/audio"
+	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/prompts"
 )
 
@@ -52,8 +53,8 @@ func NewSoundCache(set *prompts.Set) *SoundCache {
 			if strings.Contains(text, "{") {
 				continue
 			}
-			split := splitter{}
-			for _, segment := range append(append([]string{text}, split.feed(text)...), split.flush()...) {
+			split := segments.Splitter{}
+			for _, segment := range append(append([]string{text}, split.Feed(text)...), split.Flush()...) {
 				if s := newSentence(segment, language); s.speech != "" {
 					c.phrases[s.speech] = true
 				}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
+	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -18,7 +18,7 @@ import (
 type step struct {
 	index int
 	text  strings.Builder
-	split splitter
+	split segments.Splitter
 	said  bool // something of it goes to the ear
 	calls []*callRecord
 }
@@ -98,7 +98,7 @@ func (t *turn) converse(ctx context.Context, note string) error {
 			err = t.generate(ctx, st, req)
 		}
 		if err == nil {
-			err = t.sayAll(ctx, st, st.split.flush())
+			err = t.sayAll(ctx, st, st.split.Flush())
 		}
 		if err != nil {
 			return err
@@ -247,7 +247,7 @@ func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools b
 	}
 	if d.Text != "" {
 		st.text.WriteString(d.Text)
-		if err := t.sayAll(ctx, st, st.split.feed(d.Text)); err != nil {
+		if err := t.sayAll(ctx, st, st.split.Feed(d.Text)); err != nil {
 			return err
 		}
 	}
@@ -281,32 +281,15 @@ func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
 	return nil
 }
 
-// isEmotion reports whether name is one of the faces that devices know.
-func isEmotion(name string) bool { return slices.Contains(prompts.Emotions(), name) }
-
-// face resolves the sentence's emoji or tag to an emotion a device knows.
-func (s *sentence) face() {
-	switch {
-	case s.emotion != "":
-		s.emoji = prompts.EmojiOf(s.emotion)
-	case s.emoji != "":
-		name, ok := prompts.EmotionOf(s.emoji)
-		if !ok {
-			name = "neutral"
-		}
-		s.emotion = name
-	}
-}
-
 // sayOwn says a sentence of our own as part of the answer.
 func (t *turn) sayOwn(ctx context.Context, text string) error {
 	if len(t.steps) == 0 {
 		t.steps = append(t.steps, &step{})
 	}
 	st := t.steps[len(t.steps)-1]
-	own := splitter{}
+	own := segments.Splitter{}
 	st.text.WriteString(joinText(st.text.String(), text)[len(st.text.String()):])
-	return t.sayAll(ctx, st, append(own.feed(text), own.flush()...))
+	return t.sayAll(ctx, st, append(own.Feed(text), own.Flush()...))
 }
 
 // sayPhrase says a phrase that is no part of the answer.

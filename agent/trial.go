@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
 	"xiaozhi/providers"
 )
 
@@ -23,17 +25,17 @@ func (c *Conversation) drafted(u *utterance) {
 	if u.stretch != c.stretch || c.state != Listening {
 		return
 	}
-	text, ok := c.draft(u)
-	if ok || bare(text) != "" {
-		c.tellEars(earsAwait{u, c.dev.pause.delay(c.commitAfter(), finished(text, c.textLanguage(text)))})
+	said, ok := c.draft(u)
+	if ok || bare(said) != "" {
+		c.tellEars(earsAwait{u, c.dev.pause.delay(c.commitAfter(), intent.Complete(said, text.Lang(c.textLanguage(said))))})
 	}
 	if !ok || c.busy() || c.greeting != "" || c.hungUp || c.trials >= c.o.Drafts {
 		return
 	}
 	c.trials++
-	lang := c.textLanguage(text)
+	lang := c.textLanguage(said)
 	c.begin(order{
-		text: text, stt: text, language: lang, trial: true,
+		text: said, stt: said, language: lang, trial: true,
 		timing: &timing{asr: u.text.Provider},
 	})
 }

@@ -1,79 +1,88 @@
-package agent
+// Package intent judges what a user means by the words that a recogniser heard:
+// whether more will follow, whether words said over a reply interrupt it,
+// whether they are the reply's own echo, and whether an answer is a yes. It
+// knows Chinese and English. All functions are pure and may be called at the
+// same time.
+package intent
 
 import (
 	"strings"
 	"unicode"
+
+	"xiaozhi/internal/text"
 )
 
-// finish is whether what was said so far sounds complete.
-type finish int
+// Completeness says whether what was said so far sounds complete.
+type Completeness int
 
 const (
-	finishedMaybe finish = iota // nothing in the words tells
-	finishedYes                 // a whole command, question or answer
-	finishedNo                  // more must follow
+	Undecided  Completeness = iota // nothing in the words tells
+	Finished                       // a whole command, question or answer
+	Unfinished                     // more must follow
 )
 
-func (f finish) String() string {
+// String returns "yes", "no" or "maybe".
+func (f Completeness) String() string {
 	switch f {
-	case finishedYes:
+	case Finished:
 		return "yes"
-	case finishedNo:
+	case Unfinished:
 		return "no"
-	case finishedMaybe:
+	case Undecided:
 	}
 	return "maybe"
 }
 
-// finished judges by the last words of a transcript whether the user has said
-// all of it (voice.md 1.1: the cheap text rules). Most recognisers give no
-// punctuation, so the words decide; a mark at the end counts where there is one.
-// The language is that of the transcript ("zh", "en", or "" for unknown).
+// Complete judges by the last words of a transcript whether the user has said
+// all of it. Most recognisers give no punctuation, so the words decide; a mark
+// at the end counts where there is one. The language is that of the transcript,
+// or "" if it is not known.
 //
-// A wrong "no" costs the user another commit delay, a wrong "yes" nothing but
-// the patience that was learned. So "no" is for endings that hardly ever end a
-// sentence ("and", "because", 如果, 帮我), and such endings are "maybe" in the
-// places where they do end one ("what is it for", 我就是, 暖和). Nouns, names
-// and figures are "maybe": after 打开客厅 or "twenty" anything may follow.
-func finished(text, language string) finish {
-	text = strings.TrimSpace(text)
-	said := strings.TrimRightFunc(text, func(r rune) bool { return !isWord(r) })
-	marks := text[len(said):]
+// A wrong [Unfinished] costs the user another commit delay, a wrong [Finished]
+// only the pause that was learned. So Unfinished is for endings that hardly
+// ever end a sentence ("and", "because", 如果, 帮我), and such endings are
+// [Undecided] in the places where they do end one ("what is it for", 我就是,
+// 暖和). Nouns, names and figures are Undecided: after 打开客厅 or "twenty"
+// anything may follow.
+func Complete(words string, lang text.Lang) Completeness {
+	words = strings.TrimSpace(words)
+	said := strings.TrimRightFunc(words, func(r rune) bool { return !text.IsWord(r) })
+	marks := words[len(said):]
 	if said == "" {
-		return finishedMaybe
+		return Undecided
 	}
-	f := finishedWords(said, language)
+	f := completeWords(said, lang)
 	switch {
 	case strings.Contains(marks, "…"), strings.Contains(marks, ".."), strings.Contains(marks, "。。"):
-		return finishedNo
+		return Unfinished
 	case strings.ContainsAny(marks, "?？!！"):
-		return finishedYes
+		return Finished
 	case strings.ContainsAny(marks, "。.．"):
 		// Recognisers that punctuate close whatever they were given with a full
 		// stop, so after an ending that is none it only raises a doubt.
-		if f == finishedNo {
-			return finishedMaybe
+		if f == Unfinished {
+			return Undecided
 		}
-		return finishedYes
+		return Finished
 	case strings.ContainsAny(marks, ",，、:：;；—–-"):
-		return finishedNo
+		return Unfinished
 	}
 	return f
 }
 
-// finishedWords judges a text that ends with a letter or a figure.
-func finishedWords(said, language string) finish {
+// completeWords judges a text that ends with a letter or a figure.
+func completeWords(said string, lang text.Lang) Completeness {
 	signs := []rune(said)
 	last := signs[len(signs)-1]
 	switch {
 	case unicode.IsDigit(last):
-		return finishedMaybe // a telephone number may go on, and so may 26
-	case isCJK(last):
-		return finishedChinese(bare(strings.Map(simplified, said)))
-	case language == "zh" && languageOf(said) == "zh":
-		return finishedMaybe // a name within Chinese words: 打开 wifi
+		return Undecided // a telephone number may go on, and so may 26
+	case text.IsCJK(last):
+		return completeChinese(text.Bare(strings.Map(simplified, said)))
+	case lang == text.Chinese && text.Of(said) == text.Chinese:
+		return Undecided // a name within Chinese words: 打开 wifi
 	}
-	return finishedEnglish(strings.Fields(strings.Map(plainLetter, strings.ToLower(said))))
+	return completeEnglish(strings.Fields(strings.Map(plainLetter, strings.ToLower(said))))
 }
 
 // simplified maps the traditional signs of words that are looked for to the

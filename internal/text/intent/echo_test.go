@@ -1,4 +1,4 @@
-package agent
+package intent
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestIsEcho(t *testing.T) {
+func TestEcho(t *testing.T) {
 	for _, c := range []struct {
 		saying string
 		echoes string // separated by |
@@ -56,21 +56,21 @@ func TestIsEcho(t *testing.T) {
 	} {
 		echoes, users := strings.Split(c.echoes, "|"), strings.Split(c.users, "|")
 		for _, heard := range echoes {
-			if !isEcho(heard, c.saying) {
+			if !Echo(heard, c.saying) {
 				t.Errorf("%q was not taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying)))
 			}
 		}
 		for _, heard := range users {
-			if isEcho(heard, c.saying) {
+			if Echo(heard, c.saying) {
 				t.Errorf("%q was taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying)))
 			}
 		}
 	}
 }
 
-func TestIsEchoOfNothing(t *testing.T) {
+func TestEchoOfNothing(t *testing.T) {
 	for _, c := range [][2]string{{"", ""}, {"打开灯", ""}, {"", "打开灯"}, {"。", "。"}, {"打开灯", "…"}} {
-		if isEcho(c[0], c[1]) {
+		if Echo(c[0], c[1]) {
 			t.Errorf("%q of %q", c[0], c[1])
 		}
 	}
@@ -115,7 +115,7 @@ func misheard(r *rand.Rand, text, language string, share int) string {
 
 // With up to three words in ten misheard nearly all echoes are found; a sentence
 // is never taken for the echo of another one.
-func TestIsEchoMisheard(t *testing.T) {
+func TestEchoMisheard(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	for _, language := range []string{"zh", "en"} {
 		replies := echoReplies(language)
@@ -125,7 +125,7 @@ func TestIsEchoMisheard(t *testing.T) {
 			for range 40 {
 				for _, reply := range replies[:5] {
 					all++
-					if isEcho(misheard(r, reply, language, share), saying) {
+					if Echo(misheard(r, reply, language, share), saying) {
 						found++
 					}
 				}
@@ -137,11 +137,11 @@ func TestIsEchoMisheard(t *testing.T) {
 		}
 		for i, heard := range replies {
 			for j, said := range replies {
-				if i != j && isEcho(heard, said) {
+				if i != j && Echo(heard, said) {
 					t.Errorf("%q was taken for an echo of %q", heard, said)
 				}
 			}
-			if i >= 5 && isEcho(heard, saying) {
+			if i >= 5 && Echo(heard, saying) {
 				t.Errorf("%q was taken for an echo of %q", heard, saying)
 			}
 		}
@@ -149,14 +149,14 @@ func TestIsEchoMisheard(t *testing.T) {
 }
 
 // What the user adds to an echo is not lost with it.
-func TestIsEchoWithNewWords(t *testing.T) {
+func TestEchoWithNewWords(t *testing.T) {
 	for language, added := range map[string][]string{
 		"zh": {"换一个吧", "小智停下", "把灯关掉", "我想听歌", "不要"},
 		"en": {"stop", "no thank you", "turn on the radio", "change the subject", "please wait"},
 	} {
 		for _, reply := range echoReplies(language) {
 			for _, more := range added {
-				if isEcho(reply+" "+more, reply) || isEcho(more+" "+reply, reply) {
+				if Echo(reply+" "+more, reply) || Echo(more+" "+reply, reply) {
 					t.Errorf("%q was lost in the echo of %q", more, reply)
 				}
 			}
@@ -212,7 +212,7 @@ func TestSounded(t *testing.T) {
 	}
 }
 
-func FuzzIsEcho(f *testing.F) {
+func FuzzEcho(f *testing.F) {
 	f.Add("红色的灯", "红色的灯已经打开")
 	f.Add("the weather", "The weather in London is cloudy.")
 	f.Add("停", "停")
@@ -220,15 +220,15 @@ func FuzzIsEcho(f *testing.F) {
 	f.Add(strings.Repeat("a", 600), strings.Repeat("ab ", 300))
 	f.Add(strings.Repeat("好", 600), strings.Repeat("好", 499))
 	f.Fuzz(func(t *testing.T, heard, saying string) {
-		got := isEcho(heard, saying)
-		if isEcho(heard, saying) != got {
+		got := Echo(heard, saying)
+		if Echo(heard, saying) != got {
 			t.Error("judged twice, two answers")
 		}
 		units := echoUnits(heard)
 		if len(units) > echoRunes {
 			t.Errorf("%d units", len(units))
 		}
-		if isEcho(heard, heard) != (len(units) > 0) {
+		if Echo(heard, heard) != (len(units) > 0) {
 			t.Errorf("a text of %d units and its own echo", len(units))
 		}
 		if got && (len(units) == 0 || len(echoUnits(saying)) == 0) {
@@ -242,7 +242,7 @@ func FuzzIsEcho(f *testing.F) {
 	})
 }
 
-func BenchmarkIsEcho(b *testing.B) {
+func BenchmarkEcho(b *testing.B) {
 	long := strings.Repeat("今天北京晴转多云最高气温二十六度", 40)
 	for _, c := range []struct{ name, heard, saying string }{
 		{"usual", "今天北京情转多云最高气温", "好的，今天北京晴转多云，最高气温二十六度，最低气温十四度，适合出门散步。"},
@@ -251,7 +251,7 @@ func BenchmarkIsEcho(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				isEcho(c.heard, c.saying+"嗯")
+				Echo(c.heard, c.saying+"嗯")
 			}
 		})
 	}

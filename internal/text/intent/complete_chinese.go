@@ -1,34 +1,34 @@
-package agent
+package intent
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// finishedChinese judges a Chinese text without marks and spaces, in simplified
+// completeChinese judges a Chinese text without marks and spaces, in simplified
 // signs: whole texts first, then what asks for more, then what closes.
-func finishedChinese(said string) finish {
+func completeChinese(said string) Completeness {
 	if oneOf(said, zhWhole) {
-		return finishedYes
+		return Finished
 	}
 	rest, opening := withoutOpening(said)
 	short := utf8.RuneCountInString(rest) == 1 && rest != "停"
 	switch {
 	case oneOf(said, zhUnclear), rest == "" && oneOf(opening, zhAnswers):
-		return finishedMaybe
+		return Undecided
 	case rest == "":
-		return finishedNo // nothing but the beginning of a request: 请你帮我
+		return Unfinished // nothing but the beginning of a request: 请你帮我
 	case oneOf(rest, zhBareVerb):
 		if short && opening == "" {
-			return finishedMaybe // an answer: 想
+			return Undecided // an answer: 想
 		}
-		return finishedNo
+		return Unfinished
 	case oneOf(rest, zhWhole) && !short:
-		return finishedYes
+		return Finished
 	case zhLacksVerb(rest):
-		return finishedNo
+		return Unfinished
 	}
-	if f := zhAsksForMore(said); f != finishedYes {
+	if f := zhAsksForMore(said); f != Finished {
 		return f
 	}
 	return zhCloses(said, rest)
@@ -102,15 +102,15 @@ const zhMore = "然后 还有 因为 所以 但是 可是 如果 要是 假如 �
 
 // zhAsksForMore judges the last word: no when something must follow, maybe
 // where the same word does end sentences too, yes when it tells nothing.
-func zhAsksForMore(said string) finish {
+func zhAsksForMore(said string) Completeness {
 	before, ok := endsWith(said, zhMore)
 	if !ok {
-		return finishedYes
+		return Finished
 	}
 	if _, ends := endsWith(before, zhEndsAfter(said[len(before):])); ends {
-		return finishedMaybe
+		return Undecided
 	}
-	return finishedNo
+	return Unfinished
 }
 
 // zhEndsAfter are the signs before a word of zhMore with which it ends a
@@ -159,25 +159,25 @@ func zhEndsAfter(word string) string {
 
 // zhCloses judges a text whose last word asks for nothing: particles, question
 // words and commands that have their object close a sentence.
-func zhCloses(said, rest string) finish {
+func zhCloses(said, rest string) Completeness {
 	if before, ok := endsWith(said, "吗 呢 吧 啊 呀 啦 嘛 哟 咯 喽 啰 哇 呗 嘞"); ok {
 		particle := strings.TrimPrefix(said, before)
-		if oneOf(before, "其实 首先 就是 那个 这个 第一 嗯 呃") || (!strings.Contains("吗呢", particle) && zhAsksForMore(before) != finishedYes) {
-			return finishedMaybe // 就是呢, 因为啊: drawn out, not over
+		if oneOf(before, "其实 首先 就是 那个 这个 第一 嗯 呃") || (!strings.Contains("吗呢", particle) && zhAsksForMore(before) != Finished) {
+			return Undecided // 就是呢, 因为啊: drawn out, not over
 		}
-		return finishedYes
+		return Finished
 	}
 	if before, ok := strings.CutSuffix(said, "了"); ok {
 		if _, open := endsWith(before, "到 对 有 去 买"); open {
-			return finishedMaybe // 我去了 and then where
+			return Undecided // 我去了 and then where
 		}
-		return finishedYes
+		return Finished
 	}
 	switch {
 	case zhAsks(said), zhCommands(said, rest):
-		return finishedYes
+		return Finished
 	}
-	return finishedMaybe
+	return Undecided
 }
 
 // zhAsks reports whether the text ends as a question does.

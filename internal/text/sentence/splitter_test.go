@@ -1,4 +1,4 @@
-package agent
+package sentence
 
 import (
 	"math/rand/v2"
@@ -7,18 +7,20 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
 func split(text string, piece int) []string {
-	var s splitter
+	var s Splitter
 	var out []string
 	r := []rune(text)
 	for len(r) > 0 {
 		n := min(piece, len(r))
-		out = append(out, s.feed(string(r[:n]))...)
+		out = append(out, s.Feed(string(r[:n]))...)
 		r = r[n:]
 	}
-	return append(out, s.flush()...)
+	return append(out, s.Flush()...)
 }
 
 func TestSplit(t *testing.T) {
@@ -67,19 +69,19 @@ func TestSplit(t *testing.T) {
 
 // A first segment comes as soon as its mark is there: CJK marks need no look-ahead.
 func TestSplitIsEarly(t *testing.T) {
-	var s splitter
-	if got := s.feed("今天天气很好，"); !slices.Equal(got, []string{"今天天气很好，"}) {
+	var s Splitter
+	if got := s.Feed("今天天气很好，"); !slices.Equal(got, []string{"今天天气很好，"}) {
 		t.Errorf("after the comma: %q", got)
 	}
-	s = splitter{}
-	if got := s.feed("好。"); !slices.Equal(got, []string{"好。"}) {
+	s = Splitter{}
+	if got := s.Feed("好。"); !slices.Equal(got, []string{"好。"}) {
 		t.Errorf("after the stop: %q", got)
 	}
-	s = splitter{}
-	if got := s.feed("All done."); got != nil {
+	s = Splitter{}
+	if got := s.Feed("All done."); got != nil {
 		t.Errorf("a Latin stop was taken before the rune that follows: %q", got)
 	}
-	if got := s.feed(" "); !slices.Equal(got, []string{"All done."}) {
+	if got := s.Feed(" "); !slices.Equal(got, []string{"All done."}) {
 		t.Errorf("after the space: %q", got)
 	}
 }
@@ -98,29 +100,29 @@ func TestSplitMarksInARow(t *testing.T) {
 }
 
 // The first segment never waits for more than twelve CJK characters when there
-// is a mark to cut at (voice.md, M17).
+// is a mark to cut at (M17).
 func TestSplitFirstSegmentIsNeverLate(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
-		text := make([]rune, 80)
-		for i := range text {
-			text[i] = []rune("天地人你我他，、：。！？“”（）")[min(r.IntN(30), 5+r.IntN(11))]
+		words := make([]rune, 80)
+		for i := range words {
+			words[i] = []rune("天地人你我他，、：。！？“”（）")[min(r.IntN(30), 5+r.IntN(11))]
 		}
-		var s splitter
-		for i := range text {
-			if s.feed(string(text[i : i+1])); s.some {
+		var s Splitter
+		for i := range words {
+			if s.Feed(string(words[i : i+1])); s.some {
 				break
 			}
 			chars, mark := 0, -1
-			for j, c := range text[:i+1] {
-				if isCJK(c) {
+			for j, c := range words[:i+1] {
+				if text.IsCJK(c) {
 					chars++
 				} else if (isStop(c) || isPause(c)) && chars > 0 && mark < 0 {
 					mark = j
 				}
 			}
 			if chars > 14 && mark >= 0 {
-				t.Fatalf("nothing was cut from %q", string(text[:i+1]))
+				t.Fatalf("nothing was cut from %q", string(words[:i+1]))
 			}
 		}
 	}
@@ -182,14 +184,6 @@ func TestSplitDoesNotDependOnPieces(t *testing.T) {
 		}
 		if a, b := split(string(text), 1), split(string(text), 2); strings.Join(a, "") != strings.Join(b, "") && squeeze(strings.Join(a, "")) != squeeze(strings.Join(b, "")) {
 			t.Fatalf("%q: %q and %q", string(text), a, b)
-		}
-	}
-}
-
-func TestLanguageOf(t *testing.T) {
-	for text, want := range map[string]string{"你好": "zh", "hello": "en", "打开 iPhone": "zh", "12:30": "", "": "", "😊": ""} {
-		if got := languageOf(text); got != want {
-			t.Errorf("languageOf(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

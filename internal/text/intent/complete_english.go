@@ -1,14 +1,14 @@
-package agent
+package intent
 
 import (
 	"slices"
 	"strings"
 )
 
-// finishedEnglish judges English words, without marks and in lower case.
-func finishedEnglish(words []string) finish {
+// completeEnglish judges English words, without marks and in lower case.
+func completeEnglish(words []string) Completeness {
 	if oneOf(strings.Join(words, "_"), enWhole) {
-		return finishedYes
+		return Finished
 	}
 	for len(words) > 1 && oneOf(words[0], enLead) {
 		words = words[1:]
@@ -17,22 +17,22 @@ func finishedEnglish(words []string) finish {
 	whole := strings.Join(rest, "_")
 	switch {
 	case whole == "":
-		return finishedMaybe
+		return Undecided
 	case oneOf(whole, enWhole):
-		return finishedYes
+		return Finished
 	case oneOf(whole, enBegun), whole == "please" && len(words) > 1, enLacksParticle(rest):
-		return finishedNo
+		return Unfinished
 	}
-	if f := enLastWord(words); f != finishedMaybe {
+	if f := enLastWord(words); f != Undecided {
 		return f
 	}
 	if enOpenAnyway(words) {
-		return finishedMaybe
+		return Undecided
 	}
 	if enCommands(rest) || enAsks(words) {
-		return finishedYes
+		return Finished
 	}
-	return finishedMaybe
+	return Undecided
 }
 
 // enLead are words before the first that tells something.
@@ -71,7 +71,7 @@ func withoutPlea(words []string) []string {
 
 // enLastWord judges by the last word: no when something must follow, maybe when
 // it tells nothing or both.
-func enLastWord(words []string) finish {
+func enLastWord(words []string) Completeness {
 	last, before := words[len(words)-1], ""
 	if len(words) > 1 {
 		before = words[len(words)-2]
@@ -109,20 +109,20 @@ func enLastWord(words []string) finish {
 		ends = !begun
 	}
 	if ends {
-		return finishedMaybe
+		return Undecided
 	}
-	return finishedNo
+	return Unfinished
 }
 
 // enLike judges "like" at the end: what is it like, do you like, and I like.
-func enLike(words []string, before string, asks bool) finish {
+func enLike(words []string, before string, asks bool) Completeness {
 	switch {
 	case asks && isWh(words[0]):
-		return finishedYes
+		return Finished
 	case asks, before == "you", oneOf(words[0], "do does did"):
-		return finishedMaybe
+		return Undecided
 	}
-	return finishedNo
+	return Unfinished
 }
 
 // enAfterSubject reports whether a form of "be" or the like may end the words:
@@ -142,17 +142,17 @@ func enAfterSubject(words []string, before string) bool {
 
 // enTo judges "to" at the end. I don't want to, and who are you talking to, are
 // over; I want to, and how do I get to, are not.
-func enTo(words []string, before string) finish {
+func enTo(words []string, before string) Completeness {
 	denied := slices.ContainsFunc(words, func(w string) bool {
 		return oneOf(w, "dont not didnt cant wont wouldnt never doesnt")
 	})
 	switch {
 	case isWh(words[0]) && words[0] != "how" && oneOf(before, "listening talking talk listen up speaking belong referring speak"):
-		return finishedYes
+		return Finished
 	case denied && oneOf(before, "want need have like going used able supposed allowed love"), oneOf(before, "love used"):
-		return finishedMaybe
+		return Undecided
 	}
-	return finishedNo
+	return Unfinished
 }
 
 // enLacksParticle reports whether the words say "turn the light" and not yet
@@ -165,35 +165,35 @@ func enLacksParticle(words []string) bool {
 // enPreposition judges a preposition at the end. In a question it may be the
 // last word (what is it for, where are you from), behind a noun hardly (what is
 // the capital of, what is the weather in).
-func enPreposition(words []string, last, before string, asks bool) finish {
+func enPreposition(words []string, last, before string, asks bool) Completeness {
 	switch {
 	case oneOf(before+"_"+last, "what_about how_about what_of think_about think_of tell_about"):
-		return finishedNo
+		return Unfinished
 	case last == "on":
 		return enOn(words, before, asks)
 	case oneOf(before+"_"+last, "kind_of sort_of come_with go_with come_in get_in log_in sign_in check_in me_in them_in him_in us_in go_in on_in im_in it_in stand_by good_by") && !asks:
-		return finishedMaybe
+		return Undecided
 	case len(words) >= 3 && asks && oneOf(before, "it this that you he she they we i looking talking waiting going coming"):
-		return finishedYes
+		return Finished
 	case asks && slices.Contains(words, "the") && isWh(words[0]):
-		return finishedNo
+		return Unfinished
 	case asks:
-		return finishedMaybe
+		return Undecided
 	}
-	return finishedNo
+	return Unfinished
 }
 
 // enOn judges "on" at the end: "turn the light on" is over, "based on" not.
-func enOn(words []string, before string, asks bool) finish {
+func enOn(words []string, before string, asks bool) Completeness {
 	switch {
 	case oneOf(before, "based depends depending information focus concentrate"):
-		return finishedNo
+		return Unfinished
 	case len(words) > 2 && oneOf(words[0], "turn switch put leave keep"), oneOf(before, "come go hold hang move carry"):
-		return finishedYes
+		return Finished
 	case asks && before == "going":
-		return finishedYes
+		return Finished
 	}
-	return finishedMaybe
+	return Undecided
 }
 
 // enOpenAnyway reports whether the last word leaves it open if more comes, in

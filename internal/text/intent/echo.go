@@ -1,10 +1,12 @@
-package agent
+package intent
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
 // The figures of the echo guard.
@@ -16,13 +18,12 @@ const (
 	echoEnd    = 3   // so many new ones in a row at an end are the user's; one less in a short text
 )
 
-// isEcho reports whether what the microphone heard is (mostly) the speaker's
-// own words coming back (issue 4: the similarity check for devices without echo
-// cancellation). saying is the text that has been played in the last seconds:
-// the caller passes the sentence that plays and the ones before it that may
-// still be in the utterance.
+// Echo reports whether what the microphone heard is (mostly) the speaker's own
+// words coming back, for devices without echo cancellation. playing is the text
+// that has been played in the last seconds: the sentence that plays and the ones
+// before it that may still be in the utterance.
 //
-// An echo is a piece of saying: its words in their order and close together,
+// An echo is a piece of playing: its words in their order and close together,
 // about a third of them misheard at most. Chinese is compared by signs, other
 // languages by words that may differ by a letter or two. It is no echo, however
 // similar, when
@@ -30,22 +31,22 @@ const (
 //     has eight at most): the user went on where the echo ends;
 //   - a word that turns things around is new in it (不, 停, "not", "wait"): the
 //     user repeats the reply to correct it;
-//   - it has one or two words, and they are not in saying exactly;
-//   - it is a stop-word and nothing else, and saying is more than that: a stop
+//   - it has one or two words, and they are not in playing exactly;
+//   - it is a stop-word and nothing else, and playing is more than that: a stop
 //     has to work while the reply speaks of stopping.
 //
 // A user who only repeats words of the reply, or adds one, is taken for an echo:
 // he has to say it another way.
 // It costs at most 500 times 500 steps.
-func isEcho(heard, saying string) bool {
-	h, s := echoUnits(heard), echoUnits(saying)
+func Echo(heard, playing string) bool {
+	h, s := echoUnits(heard), echoUnits(playing)
 	if len(h) == 0 || len(s) == 0 {
 		return false
 	}
 	if slices.Equal(h, s) {
 		return true
 	}
-	if interjection(heard, "", nil) == interjectStop {
+	if Classify(heard, "", nil) == Stop {
 		return false
 	}
 	end := int32(echoEnd)
@@ -158,19 +159,19 @@ func containsUnits(s, h []string) bool {
 
 // echoUnits are the signs, figures and words of the end of a text. Chinese
 // figures become digits, for recognisers write them as they like: 二十六, 26.
-func echoUnits(text string) []string {
-	for n := utf8.RuneCountInString(text); n > echoRunes; n-- {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
+func echoUnits(words string) []string {
+	for n := utf8.RuneCountInString(words); n > echoRunes; n-- {
+		_, size := utf8.DecodeRuneInString(words)
+		words = words[size:]
 	}
 	var units []string
 	word := 0 // bytes of the word that is being read
-	text = spokenSigns(text)
-	for i, r := range text {
-		switch alone := isCJK(r) || unicode.IsDigit(r); {
+	words = spokenSigns(words)
+	for i, r := range words {
+		switch alone := text.IsCJK(r) || unicode.IsDigit(r); {
 		case alone || r == '_':
 			if word > 0 {
-				units = append(units, text[i-word:i])
+				units = append(units, words[i-word:i])
 			}
 			word = 0
 			if alone {
@@ -181,7 +182,7 @@ func echoUnits(text string) []string {
 		}
 	}
 	if word > 0 {
-		units = append(units, text[len(text)-word:])
+		units = append(units, words[len(words)-word:])
 	}
 	return units
 }
@@ -223,7 +224,7 @@ func sounded(a, b string) bool {
 	case n >= 7:
 		limit = 2
 	}
-	if first, _ := utf8.DecodeRuneInString(a); isCJK(first) || n-min(len(a), len(b)) > limit {
+	if first, _ := utf8.DecodeRuneInString(a); text.IsCJK(first) || n-min(len(a), len(b)) > limit {
 		return false
 	}
 	return editsBetween(a, b) <= limit

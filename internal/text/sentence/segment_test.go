@@ -1,9 +1,17 @@
-package agent
+package sentence
 
-import "testing"
+import (
+	"testing"
+
+	"xiaozhi/internal/text"
+)
 
 func TestSpeakable(t *testing.T) {
-	for _, c := range []struct{ in, lang, want string }{
+	for _, c := range []struct {
+		in   string
+		lang text.Lang
+		want string
+	}{
 		{"**重要**：请看`代码`。", "zh", "重要：请看代码。"},
 		{"# Title", "en", "Title"},
 		{"- first\n- second", "en", "first, second"},
@@ -24,13 +32,13 @@ func TestSpeakable(t *testing.T) {
 		{"2*3*4等于24", "zh", "2乘3乘4等于24"},
 		{"| 名称 | 价格 |\n|:---|---:|\n| 苹果 | 5元 |", "zh", "名称 价格，苹果 5元"},
 	} {
-		if got := speakable(c.in, c.lang); got != c.want {
-			t.Errorf("speakable(%q) = %q, want %q", c.in, got, c.want)
+		if got := Speakable(c.in, c.lang); got != c.want {
+			t.Errorf("Speakable(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
 }
 
-func TestNewSentence(t *testing.T) {
+func TestNew(t *testing.T) {
 	for _, c := range []struct{ in, speech, emotion, emoji string }{
 		{"😊你好！", "你好！", "", "😊"},
 		{"[happy] Hello.", "Hello.", "happy", ""},
@@ -46,30 +54,30 @@ func TestNewSentence(t *testing.T) {
 		{"#️⃣ *️⃣", "", "", "#️⃣"},
 		{"Temperature 23℃ → ok", "Temperature 23℃ → ok", "", ""},
 	} {
-		s := newSentence(c.in, "zh")
-		if s.display != c.in || s.speech != c.speech || s.emotion != c.emotion || s.emoji != c.emoji {
-			t.Errorf("newSentence(%q) = %+v", c.in, s)
+		s := New(c.in, "zh")
+		if s.Display != c.in || s.Speech != c.speech || s.Emotion != c.emotion || s.Emoji != c.emoji {
+			t.Errorf("New(%q) = %+v", c.in, s)
 		}
 	}
-	if s := newSentence("Hello.", "zh"); s.language != "en" {
-		t.Errorf("language of an English sentence: %q", s.language)
+	if s := New("Hello.", "zh"); s.Language != "en" {
+		t.Errorf("language of an English sentence: %q", s.Language)
 	}
-	if s := newSentence("123", "zh"); s.language != "zh" {
-		t.Errorf("language of a number in a Chinese turn: %q", s.language)
+	if s := New("123", "zh"); s.Language != "zh" {
+		t.Errorf("language of a number in a Chinese turn: %q", s.Language)
 	}
 }
 
-func TestFace(t *testing.T) {
+func TestSegmentFace(t *testing.T) {
 	for _, c := range []struct{ in, emotion, emoji string }{
 		{"😂好笑", "funny", "😂"},
 		{"[sad] oh", "sad", "😔"},
 		{"🦄独角兽", "neutral", "🦄"},
 		{"plain", "", ""},
 	} {
-		s := newSentence(c.in, "zh")
-		s.face()
-		if s.emotion != c.emotion || s.emoji != c.emoji {
-			t.Errorf("%q: emotion %q emoji %q", c.in, s.emotion, s.emoji)
+		s := New(c.in, "zh")
+		s.Face()
+		if s.Emotion != c.emotion || s.Emoji != c.emoji {
+			t.Errorf("%q: emotion %q emoji %q", c.in, s.Emotion, s.Emoji)
 		}
 	}
 }

@@ -1,41 +1,44 @@
-package agent
+package intent
 
 import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
-// interjectKind is what something is that the user says over a reply.
-type interjectKind int
+// Kind says what something is that the user says over a reply.
+type Kind int
 
 const (
-	interjectNothing     interjectKind = iota // no words, or one that says nothing: a cough, a noise
-	interjectBackchannel                      // a sign of listening: 嗯, "uh-huh"
-	interjectStop                             // a wish for silence and nothing else: 别说了, "hold on"
-	interjectSpeech                           // words to be answered
+	Noise       Kind = iota // no words, or one that says nothing: a cough, a noise
+	Backchannel             // a sign of listening: 嗯, "uh-huh"
+	Stop                    // a wish for silence and nothing else: 别说了, "hold on"
+	Request                 // words to be answered
 )
 
-func (k interjectKind) String() string {
+// String returns the name of the kind in log lines.
+func (k Kind) String() string {
 	switch k {
-	case interjectBackchannel:
+	case Backchannel:
 		return "backchannel"
-	case interjectStop:
+	case Stop:
 		return "stop"
-	case interjectSpeech:
+	case Request:
 		return "speech"
-	case interjectNothing:
+	case Noise:
 	}
 	return "nothing"
 }
 
 // backchannelLimit is how many signs or words of a list are still a sign of
-// listening (好的好的); who says more wants to say something.
+// listening (好的好的). A longer text is a request.
 const backchannelLimit = 4
 
-// interjection tells what the transcript of words that were said over a reply
-// is (voice.md 1.2, behaviour 31). The language is that of the conversation;
-// stopWords are those of the configuration, beside the ones that are known here.
+// Classify tells what the transcript of words that were said over a reply is
+// (docs/behaviours.md 31). The language is that of the conversation; stops are
+// the stop-words of the configuration, beside the ones that are known here.
 //
 // A stop-word counts at once, however short. If more is said than stop-words and
 // politeness, it is a request that keeps all its words (停一下我问你).
@@ -46,19 +49,19 @@ const backchannelLimit = 4
 // word, and the words that mean something alone are stop-words or in
 // commandAlone. Chinese counts by signs, for it has no spaces.
 //
-// Whether the text is an echo is not looked at: isEcho tells.
-func interjection(text, language string, stopWords []string) interjectKind {
-	said := spokenSigns(text)
-	stops, listening, only, rest := 0, 0, true, said
+// Classify does not look whether the text is an echo: see [Echo].
+func Classify(words string, lang text.Lang, stops []string) Kind {
+	said := spokenSigns(words)
+	stopped, listening, only, rest := false, 0, true, said
 	for rest != "" {
-		after, kind := cutSpoken(rest, stopWords)
+		after, kind := cutSpoken(rest, stops)
 		if kind == spokenOther {
 			break
 		}
-		signs := countSpoken(rest[:len(rest)-len(after)], language)
+		signs := countSpoken(rest[:len(rest)-len(after)], lang)
 		switch kind {
 		case spokenStop:
-			stops++
+			stopped = true
 		case spokenListening:
 			listening += signs
 		case spokenBeside:
@@ -69,15 +72,15 @@ func interjection(text, language string, stopWords []string) interjectKind {
 	}
 	switch {
 	case said == "":
-		return interjectNothing
-	case rest == "" && stops > 0:
-		return interjectStop
+		return Noise
+	case rest == "" && stopped:
+		return Stop
 	case rest == "" && only && listening <= backchannelLimit:
-		return interjectBackchannel
-	case oneOf(said, commandAlone), countSpoken(withoutSounds(said), language) >= 2:
-		return interjectSpeech
+		return Backchannel
+	case oneOf(said, commandAlone), countSpoken(withoutSounds(said), lang) >= 2:
+		return Request
 	}
-	return interjectNothing
+	return Noise
 }
 
 // spoken is what a piece of words said over a reply is.
@@ -141,7 +144,7 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 func apart(word, rest string) bool {
 	last, _ := utf8.DecodeLastRuneInString(word)
 	next, _ := utf8.DecodeRuneInString(rest)
-	return rest == "" || next == '_' || isCJK(last) || isCJK(next)
+	return rest == "" || next == '_' || text.IsCJK(last) || text.IsCJK(next)
 }
 
 // withoutSounds takes away the sounds that what was said begins with.
@@ -158,17 +161,17 @@ func withoutSounds(said string) string {
 
 // countSpoken counts signs and words. A single Latin letter in a Chinese
 // conversation is no word but a recogniser's idea of a noise.
-func countSpoken(said, language string) int {
+func countSpoken(said string, lang text.Lang) int {
 	n, letters := 0, 0
 	word := func() {
-		if letters > 1 || letters == 1 && language != "zh" {
+		if letters > 1 || letters == 1 && lang != text.Chinese {
 			n++
 		}
 		letters = 0
 	}
 	for _, r := range said {
 		switch {
-		case isCJK(r):
+		case text.IsCJK(r):
 			word()
 			n++
 		case r == '_':
@@ -184,17 +187,17 @@ func countSpoken(said, language string) int {
 // spokenSigns is a text in the form in which it is compared: in lower case and
 // simplified signs, with nothing around Chinese ones and "_" between the words
 // of other languages, without marks.
-func spokenSigns(text string) string {
+func spokenSigns(words string) string {
 	var b strings.Builder
 	gap := false
-	for _, r := range text {
+	for _, r := range words {
 		r = plainLetter(simplified(unicode.ToLower(r)))
 		switch {
 		case r < 0:
 		case r == ' ':
 			gap = true
 		default:
-			if last, _ := utf8.DecodeLastRuneInString(b.String()); gap && b.Len() > 0 && !isCJK(r) && !isCJK(last) {
+			if last, _ := utf8.DecodeLastRuneInString(b.String()); gap && b.Len() > 0 && !text.IsCJK(r) && !text.IsCJK(last) {
 				b.WriteByte('_')
 			}
 			gap = false

@@ -1,8 +1,12 @@
-package agent
+// Package sentence cuts a model's text into segments that can be spoken one by
+// one, and cleans each of what must not be read aloud.
+package sentence
 
 import (
 	"strings"
 	"unicode"
+
+	"xiaozhi/internal/text"
 )
 
 // The weights of a splitter: how long a piece of text is to the ear. One CJK
@@ -18,27 +22,27 @@ const (
 	tagLimit     = 64             // runes; a longer "<…" is no tag
 )
 
-// splitter cuts a stream of text into segments that can be spoken one by one
-// (voice.md 1.4): the first as early as it makes sense, later ones at full
-// stops. Nothing is lost: the segments joined are the text without the white
-// space around the cuts. It is for one goroutine.
-type splitter struct {
+// Splitter cuts a stream of text into segments that can be spoken one by one:
+// the first as early as it makes sense, later ones at full stops. Nothing is
+// lost: the segments joined are the text without the white space around the
+// cuts. Its zero value is ready. It is for one goroutine.
+type Splitter struct {
 	buf  []rune
 	some bool // a segment has been cut
 }
 
-// feed adds text and returns the segments that it completes.
-func (s *splitter) feed(text string) []string {
-	s.buf = append(s.buf, []rune(text)...)
+// Feed adds text and returns the segments that it completes.
+func (s *Splitter) Feed(words string) []string {
+	s.buf = append(s.buf, []rune(words)...)
 	return s.drain(false)
 }
 
-// flush returns what is left, as one or more segments.
-func (s *splitter) flush() []string {
+// Flush returns what is left, as one or more segments.
+func (s *Splitter) Flush() []string {
 	return s.drain(true)
 }
 
-func (s *splitter) drain(final bool) []string {
+func (s *Splitter) drain(final bool) []string {
 	var out []string
 	for {
 		n := s.cut(final)
@@ -49,14 +53,14 @@ func (s *splitter) drain(final bool) []string {
 		s.buf = append(s.buf[:0], s.buf[n:]...)
 		if seg != "" {
 			out = append(out, seg)
-			s.some = s.some || strings.ContainsFunc(seg, isWord)
+			s.some = s.some || strings.ContainsFunc(seg, text.IsWord)
 		}
 	}
 }
 
 // cut finds where the first segment of the buffer ends, or 0 when it must wait
 // for more text.
-func (s *splitter) cut(final bool) int {
+func (s *Splitter) cut(final bool) int {
 	sc := scan{buf: s.buf, first: !s.some, final: final}
 	for i := 0; i < len(s.buf); i++ {
 		if n := sc.step(i); n > 0 {
@@ -94,12 +98,12 @@ func (c *scan) step(i int) int {
 	if c.inTag(i, r) {
 		return 0
 	}
-	if isCJK(r) {
+	if text.IsCJK(r) {
 		c.weight += weightCJK
 	} else if !unicode.IsSpace(r) {
 		c.weight += weightOther
 	}
-	c.words = c.words || isWord(r)
+	c.words = c.words || text.IsWord(r)
 	closed := c.quote(i, r)
 	switch {
 	case r == '\n':
@@ -205,7 +209,7 @@ func (c *scan) ends(i int) bool {
 		if !c.final {
 			return false
 		}
-	} else if next := c.buf[i+1]; !unicode.IsSpace(next) && !isCJK(next) && !isCloser(next) && !isStop(next) {
+	} else if next := c.buf[i+1]; !unicode.IsSpace(next) && !text.IsCJK(next) && !isCloser(next) && !isStop(next) {
 		return false
 	}
 	return r != '.' || !c.abbreviation(i)
@@ -215,7 +219,7 @@ func (c *scan) ends(i int) bool {
 // initial or the number of a list item.
 func (c *scan) abbreviation(i int) bool {
 	from := i
-	for from > 0 && (unicode.IsLetter(c.buf[from-1]) || unicode.IsDigit(c.buf[from-1]) || c.buf[from-1] == '.') && !isCJK(c.buf[from-1]) {
+	for from > 0 && (unicode.IsLetter(c.buf[from-1]) || unicode.IsDigit(c.buf[from-1]) || c.buf[from-1] == '.') && !text.IsCJK(c.buf[from-1]) {
 		from--
 	}
 	word := string(c.buf[from:i])
@@ -250,14 +254,14 @@ func (c *scan) forced(i int) int {
 // an emoji cluster.
 func glued(before rune, buf []rune, n int) bool {
 	if n >= len(buf) {
-		return !isCJK(before)
+		return !text.IsCJK(before)
 	}
 	after := buf[n]
 	if unicode.Is(unicode.M, after) || after == 0x200d || before == 0x200d || after == 0xfe0f || (after >= 0x1f3fb && after <= 0x1f3ff) {
 		return true
 	}
 	word := func(r rune) bool {
-		return !isCJK(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == ',')
+		return !text.IsCJK(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == ',')
 	}
 	return word(before) && word(after)
 }
@@ -275,27 +279,3 @@ var abbreviations = map[string]bool{
 func isStop(r rune) bool   { return strings.ContainsRune("。！？；…!?;.", r) }
 func isPause(r rune) bool  { return strings.ContainsRune("，、：,:—", r) }
 func isCloser(r rune) bool { return strings.ContainsRune("”’」』）)】》]\"", r) }
-
-// isWord reports whether r is something to say.
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// isCJK reports whether r is a character that is written without spaces.
-func isCJK(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-}
-
-// languageOf is the language of a text: Han characters in it mean Chinese
-// (design.md section 10), else English; "" for a text without letters.
-func languageOf(text string) string {
-	letters := false
-	for _, r := range text {
-		if unicode.Is(unicode.Han, r) {
-			return "zh"
-		}
-		letters = letters || unicode.IsLetter(r)
-	}
-	if letters {
-		return "en"
-	}
-	return ""
-}
