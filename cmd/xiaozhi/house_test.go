@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/prompts"
@@ -79,7 +81,7 @@ func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, 
 // build is assemble without the finding of engines.
 func (h *house) build(e engines, data string, log *slog.Logger) {
 	h.t.Helper()
-	cfg := DefaultConfig()
+	cfg := config.Default()
 	set, err := prompts.Load("")
 	if err != nil {
 		h.t.Fatal(err)

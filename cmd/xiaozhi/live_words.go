@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/gateway"
 )
@@ -86,7 +88,7 @@ func (t *logTail) Text() string {
 
 // tailOptions leave out of the tail what may hold people's words, unless these
 // may be read.
-func tailOptions(cfg *Config) *slog.HandlerOptions {
+func tailOptions(cfg *config.Config) *slog.HandlerOptions {
 	if cfg.MCP.Transcripts {
 		return nil
 	}

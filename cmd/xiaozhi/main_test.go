@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"unicode"
+
+	"xiaozhi/internal/config"
 )
 
 func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -107,7 +109,7 @@ func TestBannerNamesEveryAddress(t *testing.T) {
 		"ws://a.example.org":           {"http://a.example.org/xiaozhi/ota/", "ws://a.example.org/xiaozhi/v1/"},
 	} {
 		var out bytes.Buffer
-		cfg := DefaultConfig()
+		cfg := config.Default()
 		cfg.Server.PublicURL = public
 		banner(&out, cfg, []net.Listener{all, one}, &rooms{lines: []string{"  ASR  ears"}})
 		lines := strings.Fields(out.String())

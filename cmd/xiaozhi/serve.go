@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/connection"
 	"xiaozhi/mcp/gateway"
 )
@@ -78,7 +80,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
-	cfg, warnings, err := LoadConfig(LoadOptions{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
+	cfg, warnings, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 }
 
 // newLogger writes to stderr as the config says.
-func newLogger(c LogConfig, stderr io.Writer) *slog.Logger {
+func newLogger(c config.Log, stderr io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // the config has checked it
 	o := &slog.HandlerOptions{Level: level}
@@ -244,7 +246,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *r
 }
 
 // banner tells a person what to type into a device, in both languages.
-func banner(w io.Writer, cfg *Config, listeners []net.Listener, rooms *rooms) {
+func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, rooms *rooms) {
 	fmt.Fprintf(w, "xiaozhi %s\n\n", version)
 	rooms.report(w)
 	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")

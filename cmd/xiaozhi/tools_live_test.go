@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/agent"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -22,7 +24,7 @@ import (
 // livingRoom is a server's /api/devices with one device, beside our own tools.
 func livingRoom(t *testing.T, access gateway.Access) string {
 	t.Helper()
-	options, err := localTools(DefaultConfig(), filepath.Join(t.TempDir(), "data"), []string{"default", "storyteller"})
+	options, err := localTools(config.Default(), filepath.Join(t.TempDir(), "data"), []string{"default", "storyteller"})
 	if err != nil {
 		t.Fatal(err)
 	}

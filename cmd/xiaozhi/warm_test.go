@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 )
@@ -64,10 +66,10 @@ func TestServiceOutOfReachIsLogged(t *testing.T) {
 func TestPatienceComesFromTheSection(t *testing.T) {
 	bare(t)
 	f, _ := cloudFinder(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
-	for want, of := range map[time.Duration]func(ProviderConfig) time.Duration{
-		time.Second:     func(p ProviderConfig) time.Duration { return p.FirstToken },
-		2 * time.Second: func(p ProviderConfig) time.Duration { return p.FirstSound },
-		3 * time.Second: func(p ProviderConfig) time.Duration { return p.Transcript },
+	for want, of := range map[time.Duration]func(config.Provider) time.Duration{
+		time.Second:     func(p config.Provider) time.Duration { return p.FirstToken },
+		2 * time.Second: func(p config.Provider) time.Duration { return p.FirstSound },
+		3 * time.Second: func(p config.Provider) time.Duration { return p.Transcript },
 	} {
 		if got := f.patience(of)["c"]; got != want {
 			t.Errorf("patience %v, want %v", got, want)

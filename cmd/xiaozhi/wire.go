@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/audio"
@@ -45,7 +47,7 @@ type rooms struct {
 
 // assemble builds everything that the config asks for. It waits for nothing but a
 // short question to a local Ollama.
-func assemble(ctx context.Context, cfg *Config, data string, log *slog.Logger) (*rooms, error) {
+func assemble(ctx context.Context, cfg *config.Config, data string, log *slog.Logger) (*rooms, error) {
 	tail := &logTail{}
 	log = slog.New(slog.NewMultiHandler(log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	r := &rooms{log: log, live: newLiveDevices(), access: gatewayAccess(cfg, log), tail: tail}
@@ -120,7 +122,7 @@ func assemble(ctx context.Context, cfg *Config, data string, log *slog.Logger) (
 }
 
 // server is the door of the devices.
-func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Options, tools local.Options, eyes *eyes, set *prompts.Set) (*connection.Server, error) {
+func (r *rooms) server(ctx context.Context, cfg *config.Config, data string, o agent.Options, tools local.Options, eyes *eyes, set *prompts.Set) (*connection.Server, error) {
 	tools.Log = r.log
 	own := local.New(tools)
 	if err := own.Start(ctx); err != nil {
@@ -133,7 +135,7 @@ func (r *rooms) server(ctx context.Context, cfg *Config, data string, o agent.Op
 	}
 	r.outward(cfg, data, own, fleet, set, r.log)
 	shelf := mcp.NewShelf()
-	limits := mcp.ToolboxOptions{Kinds: toolKinds(cfg.Tools), Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
+	limits := mcp.ToolboxOptions{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := mcp.NewThingCache(cfg.Server.MaxDevices)
 	notice, err := notices(o.Prompts)
 	if err != nil {

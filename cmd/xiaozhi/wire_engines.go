@@ -13,9 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/agent"
 	"xiaozhi/audio"
-	"xiaozhi/mcp"
 	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/local"
@@ -54,7 +55,7 @@ var errNoKey = errors.New("no key / 没有密钥")
 
 // finder makes providers of names in the config.
 type finder struct {
-	cfg     *Config
+	cfg     *config.Config
 	log     *slog.Logger
 	rooms   *rooms
 	clients map[string]*http.Client // by section: its roles share their connections
@@ -62,7 +63,7 @@ type finder struct {
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
-func (f *finder) section(ctx context.Context, name string) (ProviderConfig, error) {
+func (f *finder) section(ctx context.Context, name string) (config.Provider, error) {
 	if p, ok := f.cfg.Providers[name]; ok {
 		if len(p.MissingEnv) > 0 {
 			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
@@ -78,10 +79,10 @@ func (f *finder) section(ctx context.Context, name string) (ProviderConfig, erro
 		}
 		key := os.Getenv(s.key)
 		if key == "" {
-			return ProviderConfig{}, fmt.Errorf("%w: $%s", errNoKey, s.key)
+			return config.Provider{}, fmt.Errorf("%w: $%s", errNoKey, s.key)
 		}
 		upper := strings.ToUpper(name)
-		return ProviderConfig{
+		return config.Provider{
 			Type: "openai", APIKey: providers.Secret(key),
 			BaseURL: envOr(upper+"_BASE_URL", s.base), Model: envOr(upper+"_MODEL", s.model),
 			ASRModel: defaultASRModel, TTSModel: defaultTTSModel, // the model that thinks can neither hear nor speak
@@ -91,9 +92,9 @@ func (f *finder) section(ctx context.Context, name string) (ProviderConfig, erro
 		ctx, cancel := context.WithTimeout(ctx, ollamaWait)
 		defer cancel()
 		model, err := openai.FindOllama(ctx, ollamaBase)
-		return ProviderConfig{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
+		return config.Provider{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
 	}
-	return ProviderConfig{Type: name}, nil
+	return config.Provider{Type: name}, nil
 }
 
 func envOr(key, fallback string) string {
@@ -105,7 +106,7 @@ func envOr(key, fallback string) string {
 
 // gather makes the members of a chain that can be made, in order, and notes
 // what was found and what was left out. one makes one of them, and says what it is.
-func gather[T any](ctx context.Context, f *finder, role string, names []string, one func(name string, p ProviderConfig) (T, string, error)) []T {
+func gather[T any](ctx context.Context, f *finder, role string, names []string, one func(name string, p config.Provider) (T, string, error)) []T {
 	var all []T
 	for _, name := range names {
 		p, err := f.section(ctx, name)
@@ -128,7 +129,7 @@ func gather[T any](ctx context.Context, f *finder, role string, names []string, 
 // member knows Chinese.
 func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	chinese := false
-	members := gather(ctx, f, "ASR", f.cfg.ASR, func(name string, p ProviderConfig) (providers.ASR, string, error) {
+	members := gather(ctx, f, "ASR", f.cfg.ASR, func(name string, p config.Provider) (providers.ASR, string, error) {
 		member, what, err := f.recognizer(name, p)
 		chinese = chinese || err == nil && p.Type != "pocketsphinx"
 		return member, what, err
@@ -139,12 +140,12 @@ func (f *finder) recognizers(ctx context.Context) (providers.ASR, bool, error) {
 	if len(members) == 0 {
 		return nothing{"ASR", f.cfg.ASR}, chinese, nil
 	}
-	patience := f.patience(func(p ProviderConfig) time.Duration { return p.Transcript })
+	patience := f.patience(func(p config.Provider) time.Duration { return p.Transcript })
 	asr, err := chain.NewASR(members, chain.Options{Log: f.log, Patience: patience})
 	return asr, chinese, err
 }
 
-func (f *finder) recognizer(name string, p ProviderConfig) (providers.ASR, string, error) {
+func (f *finder) recognizer(name string, p config.Provider) (providers.ASR, string, error) {
 	switch p.Type {
 	case "pocketsphinx":
 		r, err := pocketsphinx.New(pocketsphinx.Options{Name: name, Decoders: p.Decoders, Log: f.log})
@@ -226,24 +227,24 @@ func (f *finder) thinker(models []providers.LLM, brain *rules.Brain) (providers.
 		}
 		f.rooms.found("LLM", what)
 	}
-	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstToken })
+	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
 	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience, LastResort: []string{brain.Name()}})
 }
 
 // voices makes the chain that speaks.
 func (f *finder) voices(ctx context.Context) (providers.TTS, error) {
-	members := gather(ctx, f, "TTS", f.cfg.TTS, func(name string, p ProviderConfig) (providers.TTS, string, error) {
+	members := gather(ctx, f, "TTS", f.cfg.TTS, func(name string, p config.Provider) (providers.TTS, string, error) {
 		return f.voice(ctx, name, p)
 	})
 	if len(members) == 0 {
 		return nothing{"TTS", f.cfg.TTS}, nil
 	}
-	patience := f.patience(func(p ProviderConfig) time.Duration { return p.FirstSound })
+	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
 	return chain.NewTTS(members, chain.Options{Log: f.log, Patience: patience})
 }
 
 // patience is what the sections say of it, by their names.
-func (f *finder) patience(of func(ProviderConfig) time.Duration) map[string]time.Duration {
+func (f *finder) patience(of func(config.Provider) time.Duration) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for name, p := range f.cfg.Providers {
 		if d := of(p); d > 0 {
@@ -253,7 +254,7 @@ func (f *finder) patience(of func(ProviderConfig) time.Duration) map[string]time
 	return all
 }
 
-func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (providers.TTS, string, error) {
+func (f *finder) voice(ctx context.Context, name string, p config.Provider) (providers.TTS, string, error) {
 	switch p.Type {
 	case "local":
 		s, err := local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
@@ -277,7 +278,7 @@ func (f *finder) voice(ctx context.Context, name string, p ProviderConfig) (prov
 }
 
 // openai are the options of one section.
-func (f *finder) openai(name string, p ProviderConfig) openai.Options {
+func (f *finder) openai(name string, p config.Provider) openai.Options {
 	o := openai.Options{
 		Name: name, BaseURL: first(p.BaseURL, openai.DefaultBaseURL), APIKey: p.APIKey,
 		Model: p.Model, ASRModel: p.ASRModel, TTSModel: p.TTSModel,
@@ -337,7 +338,7 @@ func first(a, b string) string {
 }
 
 // endpointOptions are the settings of hearing.
-func endpointOptions(v VoiceConfig) audio.EndpointOptions {
+func endpointOptions(v config.Voice) audio.EndpointOptions {
 	return audio.EndpointOptions{
 		Start: float32(v.VAD.Start), End: float32(v.VAD.End),
 		PreRoll: v.Endpointing.PreRoll, MinSpeech: v.Endpointing.MinSpeech, Trigger: v.Endpointing.Trigger,
@@ -355,19 +356,11 @@ func orNever[T int | time.Duration](v T) T {
 }
 
 // stopWords are the configured ones and those that every user expects.
-func stopWords(c AgentConfig) []string { return append(agent.StopWords(), c.StopWords...) }
+func stopWords(c config.Agent) []string { return append(agent.StopWords(), c.StopWords...) }
 
 // leadFrames is the lead in frames of the reply.
-func leadFrames(v VoiceConfig) int {
+func leadFrames(v config.Voice) int {
 	return int((v.Pacing.Lead + audio.Reply.Frame/2) / audio.Reply.Frame)
-}
-
-func toolKinds(c ToolsConfig) map[string]mcp.Kind {
-	kinds := make(map[string]mcp.Kind, len(c.Kinds))
-	for pattern, kind := range c.Kinds {
-		kinds[pattern] = mcp.Kind(kind)
-	}
-	return kinds
 }
 
 // nothing stands where no member of a chain could be made: every use fails, and

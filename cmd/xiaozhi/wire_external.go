@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 )
 
 // external makes the fleet of other people's MCP servers, the endpoint where
 // they dial in, and the offers of our own tools. Nothing starts before warm.
-func (r *rooms) external(ctx context.Context, cfg *Config, data string, own mcp.Source) (*external.Fleet, error) {
+func (r *rooms) external(ctx context.Context, cfg *config.Config, data string, own mcp.Source) (*external.Fleet, error) {
 	file := filepath.Join(data, "mcp_servers.json")
 	servers := r.servers(cfg.Tools.External.MCPServers)
 	r.reportFile(file)
@@ -31,7 +33,7 @@ func (r *rooms) external(ctx context.Context, cfg *Config, data string, own mcp.
 		var tokens []external.Token
 		for _, t := range cfg.Tools.Endpoint.Tokens {
 			tokens = append(tokens, external.Token{
-				Name: t.Name, Secret: string(t.Token), Device: t.Device, Allow: t.Allow, Deny: t.Deny, Kinds: kindsOf(t.Kinds),
+				Name: t.Name, Secret: string(t.Token), Device: t.Device, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds,
 			})
 		}
 		r.endpoint = fleet.Endpoint(tokens)
@@ -54,7 +56,7 @@ func (r *rooms) early(f func() error) {
 }
 
 // servers are the configs of those that are switched on.
-func (r *rooms) servers(all map[string]MCPServerConfig) map[string]external.Config {
+func (r *rooms) servers(all map[string]config.MCPServer) map[string]external.Config {
 	out := map[string]external.Config{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
@@ -65,7 +67,7 @@ func (r *rooms) servers(all map[string]MCPServerConfig) map[string]external.Conf
 			r.missing("MCP", name, fmt.Errorf("%s is not set", strings.Join(s.MissingEnv, ", ")))
 			continue
 		}
-		c, err := s.entry().Config()
+		c, err := s.Entry().Config()
 		if err != nil {
 			r.missing("MCP", name, err)
 			continue
@@ -91,7 +93,7 @@ func (r *rooms) reportFile(file string) {
 }
 
 // offer makes one offer of our tools.
-func (r *rooms) offer(ctx context.Context, cfg *Config, o OfferConfig, own mcp.Source, fleet mcp.Source) error {
+func (r *rooms) offer(ctx context.Context, cfg *config.Config, o config.Offer, own mcp.Source, fleet mcp.Source) error {
 	var sources []mcp.Source
 	if len(o.Sources) == 0 || slices.Contains(o.Sources, "local") {
 		sources = append(sources, own)
@@ -100,7 +102,7 @@ func (r *rooms) offer(ctx context.Context, cfg *Config, o OfferConfig, own mcp.S
 		sources = append(sources, fleet)
 	}
 	box := mcp.NewToolbox(mcp.ToolboxOptions{
-		Kinds: toolKinds(cfg.Tools), Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Log: r.log,
+		Kinds: cfg.Tools.Kinds, Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Log: r.log,
 	}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: version, Log: r.log})
 	if err != nil {

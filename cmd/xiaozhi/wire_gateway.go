@@ -8,22 +8,22 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"xiaozhi/internal/config"
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/prompts"
-	"xiaozhi/providers"
 )
 
 // outward makes what is offered to others: the gateway over the devices, our own
 // tools, and those of other people's servers that are passed on.
-func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *external.Fleet, set *prompts.Set, log *slog.Logger) {
+func (r *rooms) outward(cfg *config.Config, data string, own mcp.Source, fleet *external.Fleet, set *prompts.Set, log *slog.Logger) {
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: r.access, Version: version, Log: log, Zone: cfg.Server.Zone(),
 		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(data, "tools"),
@@ -32,7 +32,7 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 		o.Devices, o.Local, o.Prompts = r.live, withoutDenied{own, cfg.Tools.Deny}, set
 		o.Acts = gateway.Acts{Say: r.live.say, Ask: r.live.ask, Listen: r.live.listen, Abort: r.live.abort}
 		o.States = r.live.states
-		o.Config = func() []byte { return shownConfig(cfg) }
+		o.Config = func() []byte { return cfg.Redacted() }
 		o.LogTail = r.tail.Text
 		if cfg.MCP.Transcripts {
 			o.Transcript = r.live.transcript
@@ -49,7 +49,7 @@ func (r *rooms) outward(cfg *Config, data string, own mcp.Source, fleet *externa
 }
 
 // ownAddresses are those that mcp.listen and mcp.port add to server.listen.
-func ownAddresses(cfg *Config) []string {
+func ownAddresses(cfg *config.Config) []string {
 	own := slices.Clone(cfg.MCP.Listen)
 	for _, address := range cfg.Server.Listen {
 		if host, _, err := net.SplitHostPort(address); err == nil && cfg.MCP.Port != 0 {
@@ -62,7 +62,7 @@ func ownAddresses(cfg *Config) []string {
 
 // outwardBanner tells a person what to type into an MCP client: without a token
 // only the addresses that are let in.
-func outwardBanner(w io.Writer, cfg *Config, listeners []net.Listener) {
+func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
 	if !cfg.MCP.Enabled {
 		return
 	}
@@ -82,7 +82,7 @@ func outwardBanner(w io.Writer, cfg *Config, listeners []net.Listener) {
 }
 
 // overhear notes what is said with a device, if that may be read.
-func (r *rooms) overhear(cfg *Config, s wire.Session, out wire.Outbox) (wire.Outbox, *words) {
+func (r *rooms) overhear(cfg *config.Config, s wire.Session, out wire.Outbox) (wire.Outbox, *words) {
 	said := &words{}
 	if cfg.MCP.Transcripts {
 		out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}
@@ -127,7 +127,7 @@ func (s sharedTools) call(ctx context.Context, source, name string, arguments ma
 	return nil, mcp.ErrNoTool
 }
 
-// fitsAny reports whether a name fits one of the patterns, which LoadConfig has checked.
+// fitsAny reports whether a name fits one of the patterns, which config.Load has checked.
 func fitsAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := filepath.Match(pattern, name)
@@ -172,37 +172,8 @@ func (l *liveDevices) changed(id string) {
 	}
 }
 
-// shownConfig is the settings as they may be shown: without secrets, and
-// without what may hold one.
-func shownConfig(cfg *Config) []byte {
-	// Of programs and requests: keys hide there.
-	data, err := mcp.PlainJSON(settingsTree(reflect.ValueOf(*cfg), shownText, "args", "extra", "headers", "env"))
-	if err != nil {
-		return []byte("{}")
-	}
-	return data
-}
-
-// shownText is a text setting as it may be shown.
-func shownText(v reflect.Value) string {
-	if secret, ok := reflect.TypeAssert[providers.Secret](v); ok {
-		return secret.String()
-	}
-	return plainAddress(v.String())
-}
-
-// plainAddress is an address without its query and its user, where keys hide.
-func plainAddress(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User == nil && u.RawQuery == "" {
-		return text
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
-}
-
 // gatewayAccess is who may use the outward side.
-func gatewayAccess(c *Config, log *slog.Logger) gateway.Access {
+func gatewayAccess(c *config.Config, log *slog.Logger) gateway.Access {
 	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
 	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {
 		a.Hosts = append(a.Hosts, u.Hostname())

@@ -4,23 +4,22 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
+
+	"xiaozhi/internal/config"
 
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/mcp/local"
-	"xiaozhi/mcp/local/web"
-	"xiaozhi/providers"
 )
 
 // localTools are the options of the server's own tools. roles are the prompts
-// that there are. LoadConfig has seen that the pages can be made.
-func localTools(cfg *Config, data string, roles []string) (local.Options, error) {
-	weather, err := weatherPage(cfg.Tools.Weather)
+// that there are. config.Load has seen that the pages can be made.
+func localTools(cfg *config.Config, data string, roles []string) (local.Options, error) {
+	weather, err := cfg.Tools.Weather.Page()
 	if err != nil {
 		return local.Options{}, fmt.Errorf("tools.weather: %w", err)
 	}
-	news, err := newsPage(cfg.Tools.News)
+	news, err := cfg.Tools.News.Page()
 	if err != nil {
 		return local.Options{}, fmt.Errorf("tools.news: %w", err)
 	}
@@ -33,54 +32,11 @@ func localTools(cfg *Config, data string, roles []string) (local.Options, error)
 }
 
 // musicDir is the folder of the server's music.
-func musicDir(cfg *Config, data string) string {
+func musicDir(cfg *config.Config, data string) string {
 	if dir := cfg.Tools.Music.Dir; dir != "" {
 		return dir
 	}
 	return filepath.Join(data, "music")
-}
-
-// weatherPage is nil where none is configured.
-func weatherPage(c WeatherConfig) (*web.Page, error) {
-	return page(web.Options{URL: c.URL, Headers: plainHeaders(c.Headers), Result: c.Result, Timeout: c.Timeout}, local.CheckWeather)
-}
-
-// newsPage is nil where none is configured.
-func newsPage(c NewsConfig) (*web.Page, error) {
-	return page(web.Options{URL: c.URL, Headers: plainHeaders(c.Headers), Result: c.Result, Timeout: c.Timeout, Items: c.Items}, local.CheckNews)
-}
-
-func page(o web.Options, check func(*web.Page) error) (*web.Page, error) {
-	if o.URL == "" {
-		return nil, nil
-	}
-	p, err := web.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return p, check(p)
-}
-
-func plainHeaders(headers map[string]providers.Secret) map[string]string {
-	plain := make(map[string]string, len(headers))
-	for name, value := range headers {
-		plain[name] = string(value)
-	}
-	return plain
-}
-
-// checkPages reports what is wrong with the pages that tools tell of.
-func (l *configLoader) checkPages(t ToolsConfig) {
-	const hint = "应是完整的地址，例如 https://wttr.in/{city}?format=j1"
-	if _, err := weatherPage(t.Weather); err != nil {
-		l.bad(err.Error(), hint, "tools", "weather", "url")
-	}
-	if _, err := newsPage(t.News); err != nil {
-		l.bad(err.Error(), hint, "tools", "news", "url")
-	}
-	within(l, t.Weather.Timeout, 0, time.Minute, "tools", "weather", "timeout")
-	within(l, t.News.Timeout, 0, time.Minute, "tools", "news", "timeout")
-	within(l, t.News.Items, 0, 50, "tools", "news", "items")
 }
 
 // musicLibrary is the music folder as a conversation plays it: agent.Music.

@@ -3,11 +3,11 @@ package main
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"xiaozhi/internal/config"
+
 	"xiaozhi/mcp/local"
-	"xiaozhi/providers"
 )
 
 // toolNames are the names of the tools with these options.
@@ -26,7 +26,7 @@ func toolNames(t *testing.T, o local.Options) []string {
 }
 
 func TestLocalTools(t *testing.T) {
-	c := DefaultConfig()
+	c := config.Default()
 	o, err := localTools(c, "data", []string{"default"})
 	if err != nil {
 		t.Fatal(err)
@@ -60,34 +60,5 @@ func TestLocalTools(t *testing.T) {
 	}
 	if c.Tools.Music.Dir = "/srv/songs"; musicDir(c, "data") != "/srv/songs" {
 		t.Errorf("music is in %s", musicDir(c, "data"))
-	}
-}
-
-func TestBadPages(t *testing.T) {
-	for text, want := range map[string]string{
-		"tools: {weather: {url: wttr.in}}":                                      "tools.weather.url: the url must begin with http:// or https://",
-		"tools: {weather: {url: 'https://wttr.in/{town}'}}":                     "tools.weather.url: the url holds {town}, but known are {city}, {language}",
-		"tools: {news: {url: 'https://u:secret@example.org/'}}":                 "tools.news.url: the url must not hold a password",
-		"tools: {news: {url: 'https://example.org/', result: x}}":               `tools.news.url: the result "x" holds no {path.of.json}`,
-		"tools: {news: {items: 500}}":                                           "tools.news.items: 500 is not within 0 and 50",
-		"tools: {weather: {timeout: 5m}}":                                       "tools.weather.timeout: 5m0s is not within 0s and 1m0s",
-		"tools: {weather: {url: 'https://${NO_SUCH}/'}}":                        "NO_SUCH is not set",
-		"tools: {wether: {}}":                                                   "weather",
-		"tools: {weather: {url: 'https://wttr.in/', headers: {X-Key: [a, b]}}}": "tools.weather.headers.X-Key",
-	} {
-		_, err := loadText(t, text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
-}
-
-func TestHeadersFromTheEnvironment(t *testing.T) {
-	c := mustLoadText(t, "tools: {weather: {url: 'https://wttr.in/', headers: {X-Key: '${KEY}'}}}", "KEY=k")
-	if got := plainHeaders(c.Tools.Weather.Headers)["X-Key"]; got != "k" {
-		t.Errorf("the header is %q", got)
-	}
-	if got := plainHeaders(map[string]providers.Secret{}); len(got) != 0 {
-		t.Errorf("headers of nothing: %v", got)
 	}
 }

@@ -133,23 +133,6 @@ func TestMembersLeftOut(t *testing.T) {
 	}
 }
 
-// TestReservedAndUnknownNames: what would be ignored in silence is an error.
-func TestReservedAndUnknownNames(t *testing.T) {
-	for config, want := range map[string]string{
-		"providers:\n  auto: {type: openai}":                     ":2: providers.auto: this name stands for what the environment offers",
-		"llm: [rules]\nproviders: {rules: {type: local}}":        "llm: rules cannot do llm, only tts",
-		"llm: [rules]\nproviders: {rules: {type: pocketsphinx}}": "llm: rules cannot do llm, only asr",
-		"vision: [local]": "vision: local cannot do vision, only tts",
-		"vision: [x]":     "vision: there is no providers.x",
-		"asr: [deepseek]": "asr: deepseek cannot do asr, only llm",
-		"tts: [rules]":    "tts: rules cannot do tts, only llm",
-	} {
-		if _, err := loadText(t, config); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", config, err, want)
-		}
-	}
-}
-
 // TestOneKeyServesEveryRole: with nothing but OPENAI_API_KEY, and openai named in
 // the chains as the README says, each role asks for a model that can do it.
 func TestOneKeyServesEveryRole(t *testing.T) {

@@ -61,7 +61,7 @@ var rules = []rule{
 	{"connection/camera", "connection", "uploads"},
 
 	{"internal/directory", "agent/feature/remote mcp/router mcp", "the devices that talk now"},
-	{"internal/config", "...", "settings"},
+	{"internal/config", "mcp mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 
@@ -88,7 +88,7 @@ var libraries = []rule{
 	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
 	{"github.com/gorilla/websocket", "connection mcp/external mcp/gateway internal/devicetest e2e", "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
-	{"github.com/knadh/koanf", "cmd internal/config", "one place reads settings"},
+	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"xiaozhi/providers"
 )
 
-// ExternalConfig names other people's MCP servers.
-type ExternalConfig struct {
-	MCPServers map[string]MCPServerConfig `koanf:"mcpServers"` // the shape that desktop clients use
+// External names other people's MCP servers.
+type External struct {
+	MCPServers map[string]MCPServer `koanf:"mcpServers"` // the shape that desktop clients use
 }
 
-// MCPServerConfig is one external server: a program to run, or an address.
-type MCPServerConfig struct {
+// MCPServer is one external server: a program to run, or an address.
+type MCPServer struct {
 	Command   string                      `koanf:"command"`
 	Args      []string                    `koanf:"args"`
 	Env       map[string]providers.Secret `koanf:"env"` // beside the few harmless variables that it inherits
@@ -29,7 +29,7 @@ type MCPServerConfig struct {
 	Disabled  bool                        `koanf:"disabled"`
 	Allow     []string                    `koanf:"allow"`   // patterns of tool names; empty: all
 	Deny      []string                    `koanf:"deny"`    // patterns of tool names
-	Kinds     map[string]string           `koanf:"kinds"`   // pattern of a tool name to control or query
+	Kinds     map[string]mcp.Kind         `koanf:"kinds"`   // pattern of a tool name to control or query
 	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
 	Protocol  string                      `koanf:"protocol"`
 
@@ -40,36 +40,36 @@ type MCPServerConfig struct {
 	MissingEnv []string `koanf:"-"`
 }
 
-// EndpointConfig is where tool servers dial in.
-type EndpointConfig struct {
-	Enabled bool                  `koanf:"enabled"`
-	Tokens  []EndpointTokenConfig `koanf:"tokens"`
+// Endpoint is where tool servers dial in.
+type Endpoint struct {
+	Enabled bool            `koanf:"enabled"`
+	Tokens  []EndpointToken `koanf:"tokens"`
 }
 
-// EndpointTokenConfig lets tool servers in that show it.
-type EndpointTokenConfig struct {
-	Name   string            `koanf:"name"` // what they are called; "": endpoint
-	Token  providers.Secret  `koanf:"token"`
-	Device string            `koanf:"device"` // Device-Id that alone has their tools; "": all
-	Allow  []string          `koanf:"allow"`
-	Deny   []string          `koanf:"deny"`
-	Kinds  map[string]string `koanf:"kinds"`
+// EndpointToken lets tool servers in that show it.
+type EndpointToken struct {
+	Name   string              `koanf:"name"` // what they are called; "": endpoint
+	Token  providers.Secret    `koanf:"token"`
+	Device string              `koanf:"device"` // Device-Id that alone has their tools; "": all
+	Allow  []string            `koanf:"allow"`
+	Deny   []string            `koanf:"deny"`
+	Kinds  map[string]mcp.Kind `koanf:"kinds"`
 }
 
-// OfferConfig is an endpoint of somebody else that we offer tools to.
-type OfferConfig struct {
+// Offer is an endpoint of somebody else that we offer tools to.
+type Offer struct {
 	URL     providers.Secret `koanf:"url"`     // ws or wss, with its token; "": left out
 	Sources []string         `koanf:"sources"` // local, external; empty: local
 	Allow   []string         `koanf:"allow"`
 	Deny    []string         `koanf:"deny"`
 }
 
-// entry is the server as mcp/external reads it.
-func (c MCPServerConfig) entry() external.Entry {
+// Entry returns the server as mcp/external reads it.
+func (c MCPServer) Entry() external.Entry {
 	e := external.Entry{
 		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
 		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
-		Allow: c.Allow, Deny: c.Deny, Kinds: kindsOf(c.Kinds), Timeout: external.Text(c.Timeout), Protocol: c.Protocol,
+		Allow: c.Allow, Deny: c.Deny, Kinds: c.Kinds, Timeout: external.Text(c.Timeout), Protocol: c.Protocol,
 		Elicitation: c.Elicitation,
 	}
 	for _, arg := range c.Args {
@@ -86,22 +86,14 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 	return out
 }
 
-func kindsOf(m map[string]string) map[string]mcp.Kind {
-	out := make(map[string]mcp.Kind, len(m))
-	for pattern, kind := range m {
-		out[pattern] = mcp.Kind(kind)
-	}
-	return out
-}
-
 // checkMCP looks at the external servers, the endpoint and the offers.
-func (l *configLoader) checkMCP(t ToolsConfig) {
+func (l *loader) checkMCP(t Tools) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
 		if s.Disabled || len(s.MissingEnv) > 0 {
 			continue
 		}
-		if _, err := s.entry().Config(); err != nil {
+		if _, err := s.Entry().Config(); err != nil {
 			l.bad(strings.ReplaceAll(err.Error(), "\n", "; "), "这个 MCP 服务的设置有误", "tools", "external", "mcpServers", name)
 		}
 	}
@@ -123,7 +115,7 @@ func (l *configLoader) checkMCP(t ToolsConfig) {
 	}
 }
 
-func (l *configLoader) checkEndpoint(e EndpointConfig) {
+func (l *loader) checkEndpoint(e Endpoint) {
 	if e.Enabled && len(e.Tokens) == 0 {
 		l.bad("the endpoint is on, but there is no token: set tools.endpoint.tokens",
 			"已开启接入点，但没有 token：请设置 tools.endpoint.tokens", "tools", "endpoint", "enabled")
@@ -139,7 +131,7 @@ func (l *configLoader) checkEndpoint(e EndpointConfig) {
 		}
 		seen[token.Token] = true
 		for _, pattern := range slices.Sorted(maps.Keys(token.Kinds)) {
-			l.oneOf(token.Kinds[pattern], []string{"control", "query"}, append(at, "kinds", pattern)...)
+			l.oneOf(string(token.Kinds[pattern]), []string{"control", "query"}, append(at, "kinds", pattern)...)
 			l.patterns([]string{pattern}, append(at, "kinds", pattern)...)
 		}
 		l.patterns(token.Allow, append(at, "allow")...)

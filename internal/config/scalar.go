@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 )
 
 // scalar reads a text, a number or a switch.
-func (r configReader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
+func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	tag := n.ShortTag()
 	if n.Kind != yaml.ScalarNode {
 		tag = ""
@@ -44,7 +44,7 @@ func (r configReader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, 
 }
 
 // duration reads a length of time with its unit.
-func (r configReader) duration(n *yaml.Node, path []string) (any, bool) {
+func (r reader) duration(n *yaml.Node, path []string) (any, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return r.wrong(n, path, "a time such as 100s", "时间，例如 100s")
 	}
@@ -57,7 +57,7 @@ func (r configReader) duration(n *yaml.Node, path []string) (any, bool) {
 }
 
 // voices reads one voice name for all languages, or one for each.
-func (r configReader) voices(n *yaml.Node, path []string) (any, bool) {
+func (r reader) voices(n *yaml.Node, path []string) (any, bool) {
 	if n.Kind == yaml.ScalarNode {
 		v, ok := r.scalar(n, reflect.TypeFor[string](), path)
 		return map[string]any{"": v, "zh": v, "en": v}, ok

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // check looks at the values that are right in kind but may be wrong in size.
-func (l *configLoader) check(c *Config) {
+func (l *loader) check(c *Config) {
 	l.checkServer(c.Server)
 	l.checkAuth(c.Auth)
 	l.checkVoice(c.Voice)
@@ -26,12 +26,12 @@ func (l *configLoader) check(c *Config) {
 }
 
 // bad reports what is wrong with the value at a path.
-func (l *configLoader) bad(english, chinese string, at ...string) {
+func (l *loader) bad(english, chinese string, at ...string) {
 	l.problems.add(l.place(at...), keyName(at)+": "+english, chinese)
 }
 
 // oneOf reports a value that is none of the possible ones.
-func (l *configLoader) oneOf(value string, possible []string, at ...string) {
+func (l *loader) oneOf(value string, possible []string, at ...string) {
 	if !slices.Contains(possible, value) {
 		all := strings.Join(possible, ", ")
 		l.bad(fmt.Sprintf("%q is none of: %s", value, all), fmt.Sprintf("只能是：%s", all), at...)
@@ -39,13 +39,13 @@ func (l *configLoader) oneOf(value string, possible []string, at ...string) {
 }
 
 // within reports a value that is not between the two bounds, both allowed.
-func within[T int | float64 | time.Duration](l *configLoader, value, low, high T, at ...string) {
+func within[T int | float64 | time.Duration](l *loader, value, low, high T, at ...string) {
 	if value < low || value > high {
 		l.bad(fmt.Sprintf("%v is not within %v and %v", value, low, high), fmt.Sprintf("应在 %v 到 %v 之间", low, high), at...)
 	}
 }
 
-func (l *configLoader) checkAuth(a AuthConfig) {
+func (l *loader) checkAuth(a Auth) {
 	if !a.Enabled || a.Token != "" || a.TokenFile != "" || !l.whole("auth") {
 		return
 	}
@@ -57,7 +57,7 @@ func (l *configLoader) checkAuth(a AuthConfig) {
 	l.bad("auth is on, but there is no token: set auth.token or auth.token_file", "已开启认证，但没有 token：请设置 auth.token 或 auth.token_file", "auth", "enabled")
 }
 
-func (l *configLoader) checkServer(s ServerConfig) {
+func (l *loader) checkServer(s Server) {
 	if len(s.Listen) == 0 {
 		l.bad("at least one address is needed", "至少要有一个地址", "server", "listen")
 	}
@@ -77,7 +77,7 @@ func (l *configLoader) checkServer(s ServerConfig) {
 }
 
 // addresses reports what is no address to listen on.
-func (l *configLoader) addresses(list []string, at ...string) {
+func (l *loader) addresses(list []string, at ...string) {
 	for _, address := range list {
 		_, port, err := net.SplitHostPort(address)
 		n, perr := strconv.Atoi(port)
@@ -87,7 +87,7 @@ func (l *configLoader) addresses(list []string, at ...string) {
 	}
 }
 
-func (l *configLoader) checkVoice(v VoiceConfig) {
+func (l *loader) checkVoice(v Voice) {
 	const ms = time.Millisecond
 	e := v.Endpointing
 	// A device hangs up by itself after 120 s without a word from the server.
@@ -111,7 +111,7 @@ func (l *configLoader) checkVoice(v VoiceConfig) {
 	within(l, v.Pacing.Lead, 180*ms, 360*ms, "voice", "pacing", "lead")
 }
 
-func (l *configLoader) checkAgent(a AgentConfig) {
+func (l *loader) checkAgent(a Agent) {
 	if strings.TrimSpace(a.Name) == "" {
 		l.bad("a name is needed", "需要一个名字", "agent", "name")
 	}
@@ -122,9 +122,9 @@ func (l *configLoader) checkAgent(a AgentConfig) {
 	within(l, a.HistoryTokens, 500, 1000000, "agent", "history_tokens")
 }
 
-func (l *configLoader) checkTools(c *Config) {
+func (l *loader) checkTools(c *Config) {
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
-		l.oneOf(c.Tools.Kinds[pattern], []string{"control", "query"}, "tools", "kinds", pattern)
+		l.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		l.patterns([]string{pattern}, "tools", "kinds", pattern)
 	}
 	l.patterns(c.Tools.Deny, "tools", "deny")
@@ -145,7 +145,7 @@ func (l *configLoader) checkTools(c *Config) {
 }
 
 // checkTokens refuses tokens that would let everybody in.
-func (l *configLoader) checkTokens(m MCPConfig) {
+func (l *loader) checkTokens(m MCP) {
 	l.addresses(m.Listen, "mcp", "listen")
 	within(l, m.Port, 0, 65535, "mcp", "port")
 	l.patterns(m.PassOn, "mcp", "pass_on")
@@ -165,7 +165,7 @@ func (l *configLoader) checkTokens(m MCPConfig) {
 }
 
 // patterns reports patterns of names that path.Match cannot read.
-func (l *configLoader) patterns(list []string, at ...string) {
+func (l *loader) patterns(list []string, at ...string) {
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			l.bad(fmt.Sprintf("%q is no pattern; write a name, or self.lamp.*", p), "不是有效的模式，例如 self.lamp.*", at...)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBadFiles loads every file of testdata/config, whose names say what is
+// TestBadFiles loads every file of testdata, whose names say what is
 // wrong with them.
 func TestBadFiles(t *testing.T) {
 	want := map[string]string{
@@ -76,13 +76,13 @@ func TestBadFiles(t *testing.T) {
 		"temperature_too_high":          ":1: providers.mine.temperature: 3 is not within 0 and 2",
 		"unknown_sound_format":          `:1: providers.mine.format: "flac" is none of`,
 	}
-	entries, err := os.ReadDir("testdata/config")
+	entries, err := os.ReadDir("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".yaml")
-		c, _, err := LoadConfig(LoadOptions{File: filepath.Join("testdata/config", e.Name())})
+		c, _, err := Load(Options{File: filepath.Join("testdata", e.Name())})
 		switch {
 		case want[name] == "":
 			t.Errorf("%s: this test does not know what is wrong with it", name)
@@ -135,17 +135,34 @@ agent: {max_steps: 99}
 }
 
 func TestFilesThatCannotBeRead(t *testing.T) {
-	_, _, err := LoadConfig(LoadOptions{File: t.TempDir()})
+	_, _, err := Load(Options{File: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("a folder: %v", err)
 	}
-	big := writeFile(t, "big.yaml", strings.Repeat("# x\n", maxConfigFile/4+1))
-	if _, _, err := LoadConfig(LoadOptions{File: big}); err == nil || !strings.Contains(err.Error(), "are too many") {
+	big := writeFile(t, "big.yaml", strings.Repeat("# x\n", maxFile/4+1))
+	if _, _, err := Load(Options{File: big}); err == nil || !strings.Contains(err.Error(), "are too many") {
 		t.Errorf("a huge file: %v", err)
 	}
 	for name, text := range map[string]string{"binary": "\x00\x01\x02", "latin-1": "agent: {name: \xe9}", "deep": strings.Repeat("[", 20000)} {
 		if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), "not valid YAML") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReservedAndUnknownNames: what would be ignored in silence is an error.
+func TestReservedAndUnknownNames(t *testing.T) {
+	for config, want := range map[string]string{
+		"providers:\n  auto: {type: openai}":                     ":2: providers.auto: this name stands for what the environment offers",
+		"llm: [rules]\nproviders: {rules: {type: local}}":        "llm: rules cannot do llm, only tts",
+		"llm: [rules]\nproviders: {rules: {type: pocketsphinx}}": "llm: rules cannot do llm, only asr",
+		"vision: [local]": "vision: local cannot do vision, only tts",
+		"vision: [x]":     "vision: there is no providers.x",
+		"asr: [deepseek]": "asr: deepseek cannot do asr, only llm",
+		"tts: [rules]":    "tts: rules cannot do tts, only llm",
+	} {
+		if _, err := loadText(t, config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", config, err, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
-package main
+package config
 
 import (
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -25,18 +24,14 @@ tools:
 	if len(all) != 4 || !slices.Equal(all["poor"].MissingEnv, []string{"GONE"}) || all["maps"].Cwd != "/srv" {
 		t.Fatalf("%+v", all)
 	}
-	r := &rooms{log: slog.New(slog.DiscardHandler)}
-	got := r.servers(all)
-	files, maps := got["my.files"], got["maps"]
-	if len(got) != 2 || files.Transport != external.Stdio || files.Timeout != 90*time.Second || files.Env["KEY"] != "k1" || files.Env["PORT"] != "80" ||
+	files, err := all["my.files"].Entry().Config()
+	if err != nil || files.Transport != external.Stdio || files.Timeout != 90*time.Second || files.Env["KEY"] != "k1" || files.Env["PORT"] != "80" ||
 		!slices.Equal(files.Args, []string{"-y", "@example/server", "8080"}) || files.Kinds["a.b"] != "control" {
-		t.Errorf("files %+v", files.Args)
+		t.Errorf("files %+v, %v", files.Args, err)
 	}
-	if maps.Transport != external.HTTP || !maps.Legacy || !maps.Defaults || files.Defaults || maps.URL != "https://h/mcp?key=k1" || maps.Headers["X"] != "k1" || maps.Deny[0] != "d*" {
-		t.Errorf("maps %v", maps)
-	}
-	if text := strings.Join(r.lines, "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
-		t.Errorf("lines:\n%s", text)
+	maps, err := all["maps"].Entry().Config()
+	if err != nil || maps.Transport != external.HTTP || !maps.Legacy || !maps.Defaults || files.Defaults || maps.URL != "https://h/mcp?key=k1" || maps.Headers["X"] != "k1" || maps.Deny[0] != "d*" {
+		t.Errorf("maps %v, %v", maps, err)
 	}
 }
 
@@ -68,27 +63,23 @@ func TestMCPProblems(t *testing.T) {
 
 // TestOfferWithoutItsVariable is left out, with a line that says so.
 func TestOfferWithoutItsVariable(t *testing.T) {
-	c, warnings, err := LoadConfig(LoadOptions{File: writeFile(t, "config.yaml", "tools: {offer: [{url: 'wss://h/?token=${NOT_SET}'}]}")})
+	c, warnings, err := Load(Options{File: writeFile(t, "config.yaml", "tools: {offer: [{url: 'wss://h/?token=${NOT_SET}'}]}")})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "tools.offer.0.url is empty") || c.Tools.Offer[0].URL != "" {
 		t.Errorf("%v, %v", warnings, err)
 	}
 }
 
-// TestFileOfServersIsReported: also what is wrong with it, before anything starts.
-func TestFileOfServersIsReported(t *testing.T) {
-	report := func(text string) string {
-		r := &rooms{log: slog.New(slog.DiscardHandler)}
-		r.reportFile(writeFile(t, "mcp_servers.json", text))
-		return strings.Join(r.lines, "\n")
-	}
-	if got := report(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
-		t.Error(got)
-	}
-	if got := report(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
-		t.Error(got)
-	}
-	r := &rooms{}
-	if r.reportFile("no-such-file.json"); len(r.lines) > 0 {
-		t.Error(r.lines)
+func TestGatewayProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"mcp: {listen: [here]}":                                "mcp.listen",
+		"mcp: {pass_on: ['[']}":                                "mcp.pass_on",
+		"mcp: {tokens: [{name: a, token: b, streams: ['[']}]}": "mcp.tokens.0.streams",
+		"mcp: {tokens: [{name: a, token: b, rate: -1}]}":       "mcp.tokens.0.rate",
+		"mcp: {port: 65536}":                                   "mcp.port",
+		"mcp: {autoRegister: true}":                            "did you mean",
+	} {
+		if _, _, err := Load(Options{File: writeFile(t, "yaml", text)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"reflect"
@@ -50,7 +50,7 @@ func TestEnvironmentProblems(t *testing.T) {
 }
 
 func TestForeignVariablesAreOnlyWarnedOf(t *testing.T) {
-	_, warnings, err := LoadConfig(LoadOptions{
+	_, warnings, err := Load(Options{
 		File: writeFile(t, "c.yaml", ""), Env: []string{"XIAOZHI_PORT=tcp://10.0.0.1:8000", "XIAOZHI_SERVICE_HOST=10.0.0.1", "OTHER=1"},
 	})
 	if err != nil || len(warnings) != 2 || !strings.Contains(warnings[0], "XIAOZHI_PORT") {
@@ -59,7 +59,7 @@ func TestForeignVariablesAreOnlyWarnedOf(t *testing.T) {
 }
 
 func TestListenFlagIsNamedInErrors(t *testing.T) {
-	_, _, err := LoadConfig(LoadOptions{File: writeFile(t, "c.yaml", ""), Listen: []string{"8000"}})
+	_, _, err := Load(Options{File: writeFile(t, "c.yaml", ""), Listen: []string{"8000"}})
 	if err == nil || !strings.Contains(err.Error(), `--listen: server.listen: "8000" is no address`) {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// LoadOptions say where settings come from.
-type LoadOptions struct {
+// Options say where settings come from.
+type Options struct {
 	File    string   // in place of config.yaml, and then it must exist; "" is config.yaml, if there
 	DataDir string   // its config.yaml comes after File; "" is none
 	Env     []string // as os.Environ
@@ -26,29 +26,29 @@ type LoadOptions struct {
 // hold dots and colons, so neither will do.
 const keySeparator = "\x1f"
 
-// maxConfigFile is the size a settings file may have, in bytes.
-const maxConfigFile = 1 << 20
+// maxFile is the size a settings file may have, in bytes.
+const maxFile = 1 << 20
 
-// configLoader gathers the layers.
-type configLoader struct {
+// loader gathers the layers.
+type loader struct {
 	k        *koanf.Koanf
 	places   map[string]string   // path joined by keySeparator, to where it was set last
 	holes    map[string]bool     // sections, by their joined path, of which something could not be taken over
 	unset    map[string][]string // secrets, by the joined first two keys, to the variables they want and do not get
-	problems configProblems
+	problems problems
 	warnings []string
 }
 
-// LoadConfig reads all layers, later ones over earlier ones: defaults, the
+// Load reads all layers, later ones over earlier ones: defaults, the
 // file, the data folder's file, the environment, the command line. Maps are
 // merged and lists replaced. The error joins everything that is wrong, each a
-// *ConfigError; the warnings are worth a line at start.
-func LoadConfig(o LoadOptions) (*Config, []string, error) {
-	l := &configLoader{
+// *Error; the warnings are worth a line at start.
+func Load(o Options) (*Config, []string, error) {
+	l := &loader{
 		k: koanf.New(keySeparator), places: map[string]string{},
 		holes: map[string]bool{}, unset: map[string][]string{},
 	}
-	l.layer(mapOf(DefaultConfig()))
+	l.layer(mapOf(Default()))
 	l.file(o.File, "config.yaml")
 	if o.DataDir != "" {
 		l.file("", filepath.Join(o.DataDir, "config.yaml"))
@@ -62,19 +62,19 @@ func LoadConfig(o LoadOptions) (*Config, []string, error) {
 }
 
 // layer puts one tree of settings over what is there.
-func (l *configLoader) layer(tree map[string]any) {
+func (l *loader) layer(tree map[string]any) {
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
 		l.problems.add("", "settings cannot be merged: "+err.Error(), "无法合并设置")
 	}
 }
 
 // file reads a layer from a file: asked, which must exist, or else usual.
-func (l *configLoader) file(asked, usual string) {
+func (l *loader) file(asked, usual string) {
 	name := asked
 	if name == "" {
 		name = usual
 	}
-	data, err := readConfigFile(name)
+	data, err := readFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && asked == "":
 		return
@@ -86,27 +86,27 @@ func (l *configLoader) file(asked, usual string) {
 	l.document(name, data)
 }
 
-func readConfigFile(name string) ([]byte, error) {
+func readFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxConfigFile {
-		return nil, fmt.Errorf("%d bytes are too many (at most %d)", info.Size(), maxConfigFile)
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("%d bytes are too many (at most %d)", info.Size(), maxFile)
 	}
 	return os.ReadFile(name)
 }
 
 // document reads a layer from YAML. What is right in it counts, whatever else
 // is wrong, so that all mistakes are told at once.
-func (l *configLoader) document(name string, data []byte) {
+func (l *loader) document(name string, data []byte) {
 	before := len(l.problems.list)
-	root := parseConfig(name, data, &l.problems)
+	root := parseYAML(name, data, &l.problems)
 	if root == nil {
 		l.holes[""] = l.holes[""] || len(l.problems.list) > before
 		return
 	}
-	r := configReader{file: name, problems: &l.problems, places: l.places, holes: l.holes}
+	r := reader{file: name, problems: &l.problems, places: l.places, holes: l.holes}
 	value, _ := r.read(root, configType(), nil)
 	tree, section := value.(map[string]any)
 	if !section {
@@ -118,12 +118,12 @@ func (l *configLoader) document(name string, data []byte) {
 
 // whole reports whether all that was written in a section could be taken over:
 // if not, nothing can be said about how its keys go together.
-func (l *configLoader) whole(section ...string) bool {
+func (l *loader) whole(section ...string) bool {
 	return !l.holes[strings.Join(section, keySeparator)]
 }
 
 // environment reads the layer of the XIAOZHI_ variables.
-func (l *configLoader) environment(environ []string) {
+func (l *loader) environment(environ []string) {
 	r := envReader{loader: l}
 	provider := env.Provider(keySeparator, env.Opt{
 		TransformFunc: r.transform,
@@ -135,7 +135,7 @@ func (l *configLoader) environment(environ []string) {
 }
 
 // finish turns the merged layers into a Config and checks it.
-func (l *configLoader) finish(environ []string) (*Config, []string, error) {
+func (l *loader) finish(environ []string) (*Config, []string, error) {
 	x := expander{env: environMap(environ), loader: l}
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
@@ -163,7 +163,7 @@ func (l *configLoader) finish(environ []string) (*Config, []string, error) {
 }
 
 // place says where a key was set last, "" for a default.
-func (l *configLoader) place(path ...string) string {
+func (l *loader) place(path ...string) string {
 	for n := len(path); n > 0; n-- {
 		if p, ok := l.places[strings.Join(path[:n], keySeparator)]; ok {
 			return p

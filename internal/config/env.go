@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"reflect"
@@ -12,7 +12,7 @@ const envPrefix = "XIAOZHI_"
 
 // envReader turns environment variables into settings: two underscores for one
 // level, commas in lists, case ignored.
-type envReader struct{ loader *configLoader }
+type envReader struct{ loader *loader }
 
 // transform is what koanf asks for each variable: a path and a value, or "" for
 // one that is no setting.
@@ -30,7 +30,7 @@ func (r envReader) transform(name, value string) (string, any) {
 	if !ok {
 		return "", nil
 	}
-	reader := configReader{file: name, problems: &r.loader.problems, places: r.loader.places, holes: r.loader.holes}
+	reader := reader{file: name, problems: &r.loader.problems, places: r.loader.places, holes: r.loader.holes}
 	node, err := envNode(value, t)
 	if err != nil {
 		r.loader.problems.add(name, "not valid YAML: "+err.Error(), "YAML 格式有错")

@@ -1,31 +1,32 @@
-package main
+package config
 
 import (
 	"time"
 
+	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
 
 // Config is everything that can be set (design.md section 7). It is read once
 // at start and does not change afterwards.
 type Config struct {
-	Server    ServerConfig              `koanf:"server"`
-	Auth      AuthConfig                `koanf:"auth"`
-	ASR       []string                  `koanf:"asr"` // chains: names of providers, first to last
-	LLM       []string                  `koanf:"llm"`
-	TTS       []string                  `koanf:"tts"`
-	Vision    []string                  `koanf:"vision"` // empty: members of LLM that are marked vision
-	Providers map[string]ProviderConfig `koanf:"providers"`
-	Voice     VoiceConfig               `koanf:"voice"`
-	Agent     AgentConfig               `koanf:"agent"`
-	Tools     ToolsConfig               `koanf:"tools"`
-	MCP       MCPConfig                 `koanf:"mcp"`
-	Devices   map[string]DeviceConfig   `koanf:"devices"` // by Device-Id in lower case
-	Log       LogConfig                 `koanf:"log"`
+	Server    Server              `koanf:"server"`
+	Auth      Auth                `koanf:"auth"`
+	ASR       []string            `koanf:"asr"` // chains: names of providers, first to last
+	LLM       []string            `koanf:"llm"`
+	TTS       []string            `koanf:"tts"`
+	Vision    []string            `koanf:"vision"` // empty: members of LLM that are marked vision
+	Providers map[string]Provider `koanf:"providers"`
+	Voice     Voice               `koanf:"voice"`
+	Agent     Agent               `koanf:"agent"`
+	Tools     Tools               `koanf:"tools"`
+	MCP       MCP                 `koanf:"mcp"`
+	Devices   map[string]Device   `koanf:"devices"` // by Device-Id in lower case
+	Log       Log                 `koanf:"log"`
 }
 
-// ServerConfig is how the server is reached.
-type ServerConfig struct {
+// Server is how the server is reached.
+type Server struct {
 	Listen     []string `koanf:"listen"`      // host:port, each with the same handler
 	PublicURL  string   `koanf:"public_url"`  // "": the address a device asked at
 	Timezone   string   `koanf:"timezone"`    // IANA name
@@ -36,15 +37,15 @@ type ServerConfig struct {
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
-// AuthConfig is who may connect.
-type AuthConfig struct {
+// Auth is who may connect.
+type Auth struct {
 	Enabled   bool             `koanf:"enabled"`
 	Token     providers.Secret `koanf:"token"`
 	TokenFile string           `koanf:"token_file"` // its content becomes Token
 }
 
-// ProviderConfig is one engine or service, for every role its type has.
-type ProviderConfig struct {
+// Provider is one engine or service, for every role its type has.
+type Provider struct {
 	Type       string                      `koanf:"type"`
 	BaseURL    string                      `koanf:"base_url"`
 	APIKey     providers.Secret            `koanf:"api_key"`
@@ -71,26 +72,26 @@ type ProviderConfig struct {
 	MissingEnv []string `koanf:"-"`
 }
 
-// VoiceConfig is how we listen and speak.
-type VoiceConfig struct {
-	IdleClose   time.Duration     `koanf:"idle_close"`
-	VAD         VADConfig         `koanf:"vad"`
-	Endpointing EndpointingConfig `koanf:"endpointing"`
-	Pacing      PacingConfig      `koanf:"pacing"`
-	BargeIn     time.Duration     `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
-	EchoGuard   bool              `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
-	SlowNotice  time.Duration     `koanf:"slow_notice"` // after so long without a sound, the engine that is slow is told aloud; 0: never
-	Loudness    bool              `koanf:"loudness"`    // bring all voices to one loudness
+// Voice is how we listen and speak.
+type Voice struct {
+	IdleClose   time.Duration `koanf:"idle_close"`
+	VAD         VAD           `koanf:"vad"`
+	Endpointing Endpointing   `koanf:"endpointing"`
+	Pacing      Pacing        `koanf:"pacing"`
+	BargeIn     time.Duration `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
+	EchoGuard   bool          `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
+	SlowNotice  time.Duration `koanf:"slow_notice"` // after so long without a sound, the engine that is slow is told aloud; 0: never
+	Loudness    bool          `koanf:"loudness"`    // bring all voices to one loudness
 }
 
-// VADConfig are probabilities of speech, 0 to 1.
-type VADConfig struct {
+// VAD are probabilities of speech, 0 to 1.
+type VAD struct {
 	Start float64 `koanf:"start"` // speech begins at this
 	End   float64 `koanf:"end"`   // and goes on down to this
 }
 
-// EndpointingConfig is how we decide that somebody has finished.
-type EndpointingConfig struct {
+// Endpointing is how we decide that somebody has finished.
+type Endpointing struct {
 	PreRoll   time.Duration `koanf:"pre_roll"`   // kept from before the first voice
 	MinSpeech time.Duration `koanf:"min_speech"` // less is no utterance
 	Trigger   time.Duration `koanf:"trigger"`    // silence after which work may begin
@@ -99,13 +100,13 @@ type EndpointingConfig struct {
 	Trials    int           `koanf:"trials"`     // answers begun at a pause, before it is known that it is the end
 }
 
-// PacingConfig is how sound is sent.
-type PacingConfig struct {
+// Pacing is how sound is sent.
+type Pacing struct {
 	Lead time.Duration `koanf:"lead"` // sound that is sent ahead of being played
 }
 
-// AgentConfig is who speaks, and how much it thinks.
-type AgentConfig struct {
+// Agent is who speaks, and how much it thinks.
+type Agent struct {
 	Name          string   `koanf:"name"`
 	Prompt        string   `koanf:"prompt"` // name of a prompt
 	MaxSteps      int      `koanf:"max_steps"`
@@ -115,10 +116,10 @@ type AgentConfig struct {
 	StopWords     []string `koanf:"stop_words"` // beside those that are built in
 }
 
-// ToolsConfig is about all tools of all devices. Patterns are those of path.Match.
-type ToolsConfig struct {
-	Kinds map[string]string `koanf:"kinds"` // pattern of a name to control or query
-	Deny  []string          `koanf:"deny"`  // patterns of names that are not offered
+// Tools is about all tools of all devices. Patterns are those of path.Match.
+type Tools struct {
+	Kinds map[string]mcp.Kind `koanf:"kinds"` // pattern of a name to control or query
+	Deny  []string            `koanf:"deny"`  // patterns of names that are not offered
 
 	Jobs    []string `koanf:"jobs"`    // patterns of names that take long: the talk goes on meanwhile
 	Confirm []string `koanf:"confirm"` // patterns of names that need a spoken yes
@@ -126,30 +127,30 @@ type ToolsConfig struct {
 	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
 	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device's turns in a day, by UTC
 
-	Weather WeatherConfig `koanf:"weather"`
-	News    NewsConfig    `koanf:"news"`
-	Music   MusicConfig   `koanf:"music"`
+	Weather Weather `koanf:"weather"`
+	News    News    `koanf:"news"`
+	Music   Music   `koanf:"music"`
 
-	External ExternalConfig `koanf:"external"`
-	Endpoint EndpointConfig `koanf:"endpoint"`
-	Offer    []OfferConfig  `koanf:"offer"`
+	External External `koanf:"external"`
+	Endpoint Endpoint `koanf:"endpoint"`
+	Offer    []Offer  `koanf:"offer"`
 }
 
-// MCPConfig is what others may use of this server.
-type MCPConfig struct {
-	Enabled      bool          `koanf:"enabled"`       // the gateway is there
-	AutoRegister bool          `koanf:"auto_register"` // it offers devices, our tools and prompts; else what is registered by hand
-	Listen       []string      `koanf:"listen"`        // addresses of its own, beside server.listen
-	Port         int           `koanf:"port"`          // a port of its own on the hosts of server.listen, as seed 002 has it; 0: none
-	Hosts        []string      `koanf:"hosts"`         // names that it may be asked for by
-	Origins      []string      `koanf:"origins"`       // origins of web pages that may ask; "*": all
-	PassOn       []string      `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered
-	Transcripts  bool          `koanf:"transcripts"`   // what is said with devices can be read
-	Tokens       []TokenConfig `koanf:"tokens"`        // none: only this machine is let in
+// MCP is what others may use of this server.
+type MCP struct {
+	Enabled      bool     `koanf:"enabled"`       // the gateway is there
+	AutoRegister bool     `koanf:"auto_register"` // it offers devices, our tools and prompts; else what is registered by hand
+	Listen       []string `koanf:"listen"`        // addresses of its own, beside server.listen
+	Port         int      `koanf:"port"`          // a port of its own on the hosts of server.listen, as seed 002 has it; 0: none
+	Hosts        []string `koanf:"hosts"`         // names that it may be asked for by
+	Origins      []string `koanf:"origins"`       // origins of web pages that may ask; "*": all
+	PassOn       []string `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered
+	Transcripts  bool     `koanf:"transcripts"`   // what is said with devices can be read
+	Tokens       []Token  `koanf:"tokens"`        // none: only this machine is let in
 }
 
-// TokenConfig is one bearer token.
-type TokenConfig struct {
+// Token is one bearer token.
+type Token struct {
 	Name      string           `koanf:"name"` // for the log
 	Token     providers.Secret `koanf:"token"`
 	TokenFile string           `koanf:"token_file"`
@@ -158,8 +159,8 @@ type TokenConfig struct {
 	Rate      int              `koanf:"rate"`      // requests in a second; 0: no limit
 }
 
-// WeatherConfig is where the weather is asked for.
-type WeatherConfig struct {
+// Weather is where the weather is asked for.
+type Weather struct {
 	URL     string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
 	Headers map[string]providers.Secret `koanf:"headers"`
 	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": all of the answer
@@ -167,8 +168,8 @@ type WeatherConfig struct {
 	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
 }
 
-// NewsConfig is where news are asked for.
-type NewsConfig struct {
+// News is where news are asked for.
+type News struct {
 	URL     string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
 	Headers map[string]providers.Secret `koanf:"headers"`
 	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": a feed's items, or all of the answer
@@ -176,27 +177,27 @@ type NewsConfig struct {
 	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
 }
 
-// MusicConfig is where music is.
-type MusicConfig struct {
+// Music is where music is.
+type Music struct {
 	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
-// DeviceConfig is what differs for one device.
-type DeviceConfig struct {
-	Name     string            `koanf:"name"`
-	Language string            `koanf:"language"` // zh, en or ""
-	Voice    string            `koanf:"voice"`
-	Tools    DeviceToolsConfig `koanf:"tools"`
+// Device is what differs for one device.
+type Device struct {
+	Name     string      `koanf:"name"`
+	Language string      `koanf:"language"` // zh, en or ""
+	Voice    string      `koanf:"voice"`
+	Tools    DeviceTools `koanf:"tools"`
 }
 
-// DeviceToolsConfig is what one device's tools are cut down to.
-type DeviceToolsConfig struct {
+// DeviceTools is what one device's tools are cut down to.
+type DeviceTools struct {
 	Allow []string `koanf:"allow"` // patterns; empty: all
 	Deny  []string `koanf:"deny"`
 }
 
-// LogConfig is how much is logged, and in what form.
-type LogConfig struct {
+// Log is how much is logged, and in what form.
+type Log struct {
 	Level  string `koanf:"level"`  // debug, info, warn or error
 	Format string `koanf:"format"` // text or json
 	Record string `koanf:"record"` // folder of recordings of conversations; "": none are made
@@ -214,8 +215,8 @@ func (v Voices) For(lang string) string {
 	return v[""]
 }
 
-// Zone is the time zone that was set. LoadConfig has seen that it exists.
-func (s ServerConfig) Zone() *time.Location {
+// Zone is the time zone that was set. Load has seen that it exists.
+func (s Server) Zone() *time.Location {
 	zone, err := time.LoadLocation(s.Timezone)
 	if err != nil {
 		return time.UTC
@@ -223,43 +224,43 @@ func (s ServerConfig) Zone() *time.Location {
 	return zone
 }
 
-// DefaultConfig is what holds where nothing is set.
-func DefaultConfig() *Config {
+// Default is what holds where nothing is set.
+func Default() *Config {
 	return &Config{
-		Server: ServerConfig{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
-		Auth:   AuthConfig{},
+		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
+		Auth:   Auth{},
 		ASR:    []string{"pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
 		TTS:    []string{"local"},
 		Vision: []string{},
-		Voice: VoiceConfig{
+		Voice: Voice{
 			IdleClose: 100 * time.Second,
-			VAD:       VADConfig{Start: 0.5, End: 0.35},
-			Endpointing: EndpointingConfig{
+			VAD:       VAD{Start: 0.5, End: 0.35},
+			Endpointing: Endpointing{
 				PreRoll: 500 * time.Millisecond, MinSpeech: 150 * time.Millisecond,
 				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute, Trials: 3,
 			},
-			Pacing:  PacingConfig{Lead: 240 * time.Millisecond},
+			Pacing:  Pacing{Lead: 240 * time.Millisecond},
 			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
 			Loudness: true,
 		},
-		Agent: AgentConfig{
+		Agent: Agent{
 			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
 			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
 			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
 			StopWords: []string{"停", "别说了", "stop", "be quiet"},
 		},
-		Tools: ToolsConfig{
-			Kinds: map[string]string{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
-			Weather: WeatherConfig{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
-			News:    NewsConfig{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
-			Offer:   []OfferConfig{}, External: ExternalConfig{MCPServers: map[string]MCPServerConfig{}}, Endpoint: EndpointConfig{Tokens: []EndpointTokenConfig{}},
+		Tools: Tools{
+			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
+			Weather: Weather{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
+			News:    News{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
+			Offer:   []Offer{}, External: External{MCPServers: map[string]MCPServer{}}, Endpoint: Endpoint{Tokens: []EndpointToken{}},
 		},
-		MCP: MCPConfig{
-			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []TokenConfig{},
+		MCP: MCP{
+			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []Token{},
 		},
-		Providers: map[string]ProviderConfig{},
-		Devices:   map[string]DeviceConfig{},
-		Log:       LogConfig{Level: "info", Format: "text"},
+		Providers: map[string]Provider{},
+		Devices:   map[string]Device{},
+		Log:       Log{Level: "info", Format: "text"},
 	}
 }

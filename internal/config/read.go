@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseConfig parses YAML. A file that holds nothing, and one that is broken,
+// parseYAML parses YAML. A file that holds nothing, and one that is broken,
 // give nil; the second is also a problem.
-func parseConfig(name string, data []byte, problems *configProblems) *yaml.Node {
+func parseYAML(name string, data []byte, problems *problems) *yaml.Node {
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(&doc)
@@ -69,23 +69,23 @@ func yamlErrorLine(err error, data []byte) (line int, tab bool) {
 // yamlErrorPlace matches what the library's errors begin with.
 func yamlErrorPlace() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?`) }
 
-// configReader turns YAML into a tree of plain values that fits Config, and
+// reader turns YAML into a tree of plain values that fits Config, and
 // notes where each key stands.
-type configReader struct {
+type reader struct {
 	file     string
-	problems *configProblems
+	problems *problems
 	places   map[string]string
-	holes    map[string]bool // see configLoader
+	holes    map[string]bool // see loader
 }
 
 // hole notes that something of a section was not taken over.
-func (r configReader) hole(section []string) { r.holes[strings.Join(section, keySeparator)] = true }
+func (r reader) hole(section []string) { r.holes[strings.Join(section, keySeparator)] = true }
 
 func configType() reflect.Type { return reflect.TypeFor[Config]() }
 
 // read turns one node into a value for the type t. It is false where something
 // is wrong, which was then reported; of a section the rest comes all the same.
-func (r configReader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
+func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	r.places[strings.Join(path, keySeparator)] = r.at(n)
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		r.problems.add(r.at(n), keyName(path)+": anchors and aliases are not supported", keyName(path)+"：不支持锚点和别名")
@@ -120,7 +120,7 @@ func (r configReader) read(n *yaml.Node, t reflect.Type, path []string) (any, bo
 }
 
 // mapping reads a section, or a map whose keys are names.
-func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
+func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	if n.Kind != yaml.MappingNode {
 		return r.wrong(n, path, "a section of keys", "一组键")
 	}
@@ -164,7 +164,7 @@ func (r configReader) mapping(n *yaml.Node, t reflect.Type, path []string) (any,
 	return tree, ok
 }
 
-func (r configReader) list(n *yaml.Node, element reflect.Type, path []string) (any, bool) {
+func (r reader) list(n *yaml.Node, element reflect.Type, path []string) (any, bool) {
 	if n.Kind != yaml.SequenceNode {
 		return r.wrong(n, path, "a list such as [a, b]", "列表，例如 [a, b]")
 	}
@@ -177,7 +177,7 @@ func (r configReader) list(n *yaml.Node, element reflect.Type, path []string) (a
 	return values, ok
 }
 
-func (r configReader) at(n *yaml.Node) string {
+func (r reader) at(n *yaml.Node) string {
 	if n.Line == 0 {
 		return r.file
 	}
@@ -185,7 +185,7 @@ func (r configReader) at(n *yaml.Node) string {
 }
 
 // wrong reports a value of the wrong kind.
-func (r configReader) wrong(n *yaml.Node, path []string, want, wantChinese string) (any, bool) {
+func (r reader) wrong(n *yaml.Node, path []string, want, wantChinese string) (any, bool) {
 	r.problems.wrongType(r.at(n), path, want, wantChinese, nodeKind(n))
 	return nil, false
 }

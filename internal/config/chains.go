@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func builtinRoles() map[string][]string {
 }
 
 // checkChains holds chains and sections to what can be built from them.
-func (l *configLoader) checkChains(c *Config) {
+func (l *loader) checkChains(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		l.checkProvider(name, c.Providers[name])
 	}
@@ -61,7 +61,7 @@ func (l *configLoader) checkChains(c *Config) {
 	}
 }
 
-func (l *configLoader) checkChain(c *Config, chain []string, role, key string) {
+func (l *loader) checkChain(c *Config, chain []string, role, key string) {
 	for i, name := range chain {
 		roles, known := builtinRoles()[name]
 		if p, section := c.Providers[name]; section {
@@ -101,7 +101,7 @@ func (c *Config) namesFor(role string) []string {
 	return names
 }
 
-func (l *configLoader) checkProvider(name string, p ProviderConfig) {
+func (l *loader) checkProvider(name string, p Provider) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
 	if name == "auto" {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // and ${NAME:-value}.
 type expander struct {
 	env    map[string]string
-	loader *configLoader
+	loader *loader
 }
 
 // expand goes through a tree of settings.
@@ -98,7 +98,7 @@ func isSecret(path []string) bool {
 
 // secretFiles reads the secrets that are kept in files of their own. A file
 // counts before a value that is set beside it.
-func (l *configLoader) secretFiles(c *Config) {
+func (l *loader) secretFiles(c *Config) {
 	if c.Auth.TokenFile != "" {
 		c.Auth.Token = l.secretFile(c.Auth.TokenFile, "auth", "token_file")
 	}
@@ -118,8 +118,8 @@ func (l *configLoader) secretFiles(c *Config) {
 	}
 }
 
-func (l *configLoader) secretFile(file string, path ...string) providers.Secret {
-	data, err := readConfigFile(file)
+func (l *loader) secretFile(file string, path ...string) providers.Secret {
+	data, err := readFile(file)
 	if err != nil {
 		l.problems.add(l.place(path...), keyName(path)+": "+err.Error(), keyName(path)+"：读不到这个文件")
 		return ""

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"xiaozhi/prompts"
 )
 
-// ConfigError is one thing that is wrong in the settings, in both languages.
-type ConfigError struct {
+// Error is one thing that is wrong in the settings, in both languages.
+type Error struct {
 	Place   string // FILE:LINE, or the name of an environment variable or flag
 	English string
 	Chinese string
 }
 
 // Error names the place, then what is wrong in English and in Chinese.
-func (p *ConfigError) Error() string {
+func (p *Error) Error() string {
 	text := p.English + " / " + p.Chinese
 	if p.Place == "" {
 		return text
@@ -25,18 +25,18 @@ func (p *ConfigError) Error() string {
 	return p.Place + ": " + text
 }
 
-// configProblems collects all that is wrong, so that it is told at once.
-type configProblems struct{ list []error }
+// problems collects all that is wrong, so that it is told at once.
+type problems struct{ list []error }
 
-func (ps *configProblems) add(place, english, chinese string) {
-	p := &ConfigError{Place: place, English: english, Chinese: chinese}
+func (ps *problems) add(place, english, chinese string) {
+	p := &Error{Place: place, English: english, Chinese: chinese}
 	if !slices.ContainsFunc(ps.list, func(e error) bool { return e.Error() == p.Error() }) {
 		ps.list = append(ps.list, p)
 	}
 }
 
 // unknownKey reports a key that does not exist, with the nearest that does.
-func (ps *configProblems) unknownKey(place string, parents []string, key string, known []string) {
+func (ps *problems) unknownKey(place string, parents []string, key string, known []string) {
 	full := keyName(append(slices.Clone(parents), key))
 	if len(known) == 0 {
 		ps.add(place, "unknown key "+full, "未知的键 "+full)
@@ -47,7 +47,7 @@ func (ps *configProblems) unknownKey(place string, parents []string, key string,
 }
 
 // wrongType reports a value of another kind than expected.
-func (ps *configProblems) wrongType(place string, path []string, want, wantChinese, found string) {
+func (ps *problems) wrongType(place string, path []string, want, wantChinese, found string) {
 	if len(path) == 0 {
 		ps.add(place, "the file must be "+want+", found "+found, "文件应为"+wantChinese)
 		return
@@ -56,7 +56,7 @@ func (ps *configProblems) wrongType(place string, path []string, want, wantChine
 		fmt.Sprintf("%s 应为%s，现在是 %s", keyName(path), wantChinese, found))
 }
 
-func (ps *configProblems) err() error { return errors.Join(ps.list...) }
+func (ps *problems) err() error { return errors.Join(ps.list...) }
 
 // keyName writes a path as people do.
 func keyName(path []string) string { return strings.Join(path, ".") }

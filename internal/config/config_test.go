@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 // loadText loads one file of the given text, without the data folder.
 func loadText(t *testing.T, text string, environ ...string) (*Config, error) {
 	t.Helper()
-	c, _, err := LoadConfig(LoadOptions{File: writeFile(t, "config.yaml", text), Env: environ})
+	c, _, err := Load(Options{File: writeFile(t, "config.yaml", text), Env: environ})
 	return c, err
 }
 
@@ -39,12 +39,12 @@ func writeFile(t *testing.T, name, text string) string {
 
 func TestNoFileIsDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c, warnings, err := LoadConfig(LoadOptions{DataDir: "data"})
+	c, warnings, err := Load(Options{DataDir: "data"})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	if !reflect.DeepEqual(c, DefaultConfig()) {
-		t.Errorf("got  %+v\nwant %+v", c, DefaultConfig())
+	if !reflect.DeepEqual(c, Default()) {
+		t.Errorf("got  %+v\nwant %+v", c, Default())
 	}
 }
 
@@ -53,7 +53,7 @@ func TestFilesThatSayNothing(t *testing.T) {
 		"empty": "", "blank": "\n\n", "comments": "# nothing\n", "null": "~\n", "dashes": "---\n", "BOM": "\ufeff# x\n",
 		"empty sections": "server:\nauth:\nasr:\nvoice:\n  vad:\n", "empty map": "{}", "empty map of devices": "devices: {}",
 	} {
-		if c := mustLoadText(t, text); !reflect.DeepEqual(c, DefaultConfig()) {
+		if c := mustLoadText(t, text); !reflect.DeepEqual(c, Default()) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -63,12 +63,12 @@ func TestFilesThatSayNothing(t *testing.T) {
 // and every key there is stands in it.
 func TestShippedFile(t *testing.T) {
 	const file = "../../config.yaml"
-	c, _, err := LoadConfig(LoadOptions{File: file})
+	c, _, err := Load(Options{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(c, DefaultConfig()) {
-		t.Errorf("got  %+v\nwant %+v", c, DefaultConfig())
+	if !reflect.DeepEqual(c, Default()) {
+		t.Errorf("got  %+v\nwant %+v", c, Default())
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -134,15 +134,15 @@ func TestLayers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	load := func(o LoadOptions) *Config {
+	load := func(o Options) *Config {
 		t.Helper()
-		c, _, err := LoadConfig(o)
+		c, _, err := Load(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c := load(LoadOptions{DataDir: "data"})
+	c := load(Options{DataDir: "data"})
 	p := c.Providers["Mine"]
 	if p.Type != "openai" || p.Model != "b" || p.APIKey != "k" || p.Voice.For("zh") != "v" || p.Voice.For("en") != "v" {
 		t.Errorf("maps are not merged: %+v", p)
@@ -153,18 +153,18 @@ func TestLayers(t *testing.T) {
 	if len(c.Tools.Kinds) != 2 || c.Tools.Kinds["self.lamp.off"] != "query" {
 		t.Errorf("kinds %v", c.Tools.Kinds)
 	}
-	c = load(LoadOptions{DataDir: "data", Env: []string{"XIAOZHI_SERVER__LISTEN=:4, :5", "xiaozhi_providers__mine__model=c", "XIAOZHI_AGENT__NAME=Env"}})
+	c = load(Options{DataDir: "data", Env: []string{"XIAOZHI_SERVER__LISTEN=:4, :5", "xiaozhi_providers__mine__model=c", "XIAOZHI_AGENT__NAME=Env"}})
 	if !reflect.DeepEqual(c.Server.Listen, []string{":4", ":5"}) || c.Providers["Mine"].Model != "c" || c.Agent.Name != "Env" || len(c.Providers) != 1 {
 		t.Errorf("environment: %+v", c)
 	}
-	c = load(LoadOptions{DataDir: "data", Env: []string{"XIAOZHI_SERVER__LISTEN=:4"}, Listen: []string{"127.0.0.1:0"}})
+	c = load(Options{DataDir: "data", Env: []string{"XIAOZHI_SERVER__LISTEN=:4"}, Listen: []string{"127.0.0.1:0"}})
 	if !reflect.DeepEqual(c.Server.Listen, []string{"127.0.0.1:0"}) {
 		t.Errorf("command line: %v", c.Server.Listen)
 	}
-	if c = load(LoadOptions{File: "other.yaml"}); c.Agent.Name != "Other" || len(c.Providers) != 0 {
+	if c = load(Options{File: "other.yaml"}); c.Agent.Name != "Other" || len(c.Providers) != 0 {
 		t.Errorf("another file does not stand in for config.yaml: %+v", c)
 	}
-	if _, _, err := LoadConfig(LoadOptions{File: "none.yaml"}); err == nil || !strings.Contains(err.Error(), "none.yaml: cannot be read") {
+	if _, _, err := Load(Options{File: "none.yaml"}); err == nil || !strings.Contains(err.Error(), "none.yaml: cannot be read") {
 		t.Errorf("a file that was asked for and is not there: %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 		t.Fatalf("want 5 problems (the level is one), got %v", err)
 	}
 	for _, one := range joined.Unwrap() {
-		p, ok := errors.AsType[*ConfigError](one)
+		p, ok := errors.AsType[*Error](one)
 		if !ok || p.Place == "" || p.English == "" || p.Chinese == "" {
 			t.Errorf("not a full problem: %v", one)
 		}
@@ -220,7 +220,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func FuzzLoadConfig(f *testing.F) {
-	files, err := filepath.Glob("testdata/config/*.yaml")
+	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no seeds", err)
 	}
@@ -239,7 +239,7 @@ func FuzzLoadConfig(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := LoadConfig(LoadOptions{File: file})
+		c, _, err := Load(Options{File: file})
 		if (c == nil) == (err == nil) {
 			t.Fatalf("config %v, error %v", c, err)
 		}
