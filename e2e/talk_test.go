@@ -39,6 +39,12 @@ func TestTypedTurnsUseTheDevicesTools(t *testing.T) {
 	if got := board.Values().Brightness; got != 60 {
 		t.Errorf("the device's brightness is %d", got)
 	}
+	if r := ask(ctx, t, d, "set a timer for ten minutes"); !strings.Contains(r.Text(), "10 minutes") {
+		t.Errorf("answer to a timer: %q", r.Text())
+	}
+	if r := ask(ctx, t, d, "list my timers"); !strings.Contains(r.Text(), "There is one: a timer of 10 minutes") {
+		t.Errorf("the timers: %q", r.Text())
+	}
 	if r := ask(ctx, t, d, "what time is it"); !strings.Contains(r.Text(), ":") {
 		t.Errorf("the time: %q", r.Text())
 	}

@@ -28,6 +28,7 @@ func chinesePatterns() []pattern {
 			`过?NU(之后|以后|后)(再)?(提醒|叫|喊|通知)(我|A).{0,20}`, `过NU(再)?(提醒|叫|喊|通知)(我|A).{0,20}`,
 			`(提醒|叫|喊|通知)我?NU(之后|以后|后).{0,20}`, `(设|定|设置|设定|开|订|建)A个?(一个)?NU(后)?的?(定时器?|闹钟|闹铃|倒计时|计时器?|提醒)`,
 			`(倒计时|定时|计时)NU`, `(设|定|设置|设定|开)A个?(定时器?|闹钟|倒计时|计时器?)NU`),
+		chineseTimers(),
 		chineseAsking(),
 		chineseTalk(),
 	)
@@ -67,6 +68,23 @@ func chineseLoudness() []pattern {
 		ways(at(actDown, brightness), `B?太(亮|刺眼)|(再|调)?暗(一点儿?|点儿?|一些|些)`),
 		ways(at(actUp, brightness), `B?太暗|(再|调)?亮(一点儿?|点儿?|一些|些)`),
 	)
+}
+
+// chineseTimers are the ways to ask what timers and reminders there are.
+func chineseTimers() []pattern {
+	texts := []string{
+		`(我|你|我们|一共|总共|都|还|目前|当前|今天|明天)*(有|设置?了?|定了?)(些|一些)?(正在|在)?(什么|哪些|哪几个|几个|多少个?|啥)(正在|在)?(运行|跑|走)?的?NAME`,
+		`(我|你|我们|一共|总共|都|还|目前|当前|今天|明天)*(有没有|有)(设置?|定)?(任何|什么)?(别的|其他的?)?NAME(在(运行|跑|走))?`,
+		`(列|列出|列举|列A|显示|查看|查询|查|看|查A|看A|看看|报|报A|念|念A|读|读A|说|说A|告诉我?)(出来?)?(我|我们|你)?(的|现在|目前|当前|现有|所有|全部)*(都)?(有|设了|定了)?(哪些|什么|几个)?NAME(列表|清单)?`,
+		`(我|我们|你)?(的|现在|目前|当前|现有|所有|全部)+NAME(列表|清单)?(都)?(有)?(哪些|什么|几个|呢)?`,
+		`NAME(列表|清单|都?有(哪些|什么|几个)|有没有)`, `(我的?|这个|那个)?NAME(还有|还剩|剩|剩下|还要)(下)?(多久|多长时间|多少时间|几分钟)`,
+		`(有)?(哪些|什么|几个|多少个?)NAME(在(运行|跑|走))?`,
+	}
+	const name = `(个)?(定时器?|闹钟|闹铃|倒计时|计时器?|提醒(事项)?)((和|或|跟)?(定时器?|闹钟|提醒))?`
+	for i, t := range texts {
+		texts[i] = strings.ReplaceAll(t, "NAME", name)
+	}
+	return ways(intent{act: actTimers}, texts...)
 }
 
 // chineseAsking are about the device and what it sees.

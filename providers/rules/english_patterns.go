@@ -34,6 +34,7 @@ func englishPatterns() []pattern {
 			"timer [for] <number> (second|seconds|minute|minutes|hour|hours)",
 			"remind me in <number> (second|seconds|minute|minutes|hour|hours)",
 			"wake me [up] in <number> (second|seconds|minute|minutes|hour|hours)"),
+		ways(intent{act: actTimers}, "list [my] timers"),
 		askingPatterns(),
 		talkPatterns(),
 	)

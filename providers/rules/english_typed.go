@@ -25,12 +25,32 @@ func englishTyped() []pattern {
 		ways(intent{act: actTimer},
 			"start a <number> "+unit+" timer", "set an alarm for <number> "+unit, "set an alarm in <number> "+unit,
 			"remind me in <number> "+unit+" (to|that|about) <words>", "remind me to <words> in <number> "+unit),
+		typedTimers(),
 		ways(intent{act: actHelp}, "what are you able to do", "tell me what you can do", "what else can you do", "what are your functions"),
 		ways(intent{act: actBattery}, "how much battery do you have left", "how much battery do we have [left]"),
 		ways(intent{act: actPhoto},
 			"take a (photo|picture) and tell me what (you see|it is|this is|that is)", "look at (this|that) and tell me what it is"),
 		ways(intent{act: actExit}, "see you tomorrow", "see you (soon|then)"),
 	)
+}
+
+// typedTimers are the ways to ask what timers and reminders there are.
+func typedTimers() []pattern {
+	texts := []string{
+		"(list|show|show me|tell me|read|read out|check|give me) [all] [of] [the|my] NAMES [i have|i set|i have set]",
+		"(list|show|show me|tell me|read|read out|check|give me) [all] [of] [the|my] [current|active|running|remaining|open] NAMES",
+		"(what|which) NAMES (do i have|have i got|have i set|did i set|are there) [set|running|left]",
+		"(what|which) NAMES are (set|on|active|running|left|open|going|still running|still to come)",
+		"what are [all] [of] (the|my) [current|active|running|remaining|open] NAMES", "[what about] my NAMES",
+		"how many NAMES (do i have|have i got|have i set|did i set|are there|are set|are running|are left) [set|running|left]",
+		"do i have [any|a] NAMES [set|running|left]", "(are there|is there) [any|a] NAMES [set|running|left]", "(are|is) any NAMES (set|running|left)",
+		"how (long|much time) is left on (the|my) NAMES", "how (long|much time) (does|do) (the|my) NAMES have left",
+	}
+	const names = "(timer|timers|alarm|alarms|reminder|reminders) [and|or] [timers|alarms|reminders]"
+	for i, t := range texts {
+		texts[i] = strings.ReplaceAll(t, "NAMES", names)
+	}
+	return ways(intent{act: actTimers}, texts...)
 }
 
 // typedLevels are further ways to change a level that is called by its name.

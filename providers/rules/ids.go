@@ -23,6 +23,11 @@ const (
 	phraseNoMusic         = "rules_no_music"         //
 	phraseTimerSet        = "rules_timer_set"        // {duration}
 	phraseNoTimer         = "rules_no_timer"         //
+	phraseTimers          = "rules_timers"           // {count} {timers}
+	phraseOneTimer        = "rules_one_timer"        // {timers}
+	phraseTimerLeft       = "rules_timer_left"       // {length} {left}
+	phraseTimerNamed      = "rules_timer_named"      // {text} {left}
+	phraseTimerDue        = "rules_timer_due"        // {text} {due}
 	phraseNoPhoto         = "rules_no_photo"         //
 	phraseHello           = "rules_hello"            // {name}
 	phraseThanks          = "rules_thanks"           //
@@ -38,7 +43,8 @@ func PhraseIDs() []string {
 		phraseOK, phraseGoodbye, phraseNoLLM, phraseLLMDown, phraseWhatCanIDo,
 		phraseTime, phraseDate, phraseVolumeSet, phraseVolumeIs, phraseBrightnessSet, phraseBrightnessIs,
 		phraseNoVolume, phraseNoBrightness, phraseNotTold, phraseNoStatus, phraseBattery, phraseBatteryCharging,
-		phraseStatus, phraseNoMusic, phraseTimerSet, phraseNoTimer, phraseNoPhoto,
+		phraseStatus, phraseNoMusic, phraseTimerSet, phraseNoTimer,
+		phraseTimers, phraseOneTimer, phraseTimerLeft, phraseTimerNamed, phraseTimerDue, phraseNoPhoto,
 		phraseHello, phraseThanks, phraseWho, phraseDone, phraseFailed, phraseFailedPlain,
 	}
 }

@@ -22,6 +22,7 @@ const (
 	actNext
 	actPause
 	actTimer
+	actTimers // what timers and reminders there are
 	actHelp
 	actBattery
 	actStatus

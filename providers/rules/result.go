@@ -52,6 +52,10 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		return r.text(phraseGoodbye)
 	case actTimer:
 		return r.text(phraseTimerSet, "duration", spokenLength(in.length, r.lang))
+	case actTimers:
+		if spoken, ok := r.timers(data); ok {
+			return spoken, true
+		}
 	default:
 	}
 	if spoken := sentence(data); spoken != "" {

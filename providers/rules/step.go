@@ -84,6 +84,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.play(phraseNoMusic, "pause")
 	case actTimer:
 		return r.setTimer(in)
+	case actTimers:
+		return r.listTimers()
 	case actPhoto:
 		return r.look()
 	case actExit:
