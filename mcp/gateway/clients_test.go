@@ -209,7 +209,7 @@ func TestClients(t *testing.T) {
 			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "language", Value: "e"}, []string{"en"}},
 			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "device_name", Value: ""}, []string{"kitchen"}},
 			{&sdk.CompleteReference{Type: "ref/resource", URI: "xiaozhi://devices/{id}/status"}, sdk.CompleteParamsArgument{Name: "id", Value: "24"}, []string{"246f28aa1002"}},
-			{&sdk.CompleteReference{Type: "ref/prompt", Name: "nope"}, sdk.CompleteParamsArgument{Name: "x", Value: ""}, []string{}},
+			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "x", Value: ""}, []string{}},
 		} {
 			got, err := s.Complete(ctx, &sdk.CompleteParams{Ref: c.ref, Argument: c.argument})
 			if err != nil || !slices.Equal(got.Completion.Values, c.want) {

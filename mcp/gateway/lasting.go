@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,11 +31,12 @@ var errWireClosed = errors.New("the other side has gone")
 
 // talk is the JSON-RPC side of a connection that lasts: it gives the messages
 // that come in to a session of the view. A client that does not begin with
-// initialize gets a session as if it had, in the seeds' revision; one that does
-// so later gets a new one.
+// initialize gets a session as if it had, in the revision that the request for the
+// connection named, else in that of 2024; one that does so later gets a new one.
 type talk struct {
 	view    *view
 	wire    wire
+	version string // of a session without a handshake
 	metered bool   // each request counts against the rate of its token
 	calls   places // size maxCalls; one is taken by each call and each stream of changes
 	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
@@ -50,9 +53,14 @@ type talk struct {
 	wg      sync.WaitGroup
 }
 
-// newTalk begins a talk, which must be closed.
-func newTalk(v *view, w wire) *talk {
-	t := &talk{view: v, wire: w, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
+// newTalk begins a talk, which must be closed. header is that of the request for
+// the connection.
+func newTalk(v *view, w wire, header http.Header) *talk {
+	version := header.Get(headerVersion)
+	if version >= versionModern || !slices.Contains(sdk.SupportedProtocolVersions(), version) {
+		version = version2024
+	}
+	t := &talk{view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
 	t.wg.Go(t.tell)
 	return t
 }
@@ -155,7 +163,7 @@ func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*t
 	var state *sdk.ServerSessionState
 	if !initialize && version < versionModern {
 		state = &sdk.ServerSessionState{
-			InitializeParams:  &sdk.InitializeParams{ProtocolVersion: version2024},
+			InitializeParams:  &sdk.InitializeParams{ProtocolVersion: t.version},
 			InitializedParams: &sdk.InitializedParams{}, LogLevel: "info",
 		}
 	}

@@ -68,7 +68,7 @@ func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(Token) (*tal
 				t.Fatal("no view")
 			}
 			w := &fakeWire{}
-			k := newTalk(v, w)
+			k := newTalk(v, w, nil)
 			k.metered = true
 			all = append(all, k)
 			return k, w, withCaller(t.Context(), c)
@@ -183,7 +183,7 @@ func TestPostAtTheEnd(t *testing.T) {
 		g := New(Options{})
 		defer g.Close()
 		v, _ := g.views.of(caller{}, "")
-		k := newTalk(v, &fakeWire{})
+		k := newTalk(v, &fakeWire{}, nil)
 		k.close()
 		if err := k.receive(withCaller(t.Context(), caller{}), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err == nil {
 			t.Error("it was taken")
@@ -261,7 +261,7 @@ func FuzzFrames(f *testing.F) {
 	v, _ := g.views.of(caller{}, "")
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		w := &fakeWire{}
-		k := newTalk(v, w)
+		k := newTalk(v, w, nil)
 		ctx, cancel := context.WithCancel(withCaller(t.Context(), caller{language: "en"}))
 		for range 2 { // the second time its id may be in use
 			_ = k.receive(ctx, frame)

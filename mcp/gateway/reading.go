@@ -153,9 +153,13 @@ func (g *Gateway) Updated(ctx context.Context, uris ...string) {
 // maxValues is how many values one completion offers.
 const maxValues = 100
 
-// complete completes an argument of a prompt or a variable of a template.
-func (v *view) complete(_ context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
-	all := v.candidates(req.Params.Ref, req.Params.Argument.Name)
+// complete completes an argument of a prompt or a variable of a template. A
+// reference to anything that the view does not show is an error.
+func (v *view) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	all, err := v.candidates(ctx, req.Params.Ref, req.Params.Argument.Name)
+	if err != nil {
+		return nil, err
+	}
 	prefix := strings.ToLower(req.Params.Argument.Value)
 	fit := []string{}
 	for _, value := range all {
@@ -170,23 +174,29 @@ func (v *view) complete(_ context.Context, req *sdk.CompleteRequest) (*sdk.Compl
 	return out, nil
 }
 
-// candidates are all values that an argument can have, if that is known.
-func (v *view) candidates(ref *sdk.CompleteReference, argument string) []string {
-	v.mu.Lock()
+// candidates returns all values that an argument can have, if that is known. The
+// URI of a reference is that of a template or of one resource.
+func (v *view) candidates(ctx context.Context, ref *sdk.CompleteReference, argument string) ([]string, error) {
 	var complete map[string]values
 	switch ref.Type {
 	case "ref/prompt":
-		if p := v.shown.prompts[ref.Name]; p != nil {
-			complete = p.complete
+		p, known := v.promptNamed(ref.Name)
+		if !known {
+			return nil, unknownPrompt(contextLanguage(ctx), ref.Name)
 		}
+		complete = p.complete
 	case "ref/resource":
+		if _, known := v.reader(ref.URI); !known {
+			return nil, unknownResource(contextLanguage(ctx), ref.URI)
+		}
+		v.mu.Lock()
 		if t := v.shown.templates[ref.URI]; t != nil {
 			complete = t.complete
 		}
+		v.mu.Unlock()
 	}
-	v.mu.Unlock()
 	if f := complete[argument]; f != nil {
-		return f(v.who.shows)
+		return f(v.who.shows), nil
 	}
-	return nil
+	return nil, nil
 }

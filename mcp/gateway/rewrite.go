@@ -107,14 +107,21 @@ func withRequest(ctx context.Context, req sdk.Request) context.Context {
 // versioned is a request that knows its revision.
 type versioned interface{ ProtocolVersion() string }
 
-// versionOf is the revision that a request speaks.
+// versionOf returns the revision that a request speaks. The SDK tells the one that
+// the client asked for; where that is unknown, the handshake has settled on the
+// newest that has one.
 func versionOf(req sdk.Request) string {
-	if r, ok := req.(versioned); ok {
-		if version := r.ProtocolVersion(); version != "" {
-			return version
-		}
+	r, ok := req.(versioned)
+	if !ok {
+		return version2024
 	}
-	return version2024
+	switch version := r.ProtocolVersion(); {
+	case version == "":
+		return version2024
+	case slices.Contains(sdk.SupportedProtocolVersions(), version):
+		return version
+	}
+	return version2025
 }
 
 // unknownTool is the error for a name that the view does not know (mcp.md 7.5,

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	s.mu.Lock()
 	s.conn = conn
 	s.mu.Unlock()
-	s.talk = newTalk(v, s)
+	s.talk = newTalk(v, s, r.Header)
 	s.talk.metered = true
 	s.run(withCaller(ctx, c.until(ctx)), cancel)
 }
@@ -97,41 +98,66 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 	s.wg.Wait()
 }
 
-// oldMessage is a message of seed 002 without JSON-RPC.
+// oldMessage is a message without JSON-RPC, whose type says what is wanted. A
+// message with one of the last five members is JSON-RPC, though it may be broken.
 type oldMessage struct {
-	Type      string          `json:"type"`
-	RequestID json.RawMessage `json:"requestId,omitempty"`
-	Name      string          `json:"name"`
+	Type      json.RawMessage `json:"type"`
+	RequestID json.RawMessage `json:"requestId"`
+	Name      json.RawMessage `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+
+	JSONRPC json.RawMessage `json:"jsonrpc"`
+	Method  json.RawMessage `json:"method"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// readOld reads a message that is meant to be an older one: an object without
+// jsonrpc that has a type or a requestId, or nothing of JSON-RPC.
+func readOld(data []byte) (m oldMessage, old bool) {
+	if deep(data) || len(data) == 0 || data[0] != '{' || json.Unmarshal(data, &m) != nil || m.JSONRPC != nil {
+		return m, false
+	}
+	return m, m.Type != nil || m.RequestID != nil || m.Method == nil && m.ID == nil && m.Result == nil && m.Error == nil
+}
+
+// stringOf returns the text that raw holds; "" if it holds anything else.
+func stringOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // receive takes one frame. An error ends the socket.
 func (s *socket) receive(ctx context.Context, data []byte) error {
-	var old oldMessage
-	var rpc struct {
-		Version string `json:"jsonrpc"`
-	}
-	if deep(data) || json.Unmarshal(data, &rpc) != nil || rpc.Version != "" || json.Unmarshal(data, &old) != nil || old.Type == "" {
+	m, old := readOld(data)
+	if !old {
 		return s.talk.receive(ctx, data)
 	}
 	language := callerFrom(ctx).language
 	if !s.talk.within(ctx) {
-		return s.fail(old.RequestID, codeRate, say(language, "请求太频繁", "too many requests"))
+		return s.fail(m.RequestID, codeRate, say(language, "请求太频繁", "too many requests"))
 	}
-	switch old.Type {
+	switch stringOf(m.Type) {
 	case "list_tools":
-		return s.sendJSON(oldTools{"tools_list", old.RequestID, restTools(s.view.tools())})
+		return s.sendJSON(oldTools{"tools_list", m.RequestID, restTools(s.view.tools())})
 	case "call_tool":
 		if !s.talk.calls.take(ctx) {
-			return s.fail(old.RequestID, codeRate, say(language, "同时进行的请求太多", "too many requests at the same time"))
+			return s.fail(m.RequestID, codeRate, say(language, "同时进行的请求太多", "too many requests at the same time"))
 		}
 		s.wg.Go(func() {
 			defer s.talk.calls.free()
-			s.call(ctx, old)
+			s.call(ctx, m.RequestID, stringOf(m.Name), m.Arguments)
 		})
 		return nil
 	}
-	return s.fail(old.RequestID, codeBadRequest, say(language, "未知的消息类型: ", "unknown type of message: ")+clip(old.Type))
+	if m.Type == nil {
+		return s.fail(m.RequestID, codeBadRequest, say(language, "缺少消息类型 type", `the message has no "type"`))
+	}
+	return s.fail(m.RequestID, codeBadRequest, say(language, "未知的消息类型: ", "unknown type of message: ")+clip(cmp.Or(stringOf(m.Type), string(m.Type))))
 }
 
 // oldTools, oldResult and oldError are the answers to older messages.
@@ -159,26 +185,26 @@ type oldError struct {
 }
 
 // call runs a tool for an older message.
-func (s *socket) call(ctx context.Context, m oldMessage) {
+func (s *socket) call(ctx context.Context, id json.RawMessage, name string, arguments json.RawMessage) {
 	language := callerFrom(ctx).language
-	e, ok := s.view.tool(m.Name)
+	e, ok := s.view.tool(name)
 	if !ok {
-		s.gateway.auditUnknown(callerFrom(ctx), m.Name)
-		_ = s.fail(m.RequestID, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(m.Name))
+		s.gateway.auditUnknown(callerFrom(ctx), name)
+		_ = s.fail(id, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(name))
 		return
 	}
-	result, invalid, err := s.gateway.perform(ctx, e, m.Arguments, nil)
+	result, invalid, err := s.gateway.perform(ctx, e, arguments, nil)
 	switch {
 	case errors.Is(err, errReadOnly):
-		err = s.fail(m.RequestID, codeForbidden, say(language, "这个令牌是只读的", "this token is read-only"))
+		err = s.fail(id, codeForbidden, say(language, "这个令牌是只读的", "this token is read-only"))
 	case errors.Is(err, errBusy):
-		err = s.fail(m.RequestID, codeRate, say(language, "同时进行的调用太多", "too many calls at the same time"))
+		err = s.fail(id, codeRate, say(language, "同时进行的调用太多", "too many calls at the same time"))
 	case err != nil:
-		err = s.fail(m.RequestID, codeFailed, reason(err))
+		err = s.fail(id, codeFailed, reason(err))
 	case invalid != "":
-		err = s.fail(m.RequestID, codeArguments, say(language, "参数无效: ", "invalid arguments: ")+invalid)
+		err = s.fail(id, codeArguments, say(language, "参数无效: ", "invalid arguments: ")+invalid)
 	default:
-		err = s.sendJSON(oldResult{"tool_result", m.RequestID, oldContent{result.Content, result.IsError}})
+		err = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}})
 	}
 	_ = err // the socket has gone, which its reader sees
 }

@@ -63,7 +63,7 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 		s.literal(ctx)
 		return
 	}
-	t := newTalk(v, s)
+	t := newTalk(v, s, r.Header)
 	asked := withCaller(ctx, c.until(ctx))
 	s.receive = func(data []byte) error { return t.receive(asked, data) }
 	id := rand.Text()
