@@ -34,8 +34,7 @@ type Conversation struct {
 	out      wire.Outbox
 	tools    *mcp.Toolbox
 	log      *slog.Logger
-	in       *inbox
-	packets  packets
+	in       *wire.Queue[wire.Event]
 	loopback *loopback    // nil: there is no echo, or words have to tell
 	monitor  *monitor     // nil: the device takes its own sound out of the microphone, or has none open
 	pacer    *audio.Pacer // of the last reply: what it has learned of the way to the device
@@ -103,7 +102,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *mcp.Toolbox) *Conver
 	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  newInbox(), packets: newPackets(), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
+		in:  wire.NewQueue[wire.Event](), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
 	}
 	if s.AEC && !opts.NoEchoGuard {
 		c.monitor = &monitor{}
@@ -113,25 +112,12 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *mcp.Toolbox) *Conver
 	return c
 }
 
-// Post hands over what the device did. It never waits. ErrOverrun means that
-// the device sends more than any device can mean: end the connection.
-func (c *Conversation) Post(ev wire.Event) error {
-	if f, ok := ev.(wire.Frame); ok {
-		if f.At.IsZero() {
-			f.At = time.Now()
-		}
-		c.in.postFrame(f, false)
-		return nil
-	}
-	return c.in.post(ev)
-}
+// Post hands over what the device did. It never waits. [wire.ErrOverrun] means
+// that the device sends more than any device can mean: end the connection.
+func (c *Conversation) Post(ev wire.Event) error { return c.in.Post(ev) }
 
-// Hear hands over a microphone packet, as Post does with a Frame of that Stamp.
-// It copies packet, whose memory may be used again at once.
-func (c *Conversation) Hear(packet []byte, stamp uint32) error {
-	c.in.postFrame(wire.Frame{Packet: c.packets.copyOf(packet), At: time.Now(), Stamp: stamp}, true)
-	return nil
-}
+// Hear hands over a copy of a microphone packet. It never waits.
+func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
@@ -175,20 +161,19 @@ func (c *Conversation) Run(ctx context.Context) error {
 
 // loop is the life of the conversation.
 func (c *Conversation) loop(ctx context.Context) {
-	var events []posted
+	var items []wire.Item[wire.Event]
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.in.notify:
+		case <-c.in.Ready():
 			var lost int
-			if events, lost = c.in.take(events); lost > 0 {
+			if items, lost = c.in.Take(items); lost > 0 {
 				c.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, it := range events {
+			for _, it := range items {
 				c.device(it)
 			}
-			clear(events)
 		case r := <-c.reports:
 			c.reported(r)
 		case <-c.greet.C:
@@ -232,15 +217,15 @@ func (c *Conversation) report(v any) {
 }
 
 // device acts on what the device did.
-func (c *Conversation) device(it posted) {
+func (c *Conversation) device(it wire.Item[wire.Event]) {
 	switch {
 	case c.hungUp:
 		return
-	case it.ev == nil:
-		c.frame(it)
+	case it.IsPacket:
+		c.frame(it.Packet)
 		return
 	}
-	switch ev := it.ev.(type) {
+	switch ev := it.Event.(type) {
 	case wire.ListenStart:
 		c.listenStart(ev.Mode)
 	case wire.ListenStop:

@@ -65,8 +65,7 @@ type ears struct {
 	phrases  func() []string
 	report   func(any) // to the conversation; gives up when the conversation ends
 	log      *slog.Logger
-	in       *inbox
-	packets  packets                                           // of the conversation
+	in       *wire.Queue[earsCommand]
 	monitor  *monitor                                          // of the conversation; nil: no echo has to be taken out
 	loopback *loopback                                         // of the conversation; nil: words have to tell what is an echo
 	child    func() (context.Context, context.CancelCauseFunc) // the context of one utterance
@@ -132,7 +131,7 @@ func (e *ears) run(ctx context.Context) {
 	e.due = time.NewTimer(time.Hour)
 	defer e.due.Stop()
 	e.due.Stop()
-	var events []posted
+	var items []wire.Item[earsCommand]
 	for {
 		select {
 		case <-ctx.Done():
@@ -142,15 +141,14 @@ func (e *ears) run(ctx context.Context) {
 			e.stalled()
 		case <-e.due.C:
 			e.silenceOver()
-		case <-e.in.notify:
+		case <-e.in.Ready():
 			var lost int
-			if events, lost = e.in.take(events); lost > 0 {
+			if items, lost = e.in.Take(items); lost > 0 {
 				e.log.Warn("audio frames dropped", "frames", lost)
 			}
-			for _, it := range events {
+			for _, it := range items {
 				e.take(it)
 			}
-			clear(events)
 			stalled.Reset(stalledMic)
 			e.schedule()
 		}
@@ -183,15 +181,14 @@ func (e *ears) preRoll() time.Duration {
 	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
-func (e *ears) take(it posted) {
-	if it.ev == nil {
+func (e *ears) take(it wire.Item[earsCommand]) {
+	if it.IsPacket {
 		if !e.muted {
-			e.frame(it.frame)
+			e.frame(it.Packet)
 		}
-		e.packets.done(it)
 		return
 	}
-	switch ev := it.ev.(type) {
+	switch ev := it.Event.(type) {
 	case earsMute:
 		e.muted = true
 		e.drop(ErrReplaced)
@@ -229,11 +226,11 @@ func (e *ears) reset() {
 
 // frame hears one Opus packet. One that came twice is heard once; one that never
 // came, or came broken, takes its time all the same.
-func (e *ears) frame(f wire.Frame) {
-	if len(f.Packet) == 0 {
+func (e *ears) frame(f wire.Packet) {
+	if len(f.Data) == 0 {
 		return
 	}
-	arrival := e.uplink.Arrived(f.Packet, f.At)
+	arrival := e.uplink.Arrived(f.Data, f.At)
 	if arrival.Twin {
 		return
 	}
@@ -243,7 +240,7 @@ func (e *ears) frame(f wire.Frame) {
 	n, err := e.decode(f)
 	if err != nil {
 		if n := e.garbled.Add(1); n%garbledEvery == 1 {
-			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Packet), "so_far", n)
+			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Data), "so_far", n)
 		}
 		return
 	}
@@ -252,11 +249,11 @@ func (e *ears) frame(f wire.Frame) {
 
 // decode decodes a packet into pcm. One that is broken is made up for when the
 // next is there, which may hold a copy of its sound.
-func (e *ears) decode(f wire.Frame) (int, error) {
+func (e *ears) decode(f wire.Packet) (int, error) {
 	if e.broken > 0 && e.broken <= mostBroken {
-		e.conceal(f.Packet, f.At)
+		e.conceal(f.Data, f.At)
 	}
-	n, err := e.decoder.Decode(f.Packet, e.pcm)
+	n, err := e.decoder.Decode(f.Data, e.pcm)
 	if err != nil {
 		e.broken++
 		return 0, err
@@ -371,7 +368,7 @@ func (e *ears) schedule() {
 // silenceOver acts on that timer, unless there is something to be heard first.
 func (e *ears) silenceOver() {
 	switch {
-	case e.current == nil || !e.in.empty():
+	case e.current == nil || !e.in.Empty():
 	case e.endpoint.Pause():
 		e.pause()
 		e.schedule()

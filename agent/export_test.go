@@ -21,6 +21,7 @@ type SceneTape interface {
 	Sources(sources ...mcp.Source) []mcp.Source
 	Outbox(out wire.Outbox) wire.Outbox
 	Event(ev wire.Event)
+	Hear(p wire.Packet)
 	Run(ctx context.Context) (end func(error))
 }
 
@@ -33,6 +34,11 @@ type taped struct {
 func (t taped) Post(ev wire.Event) error {
 	t.tape.Event(ev)
 	return t.Conversation.Post(ev)
+}
+
+func (t taped) Hear(p wire.Packet) {
+	t.tape.Hear(p)
+	t.Conversation.Hear(p)
 }
 
 // RecordScene plays a scene of testdata/talk, in a bubble, onto a tape. change

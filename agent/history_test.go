@@ -1,13 +1,11 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
-	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
@@ -115,45 +113,6 @@ func TestReplaceResult(t *testing.T) {
 	}
 	if h.replaceResult("b", "x") {
 		t.Error("an unknown call was replaced")
-	}
-}
-
-func TestInboxDropsOldestFrames(t *testing.T) {
-	b := newInbox()
-	for i := range maxFrames + 5 {
-		if err := b.post(wire.Frame{Packet: []byte{byte(i)}}); err != nil {
-			t.Fatal(err)
-		}
-		if i == 2 {
-			if err := b.post(wire.ListenStop{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	events, dropped := b.take(nil)
-	if dropped != 5 || len(events) != maxFrames+1 {
-		t.Fatalf("%d events, %d dropped", len(events), dropped)
-	}
-	if _, ok := events[0].ev.(wire.ListenStop); !ok {
-		t.Errorf("the control event did not survive in its place: %+v", events[0])
-	}
-	if f := events[1].frame; f.Packet[0] != 5 {
-		t.Errorf("first frame left is %d", f.Packet[0])
-	}
-}
-
-func TestInboxRefusesAFlood(t *testing.T) {
-	b := newInbox()
-	for range maxEvents {
-		if err := b.post(wire.Abort{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := b.post(wire.Abort{}); !errors.Is(err, ErrOverrun) {
-		t.Errorf("err = %v", err)
-	}
-	if err := b.post(wire.Frame{}); err != nil {
-		t.Errorf("a frame is never refused: %v", err)
 	}
 }
 

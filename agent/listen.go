@@ -16,14 +16,13 @@ import (
 
 // frame passes a microphone frame to the ears. While no listening is on it is
 // thrown away, but counted: a burst of frames tells a wake word from typed text.
-func (c *Conversation) frame(it posted) {
+func (c *Conversation) frame(p wire.Packet) {
 	if c.open {
 		if c.ears != nil {
-			c.ears.in.postFrame(it.frame, it.pooled)
+			c.ears.in.Put(p)
 		}
 		return
 	}
-	c.packets.done(it)
 	now := time.Now()
 	if now.Sub(c.stopped) < lateFrames {
 		return
@@ -175,7 +174,7 @@ func (c *Conversation) openEars() {
 	c.closeEars(ErrReplaced)
 	e := &ears{
 		o: c.o, mode: c.mode, stretch: c.stretch, commits: commit, lang: c.language(), log: c.log,
-		report: c.report, in: newInbox(), packets: c.packets, monitor: c.monitor, loopback: c.loopback, wg: &c.wg,
+		report: c.report, in: wire.NewQueue[earsCommand](), monitor: c.monitor, loopback: c.loopback, wg: &c.wg,
 		child: c.child, garbled: &c.garbled,
 	}
 	e.phrases = func() []string {
@@ -200,7 +199,7 @@ func (c *Conversation) tellEars(ev earsCommand) {
 	if c.ears == nil {
 		return
 	}
-	if err := c.ears.in.post(ev); err != nil { // the ears hang in a recogniser that breaks its contract
+	if err := c.ears.in.Post(ev); err != nil { // the ears hang in a recogniser that breaks its contract
 		c.log.Error("ears do not keep up", "err", err)
 		c.closeEars(err)
 	}

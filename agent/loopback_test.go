@@ -86,9 +86,7 @@ func (e *echoing) hear(length time.Duration, user []int16) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if err := e.c.Post(wire.Frame{Packet: append([]byte(nil), packet[:size]...)}); err != nil {
-			e.t.Error(err)
-		}
+		e.c.Hear(wire.Packet{Data: packet[:size]})
 	}
 }
 

@@ -61,9 +61,7 @@ func (s *storm) sound(packet []byte, frames int, what string) {
 	s.story = append(s.story, fmt.Sprintf("%d %d frames of %s", time.Since(s.box.began).Milliseconds(), frames, what))
 	for range frames {
 		time.Sleep(60 * time.Millisecond)
-		if err := s.c.Post(wire.Frame{Packet: packet}); err != nil {
-			s.t.Error(err)
-		}
+		s.c.Hear(wire.Packet{Data: packet})
 	}
 }
 
@@ -110,7 +108,8 @@ func (s *storm) gust() {
 		s.sound(s.mute, 1+s.rnd.IntN(20), "silence")
 	case 15:
 		for range 12 {
-			s.post(wire.Frame{Packet: s.loud}, "burst")
+			s.story = append(s.story, fmt.Sprintf("%d burst", time.Since(s.box.began).Milliseconds()))
+			s.c.Hear(wire.Packet{Data: s.loud})
 		}
 	}
 	if s.rnd.IntN(3) > 0 {

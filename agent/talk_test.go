@@ -26,10 +26,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected parts of testdata/talk")
 
+// talk is a conversation, or one that is recorded.
+type talk interface {
+	Post(ev wire.Event) error
+	Hear(p wire.Packet)
+}
+
 // talker drives a conversation with a script.
 type talker struct {
 	t    *testing.T
-	c    interface{ Post(ev wire.Event) error }
+	c    talk
 	box  *box
 	enc  *audio.Encoder
 	loud []int16
@@ -40,11 +46,7 @@ type talker struct {
 	sent  int // packets
 }
 
-func post(d *talker, packet []byte) {
-	if err := d.c.Post(wire.Frame{Packet: packet}); err != nil {
-		d.t.Error(err)
-	}
-}
+func post(d *talker, packet []byte) { d.c.Hear(wire.Packet{Data: packet}) }
 
 // do runs one line of the script.
 func (d *talker) do(line string) {
@@ -76,12 +78,12 @@ func (d *talker) do(line string) {
 	case "silence":
 		d.sound(rest, d.mute)
 	case "garbage":
-		post(wire.Frame{Packet: []byte{0xff, 0xff, 0xff, 1, 2, 3}})
-		post(wire.Frame{Packet: nil})
+		d.c.Hear(wire.Packet{Data: []byte{0xff, 0xff, 0xff, 1, 2, 3}})
+		d.c.Hear(wire.Packet{})
 	case "burst":
 		n, _ := strconv.Atoi(rest)
 		for range n {
-			post(wire.Frame{Packet: d.packet(d.loud)})
+			d.c.Hear(wire.Packet{Data: d.packet(d.loud)})
 		}
 	case "wait":
 		if !pause(d.t.Context(), rest) {

@@ -16,10 +16,9 @@ import (
 func TestUplinkDoesNotAllocate(t *testing.T) {
 	var detectors sync.WaitGroup
 	o := Options{VAD: energyVAD{&detectors}}.withDefaults()
-	pool := newPackets()
-	first, second := newInbox(), newInbox()
+	first, second := wire.NewQueue[wire.Event](), wire.NewQueue[earsCommand]()
 	e := &ears{
-		o: &o, mode: wire.Auto, in: second, packets: pool, log: slog.New(slog.DiscardHandler),
+		o: &o, mode: wire.Auto, in: second, log: slog.New(slog.DiscardHandler),
 		report: func(any) {}, garbled: new(atomic.Int64),
 	}
 	if err := e.prepare(); err != nil {
@@ -36,13 +35,14 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	}
 	packet = packet[:n]
 	at := time.Now()
-	var out, heard []posted
+	var out []wire.Item[wire.Event]
+	var heard []wire.Item[earsCommand]
 	frame := func() {
 		at = at.Add(60 * time.Millisecond)
-		first.postFrame(wire.Frame{Packet: pool.copyOf(packet), At: at}, true)
-		out, _ = first.take(out)
-		second.postFrame(out[0].frame, out[0].pooled)
-		heard, _ = second.take(heard)
+		first.Put(wire.Packet{Data: packet, At: at})
+		out, _ = first.Take(out)
+		second.Put(out[0].Packet)
+		heard, _ = second.Take(heard)
 		e.take(heard[0])
 	}
 	for range 20 {

@@ -22,7 +22,7 @@ func shortFrame() []byte { return append([]byte{0x48}, make([]byte, 39)...) }
 
 // heard is how many frames a conversation got.
 func heard(talk *fakeTalk) int {
-	return len(slices.DeleteFunc(talk.all(), func(ev wire.Event) bool { _, frame := ev.(wire.Frame); return !frame }))
+	return len(slices.DeleteFunc(talk.all(), func(ev any) bool { _, sound := ev.(wire.Packet); return !sound }))
 }
 
 // TestWhatDevicesSendIsNeverTooMuch: bursts after a wake word and after a

@@ -74,10 +74,9 @@ type conn struct {
 	door    atomic.Pointer[doorman] // speaks in the place of the conversation; nil: nobody does. Set under mu
 
 	// Of the reader.
-	met      bool   // the hello, or what stands for it, has come
-	talk     Talk   // nil before hello
-	hearer   Hearer // talk, if it hears without keeping; else nil
-	unasked  Tools  // the device's MCP client; tools is nil until a hello offers MCP
+	met      bool  // the hello, or what stands for it, has come
+	talk     Talk  // nil before hello
+	unasked  Tools // the device's MCP client; tools is nil until a hello offers MCP
 	in       *frameReader
 	scratch  []byte
 	dues     dues

@@ -50,7 +50,7 @@ func TestHelloIsAnsweredOnce(t *testing.T) {
 		}
 		// What came before hello is gone; the second hello changed nothing.
 		events := talk.all()
-		if len(events) != 1 || string(events[0].(wire.Frame).Packet) != "\xd8" {
+		if len(events) != 1 || string(events[0].(wire.Packet).Data) != "\xd8" {
 			t.Errorf("events %v", events)
 		}
 		if len(r.log.lines("WARN", "second hello")) != 1 {

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 
 	"xiaozhi/internal/wire"
@@ -24,15 +23,7 @@ func (c *conn) hear(packet []byte, stamp uint32) {
 	if c.door.Load() != nil {
 		return
 	}
-	var err error
-	if c.hearer != nil {
-		err = c.hearer.Hear(packet, stamp)
-	} else {
-		err = c.talk.Post(wire.Frame{Packet: bytes.Clone(packet), Stamp: stamp})
-	}
-	if err != nil {
-		c.end(overrun(err))
-	}
+	c.talk.Hear(wire.Packet{Data: packet, Stamp: stamp})
 }
 
 // onText acts on one text message.

@@ -116,7 +116,6 @@ func (c *conn) startTalk(ctx context.Context, h hello) {
 		return
 	}
 	c.talk = talk
-	c.hearer, _ = talk.(Hearer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending {

@@ -29,15 +29,9 @@ type Talk interface {
 	// before Run begins and after it has returned, by one goroutine at a time.
 	// An error means that the queue of control events overran: the connection ends.
 	Post(ev wire.Event) error
-}
-
-// Hearer is a Talk that hears the microphone without keeping the memory of what
-// it is given. A Talk that is none gets each frame by Post, in memory of its own.
-type Hearer interface {
-	// Hear hands over one Opus packet, as Post does. packet may be overwritten
-	// as soon as Hear returns. stamp is the timestamp of framing 2 (section 4.5),
-	// 0 where there is none.
-	Hear(packet []byte, stamp uint32) error
+	// Hear hands over one packet of the microphone, under the same conditions.
+	// The memory of p.Data may be used again as soon as Hear returns.
+	Hear(p wire.Packet)
 }
 
 // Tools are the tools of one device, reached through its connection. The

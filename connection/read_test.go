@@ -135,7 +135,7 @@ func TestBareFrameOf64KiBIsTaken(t *testing.T) {
 		p.sendBinary(make([]byte, maxBinary))
 		p.sendBinary([]byte{1}) // DTX
 		events := r.talk(0).all()
-		if len(events) != 2 || len(events[0].(wire.Frame).Packet) != maxBinary || len(events[1].(wire.Frame).Packet) != 1 {
+		if len(events) != 2 || len(events[0].(wire.Packet).Data) != maxBinary || len(events[1].(wire.Packet).Data) != 1 {
 			t.Errorf("%d events", len(events))
 		}
 	})

@@ -275,7 +275,7 @@ type fakeTalk struct {
 	over    chan error // what Run returns
 
 	mu      sync.Mutex
-	events  []wire.Event
+	events  []any // wire.Event or wire.Packet
 	postErr error
 	ran     time.Time
 	ended   time.Time
@@ -316,7 +316,14 @@ func (f *fakeTalk) Post(ev wire.Event) error {
 	return f.postErr
 }
 
-func (f *fakeTalk) all() []wire.Event {
+func (f *fakeTalk) Hear(p wire.Packet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.Data = slices.Clone(p.Data)
+	f.events = append(f.events, p)
+}
+
+func (f *fakeTalk) all() []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.events)

@@ -24,9 +24,6 @@ type scriptedTalk struct {
 }
 
 func (s *scriptedTalk) Post(ev wire.Event) error {
-	if _, sound := ev.(wire.Frame); sound {
-		return nil
-	}
 	select {
 	case s.events <- ev:
 		return nil
@@ -34,6 +31,9 @@ func (s *scriptedTalk) Post(ev wire.Event) error {
 		return errors.New("script is overrun")
 	}
 }
+
+// Hear does nothing: the script is typed.
+func (s *scriptedTalk) Hear(wire.Packet) {}
 
 func (s *scriptedTalk) Run(ctx context.Context) error {
 	for {

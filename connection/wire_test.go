@@ -189,6 +189,7 @@ type dropTalk struct{}
 
 func (dropTalk) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 func (dropTalk) Post(wire.Event) error         { return nil }
+func (dropTalk) Hear(wire.Packet)              {}
 
 // hearTalk counts what it hears.
 type hearTalk struct {
@@ -196,7 +197,7 @@ type hearTalk struct {
 	frames int
 }
 
-func (h *hearTalk) Hear([]byte, uint32) error { h.frames++; return nil }
+func (h *hearTalk) Hear(wire.Packet) { h.frames++ }
 
 // hearingConn is a connection after its hello, on which the same frame of sound
 // comes again and again, and nothing is too much.
@@ -204,7 +205,7 @@ func hearingConn(tb testing.TB) *conn {
 	tb.Helper()
 	c := idleConn(tb, 3)
 	talk := new(hearTalk)
-	c.talk, c.hearer = talk, talk
+	c.talk = talk
 	c.dialect.hello.Store(true)
 	c.dues.sound.size, c.dues.words.size = 1<<62, 1<<62
 	wire, err := appendFrame(nil, 3, 0, make([]byte, 120))
@@ -225,7 +226,7 @@ func TestReceivingAFrameAllocatesNothing(t *testing.T) {
 	}); allocs != 0 {
 		t.Errorf("%v allocations for a frame", allocs)
 	}
-	if got := c.hearer.(*hearTalk).frames; got != n+1 {
+	if got := c.talk.(*hearTalk).frames; got != n+1 {
 		t.Errorf("%d frames of %d were heard", got, n+1)
 	}
 }

@@ -222,9 +222,9 @@ func TestNilTapeCostsNothing(t *testing.T) {
 	if tape.Outbox(out) != wire.Outbox(out) {
 		t.Error("the outbox was wrapped")
 	}
-	var ev wire.Event = wire.Frame{Packet: []byte{1}}
-	packet := []byte{1}
-	if n := testing.AllocsPerRun(100, func() { tape.Event(ev); tape.Hear(packet, 1) }); n != 0 {
+	var ev wire.Event = wire.ListenStop{}
+	packet := wire.Packet{Data: []byte{1}, Stamp: 1}
+	if n := testing.AllocsPerRun(100, func() { tape.Event(ev); tape.Hear(packet) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	tape.Run(t.Context())(nil)
@@ -265,20 +265,20 @@ func TestTapeRecordsStamps(t *testing.T) {
 // What a frame and an event say is all recorded: a new member is to be taught here.
 func TestFramesAreWhole(t *testing.T) {
 	var got []string
-	typ := reflect.TypeFor[wire.Frame]()
+	typ := reflect.TypeFor[wire.Packet]()
 	for f := range typ.Fields() {
 		if f.IsExported() {
 			got = append(got, f.Name)
 		}
 	}
-	if !slices.Equal(got, []string{"Packet", "At", "Stamp"}) {
-		t.Errorf("a frame has %q", got)
+	if !slices.Equal(got, []string{"Data", "At", "Stamp"}) {
+		t.Errorf("a packet has %q", got)
 	}
 	at := time.Date(2026, 11, 21, 9, 0, 0, 5, time.UTC)
 	tape, recorded := NewTape(wire.Session{})
 	packet := []byte{1}
-	tape.Event(wire.Frame{Packet: packet, At: at, Stamp: 9})
-	tape.Hear(packet, 10)
+	tape.Hear(wire.Packet{Data: packet, At: at, Stamp: 9})
+	tape.Hear(wire.Packet{Data: packet, Stamp: 10})
 	packet[0] = 0
 	e := recorded().Entries
 	if f := e[0].Frame; f.Packet[0] != 1 || f.At != at || f.Stamp != 9 {
@@ -314,7 +314,7 @@ func TestOutboxKeepsItsLag(t *testing.T) {
 func TestTapeCopies(t *testing.T) {
 	tape, recorded := NewTape(wire.Session{})
 	packet := []byte{1, 2, 3}
-	tape.Event(wire.Frame{Packet: packet})
+	tape.Hear(wire.Packet{Data: packet})
 	tape.Outbox(discard{}).Audio(1, packet)
 	tape.Outbox(discard{}).Send(wire.Message{Kind: wire.MessageTTSStop, Closing: packet})
 	clear(packet)

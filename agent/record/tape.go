@@ -123,8 +123,6 @@ func (t *Tape) Event(ev wire.Event) {
 		return
 	}
 	switch ev := ev.(type) {
-	case wire.Frame: // the conversation owns the packet
-		t.add(Entry{Frame: &Frame{Packet: slices.Clone(ev.Packet), At: ev.At, Stamp: ev.Stamp}})
 	case wire.ListenStart:
 		t.add(Entry{ListenStart: &ev})
 	case wire.ListenStop:
@@ -136,11 +134,11 @@ func (t *Tape) Event(ev wire.Event) {
 	}
 }
 
-// Hear records a microphone packet, which is only lent; it comes before the
+// Hear records a copy of a microphone packet; it comes before the
 // conversation's Hear.
-func (t *Tape) Hear(packet []byte, stamp uint32) {
+func (t *Tape) Hear(p wire.Packet) {
 	if t != nil {
-		t.add(Entry{Frame: &Frame{Packet: slices.Clone(packet), Stamp: stamp}})
+		t.add(Entry{Frame: &Frame{Packet: slices.Clone(p.Data), At: p.At, Stamp: p.Stamp}})
 	}
 }
 

@@ -58,9 +58,9 @@ func (t *deviceTalk) Post(ev wire.Event) error {
 }
 
 // Hear hands over a microphone packet, and records it.
-func (t *deviceTalk) Hear(packet []byte, stamp uint32) error {
-	t.tape.Hear(packet, stamp)
-	return t.Conversation.Hear(packet, stamp)
+func (t *deviceTalk) Hear(p wire.Packet) {
+	t.tape.Hear(p)
+	t.Conversation.Hear(p)
 }
 
 func (l *liveDevices) add(t *deviceTalk) {

@@ -1,7 +1,5 @@
 package wire
 
-import "time"
-
 // Mode is a listen mode (device-protocol 3.2.1).
 type Mode string
 
@@ -15,15 +13,6 @@ const (
 // Event is what a device does. The types below are all there are.
 type Event interface{ event() }
 
-// Frame is one Opus packet from the microphone. The conversation owns Packet afterwards.
-type Frame struct {
-	Packet []byte
-	At     time.Time // when it came; zero: when it is posted
-	// Stamp names the packet that the device was playing when this one was
-	// recorded, by the stamp that it was sent with; 0: it does not say.
-	Stamp uint32
-}
-
 // ListenStart says that microphone frames follow.
 type ListenStart struct{ Mode Mode }
 
@@ -36,7 +25,6 @@ type Detect struct{ Text string }
 // Abort says that the reply must stop at once. Reason may be empty.
 type Abort struct{ Reason string }
 
-func (Frame) event()       {}
 func (ListenStart) event() {}
 func (ListenStop) event()  {}
 func (Detect) event()      {}

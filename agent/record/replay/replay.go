@@ -207,16 +207,22 @@ func (p *player) sort(e record.Entry) {
 func (p *player) perform(ctx context.Context, tape *record.Tape, talk *agent.Conversation) error {
 	for _, e := range p.rec.Entries {
 		ev := eventOf(e)
-		if ev == nil {
+		if ev == nil && e.Frame == nil {
 			continue
 		}
 		if err := p.until(ctx, e.T); err != nil {
 			return err
 		}
 		p.settle()
-		tape.Event(ev)
-		if err := talk.Post(ev); err != nil {
-			return fmt.Errorf("replay: at %v: %w", e.T, err)
+		if f := e.Frame; f != nil {
+			packet := wire.Packet{Data: f.Packet, At: f.At, Stamp: f.Stamp}
+			tape.Hear(packet)
+			talk.Hear(packet)
+		} else {
+			tape.Event(ev)
+			if err := talk.Post(ev); err != nil {
+				return fmt.Errorf("replay: at %v: %w", e.T, err)
+			}
 		}
 		p.settle()
 	}
@@ -233,11 +239,9 @@ func (p *player) settle() {
 	}
 }
 
-// eventOf is what the device did; nil if the entry says something else.
+// eventOf is the event of an entry; nil if the entry holds none.
 func eventOf(e record.Entry) wire.Event {
 	switch {
-	case e.Frame != nil:
-		return wire.Frame{Packet: append([]byte(nil), e.Frame.Packet...), At: e.Frame.At, Stamp: e.Frame.Stamp}
 	case e.ListenStart != nil:
 		return *e.ListenStart
 	case e.ListenStop != nil:
