@@ -295,7 +295,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("the device sent %s", <-w.in)
 		}
 	}, func(ctx context.Context, d *Device) {
-		if err := d.Say(ctx, hum(0, 16000)); err != nil {
+		if err := d.Say(ctx, buzz(0, 16000)); err != nil {
 			t.Error(err)
 		}
 		if err := d.ListenStop(); err != nil {

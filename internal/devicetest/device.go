@@ -2,101 +2,58 @@ package devicetest
 
 import (
 	"context"
-	"iter"
-	"slices"
 	"sync"
 	"time"
-
-	"xiaozhi/audio"
 
 	"github.com/gorilla/websocket"
 )
 
-// jobsLimit is how many messages may wait for the main task. A device would run
-// out of memory; here what comes on top is dropped and noted as RuleFlood.
-const jobsLimit = 1024
-
-// job is work for the main task: a message to apply, or an act of the device's user.
-type job struct {
-	message *inbound
-	at      time.Time // arrival of the message
-	act     func() error
-	done    chan error // of an act; holds one
-}
-
 // Device is a simulated speaker with an open channel. All methods may be called
-// at the same time, but those that act must not be called from inside a Tool:
+// at the same time, but those that act must not be called from inside a [Tool]:
 // they wait for the main task, which the tool holds.
 type Device struct {
-	opt     Options
-	traits  traits
-	ws      *websocket.Conn
-	journal *journal
+	*Journal // what happened
+	*Voice   // what the microphone hears
 
-	cancel  context.CancelFunc // ends tools and the main task
-	work    sync.WaitGroup     // reader and main task
-	writing chan struct{}      // holds one token: the right to write to ws
-	awake   chan struct{}      // holds one token while nothing may be read: that of a tool of a device that Freezes
-	jobs    chan job           // read by the main task alone
-	greeted chan error         // the outcome of the hello; holds one
-	gone    chan struct{}      // closed by the reader: nothing more comes in
-	done    chan struct{}      // closed by the main task at its end
+	link     *link
+	body     *body
+	receiver *receiver
+	main     *mainTask
+	things   *things
 
-	relisten *time.Timer // main task: listen start once the sound is played
-
-	mu       sync.Mutex // guards all below
-	state    State
-	mode     Mode
-	mic      bool
-	frozen   bool // by a tool: the microphone is deaf
-	session  string
-	hasHello bool
-	rate     int           // Hz of downlink
-	length   time.Duration // of a downlink packet
-	decoder  *audio.Decoder
-	outlived *audio.Decoder // that of a reply which was cut: its end is judged though it is not played
-	ear      *audio.Decoder // decoder's twin at 16 kHz, of a device with a Room
-	scratch  []int16        // what the decoders write into
-	player   player
-	turn     turn
-	stats    Stats
-	lastIn   time.Time     // last text or binary message
-	hushed   time.Duration // silence up to now in what the microphone gets
-	stamps   stamps        // of packets that were played, not yet echoed
-	stamped  uint32        // the largest timestamp so far
-	requests requests      // MCP ids seen and calls in flight
-	vision   Vision
-	states   map[string][]byte // of things, as sent last
-	closed   bool              // by Close or CloseTCP
+	cancel context.CancelFunc // ends tools and the main task
+	work   sync.WaitGroup     // receiver and main task
 }
 
 func newDevice(o Options, ws *websocket.Conn) *Device {
+	j := newJournal()
 	t := o.Profile.traits()
-	d := &Device{
-		opt: o, traits: t, ws: ws, journal: newJournal(),
-		writing: make(chan struct{}, 1), awake: make(chan struct{}, 1), jobs: make(chan job, jobsLimit),
-		greeted: make(chan error, 1), gone: make(chan struct{}), done: make(chan struct{}),
-		relisten: time.NewTimer(time.Hour),
-		state:    Connecting, mode: o.Mode, lastIn: time.Now(),
-		player: player{limit: t.queue, dropOldest: t.dropOldest},
+	l := newLink(ws, j, o.Protocol, t.emptySession)
+	b := newBody(o, j)
+	offered, asked := o.offersMCP(), newRequests(j)
+	halt := newFreezer(o.Freezes, b)
+	things := newThings(o, l, j)
+	tools := &toolServer{
+		tools: o.Tools, silent: o.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
+		deviceID: o.DeviceID, clientID: o.ClientID, client: o.HTTPClient,
+		link: l, journal: j, requests: asked, freezer: halt,
 	}
-	d.relisten.Stop()
-	d.turn = turn{tolerance: o.Tolerance, maxLead: o.MaxLead, strictLead: o.StrictLead, violate: d.journal.violate}
-	d.requests = newRequests()
-	d.states = make(map[string][]byte)
-	ws.SetReadLimit(readLimit)
-	ws.SetCloseHandler(func(int, string) error { return nil }) // the firmware does not answer a Close (2.5)
-	ws.SetPingHandler(d.pong)
-	return d
+	m := newMainTask(o.MainTaskDelay, l, b, j)
+	m.tools, m.things = tools, things
+	return &Device{
+		Journal: j, Voice: newVoice(o, l, b, j, m.done),
+		link: l, body: b, main: m, things: things,
+		receiver: &receiver{
+			link: l, body: b, journal: j, main: m, freezer: halt,
+			downlink: newDownlink(o, l, b, j), requests: asked, offersMCP: offered,
+			hasThings: len(o.Things) > 0, restsIn: o.restsIn(), tolerance: o.Tolerance,
+			greeted: make(chan error, 1), lastIn: time.Now(),
+		},
+	}
 }
 
 // CloseTCP drops the connection as the firmware does: no Close frame, no wait.
-func (d *Device) CloseTCP() {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	d.ws.Close() // what is to be closed is gone either way
-}
+func (d *Device) CloseTCP() { d.link.close() }
 
 // Close drops the connection and waits until the device is at rest. It may be called again.
 func (d *Device) Close() {
@@ -105,99 +62,71 @@ func (d *Device) Close() {
 	d.work.Wait()
 }
 
-// Events are all events so far.
-func (d *Device) Events() []Event {
-	d.journal.mu.Lock()
-	defer d.journal.mu.Unlock()
-	return slices.Clone(d.journal.events)
-}
-
-// Watch gives every event, past and to come, until ctx or the connection ends.
-func (d *Device) Watch(ctx context.Context) iter.Seq[Event] { return d.journal.all(ctx) }
-
-// Wait returns the first event that matches, among those after the one that Wait
-// last returned. It fails when ctx or the connection ends first.
-func (d *Device) Wait(ctx context.Context, match func(Event) bool) (Event, error) {
-	return d.journal.wait(ctx, &d.journal.cursor, match)
-}
-
-// WaitText waits, as Wait does, for a message of the given type, and state if that is not empty.
-func (d *Device) WaitText(ctx context.Context, kind, state string) (Event, error) {
-	return d.Wait(ctx, func(e Event) bool {
-		return e.Kind == KindReceived && e.Type == kind && (state == "" || e.State == state)
-	})
-}
-
 // WaitState returns when the device is in a state: at once if it is there already.
 func (d *Device) WaitState(ctx context.Context, want State) error {
-	return d.until(ctx, func() bool { return d.state == want })
+	return d.body.until(ctx, func() bool { return d.body.state == want })
 }
 
-// WaitMic returns when the microphone is open.
-func (d *Device) WaitMic(ctx context.Context) error {
-	return d.until(ctx, func() bool { return d.mic })
-}
-
-// until waits for a condition over the guarded fields; each change of one makes an event.
-func (d *Device) until(ctx context.Context, holds func() bool) error {
-	from := d.journal.len()
-	for {
-		d.mu.Lock()
-		ok := holds()
-		d.mu.Unlock()
-		if ok {
-			return nil
-		}
-		if _, err := d.journal.next(ctx, from); err != nil {
-			return err
-		}
-		from++
-	}
-}
-
-// WaitReply returns the next complete reply, each one once.
-func (d *Device) WaitReply(ctx context.Context) (*Reply, error) {
-	e, err := d.journal.wait(ctx, &d.journal.replies, func(e Event) bool { return e.Kind == KindReply })
-	return e.Reply, err
-}
-
-// State is the device's present state.
+// State returns the device's present state.
 func (d *Device) State() State {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.state
+	d.body.mu.Lock()
+	defer d.body.mu.Unlock()
+	return d.body.state
 }
 
-// SessionID is what the server's hello said.
-func (d *Device) SessionID() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.session
-}
+// SessionID returns the session id of the server's hello.
+func (d *Device) SessionID() string { return d.link.session() }
 
-// PacketLength is how long a downlink packet plays, by the server's hello.
-func (d *Device) PacketLength() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.length
-}
+// PacketLength returns the length of a downlink packet, by the server's hello.
+func (d *Device) PacketLength() time.Duration { return d.link.packetLength() }
 
-// Stats are the counters so far.
-func (d *Device) Stats() Stats {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stats
-}
-
-// Violations are all breaches so far, with what is overdue at this moment.
+// Violations returns all breaches so far, with what is overdue at this moment.
 func (d *Device) Violations() []Violation {
-	d.mu.Lock()
-	late := d.turn.overdue(time.Now())
-	d.mu.Unlock()
-	d.journal.mu.Lock()
-	defer d.journal.mu.Unlock()
-	return append(slices.Clone(d.journal.violations), late...)
+	d.body.mu.Lock()
+	late := d.body.check.overdue(time.Now())
+	d.body.mu.Unlock()
+	return append(d.Journal.Violations(), late...)
 }
 
 // Done is closed when the connection is gone and all that came in has been applied.
-func (d *Device) Done() <-chan struct{} { return d.done }
+func (d *Device) Done() <-chan struct{} { return d.main.done }
+
+// ListenStart opens the microphone in a mode, as the button and the wake word do.
+// A reply that is going on is cut by it.
+func (d *Device) ListenStart(mode Mode) error {
+	return d.main.do(func() error { return d.main.listenStart(mode) })
+}
+
+// ListenStop lets the button go: the microphone closes and the device is idle at once.
+func (d *Device) ListenStop() error { return d.main.do(d.main.listenStop) }
+
+// Detect sends a wake word, or text as other clients type it (3.2.3). A device in
+// manual mode that has only just connected is idle afterwards, ready to speak.
+func (d *Device) Detect(text string) error {
+	return d.main.do(func() error { return d.main.detect(text) })
+}
+
+// WakeWord is the only reason of an abort that devices send.
+const WakeWord = "wake_word_detected"
+
+// Abort cuts the reply (3.2.4). With no reason it is the button: the firmware
+// stays in speaking until its tts stop comes. With WakeWord it listens by itself.
+func (d *Device) Abort(reason string) error {
+	return d.main.do(func() error { return d.main.abort(reason) })
+}
+
+// SendText writes raw bytes as a text message, whatever they are.
+func (d *Device) SendText(raw []byte) error { return d.link.sendText(raw) }
+
+// SendBinary writes raw bytes as a binary message, without any framing.
+func (d *Device) SendBinary(raw []byte) error { return d.link.write(websocket.BinaryMessage, raw) }
+
+// SendFrames writes Opus packets in a burst, framed, in any state.
+func (d *Device) SendFrames(packets ...[]byte) error {
+	for _, p := range packets {
+		if err := d.link.sendFrame(p, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -37,14 +37,14 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 	d := newDevice(o, ws)
 	for _, h := range []string{"Sec-Websocket-Extensions", "Sec-Websocket-Protocol"} {
 		if v := answer.Get(h); v != "" {
-			d.journal.violate(time.Now(), RuleUpgrade, "%s: %s was not asked for", h, v)
+			d.violate(time.Now(), RuleUpgrade, "%s: %s was not asked for", h, v)
 		}
 	}
 	// The device outlives ctx on purpose: ctx is about opening the connection.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d.cancel = cancel
-	d.work.Go(d.read)
-	if err := d.hello(ctx); err != nil {
+	d.work.Go(d.receiver.run)
+	if err := d.hello(ctx, o); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 		d.Close()
 		return nil, fmt.Errorf("open the conversation: %w", err)
 	}
-	d.work.Go(func() { d.mainTask(run) })
+	d.work.Go(func() { d.main.run(run) })
 	return d, nil
 }
 
@@ -106,63 +106,64 @@ func handshake(ctx context.Context, nc net.Conn, address string, header http.Hea
 }
 
 // hello sends the device's hello and waits for the server's.
-func (d *Device) hello(ctx context.Context) error {
-	raw := []byte(d.opt.Hello)
+func (d *Device) hello(ctx context.Context, o Options) error {
+	raw := []byte(o.Hello)
 	if raw == nil {
 		var err error
-		if raw, err = json.Marshal(d.helloMessage()); err != nil {
+		if raw, err = json.Marshal(o.helloMessage()); err != nil {
 			return err
 		}
 	}
 	sent := time.Now()
-	if err := d.sendText(raw); err != nil {
+	if err := d.SendText(raw); err != nil {
 		return fmt.Errorf("send hello: %w", err)
 	}
 	limit := time.NewTimer(helloLimit)
 	defer limit.Stop()
 	select {
-	case err := <-d.greeted:
+	case err := <-d.receiver.greeted:
 		return err
-	case <-d.gone:
-		// The reader may have judged a hello just before the connection went.
+	case <-d.link.gone:
+		// The receiver may have judged a hello just before the connection went.
 		select {
-		case err := <-d.greeted:
+		case err := <-d.receiver.greeted:
 			return err
 		default:
 			return fmt.Errorf("no hello after %s: %w", time.Since(sent).Round(time.Millisecond), ErrClosed)
 		}
 	case <-limit.C:
 		v := Violation{At: time.Now(), Rule: RuleHelloLate, Detail: "no hello within 10 s"}
-		d.journal.violate(v.At, v.Rule, "%s", v.Detail)
+		d.violate(v.At, v.Rule, "%s", v.Detail)
 		return &ViolationError{v}
 	case <-ctx.Done():
 		return fmt.Errorf("wait for hello: %w", ctx.Err())
 	}
 }
 
-func (d *Device) helloMessage() clientHello {
+// helloMessage is the hello of the device (2.2).
+func (o Options) helloMessage() clientHello {
 	h := clientHello{
-		Type: "hello", Version: d.opt.Protocol, Transport: "websocket",
-		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(d.opt.FrameMs)},
+		Type: "hello", Version: o.Protocol, Transport: "websocket",
+		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(o.FrameMs)},
 	}
-	if !d.traits.noFeatures {
-		h.Features = &features{MCP: !d.opt.NoMCP, AEC: d.opt.AEC}
+	if !o.Profile.traits().noFeatures {
+		h.Features = &features{MCP: !o.NoMCP, AEC: o.AEC}
 	}
 	return h
 }
 
 // open does what a wake word or a button does once the channel is there.
 func (d *Device) open(o Options) error {
-	if err := d.describeThings(); err != nil || !o.OpenListen {
+	if err := d.things.describe(); err != nil || !o.OpenListen {
 		return err
 	}
 	if o.WakeWord != "" {
-		if err := d.wakeBurst(o.WakeFrames); err != nil {
+		if err := d.WakeBurst(o.WakeFrames); err != nil {
 			return err
 		}
-		if err := d.detect(o.WakeWord); err != nil {
+		if err := d.main.detect(o.WakeWord); err != nil {
 			return err
 		}
 	}
-	return d.listenStart(o.Mode)
+	return d.main.listenStart(o.Mode)
 }

@@ -73,14 +73,28 @@ func values(properties []ThingProperty) map[string]thingValue {
 	return m
 }
 
-// describeThings sends one descriptor per message, right after the server's hello.
-func (d *Device) describeThings() error {
-	for _, t := range d.opt.Things {
+// things is the IoT side of older firmware: it describes its things, reports what
+// changed, and runs commands. Only the main task calls it, and Dial before that.
+type things struct {
+	list    []Thing
+	atOnce  bool // what a command changed is reported right after it
+	link    *link
+	journal *Journal
+	states  map[string][]byte // of things, as sent last
+}
+
+func newThings(o Options, l *link, j *Journal) *things {
+	return &things{list: o.Things, atOnce: o.StatesAtOnce, link: l, journal: j, states: make(map[string][]byte)}
+}
+
+// describe sends one descriptor per message, right after the server's hello.
+func (ts *things) describe() error {
+	for _, t := range ts.list {
 		methods := make(map[string]thingMethod)
 		for _, m := range t.Methods {
 			methods[m.Name] = thingMethod{Description: m.Description, Parameters: values(m.Parameters)}
 		}
-		err := d.sendIoT(iotMessage{Descriptors: []descriptor{{
+		err := ts.send(iotMessage{Descriptors: []descriptor{{
 			Name: t.Name, Description: t.Description, Properties: values(t.Properties), Methods: methods,
 		}}})
 		if err != nil {
@@ -90,10 +104,10 @@ func (d *Device) describeThings() error {
 	return nil
 }
 
-// sendStates sends the things that changed since the last time: all of them at first.
-func (d *Device) sendStates() error {
+// report sends the things that changed since the last time: all of them at first.
+func (ts *things) report() error {
 	var changed []thingState
-	for _, t := range d.opt.Things {
+	for _, t := range ts.list {
 		if t.State == nil {
 			continue
 		}
@@ -102,29 +116,25 @@ func (d *Device) sendStates() error {
 		if err != nil {
 			return fmt.Errorf("state of %s: %w", t.Name, err)
 		}
-		d.mu.Lock()
-		if !bytes.Equal(d.states[t.Name], raw) {
-			d.states[t.Name] = raw
+		if !bytes.Equal(ts.states[t.Name], raw) {
+			ts.states[t.Name] = raw
 			changed = append(changed, thingState{Name: t.Name, State: state})
 		}
-		d.mu.Unlock()
 	}
 	if len(changed) == 0 {
 		return nil
 	}
-	return d.sendIoT(iotMessage{States: changed})
+	return ts.send(iotMessage{States: changed})
 }
 
-func (d *Device) sendIoT(m iotMessage) error {
+func (ts *things) send(m iotMessage) error {
 	m.Type, m.Update = "iot", true
-	if !d.traits.emptySession {
-		m.SessionID = d.SessionID()
-	}
+	m.SessionID = ts.link.ownSession()
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return d.sendText(raw)
+	return ts.link.sendText(raw)
 }
 
 // command is one command as that firmware reads it.
@@ -133,32 +143,30 @@ type command struct {
 	parameters   map[string]json.RawMessage
 }
 
-// runCommands executes commands in order. A device of that firmware crashes at
+// run executes commands in order. A device of that firmware crashes at
 // the first that is not exactly as it should be: it is RuleIoT, counted, and the
 // connection is gone as if the device had started anew.
-func (d *Device) runCommands(now time.Time, m *inbound) {
-	if len(d.opt.Things) == 0 {
-		return // newer firmware ignores them; onMessage has noted it
+func (ts *things) run(now time.Time, m *inbound) {
+	if len(ts.list) == 0 {
+		return // newer firmware ignores them; the receiver has noted it
 	}
-	if err := d.tryCommands(now, m); err != nil {
-		d.crash(now, err)
+	if err := ts.try(now, m); err != nil {
+		ts.crash(now, err)
 		return
 	}
-	if d.opt.StatesAtOnce {
-		_ = d.sendStates() // the reader sees the end of the connection too, and tells of it
+	if ts.atOnce {
+		_ = ts.report() // the receiver sees the end of the connection too, and tells of it
 	}
 }
 
 // crash is the end of what a device can take.
-func (d *Device) crash(now time.Time, why error) {
-	d.mu.Lock()
-	d.stats.Crashes++
-	d.mu.Unlock()
-	d.journal.violate(now, RuleIoT, "the device crashed: %s", why)
-	d.CloseTCP()
+func (ts *things) crash(now time.Time, why error) {
+	ts.journal.count(func(s *Stats) { s.Crashes++ })
+	ts.journal.violate(now, RuleIoT, "the device crashed: %s", why)
+	ts.link.close()
 }
 
-func (d *Device) tryCommands(now time.Time, m *inbound) error {
+func (ts *things) try(now time.Time, m *inbound) error {
 	if name, ok := foreign(m.fields, "session_id", "type", "commands"); ok {
 		return fmt.Errorf("the message has a member %s", name)
 	}
@@ -171,7 +179,7 @@ func (d *Device) tryCommands(now time.Time, m *inbound) error {
 		if err != nil {
 			return err
 		}
-		method, ok := d.method(c.name, c.method)
+		method, ok := ts.method(c.name, c.method)
 		if !ok {
 			return fmt.Errorf("no method %s of %s", c.method, c.name)
 		}
@@ -179,7 +187,7 @@ func (d *Device) tryCommands(now time.Time, m *inbound) error {
 		if err != nil {
 			return fmt.Errorf("%s.%s: %w", c.name, c.method, err)
 		}
-		d.journal.add(Event{At: now, Kind: KindTool, Type: c.name + "." + c.method})
+		ts.journal.add(Event{At: now, Kind: KindTool, Type: c.name + "." + c.method})
 		if method.Call != nil {
 			method.Call(args)
 		}
@@ -219,8 +227,8 @@ func foreign(fields map[string]json.RawMessage, known ...string) (string, bool) 
 	return "", false
 }
 
-func (d *Device) method(thing, name string) (ThingMethod, bool) {
-	for _, t := range d.opt.Things {
+func (ts *things) method(thing, name string) (ThingMethod, bool) {
+	for _, t := range ts.list {
 		for _, m := range t.Methods {
 			if t.Name == thing && m.Name == name {
 				return m, true

@@ -22,7 +22,7 @@ func TestJournal(t *testing.T) {
 		done := make(chan struct{})
 		go func() { // sees what was before it and what comes
 			defer close(done)
-			for e := range j.all(t.Context()) {
+			for e := range j.Watch(t.Context()) {
 				seen = append(seen, e.Kind)
 			}
 		}()

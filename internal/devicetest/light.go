@@ -42,11 +42,12 @@ type LightTool struct {
 // says hello, shows what the server says, and has no speaker. It holds the
 // server to the seed's bytes. All methods may be called at the same time.
 type Light struct {
-	opt     LightOptions
-	ws      *websocket.Conn
-	journal *journal
-	cancel  context.CancelFunc
-	work    sync.WaitGroup // reader and tools
+	*Journal // what happened
+
+	opt    LightOptions
+	ws     *websocket.Conn
+	cancel context.CancelFunc
+	work   sync.WaitGroup // reader and tools
 
 	writing sync.Mutex
 
@@ -89,7 +90,7 @@ func DialLight(ctx context.Context, o LightOptions) (*Light, error) {
 	}
 	// The peer outlives ctx on purpose: ctx is about opening the connection.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Light{opt: o, ws: ws, journal: newJournal(), cancel: cancel, ids: make(map[string]struct{})}
+	l := &Light{opt: o, ws: ws, Journal: newJournal(), cancel: cancel, ids: make(map[string]struct{})}
 	l.work.Go(func() { l.read(run) })
 	return l, nil
 }
@@ -146,63 +147,43 @@ func (l *Light) Type(text string) error {
 func (l *Light) write(text string) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.journal.add(Event{At: time.Now(), Kind: KindSent, Raw: []byte(text), Size: len(text)})
+	l.add(Event{At: time.Now(), Kind: KindSent, Raw: []byte(text), Size: len(text)})
 	return l.ws.WriteMessage(websocket.TextMessage, []byte(text))
-}
-
-// Wait returns the first event that matches, among those after the one that Wait
-// last returned. It fails when ctx or the connection ends first.
-func (l *Light) Wait(ctx context.Context, match func(Event) bool) (Event, error) {
-	return l.journal.wait(ctx, &l.journal.cursor, match)
 }
 
 // WaitReply returns the next complete reply, each one once.
 func (l *Light) WaitReply(ctx context.Context) (LightReply, error) {
-	e, err := l.journal.wait(ctx, &l.journal.replies, func(e Event) bool { return e.Light != nil })
+	e, err := l.wait(ctx, &l.Journal.replies, func(e Event) bool { return e.Light != nil })
 	if err != nil {
 		return LightReply{}, err
 	}
 	return *e.Light, nil
 }
 
-// Events are all events so far.
-func (l *Light) Events() []Event {
-	l.journal.mu.Lock()
-	defer l.journal.mu.Unlock()
-	return slices.Clone(l.journal.events)
-}
-
-// Violations are all breaches so far.
-func (l *Light) Violations() []Violation {
-	l.journal.mu.Lock()
-	defer l.journal.mu.Unlock()
-	return slices.Clone(l.journal.violations)
-}
-
 // read is the reader goroutine. It ends when the connection does.
 func (l *Light) read(ctx context.Context) {
-	defer l.journal.end()
+	defer l.end()
 	for {
 		kind, data, err := l.ws.ReadMessage()
 		now := time.Now()
 		if err != nil {
-			l.journal.add(Event{At: now, Kind: KindClosed, Text: err.Error()})
+			l.add(Event{At: now, Kind: KindClosed, Text: err.Error()})
 			l.ws.Close()
 			return
 		}
 		if kind != websocket.TextMessage {
-			l.journal.violate(now, RuleLightForeign, "a binary message of %d bytes", len(data))
+			l.violate(now, RuleLightForeign, "a binary message of %d bytes", len(data))
 			continue
 		}
 		frame, err := l.unwrap(data)
 		if err != nil {
-			l.journal.violate(now, RuleLightFraming, "%s", err)
+			l.violate(now, RuleLightFraming, "%s", err)
 			continue
 		}
 		if frame != nil {
 			l.onFrame(ctx, now, frame)
 		} else {
-			l.journal.violate(now, RuleLightForeign, "%s", shorten(data))
+			l.violate(now, RuleLightForeign, "%s", shorten(data))
 		}
 	}
 }
@@ -243,7 +224,7 @@ func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 		Error  json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		l.journal.violate(now, RuleLightBytes, "%s", err)
+		l.violate(now, RuleLightBytes, "%s", err)
 		return
 	}
 	var err error
@@ -252,7 +233,7 @@ func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 		var m lightExecute
 		if err = sameBytes(raw, &m); err == nil {
 			e.Type, e.State, e.Text = head.Method, m.ID, m.Params.Tool
-			l.journal.add(e)
+			l.add(e)
 			l.execute(ctx, now, m)
 			return
 		}
@@ -273,9 +254,9 @@ func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 		err = sameBytes(raw, &m)
 		e.Type, e.State, e.Text = LightConfirmed, idText(m.ID), m.Result.Message
 	}
-	l.journal.add(e)
+	l.add(e)
 	if err != nil {
-		l.journal.violate(now, RuleLightBytes, "%s", err)
+		l.violate(now, RuleLightBytes, "%s", err)
 	}
 }
 
@@ -302,7 +283,7 @@ func (l *Light) hear(now time.Time, kind, content string) (*LightReply, error) {
 		reply.Final = content
 		l.said = LightReply{}
 		if l.typed == 0 && len(reply.Chunks) == 0 {
-			l.journal.violate(now, RuleLightReply, "a final of no reply: %q", content)
+			l.violate(now, RuleLightReply, "a final of no reply: %q", content)
 		}
 		l.typed = max(0, l.typed-1)
 		return &reply, nil
@@ -320,14 +301,14 @@ func (l *Light) execute(ctx context.Context, now time.Time, m lightExecute) {
 	tools := l.tools
 	l.mu.Unlock()
 	if again || m.ID == "" {
-		l.journal.violate(now, RuleLightID, "%s with id %q", m.Params.Tool, m.ID)
+		l.violate(now, RuleLightID, "%s with id %q", m.Params.Tool, m.ID)
 	}
 	if len(m.Params.Input) == 0 || m.Params.Input[0] != '{' {
-		l.journal.violate(now, RuleLightBytes, "tool_input is no object: %s", shorten(m.Params.Input))
+		l.violate(now, RuleLightBytes, "tool_input is no object: %s", shorten(m.Params.Input))
 	}
 	i := slices.IndexFunc(tools, func(t LightTool) bool { return t.Name == m.Params.Tool })
 	if i < 0 {
-		l.journal.violate(now, RuleLightBytes, "a call of %q, which is not registered", m.Params.Tool)
+		l.violate(now, RuleLightBytes, "a call of %q, which is not registered", m.Params.Tool)
 		return
 	}
 	l.work.Go(func() {

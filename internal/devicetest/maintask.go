@@ -3,214 +3,294 @@ package devicetest
 import (
 	"context"
 	"time"
-
-	"xiaozhi/audio"
 )
 
-// mainTask applies messages and acts, one at a time, until the connection is gone.
-func (d *Device) mainTask(ctx context.Context) {
-	defer close(d.done)
-	defer d.journal.end()
-	defer d.relisten.Stop()
+// jobsLimit is the number of messages that may wait for the main task. A device would run
+// out of memory; here what comes on top is dropped and noted as RuleFlood.
+const jobsLimit = 1024
+
+// job is work for the main task: a message to apply, or an act of the device's user.
+type job struct {
+	message *inbound
+	at      time.Time // arrival of the message
+	act     func() error
+	done    chan error // of an act; holds one
+}
+
+// mainTask is the main task of the device, a goroutine. It alone applies messages
+// and acts, one after the other; do, post and deliver may be called from anywhere,
+// its other methods only from its own goroutine, or before that has begun.
+type mainTask struct {
+	link    *link
+	body    *body
+	journal *Journal
+	tools   *toolServer
+	things  *things
+	delay   time.Duration // how long each message waits before it is applied
+
+	jobs     chan job
+	done     chan struct{} // closed at its end
+	relisten *time.Timer   // listen start once the sound is played
+}
+
+func newMainTask(delay time.Duration, l *link, b *body, j *Journal) *mainTask {
+	m := &mainTask{
+		link: l, body: b, journal: j, delay: delay,
+		jobs: make(chan job, jobsLimit), done: make(chan struct{}), relisten: time.NewTimer(time.Hour),
+	}
+	m.relisten.Stop()
+	return m
+}
+
+// run applies messages and acts until the connection is gone.
+func (m *mainTask) run(ctx context.Context) {
+	defer close(m.done)
+	defer m.journal.end()
+	defer m.relisten.Stop()
 	for {
 		select {
-		case j := <-d.jobs:
-			d.perform(ctx, j)
-		case <-d.relisten.C:
-			d.startListening()
-		case <-d.gone:
-			d.drain(ctx)
+		case j := <-m.jobs:
+			m.perform(ctx, j)
+		case <-m.relisten.C:
+			m.startListening()
+		case <-m.link.gone:
+			m.drain(ctx)
 			return
 		}
 	}
 }
 
 // drain applies what came in before the connection went, and ends an open reply.
-func (d *Device) drain(ctx context.Context) {
+func (m *mainTask) drain(ctx context.Context) {
 	for {
 		select {
-		case j := <-d.jobs:
-			d.perform(ctx, j)
+		case j := <-m.jobs:
+			m.perform(ctx, j)
 			continue
 		default:
 		}
 		break
 	}
 	now := time.Now()
-	d.setState(now, Idle)
-	d.mu.Lock()
-	r := d.turn.reply
-	for _, v := range d.turn.overdue(now) {
-		d.journal.violate(v.At, v.Rule, "%s", v.Detail)
+	m.enter(now, Idle)
+	m.body.mu.Lock()
+	r := m.body.check.reply
+	for _, v := range m.body.check.overdue(now) {
+		m.journal.violate(v.At, v.Rule, "%s", v.Detail)
 	}
-	d.turn.reply, d.turn.aborts = nil, nil
-	d.mu.Unlock()
-	d.complete(now, r)
+	m.body.check.end()
+	m.body.mu.Unlock()
+	m.complete(now, r)
 }
 
-func (d *Device) perform(ctx context.Context, j job) {
+// deliver queues a message. It reports false when too many wait.
+func (m *mainTask) deliver(message *inbound, at time.Time) bool {
+	select {
+	case m.jobs <- job{message: message, at: at}:
+		return true
+	default:
+		return false
+	}
+}
+
+// post queues an act without waiting for it.
+func (m *mainTask) post(act func() error) {
+	select {
+	case m.jobs <- job{act: act, done: make(chan error, 1)}:
+	default: // it is far behind and will end with the connection anyway
+	}
+}
+
+// do queues an act and waits for it.
+func (m *mainTask) do(act func() error) error {
+	done := make(chan error, 1)
+	select {
+	case m.jobs <- job{act: act, done: done}:
+	case <-m.done:
+		return ErrClosed
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-m.done:
+	}
+	select {
+	case err := <-done:
+		return err
+	default:
+		return ErrClosed
+	}
+}
+
+func (m *mainTask) perform(ctx context.Context, j job) {
 	if j.act != nil {
 		j.done <- j.act()
 		return
 	}
-	if d.opt.MainTaskDelay > 0 {
-		wait := time.NewTimer(time.Until(j.at.Add(d.opt.MainTaskDelay)))
+	if m.delay > 0 {
+		wait := time.NewTimer(time.Until(j.at.Add(m.delay)))
 		defer wait.Stop()
 		select {
 		case <-wait.C:
-		case <-d.gone:
+		case <-m.link.gone:
 		}
 	}
-	d.apply(ctx, j.message)
+	m.apply(ctx, j.message)
 }
 
 // apply does what a message means to the device's state (3.3).
-func (d *Device) apply(ctx context.Context, m *inbound) {
+func (m *mainTask) apply(ctx context.Context, message *inbound) {
 	now := time.Now()
 	switch {
-	case m.kind == "tts" && m.state == "start":
-		d.applyStart(now)
-	case m.kind == "tts" && m.state == "stop":
-		d.applyStop(now)
-		d.complete(now, m.reply)
-	case m.kind == "iot":
-		d.runCommands(now, m)
-	case m.kind == "mcp":
-		d.answer(ctx, m)
-	case m.kind == "system" && m.state == "reboot":
-		d.CloseTCP()
+	case message.kind == "tts" && message.state == "start":
+		m.applyStart(now)
+	case message.kind == "tts" && message.state == "stop":
+		m.applyStop(now)
+		m.complete(now, message.reply)
+	case message.kind == "iot":
+		m.things.run(now, message)
+	case message.kind == "mcp":
+		m.tools.answer(ctx, message)
+	case message.kind == "system" && message.state == "reboot":
+		m.link.close()
 	}
 }
 
-func (d *Device) applyStart(now time.Time) {
-	d.mu.Lock()
-	state, mode := d.state, d.mode
-	d.mu.Unlock()
+func (m *mainTask) applyStart(now time.Time) {
+	state, mode := m.body.now()
 	switch {
 	case state == Connecting:
-		d.journal.violate(now, RuleStartConnecting, "tts start is refused while the device is connecting")
-	case d.traits.realtimeStays && mode == Realtime:
+		m.journal.violate(now, RuleStartConnecting, "tts start is refused while the device is connecting")
+	case m.body.traits.realtimeStays && mode == Realtime:
 	default:
-		d.setState(now, Speaking)
+		m.enter(now, Speaking)
 	}
 }
 
-func (d *Device) applyStop(now time.Time) {
-	d.mu.Lock()
-	state, mode := d.state, d.mode
-	d.mu.Unlock()
+func (m *mainTask) applyStop(now time.Time) {
+	state, mode := m.body.now()
 	switch {
 	case state != Speaking:
-		if d.traits.answersStops && mode == Auto {
-			d.setState(now, Listening)
-			d.startListening()
+		if m.body.traits.answersStops && mode == Auto {
+			m.enter(now, Listening)
+			m.startListening()
 		}
 	case mode == Manual:
-		d.setState(now, Idle)
+		m.enter(now, Idle)
 	default:
-		d.setState(now, Listening)
-		d.listenAgain(now, false)
+		m.enter(now, Listening)
+		m.listenAgain(now, false)
+	}
+}
+
+// enter moves the device to a state. What it was to do after play-out is off when it speaks.
+func (m *mainTask) enter(now time.Time, next State) {
+	if m.body.enter(now, next) && next == Speaking {
+		m.relisten.Stop()
 	}
 }
 
 // listenAgain opens the microphone after a reply or a wake word. In auto mode
 // present firmware first plays out what it has (3.1).
-func (d *Device) listenAgain(now time.Time, wake bool) {
-	d.mu.Lock()
-	mode, ends := d.mode, d.player.ends
-	if d.traits.noRelisten {
-		d.mic = true
-	}
-	d.mu.Unlock()
+func (m *mainTask) listenAgain(now time.Time, wake bool) {
+	m.body.mu.Lock()
+	mode, ends := m.body.mode, m.body.speaker.player.ends
+	m.body.mu.Unlock()
+	traits := m.body.traits
 	switch {
-	case d.traits.noRelisten:
-		d.micEvent(now)
+	case traits.noRelisten:
+		m.body.openMic(now, false)
 	case mode == Realtime && !wake:
 		// The microphone was open all the time; nothing is sent.
-	case mode == Auto && !d.traits.stopDiscards && ends.After(now):
-		d.relisten.Reset(ends.Sub(now))
+	case mode == Auto && !traits.stopDiscards && ends.After(now):
+		m.relisten.Reset(ends.Sub(now))
 	default:
-		d.startListening()
+		m.startListening()
 	}
 }
 
 // startListening sends listen start, clears what is unplayed and opens the microphone.
-func (d *Device) startListening() {
-	d.mu.Lock()
-	ready, mode := d.state == Listening, d.mode
-	d.mu.Unlock()
-	if !ready {
+func (m *mainTask) startListening() {
+	state, mode := m.body.now()
+	if state != Listening {
 		return
 	}
-	if d.sendStates() != nil || d.sendControl(control{Type: "listen", State: "start", Mode: mode}) != nil {
-		return // the reader sees the end of the connection too, and tells of it
+	if m.things.report() != nil || m.link.sendControl(control{Type: "listen", State: "start", Mode: mode}) != nil {
+		return // the receiver sees the end of the connection too, and tells of it
 	}
+	m.body.openMic(time.Now(), mode == Auto || m.body.traits.clearOnListen)
+}
+
+func (m *mainTask) listenStart(mode Mode) error {
 	now := time.Now()
-	d.mu.Lock()
-	if mode == Auto || d.traits.clearOnListen {
-		d.flush(now)
+	m.body.mu.Lock()
+	m.body.mode = mode
+	m.body.check.cut(now)
+	m.body.mu.Unlock()
+	m.relisten.Stop()
+	m.enter(now, Listening)
+	if err := m.things.report(); err != nil {
+		return err
 	}
-	d.mic = true
-	d.mu.Unlock()
-	d.micEvent(now)
+	if err := m.link.sendControl(control{Type: "listen", State: "start", Mode: mode}); err != nil {
+		return err
+	}
+	m.body.openMic(time.Now(), true)
+	return nil
 }
 
-func (d *Device) micEvent(now time.Time) {
-	d.journal.add(Event{At: now, Kind: KindState, State: string(Listening), Text: "microphone on"})
+func (m *mainTask) listenStop() error {
+	if err := m.link.sendControl(control{Type: "listen", State: "stop"}); err != nil {
+		return err
+	}
+	m.enter(time.Now(), Idle)
+	return nil
 }
 
-// setState moves the device to a state and does what entering it does. Moves
-// that the firmware refuses are left out.
-func (d *Device) setState(now time.Time, next State) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.state == next || (d.state == Connecting && next == Speaking) {
-		return
+func (m *mainTask) detect(text string) error {
+	now := time.Now()
+	m.body.mu.Lock()
+	m.body.check.cut(now)
+	idle := m.body.state == Connecting && m.body.mode == Manual
+	m.body.mu.Unlock()
+	if idle {
+		m.enter(now, Idle)
 	}
-	d.state = next
-	if next == Idle {
-		d.mic = false
-	}
-	if next == Speaking {
-		d.relisten.Stop()
-		d.mic = d.mic && d.mode == Realtime
-		if !d.traits.noFlush {
-			d.flush(now)
-		}
-	}
-	d.journal.add(Event{At: now, Kind: KindState, State: string(next)})
+	return m.link.sendControl(control{Type: "listen", State: "detect", Text: text})
 }
 
-// flush empties the playback queue and starts with a fresh decoder, unless the
-// profile keeps its decoder. The caller holds mu.
-func (d *Device) flush(now time.Time) {
-	d.stats.Flushed += d.player.flush(now)
-	d.stamps.flush()
-	if d.traits.noFlush || !d.hasHello || d.opt.NoDecode {
-		return
+func (m *mainTask) abort(reason string) error {
+	now := time.Now()
+	m.body.mu.Lock()
+	m.body.check.abort(now) // before it is sent: the answer may be quick
+	speaking := m.body.state == Speaking
+	m.body.mu.Unlock()
+	if err := m.link.sendControl(control{Type: "abort", Reason: reason}); err != nil {
+		return err
 	}
-	if d.state == Speaking {
-		d.outlived = nil
-	} else if d.outlived == nil {
-		d.outlived = d.decoder
+	traits := m.body.traits
+	switch {
+	case !speaking:
+	case reason != "":
+		m.enter(now, Listening)
+		m.listenAgain(now, true)
+	case traits.abortLeaves && traits.noRelisten:
+		m.enter(now, Idle)
+	case traits.abortLeaves:
+		m.enter(now, Listening)
 	}
-	if fresh, err := audio.NewDecoder(d.rate); err == nil { // the same rate has worked at the hello
-		d.decoder = fresh
-	}
-	if fresh, err := audio.NewDecoder(microphoneRate); err == nil && d.ear != nil {
-		d.ear = fresh
-	}
+	return nil
 }
 
 // complete hands a reply over, with the sound that was not thrown away.
-func (d *Device) complete(now time.Time, r *Reply) {
+func (m *mainTask) complete(now time.Time, r *Reply) {
 	if r == nil {
 		return
 	}
-	d.mu.Lock()
-	r.PCM = d.player.take(r)
-	d.stats.Replies++
+	m.body.mu.Lock()
+	r.PCM = m.body.speaker.player.take(r)
 	r = r.clone()
-	d.mu.Unlock()
-	d.journal.add(Event{At: now, Kind: KindReply, Text: r.Text(), Emotion: r.Emotion, Reply: r})
+	m.body.mu.Unlock()
+	m.journal.count(func(s *Stats) { s.Replies++ })
+	m.journal.add(Event{At: now, Kind: KindReply, Text: r.Text(), Emotion: r.Emotion, Reply: r})
 }

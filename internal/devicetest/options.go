@@ -103,6 +103,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// offersMCP reports whether the device's hello offers MCP.
+func (o Options) offersMCP() bool {
+	if o.Hello == nil {
+		return !o.Profile.traits().noFeatures && !o.NoMCP
+	}
+	var h clientHello
+	if err := json.Unmarshal(o.Hello, &h); err != nil {
+		return false // a broken hello on purpose offers nothing
+	}
+	return h.Features != nil && h.Features.MCP
+}
+
+// restsIn returns the state of the device after the server's hello.
+func (o Options) restsIn() State {
+	switch {
+	case !o.Profile.traits().noConnecting:
+		return Connecting
+	case o.Profile == Browser:
+		return Idle
+	default:
+		return Listening
+	}
+}
+
 func or[T comparable](v, fallback T) T {
 	var zero T
 	if v == zero {

@@ -126,7 +126,7 @@ func (p *Peer) Sound(ctx context.Context, n int) error {
 	size := audio.Reply.Samples()
 	for i := range n {
 		p.Pause(ctx, time.Until(start.Add(time.Duration(i-3)*audio.Reply.Frame)))
-		if err := p.frame(hum(i*size, size)); err != nil {
+		if err := p.frame(buzz(i*size, size)); err != nil {
 			return err
 		}
 	}

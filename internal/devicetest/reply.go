@@ -59,20 +59,3 @@ func (r *Reply) clone() *Reply {
 	c.Sentences = slices.Clone(r.Sentences)
 	return &c
 }
-
-// Stats are counters of one connection.
-type Stats struct {
-	TextIn       int // text messages received
-	FramesIn     int // Opus packets received
-	TextOut      int
-	FramesOut    int
-	Dropped      int // packets that were not played: wrong state, no room, broken
-	Flushed      int // packets thrown away by a change of state
-	Underruns    int
-	UnknownTypes int // messages of a type that the device does not know
-	Unheard      int // frames that Say could not send because the microphone was off
-	Replies      int
-	Pings        int
-	ToolCalls    int
-	Crashes      int // by commands to things that were not exactly as they should be
-}

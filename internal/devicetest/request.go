@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,14 +20,24 @@ const (
 	pictureCallAge = 60 * time.Second
 )
 
-// requests remembers the MCP requests of a connection.
+// requests judges the MCP requests of a connection, which it remembers. Its
+// methods may be called at the same time.
 type requests struct {
-	seen  map[int64]bool
-	calls map[int64]time.Time // until when a tools/call counts as in flight
+	journal *Journal
+	mu      sync.Mutex
+	seen    map[int64]bool
+	calls   map[int64]time.Time // until when a tools/call counts as in flight
 }
 
-func newRequests() requests {
-	return requests{seen: make(map[int64]bool), calls: make(map[int64]time.Time)}
+func newRequests(j *Journal) *requests {
+	return &requests{journal: j, seen: make(map[int64]bool), calls: make(map[int64]time.Time)}
+}
+
+// answered notes that the device has answered a request.
+func (q *requests) answered(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.calls, id)
 }
 
 // request is one JSON-RPC request as the firmware reads it.
@@ -74,36 +85,38 @@ func parseRequest(m *inbound) (r request, notification bool, silent string) {
 	return r, false, ""
 }
 
-// checkRequest judges an MCP request at its arrival. The caller holds mu.
-func (d *Device) checkRequest(now time.Time, m *inbound) {
-	if !d.offersMCP() {
-		d.journal.violate(now, RuleMCPRequest, "MCP to a device whose hello does not offer it")
+// check judges an MCP request at its arrival.
+func (q *requests) check(now time.Time, m *inbound, offered bool) {
+	if !offered {
+		q.journal.violate(now, RuleMCPRequest, "MCP to a device whose hello does not offer it")
 		return
 	}
 	r, notification, silent := parseRequest(m)
 	if silent != "" {
-		d.journal.violate(now, RuleMCPSilent, "%s", silent)
+		q.journal.violate(now, RuleMCPSilent, "%s", silent)
 		return
 	}
 	if notification {
 		return
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
 	case !r.exact:
-		d.journal.violate(now, RuleMCPID, "%s with an id outside 1..2147483647", r.method)
-	case d.requests.seen[r.id]:
-		d.journal.violate(now, RuleMCPID, "%s with id %d for the second time", r.method, r.id)
+		q.journal.violate(now, RuleMCPID, "%s with an id outside 1..2147483647", r.method)
+	case q.seen[r.id]:
+		q.journal.violate(now, RuleMCPID, "%s with id %d for the second time", r.method, r.id)
 	}
-	d.requests.seen[r.id] = true
+	q.seen[r.id] = true
 	switch r.method {
 	case "initialize":
-		d.checkInitialize(now, r)
+		q.checkInitialize(now, r)
 	case "tools/call":
-		d.checkCall(now, r)
+		q.checkCall(now, r)
 	}
 }
 
-// initializeParams is what a device reads of initialize (5.2).
+// initializeParams are the parameters of initialize that a device reads (5.2).
 type initializeParams struct {
 	ProtocolVersion string `json:"protocolVersion"`
 	Capabilities    struct {
@@ -121,30 +134,31 @@ func (r request) initialize() (initializeParams, error) {
 	return p, err
 }
 
-func (d *Device) checkInitialize(now time.Time, r request) {
+func (q *requests) checkInitialize(now time.Time, r request) {
 	p, err := r.initialize()
 	if err != nil {
-		d.journal.violate(now, RuleMCPRequest, "initialize: %s", err)
+		q.journal.violate(now, RuleMCPRequest, "initialize: %s", err)
 		return
 	}
 	if p.ProtocolVersion != mcpVersion {
-		d.journal.violate(now, RuleMCPRequest, "protocolVersion %q, devices speak %s", p.ProtocolVersion, mcpVersion)
+		q.journal.violate(now, RuleMCPRequest, "protocolVersion %q, devices speak %s", p.ProtocolVersion, mcpVersion)
 	}
 	if v := p.Capabilities.Vision; v != nil && !strings.HasPrefix(v.URL, "http://") && !strings.HasPrefix(v.URL, "https://") {
-		d.journal.violate(now, RuleMCPRequest, "vision url %q", v.URL)
+		q.journal.violate(now, RuleMCPRequest, "vision url %q", v.URL)
 	}
 }
 
-func (d *Device) checkCall(now time.Time, r request) {
+// checkCall judges a tools/call. The caller holds mu.
+func (q *requests) checkCall(now time.Time, r request) {
 	if raw, ok := r.params["arguments"]; ok && string(raw) == "null" {
-		d.journal.violate(now, RuleMCPRequest, "arguments is null: leave it out or send an object")
+		q.journal.violate(now, RuleMCPRequest, "arguments is null: leave it out or send an object")
 	}
 	if _, ok := r.params["stackSize"]; ok {
-		d.journal.violate(now, RuleMCPRequest, "stackSize must not be sent")
+		q.journal.violate(now, RuleMCPRequest, "stackSize must not be sent")
 	}
-	for id, until := range d.requests.calls {
+	for id, until := range q.calls {
 		if now.Before(until) {
-			d.journal.violate(now, RuleMCPBusy, "tools/call %d while %d is in flight", r.id, id)
+			q.journal.violate(now, RuleMCPBusy, "tools/call %d while %d is in flight", r.id, id)
 		}
 	}
 	age := callAge
@@ -153,5 +167,5 @@ func (d *Device) checkCall(now time.Time, r request) {
 		name == "self.screen.snapshot" || name == "self.screen.preview_image") {
 		age = pictureCallAge
 	}
-	d.requests.calls[r.id] = now.Add(age)
+	q.calls[r.id] = now.Add(age)
 }

@@ -123,10 +123,10 @@ func TestSayOverReply(t *testing.T) {
 		w.stampedTone(1, 10)
 		w.finish()
 		pcm, _ := w.microphone(20)
-		if got, want := level(pcm), level(hum(0, 20*960)); got < want*0.9 {
+		if got, want := level(pcm), level(buzz(0, 20*960)); got < want*0.9 {
 			t.Errorf("loudness %.0f, what is said alone has %.0f", got, want)
 		}
-	}, func(ctx context.Context, d *Device) { d.Say(ctx, hum(0, 20*960)) })
+	}, func(ctx context.Context, d *Device) { d.Say(ctx, buzz(0, 20*960)) })
 }
 
 // Each timestamp comes back once, in order, in the frame in which its packet

@@ -4,48 +4,60 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
 
-// pageBytes is how long the text of one page of tools may be (5.3).
+// pageBytes limits the text of one page of tools (5.3).
 const pageBytes = 8000
 
+// toolServer is the MCP server of the device: it answers requests in the main task
+// and runs the tools there. It owns where pictures go, as initialize said.
+type toolServer struct {
+	tools  []Tool
+	silent bool // requests are never answered
+	plain  bool // errors are JSON with a code, as of the desktop client
+
+	deviceID, clientID string
+	client             *http.Client // of the camera
+
+	link     *link
+	journal  *Journal
+	requests *requests
+	freezer  *freezer
+	vision   Vision
+}
+
 // answer serves an MCP request in the main task, which does nothing else meanwhile (5.4).
-func (d *Device) answer(ctx context.Context, m *inbound) {
-	r, notification, silent := parseRequest(m)
-	if silent != "" || notification || d.opt.MuteMCP || !d.offersMCP() {
+func (s *toolServer) answer(ctx context.Context, m *inbound) {
+	r, notification, dropped := parseRequest(m)
+	if dropped != "" || notification || s.silent {
 		return
 	}
-	result, err := d.serve(ctx, r)
+	result, err := s.serve(ctx, r)
 	var payload string
 	if err != nil {
-		payload = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, r.id, d.errorObject(err))
+		payload = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, r.id, s.errorObject(err))
 	} else {
 		payload = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, r.id, result)
 	}
-	session := ""
-	if !d.traits.emptySession {
-		session = d.SessionID()
-	}
-	d.mu.Lock()
-	delete(d.requests.calls, r.id)
-	d.mu.Unlock()
-	// A failed write ends the connection, and the reader tells of that.
-	_ = d.sendText(fmt.Appendf(nil, `{"session_id":"%s","type":"mcp","payload":%s}`, session, payload))
+	s.requests.answered(r.id)
+	// A failed write ends the connection, and the receiver tells of that.
+	_ = s.link.sendText(fmt.Appendf(nil, `{"session_id":"%s","type":"mcp","payload":%s}`, s.link.ownSession(), payload))
 }
 
 // errorObject is the firmware's: no code, and the message pasted in without
 // escaping, so that some are not JSON at all (5.1). The desktop client does better.
-func (d *Device) errorObject(err error) string {
-	if d.opt.Profile == PyXiaozhi {
+func (s *toolServer) errorObject(err error) string {
+	if s.plain {
 		text, _ := json.Marshal(err.Error()) // a string always marshals
 		return fmt.Sprintf(`{"code":-32603,"message":%s}`, text)
 	}
 	return fmt.Sprintf(`{"message":"%s"}`, err)
 }
 
-func (d *Device) serve(ctx context.Context, r request) (string, error) {
+func (s *toolServer) serve(ctx context.Context, r request) (string, error) {
 	switch r.method {
 	case "initialize":
 		p, err := r.initialize()
@@ -53,23 +65,21 @@ func (d *Device) serve(ctx context.Context, r request) (string, error) {
 			return "", err
 		}
 		if p.Capabilities.Vision != nil {
-			d.mu.Lock()
-			d.vision = *p.Capabilities.Vision
-			d.mu.Unlock()
+			s.vision = *p.Capabilities.Vision
 		}
 		return fmt.Sprintf(`{"protocolVersion":"%s","capabilities":{"tools":{}},"serverInfo":{"name":"%s","version":"%s"}}`,
 			mcpVersion, boardName, firmwareVersion), nil
 	case "tools/list":
-		return d.listTools(r)
+		return s.listTools(r)
 	case "tools/call":
-		return d.callTool(ctx, r)
+		return s.callTool(ctx, r)
 	default:
 		return "", refusalError("Method not implemented: " + r.method)
 	}
 }
 
 // listTools makes one page, beginning at the tool that the cursor names.
-func (d *Device) listTools(r request) (string, error) {
+func (s *toolServer) listTools(r request) (string, error) {
 	var cursor string
 	var userTools bool
 	if raw, ok := r.params["cursor"]; ok && json.Unmarshal(raw, &cursor) != nil {
@@ -81,7 +91,7 @@ func (d *Device) listTools(r request) (string, error) {
 	var page []string
 	size, next := 0, ""
 	found := cursor == ""
-	for _, t := range d.opt.Tools {
+	for _, t := range s.tools {
 		found = found || t.Name == cursor
 		if !found || (t.UserOnly && !userTools) {
 			continue
@@ -108,7 +118,7 @@ func (d *Device) listTools(r request) (string, error) {
 }
 
 // callTool checks the arguments as the firmware does and runs the tool.
-func (d *Device) callTool(ctx context.Context, r request) (string, error) {
+func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
 	if !r.hasParams {
 		return "", refusalError("Missing params")
 	}
@@ -122,7 +132,7 @@ func (d *Device) callTool(ctx context.Context, r request) (string, error) {
 			return "", refusalError("Invalid arguments")
 		}
 	}
-	tool, ok := d.tool(name)
+	tool, ok := s.tool(name)
 	if !ok {
 		return "", refusalError("Unknown tool: " + name)
 	}
@@ -130,11 +140,9 @@ func (d *Device) callTool(ctx context.Context, r request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.mu.Lock()
-	d.stats.ToolCalls++
-	call := Call{Arguments: args, Vision: d.vision, DeviceID: d.opt.DeviceID, ClientID: d.opt.ClientID, client: d.opt.HTTPClient, violate: d.journal.violate}
-	d.mu.Unlock()
-	thaw := d.freeze()
+	s.journal.count(func(c *Stats) { c.ToolCalls++ })
+	call := Call{Arguments: args, Vision: s.vision, DeviceID: s.deviceID, ClientID: s.clientID, client: s.client, violate: s.journal.violate}
+	thaw := s.freezer.freeze()
 	out, err := tool.Call(ctx, call)
 	thaw()
 	e := Event{At: time.Now(), Kind: KindTool, Type: name, Text: out.Text}
@@ -144,41 +152,18 @@ func (d *Device) callTool(ctx context.Context, r request) (string, error) {
 	if err != nil {
 		e.State, e.Text = "error", err.Error()
 	}
-	d.journal.add(e)
+	s.journal.add(e)
 	if err != nil {
 		return "", err
 	}
 	return out.encode()
 }
 
-func (d *Device) tool(name string) (Tool, bool) {
-	for _, t := range d.opt.Tools {
+func (s *toolServer) tool(name string) (Tool, bool) {
+	for _, t := range s.tools {
 		if t.Name == name {
 			return t, true
 		}
 	}
 	return Tool{}, false
-}
-
-// freeze stops reader and microphone of a device that Freezes, until thaw is called.
-func (d *Device) freeze() (thaw func()) {
-	if !d.opt.Freezes {
-		return func() {}
-	}
-	d.awake <- struct{}{}
-	began := time.Now()
-	d.setFrozen(true)
-	return func() {
-		d.setFrozen(false)
-		d.mu.Lock()
-		d.turn.forgive(time.Since(began))
-		d.mu.Unlock()
-		<-d.awake
-	}
-}
-
-func (d *Device) setFrozen(frozen bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.frozen = frozen
 }

@@ -37,7 +37,7 @@ func TestSay(t *testing.T) {
 				t.Errorf("%d ms: %d packets of sound, %d of silence", frameMs, sound, silence)
 			}
 		}, func(ctx context.Context, d *Device) {
-			if err := d.Say(ctx, append(make([]int16, 9600), hum(800, 9600)...)); err != nil {
+			if err := d.Say(ctx, append(make([]int16, 9600), buzz(800, 9600)...)); err != nil {
 				t.Error(err)
 			}
 		})

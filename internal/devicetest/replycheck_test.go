@@ -12,7 +12,7 @@ import (
 // scriptedTurn plays a line of steps on the wire's turn rules. A step is a name and
 // the millisecond at which it happens: "start@0 frame@100 stop@160". A frame is
 // 60 ms long and plays at once or behind the one before; "quiet" is a silent one.
-func scriptedTurn(t *testing.T, tr *turn, mode Mode, steps string) []string {
+func scriptedTurn(t *testing.T, tr *replyCheck, mode Mode, steps string) []string {
 	t.Helper()
 	base := time.Unix(1000, 0)
 	var broken []string
@@ -123,7 +123,7 @@ func TestTurnEdges(t *testing.T) {
 		{"start@0 frame@100 abort@165 quiet@168 stop@170 start@200 stop@210", ""}, // and on it goes
 	}
 	for _, tt := range tests {
-		got := strings.Join(scriptedTurn(t, &turn{}, Auto, tt.steps), " ")
+		got := strings.Join(scriptedTurn(t, &replyCheck{}, Auto, tt.steps), " ")
 		if got != tt.want {
 			t.Errorf("%s: broke %q, want %q", tt.steps, got, tt.want)
 		}
@@ -137,7 +137,7 @@ func TestTurnRealtime(t *testing.T) {
 		"start@0 frame@100 frame@100 frame@100 frame@120 stop@120": "abort_loud",
 		"start@0 frame@100 stop@281":                               "stop_late",
 	} {
-		if got := strings.Join(scriptedTurn(t, &turn{}, Realtime, steps), " "); got != want {
+		if got := strings.Join(scriptedTurn(t, &replyCheck{}, Realtime, steps), " "); got != want {
 			t.Errorf("%s: broke %q, want %q", steps, got, want)
 		}
 	}
@@ -163,7 +163,7 @@ func TestTurnStrictLead(t *testing.T) {
 		{"torn, not strict", "start@0 frame@100 frame@200 stop@260", "", false, 0},
 	}
 	for _, tt := range tests {
-		tr := &turn{strictLead: tt.strict, tolerance: tt.tolerance}
+		tr := &replyCheck{strictLead: tt.strict, tolerance: tt.tolerance}
 		if got := strings.Join(scriptedTurn(t, tr, Auto, tt.steps), " "); got != tt.want {
 			t.Errorf("%s: broke %q, want %q", tt.name, got, tt.want)
 		}

@@ -1,0 +1,137 @@
+package devicetest
+
+import (
+	"slices"
+	"time"
+
+	"xiaozhi/audio"
+)
+
+// maxPacketSamples is the length of the longest Opus packet, 120 ms at 48 kHz.
+const maxPacketSamples = 5760
+
+// quiet is the mean size of a sample (of 32768) under which sound counts as silence.
+const quiet = 64
+
+// loudspeaker decodes the packets of a connection and plays them on the clock of
+// its player. Its owner holds the lock.
+type loudspeaker struct {
+	player    player
+	mute      bool          // sound is not decoded
+	keeps     bool          // the decoder goes on after a flush
+	overheard bool          // the microphone hears what is played
+	memory    time.Duration // for which what was played matters to the microphone
+
+	rate     int // Hz; 0 before the hello
+	decoder  *audio.Decoder
+	outlived *audio.Decoder // that of a reply which was cut: its end is judged though it is not played
+	ear      *audio.Decoder // decoder's twin at the microphone's rate
+	scratch  []int16        // what the decoders write into
+}
+
+// open makes the decoders for the rate of the server's hello.
+func (s *loudspeaker) open(rate int) (err error) {
+	s.rate = rate
+	if s.decoder, err = audio.NewDecoder(rate); err != nil {
+		return err
+	}
+	if s.mute {
+		s.decoder = nil // it was made only to see that one can be
+	}
+	if s.overheard {
+		s.ear, err = audio.NewDecoder(microphoneRate)
+	}
+	return err
+}
+
+// flush empties the queue and starts with a fresh decoder, unless it keeps its
+// own. It returns how many packets were thrown away.
+func (s *loudspeaker) flush(now time.Time, speaking bool) int {
+	flushed := s.player.flush(now)
+	if s.keeps || s.rate == 0 || s.mute {
+		return flushed
+	}
+	if speaking {
+		s.outlived = nil
+	} else if s.outlived == nil {
+		s.outlived = s.decoder
+	}
+	if fresh, err := audio.NewDecoder(s.rate); err == nil { // the same rate has worked at the hello
+		s.decoder = fresh
+	}
+	if fresh, err := audio.NewDecoder(microphoneRate); err == nil && s.ear != nil {
+		s.ear = fresh
+	}
+	return flushed
+}
+
+// sample is the sound of one packet.
+type sample struct {
+	pcm     []int16 // nil: none
+	atMic   []int16 // the same at the microphone's rate; nil unless it is overheard
+	silent  bool    // it ends in silence
+	samples int     // decoded
+	err     error
+}
+
+// decode gives the sound of a packet.
+func (s *loudspeaker) decode(packet []byte) sample {
+	out := s.decodeWith(s.decoder, packet)
+	if s.ear != nil && out.pcm != nil {
+		if n, err := s.ear.Decode(packet, s.scratch); err == nil { // else the first decoder has told
+			out.atMic = slices.Clone(s.scratch[:n])
+		}
+	}
+	return out
+}
+
+// decodeLate gives the sound of a packet that is not played: of a reply that was cut.
+func (s *loudspeaker) decodeLate(packet []byte) sample {
+	if s.outlived != nil {
+		return s.decodeWith(s.outlived, packet)
+	}
+	return s.decodeWith(s.decoder, packet)
+}
+
+func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
+	if s.mute {
+		return sample{silent: true}
+	}
+	if s.scratch == nil {
+		s.scratch = make([]int16, maxPacketSamples)
+	}
+	n, err := decoder.Decode(packet, s.scratch)
+	if err != nil || n == 0 {
+		return sample{samples: n, err: err}
+	}
+	pcm := slices.Clone(s.scratch[:n])
+	// The first half may still hold the end of the sound before it.
+	return sample{pcm: pcm, silent: isQuiet(pcm[n/2:]), samples: n}
+}
+
+// accept puts a packet into the queue. It returns when the packet will begin to
+// play, zero for never, when the one before it ends, and whether none was lost.
+func (s *loudspeaker) accept(now time.Time, length time.Duration, sound sample, reply *Reply, timestamp uint32) (from, before time.Time, kept bool) {
+	before = s.player.ends
+	if reply == nil {
+		sound.pcm = nil // nobody will ask for it
+	}
+	s.player.trim(now.Add(-s.memory))
+	from, kept = s.player.accept(now, length, sound.pcm, reply)
+	if !from.IsZero() {
+		s.player.label(timestamp, sound.atMic)
+	}
+	return from, before, kept
+}
+
+func isQuiet(pcm []int16) bool {
+	sum := 0
+	for _, s := range pcm {
+		if s < 0 {
+			sum -= int(s)
+		} else {
+			sum += int(s)
+		}
+	}
+	return sum <= quiet*len(pcm)
+}

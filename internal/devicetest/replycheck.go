@@ -1,0 +1,296 @@
+package devicetest
+
+import (
+	"time"
+)
+
+// Times that a reply must keep (3.1, 3.2.4, 3.4, 4.3).
+const (
+	startGuard    = 100 * time.Millisecond // tts start to first frame
+	sentenceAhead = 360 * time.Millisecond // subtitle before its sound
+	stopAfter     = 120 * time.Millisecond // tts stop after play-out
+	abortLast     = 30 * time.Millisecond  // abort to the last frame
+	abortStop     = 50 * time.Millisecond  // abort to its tts stop
+	leadFloor     = 180 * time.Millisecond // least lead while sound is at hand
+	leadAdapted   = 600 * time.Millisecond // most lead after frames were late (4.3, rule 2)
+	leadSettles   = 300 * time.Millisecond // from the start of a burst until the floor holds
+	abortPatience = time.Second            // after which a missing tts stop is noted
+)
+
+// replyCheck holds the replies of a connection to the rules, as they look on the
+// wire, apart from what the device makes of them. It looks at no clock. Its owner
+// holds the lock.
+type replyCheck struct {
+	tolerance  time.Duration
+	forgiven   time.Duration // of tolerance, for the open reply only
+	maxLead    time.Duration
+	strictLead bool
+	violate    func(at time.Time, rule Rule, format string, args ...any)
+
+	heard    string // last stt
+	reply    *Reply // open reply, or nil
+	sentence time.Time
+	late     int       // frames on this connection that found less than the floor ahead, and underruns
+	burst    time.Time // first frame since the speaker was last silent
+	silent   bool      // the last frame was silence
+	ending   ending    // of the open reply, once the device has asked for it
+
+	aborts []time.Time // aborts that still want their tts stop
+	grace  time.Time   // until when one more tts stop is no fault: it crossed an abort
+}
+
+// ending is what came of a reply since the device asked for its end.
+type ending struct {
+	at     time.Time // zero: it has not asked
+	frames int
+	tail   int // frames later than abortLast
+}
+
+// isCut reports whether the device has asked for the end of the open reply.
+func (c *replyCheck) isCut() bool { return !c.ending.at.IsZero() }
+
+// start takes a tts start.
+func (c *replyCheck) start(now time.Time, rate int) *Reply {
+	if c.reply != nil {
+		c.violate(now, RuleStartTwice, "tts start inside a reply that began %s ago", now.Sub(c.reply.Started))
+		return c.reply
+	}
+	c.forgive(-c.forgiven)
+	c.reply = &Reply{Heard: c.heard, Started: now, Rate: rate}
+	c.heard = ""
+	c.sentence, c.burst, c.silent, c.ending = time.Time{}, time.Time{}, false, ending{}
+	if len(c.aborts) > 0 {
+		// A start that crossed the abort on its way is cut by it; a later one is of a dead turn.
+		c.ending.at = c.aborts[0]
+		if late := now.Sub(c.aborts[0]); late > abortLast+c.tolerance {
+			c.violate(now, RuleStartAfterAbort, "tts start %s after an abort that got no tts stop", late)
+		}
+	}
+	return c.reply
+}
+
+// stt takes the text that the server heard.
+func (c *replyCheck) stt(now time.Time, text string) {
+	if c.reply != nil {
+		c.violate(now, RuleSTTInReply, "stt %q inside a reply", text)
+	}
+	c.heard = text
+}
+
+// emotion takes an llm message. A neutral one without text keeps a channel open, at any time.
+func (c *replyCheck) emotion(now time.Time, emotion, text string) {
+	if c.reply != nil {
+		c.reply.Emotion = emotion
+		return
+	}
+	if emotion != "neutral" || text != "" {
+		c.violate(now, RuleOutsideReply, "llm %s outside a reply is lost at the next change of state", emotion)
+	}
+}
+
+// sentenceStart takes a subtitle.
+func (c *replyCheck) sentenceStart(now time.Time, text string) {
+	if c.reply == nil {
+		c.violate(now, RuleOutsideReply, "sentence_start %q outside a reply", text)
+		return
+	}
+	c.reply.Sentences = append(c.reply.Sentences, Sentence{Text: text, At: now})
+	c.sentence = now
+}
+
+// frame takes the arrival of a packet. It returns the reply that it belongs to, or nil.
+func (c *replyCheck) frame(now time.Time) *Reply {
+	r := c.reply
+	if r == nil {
+		c.violate(now, RuleFrameOutside, "a frame with no tts start before it")
+		return nil
+	}
+	if gap := now.Sub(r.Started); gap < startGuard-c.tolerance {
+		c.violate(now, RuleEarlyFrame, "a frame %s after tts start", gap)
+	}
+	r.Frames++
+	r.LastFrame = now
+	if r.FirstFrame.IsZero() {
+		r.FirstFrame = now
+	}
+	if c.isCut() {
+		c.ending.frames++
+		if now.Sub(c.ending.at) > abortLast+c.tolerance {
+			if c.ending.tail++; c.ending.tail > 1 {
+				c.violate(now, RuleAbortFrames, "a frame %s after the reply was cut", now.Sub(c.ending.at))
+			}
+		}
+	}
+	return r
+}
+
+// placed says when the frame that arrived now will play, and that the one before it ended at ends.
+func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, silent bool) {
+	r := c.reply
+	if r == nil {
+		return
+	}
+	c.silent = silent
+	if !c.sentence.IsZero() {
+		if ahead := from.Sub(c.sentence); ahead > sentenceAhead+c.tolerance {
+			c.violate(now, RuleSentenceEarly, "sentence_start %s before its sound", ahead)
+		}
+		c.sentence = time.Time{}
+	}
+	if c.burst.IsZero() {
+		c.burst = now
+	} else if ends.Before(now) && !c.isCut() {
+		r.Underruns++
+		c.late++
+		c.burst = now
+		if c.strictLead {
+			c.violate(now, RuleUnderrun, "the speaker was silent for %s", now.Sub(ends))
+		}
+	}
+	c.measureLead(now, from.Add(length).Sub(now))
+	r.PlayedOut = from.Add(length)
+}
+
+func (c *replyCheck) measureLead(now time.Time, lead time.Duration) {
+	r := c.reply
+	r.LeadMax = max(r.LeadMax, lead)
+	most := c.maxLead
+	if c.late >= 2 { // jitter was there to be measured
+		most = max(most, leadAdapted)
+	}
+	if lead > most+c.tolerance {
+		c.violate(now, RuleLeadHigh, "%s of sound ahead", lead)
+	}
+	if now.Sub(c.burst) < leadSettles {
+		return
+	}
+	if r.LeadMin == 0 || lead < r.LeadMin {
+		r.LeadMin = lead
+	}
+	if lead < leadFloor {
+		c.late++
+	}
+	if c.strictLead && lead < leadFloor-c.tolerance && !c.isCut() {
+		c.violate(now, RuleLeadLow, "%s of sound ahead", lead)
+	}
+}
+
+// stop takes a tts stop. It returns the reply that it ends, or nil.
+func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
+	r := c.reply
+	if r == nil {
+		c.stopAlone(now)
+		return nil
+	}
+	c.reply = nil
+	r.Stopped = now
+	switch {
+	case c.isCut():
+		r.Cut = true
+		c.stopCut(now, r)
+	case r.PlayedOut.IsZero(): // no sound, or none that was played
+	case mode == Realtime && now.Before(r.PlayedOut.Add(-c.tolerance)):
+		// The server heard the user speak over the reply.
+		r.Cut = true
+		c.closingFrame(now)
+	default:
+		c.stopPlayed(now, r)
+	}
+	return r
+}
+
+// stopAlone judges a tts stop without a reply: fine only as the answer to an abort.
+func (c *replyCheck) stopAlone(now time.Time) {
+	switch {
+	case len(c.aborts) > 0:
+		c.answered(now)
+	case now.Before(c.grace):
+		c.grace = time.Time{}
+	default:
+		c.violate(now, RuleStopUnpaired, "tts stop with neither a reply nor an abort before it")
+	}
+}
+
+// stopPlayed judges the end of a reply that nobody cut.
+func (c *replyCheck) stopPlayed(now time.Time, r *Reply) {
+	switch late := now.Sub(r.PlayedOut); {
+	case late < -c.tolerance:
+		c.violate(now, RuleStopEarly, "tts stop %s before the sound was played", -late)
+	case late > stopAfter+c.tolerance:
+		c.violate(now, RuleStopLate, "tts stop %s after play-out", late)
+	}
+}
+
+// stopCut judges the end of a reply that the device asked for. A stop which fits
+// the natural end may have crossed the abort, which then gets a second one.
+func (c *replyCheck) stopCut(now time.Time, r *Reply) {
+	aborted := len(c.aborts) > 0
+	if aborted {
+		c.answered(now)
+	}
+	late := now.Sub(r.PlayedOut)
+	if c.ending.frames == 0 && late >= -c.tolerance && late <= stopAfter+c.tolerance {
+		if aborted {
+			c.grace = now.Add(abortPatience)
+		}
+		return
+	}
+	if r.Frames > 0 {
+		if c.ending.frames == 0 {
+			c.violate(now, RuleAbortLoud, "no closing frame after the reply was cut")
+			return
+		}
+		c.closingFrame(now)
+	}
+}
+
+func (c *replyCheck) closingFrame(now time.Time) {
+	if !c.silent {
+		c.violate(now, RuleAbortLoud, "the last frame of a cut reply is not silent")
+	}
+}
+
+// answered takes the oldest abort as answered.
+func (c *replyCheck) answered(now time.Time) {
+	if took := now.Sub(c.aborts[0]); took > abortStop+c.tolerance {
+		c.violate(now, RuleAbortSlow, "tts stop %s after the abort", took)
+	}
+	c.aborts = c.aborts[1:]
+}
+
+// cut notes that the device asks for the end of what is being said.
+func (c *replyCheck) cut(now time.Time) {
+	if c.reply != nil && !c.isCut() {
+		c.ending.at = now
+	}
+}
+
+// abort notes an abort message: it is owed one tts stop.
+func (c *replyCheck) abort(now time.Time) {
+	c.cut(now)
+	c.aborts = append(c.aborts, now)
+}
+
+// overdue lists what should have come by now and did not.
+func (c *replyCheck) overdue(now time.Time) []Violation {
+	var found []Violation
+	for _, at := range c.aborts {
+		if now.Sub(at) > abortPatience+c.tolerance {
+			found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "an abort got no tts stop for " + now.Sub(at).String()})
+		}
+	}
+	if c.reply != nil && c.isCut() && now.Sub(c.ending.at) > abortPatience+c.tolerance && len(c.aborts) == 0 {
+		found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "a reply that was cut got no tts stop for " + now.Sub(c.ending.at).String()})
+	}
+	return found
+}
+
+// end forgets the open reply and the aborts at the end of the connection.
+func (c *replyCheck) end() { c.reply, c.aborts = nil, nil }
+
+// forgive is for a device that did not look at its socket for a while: what the
+// open reply has waiting there is late or early by as much, which is no fault.
+func (c *replyCheck) forgive(d time.Duration) {
+	c.tolerance += d
+	c.forgiven += d
+}

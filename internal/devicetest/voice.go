@@ -1,0 +1,219 @@
+package devicetest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"xiaozhi/audio"
+)
+
+// dtxAfter is the length of silence after which packets are left out beside a loudspeaker.
+const dtxAfter = 200 * time.Millisecond
+
+// microphoneRate is the rate at which devices record, in Hz.
+const microphoneRate = 16000
+
+// microphone is the uplink's side of the body: what of the sound around the
+// device leaves it as packets. Its owner holds the lock.
+type microphone struct {
+	open    bool
+	frozen  bool          // by a tool: it is deaf
+	silence time.Duration // up to now in what it gets
+	stamps  stamps        // of packets that were played, not yet echoed
+}
+
+// Voice is what the device's user does with the microphone: speaking, and being
+// silent. Its methods may be called at the same time as those of the device, but
+// only one of them speaks at a time.
+type Voice struct {
+	link    *link
+	body    *body
+	journal *Journal
+	done    <-chan struct{} // closed at the end of the main task
+	frameMs int
+	room    *Room
+	aec     bool
+	noDTX   bool
+}
+
+func newVoice(o Options, l *link, b *body, j *Journal, done <-chan struct{}) *Voice {
+	return &Voice{link: l, body: b, journal: j, done: done, frameMs: o.FrameMs, room: o.Room, aec: o.AEC, noDTX: o.NoDTX}
+}
+
+// WaitMic returns when the microphone is open.
+func (v *Voice) WaitMic(ctx context.Context) error {
+	return v.body.until(ctx, func() bool { return v.body.mic.open })
+}
+
+// Say speaks 16 kHz sound into the microphone, frame by frame in real time. It
+// first waits until the microphone is open; frames during which it is closed
+// again are lost, as they are on a device, and counted as Stats.Unheard. The
+// last frame is filled up with silence.
+func (v *Voice) Say(ctx context.Context, pcm []int16) error {
+	if err := v.WaitMic(ctx); err != nil {
+		return err
+	}
+	enc, err := audio.NewEncoder(audio.Format{Rate: microphoneRate, Frame: v.frame()})
+	if err != nil {
+		return fmt.Errorf("say: %w", err)
+	}
+	size := microphoneRate / 1000 * v.frameMs
+	packet := make([]byte, maxBinary)
+	return v.speak(ctx, time.Now(), func(yield func(recorder) bool) {
+		for len(pcm) > 0 {
+			chunk := make([]int16, size)
+			pcm = pcm[copy(chunk, pcm):]
+			record := func(end time.Time) ([]byte, error) {
+				v.room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
+				if !v.noDTX && v.pauses(chunk) {
+					return []byte{dtxByte(v.frameMs)}, nil
+				}
+				n, err := enc.Encode(chunk, packet)
+				return packet[:n], err
+			}
+			if !yield(record) {
+				return
+			}
+		}
+	})
+}
+
+// recorder makes the packet of a frame that ends at that time. The caller holds the body's lock.
+type recorder func(end time.Time) ([]byte, error)
+
+// SayPackets speaks Opus packets of the uplink's frame length into the
+// microphone, frame by frame in real time, as Say does with sound. The first
+// sample of the first packet is recorded at from, so the packet leaves one frame
+// later; what should have left before now leaves at once. It does not wait for
+// the microphone: frames that meet a closed one are lost, and counted.
+func (v *Voice) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
+	return v.speak(ctx, from, func(yield func(recorder) bool) {
+		for _, p := range packets {
+			if !yield(func(time.Time) ([]byte, error) { return p, nil }) {
+				return
+			}
+		}
+	})
+}
+
+// Pause is the packet that a device sends for a frame of silence.
+func Pause(frameMs int) []byte { return []byte{dtxByte(frameMs)} }
+
+// speak sends a frame at the end of each frame length from a moment on.
+func (v *Voice) speak(ctx context.Context, from time.Time, frames iter.Seq[recorder]) error {
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	<-tick.C
+	due := from
+	for record := range frames {
+		due = due.Add(v.frame()) // a frame can leave when its last sample is recorded
+		tick.Reset(time.Until(due))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.done:
+			return ErrClosed
+		}
+		if err := v.sayFrame(record, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Silence lets the microphone hear nothing for a while.
+func (v *Voice) Silence(ctx context.Context, length time.Duration) error {
+	return v.Say(ctx, make([]int16, int(length.Seconds()*microphoneRate)))
+}
+
+func (v *Voice) frame() time.Duration { return time.Duration(v.frameMs) * time.Millisecond }
+
+// sayFrame sends one frame, which ends at that time, if the microphone is open.
+// With a Room it holds what is heard of the loudspeaker as well.
+func (v *Voice) sayFrame(record recorder, end time.Time) error {
+	packet, timestamp, err := v.recorded(record, end)
+	if err != nil {
+		return fmt.Errorf("say: %w", err)
+	}
+	if packet == nil {
+		return nil
+	}
+	return v.link.sendFrame(packet, timestamp)
+}
+
+// recorded returns the packet of one frame and its timestamp; nil: the microphone is shut.
+func (v *Voice) recorded(record recorder, end time.Time) ([]byte, uint32, error) {
+	v.body.mu.Lock()
+	defer v.body.mu.Unlock()
+	timestamp := v.body.mic.stamps.next(end, v.frame(), &v.body.speaker.player)
+	if !v.body.mic.open || v.body.mic.frozen {
+		v.journal.count(func(s *Stats) { s.Unheard++ })
+		return nil, 0, nil
+	}
+	if !v.aec {
+		timestamp = 0
+	}
+	packet, err := record(end)
+	return packet, timestamp, err
+}
+
+// pauses reports whether a frame is left out as silence. Beside a loudspeaker
+// silence has to last, as it has for the firmware's encoder: what is left out
+// right after a sound is made up from it by the decoder. The caller holds the body's lock.
+func (v *Voice) pauses(chunk []int16) bool {
+	if !isQuiet(chunk) {
+		v.body.mic.silence = 0
+		return false
+	}
+	v.body.mic.silence += v.frame()
+	return v.room == nil || v.body.mic.silence > dtxAfter
+}
+
+// dtxByte is a packet without content: the first byte alone, which says wideband
+// speech, mono, one frame (RFC 6716, 3.1). Devices send it for silence (4.1).
+func dtxByte(frameMs int) byte {
+	const config20, config40, config60 = 9 << 3, 10 << 3, 11 << 3
+	switch frameMs {
+	case 20:
+		return config20
+	case 40:
+		return config40
+	default:
+		return config60
+	}
+}
+
+// WakeBurst sends n frames of sound at once, as devices send what they heard of a wake word.
+func (v *Voice) WakeBurst(n int) error {
+	enc, err := audio.NewEncoder(audio.Format{Rate: microphoneRate, Frame: v.frame()})
+	if err != nil {
+		return fmt.Errorf("wake burst: %w", err)
+	}
+	size := microphoneRate / 1000 * v.frameMs
+	for i := range n {
+		packet := make([]byte, maxBinary)
+		k, err := enc.Encode(buzz(i*size, size), packet)
+		if err != nil {
+			return fmt.Errorf("wake burst: %w", err)
+		}
+		if err := v.link.sendFrame(packet[:k], 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buzz is a 125 Hz sound that swells and fades five times a second.
+func buzz(from, n int) []int16 {
+	pcm := make([]int16, n)
+	for i := range pcm {
+		k := from + i
+		swell := k % 3200
+		swell = min(swell, 3200-swell)
+		pcm[i] = int16((k%128 - 64) * swell / 16)
+	}
+	return pcm
+}
