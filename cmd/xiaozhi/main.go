@@ -12,10 +12,9 @@ import (
 
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
-)
 
-// version is what the server calls itself.
-const version = "0.1.0"
+	"xiaozhi/internal/app"
+)
 
 func main() {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader()) // the library insists on a global
@@ -33,14 +32,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch command {
 	case "serve":
-		tune()
+		app.Tune()
 		return serve(ctx, args, stdout, stderr)
 	case "talk", "bench":
 		return simulate(command, args, stderr)
 	case "tools":
 		return tools(ctx, args, stdout, stderr)
 	case "version", "--version":
-		fmt.Fprintln(stdout, "xiaozhi", version)
+		fmt.Fprintln(stdout, "xiaozhi", app.Version)
 		return 0
 	case "help", "-h", "--help":
 		fmt.Fprint(stdout, usage)

@@ -6,27 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"path/filepath"
-	"runtime/debug"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
+	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
-
-	"xiaozhi/connection"
-	"xiaozhi/mcp/gateway"
 )
-
-// drainTime is how long everything may take after a signal: running replies are
-// heard to their end, and whoever is listened to is told.
-const drainTime = 10 * time.Second
 
 // serveFlags are the command line of serve.
 type serveFlags struct {
@@ -84,191 +69,19 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	log := newLogger(cfg.Log, stderr)
+	log := app.NewLogger(cfg.Log, stderr)
 	for _, w := range warnings {
 		log.Warn("config", "warning", w)
 	}
-	rooms, err := assemble(ctx, cfg, f.data, log)
+	program, err := app.Build(ctx, cfg, app.Options{Data: f.data, Profiles: f.pprof, Banner: stdout, Log: log})
 	if err != nil {
 		return err
 	}
-	defer rooms.close()
+	defer program.Close()
 	if f.check {
-		rooms.report(stdout)
+		program.Report(stdout)
 		fmt.Fprintln(stdout, "the settings are fine / 配置没有问题")
 		return nil
 	}
-	if err := makeDataDir(f.data); err != nil {
-		return err
-	}
-	if err := rooms.record(cfg.Log.Record); err != nil {
-		return err
-	}
-	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
-	if err != nil {
-		return err
-	}
-	if f.pprof != "" {
-		stop, err := serveProfiles(ctx, f.pprof, log)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
-	rooms.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
-	s := &httpServer{
-		log: log, devices: rooms.devices, endpoint: rooms.endpoint, gateway: rooms.gateway,
-		outward: rooms.gateway.DeviceAPI(rooms.live),
-	}
-	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	banner(stdout, cfg, listeners[:len(cfg.Server.Listen)], rooms)
-	outwardBanner(stdout, cfg, listeners)
-	return s.run(ctx, listeners, rooms)
-}
-
-// newLogger writes to stderr as the config says.
-func newLogger(c config.Log, stderr io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // the config has checked it
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(stderr, o))
-	}
-	return slog.New(slog.NewTextHandler(stderr, o))
-}
-
-// makeDataDir makes the data folder and its parts, for the owner only.
-func makeDataDir(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return fmt.Errorf("make the data folder (--data) / 无法创建数据目录: %w", err)
-		}
-	}
-	return nil
-}
-
-// httpServer is one handler behind all listeners.
-type httpServer struct {
-	log      *slog.Logger
-	http     *http.Server
-	devices  *connection.Server
-	outward  http.Handler // /api/devices
-	endpoint http.Handler // nil: none
-	gateway  *gateway.Gateway
-	ready    atomic.Bool // the chains' first engines are loaded
-}
-
-// routes are everything that has an address. Devices follow no redirects, so
-// their paths are matched before a mux could clean them.
-func (s *httpServer) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !s.ready.Load() {
-			http.Error(w, "engines are loading / 引擎正在加载", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
-	})
-	mux.Handle("/api/devices", s.outward)
-	mux.Handle("/api/devices/", s.outward)
-	if s.endpoint != nil {
-		mux.Handle("/mcp/endpoint", s.endpoint)
-		mux.Handle("/mcp/endpoint/{$}", s.endpoint)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
-	})
-	return s.beforeMux(s.devices.Handler(mux))
-}
-
-// bodyTime is how long a body may take to come where a handler sets no time of its own.
-const bodyTime = 10 * time.Second
-
-// beforeMux takes the paths of the gateway out, which a mux would clean.
-func (s *httpServer) beforeMux(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.gateway != nil && gateway.Serves(r.URL.Path) {
-			s.gateway.ServeHTTP(w, r)
-			return
-		}
-		if r.ContentLength != 0 { // what nobody reads is waited for by the server itself
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// run serves until ctx ends, then lets running replies finish.
-func (s *httpServer) run(ctx context.Context, listeners []net.Listener, rooms *rooms) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var wg sync.WaitGroup
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
-		wg.Go(func() {
-			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
-			}
-		})
-	}
-	wg.Go(func() {
-		rooms.warm(ctx)
-		s.ready.Store(true)
-		rooms.runAll(ctx, rooms.later)
-		debug.FreeOSMemory() // loading has thrown away as much as it has kept
-	})
-	wg.Go(func() { s.devices.Watch(ctx) })
-	wg.Go(func() { tidy(ctx, s.devices.Connected, debug.FreeOSMemory) })
-	var err error
-	select {
-	case <-ctx.Done():
-		s.log.Info("shutting down", "drain", drainTime)
-	case err = <-failed:
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	if e := s.devices.Shutdown(drain); e != nil {
-		s.log.Warn("conversations were cut at the end", "err", e)
-	}
-	if s.gateway != nil {
-		s.gateway.Close()
-	}
-	if e := s.http.Shutdown(drain); e != nil {
-		s.http.Close()
-	}
-	stop()
-	wg.Wait()
-	return err
-}
-
-// banner tells a person what to type into a device, in both languages.
-func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, rooms *rooms) {
-	fmt.Fprintf(w, "xiaozhi %s\n\n", version)
-	rooms.report(w)
-	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")
-	var urls []string
-	if cfg.Server.PublicURL != "" {
-		public := strings.TrimRight(cfg.Server.PublicURL, "/")
-		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
-			public = "http" + rest
-		}
-		urls = append(urls, public)
-	}
-	for _, l := range listeners {
-		for _, host := range reachable(l.Addr()) {
-			urls = append(urls, "http://"+host)
-		}
-	}
-	for _, u := range urls {
-		fmt.Fprintf(w, "  %s/xiaozhi/ota/\n", u)
-	}
-	fmt.Fprintf(w, "WebSocket:\n")
-	for _, u := range urls {
-		fmt.Fprintf(w, "  %s/xiaozhi/v1/\n", "ws"+strings.TrimPrefix(u, "http"))
-	}
-	fmt.Fprintln(w)
+	return program.Run(ctx)
 }

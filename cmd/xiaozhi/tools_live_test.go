@@ -2,75 +2,51 @@ package main
 
 import (
 	"context"
-	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 	"unicode"
 
-	"xiaozhi/internal/config"
-
-	"xiaozhi/agent"
-	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/gateway"
-	"xiaozhi/mcp/local"
-	"xiaozhi/prompts"
+	"xiaozhi/internal/devicetest"
 )
 
-// livingRoom is a server's /api/devices with one device, beside our own tools.
-func livingRoom(t *testing.T, access gateway.Access) string {
+// livingRoom runs the server in-process with one device that has a lamp, and gives
+// the server's address. settings are lines of config.yaml.
+func livingRoom(t *testing.T, settings string) string {
 	t.Helper()
-	options, err := localTools(config.Default(), filepath.Join(t.TempDir(), "data"), []string{"default", "storyteller"})
+	const id = "24:6f:28:aa:10:02"
+	base, _ := serving(t, `
+asr: [openai]
+tools: {deny: ["forget_*"]}
+devices: {"`+id+`": {name: 客厅}}
+`+settings)
+	o := devicetest.Options{DeviceID: id, Language: "zh-CN", FrameMs: 60, Tools: []devicetest.Tool{{
+		Name: "self.lamp.turn_on", Description: "Turns the lamp on.",
+		Call: func(context.Context, devicetest.Call) (devicetest.Result, error) {
+			return devicetest.Result{Text: "lit"}, nil
+		},
+	}}}
+	found, err := devicetest.Provision(t.Context(), base+"/xiaozhi/ota/", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := local.New(options)
-	if err := own.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{Deny: []string{"forget_*"}}, own, oneTool{name: "self.lamp.turn_on"})
-	live := newLiveDevices()
-	texts, err := prompts.Load("")
+	o.URL, o.Token, o.Protocol = found.URL, found.Token, found.Protocol
+	d, err := devicetest.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", Name: "客厅"}
-	records := agent.NewDevices()
-	held := agent.New(agent.Options{Prompts: texts, Devices: records}, session, deafBox{}, box)
-	talk := &deviceTalk{Conversation: held, tools: box, session: session, live: live}
-	live.add(talk) // as Run does, which may come later than the first request
-	ctx, leave := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = talk.Run(ctx) })
-	g := gateway.New(gateway.Options{Access: access})
-	server := httptest.NewServer(g.DeviceAPI(live))
-	t.Cleanup(func() {
-		server.Close()
-		g.Close()
-		leave()
-		running.Wait()
-		records.Close()
-		_ = own.Stop()
-	})
-	return server.URL
+	t.Cleanup(d.Close)
+	for lamp := false; !lamp; {
+		_, out, _ := runTools(t, base)
+		lamp = strings.Contains(out, "self.lamp.turn_on")
+	}
+	return base
 }
-
-// deafBox is a device that nothing comes from, and that nothing is asked of.
-type deafBox struct{}
-
-func (deafBox) Send(wire.Message)                   {}
-func (deafBox) Audio(uint64, []byte) (uint32, bool) { return 0, true }
-func (deafBox) Lag() time.Duration                  { return 0 }
-func (deafBox) HangUp(error)                        {}
 
 // TestToolsOfALivingDevice: what a person sees of a real device: each tool once,
 // with its source, its kind and a reason for it, and a line about it.
 func TestToolsOfALivingDevice(t *testing.T) {
-	code, out, why := runTools(t, livingRoom(t, gateway.Access{}))
+	code, out, why := runTools(t, livingRoom(t, ""))
 	if code != 0 {
 		t.Fatal(code, why)
 	}
@@ -103,22 +79,22 @@ func TestToolsOfALivingDevice(t *testing.T) {
 // TestToolsCallOnALivingDevice: one tool is run, and its answer is what the
 // model would get.
 func TestToolsCallOnALivingDevice(t *testing.T) {
-	server := livingRoom(t, gateway.Access{})
+	server := livingRoom(t, "")
 	for _, c := range []struct {
 		tool, arguments string
 		code            int
 		want            string
 	}{
 		{"calculate", `{"expression":"一百二十乘以三"}`, 0, "一百二十乘以三 = 360\n(req_llm, "},
-		{"self.lamp.turn_on", `{}`, 0, "self.lamp.turn_on\n(req_llm, "},
-		{"self_lamp_turn_on", `{}`, 0, "self.lamp.turn_on\n"},
+		{"self.lamp.turn_on", `{}`, 0, "lit\n(req_llm, "},
+		{"self_lamp_turn_on", `{}`, 0, "lit\n"},
 		{"get_lunar_calendar", `{"lunar_date":"2026-8-15"}`, 0, "2026年9月25日"},
-		{"exit", `{}`, 0, "says / 会说: 再见。\n(response, "},
 		{"calculate", `{"expression":"1/0"}`, 1, "calculate: 不能除以零"},
 		{"calculate", `{}`, 1, "参数不对: "},
 		{"calculate", `[]`, 1, "calculate: "},
 		{"forget_conversation", `{}`, 1, `404 Not Found: 没有这个工具 / there is no tool named "forget_conversation"`},
 		{"nonsense", `{}`, 1, "404 Not Found"},
+		{"exit", `{}`, 0, "says / 会说: 再见。\n(response, "},
 	} {
 		code, out, why := runTools(t, server, "call", "24:6F:28:AA:10:02", c.tool, c.arguments)
 		if code != c.code || !strings.Contains(out+why, c.want) || (code == 0) != (why == "") || (code != 0) != (out == "") {
@@ -133,7 +109,8 @@ func TestToolsCallOnALivingDevice(t *testing.T) {
 // TestToolsWithATokenOnly: the token of the environment opens the door, a wrong
 // or read-only one says what is wrong, and none of them is shown.
 func TestToolsWithATokenOnly(t *testing.T) {
-	server := livingRoom(t, gateway.Access{Tokens: []gateway.Token{{Name: "a", Token: "s3cret"}, {Name: "b", Token: "l00k", ReadOnly: true}}})
+	t.Setenv("XIAOZHI_MCP_TOKEN", "s3cret")
+	server := livingRoom(t, "mcp: {tokens: [{name: a, token: s3cret}, {name: b, token: l00k, read_only: true}]}")
 	for _, c := range []struct {
 		token string
 		args  []string

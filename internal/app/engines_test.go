@@ -1,0 +1,379 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+	"xiaozhi/providers/rules"
+)
+
+// bare takes out of the environment what would be picked up.
+func bare(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{
+		"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "DEEPSEEK_MODEL",
+		"DASHSCOPE_API_KEY", "DASHSCOPE_BASE_URL", "DASHSCOPE_MODEL",
+	} {
+		t.Setenv(name, "")
+	}
+}
+
+// found are the lines about one role that people see at start and in --check.
+func found(t *testing.T, config, role string) string {
+	t.Helper()
+	cfg := mustLoadText(t, config, os.Environ()...)
+	var log bytes.Buffer
+	app, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close()
+	var lines []string
+	for _, line := range app.lines {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), role); ok {
+			lines = append(lines, strings.TrimSpace(rest))
+		}
+	}
+	if len(lines) != strings.Count(log.String(), "role="+role+" ") {
+		t.Errorf("the log says something else than the banner:\n%s\n%s", strings.Join(lines, "\n"), log.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestEnvironmentIsPickedUp: keys in the environment make language models, in
+// the order of the README, under their names and with their own addresses.
+func TestEnvironmentIsPickedUp(t *testing.T) {
+	for _, c := range []struct {
+		name, config string
+		env          []string
+		want         []string // beginnings of lines, in order; Ollama may be there or not
+	}{
+		{"nothing", "llm: [auto, rules]", nil, []string{"rules: time"}},
+		{"one", "llm: [auto, rules]", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek: deepseek-chat at https://api.deepseek.com/v1", "rules: when all"}},
+		{
+			"all", "llm: [auto, rules]",
+			[]string{"DASHSCOPE_API_KEY", "DEEPSEEK_API_KEY", "OPENAI_API_KEY"},
+			[]string{"openai: ", "deepseek: ", "dashscope: ", "rules: when all"},
+		},
+		{
+			"named one comes where it is named", "llm: [dashscope, auto]",
+			[]string{"DASHSCOPE_API_KEY", "OPENAI_API_KEY"},
+			[]string{"dashscope: ", "openai: "},
+		},
+		{"named without key", "llm: [openai, rules]", nil, []string{"- openai: left out / 未启用: no key / 没有密钥: $OPENAI_API_KEY", "rules: time"}},
+		{"no rules", "llm: [openai]", []string{"OPENAI_API_KEY"}, []string{"openai: "}},
+		{"nobody at all", "llm: [openai]", nil, []string{"- openai: left out", "rules: time"}},
+		{
+			"own section under a known name", "llm: [auto]\nproviders: {deepseek: {type: openai, base_url: 'http://127.0.0.1:1/v1', model: mine}}", nil,
+			[]string{"deepseek: mine at http://127.0.0.1:1/v1"},
+		},
+		{"rules by another name", "llm: [small]\nproviders: {small: {type: rules}}", nil, []string{"rules: time"}},
+		{
+			"rules by another name, after a model", "llm: [openai, small]\nproviders: {small: {type: rules}}",
+			[]string{"OPENAI_API_KEY"},
+			[]string{"openai: ", "rules: when all"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bare(t)
+			for _, name := range c.env {
+				t.Setenv(name, "sk-secret-of-"+name)
+			}
+			got := found(t, c.config, "LLM")
+			rest := got
+			for _, want := range c.want {
+				i := strings.Index(rest, want)
+				if i < 0 || i > 0 && rest[i-1] != '\n' {
+					t.Fatalf("no line %q in this order in\n%s", want, got)
+				}
+				rest = rest[i+len(want):]
+			}
+			if strings.Contains(got, "sk-secret") {
+				t.Errorf("a key is shown:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestMembersLeftOut: a member without its key or its program is left out, with
+// one line that says why, and the others are used.
+func TestMembersLeftOut(t *testing.T) {
+	for _, c := range []struct{ name, config, role, want string }{
+		{
+			"key not set", "asr: [a, pocketsphinx]\nproviders: {a: {type: openai, model: m, api_key: '${NO_SUCH_KEY}'}}", "ASR",
+			"- a: left out / 未启用: no key / 没有密钥: $NO_SUCH_KEY\npocketsphinx: English, offline",
+		},
+		{
+			"no key at the usual address", "asr: [a, pocketsphinx]\nproviders: {a: {type: openai, model: m}}", "ASR",
+			"- a: left out / 未启用: no key / 没有密钥: providers.a.api_key\npocketsphinx: English, offline",
+		},
+		{"no key at home", "llm: [a]\nproviders: {a: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}", "LLM", "a: m at http://127.0.0.1:1/v1"},
+		{"key in a header", "llm: [a]\nproviders: {a: {type: openai, model: m, headers: {api-key: k}}}", "LLM", "a: m at https://api.openai.com/v1"},
+		{"no Chinese recogniser", "asr: [pocketsphinx]", "ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别"},
+		{"no such voice", "tts: [a, local]\nproviders: {a: {type: local, voice: {en: nobody}}}", "TTS", "- a: left out"},
+		{"secret in an address", "llm: [a]\nproviders: {a: {type: openai, model: m, base_url: 'http://me:hunter2@127.0.0.1:1/v1?key=hunter2'}}", "LLM", "a: m at http://127.0.0.1:1/v1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bare(t)
+			got := found(t, c.config, c.role)
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			if strings.Contains(got, "hunter2") {
+				t.Errorf("a secret is shown: %s", got)
+			}
+		})
+	}
+}
+
+// TestOneKeyServesEveryRole: with nothing but OPENAI_API_KEY, and openai named in
+// the chains as the README says, each role asks for a model that can do it.
+func TestOneKeyServesEveryRole(t *testing.T) {
+	bare(t)
+	cloud, err := openaitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cloud.Close()
+	t.Setenv("OPENAI_API_KEY", "k")
+	t.Setenv("OPENAI_BASE_URL", cloud.URL())
+	t.Setenv("OPENAI_MODEL", "my-chat-model")
+	f := &resolver{cfg: mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
+	f.app = &App{log: f.log}
+	asr, chinese, err := f.recognizers(t.Context())
+	if err != nil || !chinese {
+		t.Fatalf("a recogniser in the cloud knows Chinese: %v, %v", chinese, err)
+	}
+	hear(t, asr)
+	members, err := f.models(t.Context())
+	if err != nil || len(members) == 0 {
+		t.Fatalf("%d models, %v", len(members), err)
+	}
+	think(t, members[0])
+	tts, err := f.voices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	speak(t, tts)
+	for role, want := range map[openaitest.Role]string{openaitest.Transcribe: "whisper-1", openaitest.Chat: "my-chat-model", openaitest.Speak: "tts-1"} {
+		requests := cloud.Requests(role)
+		if len(requests) == 0 {
+			t.Errorf("%s: nothing was asked", role)
+			continue
+		}
+		if got := model(requests[0]); got != want {
+			t.Errorf("%s was asked of model %q, want %q", role, got, want)
+		}
+	}
+}
+
+func hear(t *testing.T, asr providers.ASR) {
+	t.Helper()
+	stream, err := asr.Open(t.Context(), providers.ASRRequest{Rate: 16000, Language: "zh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Write(make([]int16, 16000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range stream.Transcripts() {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// model is which model a request asks for, in a form or in JSON.
+func model(r *openaitest.Request) any {
+	if name, ok := r.Fields["model"]; ok {
+		return name
+	}
+	return r.JSON()["model"]
+}
+
+// embeddedPhrases are those of the program.
+func embeddedPhrases(t *testing.T) func(id, lang string, args ...string) string {
+	t.Helper()
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Phrase
+}
+
+func think(t *testing.T, llm providers.LLM) {
+	t.Helper()
+	for _, err := range llm.Generate(t.Context(), providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleUser, Content: "hi"}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func speak(t *testing.T, tts providers.TTS) {
+	t.Helper()
+	for _, err := range tts.Synthesize(t.Context(), providers.TTSRequest{Text: "你好", Language: "zh"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryRoleDown: where no engine of a role could be made, the use of it is
+// an error that names the role and what was asked for.
+func TestEveryRoleDown(t *testing.T) {
+	bare(t)
+	f := &resolver{cfg: mustLoadText(t, "asr: [openai]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
+	f.app = &App{log: f.log}
+	asr, _, err := f.recognizers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := asr.Open(t.Context(), providers.ASRRequest{}); err == nil || !strings.Contains(err.Error(), "no ASR of [openai] could be started") {
+		t.Errorf("recognising: %v", err)
+	}
+	tts, err := f.voices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range tts.Synthesize(t.Context(), providers.TTSRequest{Text: "x"}) {
+		n++
+		if err == nil || !strings.Contains(err.Error(), "no TTS of [openai] could be started") {
+			t.Errorf("speaking: %v", err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("speaking failed %d times", n)
+	}
+}
+
+// TestRulesKnowWhetherAModelIsConfigured: without a model the brain says that
+// there is none; with one, that it does not answer.
+func TestRulesKnowWhetherAModelIsConfigured(t *testing.T) {
+	bare(t)
+	for config, want := range map[string]string{
+		"llm: [rules]": "No language model is configured",
+		"llm: [dead, rules]\nproviders: {dead: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}": "language model is not answering",
+	} {
+		cfg := mustLoadText(t, config)
+		f := &resolver{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+		f.app = &App{log: f.log}
+		members, err := f.models(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		brain := rules.New(rules.Options{Prompts: embeddedPhrases(t), ModelConfigured: len(members) > 0})
+		llm, err := f.thinker(members, brain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for d, err := range llm.Generate(t.Context(), providers.LLMRequest{Language: "en", Messages: []providers.Message{{Role: providers.RoleUser, Content: "tell me a story"}}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			said += d.Text
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: said %q, want %q", config, said, want)
+		}
+	}
+}
+
+// TestUnknownPromptStopsTheStart: else every turn would fail.
+func TestUnknownPromptStopsTheStart(t *testing.T) {
+	bare(t)
+	cfg := mustLoadText(t, "agent: {prompt: pirate}")
+	dir := t.TempDir()
+	log := slog.New(slog.DiscardHandler)
+	if app, err := Build(t.Context(), cfg, Options{Data: dir, Log: log}); err == nil {
+		app.Close()
+		t.Error("no error")
+	} else {
+		inOrder(t, err.Error(), "agent.prompt", `"pirate"`, "default", "pirate.zh.md", filepath.Join(dir, "prompts"), "没有")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "prompts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prompts", "pirate.en.md"), []byte("Arr, {{assistant_name}}!"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := Build(t.Context(), cfg, Options{Data: dir, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Close()
+	if err := os.WriteFile(filepath.Join(dir, "prompts", "pirate.zh.md"), []byte("x\n{{assistant_nam}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Build(t.Context(), cfg, Options{Data: dir, Log: log}); err == nil || !strings.Contains(err.Error(), "pirate.zh.md:2") || !strings.Contains(err.Error(), "assistant_name") {
+		t.Errorf("a misspelt variable: %v", err)
+	}
+}
+
+// TestSettingsReachTheEngines: what a section says is what the service is asked.
+func TestSettingsReachTheEngines(t *testing.T) {
+	bare(t)
+	cloud, err := openaitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cloud.Close()
+	f := &resolver{log: slog.New(slog.DiscardHandler), cfg: mustLoadText(t, `
+asr: [s]
+llm: [s]
+tts: [s]
+providers:
+  s: {type: openai, base_url: `+cloud.URL()+`, api_key: k3y, model: m, asr_model: ears, tts_model: mouth, voice: {zh: anna, en: john},
+      temperature: 0.25, max_tokens: 77, extra: {top_k: 5}, headers: {X-Team: blue}}
+`)}
+	f.app = &App{log: f.log}
+	asr, _, err := f.recognizers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(t, asr)
+	members, err := f.models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	think(t, members[0])
+	tts, err := f.voices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	speak(t, tts)
+	for role, want := range map[openaitest.Role]map[string]any{
+		openaitest.Transcribe: {"model": "ears"},
+		openaitest.Chat:       {"model": "m", "temperature": 0.25, "max_tokens": 77.0, "top_k": 5.0},
+		openaitest.Speak:      {"model": "mouth", "voice": "anna"},
+	} {
+		r, err := cloud.Await(t.Context(), role, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range want {
+			got := model(r)
+			if key != "model" {
+				got = r.JSON()[key]
+			}
+			if got != value {
+				t.Errorf("%s: %s is %v, want %v", role, key, got, value)
+			}
+		}
+		if r.Header.Get("Authorization") != "Bearer k3y" || r.Header.Get("X-Team") != "blue" {
+			t.Errorf("%s: headers %v", role, r.Header)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestServersLeftOut checks that a server that is off or lacks a variable is not
+// started, and that the start says which variable is missing.
+func TestServersLeftOut(t *testing.T) {
+	c := mustLoadText(t, `
+tools:
+  external:
+    mcpServers:
+      maps: {url: "https://h/mcp?key=${KEY}"}
+      off: {disabled: true, url: "${GONE}"}
+      poor: {url: "https://h/${GONE}", headers: {A: "${LOST:-x}"}}
+`, "KEY=k1")
+	r := &App{log: slog.New(slog.DiscardHandler)}
+	if got := r.servers(c.Tools.External.MCPServers); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
+		t.Errorf("%d servers", len(got))
+	}
+	if text := strings.Join(r.lines, "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
+		t.Errorf("lines:\n%s", text)
+	}
+}
+
+// TestFileOfServersIsReported: also what is wrong with it, before anything starts.
+func TestFileOfServersIsReported(t *testing.T) {
+	report := func(text string) string {
+		r := &App{log: slog.New(slog.DiscardHandler)}
+		r.reportFile(writeFile(t, "mcp_servers.json", text))
+		return strings.Join(r.lines, "\n")
+	}
+	if got := report(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
+		t.Error(got)
+	}
+	if got := report(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
+		t.Error(got)
+	}
+	r := &App{}
+	if r.reportFile("no-such-file.json"); len(r.lines) > 0 {
+		t.Error(r.lines)
+	}
+}

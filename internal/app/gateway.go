@@ -1,0 +1,184 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/gateway"
+	"xiaozhi/prompts"
+)
+
+// outward makes what is offered to others: the gateway over the devices, our own
+// tools, and those of other people's servers that are passed on.
+func (r *App) outward(cfg *config.Config, data string, own mcp.Source, fleet *external.Fleet, set *prompts.Set, log *slog.Logger) {
+	o := gateway.Options{
+		Disabled: !cfg.MCP.Enabled, Access: r.access, Version: Version, Log: log, Zone: cfg.Server.Zone(),
+		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(data, "tools"),
+	}
+	if cfg.MCP.AutoRegister {
+		o.Devices, o.Local, o.Prompts = r.live, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Acts = gateway.Acts{Say: r.live.say, Ask: r.live.ask, Listen: r.live.listen, Abort: r.live.abort}
+		o.States = r.live.states
+		o.Config = func() []byte { return cfg.Redacted() }
+		o.LogTail = r.tail.Text
+		if cfg.MCP.Transcripts {
+			o.Transcript = r.live.transcript
+		}
+		if len(cfg.MCP.PassOn) > 0 {
+			shared := sharedTools{fleet, cfg.MCP.PassOn, cfg.Tools.Deny}
+			o.Shared, o.CallShared = shared.list, shared.call
+		}
+	}
+	r.gateway = gateway.New(o)
+	r.live.onChange = r.gateway.DeviceChanged
+	r.live.onWords = r.gateway.TranscriptChanged
+	r.closers = append(r.closers, r.gateway.Close)
+}
+
+// ownAddresses are those that mcp.listen and mcp.port add to server.listen.
+func ownAddresses(cfg *config.Config) []string {
+	own := slices.Clone(cfg.MCP.Listen)
+	for _, address := range cfg.Server.Listen {
+		if host, _, err := net.SplitHostPort(address); err == nil && cfg.MCP.Port != 0 {
+			own = append(own, net.JoinHostPort(host, strconv.Itoa(cfg.MCP.Port)))
+		}
+	}
+	slices.Sort(own)
+	return slices.DeleteFunc(slices.Compact(own), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
+}
+
+// outwardBanner tells a person what to type into an MCP client: without a token
+// only the addresses that are let in.
+func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
+	if !cfg.MCP.Enabled {
+		return
+	}
+	fmt.Fprintln(w, "MCP (Cursor, Claude, VS Code …):")
+	for _, l := range listeners {
+		for _, host := range reachable(l.Addr()) {
+			if name, _, err := net.SplitHostPort(host); len(cfg.MCP.Tokens) == 0 && (err != nil || !net.ParseIP(name).IsLoopback()) {
+				continue
+			}
+			fmt.Fprintf(w, "  http://%s/api/mcp/jsonrpc\n", host)
+		}
+	}
+	if len(cfg.MCP.Tokens) == 0 {
+		fmt.Fprintln(w, "  other machines need a token / 其他机器需要令牌: mcp.tokens")
+	}
+	fmt.Fprintln(w)
+}
+
+// overhear notes what is said with a device, if that may be read.
+func (r *App) overhear(cfg *config.Config, s wire.Session, out wire.Outbox) (wire.Outbox, *words) {
+	said := &words{}
+	if cfg.MCP.Transcripts {
+		out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}
+	}
+	return out, said
+}
+
+// withoutDenied is a source without the tools that the config denies everybody.
+type withoutDenied struct {
+	mcp.Source
+	deny []string
+}
+
+// GetAvailableTools lists those that are left.
+func (s withoutDenied) GetAvailableTools() []mcp.Tool {
+	return slices.DeleteFunc(s.Source.GetAvailableTools(), func(t mcp.Tool) bool { return fitsAny(s.deny, t.Name) })
+}
+
+// sharedTools are the tools of other people's servers that are passed on.
+type sharedTools struct {
+	fleet  *external.Fleet
+	passOn []string // patterns of the servers' names
+	deny   []string // patterns of tools that nobody is offered
+}
+
+func (s sharedTools) list() []mcp.Tool {
+	var out []mcp.Tool
+	for _, t := range s.fleet.GetAvailableTools() {
+		if fitsAny(s.passOn, strings.TrimPrefix(t.Source, "external:")) && !fitsAny(s.deny, t.Name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (s sharedTools) call(ctx context.Context, source, name string, arguments map[string]any) (any, error) {
+	for _, server := range s.fleet.Sources() {
+		if named, ok := server.(interface{ Name() string }); ok && "external:"+named.Name() == source {
+			return server.CallTool(ctx, name, arguments)
+		}
+	}
+	return nil, mcp.ErrNoTool
+}
+
+// fitsAny reports whether a name fits one of the patterns, which config.Load has checked.
+func fitsAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := filepath.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+// states are the states of a device's things.
+func (l *liveDevices) states(id string) (map[string]map[string]any, bool) {
+	t, ok := l.find(id)
+	if !ok {
+		return nil, false
+	}
+	for _, s := range t.sources {
+		if things, is := s.(*mcp.Things); is {
+			return things.States(), true
+		}
+	}
+	return nil, true
+}
+
+// transcript is what was said with a device on this connection.
+func (l *liveDevices) transcript(id string) ([]gateway.Line, bool) {
+	t, ok := l.find(id)
+	if !ok {
+		return nil, false
+	}
+	return t.words.list(), true
+}
+
+func (l *liveDevices) find(id string) (*deviceTalk, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.byID[id]
+	return t, ok
+}
+
+// changed tells who looks on that a device is another one now.
+func (l *liveDevices) changed(id string) {
+	if l.onChange != nil {
+		l.onChange(id)
+	}
+}
+
+// gatewayAccess is who may use the outward side.
+func gatewayAccess(c *config.Config, log *slog.Logger) gateway.Access {
+	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
+	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {
+		a.Hosts = append(a.Hosts, u.Hostname())
+	}
+	for _, t := range c.MCP.Tokens {
+		a.Tokens = append(a.Tokens, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
+	}
+	return a
+}

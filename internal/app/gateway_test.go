@@ -1,0 +1,216 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"xiaozhi/agent"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+)
+
+// TestGatewayConfig: what is written about the gateway is what it gets.
+func TestGatewayConfig(t *testing.T) {
+	c := mustLoadText(t, `
+server: {public_url: "https://speaker.example.org:8443/x"}
+mcp:
+  enabled: false
+  auto_register: false
+  listen: ["127.0.0.1:9000"]
+  hosts: [nas.lan]
+  origins: ["https://inspector.example.org"]
+  pass_on: ["maps*"]
+  transcripts: true
+  tokens: [{name: a, token: "${T}", streams: ["device-*"], rate: 5, read_only: true}]
+`, "T=t0p")
+	if c.MCP.Enabled || c.MCP.AutoRegister || !c.MCP.Transcripts || c.MCP.Listen[0] != "127.0.0.1:9000" || c.MCP.PassOn[0] != "maps*" {
+		t.Errorf("%+v", c.MCP)
+	}
+	a := gatewayAccess(c, slog.New(slog.DiscardHandler))
+	if token := a.Tokens[0]; token.Token != "t0p" || token.Streams[0] != "device-*" || token.Rate != 5 || !token.ReadOnly {
+		t.Errorf("%d tokens", len(a.Tokens))
+	}
+	if strings.Join(a.Hosts, " ") != "nas.lan speaker.example.org" || a.Origins[0] != "https://inspector.example.org" {
+		t.Errorf("hosts %v, origins %v", a.Hosts, a.Origins)
+	}
+}
+
+// TestOwnAddresses: contradiction 11 of the seeds, a port of its own and the
+// server's: both can be had, with the same routes, and the server's is no second one.
+func TestOwnAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8000']}":                                          "",
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8000']}\nmcp: {port: 8000}":                       "",
+		"server: {listen: ['0.0.0.0:8000', '[::1]:8001']}\nmcp: {port: 8001}":                       "0.0.0.0:8001",
+		"mcp: {port: 9000, listen: ['127.0.0.1:9001']}":                                             "127.0.0.1:9001 :9000",
+		"server: {listen: ['127.0.0.1:1']}\nmcp: {port: 2, listen: ['127.0.0.1:2', '127.0.0.1:1']}": "127.0.0.1:2",
+	} {
+		if got := strings.Join(ownAddresses(mustLoadText(t, text)), " "); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// silent is an outbox that counts messages, and can do nothing else.
+type silent struct {
+	wire.Outbox
+	sent int
+}
+
+func (s *silent) Send(wire.Message) { s.sent++ }
+
+// TestWords: what both say is noted, and nothing else, and no more than so much.
+func TestWords(t *testing.T) {
+	out, said, told := &silent{}, &words{}, 0
+	o := tap{out, said, func() { told++ }}
+	for i := range maxWords {
+		for _, m := range []wire.Message{
+			{Kind: wire.MessageSTT, Text: fmt.Sprint("question ", i)},
+			{Kind: wire.MessageChunk, Text: "part"},
+			{Kind: wire.MessageFinal, Text: fmt.Sprint("answer ", i)},
+			{Kind: wire.MessageTTSStop},
+		} {
+			o.Send(m)
+		}
+	}
+	lines := said.list()
+	if len(lines) != maxWords || lines[len(lines)-1].Text != fmt.Sprint("answer ", maxWords-1) || lines[len(lines)-2].Role != "user" || lines[0].Time.IsZero() {
+		t.Errorf("%d lines, %+v", len(lines), lines[len(lines)-2:])
+	}
+	if out.sent != 4*maxWords || told != 2*maxWords {
+		t.Errorf("sent %d, told %d", out.sent, told)
+	}
+}
+
+// TestLogTail: the last lines of the log are kept, in order.
+func TestLogTail(t *testing.T) {
+	tail := &logTail{}
+	log := slog.New(slog.NewTextHandler(tail, nil))
+	for i := range tailLines + 5 {
+		log.Info("line", "n", i)
+	}
+	text := tail.Text()
+	if strings.Count(text, "\n") != tailLines || strings.Contains(text, "n=4\n") || !strings.HasSuffix(text, fmt.Sprintf("n=%d\n", tailLines+4)) {
+		t.Errorf("%d lines, …%s", strings.Count(text, "\n"), text[len(text)-80:])
+	}
+}
+
+// TestTailOptions: arguments, which may hold what was said, can be read outside
+// only where conversations can.
+func TestTailOptions(t *testing.T) {
+	for _, transcripts := range []bool{false, true} {
+		tail := &logTail{}
+		cfg := &config.Config{MCP: config.MCP{Transcripts: transcripts}}
+		slog.New(slog.NewTextHandler(tail, tailOptions(cfg))).Info("tool call", "tool", "note", "arguments", "my diary")
+		if got := tail.Text(); strings.Contains(got, "diary") != transcripts || !strings.Contains(got, "tool=note") {
+			t.Errorf("transcripts %v: %s", transcripts, got)
+		}
+	}
+}
+
+// TestDeniedOutward: a tool that nobody is offered is not offered outward either.
+func TestDeniedOutward(t *testing.T) {
+	s := withoutDenied{oneTool{name: "exit"}, []string{"ex*"}}
+	if got := s.GetAvailableTools(); len(got) != 0 {
+		t.Errorf("offered %v", got)
+	}
+	if got := (withoutDenied{oneTool{name: "exit"}, []string{"other"}}).GetAvailableTools(); len(got) != 1 {
+		t.Errorf("not offered: %v", got)
+	}
+}
+
+// TestLookingOn: who looks on is told of a device's coming and going, and of it
+// alone finds states and words.
+func TestLookingOn(t *testing.T) {
+	live := newLiveDevices()
+	var told []string
+	live.onChange = func(id string) { told = append(told, id) }
+	live.onWords = func(id string) { told = append(told, "words "+id) }
+	talk := talkOf(t, live, "aa:bb", "s1", "x")
+	talk.words = &words{}
+	talk.words.add("user", "hello")
+	things := mcp.NewThings(mcp.ThingsOptions{Send: func(json.RawMessage) error { return nil }})
+	if err := things.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	things.Deliver(json.RawMessage(`[{"name":"Lamp","description":"","properties":{"power":{"type":"boolean"}},"methods":{}}]`), json.RawMessage(`[{"name":"Lamp","state":{"power":true}}]`))
+	talk.sources = []mcp.Source{oneTool{name: "y"}, things}
+	live.add(talk)
+	live.spoke("aa:bb")
+	if states, ok := live.states("aa:bb"); !ok || states["Lamp"]["power"] != true {
+		t.Errorf("states %v, %v", states, ok)
+	}
+	if lines, ok := live.transcript("aa:bb"); !ok || len(lines) != 1 {
+		t.Errorf("transcript %v, %v", lines, ok)
+	}
+	live.remove(talk)
+	if _, ok := live.states("aa:bb"); ok {
+		t.Error("states of one that left")
+	}
+	if _, ok := live.transcript("aa:bb"); ok {
+		t.Error("a transcript of one that left")
+	}
+	if got := strings.Join(told, ", "); got != "aa:bb, words aa:bb, aa:bb" {
+		t.Errorf("told %s", got)
+	}
+}
+
+// TestOutwardBanner: without a token only this machine's addresses are shown,
+// for nobody else is let in.
+func TestOutwardBanner(t *testing.T) {
+	var lc net.ListenConfig
+	all, err := lc.Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	port := strconv.Itoa(all.Addr().(*net.TCPAddr).Port)
+	shown := func(c *config.Config) string {
+		var out strings.Builder
+		outwardBanner(&out, c, []net.Listener{all})
+		return out.String()
+	}
+	c := config.Default()
+	got := shown(c)
+	if !strings.Contains(got, "http://127.0.0.1:"+port+"/api/mcp/jsonrpc") || strings.Count(got, "http://") != 1 || !strings.Contains(got, "mcp.tokens") {
+		t.Errorf("without a token: %s", got)
+	}
+	c.MCP.Tokens = []config.Token{{Name: "a", Token: "s3cret"}}
+	if got := shown(c); strings.Count(got, "http://") != len(reachable(all.Addr())) || strings.Contains(got, "s3cret") || strings.Contains(got, "mcp.tokens") {
+		t.Errorf("with a token: %s", got)
+	}
+	c.MCP.Enabled = false
+	if got := shown(c); got != "" {
+		t.Errorf("switched off: %s", got)
+	}
+}
+
+// TestActsOfNobody: what is to be done to a device that is not there is an error,
+// in the language of whoever asks.
+func TestActsOfNobody(t *testing.T) {
+	live := newLiveDevices()
+	for language, want := range map[string]string{"zh": "设备已经断开", "en": agent.ErrOver.Error()} {
+		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
+		_, said := live.say(ctx, "x", "hello", true)
+		_, asked := live.ask(ctx, "x", "hello")
+		_, cut := live.abort(ctx, "x")
+		for _, err := range []error{said, asked, cut, live.listen(ctx, "x")} {
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", language, err, want)
+			}
+		}
+	}
+	if got := inWords(t.Context(), fmt.Errorf("the device left: %w", agent.ErrOver)).Error(); got != "设备已经断开" {
+		t.Errorf("a device that leaves meanwhile: %s", got)
+	}
+	if got := inWords(t.Context(), fmt.Errorf("say: %w", agent.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
+		t.Errorf("in Chinese: %s", got)
+	}
+}

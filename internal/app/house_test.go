@@ -1,0 +1,201 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/prompts"
+	"xiaozhi/providers/providertest"
+)
+
+// house is the whole server as Build makes it, but with fake engines, in memory
+// and in fake time: strict devices come in by its door.
+type house struct {
+	t   *testing.T
+	app *App
+	ln  pipes
+	log *lockedBuffer
+
+	vad *providertest.VAD
+	asr *providertest.ASR
+	llm *providertest.LLM
+	tts *providertest.TTS
+}
+
+// engines are the scripts of a house.
+type engines struct {
+	asr     []providertest.Hearing
+	llm     []providertest.Step
+	tts     []providertest.Speech
+	replace func(h *house, o *agent.Options) // puts other engines in the place of the fakes; nil: none
+}
+
+// inHouse runs f with a house in a bubble, which ends only when all goroutines have.
+func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, h *house)) {
+	t.Helper()
+	data := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{
+			t: t, log: &lockedBuffer{}, ln: pipes{make(chan net.Conn), make(chan struct{})},
+			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
+		}
+		log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		h.app = &App{log: log, live: newLiveDevices(), tail: &logTail{}}
+		defer h.app.Close()
+		h.build(e, data, log)
+		web := &http.Server{Handler: h.app.devices.Handler(nil), ReadHeaderTimeout: time.Second}
+		served := make(chan error, 1)
+		go func() { served <- web.Serve(h.ln) }()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		defer func() {
+			if err := h.app.devices.Shutdown(ctx); err != nil {
+				t.Errorf("shutdown: %v", err)
+			}
+			web.Close()
+			<-served
+			if t.Failed() {
+				t.Logf("log:\n%s", h.log)
+			}
+		}()
+		f(ctx, t, h)
+	})
+}
+
+// build is assemble without the finding of engines.
+func (h *house) build(e engines, data string, log *slog.Logger) {
+	h.t.Helper()
+	cfg := config.Default()
+	set, err := prompts.Load("")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	records := agent.NewDevices()
+	h.app.closers = append(h.app.closers, records.Close)
+	o := agent.Options{
+		VAD: h.vad, ASR: h.asr, LLM: h.llm, TTS: h.tts, Prompts: set, Devices: records, Zone: time.UTC,
+		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+	}
+	if e.replace != nil {
+		e.replace(h, &o)
+	}
+	own, err := localTools(cfg, data, set.Names())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.app.devices, err = h.app.server(h.t.Context(), cfg, filepath.Join(data, "data"), o, own, &eyes{texts: set, log: log}, set)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// dial connects a strict device.
+func (h *house) dial(ctx context.Context, o devicetest.Options) *devicetest.Device {
+	h.t.Helper()
+	near, far := net.Pipe()
+	h.ln.come <- far
+	o.URL, o.NetConn = "ws://house/xiaozhi/v1/", near
+	d, err := devicetest.Dial(ctx, o)
+	if err != nil {
+		h.t.Fatalf("dial: %v; log:\n%s", err, h.log)
+	}
+	h.t.Cleanup(d.Close)
+	return d
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	come chan net.Conn
+	over chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.come:
+		return c, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.over); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 10), Port: 8000} }
+
+// lockedBuffer is a log that is written by many.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// goroutines are the stacks of all goroutines of the bubble.
+func goroutines(t *testing.T) []string {
+	t.Helper()
+	synctest.Wait()
+	buf := make([]byte, 1<<20)
+	own := regexp.MustCompile(`synctest bubble \d+`).FindString(string(buf[:runtime.Stack(buf, false)]))
+	if own == "" {
+		t.Fatal("a stack does not name its bubble")
+	}
+	var stacks []string
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		head, _, _ := strings.Cut(stack, "\n")
+		if strings.Contains(head, own+"]") || strings.Contains(head, own+",") {
+			stacks = append(stacks, stack)
+		}
+	}
+	return stacks
+}
+
+// speech is sound that the fake detector takes for voice.
+func speech(length time.Duration) []int16 {
+	pcm := make([]int16, int(length.Seconds()*16000))
+	for i := range pcm {
+		pcm[i] = int16(12000 * math.Sin(2*math.Pi*300*float64(i)/16000))
+	}
+	return pcm
+}
+
+// sayAll speaks, and is silent for a second.
+func sayAll(ctx context.Context, t *testing.T, d *devicetest.Device, length time.Duration) {
+	t.Helper()
+	if err := d.Say(ctx, speech(length)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Silence(ctx, time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func noViolations(t *testing.T, d *devicetest.Device) {
+	t.Helper()
+	for _, v := range d.Violations() {
+		t.Errorf("violation: %v", v)
+	}
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"xiaozhi/internal/config"
+	"xiaozhi/mcp/local"
+)
+
+// toolNames are the names of the tools with these options.
+func toolNames(t *testing.T, o local.Options) []string {
+	t.Helper()
+	s := local.New(o)
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	var names []string
+	for _, tool := range s.GetAvailableTools() {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+func TestLocalTools(t *testing.T) {
+	c := config.Default()
+	o, err := localTools(c, "data", []string{"default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := toolNames(t, o)
+	for _, name := range []string{"get_weather", "get_news", "change_role"} {
+		if slices.Contains(names, name) {
+			t.Errorf("%s is there without being configured", name)
+		}
+	}
+	for _, name := range []string{"get_current_time", "calculate", "set_timer", "play_music", "exit"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	c.Tools.Weather.URL, c.Tools.News.URL = "https://wttr.in/{city}", "https://example.org/rss"
+	if o, err = localTools(c, "data", []string{"default", "poet"}); err != nil {
+		t.Fatal(err)
+	}
+	names = toolNames(t, o)
+	for _, name := range []string{"get_weather", "get_news", "change_role"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if !slices.Equal(o.Roles, []string{"poet"}) {
+		t.Errorf("roles %v, want those that are not the configured one", o.Roles)
+	}
+	if got := musicDir(c, "data"); got != filepath.Join("data", "music") {
+		t.Errorf("music is in %s", got)
+	}
+	if c.Tools.Music.Dir = "/srv/songs"; musicDir(c, "data") != "/srv/songs" {
+		t.Errorf("music is in %s", musicDir(c, "data"))
+	}
+}

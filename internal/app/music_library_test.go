@@ -1,0 +1,75 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"xiaozhi/audio"
+	"xiaozhi/mcp/local"
+)
+
+// TestMusicLibrary: what the conversation plays from a folder in which not all
+// is music: songs are decoded, what is broken is an error each time and leaves
+// no file open.
+func TestMusicLibrary(t *testing.T) {
+	dir := t.TempDir()
+	var wav bytes.Buffer
+	if err := audio.WriteWAV(&wav, make([]int16, 1600), 16000); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"a good.wav": wav.Bytes(), "b misnamed.mp3": wav.Bytes(), "c empty.mp3": nil, "d text.flac": []byte("this is no music, whatever it is called"), "e short.ogg": []byte("OggS"), "f cut.wav": wav.Bytes()[:30],
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := musicLibrary{local.NewMusic(dir)}
+	played := ""
+	for id, title := "f cut.wav", ""; len(played) < 6; {
+		var err error
+		if id, title, err = m.Next(id); err != nil || title == "" {
+			t.Fatalf("next: %q, %v", title, err)
+		}
+		song, err := m.Open(id)
+		if err != nil {
+			played += "-"
+			continue
+		}
+		samples, err := 0, error(nil)
+		for pcm := make([]int16, 960); err == nil; {
+			var n int
+			n, err = song.Read(pcm)
+			samples += n
+		}
+		if samples != 1600 || song.Rate() != 16000 || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %d samples at %d Hz, %v", id, samples, song.Rate(), err)
+		}
+		if err := song.Close(); err != nil {
+			t.Error(err)
+		}
+		played += "+"
+	}
+	if played != "++----" {
+		t.Errorf("played %s, want the first two of six", played)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("open files cannot be counted here")
+	}
+	for range 50 {
+		for _, id := range []string{"c empty.mp3", "d text.flac", "e short.ogg", "f cut.wav", "gone.mp3"} {
+			if song, err := m.Open(id); err == nil {
+				_ = song.Close()
+				t.Errorf("%s was opened", id)
+			}
+		}
+	}
+	if after, err := os.ReadDir("/proc/self/fd"); err != nil || len(after) > len(open)+20 {
+		t.Errorf("%d files are open, %d before", len(after), len(open))
+	}
+}

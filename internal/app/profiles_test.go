@@ -1,0 +1,49 @@
+package app
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestProfiles(t *testing.T) {
+	var log bytes.Buffer
+	stop, err := serveProfiles(t.Context(), "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	found := regexp.MustCompile(`msg="profiles are served" addr=(\S+)`).FindStringSubmatch(log.String())
+	if found == nil {
+		t.Fatalf("the log does not say where: %s", log.String())
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+found[1]+"/debug/pprof/goroutine?debug=2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(body), "goroutine ") {
+		t.Errorf("%s, %v: %.100s", resp.Status, err, body)
+	}
+}
+
+// Profiles tell of the program's inside: they are for this machine only.
+func TestProfilesStayHere(t *testing.T) {
+	for _, addr := range []string{":6060", "0.0.0.0:6060", "192.168.1.2:6060", "example.org:6060", "127.0.0.1", ""} {
+		if stop, err := serveProfiles(t.Context(), addr, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--pprof") {
+			t.Errorf("%q: %v", addr, err)
+			if stop != nil {
+				stop()
+			}
+		}
+	}
+}

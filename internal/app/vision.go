@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"xiaozhi/connection"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+	"xiaozhi/providers/chain"
+	"xiaozhi/providers/openai"
+)
+
+const (
+	seerPatience = 10 * time.Second // pictures take longer than words: only then is the next member asked too
+	maxSeen      = 8 << 10          // bytes of an answer; one that never ends is cut off
+)
+
+// eyes look at pictures: those that devices upload, and those in the results of
+// tools. They may be used by many goroutines at once.
+type eyes struct {
+	llm   providers.LLM // nil: no model can see
+	texts *prompts.Set
+	log   *slog.Logger
+}
+
+// seers makes the chain that looks at pictures: the members of vision, or those
+// of llm that can see.
+func (f *resolver) seers(ctx context.Context) (providers.LLM, error) {
+	names, named := f.cfg.Vision, true
+	if len(names) == 0 {
+		names, named = f.modelNames(), false
+	}
+	var members []providers.LLM
+	patience := map[string]time.Duration{}
+	for _, name := range names {
+		if !named && !f.sees(name) {
+			continue
+		}
+		member, what, first, err := f.seer(ctx, name)
+		if err != nil && named {
+			f.app.missing("VLM", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		members, patience[name] = append(members, member), first
+		f.app.found("VLM", name+": "+what)
+	}
+	if len(members) == 0 {
+		f.app.found("VLM", "no model that can see is configured (key: vision) / 没有配置能看图的模型（配置项 vision）")
+		return nil, nil
+	}
+	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience})
+}
+
+// sees reports whether a language model is known to understand pictures: its
+// section says so, or it is the one that a service brings along.
+func (f *resolver) sees(name string) bool {
+	if p, ok := f.cfg.Providers[name]; ok {
+		return p.Vision
+	}
+	return name == "openai" && os.Getenv("OPENAI_MODEL") == "" && os.Getenv("OPENAI_BASE_URL") == ""
+}
+
+// seer makes one member, and says how long it may be silent.
+func (f *resolver) seer(ctx context.Context, name string) (member providers.LLM, what string, patience time.Duration, err error) {
+	p, err := f.section(ctx, name)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	patience = p.FirstToken
+	if patience == 0 {
+		patience = seerPatience
+	}
+	o := f.openai(name, p)
+	member, err = openai.NewLLM(o)
+	return member, describe(o.BaseURL, o.Model), patience, err
+}
+
+// Explain answers a question about an uploaded picture (connection.Explainer).
+func (e *eyes) Explain(ctx context.Context, p connection.Picture) (string, error) {
+	return e.see(ctx, p.Language, p.Question, providers.Image{MIMEType: p.MIMEType, Data: p.Data})
+}
+
+// Look says what a picture in a tool's result shows (mcp.Look).
+func (e *eyes) Look(ctx context.Context, mime string, data []byte, question string) (string, error) {
+	language := mcp.InfoFrom(ctx).Language
+	if found := http.DetectContentType(data); strings.HasPrefix(found, "image/") {
+		mime = found // what tools say of their pictures is not always so
+	}
+	if strings.TrimSpace(question) == "" {
+		question = e.texts.Phrase(prompts.LookQuestion, language)
+	}
+	text, err := e.see(ctx, language, question, providers.Image{MIMEType: mime, Data: data})
+	if excuse, ok := errors.AsType[*connection.ExcuseError](err); ok {
+		e.log.Warn("picture of a tool not explained", "err", err)
+		return "", excuse // the model is told this; the rest is for the log
+	}
+	return text, err
+}
+
+// see asks the models. Its errors are excuses, except for those of ctx.
+func (e *eyes) see(ctx context.Context, language, question string, image providers.Image) (string, error) {
+	if e.llm == nil {
+		return "", &connection.ExcuseError{Text: e.texts.Phrase(prompts.NoVision, language)}
+	}
+	req := providers.LLMRequest{Language: language, Messages: []providers.Message{
+		{Role: providers.RoleSystem, Content: e.texts.Phrase(prompts.LookPrompt, language)},
+		{Role: providers.RoleUser, Content: question, Images: []providers.Image{image}},
+	}}
+	var text strings.Builder
+	for d, err := range e.llm.Generate(ctx, req) {
+		if err != nil && ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err != nil {
+			down := &connection.ExcuseError{Text: e.texts.Phrase(prompts.VisionDown, language)}
+			return "", fmt.Errorf("%w (%w)", down, err)
+		}
+		if text.WriteString(d.Text); text.Len() > maxSeen {
+			break
+		}
+	}
+	return strings.TrimSpace(text.String()), nil
+}

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/providers"
+)
+
+// cloudResolver is the resolver of a config with one section for all three roles.
+func cloudResolver(t *testing.T, section string) (*resolver, *bytes.Buffer) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	config := "asr: [c]\nllm: [c]\ntts: [c]\nproviders: {c: {type: openai, api_key: k, model: m, " + section + "}}"
+	f := &resolver{cfg: mustLoadText(t, config), log: logger, app: &App{log: logger}}
+	t.Cleanup(f.app.Close)
+	return f, log
+}
+
+// TestStartOpensOneConnection: the roles of a section share their connections,
+// and the start opens one of them.
+func TestStartOpensOneConnection(t *testing.T) {
+	bare(t)
+	cloud := fakeCloud(t)
+	f, log := cloudResolver(t, "base_url: '"+cloud.URL()+"'")
+	if _, _, err := f.recognizers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.models(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.voices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f.app.warm(t.Context())
+	}
+	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.app.dials) != 3 || cloud.Total() != 1 {
+		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.app.dials))
+	}
+	if log.Len() > 0 && strings.Contains(log.String(), "WARN") {
+		t.Errorf("log %s", log)
+	}
+}
+
+func TestServiceOutOfReachIsLogged(t *testing.T) {
+	bare(t)
+	f, log := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1'")
+	if _, err := f.models(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.app.warm(t.Context())
+	if text := log.String(); !strings.Contains(text, "service not reached") || !strings.Contains(text, "refused") {
+		t.Errorf("log %s", text)
+	}
+}
+
+// TestPatienceComesFromTheSection gives each role a patience of its own.
+func TestPatienceComesFromTheSection(t *testing.T) {
+	bare(t)
+	f, _ := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
+	for want, of := range map[time.Duration]func(config.Provider) time.Duration{
+		time.Second:     func(p config.Provider) time.Duration { return p.FirstToken },
+		2 * time.Second: func(p config.Provider) time.Duration { return p.FirstSound },
+		3 * time.Second: func(p config.Provider) time.Duration { return p.Transcript },
+	} {
+		if got := f.patience(of)["c"]; got != want {
+			t.Errorf("patience %v, want %v", got, want)
+		}
+	}
+	tts, err := f.voices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tts.(providers.Warmer); !ok {
+		t.Error("the agent cannot let the voices get ready")
+	}
+}
