@@ -9,13 +9,13 @@ import (
 
 // Board is the inside of a usual device: a speaker, a screen, a lamp and a
 // camera, with the built-in tools of the firmware (5.5). Its methods may be
-// called at the same time. Make one with NewBoard.
+// called at the same time. Make one with [NewBoard].
 type Board struct {
 	mu     sync.Mutex
 	values Values
 }
 
-// Values are what the tools of a Board change.
+// Values are the settings that the tools of a [Board] change.
 type Values struct {
 	Volume     int // 0..100
 	Brightness int // 0..100
@@ -24,12 +24,12 @@ type Values struct {
 	Rebooted   int // times
 }
 
-// NewBoard is a device as it leaves the box.
+// NewBoard makes a board with the settings of a new device.
 func NewBoard() *Board {
 	return &Board{values: Values{Volume: 70, Brightness: 60, Theme: "light"}}
 }
 
-// Values is what is set now.
+// Values returns the present settings.
 func (b *Board) Values() Values {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func (b *Board) change(f func(*Values)) {
 	f(&b.values)
 }
 
-// Tools are all tools of the board: those of the firmware, a lamp, a camera that
+// Tools returns all tools of the board: those of the firmware, a lamp, a camera that
 // takes TestPicture, and so many sensors that the list has three pages.
 func (b *Board) Tools() []Tool {
 	percent := func(name string) Property {
@@ -82,7 +82,7 @@ func (b *Board) Tools() []Tool {
 	return append(append(tools, reboot), sensors()...)
 }
 
-// do is a tool without arguments that changes something and says "true".
+// do makes a tool without arguments that changes something and says "true".
 func (b *Board) do(name, description string, change func(*Values)) Tool {
 	return Tool{Name: name, Description: description, Call: func(context.Context, Call) (Result, error) {
 		b.change(change)
@@ -90,7 +90,7 @@ func (b *Board) do(name, description string, change func(*Values)) Tool {
 	}}
 }
 
-// set is a tool with one argument; it says "false" when the value is refused.
+// set makes a tool with one argument; it says "false" when the value is refused.
 func (b *Board) set(name, description string, p Property, change func(v *Values, to any) bool) Tool {
 	return Tool{Name: name, Description: description, Properties: []Property{p}, Call: func(_ context.Context, c Call) (Result, error) {
 		done := false

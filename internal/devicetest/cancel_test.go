@@ -14,7 +14,7 @@ import (
 
 // A server that cancels echoes by the timestamps of a device that hears itself
 // hears nothing of its own reply.
-func TestServerCancelsWhatTheDeviceHears(t *testing.T) {
+func TestEchoCancelledByServer(t *testing.T) {
 	clips, err := speechtest.Prompts()
 	if err != nil {
 		t.Fatal(err)

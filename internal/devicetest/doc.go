@@ -3,12 +3,16 @@
 // bubble, and writes down every breach of the wire protocol that it sees.
 //
 // It does not import testing, so that programs can use it too. References such
-// as "3.2.4" in this package are to the sections of the device protocol.
+// as "3.2.4" in this package are to the sections of docs/protocol.md.
 //
-// A Device owns two goroutines. The reader is the only caller of the socket's
+// # Concurrency
+//
+// A [Device] owns two goroutines. The receiver is the only caller of the socket's
 // read side: it stamps each message, judges sound by the device's present
-// state, and hands text to the main task. The main task is the only one to
-// change the device's state: it applies messages one after the other, runs
-// tools (and is frozen by them, as the firmware is), and performs what the
-// user of this package asks for. Close ends both and waits for them.
+// state, and hands text to the main task. The main task alone changes the
+// device's state: it applies messages one after the other, runs tools (and is
+// frozen by them, as the firmware is), and performs what the user of this package
+// asks for. [Device.Close] ends both and waits for them. What the two share is the
+// body, under one lock; its parts (player, loudspeaker, microphone, replyCheck)
+// look at no clock and have no lock, so that they are tested alone.
 package devicetest

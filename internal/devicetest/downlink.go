@@ -117,7 +117,7 @@ func (d *downlink) play(now time.Time, packet []byte, length time.Duration, time
 func (d *downlink) take(now time.Time, packet []byte, length time.Duration, reply *Reply, timestamp uint32) bool {
 	b := d.body
 	if b.state != Speaking && !b.traits.anyState {
-		if !b.check.isCut() { // what is on its way when the device cuts a reply is nobody's fault
+		if !b.check.isCut() { // what is on its way when the device cuts a reply is no fault
 			d.journal.violate(now, RuleFrameDropped, "a frame met a device that is %s", b.state)
 			return false
 		}

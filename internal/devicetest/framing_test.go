@@ -28,7 +28,7 @@ func TestFramingVectors(t *testing.T) {
 	}
 }
 
-func TestFramingLies(t *testing.T) {
+func TestFramingInvalid(t *testing.T) {
 	tests := []struct {
 		protocol int
 		data     string

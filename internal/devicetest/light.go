@@ -15,7 +15,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// LightOptions say what kind of peer of the light dialect (seed 000) connects.
+// LightOptions say what kind of peer of the light dialect (docs/mcp.md,
+// "Dialects") connects.
 // The zero value of every field but URL works.
 type LightOptions struct {
 	URL       string   // ws:// or wss:// address; with NetConn its host may be any name
@@ -23,7 +24,7 @@ type LightOptions struct {
 	DeviceID  string   // Device-Id; empty: none is sent
 	Address   string   // mac_addr of registrations; empty: AA-BB-CC-DD-EE-FF
 	Token     string   // without a space, Bearer is put before it
-	Enveloped bool     // frames go in the envelope of section 5.1
+	Enveloped bool     // frames go in the envelope of docs/protocol.md 5.1
 }
 
 // LightTool is a tool of such a peer.
@@ -40,7 +41,7 @@ type LightTool struct {
 
 // Light is a peer of the light dialect: a robot that registers its tools, never
 // says hello, shows what the server says, and has no speaker. It holds the
-// server to the seed's bytes. All methods may be called at the same time.
+// server to the frames' written form. All methods may be called at the same time.
 type Light struct {
 	*Journal // what happened
 
@@ -260,7 +261,7 @@ func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 	}
 }
 
-// idText is the text of an id that is a string, else its JSON.
+// idText returns the text of an id that is a string, else its JSON.
 func idText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The frames of the light dialect with their members in the seed's order. A
+// The frames of the light dialect with their members in their order. A
 // frame of the server must be what one of these encodes to, byte for byte.
 type (
 	lightRegister struct {
@@ -73,7 +73,7 @@ func sameBytes(raw []byte, v any) error {
 	return nil
 }
 
-// plainJSON is v as JSON in one line, with no escapes for HTML.
+// plainJSON writes v as JSON in one line, with no escapes for HTML.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

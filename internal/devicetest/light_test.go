@@ -92,8 +92,8 @@ func TestLightConverses(t *testing.T) {
 	}
 }
 
-// TestLightIsStrict gives frames that are almost right.
-func TestLightIsStrict(t *testing.T) {
+// TestLightRules gives frames that are almost right.
+func TestLightRules(t *testing.T) {
 	const execute = `{"jsonrpc":"2.0","method":"mcp/tool/execute","params":{"tool_name":"lamp","tool_input":{}},"id":"c1"}`
 	const final = `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"final","content":"x"}}`
 	for name, test := range map[string]struct {

@@ -114,7 +114,7 @@ func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 func (s *loudspeaker) accept(now time.Time, length time.Duration, sound sample, reply *Reply, timestamp uint32) (from, before time.Time, kept bool) {
 	before = s.player.ends
 	if reply == nil {
-		sound.pcm = nil // nobody will ask for it
+		sound.pcm = nil // no reply will ask for it
 	}
 	s.player.trim(now.Add(-s.memory))
 	from, kept = s.player.accept(now, length, sound.pcm, reply)

@@ -108,7 +108,7 @@ func (m *inbound) meaning() (Rule, error) {
 	return "", nil
 }
 
-// faces are the emotions that all displays know (3.3.11).
+// faces returns the emotions that all displays know (3.3.11).
 func faces() []string {
 	return []string{
 		"neutral", "happy", "laughing", "funny", "sad", "angry", "crying", "loving", "embarrassed", "surprised", "shocked",
@@ -155,7 +155,7 @@ func (m *inbound) stringField(name string, into *string, must bool) error {
 	return json.Unmarshal(raw, into)
 }
 
-// depth is how deeply the JSON text is nested, strings aside.
+// depth returns the levels of nesting of a JSON text, strings aside.
 func depth(raw []byte) int {
 	level, most := 0, 0
 	inString, escaped := false, false
@@ -250,7 +250,7 @@ func validSession(id string) bool {
 	return id != ""
 }
 
-// shorten cuts what strangers sent to a length that a person reads.
+// shorten cuts text of the server to a length that a person reads.
 func shorten(raw []byte) string {
 	const most = 120
 	if len(raw) > most {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Provisioned is what a device keeps of an OTA reply (1.3).
+// Provisioned holds the parts of an OTA reply that a device keeps (1.3), and its breaches.
 type Provisioned struct {
 	URL        string // of the WebSocket
 	Token      string

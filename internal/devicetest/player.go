@@ -24,7 +24,7 @@ type player struct {
 	ends       time.Time // when all that was taken has been played
 }
 
-// waiting is how many packets have not begun to play.
+// waiting returns the number of packets that have not begun to play.
 func (p *player) waiting(now time.Time) int {
 	n := 0
 	for i := len(p.queue) - 1; i >= 0 && p.queue[i].from.After(now); i-- {

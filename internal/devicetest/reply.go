@@ -12,7 +12,7 @@ type Sentence struct {
 	At   time.Time // when it arrived
 }
 
-// Reply is what the device got between a tts start and its tts stop.
+// Reply holds all of one answer, from tts start to tts stop: words, times and sound.
 type Reply struct {
 	Heard     string // the last stt text before it; empty for a server turn
 	Sentences []Sentence
@@ -37,7 +37,7 @@ type Reply struct {
 	counted int // underruns that Stats has
 }
 
-// Text is all sentences, one after the other, with a space between two that need one.
+// Text returns all sentences, one after the other, with a space between two that need one.
 func (r *Reply) Text() string {
 	parts := make([]string, 0, len(r.Sentences))
 	for _, s := range r.Sentences {
@@ -46,7 +46,7 @@ func (r *Reply) Text() string {
 	return strings.Join(parts, " ")
 }
 
-// Duration is how long the played sound lasts.
+// Duration returns the length of the played sound.
 func (r *Reply) Duration() time.Duration {
 	if r.Rate == 0 {
 		return 0

@@ -39,7 +39,7 @@ type replyCheck struct {
 	grace  time.Time   // until when one more tts stop is no fault: it crossed an abort
 }
 
-// ending is what came of a reply since the device asked for its end.
+// ending counts the frames of a reply since the device asked for its end.
 type ending struct {
 	at     time.Time // zero: it has not asked
 	frames int
@@ -211,7 +211,7 @@ func (c *replyCheck) stopAlone(now time.Time) {
 	}
 }
 
-// stopPlayed judges the end of a reply that nobody cut.
+// stopPlayed judges the end of a reply that was not cut.
 func (c *replyCheck) stopPlayed(now time.Time, r *Reply) {
 	switch late := now.Sub(r.PlayedOut); {
 	case late < -c.tolerance:

@@ -64,7 +64,7 @@ func scriptedTurn(t *testing.T, tr *replyCheck, mode Mode, steps string) []strin
 }
 
 // Each rule at its very edge: the last moment that is right, and the first that is not.
-func TestTurnEdges(t *testing.T) {
+func TestReplyCheckEdges(t *testing.T) {
 	tests := []struct {
 		steps string
 		want  string
@@ -131,7 +131,7 @@ func TestTurnEdges(t *testing.T) {
 }
 
 // Realtime mode may be cut by voice at any time, if a silent frame ends it.
-func TestTurnRealtime(t *testing.T) {
+func TestReplyCheckRealtime(t *testing.T) {
 	for steps, want := range map[string]string{
 		"start@0 frame@100 frame@100 frame@100 quiet@120 stop@120": "",
 		"start@0 frame@100 frame@100 frame@100 frame@120 stop@120": "abort_loud",
@@ -144,7 +144,7 @@ func TestTurnRealtime(t *testing.T) {
 }
 
 // With sound known to be at hand, a thin or broken lead is a violation.
-func TestTurnStrictLead(t *testing.T) {
+func TestReplyCheckStrictLead(t *testing.T) {
 	var steady, thin strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&steady, " frame@%d", 100+60*max(0, i-3))

@@ -13,8 +13,7 @@ import (
 // mcpVersion is the protocol revision that devices speak (5).
 const mcpVersion = "2024-11-05"
 
-// callAge is how long a tools/call counts as in flight: a server gives up after
-// 15 s, 60 s for pictures (5.4), and may then send the next one.
+// A tools/call counts as in flight for callAge: a server gives up after 15 s, 60 s for pictures (5.4), and may then send the next one.
 const (
 	callAge        = 15 * time.Second
 	pictureCallAge = 60 * time.Second

@@ -8,24 +8,24 @@ import (
 	"xiaozhi/audio"
 )
 
-// Room is what lies between a device's loudspeaker and its microphone: with one,
-// Say and Silence send what the device plays along with what is said.
+// Room is the acoustic path from a device's loudspeaker to its microphone: with
+// one, Say and Silence send what the device plays along with what is said.
 type Room struct {
-	// Response is what the microphone hears of a single sample that the
+	// Response is the sound that the microphone gets of a single sample that the
 	// loudspeaker plays, at 16 kHz: 1 at its beginning is as loud as the sound.
 	Response []float32
-	// Delay is how much later than the packet is played the response begins: the
-	// buffers and converters on both ways.
+	// Delay is the time from the play of a packet to the beginning of the response:
+	// the buffers and converters on both ways.
 	Delay time.Duration
 }
 
 // Timestamps of what was played (4.5).
 const (
 	maxStamps   = 3                      // may wait for a frame of the microphone; more: the frame gets none
-	stampMemory = 180 * time.Millisecond // what was played longer before a frame belonged to frames that nobody sent
+	stampMemory = 180 * time.Millisecond // what was played longer before a frame belonged to frames that were not sent
 )
 
-// check says what is wrong with the room of a device.
+// check reports what is wrong with the room of a device.
 func (r *Room) check(o Options) error {
 	switch {
 	case r == nil:
@@ -40,7 +40,7 @@ func (r *Room) check(o Options) error {
 	return nil
 }
 
-// reach is how long after it was played a sound can be heard.
+// reach returns the time for which a sound can be heard after it was played.
 func (r *Room) reach() time.Duration {
 	if r == nil {
 		return 0
@@ -48,7 +48,7 @@ func (r *Room) reach() time.Duration {
 	return r.Delay + audio.Recognition.Duration(len(r.Response))
 }
 
-// memory is how long what was played matters to the microphone.
+// memory returns the time for which a played packet matters to the microphone.
 func (o Options) memory() time.Duration {
 	if !o.AEC && o.Room == nil {
 		return 0
@@ -91,7 +91,7 @@ type stamps struct {
 	until   time.Time // what ended by then has been looked at
 }
 
-// next is the timestamp of a microphone's frame that ends at that time.
+// next returns the timestamp of a microphone's frame that ends at that time.
 func (s *stamps) next(end time.Time, frame time.Duration, p *player) uint32 {
 	since := end.Add(-frame - stampMemory)
 	if s.until.Before(since) {

@@ -61,7 +61,7 @@ func hearing(response []float32, delay time.Duration) Options {
 }
 
 // The microphone hears the reply, as loud as the room makes it and as late.
-func TestDeviceHearsItself(t *testing.T) {
+func TestRoomEcho(t *testing.T) {
 	for _, delay := range []time.Duration{0, 20 * ms, 130 * ms, 600 * ms} {
 		talk(t, hearing([]float32{0.5, 0.0, 0.1}, delay), func(w *wire) {
 			w.hello()
@@ -90,7 +90,7 @@ func TestDeviceHearsItself(t *testing.T) {
 	}
 }
 
-// tonePCM is what packet plays.
+// tonePCM is the sound of packet.
 func tonePCM() []int16 {
 	pcm := make([]int16, audio.Reply.Samples())
 	for i := range pcm {
@@ -100,7 +100,7 @@ func tonePCM() []int16 {
 }
 
 // A device without a room hears only what is said.
-func TestDeviceWithoutRoomIsDeafToItself(t *testing.T) {
+func TestEchoNeedsRoom(t *testing.T) {
 	o := hearing(nil, 0)
 	o.Room = nil
 	talk(t, o, func(w *wire) {
@@ -131,7 +131,7 @@ func TestSayOverReply(t *testing.T) {
 
 // Each timestamp comes back once, in order, in the frame in which its packet
 // ended; frames before and after have none.
-func TestTimestampsOfWhatWasPlayed(t *testing.T) {
+func TestStampsPlayedPackets(t *testing.T) {
 	d := talk(t, hearing(nil, 0), func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
@@ -151,7 +151,7 @@ func TestTimestampsOfWhatWasPlayed(t *testing.T) {
 }
 
 // More than three that wait are thrown away one by one, each for a frame without.
-func TestStampsThatPileUp(t *testing.T) {
+func TestStampsOverflow(t *testing.T) {
 	base := time.Unix(1000, 0)
 	at := func(n int) time.Time { return base.Add(time.Duration(n) * ms) }
 	p, s := player{limit: 40}, stamps{}
@@ -169,7 +169,7 @@ func TestStampsThatPileUp(t *testing.T) {
 		t.Errorf("timestamps %v, want %v", got, want)
 	}
 	if got := s.next(at(5000), 60*ms, &p); got != 0 {
-		t.Errorf("%d came back after nobody listened for seconds", got)
+		t.Errorf("%d came back after seconds without a frame", got)
 	}
 	p.accept(at(5000), 20*ms, nil, nil)
 	p.label(77, nil)
@@ -181,7 +181,7 @@ func TestStampsThatPileUp(t *testing.T) {
 	}
 }
 
-func TestRoomThatCannotBe(t *testing.T) {
+func TestRoomInvalid(t *testing.T) {
 	for name, o := range map[string]Options{
 		"no decoding":   {NoDecode: true, Room: &Room{}},
 		"negative":      {Room: &Room{Delay: -ms}},

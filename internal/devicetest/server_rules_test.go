@@ -74,9 +74,9 @@ func TestMessageRules(t *testing.T) {
 	}
 }
 
-// TestQueueOfEachFirmware: 40 packets wait in present firmware and 10 in that of
+// TestPlaybackQueueByProfile: 40 packets wait in present firmware and 10 in that of
 // May 2025; one that is playing waits no more, and the next is lost.
-func TestQueueOfEachFirmware(t *testing.T) {
+func TestPlaybackQueueByProfile(t *testing.T) {
 	for profile, room := range map[Profile]int{Firmware242: 40, Firmware222Minus: 40, OldIoT162: 10} {
 		for _, more := range []int{0, 1, 3} {
 			n := 1 + room + more
@@ -101,9 +101,9 @@ func TestQueueOfEachFirmware(t *testing.T) {
 	}
 }
 
-// TestSoundNeedsSpeaking: in each state the firmware plays or drops sound as
+// TestSoundByState: in each state the firmware plays or drops sound as
 // section 3.1 says, and counts what it lost.
-func TestSoundNeedsSpeaking(t *testing.T) {
+func TestSoundByState(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		script  func(*wire)

@@ -29,7 +29,7 @@ type Tool struct {
 	Call func(ctx context.Context, c Call) (Result, error)
 }
 
-// Call is what a tool gets.
+// Call holds the arguments of one call and what a camera needs.
 type Call struct {
 	Arguments map[string]any // bool, int or string, as the schema says
 	Vision    Vision         // from initialize; its URL is empty if there was none
@@ -40,13 +40,13 @@ type Call struct {
 	violate func(at time.Time, rule Rule, format string, args ...any)
 }
 
-// Vision is where a camera sends its pictures.
+// Vision is the address to which a camera sends its pictures.
 type Vision struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// Result is what a tool gives back: a text, or a picture in the firmware's own shape.
+// Result is the outcome of a tool: a text, or a picture in the firmware's own shape.
 type Result struct {
 	Text string
 	JPEG []byte // if set, an image result

@@ -81,9 +81,9 @@ const (
 	RuleCloseInsideReply Rule = "close_inside_reply" // connection closed by the server inside a reply
 )
 
-// The rules for peers of the light dialect (seed 000).
+// The rules for peers of the light dialect (docs/mcp.md, "Dialects").
 const (
-	RuleLightBytes   Rule = "light_bytes"   // a frame that is not written as the seed writes it
+	RuleLightBytes   Rule = "light_bytes"   // a frame that differs from the written form
 	RuleLightFraming Rule = "light_framing" // an envelope where frames are bare, or none where they are not
 	RuleLightForeign Rule = "light_foreign" // sound, or a message that is no JSON-RPC, to a peer that said no hello
 	RuleLightID      Rule = "light_id"      // a call whose id is empty or was used before

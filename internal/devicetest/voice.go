@@ -24,8 +24,7 @@ type microphone struct {
 	stamps  stamps        // of packets that were played, not yet echoed
 }
 
-// Voice is what the device's user does with the microphone: speaking, and being
-// silent. Its methods may be called at the same time as those of the device, but
+// Voice speaks into the device's microphone, in real time. Its methods may be called at the same time as those of the device, but
 // only one of them speaks at a time.
 type Voice struct {
 	link    *link

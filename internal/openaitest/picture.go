@@ -16,7 +16,7 @@ type Picture struct {
 	Data []byte
 }
 
-// Pictures are all images of a chat request, in their order. A message whose
+// Pictures returns all images of a chat request, in their order. A message whose
 // content is not as the format says is an error: content is a text, null, or a
 // list of parts; a picture is a part image_url whose url is a data URL in base64
 // of the type that it names.

@@ -41,8 +41,8 @@ func (r Reply) Then(pieces ...Piece) Reply {
 	return r
 }
 
-// write sends the reply, and says when its first piece goes out. It is false
-// when the client has left before its end.
+// write sends the reply, and calls begins when its first piece goes out. It is
+// false when the client has left before its end.
 func (r Reply) write(ctx context.Context, w http.ResponseWriter, begins func()) bool {
 	if r.Hang {
 		<-ctx.Done()
@@ -93,7 +93,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// JSON is a whole JSON reply.
+// JSON makes a whole JSON reply.
 func JSON(status int, body string) Reply {
 	return Reply{
 		Status: status, Header: map[string]string{"Content-Type": "application/json"},
@@ -101,7 +101,7 @@ func JSON(status int, body string) Reply {
 	}
 }
 
-// Failure is an error reply as the format describes it.
+// Failure makes an error reply as the format describes it.
 func Failure(status int, message string) Reply {
 	body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "error", "code": nil}})
 	if err != nil {
@@ -110,7 +110,7 @@ func Failure(status int, message string) Reply {
 	return JSON(status, string(body))
 }
 
-// Events is an event stream of raw data lines, without its end mark.
+// Events makes an event stream of raw data lines, without its end mark.
 func Events(data ...string) Reply {
 	r := Reply{Header: map[string]string{"Content-Type": "text/event-stream"}}
 	for _, d := range data {
@@ -119,13 +119,13 @@ func Events(data ...string) Reply {
 	return r
 }
 
-// Event is one event of a stream.
+// Event makes one event of a stream.
 func Event(data string) Piece { return Piece{Data: "data: " + data + "\n\n"} }
 
-// Done ends a stream.
+// Done makes the piece that ends a stream.
 func Done() Piece { return Event("[DONE]") }
 
-// Text is a chat answer in these pieces.
+// Text makes a chat answer in these pieces.
 func Text(pieces ...string) Reply {
 	var data []string
 	for _, text := range pieces {
@@ -134,7 +134,7 @@ func Text(pieces ...string) Reply {
 	return Events(append(data, Finish("stop"))...).Then(Done())
 }
 
-// TextEvery is Text with a pause before each piece.
+// TextEvery is [Text] with a pause before each piece.
 func TextEvery(pause time.Duration, pieces ...string) Reply {
 	r := Text(pieces...)
 	for i := range pieces {
@@ -146,7 +146,7 @@ func TextEvery(pause time.Duration, pieces ...string) Reply {
 // Call is a tool call of a chat answer.
 type Call struct{ ID, Name, Arguments string }
 
-// Calls is a chat answer that calls these tools, each in three pieces: its head, then its arguments in two halves.
+// Calls makes a chat answer that calls these tools, each in three pieces: its head, then its arguments in two halves.
 func Calls(calls ...Call) Reply {
 	var data []string
 	for i, c := range calls {
@@ -161,10 +161,10 @@ func Calls(calls ...Call) Reply {
 	return Events(append(data, Finish("tool_calls"))...).Then(Done())
 }
 
-// Finish is the data of the chunk that ends an answer.
+// Finish returns the data of the chunk that ends an answer.
 func Finish(reason string) string { return chunk(map[string]any{}, reason) }
 
-// Delta is the data of a chunk whose delta is this JSON text.
+// Delta returns the data of a chunk whose delta is this JSON text.
 func Delta(delta string) string { return chunk(json.RawMessage(delta), nil) }
 
 // chunk is the data of one chunk.
@@ -179,7 +179,7 @@ func chunk(delta, finish any) string {
 	return string(data)
 }
 
-// Sound is a speech reply of this media type, in pieces of size bytes.
+// Sound makes a speech reply of this media type, in pieces of size bytes.
 func Sound(media string, data []byte, size int) Reply {
 	r := Reply{Header: map[string]string{"Content-Type": media}}
 	for len(data) > 0 {
@@ -190,7 +190,7 @@ func Sound(media string, data []byte, size int) Reply {
 	return r
 }
 
-// Tone is d of a sine as 16 bit little endian mono PCM.
+// Tone returns d of a sine as 16 bit little endian mono PCM.
 func Tone(rate int, hz float64, d time.Duration) []byte {
 	n := int(int64(d) * int64(rate) / int64(time.Second))
 	pcm := make([]byte, 0, 2*n)

@@ -13,8 +13,8 @@ import (
 
 const maxBody = 16 << 20 // bytes of a request that are read
 
-// Request is what the server was asked. Its fields do not change after the
-// script has seen it.
+// Request is one request to the server, with its times. Its fields do not change
+// after the script has seen it.
 type Request struct {
 	Role   Role
 	Header http.Header
@@ -33,7 +33,7 @@ type Request struct {
 	gone  bool      // set before ended is closed
 }
 
-// Began is when the first piece of the reply's body was written; zero if none was yet.
+// Began returns the time at which the first piece of the reply's body was written; zero if none was yet.
 func (r *Request) Began() time.Time {
 	if at := r.began.Load(); at != nil {
 		return *at
@@ -41,8 +41,8 @@ func (r *Request) Began() time.Time {
 	return time.Time{}
 }
 
-// EndedAt is when the request was over: its reply complete, or its client seen
-// to have left. Like Gone it waits until then.
+// EndedAt returns the time at which the request was over: its reply complete, or
+// its client seen to have left. Like [Request.Gone] it waits until then.
 func (r *Request) EndedAt() time.Time {
 	<-r.ended
 	return r.end
@@ -51,14 +51,14 @@ func (r *Request) EndedAt() time.Time {
 // Ended is closed when the request is over, by either side.
 func (r *Request) Ended() <-chan struct{} { return r.ended }
 
-// Gone says whether the client left before the reply was complete. It is known
+// Gone reports whether the client left before the reply was complete. It is known
 // once Ended is closed; until then it waits.
 func (r *Request) Gone() bool {
 	<-r.ended
 	return r.gone
 }
 
-// JSON is the body as a map. It is nil if the body is not a JSON object.
+// JSON returns the body as a map. It is nil if the body is not a JSON object.
 func (r *Request) JSON() map[string]any {
 	var body map[string]any
 	if json.Unmarshal(r.Body, &body) != nil {
@@ -122,8 +122,8 @@ func (r *Request) read(from *http.Request) error {
 	}
 }
 
-// formBoundary is what stands between the parts of a form. ok is false for
-// everything that is no form.
+// formBoundary returns the boundary between the parts of a form. ok is false for
+// every other content type.
 func formBoundary(contentType string) (boundary string, ok bool) {
 	media, params, err := mime.ParseMediaType(contentType)
 	return params["boundary"], err == nil && media == "multipart/form-data"

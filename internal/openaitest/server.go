@@ -3,7 +3,7 @@
 // is scripted; what it was asked, and whether the client waited for the end, is
 // recorded. It is written from the protocol's public description.
 //
-// All methods of Server may be called at any time by any goroutine.
+// All methods of [Server] may be called at any time by any goroutine.
 package openaitest
 
 import (
@@ -22,7 +22,8 @@ const maxRecorded = 4096 // requests kept if nothing else is said; older ones ar
 // Script answers a request. It runs on the request's own goroutine.
 type Script func(*Request) Reply
 
-// Server is the fake. Make it with New and end it with Close.
+// Server is a fake cloud with scripted answers. Make it with [New] and end it with
+// [Server.Close].
 type Server struct {
 	http   *http.Server
 	addr   string
@@ -88,10 +89,10 @@ func Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// URL is the base URL with its version part.
+// URL returns the base URL with its version part.
 func (s *Server) URL() string { return s.Root() + "/v1" }
 
-// Root is the URL without a path.
+// Root returns the URL without a path.
 func (s *Server) Root() string { return "http://" + s.addr }
 
 // Close cuts every connection and waits for the end of the server.
@@ -123,7 +124,7 @@ func (s *Server) Reply(role Role, replies ...Reply) {
 	})
 }
 
-// Requests are all requests so far, of one role or of all ("").
+// Requests returns all requests so far, of one role or of all ("").
 func (s *Server) Requests(role Role) []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,7 @@ func (s *Server) Await(ctx context.Context, role Role, n int) (*Request, error) 
 	}
 }
 
-// record keeps a request and wakes whoever waits for it.
+// record keeps a request and wakes those that wait for it.
 func (s *Server) record(r *Request) Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Server) record(r *Request) Script {
 	return s.scripts[r.Role]
 }
 
-// Keep says how many requests are remembered at most (4096 if it is not called).
+// Keep limits the requests that are remembered (4096 if it is not called).
 // A load of long uploads would fill the memory.
 func (s *Server) Keep(n int) {
 	s.mu.Lock()
@@ -169,7 +170,7 @@ func (s *Server) Keep(n int) {
 	s.keep = max(n, 0)
 }
 
-// Total is how many requests came, also those that are forgotten.
+// Total returns the number of requests so far, with those that are forgotten.
 func (s *Server) Total() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

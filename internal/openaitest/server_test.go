@@ -46,7 +46,7 @@ func post(ctx context.Context, t *testing.T, c *http.Client, url, contentType, b
 	return resp.StatusCode, string(got), err
 }
 
-func TestDefaultsOfTheServer(t *testing.T) {
+func TestServerDefaults(t *testing.T) {
 	s, c := start(t)
 	_, chat, err := post(t.Context(), t, c, s.URL()+"/chat/completions", "application/json", `{"model":"m"}`)
 	if err != nil || !strings.Contains(chat, `"content":"Hello. "`) || !strings.HasSuffix(chat, "data: [DONE]\n\n") {
@@ -102,7 +102,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-func TestClientThatLeavesIsNoted(t *testing.T) {
+func TestServerNotesLeavingClient(t *testing.T) {
 	s, c := start(t)
 	s.Reply(Chat, TextEvery(time.Hour, "never"))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -33,13 +33,13 @@ const (
 //go:embed zh/*.wav
 var mandarin embed.FS
 
-// Prompts are sentences read by one US English speaker: telephone prompts, studio sound.
+// Prompts returns sentences read by one US English speaker: telephone prompts, studio sound.
 func Prompts() ([]Clip, error) { return spoken(promptTexts) }
 
-// Commands are single words and short phrases of the same speaker.
+// Commands returns single words and short phrases of the same speaker.
 func Commands() ([]Clip, error) { return spoken(commandTexts) }
 
-// Others are English sentences of other speakers.
+// Others returns English sentences of other speakers.
 func Others() ([]Clip, error) {
 	var clips []Clip
 	for _, e := range otherTexts {
@@ -57,7 +57,7 @@ func Others() ([]Clip, error) {
 	return clips, nil
 }
 
-// Mandarin are three short clips of Chinese: human syllables, joined.
+// Mandarin returns three short clips of Chinese: human syllables, joined.
 func Mandarin() ([]Clip, error) {
 	var clips []Clip
 	for _, e := range mandarinTexts {
@@ -73,7 +73,7 @@ func Mandarin() ([]Clip, error) {
 	return clips, nil
 }
 
-// Music are five pieces of 8 s, none of them sung in the foreground.
+// Music returns five pieces of 8 s, none of them sung in the foreground.
 func Music() ([]Clip, error) {
 	files, err := filepath.Glob(filepath.Join(musicDir, "*.g722"))
 	if err != nil {
@@ -95,7 +95,7 @@ func Music() ([]Clip, error) {
 	return clips, nil
 }
 
-// Noise are a beep, two tones, a noise recording and 2 s of digital silence.
+// Noise returns a beep, two tones, a noise recording and 2 s of digital silence.
 func Noise() ([]Clip, error) {
 	clips := []Clip{{Name: "silence", PCM: make([]int16, 2*Rate)}}
 	for _, name := range []string{"beep", "ascending-2tone", "descending-2tone"} {

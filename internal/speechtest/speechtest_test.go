@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestEveryRecordingIsThere(t *testing.T) {
+func TestClipsComplete(t *testing.T) {
 	for _, set := range []struct {
 		name   string
 		clips  func() ([]Clip, error)
@@ -50,7 +50,7 @@ func TestEveryRecordingIsThere(t *testing.T) {
 	}
 }
 
-func TestMissingRecordingNamesItsPackage(t *testing.T) {
+func TestMissingPackageNamed(t *testing.T) {
 	_, err := prompt("no-such-prompt")
 	if err == nil || !containsAll(err.Error(), "asterisk-core-sounds-en-g722", "no-such-prompt") {
 		t.Errorf("error %v, want the package and the file", err)
@@ -78,7 +78,7 @@ func TestWER(t *testing.T) {
 	}
 }
 
-func TestWAVThatIsNotWhatWeWant(t *testing.T) {
+func TestWAVInvalid(t *testing.T) {
 	good := slices.Concat([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00"),
 		[]byte("data\x04\x00\x00\x00\x01\x00\xff\xff"))
 	data, err := wavData(good, Rate)
@@ -103,7 +103,7 @@ func containsAll(text string, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
 }
 
-func TestFolderReadsWAVsAndNamesWhatIsNone(t *testing.T) {
+func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	wav, err := mandarin.ReadFile("zh/nihao.wav")
 	if err != nil {
