@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
@@ -73,8 +74,8 @@ type ears struct {
 
 	uplink   audio.Uplink
 	decoder  *audio.Decoder
-	broken   int                  // packets in a row that could not be decoded
-	echo     *audio.EchoCanceller // nil: no echo has to be taken out
+	broken   int             // packets in a row that could not be decoded
+	echo     *echo.Canceller // nil: no echo has to be taken out
 	pcm      []int16
 	detector providers.Detector
 	window   []int16 // samples that do not fill a detector's frame yet
@@ -169,7 +170,7 @@ func (e *ears) prepare() error {
 	e.endpoint.SetCommit(e.commits)
 	e.preroll = audio.NewPreRoll(audio.Recognition.Rate, e.preRoll())
 	if e.monitor != nil && e.mode == wire.Realtime {
-		e.echo = audio.NewEchoCanceller()
+		e.echo = echo.NewCanceller()
 	}
 	return nil
 }

@@ -6,28 +6,29 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 )
 
 // The figures of the loopback.
 const (
 	// In samples at EchoRate: what was played that is kept; the end of an
 	// utterance that is compared, and how short it may be; how late it may come back.
-	loopbackKept  = 5 * audio.EchoRate
-	loopbackHeard = audio.EchoRate * 5 / 2
-	loopbackLeast = audio.EchoRate * 3 / 10
+	loopbackKept  = 5 * echo.Rate
+	loopbackHeard = echo.Rate * 5 / 2
+	loopbackLeast = echo.Rate * 3 / 10
 	// With a longer delay, who repeats the last words in the same voice is an echo.
-	loopbackDelay = audio.EchoRate * 6 / 5
+	loopbackDelay = echo.Rate * 6 / 5
 	// When so much of what was played was not heard at all before an utterance,
 	// that is no echo either: an echo begins with the reply.
-	loopbackUnheard = loopbackDelay + audio.EchoRate/10
+	loopbackUnheard = loopbackDelay + echo.Rate/10
 	// What is softer on the average of 20 ms is no sound.
-	loopbackBlock, loopbackSoft = audio.EchoRate / 50, 200
+	loopbackBlock, loopbackSoft = echo.Rate / 50, 200
 
-	// loopbackOwn is the share of an utterance (audio.Echoed) from which on it is
+	// loopbackOwn is the share of an utterance (echo.Similarity) from which on it is
 	// the reply itself. Other voices reach 0.56 in 0.4 s and 0.22 in a second.
 	loopbackOwn = 0.75
 	// Its last word has to be, too: the user may have said it right behind an echo.
-	loopbackWord    = audio.EchoRate / 2
+	loopbackWord    = echo.Rate / 2
 	loopbackWordOwn = 0.65
 )
 
@@ -90,7 +91,7 @@ func (l *loopback) sent(packet []byte, first bool) {
 		l.ends = now
 	}
 	if gap := now.Sub(l.ends); gap > 0 {
-		silence := coarseSamples(min(gap, loopbackKept*time.Second/audio.EchoRate))
+		silence := coarseSamples(min(gap, loopbackKept*time.Second/echo.Rate))
 		l.makeRoom(silence)
 		l.sound = l.sound[:len(l.sound)+silence]
 		clear(l.sound[len(l.sound)-silence:])
@@ -101,7 +102,7 @@ func (l *loopback) sent(packet []byte, first bool) {
 		return
 	}
 	l.makeRoom(n / 4)
-	l.sound = audio.Coarse(l.sound, l.scratch[:n])
+	l.sound = echo.Coarse(l.sound, l.scratch[:n])
 	l.ends = l.ends.Add(audio.Recognition.Duration(n))
 }
 
@@ -119,7 +120,7 @@ func (l *loopback) played(samples int) []int16 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since := time.Since(l.ends)
-	if len(l.sound) == 0 || since > time.Duration(samples)*time.Second/audio.EchoRate {
+	if len(l.sound) == 0 || since > time.Duration(samples)*time.Second/echo.Rate {
 		return nil
 	}
 	out := make([]int16, samples)
@@ -140,7 +141,7 @@ func (l *loopback) recent(heard, pcm []int16) []int16 {
 	if len(heard) > 2*loopbackHeard {
 		heard = append(heard[:0], heard[len(heard)-loopbackHeard:]...)
 	}
-	return audio.Coarse(heard, pcm)
+	return echo.Coarse(heard, pcm)
 }
 
 // own reports whether what was heard until now, at EchoRate, is what the device plays.
@@ -150,7 +151,7 @@ func (l *loopback) own(heard []int16) bool {
 	}
 	heard = heard[max(0, len(heard)-loopbackHeard):]
 	played := l.played(len(heard) + loopbackDelay)
-	if played == nil || audio.Echoed(heard, played) < loopbackOwn {
+	if played == nil || echo.Similarity(heard, played) < loopbackOwn {
 		return false
 	}
 	end := wordEnd(heard)
@@ -158,7 +159,7 @@ func (l *loopback) own(heard []int16) bool {
 		return true
 	}
 	played = played[:len(played)-len(heard)+end]
-	return audio.Echoed(heard[end-loopbackWord:end], played[len(played)-loopbackWord-loopbackDelay:]) >= loopbackWordOwn
+	return echo.Similarity(heard[end-loopbackWord:end], played[len(played)-loopbackWord-loopbackDelay:]) >= loopbackWordOwn
 }
 
 // wordEnd is where the last sound in what was heard ends that is not soft beside
@@ -189,10 +190,10 @@ func amount(block []int16) (sum int) {
 // unheard reports whether so much was played while nothing was heard, in the
 // quiet time that ended so long ago, that the device's sound does not come back.
 func (l *loopback) unheard(quiet, ago time.Duration) bool {
-	if l == nil || quiet < loopbackUnheard*time.Second/audio.EchoRate {
+	if l == nil || quiet < loopbackUnheard*time.Second/echo.Rate {
 		return false
 	}
-	quiet = min(quiet, loopbackKept*time.Second/audio.EchoRate)
+	quiet = min(quiet, loopbackKept*time.Second/echo.Rate)
 	window, after := coarseSamples(quiet), coarseSamples(ago)
 	played := l.played(window + after)
 	sound := 0
@@ -204,4 +205,4 @@ func (l *loopback) unheard(quiet, ago time.Duration) bool {
 	return sound >= loopbackUnheard
 }
 
-func coarseSamples(d time.Duration) int { return int(d * audio.EchoRate / time.Second) }
+func coarseSamples(d time.Duration) int { return int(d * echo.Rate / time.Second) }

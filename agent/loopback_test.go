@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -225,7 +226,7 @@ func TestLoopback(t *testing.T) {
 		}
 		own := func(want bool, what string, pcm []int16) {
 			t.Helper()
-			if got := l.own(audio.Coarse(nil, pcm)); got != want {
+			if got := l.own(echo.Coarse(nil, pcm)); got != want {
 				t.Errorf("%s: %t", what, got)
 			}
 		}

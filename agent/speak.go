@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -235,7 +236,7 @@ func (s *speaker) sound(ctx context.Context, u utterable, id string) error {
 		}
 		return c.finish(ctx)
 	}
-	pcm, rate, err := audio.ReadWAV(bytes.NewReader(wav))
+	pcm, rate, err := file.ReadWAV(bytes.NewReader(wav))
 	if err != nil {
 		return fmt.Errorf("embedded sound %s: %w", id, err)
 	}

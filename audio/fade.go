@@ -3,6 +3,8 @@ package audio
 import (
 	"math"
 	"time"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 // fadeLength is how long an edge is smoothed: short enough to leave a consonant
@@ -27,14 +29,14 @@ func FadeIn(pcm []int16, rate int) {
 	}
 	n := min(FadeSamples(rate), len(pcm))
 	for i := range pcm[:n] {
-		pcm[i] = round16(float32(pcm[i]) * (1 - fall(i, n)))
+		pcm[i] = dsp.Round(float32(pcm[i]) * (1 - fall(i, n)))
 	}
 }
 
 // RampOut fills dst with a way from last, the sample before it, down to zero.
 func RampOut(dst []int16, last int16) {
 	for i := range dst {
-		dst[i] = round16(float32(last) * fall(i, len(dst)))
+		dst[i] = dsp.Round(float32(last) * fall(i, len(dst)))
 	}
 }
 

@@ -3,6 +3,8 @@ package audio
 import (
 	"math"
 	"time"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 const (
@@ -74,7 +76,7 @@ func (l *Leveller) run(pcm []int16, from, to float64) {
 		slope := (next - l.limit) / float64(len(part))
 		for i, v := range part {
 			g := (from + step*float64(at+i)) * (l.limit + slope*float64(i))
-			part[i] = round16(float32(float64(v) * g))
+			part[i] = dsp.Round(float32(float64(v) * g))
 		}
 		l.limit = next
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 // speechLike is a voice without words: a gliding tone with overtones, in
@@ -20,7 +22,7 @@ func speechLike(rate, n int) []int16 {
 			v += math.Sin(float64(k)*phase) / float64(k)
 		}
 		swell := 0.5 - 0.5*math.Cos(2*math.Pi*4*at)
-		pcm[i] = round16(float32(9000 * swell * v))
+		pcm[i] = dsp.Round(float32(9000 * swell * v))
 	}
 	return pcm
 }

@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 // scaled is sound by so many dB louder.
 func scaled(pcm []int16, db float64) []int16 {
 	out := make([]int16, len(pcm))
 	for i, v := range pcm {
-		out[i] = round16(float32(float64(v) * decibels(db)))
+		out[i] = dsp.Round(float32(float64(v) * decibels(db)))
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 func newTestEncoder(tb testing.TB, f Format) *Encoder {
@@ -32,7 +34,7 @@ func newTestDecoder(tb testing.TB, rate int) *Decoder {
 func tone(rate int, hz, amplitude float64, from, n int) []int16 {
 	pcm := make([]int16, n)
 	for i := range pcm {
-		pcm[i] = round16(float32(amplitude * math.Sin(2*math.Pi*hz*float64(from+i)/float64(rate))))
+		pcm[i] = dsp.Round(float32(amplitude * math.Sin(2*math.Pi*hz*float64(from+i)/float64(rate))))
 	}
 	return pcm
 }

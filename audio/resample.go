@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"xiaozhi/audio/internal/dsp"
 )
 
 // The filter's shape, in parts of the lower of the two Nyquist frequencies: flat
@@ -66,7 +68,7 @@ func (r *Resampler) design(band float64) {
 		for j := range row {
 			x := float64(p)/float64(r.up) + float64(half-1-j)
 			edge := x / float64(half)
-			row[j] = sinc(cutoff*x) * bessel0(beta*math.Sqrt(max(0, 1-edge*edge)))
+			row[j] = dsp.Sinc(cutoff*x) * bessel0(beta*math.Sqrt(max(0, 1-edge*edge)))
 			sum += row[j]
 		}
 		filter := coefficients[p*r.taps:][:r.taps]
@@ -128,7 +130,7 @@ func (r *Resampler) Reset() {
 // run computes all output that the buffer is enough for.
 func (r *Resampler) run(dst []int16) []int16 {
 	for r.start+r.taps <= len(r.buf) {
-		dst = append(dst, round16(dot(r.buf[r.start:][:r.taps], r.phases[r.phase])))
+		dst = append(dst, dsp.Round(dsp.Dot(r.buf[r.start:][:r.taps], r.phases[r.phase])))
 		r.phase += r.down
 		r.start += r.phase / r.up
 		r.phase %= r.up
@@ -136,31 +138,6 @@ func (r *Resampler) run(dst []int16) []int16 {
 	kept := copy(r.buf, r.buf[r.start:])
 	r.buf, r.start = r.buf[:kept], 0
 	return dst
-}
-
-// dot is the product of two slices of one length, a multiple of four.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3 float32
-	for len(a) >= 4 && len(b) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
-// round16 rounds to the nearest sample; what is too loud is cut off, not wrapped.
-func round16(v float32) int16 {
-	return int16(max(math.MinInt16, min(math.MaxInt16, math.Floor(float64(v)+0.5))))
-}
-
-func sinc(x float64) float64 {
-	if x == 0 {
-		return 1
-	}
-	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
 // bessel0 is the modified Bessel function of the first kind, order 0.

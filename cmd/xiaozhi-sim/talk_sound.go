@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 )
 
 // readSpeech reads a WAV file as the microphone would hear it: 16 kHz, mono.
@@ -16,7 +17,7 @@ func readSpeech(name string) ([]int16, error) {
 		return nil, err
 	}
 	defer f.Close()
-	pcm, rate, err := audio.ReadWAV(f)
+	pcm, rate, err := file.ReadWAV(f)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (t *talker) save() error {
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)
 	}
-	err = audio.WriteWAV(f, all, rate)
+	err = file.WriteWAV(f, all, rate)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("--save %s: %w", t.o.save, err)
 	}

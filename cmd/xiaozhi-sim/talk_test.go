@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/devicetest"
 )
 
@@ -101,20 +101,20 @@ func TestTalkTyped(t *testing.T) {
 		answer(ctx, p, "louder please", "Done.")
 		p.Await(ctx, `"state":"start"`)
 	})
-	file := filepath.Join(t.TempDir(), "reply.wav")
-	code, out, errs := runTalk(t, "", "--server", ota, "--text", "louder please", "--save", file)
+	path := filepath.Join(t.TempDir(), "reply.wav")
+	code, out, errs := runTalk(t, "", "--server", ota, "--text", "louder please", "--save", path)
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s\n%s", code, errs, out)
 	}
 	inOrder(t, out, "ota", "connected", "you        louder please", "tool       self.audio_speaker.set_volume {\"volume\":90} → true", "heard      louder please",
 		"tts start", "emotion    happy 🙂", "says       Done.", "first sound", "tts stop", "ms after the end of speech, 5 frames, 0.3 s of sound",
 		"1 replies, 5 frames, 0 dropped,", "1 tool calls", "saved")
-	f, err := os.Open(file)
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	pcm, rate, err := audio.ReadWAV(f)
+	pcm, rate, err := file.ReadWAV(f)
 	if err != nil || rate != 24000 || len(pcm) != 5*1440 {
 		t.Errorf("saved %d samples at %d Hz, %v", len(pcm), rate, err)
 	}
@@ -122,12 +122,12 @@ func TestTalkTyped(t *testing.T) {
 
 // A recording is spoken in each mode, with the messages that belong to it.
 func TestTalkSpoken(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "prompt.wav")
+	path := filepath.Join(t.TempDir(), "prompt.wav")
 	var wav bytes.Buffer
-	if err := audio.WriteWAV(&wav, make([]int16, 11025), 22050); err != nil {
+	if err := file.WriteWAV(&wav, make([]int16, 11025), 22050); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, wav.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, wav.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{"auto", "manual", "realtime"} {
@@ -142,7 +142,7 @@ func TestTalkSpoken(t *testing.T) {
 				answer(ctx, p, "hello", "Hello to you.")
 				p.Await(ctx, "never")
 			})
-			code, out, errs := runTalk(t, "", "--server", ws, "--wav", file, "--mode", mode, "--no-mcp", "--protocol", "1")
+			code, out, errs := runTalk(t, "", "--server", ws, "--wav", path, "--mode", mode, "--no-mcp", "--protocol", "1")
 			if code != 0 || errs != "" {
 				t.Fatalf("exit %d: %s\n%s", code, errs, out)
 			}

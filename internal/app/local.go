@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"xiaozhi/agent"
-	"xiaozhi/audio"
+	"xiaozhi/audio/track"
 	"xiaozhi/internal/config"
 	"xiaozhi/mcp/local"
 )
@@ -47,7 +47,7 @@ func (m musicLibrary) Open(id string) (agent.Song, error) {
 	if err != nil {
 		return nil, err
 	}
-	track, err := audio.OpenTrack(file)
+	track, err := track.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/mcp/local"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestMusicLibrary(t *testing.T) {
 	dir := t.TempDir()
 	var wav bytes.Buffer
-	if err := audio.WriteWAV(&wav, make([]int16, 1600), 16000); err != nil {
+	if err := file.WriteWAV(&wav, make([]int16, 1600), 16000); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{

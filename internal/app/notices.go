@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/connection"
 	"xiaozhi/prompts"
 )
@@ -38,7 +39,7 @@ func notices(set *prompts.Set) (func(connection.NoticeKind, string) connection.N
 // newNotice encodes a WAV file as devices play it, the last frame filled up with silence.
 func newNotice(wav []byte) (connection.Notice, error) {
 	var n connection.Notice
-	pcm, rate, err := audio.ReadWAV(bytes.NewReader(wav))
+	pcm, rate, err := file.ReadWAV(bytes.NewReader(wav))
 	if err != nil {
 		return n, err
 	}

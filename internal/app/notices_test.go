@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/connection"
 	"xiaozhi/prompts"
 )
@@ -31,7 +32,7 @@ func TestNoticesAreHeard(t *testing.T) {
 				t.Errorf("%s of %s reads %q", id, lang, n.Text)
 			}
 			seen[n.Text] = true
-			wav, rate, err := audio.ReadWAV(bytes.NewReader(prompts.Sound(id, lang)))
+			wav, rate, err := file.ReadWAV(bytes.NewReader(prompts.Sound(id, lang)))
 			if err != nil {
 				t.Fatalf("%s of %s: %v", id, lang, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"unicode"
+
 	"xiaozhi/internal/config"
 )
 

@@ -24,7 +24,8 @@ var rules = []rule{
 	{"internal/timeline", "", "what a turn left behind"},
 
 	{"audio", "", "formats and arithmetic"},
-	{"audio/echo", "audio", "the canceller and the device's own voice"},
+	{"audio/internal/dsp", "", "the arithmetic of sound"},
+	{"audio/echo", "audio audio/internal/dsp", "the canceller and the device's own voice"},
 	{"audio/file", "audio", "containers of sound"},
 	{"audio/track", "audio audio/file", "music"},
 
@@ -81,7 +82,7 @@ var rules = []rule{
 var passing = []struct{ importer, imported string }{}
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "providers/providertest internal/devicetest internal/speechtest internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/local/spoken"
+const testOnly = "audio/echo providers/providertest internal/devicetest internal/speechtest internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/local/spoken"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

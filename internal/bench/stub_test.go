@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/openaitest"
 )
 
@@ -107,8 +107,8 @@ func TestStubs(t *testing.T) {
 	if len(s.Chats()) != 3 || len(s.Speeches()) != 1 || s.Speeches()[0].JSON()["input"] != "x" {
 		t.Errorf("%d chats, %d speeches are logged", len(s.Chats()), len(s.Speeches()))
 	}
-	_, file := ask(t.Context(), "/audio/speech", "application/json", `{"input":"x","response_format":"wav"}`)
-	if pcm, rate, err := audio.ReadWAV(strings.NewReader(file)); err != nil || rate != replyRate || len(pcm) != 300*24 {
+	_, wav := ask(t.Context(), "/audio/speech", "application/json", `{"input":"x","response_format":"wav"}`)
+	if pcm, rate, err := file.ReadWAV(strings.NewReader(wav)); err != nil || rate != replyRate || len(pcm) != 300*24 {
 		t.Errorf("a WAV file of %d samples at %d Hz, %v", len(pcm), rate, err)
 	}
 	s.Set(Plan{LLMTrouble: Failing})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/speechtest"
 )
 
@@ -38,7 +39,7 @@ func TestEchoCancelledByServer(t *testing.T) {
 		sent := w.speak(reply)
 		w.finish()
 		pcm, stamps := w.microphone(frames + 8)
-		c, out := audio.NewEchoCanceller(), slices.Clone(pcm)
+		c, out := echo.NewCanceller(), slices.Clone(pcm)
 		for i, stamp := range stamps {
 			for ; len(sent) > 0 && sent[0].at <= time.Duration(i+1)*60*ms; sent = sent[1:] {
 				c.Played(sent[0].stamp, sent[0].pcm)

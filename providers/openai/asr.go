@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/providers"
 )
 
@@ -129,7 +129,7 @@ func (a *ASR) form(pcm []int16, req providers.ASRRequest) (*bytes.Reader, string
 	if err != nil {
 		return nil, "", fmt.Errorf("write file: %w", err)
 	}
-	if err := audio.WriteWAV(part, pcm, req.Rate); err != nil {
+	if err := file.WriteWAV(part, pcm, req.Rate); err != nil {
 		return nil, "", fmt.Errorf("write file: %w", err)
 	}
 	if err := w.Close(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -88,7 +88,7 @@ func TestTranscriptionOnTheWire(t *testing.T) {
 		if r.Header.Get("Authorization") != "Bearer sk-secret-key" || r.Header.Get("Content-Length") == "0" {
 			t.Errorf("headers %v", r.Header)
 		}
-		pcm, rate, err := audio.ReadWAV(bytes.NewReader(r.File))
+		pcm, rate, err := file.ReadWAV(bytes.NewReader(r.File))
 		if err != nil || rate != 16000 || !slices.Equal(pcm, second()) {
 			t.Errorf("upload: %d samples of %d Hz, %v", len(pcm), rate, err)
 		}

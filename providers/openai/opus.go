@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/providers"
 )
 
@@ -31,12 +32,12 @@ type opusPlayer struct {
 
 // playOpus plays Ogg Opus.
 func playOpus(r io.Reader, p *player) error {
-	pages := audio.NewOggReader(r)
+	pages := file.NewOggReader(r)
 	first, err := pages.Next()
 	if err != nil {
 		return short(err)
 	}
-	head, err := audio.ParseOpusHead(first)
+	head, err := file.ParseOpusHead(first)
 	if err != nil {
 		return err
 	}

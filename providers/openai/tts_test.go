@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -50,8 +51,8 @@ func speak(ctx context.Context, t *testing.T, v *TTS) (rate int, pcm []int16, la
 	return rate, pcm, last
 }
 
-// file reads test data.
-func file(tb testing.TB, name string) []byte {
+// testFile reads test data.
+func testFile(tb testing.TB, name string) []byte {
 	tb.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -154,10 +155,10 @@ func TestSoundFormats(t *testing.T) {
 		{"wav of length 0", "wav", "audio/wav", wavOf(t, tone16, 16000, 1, 0), 16000, tone16},
 		{"wav in stereo", "wav", "audio/wav", wavOf(t, stereo(tone), 24000, 2, uint32(2*len(tone))), 24000, tone},
 		{"wav though pcm was asked", "pcm", "audio/pcm", wavOf(t, tone16, 16000, 1, 0), 16000, tone16},
-		{"mp3", "mp3", "audio/mpeg", file(t, "tone.mp3"), 24000, nil},
-		{"mp3 though pcm was asked", "pcm", "audio/mpeg", file(t, "tone.mp3"), 24000, nil},
-		{"opus", "opus", "audio/ogg", file(t, "tone.opus"), 24000, nil},
-		{"opus though mp3 was asked", "mp3", "", file(t, "tone.opus"), 24000, nil},
+		{"mp3", "mp3", "audio/mpeg", testFile(t, "tone.mp3"), 24000, nil},
+		{"mp3 though pcm was asked", "pcm", "audio/mpeg", testFile(t, "tone.mp3"), 24000, nil},
+		{"opus", "opus", "audio/ogg", testFile(t, "tone.opus"), 24000, nil},
+		{"opus though mp3 was asked", "mp3", "", testFile(t, "tone.opus"), 24000, nil},
 	}
 	s := newServer(t)
 	for _, tt := range tests {
@@ -211,7 +212,7 @@ func TestSoundThatIsNone(t *testing.T) {
 	tone := openaitest.Tone(24000, 440, 100*time.Millisecond)
 	float := wavOf(t, tone, 24000, 1, 0)
 	float[bytes.Index(float, []byte("fmt "))+8] = 3
-	mp3, opus := file(t, "tone.mp3"), file(t, "tone.opus")
+	mp3, opus := testFile(t, "tone.mp3"), testFile(t, "tone.opus")
 	tests := []struct {
 		name, asked, media string
 		body               []byte
@@ -257,7 +258,7 @@ func TestSpeechFailures(t *testing.T) {
 		wantError(t, err, tt.kind, "no")
 	}
 	for _, format := range []string{"pcm", "mp3", "opus"} {
-		body := map[string][]byte{"pcm": openaitest.Tone(24000, 440, 200*time.Millisecond), "mp3": file(t, "tone.mp3"), "opus": file(t, "tone.opus")}[format]
+		body := map[string][]byte{"pcm": openaitest.Tone(24000, 440, 200*time.Millisecond), "mp3": testFile(t, "tone.mp3"), "opus": testFile(t, "tone.opus")}[format]
 		cut := openaitest.Sound("", body, len(body)).Then(openaitest.Piece{Cut: true})
 		o.Format = format
 		s.Reply(openaitest.Speak, cut)
@@ -367,8 +368,8 @@ func FuzzSound(f *testing.F) {
 	tone := openaitest.Tone(8000, 440, 10*time.Millisecond)
 	f.Add(wavOf(f, tone, 8000, 1, 0), "wav")
 	f.Add(wavOf(f, tone, 8000, 2, 7), "wav")
-	f.Add(file(f, "tone.mp3")[:400], "mp3")
-	f.Add(file(f, "tone.opus")[:400], "opus")
+	f.Add(testFile(f, "tone.mp3")[:400], "mp3")
+	f.Add(testFile(f, "tone.opus")[:400], "opus")
 	f.Add([]byte(`{"error":"x"}`), "pcm")
 	f.Fuzz(func(t *testing.T, body []byte, format string) {
 		p := &player{yield: func(s providers.Sound, err error) bool {
@@ -390,10 +391,10 @@ func FuzzSound(f *testing.F) {
 
 // FuzzOgg looks at the pages alone: what goes in as packets comes out as packets.
 func FuzzOgg(f *testing.F) {
-	f.Add(file(f, "tone.opus"))
+	f.Add(testFile(f, "tone.opus"))
 	f.Add([]byte("OggS\x00\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pages := audio.NewOggReader(bytes.NewReader(data))
+		pages := file.NewOggReader(bytes.NewReader(data))
 		total := 0
 		for {
 			packet, err := pages.Next()
@@ -408,7 +409,7 @@ func FuzzOgg(f *testing.F) {
 }
 
 func TestOpusPacketsFromOgg(t *testing.T) {
-	pages := audio.NewOggReader(bytes.NewReader(file(t, "tone.opus")))
+	pages := file.NewOggReader(bytes.NewReader(testFile(t, "tone.opus")))
 	var total time.Duration
 	for i := 0; ; i++ {
 		packet, err := pages.Next()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/speechtest"
 )
 
@@ -94,7 +95,7 @@ func (e echoCase) hear(tb testing.TB, far []int16, room []float64, near []int16)
 		raw = append(raw, int16(max(-32768, min(32767, v))))
 	}
 	raw = coded(tb, raw, audio.Recognition)
-	c := audio.NewEchoCanceller()
+	c := echo.NewCanceller()
 	sent := 0
 	for i := 0; i+packet <= len(raw); i += packet {
 		for ; sent < i/packet+5 && (sent+1)*packet <= len(far); sent++ {

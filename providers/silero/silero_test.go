@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/providers"
 )
 
@@ -55,7 +55,7 @@ func loadClips(tb testing.TB) []clip {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		pcm, rate, err := audio.ReadWAV(f)
+		pcm, rate, err := file.ReadWAV(f)
 		_ = f.Close()
 		if err != nil || rate != 16000 {
 			tb.Fatalf("%s: rate %d, %v", name, rate, err)

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/providers"
 )
 
@@ -45,7 +46,7 @@ func render(ctx context.Context, tts providers.TTS, from, to, lang string) (file
 			return files, fmt.Errorf("speak %s of %s: %w", id, path, err)
 		}
 		var wav bytes.Buffer
-		if err := audio.WriteWAV(&wav, pcm, rate); err != nil {
+		if err := file.WriteWAV(&wav, pcm, rate); err != nil {
 			return files, fmt.Errorf("write %s: %w", id, err)
 		}
 		if err := os.WriteFile(filepath.Join(to, id+"."+lang+".wav"), wav.Bytes(), 0o644); err != nil {

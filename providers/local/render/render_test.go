@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/providers/local"
 )
 
@@ -32,7 +32,7 @@ func TestRender(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pcm, r, err := audio.ReadWAV(f)
+		pcm, r, err := file.ReadWAV(f)
 		_ = f.Close()
 		if err != nil || r != rate || len(pcm) < rate/4 {
 			t.Errorf("%s: %d samples at %d Hz, %v", name, len(pcm), r, err)

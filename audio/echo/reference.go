@@ -1,35 +1,35 @@
-package audio
+package echo
 
-// echoTrack is what the loudspeaker was given, as one stream of samples, and
+// reference is what the loudspeaker was given, as one stream of samples, and
 // which of them belong to which timestamp.
-type echoTrack struct {
-	ring    [echoMemory]int16
+type reference struct {
+	ring    [memorySize]int16
 	written int64 // samples so far; the next one's place
 	begin   int64 // the stretch that is being played begins here: before it was silence
 	fence   int64 // the next stretch begins here, and is not played yet; negative: there is none
-	packets [echoPackets]echoPacket
+	packets [packetCount]stampedPacket
 	next    int
 }
 
 const (
-	echoMemory  = 32768 // samples: 2 s, from the sending of a packet until it is heard no more
-	echoPackets = 128   // timestamps that are remembered: longer than the ring, down to packets of 20 ms
+	memorySize  = 32768 // samples: 2 s, from the sending of a packet until it is heard no more
+	packetCount = 128   // timestamps that are remembered: longer than the ring, down to packets of 20 ms
 )
 
-// echoPacket is where in the stream a packet begins.
-type echoPacket struct {
+// stampedPacket is where in the stream a packet begins.
+type stampedPacket struct {
 	stamp uint32
 	from  int64
 }
 
 // add appends a packet.
-func (t *echoTrack) add(stamp uint32, pcm []int16) {
+func (t *reference) add(stamp uint32, pcm []int16) {
 	if stamp != 0 {
-		t.packets[t.next] = echoPacket{stamp, t.written}
-		t.next = (t.next + 1) % echoPackets
+		t.packets[t.next] = stampedPacket{stamp, t.written}
+		t.next = (t.next + 1) % packetCount
 	}
 	for len(pcm) > 0 {
-		n := copy(t.ring[t.written%echoMemory:], pcm)
+		n := copy(t.ring[t.written%memorySize:], pcm)
 		t.written += int64(n)
 		pcm = pcm[n:]
 	}
@@ -37,21 +37,21 @@ func (t *echoTrack) add(stamp uint32, pcm []int16) {
 
 // find gives the place of a packet that is not forgotten; the newest, if a
 // timestamp was given twice.
-func (t *echoTrack) find(stamp uint32) (int64, bool) {
+func (t *reference) find(stamp uint32) (int64, bool) {
 	if stamp == 0 {
 		return 0, false
 	}
 	for i := range t.packets {
-		p := t.packets[(t.next-1-i+2*echoPackets)%echoPackets]
+		p := t.packets[(t.next-1-i+2*packetCount)%packetCount]
 		if p.stamp == stamp {
-			return p.from, p.from > t.written-echoMemory
+			return p.from, p.from > t.written-memorySize
 		}
 	}
 	return 0, false
 }
 
 // end is where the stretch that is being played ends so far.
-func (t *echoTrack) end() int64 {
+func (t *reference) end() int64 {
 	if t.fence >= 0 {
 		return t.fence
 	}
@@ -59,7 +59,7 @@ func (t *echoTrack) end() int64 {
 }
 
 // fenceOff makes what comes next a new stretch.
-func (t *echoTrack) fenceOff() {
+func (t *reference) fenceOff() {
 	if t.fence < 0 {
 		t.fence = t.written
 	}
@@ -67,7 +67,7 @@ func (t *echoTrack) fenceOff() {
 
 // enter begins the new stretch, if there is one and the place lies in it. It
 // reports whether there is anything to be played from that place on.
-func (t *echoTrack) enter(place int64) bool {
+func (t *reference) enter(place int64) bool {
 	if t.fence >= 0 && place >= t.fence {
 		t.begin, t.fence = t.fence, -1
 	}
@@ -75,18 +75,18 @@ func (t *echoTrack) enter(place int64) bool {
 }
 
 // read writes the samples from a place on; what is not there is silence.
-func (t *echoTrack) read(dst []float32, from int64) {
-	first, end := max(t.begin, t.written-echoMemory), t.end()
+func (t *reference) read(dst []float32, from int64) {
+	first, end := max(t.begin, t.written-memorySize), t.end()
 	for i := range dst {
 		dst[i] = 0
 		if at := from + int64(i); at >= first && at < end {
-			dst[i] = float32(t.ring[at%echoMemory])
+			dst[i] = float32(t.ring[at%memorySize])
 		}
 	}
 }
 
 // reset forgets all.
-func (t *echoTrack) reset() {
+func (t *reference) reset() {
 	t.begin, t.fence = t.written, -1
 	clear(t.packets[:])
 }

@@ -1,4 +1,4 @@
-package audio
+package file
 
 import (
 	"errors"
@@ -8,27 +8,34 @@ import (
 	"github.com/mewkiz/flac"
 )
 
-// flacTrack decodes FLAC frame by frame.
-type flacTrack struct {
+// FLACReader reads the sound of a FLAC file, frame by frame. It is for one
+// goroutine.
+type FLACReader struct {
 	stream *flac.Stream
 	shift  int     // bits to take away for 16; below 0: to add
 	left   []int16 // of the last frame
 }
 
-func openFLAC(r io.Reader) (t trackSource, rate int, err error) {
-	defer recoverFLAC(&err)
+// NewFLACReader reads the head of a FLAC file.
+func NewFLACReader(r io.Reader) (f *FLACReader, err error) {
+	defer recoverAs(&err, "flac")
 	stream, err := flac.New(r)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open flac: %w", oggShort(err))
+		return nil, fmt.Errorf("open flac: %w", short(err))
 	}
 	bits := int(stream.Info.BitsPerSample)
 	if bits < 4 || bits > 32 {
-		return nil, 0, fmt.Errorf("open flac: %d bits per sample", bits)
+		return nil, fmt.Errorf("open flac: %d bits per sample", bits)
 	}
-	return &flacTrack{stream: stream, shift: bits - 16}, int(stream.Info.SampleRate), nil
+	return &FLACReader{stream: stream, shift: bits - 16}, nil
 }
 
-func (f *flacTrack) read(pcm []int16) (n int, err error) {
+// Rate returns the rate of the samples in Hz.
+func (f *FLACReader) Rate() int { return int(f.stream.Info.SampleRate) }
+
+// Read decodes into pcm: mono samples of 16 bit, the mean of all channels, or an
+// error; io.EOF at the end.
+func (f *FLACReader) Read(pcm []int16) (n int, err error) {
 	for len(f.left) == 0 {
 		if err := f.frame(); err != nil {
 			return 0, err
@@ -40,8 +47,8 @@ func (f *flacTrack) read(pcm []int16) (n int, err error) {
 }
 
 // frame decodes the next one, the mean of all its channels.
-func (f *flacTrack) frame() (err error) {
-	defer recoverFLAC(&err)
+func (f *FLACReader) frame() (err error) {
+	defer recoverAs(&err, "flac")
 	frame, err := f.stream.ParseNext()
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -69,11 +76,4 @@ func (f *flacTrack) frame() (err error) {
 		f.left[i] = int16(max(min(sum, 1<<15-1), -1<<15))
 	}
 	return nil
-}
-
-// recoverFLAC turns a panic of the decoder over broken bytes into an error.
-func recoverFLAC(err *error) {
-	if broken := recover(); broken != nil {
-		*err = fmt.Errorf("decode flac: the file is broken: %v", broken)
-	}
 }

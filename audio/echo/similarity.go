@@ -1,12 +1,16 @@
-package audio
+package echo
 
-import "math"
+import (
+	"math"
 
-// EchoRate is the rate in Hz of the sound that Echoed compares: what a voice is
+	"xiaozhi/audio/internal/dsp"
+)
+
+// Rate is the rate in Hz of the sound that Similarity compares: what a voice is
 // known by lies below 2 kHz.
-const EchoRate = 4000
+const Rate = 4000
 
-// Coarse appends pcm (16 kHz, a multiple of four samples) at EchoRate to dst.
+// Coarse appends pcm (16 kHz, a multiple of four samples) at Rate to dst.
 func Coarse(dst, pcm []int16) []int16 {
 	for ; len(pcm) >= 4; pcm = pcm[4:] {
 		dst = append(dst, int16((int(pcm[0])+int(pcm[1])+int(pcm[2])+int(pcm[3]))/4))
@@ -14,11 +18,11 @@ func Coarse(dst, pcm []int16) []int16 {
 	return dst
 }
 
-// Echoed is how much of what a microphone heard is a sound that was played and
+// Similarity is how much of what a microphone heard is a sound that was played and
 // came back, 0 to 1: the normalized cross-correlation at the delay where it is
-// largest. Both are at EchoRate and end at the same time; played begins earlier by
+// largest. Both are at Rate and end at the same time; played begins earlier by
 // the longest delay that is looked at. 0 if it does not, or where one is silent.
-func Echoed(heard, played []int16) float64 {
+func Similarity(heard, played []int16) float64 {
 	delays := len(played) - len(heard)
 	if delays < 0 || len(heard) == 0 {
 		return 0
@@ -27,12 +31,12 @@ func Echoed(heard, played []int16) float64 {
 	for size < len(played)+len(heard) {
 		size *= 2
 	}
-	f := newFFT(min(size, 1<<16))
-	if f.size < size {
+	f := dsp.NewFFT(min(size, 1<<16))
+	if f.Size() < size {
 		return 0
 	}
 	h, p := emphasized(heard, size), emphasized(played, size)
-	spectrum, other := make([]complex64, f.bins()), make([]complex64, f.bins())
+	spectrum, other := make([]complex64, f.Bins()), make([]complex64, f.Bins())
 	energy := 0.0
 	for _, v := range h[:len(heard)] {
 		energy += float64(v) * float64(v)
@@ -41,13 +45,13 @@ func Echoed(heard, played []int16) float64 {
 	for _, v := range p[:len(heard)] {
 		under += float64(v) * float64(v)
 	}
-	f.forward(spectrum, h)
-	f.forward(other, p)
+	f.Forward(spectrum, h)
+	f.Forward(other, p)
 	for k, v := range spectrum {
 		other[k] *= complex(real(v), -imag(v))
 	}
 	match := h
-	f.inverse(match, other)
+	f.Inverse(match, other)
 	most := 0.0
 	for d := range delays + 1 {
 		if energy > 0 && under > 0 {

@@ -1,4 +1,4 @@
-package audio
+package echo
 
 // When an alignment is believed.
 const (
@@ -16,12 +16,12 @@ const (
 // off, and begin or cease to be so at any time. While the reference runs along,
 // the samples count and a timestamp is believed if the filter fares better with
 // it, or if it is far off.
-func (c *EchoCanceller) align(stamp uint32, mic []int16) {
+func (c *Canceller) align(stamp uint32, mic []int16) {
 	from, known := c.track.find(stamp)
 	stamped := c.stamped
 	c.stamped = known
 	switch {
-	case stamp == 0 && stamped && len(mic) >= echoFrame && c.aligned && c.located && c.at+echoFrame < c.track.end():
+	case stamp == 0 && stamped && len(mic) >= frameSize && c.aligned && c.located && c.at+frameSize < c.track.end():
 		// Nothing was played to its end in this frame: the loudspeaker may have
 		// stood still, and all that is behind is late.
 		c.wary = waryFrames
@@ -38,10 +38,10 @@ func (c *EchoCanceller) align(stamp uint32, mic []int16) {
 	}
 }
 
-func near(a, b int64) bool { return a-b < echoFarJump && b-a < echoFarJump }
+func near(a, b int64) bool { return a-b < farJump && b-a < farJump }
 
 // begin starts at a place that is known from a timestamp alone.
-func (c *EchoCanceller) begin(from int64) {
+func (c *Canceller) begin(from int64) {
 	c.aligned = c.track.enter(from)
 	c.at, c.drift = from, 0
 	c.frames, c.strayed = 0, 0
@@ -52,7 +52,7 @@ func (c *EchoCanceller) begin(from int64) {
 
 // reconsider asks the filter what a timestamp means that is newly off: a frame
 // that was lost, or a queue that has grown or shrunk.
-func (c *EchoCanceller) reconsider(drift int64, mic []int16) {
+func (c *Canceller) reconsider(drift int64, mic []int16) {
 	moved := c.at + drift - c.drift
 	before, here := c.filter.trial(&c.track, c.place(), mic)
 	_, there := c.filter.trial(&c.track, c.place()+moved-c.at, mic)
@@ -66,7 +66,7 @@ func (c *EchoCanceller) reconsider(drift int64, mic []int16) {
 }
 
 // settle looks for the echo in a frame in which something is played.
-func (c *EchoCanceller) settle(mic []int16) {
+func (c *Canceller) settle(mic []int16) {
 	lag, peak := c.delay.find()
 	c.wary = max(0, c.wary-1)
 	switch {
@@ -82,7 +82,7 @@ func (c *EchoCanceller) settle(mic []int16) {
 // locate takes the first delay that is clear in two frames. If none becomes so,
 // there is little to cancel, and the filter looks for it where it most likely is;
 // but not while nothing at all is heard, where nothing is to be cancelled.
-func (c *EchoCanceller) locate(lag int64, peak float32, mic []int16) {
+func (c *Canceller) locate(lag int64, peak float32, mic []int16) {
 	if isLoud(mic) {
 		c.sought++
 	}
@@ -96,7 +96,7 @@ func (c *EchoCanceller) locate(lag int64, peak float32, mic []int16) {
 }
 
 // recover finds the known room in a new stretch of sound.
-func (c *EchoCanceller) recover(lag int64, peak float32, mic []int16) {
+func (c *Canceller) recover(lag int64, peak float32, mic []int16) {
 	before, here := c.filter.trial(&c.track, c.place(), mic)
 	if here < knownWay*before {
 		c.settled = true
@@ -122,14 +122,14 @@ func isLoud(mic []int16) bool {
 }
 
 // beyond reports whether the filter cannot hear an echo with that delay.
-func (c *EchoCanceller) beyond(lag int64) bool {
+func (c *Canceller) beyond(lag int64) bool {
 	off := lag - c.lag
-	return off < -echoFront || off > echoTail/2
+	return off < -front || off > tailSize/2
 }
 
 // follow moves with an echo that has moved. Whoever speaks over an echo looks
 // like one that has: only the filter knows.
-func (c *EchoCanceller) follow(lag int64, peak float32, mic []int16) {
+func (c *Canceller) follow(lag int64, peak float32, mic []int16) {
 	before, here := c.filter.trial(&c.track, c.place(), mic)
 	if here < knownWay*before {
 		c.strayed = 0
@@ -154,14 +154,14 @@ func (c *EchoCanceller) follow(lag int64, peak float32, mic []int16) {
 }
 
 // again reports whether a delay is the one that was seen last.
-func (c *EchoCanceller) again(lag int64) bool {
+func (c *Canceller) again(lag int64) bool {
 	before := c.glimpse
 	c.glimpse = lag
 	return lag-before < sameDelay && before-lag < sameDelay
 }
 
 // move puts the filter at another delay.
-func (c *EchoCanceller) move(lag int64) {
+func (c *Canceller) move(lag int64) {
 	c.lag, c.settled, c.strayed, c.wary = lag, true, 0, 0
 	c.filter.refill(&c.track, c.place())
 }

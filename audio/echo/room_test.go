@@ -1,4 +1,4 @@
-package audio
+package echo
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"xiaozhi/audio"
+	"xiaozhi/audio/internal/dsp"
 	"xiaozhi/internal/speechtest"
 )
 
@@ -81,15 +83,15 @@ func (r echoRoom) through(far []int16) []float64 {
 // convolve is fast enough for a test: blocks in the frequency domain.
 func convolve(x, h []float64) []float64 {
 	const size = 8192
-	f := newFFT(size)
+	f := dsp.NewFFT(size)
 	block := size - len(h)
 	spectrum := func(x []float64) []complex64 {
 		in := make([]float32, size)
 		for i, v := range x {
 			in[i] = float32(v)
 		}
-		out := make([]complex64, f.bins())
-		f.forward(out, in)
+		out := make([]complex64, f.Bins())
+		f.Forward(out, in)
 		return out
 	}
 	hf, y := spectrum(h), make([]float64, len(x)+size)
@@ -99,7 +101,7 @@ func convolve(x, h []float64) []float64 {
 		for k := range xf {
 			xf[k] *= hf[k]
 		}
-		f.inverse(part, xf)
+		f.Inverse(part, xf)
 		for i, v := range part {
 			y[from+i] += float64(v)
 		}
@@ -108,23 +110,23 @@ func convolve(x, h []float64) []float64 {
 }
 
 // coded is the sound after its way through Opus, at the given rate on the wire.
-func throughOpus(tb testing.TB, pcm []int16, f Format) []int16 {
+func throughOpus(tb testing.TB, pcm []int16, f audio.Format) []int16 {
 	tb.Helper()
-	enc, err := NewEncoder(f)
+	enc, err := audio.NewEncoder(f)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dec, err := NewDecoder(16000)
+	dec, err := audio.NewDecoder(16000)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	up, err := NewResampler(16000, f.Rate)
+	up, err := audio.NewResampler(16000, f.Rate)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	in := up.Flush(up.Write(nil, pcm))
 	var out []int16
-	packet, buf := make([]byte, MaxPacket), make([]int16, MaxFrameSamples(16000))
+	packet, buf := make([]byte, audio.MaxPacket), make([]int16, audio.MaxFrameSamples(16000))
 	for ; len(in) >= f.Samples(); in = in[f.Samples():] {
 		n, err := enc.Encode(in[:f.Samples()], packet)
 		if err != nil {
@@ -152,40 +154,40 @@ type echoScene struct {
 // play makes the scene of far and near, which begin at once.
 func (r echoRoom) play(tb testing.TB, far, near []int16) echoScene {
 	tb.Helper()
-	far = far[:len(far)/echoFrame*echoFrame]
+	far = far[:len(far)/frameSize*frameSize]
 	if r.coded {
-		far = throughOpus(tb, far, Reply)
+		far = throughOpus(tb, far, audio.Reply)
 	}
 	echo := r.through(far)
-	n := len(far) / echoFrame * echoFrame
+	n := len(far) / frameSize * frameSize
 	s := echoScene{far: far[:n]}
 	rng := rand.New(rand.NewPCG(7, r.seed))
 	// The microphone's clock begins phase samples into the first packet.
 	for i := r.phase; i < n; i++ {
 		v := echo[i] + 6*rng.NormFloat64()
-		s.echo = append(s.echo, round16(float32(v)))
+		s.echo = append(s.echo, dsp.Round(float32(v)))
 		k := int16(0)
 		if i < len(near) {
 			k = near[i]
 		}
 		s.near = append(s.near, k)
-		s.mic = append(s.mic, round16(float32(v)+float32(k)))
+		s.mic = append(s.mic, dsp.Round(float32(v)+float32(k)))
 	}
-	n = len(s.mic) / echoFrame * echoFrame
+	n = len(s.mic) / frameSize * frameSize
 	s.mic, s.echo, s.near = s.mic[:n], s.echo[:n], s.near[:n]
 	if r.coded {
-		s.mic = throughOpus(tb, s.mic, Recognition)
-		s.echo = throughOpus(tb, s.echo, Recognition)
+		s.mic = throughOpus(tb, s.mic, audio.Recognition)
+		s.echo = throughOpus(tb, s.echo, audio.Recognition)
 	}
 	// A packet's timestamp is there once all of it was written.
-	for i := 0; i+echoFrame <= len(s.mic); i += echoFrame {
-		end := i + echoFrame + r.phase
+	for i := 0; i+frameSize <= len(s.mic); i += frameSize {
+		end := i + frameSize + r.phase
 		if r.stall > 0 && end > stallAt {
 			end = max(stallAt, end-r.stall)
 		}
-		written := end / echoFrame // packets, by the frame's end
+		written := end / frameSize // packets, by the frame's end
 		stamp := uint32(0)
-		if k := written - r.queue; k > 0 && k <= len(s.far)/echoFrame {
+		if k := written - r.queue; k > 0 && k <= len(s.far)/frameSize {
 			stamp = uint32(k)
 		}
 		if n := len(s.stamps); n > 0 && s.stamps[n-1] == stamp {
@@ -198,17 +200,17 @@ func (r echoRoom) play(tb testing.TB, far, near []int16) echoScene {
 
 // run hands the canceller the scene, each packet 240 ms before it is played, and
 // gives what comes out. Timestamps begin behind base.
-func (s echoScene) run(c *EchoCanceller, base uint32) []int16 {
+func (s echoScene) run(c *Canceller, base uint32) []int16 {
 	out := slices.Clone(s.mic)
 	packet := 0
 	for i, stamp := range s.stamps {
-		for ; packet < s.first(i)+5 && (packet+1)*echoFrame <= len(s.far); packet++ {
-			c.Played(base+uint32(packet+1), s.far[packet*echoFrame:][:echoFrame])
+		for ; packet < s.first(i)+5 && (packet+1)*frameSize <= len(s.far); packet++ {
+			c.Played(base+uint32(packet+1), s.far[packet*frameSize:][:frameSize])
 		}
 		if stamp != 0 {
 			stamp += base
 		}
-		c.Cancel(stamp, out[i*echoFrame:][:echoFrame])
+		c.Cancel(stamp, out[i*frameSize:][:frameSize])
 		if s.look != nil {
 			s.look(i)
 		}
@@ -231,7 +233,7 @@ func (s *echoScene) lose(i int) {
 			s.playing = append(s.playing, k)
 		}
 	}
-	cut := func(pcm []int16) []int16 { return slices.Delete(slices.Clone(pcm), i*echoFrame, (i+1)*echoFrame) }
+	cut := func(pcm []int16) []int16 { return slices.Delete(slices.Clone(pcm), i*frameSize, (i+1)*frameSize) }
 	s.mic, s.echo, s.near = cut(s.mic), cut(s.echo), cut(s.near)
 	s.stamps, s.playing = slices.Delete(s.stamps, i, i+1), slices.Delete(s.playing, i, i+1)
 }
@@ -274,3 +276,14 @@ func joined(clips []speechtest.Clip, seconds int) []int16 {
 
 // erle is by how many dB the second is softer than the first.
 func erle(before, after []int16) float64 { return -decibel(rms(after), rms(before)) }
+
+// rms returns the root mean square of pcm.
+func rms(pcm []int16) float64 {
+	sum := 0.0
+	for _, v := range pcm {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(max(len(pcm), 1)))
+}
+
+func decibel(a, b float64) float64 { return 20 * math.Log10(max(a, 1e-9)/b) }

@@ -1,22 +1,24 @@
-package audio
+package echo
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"xiaozhi/audio"
 )
 
 // overOpus is speech as it comes out of a codec.
 func overOpus(t *testing.T, pcm []int16) []int16 {
 	t.Helper()
-	e, err := NewEncoder(Recognition)
+	e, err := audio.NewEncoder(audio.Recognition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newTestDecoder(t, Recognition.Rate)
-	packet, frame := make([]byte, MaxPacket), make([]int16, MaxFrameSamples(Recognition.Rate))
+	d := newTestDecoder(t, audio.Recognition.Rate)
+	packet, frame := make([]byte, audio.MaxPacket), make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
 	var out []int16
-	for n := Recognition.Samples(); len(pcm) >= n; pcm = pcm[n:] {
+	for n := audio.Recognition.Samples(); len(pcm) >= n; pcm = pcm[n:] {
 		size, err := e.Encode(pcm[:n], packet)
 		if err != nil {
 			t.Fatal(err)
@@ -30,9 +32,9 @@ func overOpus(t *testing.T, pcm []int16) []int16 {
 	return out
 }
 
-// TestEchoed: speech that comes back, soft, late and in noise, is known by its
+// TestSimilarity: speech that comes back, soft, late and in noise, is known by its
 // sound within 0.7 s; other people's speech at the same time is not taken for it.
-func TestEchoed(t *testing.T) {
+func TestSimilarity(t *testing.T) {
 	const delay = 16000 * 180 / 1000
 	far, near := overOpus(t, farSpeech(t, 60)), nearSpeech(t, 60)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,10 +58,10 @@ func TestEchoed(t *testing.T) {
 		}
 		heard, played := Coarse(nil, overOpus(t, mic)), Coarse(nil, far)
 		var shares []float64
-		const length, before = EchoRate * 7 / 10, EchoRate * 3 / 2
-		for end := length + before; end < len(heard); end += EchoRate {
+		const length, before = Rate * 7 / 10, Rate * 3 / 2
+		for end := length + before; end < len(heard); end += Rate {
 			if energy := rms(heard[end-length : end]); energy > 100*tc.echo+30 {
-				shares = append(shares, Echoed(heard[end-length:end], played[end-length-before:end]))
+				shares = append(shares, Similarity(heard[end-length:end], played[end-length-before:end]))
 			}
 		}
 		if least, most := slices.Min(shares), slices.Max(shares); len(shares) < 30 || least < tc.least || most > tc.most {
@@ -71,21 +73,21 @@ func TestEchoed(t *testing.T) {
 	}
 }
 
-func TestEchoedOfLittle(t *testing.T) {
+func TestSimilarityOfLittle(t *testing.T) {
 	sound := Coarse(nil, farSpeech(t, 2))
 	for name, got := range map[string]float64{
-		"nothing":             Echoed(nil, sound),
-		"nothing played":      Echoed(sound, nil),
-		"more than played":    Echoed(sound, sound[1:]),
-		"silence":             Echoed(make([]int16, 100), sound),
-		"silence played":      Echoed(sound[:1000], make([]int16, 2000)),
-		"longer than compare": Echoed(make([]int16, 40000), make([]int16, 60000)),
+		"nothing":             Similarity(nil, sound),
+		"nothing played":      Similarity(sound, nil),
+		"more than played":    Similarity(sound, sound[1:]),
+		"silence":             Similarity(make([]int16, 100), sound),
+		"silence played":      Similarity(sound[:1000], make([]int16, 2000)),
+		"longer than compare": Similarity(make([]int16, 40000), make([]int16, 60000)),
 	} {
 		if got != 0 {
 			t.Errorf("%s: %g", name, got)
 		}
 	}
-	if got := Echoed(sound[3000:4000], sound[:4000]); got < 0.99 {
+	if got := Similarity(sound[3000:4000], sound[:4000]); got < 0.99 {
 		t.Errorf("itself: %g", got)
 	}
 	if got := Coarse(nil, []int16{4, 4, 4, 8, 1, 2, 3}); !slices.Equal(got, []int16{5}) {
@@ -93,9 +95,18 @@ func TestEchoedOfLittle(t *testing.T) {
 	}
 }
 
-func BenchmarkEchoed(b *testing.B) {
+func BenchmarkSimilarity(b *testing.B) {
 	sound := Coarse(nil, farSpeech(b, 4))
 	for b.Loop() {
-		Echoed(sound[6000:], sound)
+		Similarity(sound[6000:], sound)
 	}
+}
+
+func newTestDecoder(tb testing.TB, rate int) *audio.Decoder {
+	tb.Helper()
+	d, err := audio.NewDecoder(rate)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
 }

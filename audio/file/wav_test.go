@@ -1,4 +1,4 @@
-package audio
+package file
 
 import (
 	"bytes"
@@ -104,7 +104,7 @@ func TestReadWAVNamesWhatIsWrong(t *testing.T) {
 		"ext. too short":  {wavFile(fmtChunk(wavExtensible, 1, 16000, 16)), "extensible"},
 		"24 bit":          {wavFile(fmtChunk(1, 1, 16000, 24)), "24 bits"},
 		"no channels":     {wavFile(fmtChunk(1, 0, 16000, 16)), "0 channels"},
-		"six channels":    {wavFile(fmtChunk(1, 6, 16000, 16)), "6 channels"},
+		"nine channels":   {wavFile(fmtChunk(1, 9, 16000, 16)), "9 channels"},
 		"rate zero":       {wavFile(fmtChunk(1, 1, 0, 16)), "0 Hz"},
 		"rate impossible": {wavFile(fmtChunk(1, 1, 0xfffffff0, 16)), "Hz"},
 	} {
@@ -124,6 +124,48 @@ func TestReadWAVPassesReadErrorsOn(t *testing.T) {
 		if _, _, err := ReadWAV(r); !errors.Is(err, broken) {
 			t.Fatalf("broken after %d bytes: %v", n, err)
 		}
+	}
+}
+
+func TestWAVReaderMissing(t *testing.T) {
+	w, err := NewWAVReader(bytes.NewReader(wavFile(fmtChunk(1, 1, 16000, 16), sized(6, 1, 0, 2, 0))))
+	if err != nil || w.Size != 6 {
+		t.Fatalf("size %d, %v", w.Size, err)
+	}
+	pcm := make([]int16, 10)
+	n, err := w.Read(pcm)
+	if n == 2 && err == nil {
+		_, err = w.Read(pcm)
+	}
+	if !errors.Is(err, io.EOF) || w.Missing() != 2 {
+		t.Errorf("%v, %d bytes are missing, want 2", err, w.Missing())
+	}
+}
+
+func TestWAVReaderSizeIgnored(t *testing.T) {
+	w, err := NewWAVReader(bytes.NewReader(wavFile(fmtChunk(1, 1, 16000, 16), sized(2, 1, 0, 2, 0, 3, 0))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Size = -1
+	if n, err := w.Read(make([]int16, 10)); n != 3 || err != nil || w.Missing() != 0 {
+		t.Errorf("%d samples, %v", n, err)
+	}
+}
+
+// TestWAVReaderPieces: what has come is given at once, not when more is there.
+func TestWAVReaderPieces(t *testing.T) {
+	head := wavFile(fmtChunk(1, 1, 16000, 16), sized(0))
+	in, out := io.Pipe()
+	defer in.Close()
+	go func() { _, _ = out.Write(head); _, _ = out.Write([]byte{1, 0, 2, 0, 3}) }() // and then no more
+	w, err := NewWAVReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pcm := make([]int16, 10)
+	if n, err := w.Read(pcm); n != 2 || err != nil || pcm[1] != 2 {
+		t.Errorf("%d samples, %v", n, err)
 	}
 }
 

@@ -1,13 +1,17 @@
-package audio
+package echo
 
-import "math"
+import (
+	"math"
+
+	"xiaozhi/audio/internal/dsp"
+)
 
 // The delay is searched for at 4 kHz, where speech and small loudspeakers are
 // strong and a search is cheap.
 const (
 	delayStep   = 4    // samples at 16 kHz for one here
 	delayFFT    = 2048 // covers a frame of 60 ms and all delays
-	delayFrame  = echoFrame / delayStep
+	delayFrame  = frameSize / delayStep
 	delaySpan   = delayFFT - delayFrame // delays that are told apart
 	latestEcho  = 4800                  // samples at 16 kHz: 300 ms after what the timestamp says
 	delayMemory = 0.85                  // of what was heard, per frame
@@ -15,10 +19,10 @@ const (
 	delayLoud   = 30 * 30               // mean power from which sound is worth a look
 )
 
-// echoDelay finds how much later than the reference the microphone hears it, by
+// delayFinder finds how much later than the reference the microphone hears it, by
 // cross-correlation over the last half second or so.
-type echoDelay struct {
-	fft    *fft
+type delayFinder struct {
+	fft    *dsp.FFT
 	low    [delayTaps]float32 // the filter
 	tail   [delayTaps]float32 // the microphone's last samples
 	cross  [delayFFT/2 + 1]complex64
@@ -27,13 +31,13 @@ type echoDelay struct {
 	buffer [delayFFT]float32
 }
 
-func newEchoDelay() *echoDelay {
-	d := &echoDelay{fft: newFFT(delayFFT)}
+func newDelayFinder() *delayFinder {
+	d := &delayFinder{fft: dsp.NewFFT(delayFFT)}
 	sum := float32(0)
 	for i := range d.low {
 		x := float64(i) - (delayTaps-1)/2.0
 		hann := 0.5 - 0.5*math.Cos(2*math.Pi*(float64(i)+0.5)/delayTaps)
-		d.low[i] = float32(sinc(0.85*x/delayStep) * hann)
+		d.low[i] = float32(dsp.Sinc(0.85*x/delayStep) * hann)
 		sum += d.low[i]
 	}
 	for i := range d.low {
@@ -42,13 +46,13 @@ func newEchoDelay() *echoDelay {
 	return d
 }
 
-func (d *echoDelay) reset() {
+func (d *delayFinder) reset() {
 	clear(d.cross[:])
 	clear(d.power[:])
 }
 
 // fade makes what was heard count less than what comes.
-func (d *echoDelay) fade() {
+func (d *delayFinder) fade() {
 	for k := range d.cross {
 		d.cross[k] *= 0.7
 		d.power[k] *= 0.7
@@ -57,13 +61,13 @@ func (d *echoDelay) fade() {
 
 // hear takes a frame of the microphone, at most 960 samples, and where in the
 // track the running alignment puts its beginning. False: nothing is played.
-func (d *echoDelay) hear(t *echoTrack, at int64, mic []int16, scratch []float32) bool {
+func (d *delayFinder) hear(t *reference, at int64, mic []int16, scratch []float32) bool {
 	if !d.reference(t, at, scratch) {
 		return false
 	}
-	d.fft.forward(d.x[:], d.buffer[:])
+	d.fft.Forward(d.x[:], d.buffer[:])
 	d.microphone(mic, scratch)
-	d.fft.forward(d.m[:], d.buffer[:])
+	d.fft.Forward(d.m[:], d.buffer[:])
 	for k, x := range d.x {
 		m := d.m[k]
 		d.cross[k] = complex(
@@ -75,14 +79,14 @@ func (d *echoDelay) hear(t *echoTrack, at int64, mic []int16, scratch []float32)
 }
 
 // reference fills the buffer with what may be heard. False: that is silence.
-func (d *echoDelay) reference(t *echoTrack, at int64, scratch []float32) bool {
+func (d *delayFinder) reference(t *reference, at int64, scratch []float32) bool {
 	const piece = 512 // outputs at a time
 	sum := float32(0)
 	for from := 0; from < delayFFT; from += piece {
 		in := scratch[:piece*delayStep+delayTaps]
 		t.read(in, at-latestEcho+int64(from*delayStep)-delayTaps)
 		for i := range piece {
-			v := dot(in[i*delayStep:][:delayTaps], d.low[:])
+			v := dsp.Dot(in[i*delayStep:][:delayTaps], d.low[:])
 			d.buffer[from+i] = v
 			sum += v * v
 		}
@@ -91,8 +95,8 @@ func (d *echoDelay) reference(t *echoTrack, at int64, scratch []float32) bool {
 }
 
 // microphone fills the buffer with the frame and silence.
-func (d *echoDelay) microphone(mic []int16, scratch []float32) {
-	mic = mic[:min(len(mic), echoFrame)]
+func (d *delayFinder) microphone(mic []int16, scratch []float32) {
+	mic = mic[:min(len(mic), frameSize)]
 	in := scratch[:delayTaps+len(mic)]
 	copy(in, d.tail[:])
 	for i, v := range mic {
@@ -101,13 +105,13 @@ func (d *echoDelay) microphone(mic []int16, scratch []float32) {
 	copy(d.tail[:], in[len(mic):])
 	clear(d.buffer[:])
 	for i := range len(mic) / delayStep {
-		d.buffer[i] = dot(in[i*delayStep:][:delayTaps], d.low[:])
+		d.buffer[i] = dsp.Dot(in[i*delayStep:][:delayTaps], d.low[:])
 	}
 }
 
 // find says by how many samples at 16 kHz the echo is later than the reference
 // (less than none: earlier), and how much it stands out.
-func (d *echoDelay) find() (lag int64, prominence float32) {
+func (d *delayFinder) find() (lag int64, prominence float32) {
 	mean := float32(0)
 	for _, p := range d.power {
 		mean += p / float32(len(d.power))
@@ -119,7 +123,7 @@ func (d *echoDelay) find() (lag int64, prominence float32) {
 		scale := 1 / (p + mean/20)
 		d.x[k] = complex(real(d.cross[k])*scale, imag(d.cross[k])*scale)
 	}
-	d.fft.inverse(d.buffer[:], d.x[:])
+	d.fft.Inverse(d.buffer[:], d.x[:])
 	best, sum := 0, float32(0)
 	for i, v := range d.buffer[:delaySpan] {
 		sum += v * v
@@ -136,7 +140,7 @@ func (d *echoDelay) find() (lag int64, prominence float32) {
 }
 
 // between is where between the neighbours the peak really is, in parts of one.
-func (d *echoDelay) between(best int) float64 {
+func (d *delayFinder) between(best int) float64 {
 	l, m, r := d.buffer[best-1], d.buffer[best], d.buffer[best+1]
 	bend := 2*m - l - r
 	if bend == 0 {

@@ -1,4 +1,4 @@
-package audio
+package dsp
 
 import (
 	"math"
@@ -30,9 +30,9 @@ func randomSignal(n int) []float32 {
 
 func TestFFTIsTheDefinition(t *testing.T) {
 	for size := 8; size <= 2048; size *= 2 {
-		f, x := newFFT(size), randomSignal(size)
-		got := make([]complex64, f.bins())
-		f.forward(got, x)
+		f, x := NewFFT(size), randomSignal(size)
+		got := make([]complex64, f.Bins())
+		f.Forward(got, x)
 		for k, want := range slowSpectrum(x) {
 			if off := cmplx.Abs(complex128(got[k]) - want); off > 1e-4*math.Sqrt(float64(size)) {
 				t.Fatalf("size %d, bin %d: %v, want %v", size, k, got[k], want)
@@ -43,10 +43,10 @@ func TestFFTIsTheDefinition(t *testing.T) {
 
 func TestFFTComesBack(t *testing.T) {
 	for size := 8; size <= 65536; size *= 2 {
-		f, x := newFFT(size), randomSignal(size)
-		spectrum, back := make([]complex64, f.bins()), make([]float32, size)
-		f.forward(spectrum, x)
-		f.inverse(back, spectrum)
+		f, x := NewFFT(size), randomSignal(size)
+		spectrum, back := make([]complex64, f.Bins()), make([]float32, size)
+		f.Forward(spectrum, x)
+		f.Inverse(back, spectrum)
 		for i := range x {
 			if off := math.Abs(float64(back[i] - x[i])); off > 1e-4 {
 				t.Fatalf("size %d, sample %d: %v, want %v", size, i, back[i], x[i])
@@ -56,10 +56,10 @@ func TestFFTComesBack(t *testing.T) {
 }
 
 func BenchmarkFFT512(b *testing.B) {
-	f, x := newFFT(512), randomSignal(512)
-	dst := make([]complex64, f.bins())
+	f, x := NewFFT(512), randomSignal(512)
+	dst := make([]complex64, f.Bins())
 	b.ReportAllocs()
 	for b.Loop() {
-		f.forward(dst, x)
+		f.Forward(dst, x)
 	}
 }

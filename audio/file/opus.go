@@ -1,45 +1,56 @@
-package audio
+package file
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"xiaozhi/audio"
 )
+
+// opusRate is the rate of the sound of an OpusReader in Hz.
+const opusRate = 48000
 
 // maxBroken is how many packets in a row may be broken before a file is given up.
 const maxBroken = 50
 
-// oggTrack decodes Opus in Ogg at 48 kHz.
-type oggTrack struct {
+// OpusReader reads the sound of an Ogg Opus file. It is for one goroutine.
+type OpusReader struct {
 	pages   *OggReader
-	decoder *Decoder
+	decoder *audio.Decoder
 	buffer  []int16
 	left    []int16 // of the last packet
 	skip    int     // samples still to leave out
 }
 
-func openOgg(r io.Reader) (trackSource, int, error) {
+// NewOpusReader reads the head of an Ogg Opus file.
+func NewOpusReader(r io.Reader) (*OpusReader, error) {
 	pages := NewOggReader(r)
 	first, err := pages.Next()
 	if err != nil {
-		return nil, 0, fmt.Errorf("open ogg: %w", oggShort(err))
+		return nil, fmt.Errorf("open ogg: %w", short(err))
 	}
 	head, err := ParseOpusHead(first)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if err := pages.Skip(); err != nil { // tags
-		return nil, 0, err
+		return nil, err
 	}
-	decoder, err := NewDecoder(48000)
+	decoder, err := audio.NewDecoder(opusRate)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return &oggTrack{pages: pages, decoder: decoder, buffer: make([]int16, MaxFrameSamples(48000)), skip: head.PreSkip}, 48000, nil
+	return &OpusReader{pages: pages, decoder: decoder, buffer: make([]int16, audio.MaxFrameSamples(opusRate)), skip: head.PreSkip}, nil
 }
 
-func (o *oggTrack) read(pcm []int16) (int, error) {
+// Rate returns the rate of the samples, 48000 Hz.
+func (o *OpusReader) Rate() int { return opusRate }
+
+// Read decodes into pcm: mono samples, or an error; io.EOF at the end. Packets
+// that are broken are left out, up to 50 in a row.
+func (o *OpusReader) Read(pcm []int16) (int, error) {
 	for broken := 0; len(o.left) == 0; {
 		packet, err := o.pages.Next()
 		if err != nil {

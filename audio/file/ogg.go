@@ -1,4 +1,4 @@
-package audio
+package file
 
 import (
 	"encoding/binary"
@@ -43,7 +43,7 @@ func (o *OggReader) Next() ([]byte, error) {
 			from := len(o.partial)
 			o.partial = append(o.partial, o.table[:n]...) // room; the bytes come next
 			if _, err := io.ReadFull(o.r, o.partial[from:]); err != nil {
-				return nil, fmt.Errorf("ogg: %w", oggShort(err))
+				return nil, fmt.Errorf("ogg: %w", short(err))
 			}
 			if n < 255 {
 				return o.partial, nil
@@ -79,7 +79,7 @@ func (o *OggReader) page() error {
 	}
 	count := int(o.header[26])
 	if _, err := io.ReadFull(o.r, o.table[:count]); err != nil {
-		return fmt.Errorf("ogg: %w", oggShort(err))
+		return fmt.Errorf("ogg: %w", short(err))
 	}
 	o.lacing = append(o.lacing[:0], o.table[:count]...)
 	return nil
@@ -95,7 +95,7 @@ func (o *OggReader) Skip() error {
 			n := int(o.lacing[0])
 			o.lacing = o.lacing[1:]
 			if _, err := io.CopyN(io.Discard, o.r, int64(n)); err != nil {
-				return fmt.Errorf("ogg: %w", oggShort(err))
+				return fmt.Errorf("ogg: %w", short(err))
 			}
 			if n < 255 {
 				o.partial = o.partial[:0]
@@ -104,17 +104,9 @@ func (o *OggReader) Skip() error {
 			o.partial = append(o.partial[:0], 0) // the packet goes on
 		}
 		if err := o.page(); err != nil {
-			return oggShort(err)
+			return short(err)
 		}
 	}
-}
-
-// oggShort calls an end in the middle what it is.
-func oggShort(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // OpusHead is what the first packet of Opus in Ogg says.

@@ -1,4 +1,5 @@
-package audio
+// Package track reads music: WAV, MP3, FLAC or Ogg Opus, decoded piece by piece.
+package track
 
 import (
 	"bufio"
@@ -6,18 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"xiaozhi/audio/file"
 )
 
-// trackSource decodes one kind of file, a piece at a time.
-type trackSource interface {
-	// read puts mono samples into pcm: at least one, or an error, io.EOF at the end.
-	read(pcm []int16) (int, error)
+// source decodes one kind of file, a piece at a time.
+type source interface {
+	Rate() int // in Hz
+	// Read puts mono samples into pcm, or returns an error, io.EOF at the end.
+	Read(pcm []int16) (int, error)
 }
+
+// wav is a [file.WAVReader] as a source.
+type wav struct{ *file.WAVReader }
+
+// Rate returns the rate of the samples in Hz.
+func (w wav) Rate() int { return w.WAVReader.Rate }
 
 // Track is a piece of music that is decoded while it is read: WAV, MP3, FLAC or
 // Ogg Opus. It is for one goroutine; only Close may be called by another.
 type Track struct {
-	source trackSource
+	source source
 	rate   int
 	file   io.Closer
 	fold   int     // so many samples become one: rates over 48 kHz
@@ -25,51 +35,64 @@ type Track struct {
 	err    error   // the end, or what ended it
 }
 
-// maxTrackRate is the highest rate that a Track gives.
-const maxTrackRate = 48000
+// maxRate is the highest rate that a Track gives.
+const maxRate = 48000
 
-// OpenTrack reads the head of a file and knows its kind by it, whatever its name
-// is. The Track closes the file. Where there is an error, the file is closed.
-func OpenTrack(file io.ReadCloser) (*Track, error) {
-	t, err := openTrack(file)
+// Open reads the head of a file and knows its kind by it, whatever its name is.
+// The [Track] closes the file. Where Open returns an error, the file is closed.
+func Open(f io.ReadCloser) (*Track, error) {
+	t, err := open(f)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return t, nil
 }
 
-func openTrack(file io.ReadCloser) (*Track, error) {
-	r := bufio.NewReaderSize(file, 16<<10)
+func open(f io.ReadCloser) (*Track, error) {
+	r := bufio.NewReaderSize(f, 16<<10)
 	if err := skipTags(r); err != nil {
-		return nil, fmt.Errorf("read the tags of the music file: %w", oggShort(err))
+		return nil, fmt.Errorf("read the tags of the music file: %w", short(err))
 	}
-	head, err := r.Peek(12)
-	if err != nil {
-		return nil, fmt.Errorf("read the head of the music file: %w", oggShort(err))
-	}
-	t := &Track{file: file, fold: 1}
-	switch {
-	case bytes.HasPrefix(head, []byte("RIFF")):
-		t.source, t.rate, err = openWAV(r)
-	case bytes.HasPrefix(head, []byte("fLaC")):
-		t.source, t.rate, err = openFLAC(r)
-	case bytes.HasPrefix(head, []byte("OggS")):
-		t.source, t.rate, err = openOgg(r)
-	case head[0] == 0xFF && head[1]&0xE0 == 0xE0:
-		t.source, t.rate, err = openMP3(r)
-	default:
-		return nil, fmt.Errorf("the music file is of no known kind: it begins with %q", head)
-	}
+	s, err := decode(r)
 	if err != nil {
 		return nil, err
 	}
-	for t.rate > maxTrackRate {
+	t := &Track{source: s, rate: s.Rate(), file: f, fold: 1}
+	for t.rate > maxRate {
 		t.rate, t.fold = t.rate/2, t.fold*2
 	}
 	if t.rate < 8000 {
 		return nil, fmt.Errorf("the music file has a rate of %d Hz, want at least 8000", t.rate)
 	}
 	return t, nil
+}
+
+// decode opens the decoder of the kind that the head of a file names.
+func decode(r *bufio.Reader) (source, error) {
+	head, err := r.Peek(12)
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the music file: %w", short(err))
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("RIFF")):
+		w, err := file.NewWAVReader(r)
+		return wav{w}, err
+	case bytes.HasPrefix(head, []byte("fLaC")):
+		return file.NewFLACReader(r)
+	case bytes.HasPrefix(head, []byte("OggS")):
+		return file.NewOpusReader(r)
+	case head[0] == 0xFF && head[1]&0xE0 == 0xE0:
+		return file.NewMP3Reader(r)
+	}
+	return nil, fmt.Errorf("the music file is of no known kind: it begins with %q", head)
+}
+
+// short turns a plain end where more should come into [io.ErrUnexpectedEOF].
+func short(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // skipTags goes over the ID3 tags in front of a file, pictures and all. The MP3
@@ -102,7 +125,7 @@ func (t *Track) Rate() int { return t.rate }
 func (t *Track) Read(pcm []int16) (int, error) {
 	for len(pcm) > 0 && t.err == nil {
 		if t.fold == 1 {
-			n, err := t.source.read(pcm)
+			n, err := t.source.Read(pcm)
 			t.err = err
 			if n > 0 {
 				return n, nil
@@ -121,7 +144,7 @@ func (t *Track) folded(pcm []int16) int {
 	if t.left == nil {
 		t.left = make([]int16, 0, 4096)
 	}
-	n, err := t.source.read(t.left[len(t.left):min(cap(t.left), len(pcm)*t.fold)])
+	n, err := t.source.Read(t.left[len(t.left):min(cap(t.left), len(pcm)*t.fold)])
 	t.left, t.err = t.left[:len(t.left)+n], err
 	done := 0
 	for ; (done+1)*t.fold <= len(t.left); done++ {

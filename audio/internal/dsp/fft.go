@@ -1,21 +1,21 @@
-package audio
+package dsp
 
 import (
 	"math"
 	"math/bits"
 )
 
-// fft is the Fourier transform of real signals of one length, with its tables.
-// It is read-only after newFFT.
-type fft struct {
+// FFT computes the Fourier transform of real signals of one length. It holds
+// tables only, so several goroutines may use it at the same time.
+type FFT struct {
 	size    int         // samples; a power of two
 	reverse []uint16    // the order in which a complex transform of half the size takes its input
 	unit    []complex64 // e^(-2πi·k/size), the first half
 }
 
-// newFFT makes the transform of that many samples, a power of two from 8 to 65536.
-func newFFT(size int) *fft {
-	f := &fft{size: size, reverse: make([]uint16, size/2), unit: make([]complex64, size/2)}
+// NewFFT makes the transform of that many samples, a power of two from 8 to 65536.
+func NewFFT(size int) *FFT {
+	f := &FFT{size: size, reverse: make([]uint16, size/2), unit: make([]complex64, size/2)}
 	shift := 17 - bits.Len(uint(size/2)) // 16 bits are turned around, only some are used
 	for i := range f.reverse {
 		f.reverse[i] = bits.Reverse16(uint16(i)) >> shift
@@ -27,11 +27,15 @@ func newFFT(size int) *fft {
 	return f
 }
 
-// bins is the length of a spectrum: from 0 to half the sample rate.
-func (f *fft) bins() int { return f.size/2 + 1 }
+// Size returns the number of samples.
+func (f *FFT) Size() int { return f.size }
 
-// forward writes the spectrum of x, size samples, to dst, which has bins.
-func (f *fft) forward(dst []complex64, x []float32) {
+// Bins returns the length of a spectrum: from 0 to half the sample rate.
+func (f *FFT) Bins() int { return f.size/2 + 1 }
+
+// Forward writes the spectrum of x, [FFT.Size] samples, to dst, which has
+// [FFT.Bins] values.
+func (f *FFT) Forward(dst []complex64, x []float32) {
 	half := f.size / 2
 	z, x := dst[:half], x[:f.size]
 	for i, r := range f.reverse { // even samples real, odd ones imaginary
@@ -51,9 +55,9 @@ func (f *fft) forward(dst []complex64, x []float32) {
 	dst[half] = complex(real(first)-imag(first), 0)
 }
 
-// inverse writes the size samples whose spectrum is src to x. It uses src as
+// Inverse writes the samples whose spectrum is src to x. It uses src as
 // scratch.
-func (f *fft) inverse(x []float32, src []complex64) {
+func (f *FFT) Inverse(x []float32, src []complex64) {
 	half := f.size / 2
 	first, last := real(src[0]), real(src[half])
 	z, x := src[:half], x[:f.size]
@@ -82,7 +86,7 @@ func (f *fft) inverse(x []float32, src []complex64) {
 }
 
 // transform is a complex transform in place, of values in reversed order.
-func (f *fft) transform(z []complex64) {
+func (f *FFT) transform(z []complex64) {
 	n := len(z)
 	for i := 0; i+3 < n; i += 4 { // the first two stages only add
 		q := z[i : i+4 : i+4]

@@ -1,14 +1,16 @@
-package audio
+package echo
+
+import "xiaozhi/audio/internal/dsp"
 
 // Shape of the adaptive filter, at 16 kHz.
 const (
-	echoHop   = 160 // samples worked on at a time, 10 ms
-	echoFFT   = 512
-	echoBins  = echoFFT/2 + 1
-	echoPart  = 320 // taps of one partition: two hops
-	echoParts = 11
-	echoTail  = echoParts * echoPart // 220 ms
-	echoPast  = 2*echoParts - 1      // hops whose spectra are kept
+	hopSize   = 160 // samples worked on at a time, 10 ms
+	fftSize   = 512
+	binCount  = fftSize/2 + 1
+	partSize  = 320 // taps of one partition: two hops
+	partCount = 11
+	tailSize  = partCount * partSize // 220 ms
+	pastCount = 2*partCount - 1      // hops whose spectra are kept
 )
 
 // The Kalman filter's model of an echo path, in parts of power.
@@ -21,46 +23,46 @@ const (
 	alwaysUnsure  = 0.15  // what is believed of its doubt when it is no longer fresh
 	elsewhere     = 2     // how much louder an echo may be that comes at another time
 	noiseFloor    = 2e3   // power of a bin that is nothing: half a step of 16 bits
-	hopsPerFFT    = float32(echoFFT) / echoHop
+	hopsPerFFT    = float32(fftSize) / hopSize
 	constraintsAt = 3 // partitions brought back to their length in one hop
 )
 
 type (
-	echoSpectrum [echoBins]complex64
-	echoPower    [echoBins]float32
-	echoBlock    [echoHop]float32
-	echoWindow   [echoFFT]float32
+	spectrum [binCount]complex64
+	power    [binCount]float32
+	block    [hopSize]float32
+	window   [fftSize]float32
 )
 
-// echoFilter learns the way from the loudspeaker to the microphone as a finite
+// filter learns the way from the loudspeaker to the microphone as a finite
 // impulse response in the frequency domain, in partitions, and says what of the
 // microphone's sound came that way. Its step is a Kalman filter's, one scalar
 // for each bin of each partition: it learns fast what it does not know, and
 // hardly while somebody speaks over the echo, as that is noise to it.
-type echoFilter struct {
-	fft   *fft
-	past  [echoPast]echoSpectrum // of the reference; newest at head
+type filter struct {
+	fft   *dsp.FFT
+	past  [pastCount]spectrum // of the reference; newest at head
 	head  int
-	loud  [echoPast]float32 // mean power of a sample of the newest hop of each
-	taps  [echoParts]echoSpectrum
-	doubt [echoParts]echoPower // variance of taps
-	noise echoPower            // the power of what is not understood
-	turn  int                  // the partition whose constraint is next
-	fresh float32              // from 1 to 0: how little it has learned since it was told to
+	loud  [pastCount]float32 // mean power of a sample of the newest hop of each
+	taps  [partCount]spectrum
+	doubt [partCount]power // variance of taps
+	noise power            // the power of what is not understood
+	turn  int              // the partition whose constraint is next
+	fresh float32          // from 1 to 0: how little it has learned since it was told to
 
-	window  echoWindow
-	scratch echoSpectrum
-	unsure  echoPower // what of the error the doubt explains
+	window  window
+	scratch spectrum
+	unsure  power // what of the error the doubt explains
 }
 
-func (f *echoFilter) reset() {
-	f.taps = [echoParts]echoSpectrum{}
-	f.noise = echoPower{}
+func (f *filter) reset() {
+	f.taps = [partCount]spectrum{}
+	f.noise = power{}
 	f.forgetDoubt(pathUnknown)
 }
 
 // forgetDoubt makes every partition at least that uncertain.
-func (f *echoFilter) forgetDoubt(least float32) {
+func (f *filter) forgetDoubt(least float32) {
 	f.fresh = 1
 	for p := range f.doubt {
 		for k := range f.doubt[p] {
@@ -69,19 +71,19 @@ func (f *echoFilter) forgetDoubt(least float32) {
 	}
 }
 
-// hear takes the reference's last echoFFT samples, of which a hop is new.
-func (f *echoFilter) hear(window *echoWindow) {
-	f.head = (f.head + echoPast - 1) % echoPast
-	f.fft.forward(f.past[f.head][:], window[:])
+// hear takes the reference's last fftSize samples, of which a hop is new.
+func (f *filter) hear(window *window) {
+	f.head = (f.head + pastCount - 1) % pastCount
+	f.fft.Forward(f.past[f.head][:], window[:])
 	sum := float32(0)
-	for _, v := range window[echoFFT-echoHop:] {
+	for _, v := range window[fftSize-hopSize:] {
 		sum += v * v
 	}
-	f.loud[f.head] = sum / echoHop
+	f.loud[f.head] = sum / hopSize
 }
 
 // loudest is the mean power of the loudest hop that is still heard.
-func (f *echoFilter) loudest() float32 {
+func (f *filter) loudest() float32 {
 	most := float32(0)
 	for _, v := range f.loud {
 		most = max(most, v)
@@ -90,11 +92,11 @@ func (f *echoFilter) loudest() float32 {
 }
 
 // played is the reference as partition p hears it.
-func (f *echoFilter) played(p int) *echoSpectrum { return &f.past[(f.head+2*p)%echoPast] }
+func (f *filter) played(p int) *spectrum { return &f.past[(f.head+2*p)%pastCount] }
 
 // predict writes the echo that the newest hop holds.
-func (f *echoFilter) predict(echo *echoBlock) {
-	f.scratch = echoSpectrum{}
+func (f *filter) predict(echo *block) {
+	f.scratch = spectrum{}
 	for p := range f.taps {
 		x, w := f.played(p), &f.taps[p]
 		for k := range f.scratch {
@@ -102,16 +104,16 @@ func (f *echoFilter) predict(echo *echoBlock) {
 			f.scratch[k] += complex(real(a)*real(b)-imag(a)*imag(b), real(a)*imag(b)+imag(a)*real(b))
 		}
 	}
-	f.fft.inverse(f.window[:], f.scratch[:])
-	copy(echo[:], f.window[echoFFT-echoHop:])
+	f.fft.Inverse(f.window[:], f.scratch[:])
+	copy(echo[:], f.window[fftSize-hopSize:])
 }
 
 // learn takes what was left of the microphone's hop without predict's echo.
-func (f *echoFilter) learn(rest *echoBlock) {
-	f.window = echoWindow{}
-	copy(f.window[echoFFT-echoHop:], rest[:])
-	f.fft.forward(f.scratch[:], f.window[:])
-	f.unsure = echoPower{}
+func (f *filter) learn(rest *block) {
+	f.window = window{}
+	copy(f.window[fftSize-hopSize:], rest[:])
+	f.fft.Forward(f.scratch[:], f.window[:])
+	f.unsure = power{}
 	f.fresh *= freshness
 	for p := range f.doubt {
 		x, doubt := f.played(p), &f.doubt[p]
@@ -119,8 +121,8 @@ func (f *echoFilter) learn(rest *echoBlock) {
 			f.unsure[k] += (real(v)*real(v) + imag(v)*imag(v)) * doubt[k]
 		}
 	}
-	var step echoSpectrum // the error over the innovation's variance
-	var share echoPower
+	var step spectrum // the error over the innovation's variance
+	var share power
 	for k, e := range f.scratch {
 		f.noise[k] = noiseMemory*f.noise[k] + (1-noiseMemory)*(real(e)*real(e)+imag(e)*imag(e))
 		share[k] = 1 / (f.unsure[k] + hopsPerFFT*(f.noise[k]+noiseFloor))
@@ -131,12 +133,12 @@ func (f *echoFilter) learn(rest *echoBlock) {
 	}
 	for range constraintsAt {
 		f.constrain(f.turn)
-		f.turn = (f.turn + 1) % echoParts
+		f.turn = (f.turn + 1) % partCount
 	}
 }
 
 // update moves one partition and what is known of it.
-func (f *echoFilter) update(p int, step *echoSpectrum, share *echoPower) {
+func (f *filter) update(p int, step *spectrum, share *power) {
 	x, w, doubt := f.played(p), &f.taps[p], &f.doubt[p]
 	for k := range w {
 		a, e, d := x[k], step[k], doubt[k]
@@ -150,58 +152,58 @@ func (f *echoFilter) update(p int, step *echoSpectrum, share *echoPower) {
 
 // constrain cuts a partition to its taps: what a block transform makes of it
 // beyond them is not of this world.
-func (f *echoFilter) constrain(p int) {
+func (f *filter) constrain(p int) {
 	f.scratch = f.taps[p]
-	f.fft.inverse(f.window[:], f.scratch[:])
-	clear(f.window[echoPart:])
-	f.fft.forward(f.taps[p][:], f.window[:])
+	f.fft.Inverse(f.window[:], f.scratch[:])
+	clear(f.window[partSize:])
+	f.fft.Forward(f.taps[p][:], f.window[:])
 }
 
 // refill reads the reference's past anew, for a new alignment: place is that of
 // the next hop.
-func (f *echoFilter) refill(t *echoTrack, place int64) {
-	for i := echoPast; i > 0; i-- {
-		t.read(f.window[:], place-int64(i-1)*echoHop-echoFFT)
+func (f *filter) refill(t *reference, place int64) {
+	for i := pastCount; i > 0; i-- {
+		t.read(f.window[:], place-int64(i-1)*hopSize-fftSize)
 		f.hear(&f.window)
 	}
 }
 
 // trial says what power a hop of the microphone's frame has, and what would be
 // left of it if its first sample were at that place. It looks at every other hop.
-func (f *echoFilter) trial(t *echoTrack, place int64, mic []int16) (before, after float32) {
-	var sum, x echoSpectrum
+func (f *filter) trial(t *reference, place int64, mic []int16) (before, after float32) {
+	var sum, x spectrum
 	hops := float32(0)
-	for ; len(mic) >= echoHop; hops++ {
-		sum = echoSpectrum{}
+	for ; len(mic) >= hopSize; hops++ {
+		sum = spectrum{}
 		for p := range f.taps {
-			t.read(f.window[:], place+echoHop-echoFFT-int64(p)*echoPart)
-			f.fft.forward(x[:], f.window[:])
+			t.read(f.window[:], place+hopSize-fftSize-int64(p)*partSize)
+			f.fft.Forward(x[:], f.window[:])
 			for k, w := range f.taps[p] {
 				sum[k] += x[k] * w
 			}
 		}
-		f.fft.inverse(f.window[:], sum[:])
-		for i, y := range f.window[echoFFT-echoHop:] {
+		f.fft.Inverse(f.window[:], sum[:])
+		for i, y := range f.window[fftSize-hopSize:] {
 			v := float32(mic[i])
 			before += v * v
 			after += (v - y) * (v - y)
 		}
-		step := min(2*echoHop, len(mic))
-		mic, place = mic[step:], place+2*echoHop
+		step := min(2*hopSize, len(mic))
+		mic, place = mic[step:], place+2*hopSize
 	}
 	return before / max(hops, 1), after / max(hops, 1)
 }
 
 // doubted writes how much echo may be left in a hop, of which the filter knows
 // nothing: what the room makes of such a sound, while it does not know where it is.
-func (f *echoFilter) doubted(dst *echoPower, settled bool) {
+func (f *filter) doubted(dst *power, settled bool) {
 	if settled {
 		for k := range dst {
 			dst[k] = f.unsure[k] * max(f.fresh, alwaysUnsure) / hopsPerFFT
 		}
 		return
 	}
-	*dst = echoPower{}
+	*dst = power{}
 	for p := range f.taps {
 		x := f.played(p)
 		for k, w := range f.taps[p] {

@@ -1,10 +1,13 @@
-package audio
+package echo
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"xiaozhi/audio"
+	"xiaozhi/audio/internal/dsp"
 )
 
 // usualRoom is one that every test can start from.
@@ -31,7 +34,7 @@ func TestEchoIsGone(t *testing.T) {
 			r := usualRoom()
 			change(&r)
 			s := r.play(t, far, nil)
-			out := s.run(NewEchoCanceller(), 0)
+			out := s.run(NewCanceller(), 0)
 			after := 2 * 16000
 			if got := erle(s.echo[after:], out[after:]); got < 20 {
 				t.Errorf("the echo is %.1f dB softer, want 20", got)
@@ -48,7 +51,7 @@ func TestEchoFilterLearnsTheRoom(t *testing.T) {
 		r := usualRoom()
 		r.coded = coded
 		s := r.play(t, farSpeech(t, 7), nil)
-		c := NewEchoCanceller()
+		c := NewCanceller()
 		var rest, mic float64
 		s.look = func(frame int) {
 			for k := range c.rest {
@@ -72,8 +75,8 @@ func TestEchoFilterLearnsTheRoom(t *testing.T) {
 // the part that is cut off, softer by 15 dB or more.
 func spoken(near, got []int16, late int) (ratio, cut float64) {
 	n := 0.0
-	for i := 4 * 16000; i+echoFrame+late <= len(got); i += echoFrame {
-		want := near[i : i+echoFrame]
+	for i := 4 * 16000; i+frameSize+late <= len(got); i += frameSize {
+		want := near[i : i+frameSize]
 		if rms(want) < 300 {
 			continue
 		}
@@ -102,7 +105,7 @@ func doubleTalk(t *testing.T, r echoRoom, level float64) echoScene {
 	echo := r.play(t, far, nil).echo
 	scale := level * rms(echo[4*16000:]) / rms(near[4*16000:])
 	for i, v := range near {
-		near[i] = round16(float32(float64(v) * scale))
+		near[i] = dsp.Round(float32(float64(v) * scale))
 	}
 	return r.play(t, far, near)
 }
@@ -125,7 +128,7 @@ func TestDoubleTalk(t *testing.T) {
 			tc.change(&r)
 			s := doubleTalk(t, r, tc.level)
 			before, _ := spoken(s.near, s.mic, 0)
-			after, cut := spoken(s.near, s.run(NewEchoCanceller(), 0), EchoLatency)
+			after, cut := spoken(s.near, s.run(NewCanceller(), 0), Latency)
 			t.Logf("ratio %.1f to %.1f dB, cut off %.3f", before, after, cut)
 			if after < before+4 {
 				t.Errorf("ratio %.1f dB, was %.1f", after, before)
@@ -140,19 +143,19 @@ func TestDoubleTalk(t *testing.T) {
 // Without anything played, sound passes as it was, 10 ms late, in any frames.
 func TestSilentReferenceChangesNothing(t *testing.T) {
 	near := nearSpeech(t, 3)
-	quiet := make([]int16, echoFrame)
-	for name, play := range map[string]func(c *EchoCanceller, stamp uint32){
-		"nothing played": func(*EchoCanceller, uint32) {},
-		"silence played": func(c *EchoCanceller, stamp uint32) { c.Played(stamp, quiet) },
+	quiet := make([]int16, frameSize)
+	for name, play := range map[string]func(c *Canceller, stamp uint32){
+		"nothing played": func(*Canceller, uint32) {},
+		"silence played": func(c *Canceller, stamp uint32) { c.Played(stamp, quiet) },
 	} {
 		for _, size := range []int{160, 320, 640, 960} {
-			c := NewEchoCanceller()
+			c := NewCanceller()
 			got := slices.Clone(near[:len(near)/960*960])
 			for i := 0; i < len(got); i += size {
 				play(c, uint32(i+1))
 				c.Cancel(uint32(i+1), got[i:i+size])
 			}
-			if !slices.Equal(got[EchoLatency:], near[:len(got)-EchoLatency]) {
+			if !slices.Equal(got[Latency:], near[:len(got)-Latency]) {
 				t.Errorf("%s, frames of %d: the sound is changed", name, size)
 			}
 		}
@@ -164,7 +167,7 @@ func TestNoEchoKeepsSpeech(t *testing.T) {
 	r := usualRoom()
 	r.gain = 0
 	s := r.play(t, farSpeech(t, 10), nearSpeech(t, 10))
-	if ratio, cut := spoken(s.near, s.run(NewEchoCanceller(), 0), EchoLatency); ratio < 9 || cut > 0.05 {
+	if ratio, cut := spoken(s.near, s.run(NewCanceller(), 0), Latency); ratio < 9 || cut > 0.05 {
 		t.Errorf("ratio %.1f dB, cut off %.3f", ratio, cut)
 	} else {
 		t.Logf("ratio %.1f dB, cut off %.3f", ratio, cut)
@@ -177,11 +180,11 @@ func TestNoEchoKeepsTheFirstWord(t *testing.T) {
 	for _, late := range []int{1, 2, 4} {
 		r := usualRoom()
 		r.gain = 0
-		near := append(make([]int16, late*Recognition.Rate), nearSpeech(t, 2)...)
+		near := append(make([]int16, late*audio.Recognition.Rate), nearSpeech(t, 2)...)
 		s := r.play(t, farSpeech(t, late+2), near)
-		got := s.run(NewEchoCanceller(), 0)
-		word := s.near[late*Recognition.Rate:][:Recognition.Rate]
-		kept := rms(got[late*Recognition.Rate+EchoLatency:][:Recognition.Rate]) / rms(word)
+		got := s.run(NewCanceller(), 0)
+		word := s.near[late*audio.Recognition.Rate:][:audio.Recognition.Rate]
+		kept := rms(got[late*audio.Recognition.Rate+Latency:][:audio.Recognition.Rate]) / rms(word)
 		if kept < 0.9 {
 			t.Errorf("after %d s of silence %.2f of the first second is left", late, kept)
 		}
@@ -194,7 +197,7 @@ func TestLostFrames(t *testing.T) {
 	for _, i := range []int{110, 71, 70, 40} {
 		s.lose(i)
 	}
-	c := NewEchoCanceller()
+	c := NewCanceller()
 	out := s.run(c, 0)
 	for _, from := range []int{2, 4, 6} { // in each there is a loss
 		a, b := from*16000, min((from+2)*16000, len(out))
@@ -209,13 +212,13 @@ func TestLostFrames(t *testing.T) {
 func TestOtherFrames(t *testing.T) {
 	for _, size := range []int{320, 640, 1920} {
 		s := usualRoom().play(t, farSpeech(t, 6), nil)
-		c, out := NewEchoCanceller(), slices.Clone(s.mic)
+		c, out := NewCanceller(), slices.Clone(s.mic)
 		packet, last := 0, uint32(0)
 		for i := 0; i+size <= len(out); i += size {
-			for ; packet*echoFrame < i+5*echoFrame && (packet+1)*echoFrame <= len(s.far); packet++ {
-				c.Played(uint32(packet+1), s.far[packet*echoFrame:][:echoFrame])
+			for ; packet*frameSize < i+5*frameSize && (packet+1)*frameSize <= len(s.far); packet++ {
+				c.Played(uint32(packet+1), s.far[packet*frameSize:][:frameSize])
 			}
-			stamp := uint32((i + size + 400) / echoFrame) // of the usual room's phase
+			stamp := uint32((i + size + 400) / frameSize) // of the usual room's phase
 			if stamp == last {
 				stamp = 0
 			} else {
@@ -245,7 +248,7 @@ func TestBadTimestamps(t *testing.T) {
 			for i := range s.stamps {
 				s.stamps[i] = spoil(i, rng, s.stamps[i])
 			}
-			out := s.run(NewEchoCanceller(), 0)
+			out := s.run(NewCanceller(), 0)
 			if got := erle(s.echo[2*16000:], out[2*16000:]); got < 20 {
 				t.Errorf("%.1f dB", got)
 			}
@@ -262,8 +265,8 @@ func b2u(b bool) uint32 {
 
 func TestTimestampsWrapAround(t *testing.T) {
 	s := usualRoom().play(t, farSpeech(t, 5), nil)
-	straight := s.run(NewEchoCanceller(), 0)
-	wrapped := s.run(NewEchoCanceller(), math.MaxUint32-60)
+	straight := s.run(NewCanceller(), 0)
+	wrapped := s.run(NewCanceller(), math.MaxUint32-60)
 	// Packet 61 gets timestamp 0, which means none: everything else is the same.
 	if got := erle(s.echo[2*16000:], wrapped[2*16000:]); got < 20 || len(straight) != len(wrapped) {
 		t.Errorf("%.1f dB", got)
@@ -273,9 +276,9 @@ func TestTimestampsWrapAround(t *testing.T) {
 // The second reply finds the room known, though it begins elsewhere in a frame.
 func TestNextReplyIsQuickerGone(t *testing.T) {
 	far := farSpeech(t, 4)
-	c := NewEchoCanceller()
+	c := NewCanceller()
 	usualRoom().play(t, far, nil).run(c, 0)
-	pause := make([]int16, echoFrame)
+	pause := make([]int16, frameSize)
 	for range 50 {
 		c.Cancel(0, pause)
 	}
@@ -295,12 +298,12 @@ func TestNextReplyIsQuickerGone(t *testing.T) {
 func TestReplyAfterACut(t *testing.T) {
 	far := farSpeech(t, 8)
 	for _, pause := range []int{1, 3, 6, 20} {
-		c := NewEchoCanceller()
+		c := NewCanceller()
 		first := usualRoom().play(t, far, nil)
 		const cut = 70
-		first.stamps, first.mic = first.stamps[:cut], first.mic[:cut*echoFrame]
+		first.stamps, first.mic = first.stamps[:cut], first.mic[:cut*frameSize]
 		first.run(c, 0)
-		frame := make([]int16, echoFrame)
+		frame := make([]int16, frameSize)
 		for range pause {
 			c.Cancel(0, frame)
 		}
@@ -319,30 +322,30 @@ func TestReplyAfterACut(t *testing.T) {
 
 // After a reply the microphone is as it was again, a third of a second later.
 func TestSpeechAfterReplyIsUntouched(t *testing.T) {
-	c := NewEchoCanceller()
+	c := NewCanceller()
 	usualRoom().play(t, farSpeech(t, 5), nil).run(c, 0)
 	near := nearSpeech(t, 3)
-	got := slices.Clone(near[:48*echoFrame])
-	for i := 0; i < len(got); i += echoFrame {
-		c.Cancel(0, got[i:i+echoFrame])
+	got := slices.Clone(near[:48*frameSize])
+	for i := 0; i < len(got); i += frameSize {
+		c.Cancel(0, got[i:i+frameSize])
 	}
-	from := 16 * echoFrame
-	if !slices.Equal(got[from+EchoLatency:], near[from:len(got)-EchoLatency]) {
+	from := 16 * frameSize
+	if !slices.Equal(got[from+Latency:], near[from:len(got)-Latency]) {
 		t.Error("the sound is changed")
 	}
 }
 
 func TestEchoReset(t *testing.T) {
 	s := usualRoom().play(t, farSpeech(t, 6), nil)
-	c := NewEchoCanceller()
+	c := NewCanceller()
 	s.run(c, 0)
 	c.Reset()
-	near := nearSpeech(t, 1)[:16*echoFrame]
+	near := nearSpeech(t, 1)[:16*frameSize]
 	got := slices.Clone(near)
-	for i := 0; i < len(got); i += echoFrame {
-		c.Cancel(5, got[i:i+echoFrame]) // a packet of the time before
+	for i := 0; i < len(got); i += frameSize {
+		c.Cancel(5, got[i:i+frameSize]) // a packet of the time before
 	}
-	if !slices.Equal(got[2*EchoLatency:], near[EchoLatency:len(near)-EchoLatency]) {
+	if !slices.Equal(got[2*Latency:], near[Latency:len(near)-Latency]) {
 		t.Error("the time before the reset is not forgotten")
 	}
 	out := s.run(c, 0)
@@ -352,10 +355,10 @@ func TestEchoReset(t *testing.T) {
 }
 
 // Sound that breaks every rule must not break the canceller.
-func TestEchoCancellerRecovers(t *testing.T) {
-	c := NewEchoCanceller()
+func TestCancellerRecovers(t *testing.T) {
+	c := NewCanceller()
 	rng := rand.New(rand.NewPCG(5, 5))
-	frame := make([]int16, echoFrame)
+	frame := make([]int16, frameSize)
 	for i := range 100 {
 		for k := range frame {
 			frame[k] = int16(rng.Uint32())
@@ -373,14 +376,14 @@ func TestEchoCancellerRecovers(t *testing.T) {
 	}
 }
 
-func TestEchoCancellerDoesNotAllocate(t *testing.T) {
+func TestCancellerDoesNotAllocate(t *testing.T) {
 	s := usualRoom().play(t, farSpeech(t, 4), nil)
-	c := NewEchoCanceller()
-	frame := make([]int16, echoFrame)
+	c := NewCanceller()
+	frame := make([]int16, frameSize)
 	i := 0
 	if n := testing.AllocsPerRun(60, func() {
-		copy(frame, s.mic[i*echoFrame:])
-		c.Played(uint32(i+1), s.far[i*echoFrame:][:echoFrame])
+		copy(frame, s.mic[i*frameSize:])
+		c.Played(uint32(i+1), s.far[i*frameSize:][:frameSize])
 		c.Cancel(s.stamps[i], frame)
 		i++
 	}); n != 0 {
@@ -388,10 +391,10 @@ func TestEchoCancellerDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func FuzzEchoCanceller(f *testing.F) {
+func FuzzCanceller(f *testing.F) {
 	f.Add([]byte{1, 200, 1, 200, 2, 160, 0, 0, 255, 255})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		c := NewEchoCanceller()
+		c := NewCanceller()
 		pcm := make([]int16, 2048)
 		rng := rand.New(rand.NewPCG(1, 1))
 		for i := range pcm {
@@ -408,7 +411,7 @@ func FuzzEchoCanceller(f *testing.F) {
 			default:
 				frame := slices.Clone(pcm[:n])
 				c.Cancel(stamp, frame)
-				whole := n / echoHop * echoHop
+				whole := n / hopSize * hopSize
 				if !slices.Equal(frame[whole:], pcm[whole:n]) {
 					t.Fatal("samples beyond whole 10 ms were changed")
 				}
@@ -420,15 +423,15 @@ func FuzzEchoCanceller(f *testing.F) {
 	})
 }
 
-func BenchmarkEchoCanceller(b *testing.B) {
+func BenchmarkCanceller(b *testing.B) {
 	s := usualRoom().play(b, farSpeech(b, 12), nil)
-	c := NewEchoCanceller()
-	frame := make([]int16, echoFrame)
+	c := NewCanceller()
+	frame := make([]int16, frameSize)
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		copy(frame, s.mic[i*echoFrame:])
-		c.Played(uint32(i+1), s.far[i*echoFrame:][:echoFrame])
+		copy(frame, s.mic[i*frameSize:])
+		c.Played(uint32(i+1), s.far[i*frameSize:][:frameSize])
 		c.Cancel(s.stamps[i], frame)
 		i = (i + 1) % len(s.stamps)
 	}

@@ -1,4 +1,4 @@
-package audio
+package track
 
 import (
 	"bytes"
@@ -97,7 +97,7 @@ func TestTrack(t *testing.T) {
 			var before []int16
 			for _, size := range []int{7, 100000} {
 				file := &closing{Reader: bytes.NewReader(test.data)}
-				track, err := OpenTrack(file)
+				track, err := Open(file)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestTrackIsRead: a second of music takes about a second of the file, never all.
 func TestTrackIsRead(t *testing.T) {
 	source := &endless{data: testFile(t, "tone.mp3")}
-	track, err := OpenTrack(io.NopCloser(source))
+	track, err := Open(io.NopCloser(source))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestTrackErrors(t *testing.T) {
 		"wav of 100 Hz": string(slices.Concat([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\xe8\x03\x00\x00\xd0\x07\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00"))),
 	} {
 		file := &closing{Reader: strings.NewReader(data)}
-		track, err := OpenTrack(file)
+		track, err := Open(file)
 		if err == nil {
 			_, err = readTrack(t, track, 100)
 			file.closed++
@@ -184,7 +184,7 @@ func TestBrokenTracks(t *testing.T) {
 				broken[i] ^= 0x5A
 			}
 			for _, data := range [][]byte{data[:cut], broken} {
-				track, err := OpenTrack(io.NopCloser(bytes.NewReader(data)))
+				track, err := Open(io.NopCloser(bytes.NewReader(data)))
 				if err != nil {
 					continue
 				}
@@ -202,7 +202,7 @@ func FuzzTrack(f *testing.F) {
 	}
 	f.Add(stereoWAV(8000, 0.01))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		track, err := OpenTrack(io.NopCloser(bytes.NewReader(data)))
+		track, err := Open(io.NopCloser(bytes.NewReader(data)))
 		if err != nil {
 			return
 		}
@@ -217,33 +217,4 @@ func FuzzTrack(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestOggSkip: tags as long as a picture are gone over.
-func TestOggSkip(t *testing.T) {
-	page := func(flags byte, lacing []byte, body []byte) []byte {
-		b := append([]byte("OggS\x00"), flags)
-		b = append(b, make([]byte, 20)...)
-		b = append(b, byte(len(lacing)))
-		return append(append(b, lacing...), body...)
-	}
-	full := bytes.Repeat([]byte{255}, 255)
-	var data []byte
-	for i := range 3 {
-		data = append(data, page(byte(min(i, 1)), full, make([]byte, 255*255))...)
-	}
-	data = append(data, page(1, []byte{4, 3}, []byte("tailabc"))...)
-	r := NewOggReader(bytes.NewReader(data))
-	if err := r.Skip(); err != nil {
-		t.Fatal(err)
-	}
-	if packet, err := r.Next(); err != nil || string(packet) != "abc" {
-		t.Errorf("after the tags: %q, %v", packet, err)
-	}
-	if err := r.Skip(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("skipping past the end: %v", err)
-	}
-	if _, err := NewOggReader(bytes.NewReader(data)).Next(); err == nil {
-		t.Error("a packet of 190 KiB was taken whole")
-	}
 }

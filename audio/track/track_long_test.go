@@ -1,4 +1,4 @@
-package audio
+package track
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func held(t *testing.T, track *Track, seconds int) (live, spent uint64) {
 // TestLongSong: however long a song is, it takes the same small memory.
 func TestLongSong(t *testing.T) {
 	for name, file := range longSongs(t) {
-		track, err := OpenTrack(file)
+		track, err := Open(file)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -102,12 +102,12 @@ func TestTags(t *testing.T) {
 		"a picture": tag(0, len(picture)) + picture, "two tags": tag(0, 4) + "abcd" + tag(0, len(picture)) + picture, "with a footer": tag(0x10, 4) + "abcd3DI\x04\x00\x10\x00\x00\x00\x04", "an empty one": tag(0, 0),
 	} {
 		for _, file := range []string{"tone.mp3", "tone.flac", "tone.opus"} {
-			plain, err := OpenTrack(io.NopCloser(bytes.NewReader(testFile(t, file))))
+			plain, err := Open(io.NopCloser(bytes.NewReader(testFile(t, file))))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want, _ := readTrack(t, plain, 960)
-			track, err := OpenTrack(io.NopCloser(strings.NewReader(front + string(testFile(t, file)))))
+			track, err := Open(io.NopCloser(strings.NewReader(front + string(testFile(t, file)))))
 			if err != nil {
 				t.Errorf("%s before %s: %v", name, file, err)
 				continue
@@ -119,7 +119,7 @@ func TestTags(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := OpenTrack(io.NopCloser(strings.NewReader(tag(0, 0xfffffff) + "short"))); err == nil {
+	if _, err := Open(io.NopCloser(strings.NewReader(tag(0, 0xfffffff) + "short"))); err == nil {
 		t.Error("a tag without its end was opened")
 	}
 	runtime.ReadMemStats(&after)
@@ -141,7 +141,7 @@ func (f *failing) Close() error { f.closed = true; return nil }
 func TestDiskGone(t *testing.T) {
 	for name, file := range longSongs(t) {
 		gone := &failing{Reader: io.MultiReader(io.LimitReader(file, int64(len(file.head)+len(file.sound)/2)), brokenDisk{})}
-		track, err := OpenTrack(gone)
+		track, err := Open(gone)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -165,7 +165,7 @@ func (brokenDisk) Read([]byte) (int, error) { return 0, io.ErrNoProgress }
 func TestOddRates(t *testing.T) {
 	for rate, want := range map[int]int{8000: 8000, 11025: 11025, 44100: 44100, 48000: 48000, 88200: 44100, 96000: 48000, 192000: 48000, 384000: 48000, 6000: 0} {
 		for _, room := range []int{1, 7, 960, 10000} {
-			track, err := OpenTrack(io.NopCloser(bytes.NewReader(stereoWAV(rate, 0.1))))
+			track, err := Open(io.NopCloser(bytes.NewReader(stereoWAV(rate, 0.1))))
 			if (err == nil) != (want > 0) {
 				t.Fatalf("%d Hz: %v", rate, err)
 			}

@@ -1,11 +1,15 @@
-package audio
+package echo
 
-import "math"
+import (
+	"math"
+
+	"xiaozhi/audio/internal/dsp"
+)
 
 // How what the filter leaves is told from somebody who speaks.
 const (
 	crossMemory = 0.85  // of the spectra that are compared, per hop of 10 ms
-	echoDecay   = 0.75  // of an echo's power from hop to hop, beyond the filter
+	decay       = 0.75  // of an echo's power from hop to hop, beyond the filter
 	overdrive   = 2     // how much more echo is taken away than was estimated
 	leakFall    = 0.04  // how fast the leak follows a better filter, per hop
 	leakRise    = 1.005 // and a worse one, per hop: 2 dB in a second
@@ -19,35 +23,35 @@ const (
 	comfortMost = 4e6   // power of a bin: soft, whatever the room is like
 )
 
-// echoSuppressor takes the rest of an echo away, frequency by frequency: what
+// suppressor takes the rest of an echo away, frequency by frequency: what
 // no linear filter can know, as a loudspeaker's rattle and the noise of a
 // codec. In its place comes noise as soft as the room's own. Its output is one
 // hop late.
-type echoSuppressor struct {
-	fft     *fft
-	slope   [2 * echoHop]float32 // both halves of a window whose squares add to one
-	rest    echoBlock            // the hop before
-	echo    echoBlock
-	overlap echoBlock // what the hop before adds to the next
+type suppressor struct {
+	fft     *dsp.FFT
+	slope   [2 * hopSize]float32 // both halves of a window whose squares add to one
+	rest    block                // the hop before
+	echo    block
+	overlap block // what the hop before adds to the next
 
-	restMean, echoMean echoPower
-	cross              [echoBins]complex64
-	reach              echoPower // the echo with its end
-	leak               echoPower // how much of the echo is left
-	comfort            echoPower // the room's noise
+	restMean, echoMean power
+	cross              [binCount]complex64
+	reach              power // the echo with its end
+	leak               power // how much of the echo is left
+	comfort            power // the room's noise
 	seed               uint32
 
-	window     echoWindow
-	restFT     echoSpectrum
-	echoFT     echoSpectrum
-	gain       echoPower
-	gainSmooth echoPower
+	window     window
+	restFT     spectrum
+	echoFT     spectrum
+	gain       power
+	gainSmooth power
 }
 
-func newEchoSuppressor(f *fft) *echoSuppressor {
-	s := &echoSuppressor{fft: f, seed: 1}
+func newSuppressor(f *dsp.FFT) *suppressor {
+	s := &suppressor{fft: f, seed: 1}
 	for i := range s.slope {
-		s.slope[i] = float32(math.Sin(math.Pi * (float64(i) + 0.5) / (2 * echoHop)))
+		s.slope[i] = float32(math.Sin(math.Pi * (float64(i) + 0.5) / (2 * hopSize)))
 	}
 	for k := range s.leak {
 		s.leak[k], s.comfort[k] = leakFirst, math.MaxFloat32
@@ -56,45 +60,45 @@ func newEchoSuppressor(f *fft) *echoSuppressor {
 }
 
 // pass hands the hop before on as it was: nothing can be an echo.
-func (s *echoSuppressor) pass(rest, out *echoBlock) {
+func (s *suppressor) pass(rest, out *block) {
 	*out = s.rest
-	s.keep(rest, &echoBlock{})
+	s.keep(rest, &block{})
 	for i, v := range rest {
-		w := s.slope[echoHop+i]
+		w := s.slope[hopSize+i]
 		s.overlap[i] = v * w * w
 	}
 }
 
-func (s *echoSuppressor) keep(rest, echo *echoBlock) { s.rest, s.echo = *rest, *echo }
+func (s *suppressor) keep(rest, echo *block) { s.rest, s.echo = *rest, *echo }
 
 // suppress takes what is left of the microphone's hop, the echo that was taken
 // out of it, and how much echo may be left for all that is known otherwise. It
 // writes the hop before.
-func (s *echoSuppressor) suppress(rest, echo *echoBlock, unsure *echoPower, out *echoBlock) {
+func (s *suppressor) suppress(rest, echo *block, unsure *power, out *block) {
 	s.spectrum(&s.restFT, &s.rest, rest)
 	s.spectrum(&s.echoFT, &s.echo, echo)
 	s.keep(rest, echo)
 	s.compare(unsure)
 	s.smooth()
 	s.shape()
-	s.fft.inverse(s.window[:], s.restFT[:])
+	s.fft.Inverse(s.window[:], s.restFT[:])
 	for i := range out {
 		out[i] = s.overlap[i] + s.window[i]*s.slope[i]
-		s.overlap[i] = s.window[echoHop+i] * s.slope[echoHop+i]
+		s.overlap[i] = s.window[hopSize+i] * s.slope[hopSize+i]
 	}
 }
 
-func (s *echoSuppressor) spectrum(dst *echoSpectrum, before, now *echoBlock) {
+func (s *suppressor) spectrum(dst *spectrum, before, now *block) {
 	for i := range before {
 		s.window[i] = before[i] * s.slope[i]
-		s.window[echoHop+i] = now[i] * s.slope[echoHop+i]
+		s.window[hopSize+i] = now[i] * s.slope[hopSize+i]
 	}
-	clear(s.window[2*echoHop:])
-	s.fft.forward(dst[:], s.window[:])
+	clear(s.window[2*hopSize:])
+	s.fft.Forward(dst[:], s.window[:])
 }
 
 // compare finds each frequency's gain.
-func (s *echoSuppressor) compare(unsure *echoPower) {
+func (s *suppressor) compare(unsure *power) {
 	for k, e := range s.restFT {
 		y := s.echoFT[k]
 		ee, yy := real(e)*real(e)+imag(e)*imag(e), real(y)*real(y)+imag(y)*imag(y)
@@ -103,7 +107,7 @@ func (s *echoSuppressor) compare(unsure *echoPower) {
 		s.cross[k] = complex(
 			crossMemory*real(s.cross[k])+(1-crossMemory)*(real(e)*real(y)+imag(e)*imag(y)),
 			crossMemory*imag(s.cross[k])+(1-crossMemory)*(imag(e)*real(y)-real(e)*imag(y)))
-		s.reach[k] = max(yy, echoDecay*s.reach[k])
+		s.reach[k] = max(yy, decay*s.reach[k])
 		c := s.cross[k]
 		alike := (real(c)*real(c) + imag(c)*imag(c)) / (s.restMean[k]*s.echoMean[k] + 1)
 		s.follow(k)
@@ -115,7 +119,7 @@ func (s *echoSuppressor) compare(unsure *echoPower) {
 
 // follow moves the leak: down where less is left than was thought, up slowly,
 // for there may be somebody who speaks.
-func (s *echoSuppressor) follow(k int) {
+func (s *suppressor) follow(k int) {
 	if s.echoMean[k] < noiseFloor {
 		return
 	}
@@ -129,7 +133,7 @@ func (s *echoSuppressor) follow(k int) {
 }
 
 // quiet follows the softest that the room gets.
-func (s *echoSuppressor) quiet(k int, power float32) {
+func (s *suppressor) quiet(k int, power float32) {
 	if power < s.comfort[k] {
 		s.comfort[k] = min(power, comfortMost)
 		return
@@ -141,9 +145,9 @@ func (s *echoSuppressor) quiet(k int, power float32) {
 
 // smooth takes the edges off the gains, and makes them small where the whole
 // hop says that nobody speaks.
-func (s *echoSuppressor) smooth() {
+func (s *suppressor) smooth() {
 	var speech, all float32
-	for k := 3; k < echoBins; k++ { // from 100 Hz on
+	for k := 3; k < binCount; k++ { // from 100 Hz on
 		all += s.restMean[k]
 		speech += s.gain[k] * s.restMean[k]
 	}
@@ -154,7 +158,7 @@ func (s *echoSuppressor) smooth() {
 	limit := min(1, max(0, (share-hopLeast)/hopWhole))
 	for k := range s.gain {
 		sum, n := float32(0), float32(0)
-		for j := max(0, k-2); j <= min(echoBins-1, k+2); j++ {
+		for j := max(0, k-2); j <= min(binCount-1, k+2); j++ {
 			sum += s.gain[j]
 			n++
 		}
@@ -167,7 +171,7 @@ func (s *echoSuppressor) smooth() {
 }
 
 // shape applies the gains and fills up with comfort noise.
-func (s *echoSuppressor) shape() {
+func (s *suppressor) shape() {
 	for k := range s.restFT {
 		g := s.gainSmooth[k]
 		v := s.restFT[k]
@@ -179,11 +183,11 @@ func (s *echoSuppressor) shape() {
 		s.restFT[k] = v
 	}
 	s.restFT[0] = complex(real(s.restFT[0]), 0)
-	s.restFT[echoBins-1] = complex(real(s.restFT[echoBins-1]), 0)
+	s.restFT[binCount-1] = complex(real(s.restFT[binCount-1]), 0)
 }
 
 // random is a number from -1 to 1, from a generator of its own.
-func (s *echoSuppressor) random() float32 {
+func (s *suppressor) random() float32 {
 	s.seed ^= s.seed << 13
 	s.seed ^= s.seed >> 17
 	s.seed ^= s.seed << 5

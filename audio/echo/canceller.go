@@ -1,28 +1,30 @@
-package audio
+package echo
+
+import "xiaozhi/audio/internal/dsp"
 
 // Where the canceller puts the echo in its filter, and what it takes for one.
 const (
-	echoFront     = 320     // samples: how early the filter begins before the strongest echo
-	echoFrame     = 960     // samples that are handled together: a frame of 60 ms
-	echoFarJump   = 4800    // samples: a timestamp so far off the running alignment is believed at once
-	echoSilence   = 12 * 12 // mean power below which the reference is silence
-	echoHang      = 30      // hops for which an echo may go on after the reference, 300 ms
+	front         = 320     // samples: how early the filter begins before the strongest echo
+	frameSize     = 960     // samples that are handled together: a frame of 60 ms
+	farJump       = 4800    // samples: a timestamp so far off the running alignment is believed at once
+	silentPower   = 12 * 12 // mean power below which the reference is silence
+	hangHops      = 30      // hops for which an echo may go on after the reference, 300 ms
 	settleFrames  = 8       // loud frames in which the known way is looked for
 	patienceFirst = 20      // loud frames until the search for the delay is given up
 	worseEcho     = 1.2     // so much louder a hop gets only by a filter that is wrong
 	judgeStep     = 0.02    // of the powers by which the filter is judged, per hop: half a second
 )
 
-// EchoCanceller takes out of a microphone's sound what the loudspeaker beside
+// Canceller takes out of a microphone's sound what the loudspeaker beside
 // it plays, for devices that do not do so themselves but say with each frame
 // which packet they have just played (device-protocol 4.5). All sound is 16 kHz
 // mono. It knows no clock, allocates nothing once made, needs about 230 KiB,
 // and is for one goroutine.
-type EchoCanceller struct {
-	track    echoTrack
-	delay    *echoDelay
-	filter   *echoFilter
-	suppress *echoSuppressor
+type Canceller struct {
+	track    reference
+	delay    *delayFinder
+	filter   *filter
+	suppress *suppressor
 
 	stamped bool  // the frame before had a timestamp that is known
 	aligned bool  // the reference runs along
@@ -40,22 +42,22 @@ type EchoCanceller struct {
 
 	restPower, micPower float32 // of a hop, without and with the echo, smoothed
 
-	window  echoWindow
-	mic     echoBlock
-	rest    echoBlock
-	echo    echoBlock
-	out     echoBlock
-	unsure  echoPower
+	window  window
+	mic     block
+	rest    block
+	echo    block
+	out     block
+	unsure  power
 	scratch [512*delayStep + delayTaps]float32
 }
 
-// EchoLatency is by how many samples Cancel's sound is late: 10 ms.
-const EchoLatency = echoHop
+// Latency is by how many samples Cancel's sound is late: 10 ms.
+const Latency = hopSize
 
-// NewEchoCanceller makes a canceller that knows nothing of the room.
-func NewEchoCanceller() *EchoCanceller {
-	f := newFFT(echoFFT)
-	c := &EchoCanceller{delay: newEchoDelay(), filter: &echoFilter{fft: f}, suppress: newEchoSuppressor(f)}
+// NewCanceller makes a canceller that knows nothing of the room.
+func NewCanceller() *Canceller {
+	f := dsp.NewFFT(fftSize)
+	c := &Canceller{delay: newDelayFinder(), filter: &filter{fft: f}, suppress: newSuppressor(f)}
 	c.track.fence = -1
 	c.filter.reset()
 	return c
@@ -65,7 +67,7 @@ func NewEchoCanceller() *EchoCanceller {
 // that timestamp: best as decoded from the packet, since the device hears the
 // codec too. Packets come in the order of playing, before the microphone's
 // frames that hear them. What is more than 2 s behind is forgotten.
-func (c *EchoCanceller) Played(stamp uint32, pcm []int16) {
+func (c *Canceller) Played(stamp uint32, pcm []int16) {
 	if !c.aligned {
 		c.track.fenceOff()
 	}
@@ -75,12 +77,12 @@ func (c *EchoCanceller) Played(stamp uint32, pcm []int16) {
 // Cancel takes the echo out of a microphone frame of whole 10 ms, in place.
 // stamp is the packet that had just been played, 0 if the device knows none:
 // then the reference goes on where it was. The sound that comes out is
-// EchoLatency samples late, always; where nothing is played it is otherwise as
+// Latency samples late, always; where nothing is played it is otherwise as
 // it was. Samples beyond whole 10 ms stay as they are.
-func (c *EchoCanceller) Cancel(stamp uint32, mic []int16) {
+func (c *Canceller) Cancel(stamp uint32, mic []int16) {
 	c.align(stamp, mic)
-	for len(mic) >= echoHop {
-		n := min(len(mic)-len(mic)%echoHop, echoFrame)
+	for len(mic) >= hopSize {
+		n := min(len(mic)-len(mic)%hopSize, frameSize)
 		c.frame(mic[:n])
 		mic = mic[n:]
 	}
@@ -88,14 +90,14 @@ func (c *EchoCanceller) Cancel(stamp uint32, mic []int16) {
 
 // Reset forgets what was played and where in it we are, as after a break in the
 // microphone's sound. What is known of the room stays.
-func (c *EchoCanceller) Reset() {
+func (c *Canceller) Reset() {
 	c.track.reset()
 	c.delay.reset()
 	c.aligned, c.stamped, c.hang = false, false, 0
 }
 
 // frame handles at most 60 ms.
-func (c *EchoCanceller) frame(mic []int16) {
+func (c *Canceller) frame(mic []int16) {
 	if c.aligned || c.hang > 0 {
 		if c.delay.hear(&c.track, c.at, mic, c.scratch[:]) {
 			c.frames++
@@ -103,8 +105,8 @@ func (c *EchoCanceller) frame(mic []int16) {
 		}
 	}
 	for len(mic) > 0 {
-		c.hop(mic[:echoHop])
-		mic = mic[echoHop:]
+		c.hop(mic[:hopSize])
+		mic = mic[hopSize:]
 	}
 	if c.at >= c.track.end() {
 		c.aligned = false
@@ -112,7 +114,7 @@ func (c *EchoCanceller) frame(mic []int16) {
 }
 
 // hop handles 10 ms.
-func (c *EchoCanceller) hop(mic []int16) {
+func (c *Canceller) hop(mic []int16) {
 	for i, v := range mic {
 		c.mic[i] = float32(v)
 	}
@@ -122,18 +124,18 @@ func (c *EchoCanceller) hop(mic []int16) {
 		c.cancel()
 	}
 	for i, v := range c.out {
-		mic[i] = round16(v)
+		mic[i] = dsp.Round(v)
 	}
 }
 
 // cancel handles 10 ms that may hold an echo.
-func (c *EchoCanceller) cancel() {
-	c.track.read(c.window[:], c.place()+echoHop-echoFFT)
+func (c *Canceller) cancel() {
+	c.track.read(c.window[:], c.place()+hopSize-fftSize)
 	c.filter.hear(&c.window)
-	c.at += echoHop
-	loud := c.filter.loudest() > echoSilence
+	c.at += hopSize
+	loud := c.filter.loudest() > silentPower
 	if c.hang--; loud {
-		c.hang = echoHang
+		c.hang = hangHops
 	}
 	if c.hang <= 0 || !c.located && !c.settled {
 		// Nothing plays, or nothing is known of the echo yet, nor whether there is
@@ -160,7 +162,7 @@ func (c *EchoCanceller) cancel() {
 }
 
 // judge begins to learn anew if the filter makes things worse.
-func (c *EchoCanceller) judge(rest, mic float32) {
+func (c *Canceller) judge(rest, mic float32) {
 	c.restPower += judgeStep * (rest - c.restPower)
 	c.micPower += judgeStep * (mic - c.micPower)
 	if c.restPower > 2*c.micPower {
@@ -170,4 +172,4 @@ func (c *EchoCanceller) judge(rest, mic float32) {
 }
 
 // place is where in the track the filter's first tap hears the next sample.
-func (c *EchoCanceller) place() int64 { return c.at - c.lag + echoFront }
+func (c *Canceller) place() int64 { return c.at - c.lag + front }
