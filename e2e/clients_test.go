@@ -79,7 +79,7 @@ func TestClientsAreSpokenTo(t *testing.T) {
 // twoTurns says the clip twice and judges the answers.
 func twoTurns(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) error {
 	for i := range 2 {
-		if err := d.Say(ctx, clip.PCM); err != nil {
+		if err := d.Say(ctx, clip.PCM()); err != nil {
 			return err
 		}
 		if err := d.Silence(ctx, time.Second); err != nil {
@@ -155,7 +155,7 @@ func TestDesktopClient(t *testing.T) {
 	if err := d.ListenStart(devicetest.Manual); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Say(ctx, clip.PCM); err != nil {
+	if err := d.Say(ctx, clip.PCM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.ListenStop(); err != nil {
@@ -196,7 +196,7 @@ func TestBrowserPage(t *testing.T) {
 	if err := d.ListenStart(devicetest.Manual); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Say(ctx, clipNamed(t, speechtest.Prompts, "vm-msgsaved").PCM); err != nil {
+	if err := d.Say(ctx, clipNamed(t, speechtest.Prompts, "vm-msgsaved").PCM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.ListenStop(); err != nil {
@@ -262,7 +262,7 @@ func TestRealtimeIsCutByVoice(t *testing.T) {
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
 	say := func() {
 		t.Helper()
-		if err := d.Say(ctx, clip.PCM); err != nil {
+		if err := d.Say(ctx, clip.PCM()); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Silence(ctx, time.Second); err != nil {
@@ -328,7 +328,7 @@ func pressOver(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) 
 	if err := d.ListenStart(devicetest.Manual); err != nil {
 		return err
 	}
-	if err := d.Say(ctx, clip.PCM); err != nil {
+	if err := d.Say(ctx, clip.PCM()); err != nil {
 		return err
 	}
 	if err := d.ListenStop(); err != nil {

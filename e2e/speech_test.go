@@ -50,7 +50,7 @@ func speak(ctx context.Context, t *testing.T, s *server, clips []speechtest.Clip
 		}
 		wg.Go(func() {
 			for i := n; i < len(clips); i += devices {
-				if err := d.Say(ctx, clips[i].PCM); err != nil {
+				if err := d.Say(ctx, clips[i].PCM()); err != nil {
 					t.Errorf("%s: %v", clips[i].Name, err)
 					return
 				}
@@ -84,7 +84,7 @@ func TestDictation(t *testing.T) {
 	}
 	short := clips[:0:0]
 	for _, c := range clips {
-		if n := len(c.PCM); n < 4*speechtest.Rate && len(short) < 24 {
+		if c.Duration() < 4*time.Second && len(short) < 24 {
 			short = append(short, c)
 		}
 	}
@@ -150,7 +150,7 @@ func TestNoiseOpensNoTurn(t *testing.T) {
 		d := s.dial(ctx, t, devicetest.Options{DeviceID: fmt.Sprintf("24:6f:28:aa:30:%02x", n), OpenListen: true, NoMCP: true, NoDTX: true})
 		wg.Go(func() {
 			for _, c := range clips {
-				if err := d.Say(ctx, c.PCM); err != nil {
+				if err := d.Say(ctx, c.PCM()); err != nil {
 					t.Error(err)
 					return
 				}
@@ -179,7 +179,7 @@ func TestChineseIsExplained(t *testing.T) {
 	s.waitReady(ctx, t)
 	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, NoMCP: true, Language: "zh-CN"})
 	clip := clipNamed(t, speechtest.Mandarin, "yi-shi")
-	if err := d.Say(ctx, clip.PCM); err != nil {
+	if err := d.Say(ctx, clip.PCM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Silence(ctx, time.Second); err != nil {

@@ -82,7 +82,7 @@ func TestPushToTalk(t *testing.T) {
 		if err := d.ListenStart(devicetest.Manual); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Say(ctx, clip.PCM); err != nil {
+		if err := d.Say(ctx, clip.PCM()); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.ListenStop(); err != nil {

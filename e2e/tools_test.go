@@ -250,7 +250,7 @@ func TestToolInterrupted(t *testing.T) {
 			}
 		},
 		"voice": func(ctx context.Context, t *testing.T, d *devicetest.Device) {
-			if err := errors.Join(d.Say(ctx, clip.PCM), d.Silence(ctx, 1500*time.Millisecond)); err != nil {
+			if err := errors.Join(d.Say(ctx, clip.PCM()), d.Silence(ctx, 1500*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
 			cutReply(ctx, t, d)

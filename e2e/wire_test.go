@@ -25,7 +25,7 @@ func TestWakeWord(t *testing.T) {
 		t.Errorf("greeting %q: %d frames, cut %t", r.Text(), r.Frames, r.Cut)
 	}
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
-	if err := d.Say(ctx, clip.PCM); err != nil {
+	if err := d.Say(ctx, clip.PCM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Silence(ctx, time.Second); err != nil {

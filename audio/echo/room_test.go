@@ -268,7 +268,7 @@ func speechOf(tb testing.TB, recordings func() ([]speechtest.Clip, error), secon
 func joined(clips []speechtest.Clip, seconds int) []int16 {
 	var pcm []int16
 	for i := 0; len(pcm) < seconds*16000; i++ {
-		pcm = append(pcm, clips[i%len(clips)].PCM...)
+		pcm = append(pcm, clips[i%len(clips)].PCM()...)
 		pcm = append(pcm, make([]int16, 1600)...)
 	}
 	return pcm[:seconds*16000]

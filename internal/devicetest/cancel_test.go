@@ -22,7 +22,7 @@ func TestEchoCancelledByServer(t *testing.T) {
 	}
 	var reply []int16
 	for _, c := range clips[:3] {
-		reply = append(reply, c.PCM...)
+		reply = append(reply, c.PCM()...)
 	}
 	const frames = 90
 	reply = reply[:frames*960]

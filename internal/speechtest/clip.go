@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/gotranspile/g722"
 )
@@ -14,12 +16,37 @@ import (
 // Rate is the sample rate of every clip, in Hz.
 const Rate = 16000
 
-// Clip is one recording.
+// Clip is one recording. Its sound is decoded when it is first asked for: a test
+// that needs one prompt does not wait for all of them.
 type Clip struct {
 	Name string // unique among the clips of one function
 	Text string // what is said, lower case without punctuation; "" for no speech
 	Lang string // "en", "zh", or "" for no speech
-	PCM  []int16
+
+	samples int            // how many PCM gives
+	decode  func() []int16 // any goroutine may call it
+}
+
+// PCM is the sound. Callers share one slice and must not write to it.
+func (c Clip) PCM() []int16 { return c.decode() }
+
+// Duration is how long the sound is. It decodes nothing.
+func (c Clip) Duration() time.Duration { return time.Duration(c.samples) * time.Second / Rate }
+
+// clipOf makes a clip of sound that is there already.
+func clipOf(c Clip, pcm []int16) Clip {
+	c.samples, c.decode = len(pcm), func() []int16 { return pcm }
+	return c
+}
+
+// clipOfG722 makes a clip of G.722 data, two samples a byte, without the first skip samples.
+func clipOfG722(c Clip, data []byte, skip int) Clip {
+	c.samples = max(0, 2*len(data)-skip)
+	c.decode = sync.OnceValue(func() []int16 {
+		pcm := g722.Decode(data, g722.Rate64000, 0)
+		return pcm[min(skip, len(pcm)):]
+	})
+	return c
 }
 
 // Folders of the Debian packages.
@@ -52,7 +79,7 @@ func Others() ([]Clip, error) {
 				return nil, fmt.Errorf("read %s: %w", e.file, err)
 			}
 		}
-		clips = append(clips, Clip{Name: e.file, Text: e.text, Lang: "en", PCM: samples(data)})
+		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "en"}, samples(data)))
 	}
 	return clips, nil
 }
@@ -68,7 +95,7 @@ func Mandarin() ([]Clip, error) {
 		if data, err = wavData(data, Rate); err != nil {
 			return nil, fmt.Errorf("read %s: %w", e.file, err)
 		}
-		clips = append(clips, Clip{Name: e.file, Text: e.text, Lang: "zh", PCM: samples(data)})
+		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "zh"}, samples(data)))
 	}
 	return clips, nil
 }
@@ -89,21 +116,20 @@ func Music() ([]Clip, error) {
 			return nil, err
 		}
 		// G.722 holds two samples in a byte and has to be decoded from its beginning.
-		pcm := decodeG722(data[:min(len(data), 28*Rate/2)])
-		clips = append(clips, Clip{Name: filepath.Base(file), PCM: pcm[min(20*Rate, len(pcm)):]})
+		clips = append(clips, clipOfG722(Clip{Name: filepath.Base(file)}, data[:min(len(data), 28*Rate/2)], 20*Rate))
 	}
 	return clips, nil
 }
 
 // Noise returns a beep, two tones, a noise recording and 2 s of digital silence.
 func Noise() ([]Clip, error) {
-	clips := []Clip{{Name: "silence", PCM: make([]int16, 2*Rate)}}
+	clips := []Clip{clipOf(Clip{Name: "silence"}, make([]int16, 2*Rate))}
 	for _, name := range []string{"beep", "ascending-2tone", "descending-2tone"} {
-		pcm, err := prompt(name)
+		clip, err := prompt(Clip{Name: name})
 		if err != nil {
 			return nil, err
 		}
-		clips = append(clips, Clip{Name: name, PCM: pcm})
+		clips = append(clips, clip)
 	}
 	data, err := readPackaged("alsa-utils", filepath.Join(alsaDir, "Noise.wav"))
 	if err != nil {
@@ -112,7 +138,7 @@ func Noise() ([]Clip, error) {
 	if data, err = wavData(data, 3*Rate); err != nil {
 		return nil, fmt.Errorf("read Noise.wav: %w", err)
 	}
-	return append(clips, Clip{Name: "alsa-noise", PCM: third(samples(data))}), nil
+	return append(clips, clipOf(Clip{Name: "alsa-noise"}, third(samples(data)))), nil
 }
 
 // Folder are all 16 kHz mono WAV files of a folder, for measurements that go
@@ -131,7 +157,7 @@ func Folder(dir string) ([]Clip, error) {
 		if data, err = wavData(data, Rate); err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		clips = append(clips, Clip{Name: filepath.Base(file), PCM: samples(data)})
+		clips = append(clips, clipOf(Clip{Name: filepath.Base(file)}, samples(data)))
 	}
 	return clips, nil
 }
@@ -140,25 +166,23 @@ func Folder(dir string) ([]Clip, error) {
 func spoken(table []entry) ([]Clip, error) {
 	clips := make([]Clip, 0, len(table))
 	for _, e := range table {
-		pcm, err := prompt(e.file)
+		clip, err := prompt(Clip{Name: e.file, Text: e.text, Lang: "en"})
 		if err != nil {
 			return nil, err
 		}
-		clips = append(clips, Clip{Name: e.file, Text: e.text, Lang: "en", PCM: pcm})
+		clips = append(clips, clip)
 	}
 	return clips, nil
 }
 
-// prompt reads one G.722 prompt by its name.
-func prompt(name string) ([]int16, error) {
-	data, err := readPackaged("asterisk-core-sounds-en-g722", filepath.Join(promptDir, name+".g722"))
+// prompt reads the G.722 prompt that a clip names.
+func prompt(c Clip) (Clip, error) {
+	data, err := readPackaged("asterisk-core-sounds-en-g722", filepath.Join(promptDir, c.Name+".g722"))
 	if err != nil {
-		return nil, err
+		return Clip{}, err
 	}
-	return decodeG722(data), nil
+	return clipOfG722(c, data, 0), nil
 }
-
-func decodeG722(data []byte) []int16 { return g722.Decode(data, g722.Rate64000, 0) }
 
 // readPackaged reads a file that a Debian package installs.
 func readPackaged(pkg, file string) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestClipsComplete(t *testing.T) {
@@ -32,11 +33,12 @@ func TestClipsComplete(t *testing.T) {
 			}
 			seen := map[string]bool{}
 			for _, c := range clips {
-				if len(c.PCM) < Rate/5 {
-					t.Errorf("%s: %d samples are no recording", c.Name, len(c.PCM))
+				pcm := c.PCM()
+				if len(pcm) < Rate/5 || c.Duration() != time.Duration(len(pcm))*time.Second/Rate {
+					t.Errorf("%s: %d samples, %v", c.Name, len(pcm), c.Duration())
 				}
-				if loud := slices.Max(c.PCM) > 1000; !loud && c.Name != "silence" && c.Name != "alsa-noise" {
-					t.Errorf("%s: loudest sample %d", c.Name, slices.Max(c.PCM))
+				if loud := slices.Max(pcm) > 1000; !loud && c.Name != "silence" && c.Name != "alsa-noise" {
+					t.Errorf("%s: loudest sample %d", c.Name, slices.Max(pcm))
 				}
 				if (c.Text != "") != set.speech || (c.Lang != "") != set.speech {
 					t.Errorf("%s: text %q, language %q", c.Name, c.Text, c.Lang)
@@ -51,7 +53,7 @@ func TestClipsComplete(t *testing.T) {
 }
 
 func TestMissingPackageNamed(t *testing.T) {
-	_, err := prompt("no-such-prompt")
+	_, err := prompt(Clip{Name: "no-such-prompt"})
 	if err == nil || !containsAll(err.Error(), "asterisk-core-sounds-en-g722", "no-such-prompt") {
 		t.Errorf("error %v, want the package and the file", err)
 	}
@@ -113,7 +115,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	clips, err := Folder(dir)
-	if err != nil || len(clips) != 1 || clips[0].Name != "b.wav" || len(clips[0].PCM) < Rate/5 {
+	if err != nil || len(clips) != 1 || clips[0].Name != "b.wav" || len(clips[0].PCM()) < Rate/5 {
 		t.Fatalf("%d clips, %v", len(clips), err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.wav"), []byte("no sound"), 0o600); err != nil {

@@ -68,7 +68,7 @@ func TestPartsOfASentenceAreUnderstoodWhileItIsSpoken(t *testing.T) {
 	c := promptNamed(t, speechtest.Prompts, "vm-enter-num-to-call")
 	var parts []string
 	pieces, atFirst := 0, 0
-	m := hearAll(t, d, inRoom(c.PCM), nil, func() {
+	m := hearAll(t, d, inRoom(c.PCM()), nil, func() {
 		pieces++
 		text := d.partial()
 		if text == "" || len(parts) > 0 && text == parts[len(parts)-1] {
@@ -93,7 +93,7 @@ func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
 	t.Parallel()
 	d := loadDecoder(t)
 	c := promptNamed(t, speechtest.Prompts, "tt-weasels")
-	fresh := hearAll(t, d, inRoom(c.PCM), []string{"stop"}, func() {})
+	fresh := hearAll(t, d, inRoom(c.PCM()), []string{"stop"}, func() {})
 	for _, after := range []int{0, 1, 7} {
 		asked := 0
 		stop := func() bool {
@@ -103,7 +103,7 @@ func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
 		if err := d.begin([]string{"stop"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.hear(inRoom(c.PCM), stop); err != nil {
+		if err := d.hear(inRoom(c.PCM()), stop); err != nil {
 			t.Fatal(err)
 		}
 		// Each searcher asks before every 60 ms; one more question each ends it.
@@ -115,7 +115,7 @@ func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
 			t.Errorf("stopped, yet found %+v, %v", m, err)
 		}
 	}
-	again := hearAll(t, d, inRoom(c.PCM), []string{"stop"}, func() {})
+	again := hearAll(t, d, inRoom(c.PCM()), []string{"stop"}, func() {})
 	if !slices.Equal(again.dictation, fresh.dictation) || !slices.Equal(again.command, fresh.command) {
 		t.Errorf("after what was broken off: %q, fresh: %q", textOf(again.dictation), textOf(fresh.dictation))
 	}
@@ -128,11 +128,11 @@ func TestAGoodPhraseIsHeardAmongOddOnes(t *testing.T) {
 		"self.audio_speaker.set_volume", "<number> | [a] hundred", "Goodbye!", "goodbye", "a|b|c", "'", "don't (say [it]|go)",
 	}
 	c := promptNamed(t, speechtest.Commands, "goodbye")
-	m := hearAll(t, d, inRoom(c.PCM), odd, func() {})
+	m := hearAll(t, d, inRoom(c.PCM()), odd, func() {})
 	if v := m.judge("zh"); v.text != "goodbye" || !v.grammar || v.rejected {
 		t.Errorf("heard %+v", v)
 	}
-	m = hearAll(t, d, inRoom(c.PCM), []string{"打开灯", "(((", "zzyzx"}, func() {})
+	m = hearAll(t, d, inRoom(c.PCM()), []string{"打开灯", "(((", "zzyzx"}, func() {})
 	if m.command != nil {
 		t.Errorf("phrases of which none can be said gave %q", textOf(m.command))
 	}
@@ -186,7 +186,7 @@ func TestWhatIsRejected(t *testing.T) {
 	} {
 		var plain, hinted int
 		for _, c := range clips(t, set.clips, set.nth) {
-			m := hearAll(t, d, inRoom(c.PCM), set.phrasesOfOther, func() {})
+			m := hearAll(t, d, inRoom(c.PCM()), set.phrasesOfOther, func() {})
 			v, w := m.judge(""), m.judge("zh")
 			if v.rejected {
 				plain++

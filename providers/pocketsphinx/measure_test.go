@@ -44,7 +44,7 @@ func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []strin
 	t.Helper()
 	var wrong, words, exact, rejected, hinted, empty, commands int
 	for _, c := range all {
-		m := found(t, r, inRoom(c.PCM), phrases)
+		m := found(t, r, inRoom(c.PCM()), phrases)
 		v := m.judge("")
 		e, n := speechtest.WER(c.Text, v.text)
 		wrong, words = wrong+e, words+n
@@ -101,7 +101,7 @@ func BenchmarkFinal(b *testing.B) {
 		b.Fatal(err)
 	}
 	all := slices.DeleteFunc(clips(b, speechtest.Prompts, 1), func(c speechtest.Clip) bool {
-		return len(c.PCM) < 2*sampleRate || len(c.PCM) > 5*sampleRate
+		return c.Duration() < 2*time.Second || c.Duration() > 5*time.Second
 	})
 	phrases := phrasesOf(b)
 	var took []time.Duration
@@ -111,7 +111,7 @@ func BenchmarkFinal(b *testing.B) {
 			b.Fatal(err)
 		}
 		beat := time.NewTicker(60 * time.Millisecond)
-		for piece := range slices.Chunk(inRoom(all[i%len(all)].PCM), hearSamples) {
+		for piece := range slices.Chunk(inRoom(all[i%len(all)].PCM()), hearSamples) {
 			<-beat.C
 			if err := s.Write(piece); err != nil {
 				b.Fatal(err)

@@ -95,7 +95,7 @@ func TestDictation(t *testing.T) {
 	var wrong, words, rejected int
 	set := append(clips(t, speechtest.Prompts, 8), clips(t, speechtest.Others, 2)...)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), nil, "zh")
+		got := hear(t, r, inRoom(c.PCM()), nil, "zh")
 		e, n := speechtest.WER(c.Text, got.Text)
 		wrong, words = wrong+e, words+n
 		if got.Rejected {
@@ -127,7 +127,7 @@ func TestCommandsByGrammar(t *testing.T) {
 	right := 0
 	set := clips(t, speechtest.Commands, 3)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM), phrases, "zh")
+		got := hear(t, r, inRoom(c.PCM()), phrases, "zh")
 		if got.Text == c.Text && !got.Rejected && got.Language == "en" {
 			right++
 		} else {
@@ -143,7 +143,7 @@ func TestSentencesAreNotTakenForCommands(t *testing.T) {
 	t.Parallel()
 	r, phrases := open(t), phrasesOf(t)
 	for _, c := range clips(t, speechtest.Prompts, 12) {
-		if got := hear(t, r, inRoom(c.PCM), phrases, "zh"); slices.Contains(phrases, got.Text) {
+		if got := hear(t, r, inRoom(c.PCM()), phrases, "zh"); slices.Contains(phrases, got.Text) {
 			t.Errorf("%q was heard as the command %q", c.Text, got.Text)
 		}
 	}
@@ -153,7 +153,7 @@ func TestWhatIsNotEnglish(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for _, c := range clips(t, speechtest.Music, 3) {
-		if got := hear(t, r, inRoom(c.PCM), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM()), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("music %s was heard as %q", c.Name, got.Text)
 		}
 	}
@@ -161,7 +161,7 @@ func TestWhatIsNotEnglish(t *testing.T) {
 		if c.Name == "beep" || c.Name == "alsa-noise" {
 			continue // one short sound proves no language: heard as one short word
 		}
-		if got := hear(t, r, inRoom(c.PCM), nil, "zh"); got.Text != "" && !got.Rejected {
+		if got := hear(t, r, inRoom(c.PCM()), nil, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("noise %s was heard as %q", c.Name, got.Text)
 		}
 	}
@@ -174,9 +174,9 @@ func TestSameSoundSameText(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	set := clips(t, speechtest.Prompts, 25)
-	first := hear(t, r, set[0].PCM, nil, "zh")
-	hear(t, r, set[1].PCM, nil, "zh")
-	if again := hear(t, r, set[0].PCM, nil, "zh"); again != first {
+	first := hear(t, r, set[0].PCM(), nil, "zh")
+	hear(t, r, set[1].PCM(), nil, "zh")
+	if again := hear(t, r, set[0].PCM(), nil, "zh"); again != first {
 		t.Errorf("first %+v, after another speaker %+v", first, again)
 	}
 }
@@ -190,7 +190,7 @@ func TestStreamsWaitForTheOneDecoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pcm := clips(t, speechtest.Commands, 40)[0].PCM
+	pcm := clips(t, speechtest.Commands, 40)[0].PCM()
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting, err := r.Open(ctx, providers.ASRRequest{Rate: sampleRate})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestStreamsWaitForTheOneDecoder(t *testing.T) {
 
 func TestLeavingTheLoopFreesTheDecoder(t *testing.T) {
 	r := open(t)
-	pcm := clips(t, speechtest.Prompts, 45)[1].PCM
+	pcm := clips(t, speechtest.Prompts, 45)[1].PCM()
 	s, err := r.Open(t.Context(), providers.ASRRequest{Rate: sampleRate})
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,7 @@ func sentences(tb testing.TB, clips func() ([]speechtest.Clip, error), seconds i
 	}
 	var pcm []int16
 	for i := 0; len(pcm) < seconds*speechtest.Rate; i++ {
-		pcm = append(append(pcm, all[i%len(all)].PCM...), make([]int16, speechtest.Rate/10)...)
+		pcm = append(append(pcm, all[i%len(all)].PCM()...), make([]int16, speechtest.Rate/10)...)
 	}
 	return pcm[:seconds*speechtest.Rate]
 }
