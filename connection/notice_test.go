@@ -114,8 +114,8 @@ func TestTooBusyIsSaidAloud(t *testing.T) {
 	for name, o := range map[string]devicetest.Options{
 		"firmware":         {Profile: devicetest.Firmware242},
 		"firmware, manual": {Profile: devicetest.Firmware242, Mode: devicetest.Manual},
-		"realtime":         {Profile: devicetest.Firmware242, Mode: devicetest.Realtime, AEC: true, Protocol: 2},
-		"wake word":        {Profile: devicetest.Firmware242, WakeWord: "ni hao xiao zhi", WakeFrames: 33},
+		"realtime":         {Profile: devicetest.Firmware242, Mode: devicetest.Realtime, Sound: devicetest.Sound{AEC: true}, Protocol: 2},
+		"wake word":        {Profile: devicetest.Firmware242, Wake: devicetest.Wake{Word: "ni hao xiao zhi", Frames: 33}},
 		"older firmware":   {Profile: devicetest.Firmware222Minus, Protocol: 3},
 		"oldest firmware":  {Profile: devicetest.OldIoT162, Protocol: 3},
 		"py":               {Profile: devicetest.PyXiaozhi},
@@ -257,7 +257,7 @@ func TestStalledDeviceCostsTheOthersNothing(t *testing.T) {
 		}()
 		var devices []*devicetest.Device
 		for i := range 5 {
-			d := dialStrict(ctx, t, r, devicetest.Options{DeviceID: fmt.Sprint("well", i), OpenListen: true, StrictLead: true})
+			d := dialStrict(ctx, t, r, devicetest.Options{DeviceID: fmt.Sprint("well", i), OpenListen: true, Limits: devicetest.Limits{StrictLead: true}})
 			defer d.Close()
 			devices = append(devices, d)
 			if err := d.Detect("hello"); err != nil {

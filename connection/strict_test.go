@@ -152,7 +152,7 @@ func TestStrictDevice(t *testing.T) {
 					mode = devicetest.Realtime
 				}
 				d, err := devicetest.Dial(ctx, devicetest.Options{
-					URL: "ws://server/xiaozhi/v1/", NetConn: nc, Profile: tc.profile, Protocol: tc.framing, AEC: tc.aec,
+					URL: "ws://server/xiaozhi/v1/", NetConn: nc, Profile: tc.profile, Protocol: tc.framing, Sound: devicetest.Sound{AEC: tc.aec},
 					Mode: mode, OpenListen: true, Tools: devicetest.NewBoard().Tools(),
 				})
 				if err != nil {

@@ -202,7 +202,7 @@ func TestLegacyDeviceLives(t *testing.T) {
 		speaker, volume := devicetest.Speaker()
 		d, err := devicetest.Dial(ctx, devicetest.Options{
 			URL: "ws://server/xiaozhi/v1/", NetConn: nc, Profile: devicetest.OldIoT162, OpenListen: true,
-			Things: []devicetest.Thing{devicetest.Lamp(), speaker}, StatesAtOnce: true,
+			Things: []devicetest.Thing{devicetest.Lamp(), speaker}, Quirks: devicetest.Quirks{StatesAtOnce: true},
 		})
 		if err != nil {
 			t.Fatal(err)

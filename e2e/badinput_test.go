@@ -330,7 +330,7 @@ func flood(ctx context.Context, t *testing.T, s *server, id string) { //nolint:t
 
 // randomOpus speaks noise that is no Opus for three seconds, then a word.
 func randomOpus(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
-	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoMCP: true, OpenListen: true, Tolerance: 500 * time.Millisecond})
+	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoMCP: true, OpenListen: true, Limits: devicetest.Limits{Tolerance: 500 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

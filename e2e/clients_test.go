@@ -49,15 +49,15 @@ func TestClientsAreSpokenTo(t *testing.T) {
 	for i, o := range []devicetest.Options{
 		{Profile: devicetest.Firmware242, Tools: tools},
 		{Profile: devicetest.Firmware242, Protocol: 2, NoMCP: true},
-		{Profile: devicetest.Firmware242, Protocol: 3, MuteMCP: true},
-		{Profile: devicetest.Firmware222Minus, NoMCP: true, NoDTX: true},
-		{Profile: devicetest.PyXiaozhi, FrameMs: 20, Language: "zh-CN", Tools: tools},
-		{Profile: devicetest.PyXiaozhi, FrameMs: 40, Language: "zh-CN", NoMCP: true},
-		{Profile: devicetest.PyXiaozhi, FrameMs: 60, Language: "zh-CN", NoMCP: true},
+		{Profile: devicetest.Firmware242, Protocol: 3, Quirks: devicetest.Quirks{MuteMCP: true}},
+		{Profile: devicetest.Firmware222Minus, NoMCP: true, Sound: devicetest.Sound{NoDTX: true}},
+		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 20}, Language: "zh-CN", Tools: tools},
+		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 40}, Language: "zh-CN", NoMCP: true},
+		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 60}, Language: "zh-CN", NoMCP: true},
 		{Profile: devicetest.Browser, Language: "zh-CN", NoMCP: true, Hello: json.RawMessage(`{"type":"hello","features":{}}`)},
 		{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{devicetest.Lamp()}},
 	} {
-		name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.FrameMs)
+		name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.Sound.FrameMs)
 		o.DeviceID = fmt.Sprintf("24:6f:28:cc:00:%02x", i)
 		o.OpenListen = true
 		wg.Go(func() {
@@ -121,7 +121,7 @@ func TestDesktopClient(t *testing.T) {
 	s.waitReady(ctx, t)
 	board := devicetest.NewBoard()
 	d := s.dial(ctx, t, devicetest.Options{
-		Profile: devicetest.PyXiaozhi, FrameMs: 20, Language: "zh-CN", Tools: board.Tools(), OpenListen: true,
+		Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 20}, Language: "zh-CN", Tools: board.Tools(), OpenListen: true,
 	})
 	waitForTools(ctx, t, d)
 	if n := sent(d, devicetest.KindReceived, "tools/list"); n != 3 {
@@ -258,7 +258,7 @@ func TestRealtimeIsCutByVoice(t *testing.T) {
 	ctx := limit(t)
 	s, _ := startEcho(t)
 	s.waitReady(ctx, t)
-	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, AEC: true, NoMCP: true})
+	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, Sound: devicetest.Sound{AEC: true}, NoMCP: true})
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
 	say := func() {
 		t.Helper()

@@ -27,7 +27,7 @@ func TestThingsOfOlderFirmware(t *testing.T) {
 	s.waitReady(ctx, t)
 	lamp := devicetest.Lamp()
 	speaker, volume := devicetest.Speaker()
-	old := devicetest.Options{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{lamp, speaker}, StatesAtOnce: true}
+	old := devicetest.Options{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{lamp, speaker}, Quirks: devicetest.Quirks{StatesAtOnce: true}}
 	d := s.dial(ctx, t, old)
 
 	if r := ask(ctx, t, d, "把音量调到五十"); r.Frames == 0 || volume() != 50 {

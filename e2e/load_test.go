@@ -99,7 +99,7 @@ func talkAlone(ctx context.Context, t *testing.T, s *server, i, rounds int) erro
 	t.Helper()
 	d, err := devicetest.Dial(ctx, devicetest.Options{
 		URL: s.ws, DeviceID: fmt.Sprintf("24:6f:28:01:00:%02x", i), Mode: devicetest.Manual,
-		Tools: devicetest.NewBoard().Tools(), Tolerance: 2 * time.Second, // fifty at once, with the race detector
+		Tools: devicetest.NewBoard().Tools(), Limits: devicetest.Limits{Tolerance: 2 * time.Second}, // fifty at once, with the race detector
 	})
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func drop(ctx context.Context, s *server, i int) error {
 	if i%4 == 1 {
 		return dropBeforeHello(ctx, s, id)
 	}
-	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, NoDecode: true, Tools: devicetest.NewBoard().Tools()})
+	d, err := devicetest.Dial(ctx, devicetest.Options{URL: s.ws, DeviceID: id, Sound: devicetest.Sound{NoDecode: true}, Tools: devicetest.NewBoard().Tools()})
 	if err != nil {
 		return err
 	}

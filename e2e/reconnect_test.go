@@ -20,7 +20,7 @@ func TestToolsAfterReconnect(t *testing.T) {
 	waitForTools(ctx, t, d)
 	d.Close()
 	for i, id := range []string{"", "24:6f:28:aa:10:99"} {
-		o.MuteMCP, o.DeviceID = true, id
+		o.Quirks.MuteMCP, o.DeviceID = true, id
 		d = s.dial(ctx, t, o)
 		ask(ctx, t, d, "how are you today my friend")
 		body := string(cloud.Requests(openaitest.Chat)[i].Body)

@@ -223,8 +223,8 @@ func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) 
 		tb.Errorf("ota: %s", v)
 	}
 	o.URL, o.Token = p.URL, p.Token
-	if o.Tolerance == 0 {
-		o.Tolerance = 500 * time.Millisecond // the race detector on a busy machine; agent's scenes hold the times in fake time
+	if o.Limits.Tolerance == 0 {
+		o.Limits.Tolerance = 500 * time.Millisecond // the race detector on a busy machine; agent's scenes hold the times in fake time
 	}
 	d, err := devicetest.Dial(ctx, o)
 	if err != nil {

@@ -43,7 +43,7 @@ func speak(ctx context.Context, t *testing.T, s *server, clips []speechtest.Clip
 	for n := range devices {
 		d := s.dial(ctx, t, devicetest.Options{
 			DeviceID: fmt.Sprintf("24:6f:28:aa:20:%02x", n), OpenListen: true, Tools: tools, NoMCP: tools == nil,
-			Tolerance: 500 * time.Millisecond, // three speakers and two recognisers on a small machine
+			Limits: devicetest.Limits{Tolerance: 500 * time.Millisecond}, // three speakers and two recognisers on a small machine
 		})
 		if tools != nil {
 			waitForTools(ctx, t, d)
@@ -147,7 +147,7 @@ func TestNoiseOpensNoTurn(t *testing.T) {
 	s.waitReady(ctx, t)
 	var wg sync.WaitGroup
 	for n, clips := range [][]speechtest.Clip{music[:2], noise} {
-		d := s.dial(ctx, t, devicetest.Options{DeviceID: fmt.Sprintf("24:6f:28:aa:30:%02x", n), OpenListen: true, NoMCP: true, NoDTX: true})
+		d := s.dial(ctx, t, devicetest.Options{DeviceID: fmt.Sprintf("24:6f:28:aa:30:%02x", n), OpenListen: true, NoMCP: true, Sound: devicetest.Sound{NoDTX: true}})
 		wg.Go(func() {
 			for _, c := range clips {
 				if err := d.Say(ctx, c.PCM()); err != nil {

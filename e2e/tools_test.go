@@ -263,7 +263,7 @@ func TestToolInterrupted(t *testing.T) {
 			ctx := limit(t)
 			o := devicetest.Options{}
 			if how == "voice" {
-				o.Mode, o.AEC = devicetest.Realtime, true
+				o.Mode, o.Sound.AEC = devicetest.Realtime, true
 			}
 			cloud, w, d := workbench(ctx, t, o)
 			cloud.Reply(openaitest.Chat, openaitest.Calls(call("i1", "self_lamp_set_level", `{"level":1}`), call("i2", "self_meter_get_reading", `{"level":2}`)),

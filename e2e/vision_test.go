@@ -94,7 +94,7 @@ func TestTakePhoto(t *testing.T) {
 	cloud := startCloud(t)
 	seeingModel(cloud, takePhoto, `{"question":"What lies on the desk?"}`, "A red disc and a blue square.", "I see a red disc.")
 	s := start(t, setup{env: cloudEnv(cloud), config: eyesConfig(cloud)})
-	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools(), Freezes: true})
+	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools(), Quirks: devicetest.Quirks{Freezes: true}})
 	waitForTools(ctx, t, d)
 	for range 2 {
 		if r := ask(ctx, t, d, "please describe my desk"); r.Text() != "I see a red disc." || r.Frames == 0 || r.Dropped != 0 {
@@ -226,7 +226,7 @@ func TestFrozenDevice(t *testing.T) {
 		}
 		return devicetest.Result{Text: "true"}, nil
 	}}
-	d := s.dial(ctx, t, devicetest.Options{Tools: []devicetest.Tool{arm}, Freezes: true})
+	d := s.dial(ctx, t, devicetest.Options{Tools: []devicetest.Tool{arm}, Quirks: devicetest.Quirks{Freezes: true}})
 	waitForTools(ctx, t, d)
 	r := ask(ctx, t, d, "please raise your arm")
 	if !strings.Contains(r.Text(), "OK") || r.Frames == 0 || r.Dropped != 0 {

@@ -20,7 +20,7 @@ func TestWakeWord(t *testing.T) {
 	ctx := limit(t)
 	s, _ := startEcho(t)
 	s.waitReady(ctx, t)
-	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, WakeWord: "hi xiaozhi", WakeFrames: 33, NoMCP: true})
+	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, Wake: devicetest.Wake{Word: "hi xiaozhi", Frames: 33}, NoMCP: true})
 	if r := reply(ctx, t, d); r.Frames == 0 || r.Cut {
 		t.Errorf("greeting %q: %d frames, cut %t", r.Text(), r.Frames, r.Cut)
 	}

@@ -176,8 +176,8 @@ func (t *talker) connect(ctx context.Context) error {
 		}
 	}
 	o := devicetest.Options{
-		DeviceID: t.o.deviceID, Language: t.o.lang, FrameMs: t.o.frame, Mode: devicetest.Mode(t.o.mode),
-		OpenListen: t.o.mode != "manual", NoMCP: t.o.noMCP, Tolerance: talkTolerance,
+		DeviceID: t.o.deviceID, Language: t.o.lang, Sound: devicetest.Sound{FrameMs: t.o.frame}, Mode: devicetest.Mode(t.o.mode),
+		OpenListen: t.o.mode != "manual", NoMCP: t.o.noMCP, Limits: devicetest.Limits{Tolerance: talkTolerance},
 	}
 	if !t.o.noMCP {
 		o.Tools = t.board.Tools()

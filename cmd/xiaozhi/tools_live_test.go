@@ -20,7 +20,7 @@ asr: [openai]
 tools: {deny: ["forget_*"]}
 devices: {"`+id+`": {name: 客厅}}
 `+settings)
-	o := devicetest.Options{DeviceID: id, Language: "zh-CN", FrameMs: 60, Tools: []devicetest.Tool{{
+	o := devicetest.Options{DeviceID: id, Language: "zh-CN", Sound: devicetest.Sound{FrameMs: 60}, Tools: []devicetest.Tool{{
 		Name: "self.lamp.turn_on", Description: "Turns the lamp on.",
 		Call: func(context.Context, devicetest.Call) (devicetest.Result, error) {
 			return devicetest.Result{Text: "lit"}, nil

@@ -22,7 +22,7 @@ func TestUplinkFrameSizes(t *testing.T) {
 					llm: []providertest.Step{providertest.Say("It is ten.")},
 				}
 				inHouse(t, script, func(ctx context.Context, t *testing.T, h *house) {
-					d := h.dial(ctx, devicetest.Options{FrameMs: frame, NoDTX: noDTX, OpenListen: true, NoMCP: true})
+					d := h.dial(ctx, devicetest.Options{Sound: devicetest.Sound{FrameMs: frame, NoDTX: noDTX}, OpenListen: true, NoMCP: true})
 					const said = 1200 * time.Millisecond
 					if err := d.Say(ctx, speech(said)); err != nil {
 						t.Fatal(err)

@@ -82,7 +82,7 @@ func TestServeRecords(t *testing.T) {
 // each text after the reply to the one before.
 func typeAll(t *testing.T, base string, texts ...string) {
 	t.Helper()
-	o := devicetest.Options{Language: "en-US", FrameMs: 60, OpenListen: true, Tools: devicetest.NewBoard().Tools()}
+	o := devicetest.Options{Language: "en-US", Sound: devicetest.Sound{FrameMs: 60}, OpenListen: true, Tools: devicetest.NewBoard().Tools()}
 	found, err := devicetest.Provision(t.Context(), base+"/xiaozhi/ota/", o)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (r *rig) dial(ctx context.Context, o devicetest.Options) (*client, error) {
 	}
 	f := newFrames()
 	o.URL, o.Token, o.Protocol = r.target.ws, r.target.token, r.target.protocol
-	o.NoDecode, o.OnFrame, o.Tolerance = true, f.add, r.tolerance
+	o.Sound.NoDecode, o.Sound.OnFrame, o.Limits.Tolerance = true, f.add, r.tolerance
 	d, err := until(ctx, func(ctx context.Context) (*devicetest.Device, error) { return devicetest.Dial(ctx, o) })
 	if err != nil {
 		return nil, fmt.Errorf("device %d: %w", i, err)

@@ -28,9 +28,9 @@ func newBody(o Options, j *Journal) *body {
 		traits: t, journal: j, state: Connecting, mode: o.Mode,
 		speaker: loudspeaker{
 			player: player{limit: t.queue, dropOldest: t.dropOldest},
-			mute:   o.NoDecode, keeps: t.noFlush, overheard: o.Room != nil, memory: o.memory(),
+			mute:   o.Sound.NoDecode, keeps: t.noFlush, overheard: o.Sound.Room != nil, memory: o.memory(),
 		},
-		check: replyCheck{tolerance: o.Tolerance, maxLead: o.MaxLead, strictLead: o.StrictLead, violate: j.violate},
+		check: replyCheck{limits: o.Limits, violate: j.violate},
 	}
 }
 

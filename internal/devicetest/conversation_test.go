@@ -15,15 +15,15 @@ func TestGoodConversation(t *testing.T) {
 	}{
 		{"auto", Options{OpenListen: true}},
 		{"manual", Options{OpenListen: true, Mode: Manual}},
-		{"realtime", Options{OpenListen: true, Mode: Realtime, AEC: true}},
+		{"realtime", Options{OpenListen: true, Mode: Realtime, Sound: Sound{AEC: true}}},
 		{"framing 2", Options{OpenListen: true, Protocol: 2}},
 		{"framing 3", Options{OpenListen: true, Protocol: 3}},
-		{"strict lead", Options{OpenListen: true, StrictLead: true}},
+		{"strict lead", Options{OpenListen: true, Limits: Limits{StrictLead: true}}},
 		{"old", Options{OpenListen: true, Profile: OldIoT162}},
 		{"before 2.2.2", Options{OpenListen: true, Profile: Firmware222Minus}},
 		{"desktop", Options{OpenListen: true, Profile: PyXiaozhi}},
 		{"browser", Options{OpenListen: true, Profile: Browser}},
-		{"woken", Options{OpenListen: true, WakeWord: "hi xiaozhi", WakeFrames: 33}},
+		{"woken", Options{OpenListen: true, Wake: Wake{Word: "hi xiaozhi", Frames: 33}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestToolFreezesAll(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			heard := 0
-			d := talk(t, Options{OpenListen: true, Mode: Realtime, Freezes: true, Tools: []Tool{slow}}, func(w *wire) {
+			d := talk(t, Options{OpenListen: true, Mode: Realtime, Quirks: Quirks{Freezes: true}, Tools: []Tool{slow}}, func(w *wire) {
 				w.hello()
 				w.await(`"state":"start"`)
 				test.script(w)

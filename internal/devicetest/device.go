@@ -31,14 +31,14 @@ func newDevice(o Options, ws *websocket.Conn) *Device {
 	l := newLink(ws, j, o.Protocol, t.emptySession)
 	b := newBody(o, j)
 	offered, asked := o.offersMCP(), newRequests(j)
-	halt := newFreezer(o.Freezes, b)
+	halt := newFreezer(o.Quirks.Freezes, b)
 	things := newThings(o, l, j)
 	tools := &toolServer{
-		tools: o.Tools, silent: o.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
+		tools: o.Tools, silent: o.Quirks.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
 		deviceID: o.DeviceID, clientID: o.ClientID, client: o.HTTPClient,
 		link: l, journal: j, requests: asked, freezer: halt,
 	}
-	m := newMainTask(o.MainTaskDelay, l, b, j)
+	m := newMainTask(o.Quirks.MainTaskDelay, l, b, j)
 	m.tools, m.things = tools, things
 	return &Device{
 		Journal: j, Voice: newVoice(o, l, b, j, m.done),
@@ -46,7 +46,7 @@ func newDevice(o Options, ws *websocket.Conn) *Device {
 		receiver: &receiver{
 			link: l, body: b, journal: j, main: m, freezer: halt,
 			downlink: newDownlink(o, l, b, j), requests: asked, offersMCP: offered,
-			hasThings: len(o.Things) > 0, restsIn: o.restsIn(), tolerance: o.Tolerance,
+			hasThings: len(o.Things) > 0, restsIn: o.restsIn(), tolerance: o.Limits.Tolerance,
 			greeted: make(chan error, 1), lastIn: time.Now(),
 		},
 	}

@@ -144,10 +144,10 @@ func (d *Device) hello(ctx context.Context, o Options) error {
 func (o Options) helloMessage() clientHello {
 	h := clientHello{
 		Type: "hello", Version: o.Protocol, Transport: "websocket",
-		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(o.FrameMs)},
+		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(o.Sound.FrameMs)},
 	}
 	if !o.Profile.traits().noFeatures {
-		h.Features = &features{MCP: !o.NoMCP, AEC: o.AEC}
+		h.Features = &features{MCP: !o.NoMCP, AEC: o.Sound.AEC}
 	}
 	return h
 }
@@ -157,11 +157,11 @@ func (d *Device) open(o Options) error {
 	if err := d.things.describe(); err != nil || !o.OpenListen {
 		return err
 	}
-	if o.WakeWord != "" {
-		if err := d.WakeBurst(o.WakeFrames); err != nil {
+	if o.Wake.Word != "" {
+		if err := d.WakeBurst(o.Wake.Frames); err != nil {
 			return err
 		}
-		if err := d.main.detect(o.WakeWord); err != nil {
+		if err := d.main.detect(o.Wake.Word); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ type downlink struct {
 }
 
 func newDownlink(o Options, l *link, b *body, j *Journal) *downlink {
-	return &downlink{link: l, body: b, journal: j, protocol: o.Protocol, aec: o.AEC, onFrame: o.OnFrame}
+	return &downlink{link: l, body: b, journal: j, protocol: o.Protocol, aec: o.Sound.AEC, onFrame: o.Sound.OnFrame}
 }
 
 // receive takes a binary message, as the network task of the firmware does.

@@ -127,7 +127,7 @@ func TestDialOptions(t *testing.T) {
 		{URL: "ws://u:p@h:1/"},
 		{URL: "ws://:80/"},
 		{URL: "ws://h/", Protocol: 4},
-		{URL: "ws://h/", FrameMs: 30},
+		{URL: "ws://h/", Sound: Sound{FrameMs: 30}},
 		{URL: "ws://h/", Mode: "always"},
 	}
 	for _, o := range tests {

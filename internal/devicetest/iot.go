@@ -84,7 +84,7 @@ type things struct {
 }
 
 func newThings(o Options, l *link, j *Journal) *things {
-	return &things{list: o.Things, atOnce: o.StatesAtOnce, link: l, journal: j, states: make(map[string][]byte)}
+	return &things{list: o.Things, atOnce: o.Quirks.StatesAtOnce, link: l, journal: j, states: make(map[string][]byte)}
 }
 
 // describe sends one descriptor per message, right after the server's hello.

@@ -90,7 +90,7 @@ func TestThingCrashes(t *testing.T) {
 // Some builds report right after a command.
 func TestThingStatesAtOnce(t *testing.T) {
 	speaker, volume := Speaker()
-	d := talk(t, Options{OpenListen: true, Profile: OldIoT162, Things: []Thing{speaker}, StatesAtOnce: true}, func(w *wire) {
+	d := talk(t, Options{OpenListen: true, Profile: OldIoT162, Things: []Thing{speaker}, Quirks: Quirks{StatesAtOnce: true}}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		w.say(`"type":"iot","commands":[{"name":"Speaker","method":"SetVolume","parameters":{"volume":5}}]`)

@@ -35,46 +35,65 @@ const (
 // Options say what kind of device connects, and to where.
 // The zero value of every field but URL works.
 type Options struct {
-	URL     string   // ws:// or wss:// address; with NetConn its host may be any name
-	NetConn net.Conn // an open transport to use instead of dialling, as one end of net.Pipe
+	URL        string       // ws:// or wss:// address; with NetConn its host may be any name
+	NetConn    net.Conn     // an open transport to use instead of dialling, as one end of net.Pipe
+	HTTPClient *http.Client // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
 	DeviceID string // Device-Id; empty: 24:6f:28:aa:10:02
 	ClientID string // Client-Id; empty: a fixed UUID
 	Token    string // as given by OTA; without a space, Bearer is put before it
 	Protocol int    // binary framing 1, 2 or 3; 0: 1
-	FrameMs  int    // uplink frame, 20, 40 or 60 ms; 0: what the profile uses
 	Language string // Accept-Language of the OTA request; empty: en-US
 
 	Profile    Profile
-	Mode       Mode   // first listen mode; empty: Auto
-	OpenListen bool   // Dial sends listen start as its first act, before the main task sees any message
-	WakeWord   string // with OpenListen: detect with this text is sent before the listen start
-	WakeFrames int    // with WakeWord: length of the burst of sound before the detect
+	Mode       Mode // first listen mode; empty: Auto
+	OpenListen bool // Dial sends listen start as its first act, before the main task sees any message
+	Wake       Wake // with OpenListen
 
-	NoMCP      bool            // hello without features.mcp
-	AEC        bool            // hello with features.aec; downlink timestamps are echoed (4.5)
-	Room       *Room           // what the microphone hears of the loudspeaker; nil: nothing
-	Hello      json.RawMessage // sent as it is in place of the hello, if set
-	Tools      []Tool          // offered by MCP, in pages
-	Things     []Thing         // of the IoT protocol: for profiles without MCP
-	MuteMCP    bool            // MCP requests are checked but never answered
-	NoDTX      bool            // silence is encoded like any sound, not as packets of one byte
-	HTTPClient *http.Client    // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
+	Hello  json.RawMessage // sent as it is in place of the hello, if set
+	NoMCP  bool            // hello without features.mcp
+	Tools  []Tool          // offered by MCP, in pages
+	Things []Thing         // of the IoT protocol: for profiles without MCP
 
+	Sound  Sound
+	Limits Limits
+	Quirks Quirks
+}
+
+// Wake is the wake word that opens a conversation.
+type Wake struct {
+	Word   string // sent as a detect before the listen start; empty: none
+	Frames int    // length of the burst of sound before the detect
+}
+
+// Sound says how the device records and plays.
+type Sound struct {
+	FrameMs  int   // uplink frame, 20, 40 or 60 ms; 0: what the profile uses
+	NoDTX    bool  // silence is encoded like any sound, not as packets of one byte
+	AEC      bool  // hello with features.aec; downlink timestamps are echoed (4.5)
+	Room     *Room // the path from the loudspeaker to the microphone; nil: none
+	NoDecode bool  // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
+	// OnFrame, if set, is called by the receiver with the arrival of each Opus packet, in place of an event of
+	// KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
+	OnFrame func(at time.Time)
+}
+
+// Limits are what the rules about time allow.
+type Limits struct {
+	Tolerance  time.Duration // is forgiven in each of them; for networks and busy machines
+	MaxLead    time.Duration // most sound that may be ahead; 0: 360 ms
+	StrictLead bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
+}
+
+// Quirks are ways in which one device is slower or odder than others.
+type Quirks struct {
+	MuteMCP      bool // MCP requests are checked but never answered
 	StatesAtOnce bool // things that a command changed are reported right after it, as some builds do
 	// Freezes makes a tool stop all of the device, not only its main task: nothing
 	// is read from the socket and the microphone hears nothing until it returns.
 	// What comes meanwhile waits in the network; the open reply is forgiven as much.
-	Freezes bool
-
+	Freezes       bool
 	MainTaskDelay time.Duration // how long each message waits before the main task applies it
-	Tolerance     time.Duration // is forgiven in every rule about time; for networks and busy machines
-	MaxLead       time.Duration // most sound that may be ahead; 0: 360 ms
-	StrictLead    bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
-	NoDecode      bool          // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
-	// OnFrame, if set, is called by the reader with the arrival of each Opus packet, in place of an event of
-	// KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
-	OnFrame func(at time.Time)
 }
 
 // Defaults of Options.
@@ -91,8 +110,8 @@ func (o Options) withDefaults() Options {
 	o.Language = or(o.Language, "en-US")
 	o.Mode = or(o.Mode, Auto)
 	o.Protocol = or(o.Protocol, 1)
-	o.FrameMs = or(o.FrameMs, o.Profile.traits().frameMs)
-	o.MaxLead = or(o.MaxLead, 360*time.Millisecond)
+	o.Sound.FrameMs = or(o.Sound.FrameMs, o.Profile.traits().frameMs)
+	o.Limits.MaxLead = or(o.Limits.MaxLead, 360*time.Millisecond)
 	if o.HTTPClient == nil {
 		o.HTTPClient = newHTTPClient()
 	} else {
@@ -139,13 +158,13 @@ func (o Options) check() error {
 	if !slices.Contains([]int{1, 2, 3}, o.Protocol) {
 		return fmt.Errorf("protocol %d: must be 1, 2 or 3", o.Protocol)
 	}
-	if !slices.Contains([]int{20, 40, 60}, o.FrameMs) {
-		return fmt.Errorf("frame of %d ms: must be 20, 40 or 60", o.FrameMs)
+	if !slices.Contains([]int{20, 40, 60}, o.Sound.FrameMs) {
+		return fmt.Errorf("frame of %d ms: must be 20, 40 or 60", o.Sound.FrameMs)
 	}
 	if !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode) {
 		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
 	}
-	if err := o.Room.check(o); err != nil {
+	if err := o.Sound.Room.check(o); err != nil {
 		return err
 	}
 	return CheckURL(o.URL)

@@ -21,11 +21,9 @@ const (
 // wire, apart from what the device makes of them. It looks at no clock. Its owner
 // holds the lock.
 type replyCheck struct {
-	tolerance  time.Duration
-	forgiven   time.Duration // of tolerance, for the open reply only
-	maxLead    time.Duration
-	strictLead bool
-	violate    func(at time.Time, rule Rule, format string, args ...any)
+	limits   Limits
+	forgiven time.Duration // of the tolerance, for the open reply only
+	violate  func(at time.Time, rule Rule, format string, args ...any)
 
 	heard    string // last stt
 	reply    *Reply // open reply, or nil
@@ -62,7 +60,7 @@ func (c *replyCheck) start(now time.Time, rate int) *Reply {
 	if len(c.aborts) > 0 {
 		// A start that crossed the abort on its way is cut by it; a later one is of a dead turn.
 		c.ending.at = c.aborts[0]
-		if late := now.Sub(c.aborts[0]); late > abortLast+c.tolerance {
+		if late := now.Sub(c.aborts[0]); late > abortLast+c.limits.Tolerance {
 			c.violate(now, RuleStartAfterAbort, "tts start %s after an abort that got no tts stop", late)
 		}
 	}
@@ -105,7 +103,7 @@ func (c *replyCheck) frame(now time.Time) *Reply {
 		c.violate(now, RuleFrameOutside, "a frame with no tts start before it")
 		return nil
 	}
-	if gap := now.Sub(r.Started); gap < startGuard-c.tolerance {
+	if gap := now.Sub(r.Started); gap < startGuard-c.limits.Tolerance {
 		c.violate(now, RuleEarlyFrame, "a frame %s after tts start", gap)
 	}
 	r.Frames++
@@ -115,7 +113,7 @@ func (c *replyCheck) frame(now time.Time) *Reply {
 	}
 	if c.isCut() {
 		c.ending.frames++
-		if now.Sub(c.ending.at) > abortLast+c.tolerance {
+		if now.Sub(c.ending.at) > abortLast+c.limits.Tolerance {
 			if c.ending.tail++; c.ending.tail > 1 {
 				c.violate(now, RuleAbortFrames, "a frame %s after the reply was cut", now.Sub(c.ending.at))
 			}
@@ -132,7 +130,7 @@ func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, sil
 	}
 	c.silent = silent
 	if !c.sentence.IsZero() {
-		if ahead := from.Sub(c.sentence); ahead > sentenceAhead+c.tolerance {
+		if ahead := from.Sub(c.sentence); ahead > sentenceAhead+c.limits.Tolerance {
 			c.violate(now, RuleSentenceEarly, "sentence_start %s before its sound", ahead)
 		}
 		c.sentence = time.Time{}
@@ -143,7 +141,7 @@ func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, sil
 		r.Underruns++
 		c.late++
 		c.burst = now
-		if c.strictLead {
+		if c.limits.StrictLead {
 			c.violate(now, RuleUnderrun, "the speaker was silent for %s", now.Sub(ends))
 		}
 	}
@@ -154,11 +152,11 @@ func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, sil
 func (c *replyCheck) measureLead(now time.Time, lead time.Duration) {
 	r := c.reply
 	r.LeadMax = max(r.LeadMax, lead)
-	most := c.maxLead
+	most := c.limits.MaxLead
 	if c.late >= 2 { // jitter was there to be measured
 		most = max(most, leadAdapted)
 	}
-	if lead > most+c.tolerance {
+	if lead > most+c.limits.Tolerance {
 		c.violate(now, RuleLeadHigh, "%s of sound ahead", lead)
 	}
 	if now.Sub(c.burst) < leadSettles {
@@ -170,7 +168,7 @@ func (c *replyCheck) measureLead(now time.Time, lead time.Duration) {
 	if lead < leadFloor {
 		c.late++
 	}
-	if c.strictLead && lead < leadFloor-c.tolerance && !c.isCut() {
+	if c.limits.StrictLead && lead < leadFloor-c.limits.Tolerance && !c.isCut() {
 		c.violate(now, RuleLeadLow, "%s of sound ahead", lead)
 	}
 }
@@ -189,7 +187,7 @@ func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
 		r.Cut = true
 		c.stopCut(now, r)
 	case r.PlayedOut.IsZero(): // no sound, or none that was played
-	case mode == Realtime && now.Before(r.PlayedOut.Add(-c.tolerance)):
+	case mode == Realtime && now.Before(r.PlayedOut.Add(-c.limits.Tolerance)):
 		// The server heard the user speak over the reply.
 		r.Cut = true
 		c.closingFrame(now)
@@ -214,9 +212,9 @@ func (c *replyCheck) stopAlone(now time.Time) {
 // stopPlayed judges the end of a reply that was not cut.
 func (c *replyCheck) stopPlayed(now time.Time, r *Reply) {
 	switch late := now.Sub(r.PlayedOut); {
-	case late < -c.tolerance:
+	case late < -c.limits.Tolerance:
 		c.violate(now, RuleStopEarly, "tts stop %s before the sound was played", -late)
-	case late > stopAfter+c.tolerance:
+	case late > stopAfter+c.limits.Tolerance:
 		c.violate(now, RuleStopLate, "tts stop %s after play-out", late)
 	}
 }
@@ -229,7 +227,7 @@ func (c *replyCheck) stopCut(now time.Time, r *Reply) {
 		c.answered(now)
 	}
 	late := now.Sub(r.PlayedOut)
-	if c.ending.frames == 0 && late >= -c.tolerance && late <= stopAfter+c.tolerance {
+	if c.ending.frames == 0 && late >= -c.limits.Tolerance && late <= stopAfter+c.limits.Tolerance {
 		if aborted {
 			c.grace = now.Add(abortPatience)
 		}
@@ -252,7 +250,7 @@ func (c *replyCheck) closingFrame(now time.Time) {
 
 // answered takes the oldest abort as answered.
 func (c *replyCheck) answered(now time.Time) {
-	if took := now.Sub(c.aborts[0]); took > abortStop+c.tolerance {
+	if took := now.Sub(c.aborts[0]); took > abortStop+c.limits.Tolerance {
 		c.violate(now, RuleAbortSlow, "tts stop %s after the abort", took)
 	}
 	c.aborts = c.aborts[1:]
@@ -275,11 +273,11 @@ func (c *replyCheck) abort(now time.Time) {
 func (c *replyCheck) overdue(now time.Time) []Violation {
 	var found []Violation
 	for _, at := range c.aborts {
-		if now.Sub(at) > abortPatience+c.tolerance {
+		if now.Sub(at) > abortPatience+c.limits.Tolerance {
 			found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "an abort got no tts stop for " + now.Sub(at).String()})
 		}
 	}
-	if c.reply != nil && c.isCut() && now.Sub(c.ending.at) > abortPatience+c.tolerance && len(c.aborts) == 0 {
+	if c.reply != nil && c.isCut() && now.Sub(c.ending.at) > abortPatience+c.limits.Tolerance && len(c.aborts) == 0 {
 		found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "a reply that was cut got no tts stop for " + now.Sub(c.ending.at).String()})
 	}
 	return found
@@ -291,6 +289,6 @@ func (c *replyCheck) end() { c.reply, c.aborts = nil, nil }
 // forgive is for a device that did not look at its socket for a while: what the
 // open reply has waiting there is late or early by as much, which is no fault.
 func (c *replyCheck) forgive(d time.Duration) {
-	c.tolerance += d
+	c.limits.Tolerance += d
 	c.forgiven += d
 }

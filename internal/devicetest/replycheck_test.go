@@ -17,8 +17,8 @@ func scriptedTurn(t *testing.T, tr *replyCheck, mode Mode, steps string) []strin
 	base := time.Unix(1000, 0)
 	var broken []string
 	tr.violate = func(_ time.Time, rule Rule, _ string, _ ...any) { broken = append(broken, string(rule)) }
-	if tr.maxLead == 0 {
-		tr.maxLead = 360 * ms
+	if tr.limits.MaxLead == 0 {
+		tr.limits.MaxLead = 360 * ms
 	}
 	p := player{limit: 40}
 	var last time.Time
@@ -163,7 +163,7 @@ func TestReplyCheckStrictLead(t *testing.T) {
 		{"torn, not strict", "start@0 frame@100 frame@200 stop@260", "", false, 0},
 	}
 	for _, tt := range tests {
-		tr := &replyCheck{strictLead: tt.strict, tolerance: tt.tolerance}
+		tr := &replyCheck{limits: Limits{StrictLead: tt.strict, Tolerance: tt.tolerance}}
 		if got := strings.Join(scriptedTurn(t, tr, Auto, tt.steps), " "); got != tt.want {
 			t.Errorf("%s: broke %q, want %q", tt.name, got, tt.want)
 		}

@@ -30,7 +30,7 @@ func (r *Room) check(o Options) error {
 	switch {
 	case r == nil:
 		return nil
-	case o.NoDecode:
+	case o.Sound.NoDecode:
 		return fmt.Errorf("room: a device that does not decode hears nothing of itself")
 	case r.Delay < 0 || r.Delay > time.Second:
 		return fmt.Errorf("room: delay of %s, must be 0 to 1 s", r.Delay)
@@ -50,10 +50,10 @@ func (r *Room) reach() time.Duration {
 
 // memory returns the time for which a played packet matters to the microphone.
 func (o Options) memory() time.Duration {
-	if !o.AEC && o.Room == nil {
+	if !o.Sound.AEC && o.Sound.Room == nil {
 		return 0
 	}
-	return o.Room.reach() + time.Second
+	return o.Sound.Room.reach() + time.Second
 }
 
 // mix adds what the microphone hears of the loudspeaker from that time on.

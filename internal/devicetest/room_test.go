@@ -55,8 +55,7 @@ func level(pcm []int16) float64 {
 
 func hearing(response []float32, delay time.Duration) Options {
 	return Options{
-		OpenListen: true, Mode: Realtime, AEC: true, Protocol: 2, StrictLead: true,
-		Room: &Room{Response: response, Delay: delay},
+		OpenListen: true, Mode: Realtime, Sound: Sound{AEC: true, Room: &Room{Response: response, Delay: delay}}, Protocol: 2, Limits: Limits{StrictLead: true},
 	}
 }
 
@@ -102,7 +101,7 @@ func tonePCM() []int16 {
 // A device without a room hears only what is said.
 func TestEchoNeedsRoom(t *testing.T) {
 	o := hearing(nil, 0)
-	o.Room = nil
+	o.Sound.Room = nil
 	talk(t, o, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
@@ -183,17 +182,17 @@ func TestStampsOverflow(t *testing.T) {
 
 func TestRoomInvalid(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no decoding":   {NoDecode: true, Room: &Room{}},
-		"negative":      {Room: &Room{Delay: -ms}},
-		"too late":      {Room: &Room{Delay: 2 * time.Second}},
-		"long response": {Room: &Room{Response: make([]float32, microphoneRate+1)}},
+		"no decoding":   {Sound: Sound{NoDecode: true, Room: &Room{}}},
+		"negative":      {Sound: Sound{Room: &Room{Delay: -ms}}},
+		"too late":      {Sound: Sound{Room: &Room{Delay: 2 * time.Second}}},
+		"long response": {Sound: Sound{Room: &Room{Response: make([]float32, microphoneRate+1)}}},
 	} {
 		o.URL = "ws://server/"
 		if err := o.withDefaults().check(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	o := Options{URL: "ws://server/", Room: &Room{Response: []float32{1}, Delay: ms}}
+	o := Options{URL: "ws://server/", Sound: Sound{Room: &Room{Response: []float32{1}, Delay: ms}}}
 	if err := o.withDefaults().check(); err != nil {
 		t.Error(err)
 	}

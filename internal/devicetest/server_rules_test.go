@@ -80,7 +80,7 @@ func TestPlaybackQueueByProfile(t *testing.T) {
 	for profile, room := range map[Profile]int{Firmware242: 40, Firmware222Minus: 40, OldIoT162: 10} {
 		for _, more := range []int{0, 1, 3} {
 			n := 1 + room + more
-			d := talk(t, Options{Profile: profile, OpenListen: true, MaxLead: time.Hour, NoMCP: true}, func(w *wire) {
+			d := talk(t, Options{Profile: profile, OpenListen: true, Limits: Limits{MaxLead: time.Hour}, NoMCP: true}, func(w *wire) {
 				w.hello()
 				w.await(`"state":"start"`)
 				w.begin()

@@ -198,7 +198,7 @@ func converse(t *testing.T, o Options, script func(*wire), user func(context.Con
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	client, server := net.Pipe()
-	if o.Freezes {
+	if o.Quirks.Freezes {
 		server = newNetwork(server)
 	}
 	done := make(chan struct{})

@@ -76,8 +76,8 @@ const (
 	RulePacket           Rule = "packet"             // not mono Opus, or not decodable
 	RulePacketDuration   Rule = "packet_duration"    // a packet that is not as long as the hello said
 	RuleLeadHigh         Rule = "lead_high"          // more sound sent ahead than allowed
-	RuleLeadLow          Rule = "lead_low"           // less than 180 ms ahead (Options.StrictLead)
-	RuleUnderrun         Rule = "underrun"           // sound that came after the speaker fell silent (Options.StrictLead)
+	RuleLeadLow          Rule = "lead_low"           // less than 180 ms ahead (Limits.StrictLead)
+	RuleUnderrun         Rule = "underrun"           // sound that came after the speaker fell silent (Limits.StrictLead)
 	RuleCloseInsideReply Rule = "close_inside_reply" // connection closed by the server inside a reply
 )
 

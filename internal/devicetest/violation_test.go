@@ -61,7 +61,7 @@ func TestViolations(t *testing.T) {
 		}, nil, "early_frame"},
 		{"frame before start", listen, func(w *wire) { w.tone(1) }, nil, "frame_dropped frame_outside"},
 		{"frame after stop", listen, func(w *wire) { w.reply(5); w.pause(ms); w.tone(1) }, nil, "frame_dropped frame_outside"},
-		{"queue full", Options{OpenListen: true, MaxLead: time.Hour}, func(w *wire) {
+		{"queue full", Options{OpenListen: true, Limits: Limits{MaxLead: time.Hour}}, func(w *wire) {
 			w.begin()
 			for range 42 {
 				w.binaryOut(w.packet(false))
@@ -77,7 +77,7 @@ func TestViolations(t *testing.T) {
 			w.pause(7*60*ms + 100*ms)
 			w.stop()
 		}, nil, "lead_high"},
-		{"underrun", Options{OpenListen: true, StrictLead: true}, func(w *wire) {
+		{"underrun", Options{OpenListen: true, Limits: Limits{StrictLead: true}}, func(w *wire) {
 			w.begin()
 			w.tone(5)
 			w.pause(300 * ms)
@@ -85,7 +85,7 @@ func TestViolations(t *testing.T) {
 			w.pause(340 * ms)
 			w.stop()
 		}, nil, "underrun"},
-		{"lead low", Options{OpenListen: true, StrictLead: true}, func(w *wire) {
+		{"lead low", Options{OpenListen: true, Limits: Limits{StrictLead: true}}, func(w *wire) {
 			w.begin()
 			w.tone(5)
 			w.pause(61 * ms)
@@ -102,14 +102,14 @@ func TestViolations(t *testing.T) {
 		{"bare packet on framing 2", Options{OpenListen: true, Protocol: 2}, func(w *wire) { w.begin(); w.tone(1); w.stop() }, nil, "framing"},
 		{"lying header on framing 3", Options{OpenListen: true, Protocol: 3}, func(w *wire) { w.begin(); w.binaryOut([]byte{0, 0, 0, 9, 1}); w.stop() }, nil, "framing"},
 		{"timestamp without echo cancelling", Options{OpenListen: true, Protocol: 2}, func(w *wire) { w.stamped(7) }, nil, "timestamp"},
-		{"timestamp 0 with echo cancelling", Options{OpenListen: true, Protocol: 2, AEC: true}, func(w *wire) { w.stamped(0) }, nil, "timestamp"},
-		{"timestamps that fall", Options{OpenListen: true, Protocol: 2, AEC: true}, func(w *wire) { w.stamped(7, 60, 59) }, nil, "timestamp"},
+		{"timestamp 0 with echo cancelling", Options{OpenListen: true, Protocol: 2, Sound: Sound{AEC: true}}, func(w *wire) { w.stamped(0) }, nil, "timestamp"},
+		{"timestamps that fall", Options{OpenListen: true, Protocol: 2, Sound: Sound{AEC: true}}, func(w *wire) { w.stamped(7, 60, 59) }, nil, "timestamp"},
 		{"listen start without a stop", listen, func(w *wire) { w.begin(); w.await(`"state":"start"`); w.pause(1100 * ms) }, func(ctx context.Context, d *Device) {
 			d.WaitState(ctx, Speaking)
 			d.ListenStart(Auto)
 		}, "stop_missing"},
 		{"connecting", Options{}, func(w *wire) { w.begin(); w.pause(ms); w.stop() }, nil, "start_connecting"},
-		{"main task late", Options{OpenListen: true, MainTaskDelay: 150 * ms}, func(w *wire) { w.reply(4); w.pause(time.Second) }, nil, "frame_dropped"},
+		{"main task late", Options{OpenListen: true, Quirks: Quirks{MainTaskDelay: 150 * ms}}, func(w *wire) { w.reply(4); w.pause(time.Second) }, nil, "frame_dropped"},
 		{"abort unanswered", listen, func(w *wire) { w.await("abort"); w.pause(1100 * ms) }, pressAbort, "stop_missing"},
 		{"abort slow", listen, func(w *wire) { w.await("abort"); w.pause(51 * ms); w.stop() }, pressAbort, "abort_slow"},
 		{"start after abort", listen, func(w *wire) { w.await("abort"); w.pause(40 * ms); w.say(`"type":"tts","state":"start"`); w.stop() }, pressAbort, "start_after_abort"},
@@ -140,13 +140,13 @@ func TestViolations(t *testing.T) {
 			w.say(mcp(1, "tools/call", `{"name":"self.lamp.turn_on","arguments":null}`))
 			w.await("Invalid arguments")
 		}, nil, "mcp_request"},
-		{"mcp two calls", Options{OpenListen: true, MuteMCP: true}, func(w *wire) {
+		{"mcp two calls", Options{OpenListen: true, Quirks: Quirks{MuteMCP: true}}, func(w *wire) {
 			w.say(mcp(1, "tools/call", `{"name":"a"}`))
 			w.pause(14 * time.Second)
 			w.say(mcp(2, "tools/call", `{"name":"a"}`))
 		}, nil, "mcp_busy"},
 		{"mcp unwanted", Options{OpenListen: true, NoMCP: true}, func(w *wire) { w.say(mcp(1, "tools/list", "")) }, nil, "mcp_request"},
-		{"flood", Options{OpenListen: true, MainTaskDelay: time.Minute}, func(w *wire) {
+		{"flood", Options{OpenListen: true, Quirks: Quirks{MainTaskDelay: time.Minute}}, func(w *wire) {
 			for range 1100 {
 				w.say(`"type":"llm","emotion":"neutral"`)
 			}
@@ -262,7 +262,7 @@ func TestNoViolations(t *testing.T) {
 			w.await("abort")
 			w.stop()
 		}, abortReply},
-		{"tool that answers late", Options{MuteMCP: true}, func(w *wire) {
+		{"tool that answers late", Options{Quirks: Quirks{MuteMCP: true}}, func(w *wire) {
 			w.say(mcp(1, "tools/call", `{"name":"a"}`))
 			w.pause(16 * time.Second)
 			w.say(mcp(2, "tools/call", `{"name":"a"}`))
@@ -278,7 +278,7 @@ func TestNoViolations(t *testing.T) {
 			w.pause(340 * ms)
 			w.stop()
 		}, nil},
-		{"tolerance", Options{Tolerance: 50 * ms}, func(w *wire) { w.begin(); w.tone(9); w.pause(390 * ms); w.stop() }, nil},
+		{"tolerance", Options{Limits: Limits{Tolerance: 50 * ms}}, func(w *wire) { w.begin(); w.tone(9); w.pause(390 * ms); w.stop() }, nil},
 		{"close in order", Options{}, func(w *wire) { w.close(); w.pause(900 * ms) }, nil},
 	}
 	for _, tt := range tests {

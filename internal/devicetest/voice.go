@@ -38,7 +38,7 @@ type Voice struct {
 }
 
 func newVoice(o Options, l *link, b *body, j *Journal, done <-chan struct{}) *Voice {
-	return &Voice{link: l, body: b, journal: j, done: done, frameMs: o.FrameMs, room: o.Room, aec: o.AEC, noDTX: o.NoDTX}
+	return &Voice{link: l, body: b, journal: j, done: done, frameMs: o.Sound.FrameMs, room: o.Sound.Room, aec: o.Sound.AEC, noDTX: o.Sound.NoDTX}
 }
 
 // WaitMic returns when the microphone is open.

@@ -15,7 +15,7 @@ import (
 func TestSay(t *testing.T) {
 	for _, frameMs := range []int{20, 40, 60} {
 		var first, last time.Time
-		d := talk(t, Options{OpenListen: true, FrameMs: frameMs}, func(w *wire) {
+		d := talk(t, Options{OpenListen: true, Sound: Sound{FrameMs: frameMs}}, func(w *wire) {
 			w.hello()
 			w.await(`"state":"start"`)
 			sound, silence := 0, 0
@@ -96,7 +96,7 @@ func TestSayEnds(t *testing.T) {
 
 // Downlink timestamps come back with the microphone's frames (4.5).
 func TestEchoTimestamps(t *testing.T) {
-	talk(t, Options{OpenListen: true, Mode: Realtime, AEC: true, Protocol: 2}, func(w *wire) {
+	talk(t, Options{OpenListen: true, Mode: Realtime, Sound: Sound{AEC: true}, Protocol: 2}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		w.begin()
@@ -137,7 +137,7 @@ func TestWait(t *testing.T) {
 // those that are late at once; a closed microphone loses them.
 func TestSayPackets(t *testing.T) {
 	var came []time.Duration
-	d := talk(t, Options{OpenListen: true, NoDecode: true}, func(w *wire) {
+	d := talk(t, Options{OpenListen: true, Sound: Sound{NoDecode: true}}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		from := time.Now()
@@ -171,7 +171,7 @@ func TestSayPackets(t *testing.T) {
 // With OnFrame the journal holds no frames, and the reply is the same.
 func TestOnFrame(t *testing.T) {
 	var at []time.Time
-	d := talk(t, Options{OpenListen: true, NoDecode: true, OnFrame: func(now time.Time) { at = append(at, now) }}, func(w *wire) {
+	d := talk(t, Options{OpenListen: true, Sound: Sound{NoDecode: true, OnFrame: func(now time.Time) { at = append(at, now) }}}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		w.reply(10)

@@ -12,7 +12,7 @@ import (
 // On a wake word the cached sound comes first, then detect, then listen start,
 // and only then the answer to an MCP request that came right after the hello.
 func TestWakeOrder(t *testing.T) {
-	d := talk(t, Options{OpenListen: true, WakeWord: "hi xiaozhi", WakeFrames: 33, Tools: NewBoard().Tools()}, func(w *wire) {
+	d := talk(t, Options{OpenListen: true, Wake: Wake{Word: "hi xiaozhi", Frames: 33}, Tools: NewBoard().Tools()}, func(w *wire) {
 		w.hello()
 		w.say(mcp(1, "initialize", `{"protocolVersion":"2024-11-05"}`))
 		for i, want := range []string{`"state":"detect","text":"hi xiaozhi"`, `"state":"start","mode":"auto"`, `"serverInfo"`} {
@@ -68,7 +68,7 @@ func TestHello(t *testing.T) {
 		want string
 	}{
 		{"firmware", Options{}, `{"type":"hello","version":1,"features":{"mcp":true},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`},
-		{"echo cancelling", Options{AEC: true, Protocol: 2, FrameMs: 20}, `{"type":"hello","version":2,"features":{"aec":true,"mcp":true},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":20}}`},
+		{"echo cancelling", Options{Sound: Sound{AEC: true, FrameMs: 20}, Protocol: 2}, `{"type":"hello","version":2,"features":{"aec":true,"mcp":true},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":20}}`},
 		{"no tools", Options{NoMCP: true}, `{"type":"hello","version":1,"features":{},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`},
 		{"old", Options{Profile: OldIoT162}, `{"type":"hello","version":1,"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`},
 		{"own", Options{Hello: json.RawMessage(`{"type":"hello"}`)}, `{"type":"hello"}`},
