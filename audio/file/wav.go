@@ -57,16 +57,22 @@ func ReadWAV(r io.Reader) (pcm []int16, rate int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	pcm = []int16{}
+	pcm, err = w.ReadAll()
+	return pcm, w.Rate, err
+}
+
+// ReadAll reads the sound that is left.
+func (w *WAVReader) ReadAll() ([]int16, error) {
+	pcm := []int16{}
 	for {
 		pcm = slices.Grow(pcm, 4096) // with what really comes: a size that lies costs nothing
 		n, err := w.Read(pcm[len(pcm):cap(pcm)])
 		pcm = pcm[:len(pcm)+n]
 		switch {
 		case errors.Is(err, io.EOF):
-			return pcm, w.Rate, nil
+			return pcm, nil
 		case err != nil:
-			return nil, 0, err
+			return nil, err
 		}
 	}
 }

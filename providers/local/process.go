@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"xiaozhi/audio/file"
 )
 
 const (
@@ -68,69 +69,26 @@ func (p program) run(ctx context.Context, put func([]int16)) error {
 	return nil
 }
 
-// readWAV reads 16-bit mono PCM until the end of r. The length fields are not
-// believed: who writes to a pipe does not know them.
+// readWAV reads mono sound of that rate until the end of r. The length of the
+// sound is not believed: a program that writes to a pipe does not know it.
 func readWAV(r io.Reader, rate int, put func([]int16)) error {
-	var b [4096]byte
-	if _, err := io.ReadFull(r, b[:12]); err != nil {
-		return fmt.Errorf("wav header: %w", err)
+	w, err := file.NewWAVReader(r)
+	if err != nil {
+		return err
 	}
-	if string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
-		return errors.New("wav header: not a WAV file")
+	if w.Channels != 1 || w.Bits != 16 || w.Rate != rate {
+		return fmt.Errorf("wav format: %d channels of %d bit at %d Hz, want 1 of 16 bit at %d Hz", w.Channels, w.Bits, w.Rate, rate)
 	}
+	w.Size = -1
+	var pcm [2048]int16
 	for {
-		if _, err := io.ReadFull(r, b[:8]); err != nil {
-			return fmt.Errorf("wav chunk: %w", err)
-		}
-		name, size := string(b[:4]), binary.LittleEndian.Uint32(b[4:8])
-		if name == "data" {
-			return readSamples(r, b[:], put)
-		}
-		if size > uint32(len(b)) {
-			return fmt.Errorf("wav chunk %q of %d bytes", name, size)
-		}
-		if _, err := io.ReadFull(r, b[:size]); err != nil {
-			return fmt.Errorf("wav chunk %q: %w", name, err)
-		}
-		if name == "fmt " {
-			if err := checkFormat(b[:size], rate); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func checkFormat(b []byte, rate int) error {
-	if len(b) < 16 {
-		return fmt.Errorf("wav format of %d bytes", len(b))
-	}
-	channels := binary.LittleEndian.Uint16(b[2:])
-	got := binary.LittleEndian.Uint32(b[4:])
-	bits := binary.LittleEndian.Uint16(b[14:])
-	if channels != 1 || bits != 16 || int(got) != rate {
-		return fmt.Errorf("wav format: %d channels of %d bit at %d Hz, want 1 of 16 bit at %d Hz", channels, bits, got, rate)
-	}
-	return nil
-}
-
-func readSamples(r io.Reader, b []byte, put func([]int16)) error {
-	pcm := make([]int16, len(b)/2)
-	have := 0
-	for {
-		n, err := r.Read(b[have:])
-		have += n
-		whole := have &^ 1
-		for i := 0; i < whole; i += 2 {
-			pcm[i/2] = int16(binary.LittleEndian.Uint16(b[i:]))
-		}
-		put(pcm[:whole/2])
-		copy(b, b[whole:have])
-		have -= whole
+		n, err := w.Read(pcm[:])
+		put(pcm[:n])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("wav data: %w", err)
+			return err
 		}
 	}
 }

@@ -31,7 +31,7 @@ func BenchmarkPCM(b *testing.B) {
 	b.SetBytes(int64(len(tone)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := playPCM(bytes.NewReader(tone), 24000, 1, p); err != nil {
+		if err := p.playPCM(bytes.NewReader(tone), 24000); err != nil {
 			b.Fatal(err)
 		}
 	}

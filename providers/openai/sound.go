@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"xiaozhi/audio/file"
 	"xiaozhi/providers"
 )
 
@@ -84,7 +85,7 @@ func decode(r io.Reader, contentType string, o Options, p *player) error {
 		if given, err := strconv.Atoi(params["rate"]); err == nil && given >= minRate && given <= maxRate {
 			rate = given
 		}
-		return playPCM(in, rate, 1, p)
+		return p.playPCM(in, rate)
 	case "wav":
 		return playWAV(in, p)
 	case "mp3":
@@ -144,21 +145,57 @@ func textInsteadOfSound(r io.Reader) error {
 	return &statusError{text: "the server sent text instead of sound: " + message}
 }
 
-// playPCM plays 16 bit little endian samples until the end, each piece as soon
-// as it has come. Channels are mixed to one. What is less than a sample at the
-// very end is no sound.
-func playPCM(r io.Reader, rate, channels int, p *player) error {
-	width := 2 * channels
-	p.raw = slices.Grow(p.raw[:0], rate/10*width)
-	raw := p.raw[:rate/10*width]
+// playPCM plays mono samples of 16 bit, little endian, until the end. What is
+// less than a sample at the very end is no sound.
+func (p *player) playPCM(r io.Reader, rate int) error {
+	p.raw = slices.Grow(p.raw[:0], rate/10*2)
+	raw := p.raw[:rate/10*2]
 	held := 0 // bytes of a sample that is not whole yet
-	for {
+	return p.playAll(rate, func(pcm []int16) (int, error) {
 		n, err := r.Read(raw[held:])
 		n += held
-		whole := n - n%width
-		p.pcm = mix(p.pcm[:0], raw[:whole], channels)
-		held = copy(raw, raw[whole:n])
-		if !p.play(rate, p.pcm) || errors.Is(err, io.EOF) {
+		for i, b := 0, raw[:n]; len(b) >= 2; i, b = i+1, b[2:] {
+			pcm[i] = int16(binary.LittleEndian.Uint16(b))
+		}
+		held = copy(raw, raw[n&^1:n])
+		return n / 2, err
+	})
+}
+
+// playWAV plays a WAV file and checks that the sound was whole.
+func playWAV(r io.Reader, p *player) error {
+	w, err := file.NewWAVReader(r)
+	if err != nil {
+		return err
+	}
+	if err := p.playAll(w.Rate, w.Read); err != nil {
+		return err
+	}
+	if missing := w.Missing(); missing > 0 && !p.left {
+		return fmt.Errorf("wav: %d of %d bytes are missing", missing, w.Size)
+	}
+	return nil
+}
+
+// playMP3 plays an MP3 file.
+func playMP3(r io.Reader, p *player) error {
+	m, err := file.NewMP3Reader(r)
+	if err != nil {
+		return err
+	}
+	return p.playAll(m.Rate(), m.Read)
+}
+
+// playAll plays what read gives until the end, each piece as soon as it has come.
+func (p *player) playAll(rate int, read func([]int16) (int, error)) error {
+	if rate < minRate || rate > maxRate {
+		return fmt.Errorf("the server sent sound at %d Hz", rate)
+	}
+	p.pcm = slices.Grow(p.pcm[:0], rate/10)
+	pcm := p.pcm[:rate/10]
+	for {
+		n, err := read(pcm)
+		if !p.play(rate, pcm[:n]) || errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -167,21 +204,10 @@ func playPCM(r io.Reader, rate, channels int, p *player) error {
 	}
 }
 
-// mix appends the samples of raw to pcm, the mean of all channels.
-func mix(pcm []int16, raw []byte, channels int) []int16 {
-	if channels == 1 {
-		for ; len(raw) >= 2; raw = raw[2:] {
-			pcm = append(pcm, int16(binary.LittleEndian.Uint16(raw)))
-		}
-		return pcm
+// short turns a plain end where more should come into [io.ErrUnexpectedEOF].
+func short(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
 	}
-	for len(raw) >= 2*channels {
-		sum := 0
-		for c := range channels {
-			sum += int(int16(binary.LittleEndian.Uint16(raw[2*c:])))
-		}
-		pcm = append(pcm, int16(sum/channels))
-		raw = raw[2*channels:]
-	}
-	return pcm
+	return err
 }
