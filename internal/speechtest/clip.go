@@ -1,9 +1,9 @@
 package speechtest
 
 import (
+	"bytes"
 	"embed"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gotranspile/g722"
+
+	"xiaozhi/audio/file"
 )
 
 // Rate is the sample rate of every clip, in Hz.
@@ -74,12 +76,13 @@ func Others() ([]Clip, error) {
 		if err != nil {
 			return nil, err
 		}
+		pcm := samples(data)
 		if filepath.Ext(e.file) == ".wav" {
-			if data, err = wavData(data, Rate); err != nil {
+			if pcm, err = readWAV(data, Rate); err != nil {
 				return nil, fmt.Errorf("read %s: %w", e.file, err)
 			}
 		}
-		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "en"}, samples(data)))
+		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "en"}, pcm))
 	}
 	return clips, nil
 }
@@ -92,10 +95,11 @@ func Mandarin() ([]Clip, error) {
 		if err != nil {
 			return nil, err
 		}
-		if data, err = wavData(data, Rate); err != nil {
+		pcm, err := readWAV(data, Rate)
+		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", e.file, err)
 		}
-		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "zh"}, samples(data)))
+		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "zh"}, pcm))
 	}
 	return clips, nil
 }
@@ -135,10 +139,11 @@ func Noise() ([]Clip, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data, err = wavData(data, 3*Rate); err != nil {
+	pcm, err := readWAV(data, 3*Rate)
+	if err != nil {
 		return nil, fmt.Errorf("read Noise.wav: %w", err)
 	}
-	return append(clips, clipOf(Clip{Name: "alsa-noise"}, third(samples(data)))), nil
+	return append(clips, clipOf(Clip{Name: "alsa-noise"}, third(pcm))), nil
 }
 
 // Folder are all 16 kHz mono WAV files of a folder, for measurements that go
@@ -149,15 +154,16 @@ func Folder(dir string) ([]Clip, error) {
 		return nil, err
 	}
 	var clips []Clip
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, name := range files {
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		if data, err = wavData(data, Rate); err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
+		pcm, err := readWAV(data, Rate)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
-		clips = append(clips, clipOf(Clip{Name: filepath.Base(file)}, samples(data)))
+		clips = append(clips, clipOf(Clip{Name: filepath.Base(name)}, pcm))
 	}
 	return clips, nil
 }
@@ -197,27 +203,16 @@ func missing(pkg string, err error) error {
 	return fmt.Errorf("test recordings (install the Debian package %s): %w", pkg, err)
 }
 
-// wavData is the sample data of a mono 16 bit WAV file of the given rate.
-func wavData(data []byte, rate uint32) ([]byte, error) {
-	if len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE" {
-		return nil, errors.New("not a WAV file")
+// readWAV reads a mono 16 bit WAV file of the given rate.
+func readWAV(data []byte, rate int) ([]int16, error) {
+	w, err := file.NewWAVReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
-	for rest := data[12:]; len(rest) >= 8; {
-		id, size := string(rest[:4]), int(binary.LittleEndian.Uint32(rest[4:]))
-		body := rest[8:]
-		size = min(size, len(body))
-		switch {
-		case id == "fmt " && size >= 16:
-			channels, hz := binary.LittleEndian.Uint16(body[2:]), binary.LittleEndian.Uint32(body[4:])
-			if bits := binary.LittleEndian.Uint16(body[14:]); channels != 1 || hz != rate || bits != 16 {
-				return nil, fmt.Errorf("%d channels of %d bits at %d Hz, want mono, 16 bits, %d Hz", channels, bits, hz, rate)
-			}
-		case id == "data":
-			return body[:size], nil
-		}
-		rest = body[min(size+size%2, len(body)):]
+	if w.Channels != 1 || w.Rate != rate || w.Bits != 16 {
+		return nil, fmt.Errorf("%d channels of %d bits at %d Hz, want mono, 16 bits, %d Hz", w.Channels, w.Bits, w.Rate, rate)
 	}
-	return nil, errors.New("no sample data")
+	return w.ReadAll()
 }
 
 // samples reads little-endian 16 bit PCM.

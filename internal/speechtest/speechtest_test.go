@@ -83,20 +83,20 @@ func TestWER(t *testing.T) {
 func TestWAVInvalid(t *testing.T) {
 	good := slices.Concat([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00"),
 		[]byte("data\x04\x00\x00\x00\x01\x00\xff\xff"))
-	data, err := wavData(good, Rate)
-	if err != nil || !slices.Equal(samples(data), []int16{1, -1}) {
-		t.Fatalf("samples %v, error %v", samples(data), err)
+	pcm, err := readWAV(good, Rate)
+	if err != nil || !slices.Equal(pcm, []int16{1, -1}) {
+		t.Fatalf("samples %v, error %v", pcm, err)
 	}
 	stereo := slices.Clone(good)
 	stereo[22] = 2
 	for name, broken := range map[string][]byte{
 		"empty": nil, "no riff": []byte("OggS00000000"), "no data": good[:36], "stereo": stereo, "cut": good[:40],
 	} {
-		if _, err := wavData(broken, Rate); err == nil {
+		if _, err := readWAV(broken, Rate); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := wavData(good, 48000); err == nil {
+	if _, err := readWAV(good, 48000); err == nil {
 		t.Error("wrong rate: no error")
 	}
 }
