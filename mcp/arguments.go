@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+
+	"xiaozhi/internal/text"
 )
 
 // Checker reads and checks the arguments of one tool, as a Toolbox does, for
@@ -24,14 +26,14 @@ func NewChecker(schema json.RawMessage) (*Checker, error) {
 
 // Read decodes arguments, repairs near misses and holds them against the
 // schema. "" stands for {}. The error names the argument and what is wrong with it.
-func (c *Checker) Read(text string) (map[string]any, error) {
-	arguments, err := decodeArguments(text)
+func (c *Checker) Read(given string) (map[string]any, error) {
+	arguments, err := decodeArguments(given)
 	if err != nil {
 		return nil, err
 	}
 	arguments, _ = c.schema.coerce(arguments)
 	if err := c.schema.check(arguments); err != nil {
-		return nil, errors.New(cutText(err.Error(), maxInvalid)) // it quotes what is wrong, which may be long
+		return nil, errors.New(text.Shorten(err.Error(), maxInvalid)) // it quotes what is wrong, which may be long
 	}
 	return arguments, nil
 }

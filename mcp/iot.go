@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"xiaozhi/internal/text"
 )
 
 // ThingsOptions describe one device. Send is needed; the rest has defaults.
@@ -188,7 +190,7 @@ func (t *Things) take(raw json.RawMessage) {
 // second, the fourth … so that a flood cannot flood the log.
 func (t *Things) complain(err error) {
 	if n := t.odd.Add(1); bits.OnesCount64(n) == 1 {
-		t.log.Warn("iot message is not as it should be", "err", cutText(err.Error(), 256), "count", n)
+		t.log.Warn("iot message is not as it should be", "err", text.Shorten(err.Error(), 256), "count", n)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"xiaozhi/internal/text"
 )
 
 // parseReport reads one element of states.
@@ -38,7 +40,7 @@ func readThingValue(raw json.RawMessage) (any, error) {
 	case bool:
 		return v, nil
 	case string:
-		return cutText(v, maxStateText), nil
+		return text.Shorten(v, maxStateText), nil
 	case json.Number:
 		return plainNumber(v), nil
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
 // Limits on what a device may describe.
@@ -144,11 +146,11 @@ func checkThingName(name string) error {
 
 // thingTextIn reads a description; anything but a string is none.
 func thingTextIn(raw json.RawMessage) string {
-	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) != nil {
+	var description string
+	if len(raw) == 0 || json.Unmarshal(raw, &description) != nil {
 		return ""
 	}
-	return cutText(strings.TrimSpace(text), maxThingText)
+	return text.Shorten(strings.TrimSpace(description), maxThingText)
 }
 
 // thingKindIn is the JSON Schema type of a descriptor's type, "" for an unknown one.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // LightOptions describe one device that speaks the light dialect. Send is
@@ -209,7 +211,7 @@ func (l *Light) Deliver(frame json.RawMessage) {
 // other answers a request that is none of the dialect.
 func (l *Light) other(f lightFrame) {
 	l.counts.ignored.Add(1)
-	l.log.Debug("light device request ignored", "method", cutText(f.method, 64), "id", string(f.id))
+	l.log.Debug("light device request ignored", "method", text.Shorten(f.method, 64), "id", string(f.id))
 	switch {
 	case f.id == nil:
 	case f.method == methodPing:

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // CallTool runs a tool of the device and waits for its result as long as ctx
@@ -101,7 +103,7 @@ func (l *Light) answered(f lightFrame) {
 			"took", time.Since(call.sent), "failed", f.answer.err != nil)
 	default:
 		if f.answer.err != nil {
-			l.log.Info("light device answered with an error", "id", string(f.id), "tool", call.tool, "err", cutText(f.answer.err.Error(), maxSummary))
+			l.log.Info("light device answered with an error", "id", string(f.id), "tool", call.tool, "err", text.Shorten(f.answer.err.Error(), maxSummary))
 		}
 		call.answer <- f.answer // it has room for the only answer there can be
 	}

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"xiaozhi/internal/text"
 )
 
 // Confirmations of a registration. The first is the seed's, word for word.
@@ -37,7 +39,7 @@ func (l *Light) register(f lightFrame) {
 	if err != nil {
 		l.warnRefused("light device registration refused", "err", err)
 		if f.id != nil {
-			l.refuse(f.id, codeInvalidParams, cutText(err.Error(), 1<<10))
+			l.refuse(f.id, codeInvalidParams, text.Shorten(err.Error(), 1<<10))
 		}
 		return
 	}
@@ -90,7 +92,7 @@ func (l *Light) checkOwner(address string) error {
 	if address == "" || l.options.DeviceID == "" || SameAddress(address, l.options.DeviceID) {
 		return nil
 	}
-	return fmt.Errorf("mac_addr %q is not the Device-Id of this connection", cutText(address, 64))
+	return fmt.Errorf("mac_addr %q is not the Device-Id of this connection", text.Shorten(address, 64))
 }
 
 // SameAddress reports whether two spellings name the same device: separators
@@ -171,7 +173,7 @@ func entryName(i int, name string) string {
 	if name == "" {
 		return fmt.Sprintf("tools[%d]", i)
 	}
-	return fmt.Sprintf("tools[%d] %q", i, cutText(name, 64))
+	return fmt.Sprintf("tools[%d] %q", i, text.Shorten(name, 64))
 }
 
 // take reads one entry into the list.
@@ -226,14 +228,14 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 	}
 	if tool.Description = plainText(w.Description); len(tool.Description) > maxDescription {
 		odd = append(odd, fmt.Sprintf("has a description of %d bytes, it is cut", len(tool.Description)))
-		tool.Description = cutText(tool.Description, maxDescription)
+		tool.Description = text.Shorten(tool.Description, maxDescription)
 	}
 	tool.Origin, tool.Source = Remote, "light"
 	if present(w.SubType) {
 		switch tool.Kind = Kind(plainText(w.SubType)); tool.Kind {
 		case Control, Query:
 		default:
-			odd = append(odd, fmt.Sprintf("has the unknown sub_type %q, query is assumed", cutText(string(tool.Kind), 64)))
+			odd = append(odd, fmt.Sprintf("has the unknown sub_type %q, query is assumed", text.Shorten(string(tool.Kind), 64)))
 			tool.Kind = Query
 		}
 	}
@@ -242,7 +244,7 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 		switch origin = Origin(plainText(w.MainType)); origin {
 		case Remote, Local:
 		default:
-			odd = append(odd, fmt.Sprintf("has the unknown main_type %q, remote is assumed", cutText(string(origin), 64)))
+			odd = append(odd, fmt.Sprintf("has the unknown main_type %q, remote is assumed", text.Shorten(string(origin), 64)))
 			origin = Remote
 		}
 	}

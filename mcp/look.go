@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // Look says in words what a picture shows. mime is its type as the tool said
@@ -112,5 +114,5 @@ func unseen(language string, err error) string {
 	if language == "zh" {
 		lead = "没有看这张图片："
 	}
-	return lead + cutText(err.Error(), 1<<10)
+	return lead + text.Shorten(err.Error(), 1<<10)
 }

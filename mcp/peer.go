@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"xiaozhi/internal/text"
 )
 
 // Peer is the device of a conversation as a tool of this server sees it. All
@@ -59,7 +61,7 @@ type noPeer struct{}
 func (noPeer) Tools() []Tool { return nil }
 
 func (noPeer) Call(_ context.Context, name string, _ map[string]any) ActionResponse {
-	return ActionResponse{Action: ActionTypeNotFound, Result: "the device has no tool named " + cutText(name, 128)}
+	return ActionResponse{Action: ActionTypeNotFound, Result: "the device has no tool named " + text.Shorten(name, 128)}
 }
 
 type peerKey struct{}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // Record is what one call leaves behind, for those who look on.
@@ -32,7 +34,7 @@ func summary(arguments map[string]any) string {
 	if err != nil {
 		return "{}"
 	}
-	return cutText(string(data), maxSummary)
+	return text.Shorten(string(data), maxSummary)
 }
 
 // maxResultSummary is how many bytes of a result the log line of a call holds.
@@ -40,14 +42,14 @@ const maxResultSummary = 128
 
 // resultSummary is the text of a result as it may be shown: JSON without its
 // secrets, and no more than its beginning.
-func resultSummary(text string) string {
+func resultSummary(result string) string {
 	var value any
-	if strings.ContainsAny(text, "{[") && json.Unmarshal([]byte(text), &value) == nil {
+	if strings.ContainsAny(result, "{[") && json.Unmarshal([]byte(result), &value) == nil {
 		if data, err := json.Marshal(masked(value)); err == nil {
-			text = string(data)
+			result = string(data)
 		}
 	}
-	return cutText(text, maxResultSummary)
+	return text.Shorten(result, maxResultSummary)
 }
 
 // masked is value without its secrets.
@@ -70,7 +72,7 @@ func masked(value any) any {
 		}
 		return out
 	case string:
-		return cutText(v, 64)
+		return text.Shorten(v, 64)
 	}
 	return value
 }

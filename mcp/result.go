@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
 // ResultText is the outcome of a call as text for the history: Result, or
@@ -65,20 +66,6 @@ func textOfBlocks(blocks []any) string {
 	return strings.Join(texts, "\n")
 }
 
-// cutText shortens text to limit bytes, at the end of a rune, with a marker that
-// says how long it was.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	marker := fmt.Sprintf("… [cut: %d bytes in all]", len(text))
-	end := max(limit-len(marker), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + marker
-}
-
 // response makes an ActionResponse of what a source returned.
 func (t *Toolbox) response(p Prepared, language string, result any, err error) ActionResponse {
 	if err != nil {
@@ -101,8 +88,8 @@ func (t *Toolbox) response(p Prepared, language string, result any, err error) A
 		return failure(p, language, errRefused) // device-protocol 5.4
 	}
 	r.Result = t.cut(r.Result)
-	if text, ok := r.Response.(string); ok {
-		r.Response = cutText(text, t.options.MaxResult)
+	if say, ok := r.Response.(string); ok {
+		r.Response = text.Shorten(say, t.options.MaxResult)
 	}
 	return r
 }
@@ -114,14 +101,14 @@ func (t *Toolbox) cut(result any) any {
 	case nil, Image, ActionResponseCall, *ActionResponseCall, bool, int, int64, float64:
 		return result
 	case string:
-		return cutText(v, t.options.MaxResult)
+		return text.Shorten(v, t.options.MaxResult)
 	case []any:
 		if hasImage(v) {
 			return t.cutBlocks(v)
 		}
 	}
-	if text := textOfValue(result); len(text) > t.options.MaxResult {
-		return cutText(text, t.options.MaxResult)
+	if whole := textOfValue(result); len(whole) > t.options.MaxResult {
+		return text.Shorten(whole, t.options.MaxResult)
 	}
 	return result
 }
@@ -132,12 +119,12 @@ func (t *Toolbox) cutBlocks(blocks []any) []any {
 	left := t.options.MaxResult
 	for _, block := range blocks {
 		if _, ok := block.(Image); !ok {
-			text := textOfValue(block)
+			said := textOfValue(block)
 			if left <= 0 {
 				continue
 			}
-			block = cutText(text, left)
-			left -= len(text)
+			block = text.Shorten(said, left)
+			left -= len(said)
 		}
 		out = append(out, block)
 	}
@@ -178,7 +165,7 @@ func failure(p Prepared, language string, err error) ActionResponse {
 // language of the turn where it is ours to word.
 func reason(err error, language string) string {
 	if reported, ok := errors.AsType[*ToolError](err); ok {
-		return cutText(reported.Error(), 1<<10)
+		return text.Shorten(reported.Error(), 1<<10)
 	}
 	for _, known := range []struct {
 		err error
@@ -203,5 +190,5 @@ func reason(err error, language string) string {
 			return known.err.Error()
 		}
 	}
-	return cutText(err.Error(), 1<<10)
+	return text.Shorten(err.Error(), 1<<10)
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"xiaozhi/internal/text"
 )
 
 func TestRunOutcomes(t *testing.T) {
@@ -32,8 +34,8 @@ func TestRunOutcomes(t *testing.T) {
 		"refused control":    {"device", "set_theme", "false", nil, ActionResponse{Action: ActionTypeError, Result: "tool call failed: set_theme: the device refused", Response: "the device refused"}},
 		"false of a query":   {"device", "get_lamp", "false", nil, ActionResponse{Action: ActionTypeReqLLM, Result: "false"}},
 		"false of a local":   {"local", "set_lamp", "false", nil, ActionResponse{Action: ActionTypeReqLLM, Result: "false"}},
-		"a long text":        {"device", "get", long, nil, ActionResponse{Action: ActionTypeReqLLM, Result: cutText(long, 16<<10)}},
-		"a long object":      {"local", "get", map[string]string{"a": long}, nil, ActionResponse{Action: ActionTypeReqLLM, Result: cutText(`{"a":"`+long+`"}`, 16<<10)}},
+		"a long text":        {"device", "get", long, nil, ActionResponse{Action: ActionTypeReqLLM, Result: text.Shorten(long, 16<<10)}},
+		"a long object":      {"local", "get", map[string]string{"a": long}, nil, ActionResponse{Action: ActionTypeReqLLM, Result: text.Shorten(`{"a":"`+long+`"}`, 16<<10)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,23 +78,6 @@ func TestResultText(t *testing.T) {
 	for name, test := range tests {
 		if got := ResultText(test.response); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
-	}
-}
-
-func TestCutText(t *testing.T) {
-	for _, text := range []string{strings.Repeat("长", 100), strings.Repeat("a", 300), strings.Repeat("\xff", 300), "short"} {
-		for limit := 40; limit < 120; limit++ {
-			got := cutText(text, limit)
-			if len(got) > limit || (len(text) <= limit) != (got == text) {
-				t.Errorf("cutText(%d bytes, %d) has %d bytes", len(text), limit, len(got))
-			}
-			if strings.HasPrefix(text, "长") && strings.ContainsRune(got, '\uFFFD') {
-				t.Errorf("cut inside a rune: %q", got)
-			}
-			if got != text && !strings.HasSuffix(got, "bytes in all]") {
-				t.Errorf("no marker: %q", got)
-			}
 		}
 	}
 }

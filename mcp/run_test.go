@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 func TestRunPanics(t *testing.T) {
@@ -362,7 +364,7 @@ func TestResultSummary(t *testing.T) {
 		`{"volume":30,"token":"t-123"}`:  `{"token":"***","volume":30}`,
 		`[{"wifi":{"password":"open"}}]`: `[{"wifi":{"password":"***"}}]`,
 		`{"broken`:                       `{"broken`,
-		long:                             cutText(long, maxResultSummary),
+		long:                             text.Shorten(long, maxResultSummary),
 	} {
 		if got := resultSummary(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

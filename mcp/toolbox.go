@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // Offer is a tool as the router offers it.
@@ -321,7 +323,7 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 	p := Prepared{Call: call}
 	found, ok := t.find(call.Name)
 	if !ok {
-		p.Offer.Tool.Name = cutText(call.Name, 128)
+		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
 		return p, &ActionResponse{Action: ActionTypeNotFound, Result: inLanguage(call.Language,
 			"MCP工具调用失败: 没有找到工具: ", "there is no tool named ") + p.Offer.Tool.Name}
 	}
@@ -351,7 +353,7 @@ const maxInvalid = 1 << 10
 
 // refused is the outcome of a call whose arguments cannot be used.
 func (p Prepared) refused(err error) (Prepared, *ActionResponse) {
-	p.Invalid = cutText(err.Error(), maxInvalid)
+	p.Invalid = text.Shorten(err.Error(), maxInvalid)
 	text := inLanguage(p.Call.Language, "MCP工具调用失败: "+p.Call.Name+": 参数不对: ", "invalid arguments for "+p.Call.Name+": ") + p.Invalid
 	return p, &ActionResponse{Action: ActionTypeError, Result: text}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/internal/text"
 )
 
 // The methods that need something special on their way.
@@ -123,7 +125,7 @@ func (l *link) response(m inbound, req request) *jsonrpc.Response {
 	switch {
 	case m.err != nil:
 		l.log.Info("device answered with an error", "id", m.id, "method", req.method, "tool", req.tool,
-			"code", m.err.Code, "err", cutText(m.err.Message, maxSummary))
+			"code", m.err.Code, "err", text.Shorten(m.err.Message, maxSummary))
 		out.Error = m.err
 	case req.method == methodInitialize:
 		var said string

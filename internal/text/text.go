@@ -3,6 +3,7 @@
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,11 +71,28 @@ func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	end := max(limit, 0)
-	for end > 0 && !utf8.RuneStart(s[end]) {
+	return head(s, limit) + "…"
+}
+
+// Shorten returns s if it has at most limit bytes. Otherwise it returns the
+// beginning of s with a note of how many bytes there were, for a reader who
+// must know that something is missing. The note counts towards limit; a limit
+// smaller than the note leaves the note alone.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	note := "… [cut: " + strconv.Itoa(len(s)) + " bytes in all]"
+	return head(s, limit-len(note)) + note
+}
+
+// head returns at most limit bytes of s, without a broken character at the end.
+func head(s string, limit int) string {
+	end := min(max(limit, 0), len(s))
+	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return s[:end] + "…"
+	return s[:end]
 }
 
 // Join returns a and b as one text, with a space between them unless one of

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -40,6 +41,34 @@ func TestCut(t *testing.T) {
 	} {
 		if got := Cut(c.s, c.limit); got != c.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.s, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		limit int
+		want  string
+	}{
+		{"", 0, ""}, {"abc", 3, "abc"},
+		{strings.Repeat("a", 40), 30, "aaaa… [cut: 40 bytes in all]"},
+		{strings.Repeat("你", 40), 33, "你… [cut: 120 bytes in all]"},
+		{"abc", 1, "… [cut: 3 bytes in all]"},
+	} {
+		if got := Shorten(c.s, c.limit); got != c.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", c.s, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestShortenLimit(t *testing.T) {
+	for _, s := range []string{strings.Repeat("长", 100), strings.Repeat("a", 300), strings.Repeat("\xff", 300), "short"} {
+		for limit := 40; limit < 120; limit++ {
+			got := Shorten(s, limit)
+			if len(got) > limit || (len(s) <= limit) != (got == s) || utf8.ValidString(s) && !utf8.ValidString(got) {
+				t.Errorf("Shorten(%q, %d) = %q", s, limit, got)
+			}
 		}
 	}
 }
