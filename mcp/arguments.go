@@ -24,6 +24,9 @@ func NewChecker(schema json.RawMessage) (*Checker, error) {
 	return &Checker{s}, nil
 }
 
+// maxReason is how much is said of arguments that cannot be used, in bytes.
+const maxReason = 1 << 10
+
 // Read decodes arguments, repairs near misses and holds them against the
 // schema. "" stands for {}. The error names the argument and what is wrong with it.
 func (c *Checker) Read(given string) (map[string]any, error) {
@@ -33,7 +36,7 @@ func (c *Checker) Read(given string) (map[string]any, error) {
 	}
 	arguments, _ = c.schema.coerce(arguments)
 	if err := c.schema.check(arguments); err != nil {
-		return nil, errors.New(text.Shorten(err.Error(), maxInvalid)) // it quotes what is wrong, which may be long
+		return nil, errors.New(text.Shorten(err.Error(), maxReason)) // it quotes what is wrong, which may be long
 	}
 	return arguments, nil
 }

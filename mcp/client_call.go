@@ -10,12 +10,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Image is a picture that a tool returned.
-type Image struct {
-	MIMEType string
-	Data     []byte
-}
-
 // CallTool runs a tool of the device and waits for its result as long as ctx
 // allows: a string, an Image, or a []any of both in the device's order. It is
 // never sent twice. Errors: ErrNoTool, ErrClosed, a *ToolError for what the

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +97,7 @@ func coerceNumber(s *jsonschema.Schema, n json.Number) any {
 	if !allows(s, "integer") && !allows(s, "number") && declares(s, "string") {
 		return n.String()
 	}
-	return plainNumber(n)
+	return number(n)
 }
 
 func coerceString(s *jsonschema.Schema, text string) any {
@@ -125,24 +124,14 @@ func numberIn(word string) (any, bool) {
 	if _, err := strconv.ParseFloat(word, 64); err != nil {
 		return nil, false
 	}
-	return plainNumber(json.Number(word)), true
+	return number(json.Number(word)), true
 }
 
 // plainNumber replaces the decoder's numbers, deep inside too, by int64 and float64.
 func plainNumber(value any) any {
 	switch v := value.(type) {
 	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		f, err := v.Float64()
-		if err != nil || math.IsInf(f, 0) {
-			return v.String()
-		}
-		if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
-			return int64(f)
-		}
-		return f
+		return number(v)
 	case map[string]any:
 		return coerceValue(&jsonschema.Schema{}, v)
 	case []any:

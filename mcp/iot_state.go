@@ -42,7 +42,7 @@ func readThingValue(raw json.RawMessage) (any, error) {
 	case string:
 		return text.Shorten(v, maxStateText), nil
 	case json.Number:
-		return plainNumber(v), nil
+		return number(v), nil
 	}
 	return nil, errors.New("its value is not a boolean, a number or a string")
 }

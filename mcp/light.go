@@ -214,7 +214,7 @@ func (l *Light) other(f lightFrame) {
 	l.log.Debug("light device request ignored", "method", text.Shorten(f.method, 64), "id", string(f.id))
 	switch {
 	case f.id == nil:
-	case f.method == methodPing:
+	case f.method == "ping":
 		l.reply(lightPong{Version: version2, ID: f.id})
 	default:
 		l.refuse(f.id, codeMethodNotFound, "Method not found")

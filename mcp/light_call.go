@@ -11,6 +11,11 @@ import (
 	"xiaozhi/internal/text"
 )
 
+const (
+	maxAbandoned = 64  // calls given up whose late answer is still recognised
+	maxErrorText = 256 // bytes of a device's error in the log
+)
+
 // CallTool runs a tool of the device and waits for its result as long as ctx
 // allows: a string, or the JSON of any other value. It is never sent twice.
 // Errors: ErrNoTool, ErrClosed, a *ToolError for what the device reports, and
@@ -74,7 +79,7 @@ func (l *Light) forget(id string) {
 }
 
 // giveUp marks a call that nobody waits for any more. Its answer is still known
-// as a late one, unless maxLate others were given up after it.
+// as a late one, unless maxAbandoned others were given up after it.
 func (l *Light) giveUp(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +88,7 @@ func (l *Light) giveUp(id string) {
 		return // answered, or stopped, in the same moment
 	}
 	call.givenUp = true
-	if l.late = append(l.late, id); len(l.late) > maxLate {
+	if l.late = append(l.late, id); len(l.late) > maxAbandoned {
 		delete(l.pending, l.late[0])
 		l.late = slices.Delete(l.late, 0, 1)
 	}
@@ -103,7 +108,7 @@ func (l *Light) answered(f lightFrame) {
 			"took", time.Since(call.sent), "failed", f.answer.err != nil)
 	default:
 		if f.answer.err != nil {
-			l.log.Info("light device answered with an error", "id", string(f.id), "tool", call.tool, "err", text.Shorten(f.answer.err.Error(), maxSummary))
+			l.log.Info("light device answered with an error", "id", string(f.id), "tool", call.tool, "err", text.Shorten(f.answer.err.Error(), maxErrorText))
 		}
 		call.answer <- f.answer // it has room for the only answer there can be
 	}

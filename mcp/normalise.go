@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,23 +191,4 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 	out.ServerInfo = serverInfo{Name: plainText(info["name"]), Version: plainText(info["version"])}
 	result, _ = json.Marshal(out)
 	return result, said, fixes
-}
-
-// present reports whether a member is there and not null.
-func present(raw json.RawMessage) bool {
-	return len(raw) > 0 && string(raw) != "null"
-}
-
-// plainText is the text of a JSON string, and the JSON itself of anything else;
-// "" for null and for nothing.
-func plainText(raw json.RawMessage) string {
-	raw = bytes.TrimSpace(raw)
-	if !present(raw) {
-		return ""
-	}
-	var text string
-	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return strings.ToValidUTF8(string(raw), "\uFFFD")
 }

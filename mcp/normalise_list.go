@@ -23,9 +23,6 @@ type wireTool struct {
 	Annotations json.RawMessage `json:"annotations"`
 }
 
-// emptySchema stands where a tool gives no schema, or no usable one.
-const emptySchema = `{"type":"object"}`
-
 // repairList reads a page. Tools that cannot be used are left out and noted.
 func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 	var fields map[string]json.RawMessage

@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 
 	"xiaozhi/internal/text"
 )
@@ -17,42 +15,6 @@ type Peer interface {
 	// Call runs one of them through the router, hence in its turn, checked and
 	// limited like a call of the model, and waits for its outcome.
 	Call(ctx context.Context, name string, arguments map[string]any) ActionResponse
-}
-
-// Peer is the device of this toolbox. callID is the id of the call that it is
-// needed for; it names the calls to the device in the log.
-func (t *Toolbox) Peer(callID string) Peer { return peer{t, callID} }
-
-type peer struct {
-	toolbox *Toolbox
-	callID  string
-}
-
-func (p peer) Tools() []Tool {
-	var tools []Tool
-	for _, o := range p.toolbox.placed() {
-		if queued(o.Tool) {
-			tools = append(tools, o.Tool)
-		}
-	}
-	return tools
-}
-
-func (p peer) Call(ctx context.Context, name string, arguments map[string]any) ActionResponse {
-	placed := p.toolbox.placed()
-	i := slices.IndexFunc(placed, func(o placedOffer) bool { return queued(o.Tool) && o.Tool.Name == name })
-	if i < 0 {
-		return noPeer{}.Call(ctx, name, arguments)
-	}
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return ActionResponse{Action: ActionTypeError, Result: "encode arguments: " + err.Error()}
-	}
-	prepared, refused := p.toolbox.Prepare(Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
-	if refused != nil {
-		return *refused
-	}
-	return p.toolbox.Run(ctx, prepared)
 }
 
 // noPeer stands for the device where there is none.
@@ -78,26 +40,4 @@ func PeerFrom(ctx context.Context) Peer {
 		return p
 	}
 	return noPeer{}
-}
-
-// dropUnfit leaves out the tools that are of no use beside the device's tools.
-func dropUnfit(offers []placedOffer) []placedOffer {
-	var device []Tool
-	conditional := false
-	for _, o := range offers {
-		conditional = conditional || o.Tool.When != nil
-		if queued(o.Tool) {
-			device = append(device, o.Tool)
-		}
-	}
-	if !conditional {
-		return offers
-	}
-	fit := offers[:0]
-	for _, o := range offers {
-		if o.Tool.When == nil || o.Tool.When(device) {
-			fit = append(fit, o)
-		}
-	}
-	return fit
 }

@@ -170,7 +170,7 @@ func (t *Toolbox) place(p Prepared) (*job, error) {
 			return nil, errRunning
 		}
 	}
-	if queued(p.Offer.Tool) {
+	if p.Offer.Tool.OfDevice() {
 		if j.ticket = t.device.enter(p.Call.Outside); j.ticket == nil {
 			return nil, errFull
 		}

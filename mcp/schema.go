@@ -193,3 +193,6 @@ func explain(text string) string {
 	text = regexp.MustCompile(`(\d)\.0+\b`).ReplaceAllString(text, `$1`)
 	return text
 }
+
+// emptySchema stands where a tool gives no schema, or no usable one.
+const emptySchema = `{"type":"object"}`

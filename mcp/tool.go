@@ -60,3 +60,13 @@ type Tool struct {
 func (t Tool) UserOnly() bool {
 	return len(t.Annotations.Audience) == 1 && t.Annotations.Audience[0] == "user"
 }
+
+// OfDevice reports whether the device itself runs the tool, in whatever dialect
+// it offers it: such calls go to the device one at a time.
+func (t Tool) OfDevice() bool {
+	switch t.Source {
+	case "device", "light", "iot":
+		return true
+	}
+	return false
+}

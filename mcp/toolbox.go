@@ -24,18 +24,7 @@ type Offer struct {
 
 // OfDevice reports whether the device itself runs the tool, in whatever dialect
 // it offers it.
-func (o Offer) OfDevice() bool { return queued(o.Tool) }
-
-// Call is what a model (or a platform) wants done.
-type Call struct {
-	ID        string // the model's id of the call
-	Name      string // LLMName of an offer
-	Arguments string // JSON text; "" means {}
-	Language  string // of the turn, in which a refusal is worded: "zh", else English
-	// Outside says that it is not the conversation's own: it waits for the device
-	// behind all those that are, and may be what somebody else wants too.
-	Outside bool
-}
+func (o Offer) OfDevice() bool { return o.Tool.OfDevice() }
 
 // Prepared is a call that was looked up and checked, ready to be run once.
 type Prepared struct {
@@ -227,22 +216,6 @@ func ungrouped(sources []Source) []Source {
 	return out
 }
 
-// rank is the place of a tool's source in the routing order.
-func rank(t Tool) int {
-	switch t.Source {
-	case "local":
-		return 0
-	case "device", "light":
-		return 1
-	case "iot":
-		return 2
-	}
-	return 3
-}
-
-// queued reports whether calls of the tool go to the device one at a time.
-func queued(t Tool) bool { return rank(t) == 1 || rank(t) == 2 }
-
 // slow reports whether the tool takes or shows a picture (device-protocol 5.4).
 func slow(t Tool) bool {
 	return strings.HasPrefix(t.Name, "self.camera.") ||
@@ -333,16 +306,16 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 		return p.refused(err)
 	}
 	p.Arguments = arguments
-	schema := t.schema(p.Offer.Tool)
-	if schema == nil {
+	known := t.schema(p.Offer.Tool)
+	if known == nil {
 		return p, nil
 	}
 	var dropped []string
-	p.Arguments, dropped = schema.coerce(arguments)
+	p.Arguments, dropped = known.coerce(arguments)
 	if len(dropped) > 0 {
 		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
-	if err := schema.check(p.Arguments); err != nil {
+	if err := known.check(p.Arguments); err != nil {
 		return p.refused(err)
 	}
 	return p, nil
@@ -364,4 +337,17 @@ func inLanguage(language, zh, en string) string {
 		return zh
 	}
 	return en
+}
+
+// rank is the place of a tool's source in the routing order.
+func rank(t Tool) int {
+	switch t.Source {
+	case "local":
+		return 0
+	case "device", "light":
+		return 1
+	case "iot":
+		return 2
+	}
+	return 3
 }

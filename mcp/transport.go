@@ -125,7 +125,7 @@ func (l *link) response(m inbound, req request) *jsonrpc.Response {
 	switch {
 	case m.err != nil:
 		l.log.Info("device answered with an error", "id", m.id, "method", req.method, "tool", req.tool,
-			"code", m.err.Code, "err", text.Shorten(m.err.Message, maxSummary))
+			"code", m.err.Code, "err", text.Shorten(m.err.Message, maxLogged))
 		out.Error = m.err
 	case req.method == methodInitialize:
 		var said string

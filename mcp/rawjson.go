@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// PlainJSON is json.Marshal without escapes for HTML: devices show text as it
+// is, and every byte counts on theirs. The error is that of encoding/json.
+func PlainJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+const (
+	maxPayload = 1 << 20 // bytes of one JSON-RPC payload from a device
+	maxDepth   = 64      // nesting of objects and arrays in a payload
+)
+
+var errTooDeep = errors.New("nested too deeply")
+
+// checkSize is an error when payload is larger or nested deeper than any honest
+// message is. It runs before the payload is parsed.
+func checkSize(payload []byte) error {
+	if len(payload) > maxPayload {
+		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), maxPayload)
+	}
+	if Depth(payload) > maxDepth {
+		return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
+	}
+	return nil
+}
+
+// Depth counts how deep the arrays and objects of a JSON text nest, without
+// parsing it. Signs in strings do not count; broken JSON gets a number that is
+// good enough.
+func Depth(data []byte) int {
+	deepest, depth := 0, 0
+	inString, escaped := false, false
+	for _, b := range data {
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped = b == '\\'
+			inString = b != '"'
+		case b == '"':
+			inString = true
+		case b == '{' || b == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// present reports whether a member is there and not null.
+func present(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+// plainText is the text of a JSON string, and the JSON itself of anything else;
+// "" for null and for nothing.
+func plainText(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if !present(raw) {
+		return ""
+	}
+	var text string
+	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return strings.ToValidUTF8(string(raw), "\uFFFD")
+}
+
+// number is n as an int64 if it is a whole number that fits, else as a float64,
+// or as text if it fits neither.
+func number(n json.Number) any {
+	if i, err := n.Int64(); err == nil {
+		return i
+	}
+	f, err := n.Float64()
+	if err != nil || math.IsInf(f, 0) {
+		return n.String()
+	}
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		return int64(f)
+	}
+	return f
+}

@@ -1,0 +1,65 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// Peer is the device of this toolbox. callID is the id of the call that it is
+// needed for; it names the calls to the device in the log.
+func (t *Toolbox) Peer(callID string) Peer { return peer{t, callID} }
+
+type peer struct {
+	toolbox *Toolbox
+	callID  string
+}
+
+func (p peer) Tools() []Tool {
+	var tools []Tool
+	for _, o := range p.toolbox.placed() {
+		if o.Tool.OfDevice() {
+			tools = append(tools, o.Tool)
+		}
+	}
+	return tools
+}
+
+func (p peer) Call(ctx context.Context, name string, arguments map[string]any) ActionResponse {
+	placed := p.toolbox.placed()
+	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.Tool.OfDevice() && o.Tool.Name == name })
+	if i < 0 {
+		return noPeer{}.Call(ctx, name, arguments)
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return ActionResponse{Action: ActionTypeError, Result: "encode arguments: " + err.Error()}
+	}
+	prepared, refused := p.toolbox.Prepare(Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
+	if refused != nil {
+		return *refused
+	}
+	return p.toolbox.Run(ctx, prepared)
+}
+
+// dropUnfit leaves out the tools that are of no use beside the device's tools.
+func dropUnfit(offers []placedOffer) []placedOffer {
+	var device []Tool
+	conditional := false
+	for _, o := range offers {
+		conditional = conditional || o.Tool.When != nil
+		if o.Tool.OfDevice() {
+			device = append(device, o.Tool)
+		}
+	}
+	if !conditional {
+		return offers
+	}
+	fit := offers[:0]
+	for _, o := range offers {
+		if o.Tool.When == nil || o.Tool.When(device) {
+			fit = append(fit, o)
+		}
+	}
+	return fit
+}

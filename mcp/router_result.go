@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"errors"
+	"strings"
+
+	"xiaozhi/internal/text"
+)
+
+// response makes an ActionResponse of what a source returned.
+func (t *Toolbox) response(p Prepared, language string, result any, err error) ActionResponse {
+	if err != nil {
+		return failure(p, language, err)
+	}
+	var r ActionResponse
+	switch v := result.(type) {
+	case ActionResponse:
+		r = v
+	case *ActionResponse:
+		if v == nil {
+			return failure(p, language, errNoResult)
+		}
+		r = *v
+	default:
+		r = ActionResponse{Action: ActionTypeReqLLM, Result: result}
+	}
+	if text, ok := r.Result.(string); ok && p.Offer.Kind == Control && p.Offer.Tool.Source == "device" &&
+		strings.TrimSpace(text) == "false" {
+		return failure(p, language, errRefused) // device-protocol 5.4
+	}
+	r.Result = t.cut(r.Result)
+	if say, ok := r.Response.(string); ok {
+		r.Response = text.Shorten(say, t.options.MaxResult)
+	}
+	return r
+}
+
+// cut keeps a result as it is unless its text is too long for a model. Pictures
+// and the names of handlers are no text.
+func (t *Toolbox) cut(result any) any {
+	switch v := result.(type) {
+	case nil, Image, ActionResponseCall, *ActionResponseCall, bool, int, int64, float64:
+		return result
+	case string:
+		return text.Shorten(v, t.options.MaxResult)
+	case []any:
+		if hasImage(v) {
+			return t.cutBlocks(v)
+		}
+	}
+	if whole := textOfValue(result); len(whole) > t.options.MaxResult {
+		return text.Shorten(whole, t.options.MaxResult)
+	}
+	return result
+}
+
+// cutBlocks shortens the texts among blocks so that they fit together.
+func (t *Toolbox) cutBlocks(blocks []any) []any {
+	out := make([]any, 0, len(blocks))
+	left := t.options.MaxResult
+	for _, block := range blocks {
+		if _, ok := block.(Image); !ok {
+			said := textOfValue(block)
+			if left <= 0 {
+				continue
+			}
+			block = text.Shorten(said, left)
+			left -= len(said)
+		}
+		out = append(out, block)
+	}
+	return out
+}
+
+var (
+	errNoResult = errors.New("the tool returned nothing")
+)
+
+// failure is the outcome of a call that did not work, in words for the model
+// that asked for it (seed 004, 9.2 has the Chinese ones). Response is the bare
+// reason, for the ear.
+func failure(p Prepared, language string, err error) ActionResponse {
+	r := ActionResponse{Action: ActionTypeError}
+	if errors.Is(err, ErrNoTool) {
+		r.Action = ActionTypeNotFound
+	}
+	lead := "tool call failed: "
+	if language == "zh" {
+		lead = "MCP工具调用失败: "
+	}
+	why := reason(err, language)
+	r.Result, r.Response = lead+p.Offer.Tool.Name+": "+why, why
+	return r
+}
+
+// reason is err without the layers that only name the tool once more, in the
+// language of the turn where it is ours to word.
+func reason(err error, language string) string {
+	if reported, ok := errors.AsType[*ToolError](err); ok {
+		return text.Shorten(reported.Error(), 1<<10)
+	}
+	for _, known := range []struct {
+		err error
+		zh  string
+	}{
+		{errNoReply, "没有按时回应"},
+		{errGivenUp, "调用被取消了"},
+		{errClosing, "连接正在关闭"},
+		{ErrClosed, "连接断开了"},
+		{ErrNoTool, "没有这个工具"},
+		{errNoResult, "工具没有返回结果"},
+		{errRefused, "设备拒绝了"},
+		{errFull, "等待设备的调用太多了"},
+		{errRunning, "同样的调用还没有结束"},
+		{errPanic, "工具出错了"},
+	} {
+		switch {
+		case !errors.Is(err, known.err):
+		case language == "zh":
+			return known.zh
+		default:
+			return known.err.Error()
+		}
+	}
+	return text.Shorten(err.Error(), 1<<10)
+}
+
+var (
+	errRefused = errors.New("the device refused")
+	errNoReply = errors.New("no answer in time")
+	errGivenUp = errors.New("the call was given up")
+	errClosing = errors.New("the server is ending the connection")
+	errFull    = errors.New("too many calls are waiting for the device")
+	errRunning = errors.New("the same call with the same arguments is still running")
+	errPanic   = errors.New("the tool crashed")
+
+	errUnprepared = errors.New("the call was not prepared")
+)
