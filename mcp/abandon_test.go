@@ -25,7 +25,7 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if r := b.Run(ctx, prepare(t, b, "self_slow", "")); r.Action != ActionTypeError || time.Since(began) != 2*time.Second {
+		if r := b.Run(ctx, preparedCall(t, b, "self_slow", "")); r.Action != ActionTypeError || time.Since(began) != 2*time.Second {
 			t.Errorf("the interrupted query: %+v after %v", r, time.Since(began))
 		}
 		synctest.Wait()
@@ -35,7 +35,7 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 			t.Errorf("the device was told %+v, want once of id %d", told, call.ID)
 		}
 		next := make(chan ActionResponse, 1)
-		p := prepare(t, b, "self_echo", `{"text":"b"}`)
+		p := preparedCall(t, b, "self_echo", `{"text":"b"}`)
 		go func() { next <- b.Run(t.Context(), p) }()
 		pass(time.Second)
 		if n := len(d.Requests("tools/call")); n != 1 {
@@ -67,8 +67,8 @@ func TestBargeInThenSilence(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		b.Run(ctx, prepare(t, b, "self_slow", ""))
-		if r := b.Run(t.Context(), prepare(t, b, "self_echo", `{"text":"b"}`)); r.Result != `{"text":"b"}` || time.Since(began) != 15*time.Second {
+		b.Run(ctx, preparedCall(t, b, "self_slow", ""))
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", `{"text":"b"}`)); r.Result != `{"text":"b"}` || time.Since(began) != 15*time.Second {
 			t.Errorf("the next call: %+v after %v", r, time.Since(began))
 		}
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestControlsAreNotTakenBack(t *testing.T) {
 		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		b.Run(ctx, prepare(t, b, "self_slow", ""))
+		b.Run(ctx, preparedCall(t, b, "self_slow", ""))
 		pass(time.Second)
 		if n := len(d.Requests(methodCancelled)); n != 0 {
 			t.Errorf("a control was cancelled %d times", n)
@@ -146,7 +146,7 @@ func TestAbandonedSendFails(t *testing.T) {
 		b := NewToolbox(ToolboxOptions{}, c)
 		defer b.Close()
 		ctx, cancel := context.WithCancel(t.Context())
-		wait := b.Begin(ctx, prepare(t, b, "self_slow", ""))
+		wait := b.Begin(ctx, preparedCall(t, b, "self_slow", ""))
 		synctest.Wait()
 		d.Refuse = errors.New("queue is full")
 		cancel()
@@ -155,8 +155,17 @@ func TestAbandonedSendFails(t *testing.T) {
 		}
 		synctest.Wait()
 		d.Refuse = nil
-		if r := b.Run(t.Context(), prepare(t, b, "self_echo", "")); r.Result != "{}" {
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); r.Result != "{}" {
 			t.Errorf("the next call: %+v", r)
 		}
 	})
+}
+
+func preparedCall(t *testing.T, b *Toolbox, name, arguments string) Prepared {
+	t.Helper()
+	p, refused := b.Prepare(Call{ID: "c1", Name: name, Arguments: arguments})
+	if refused != nil {
+		t.Fatalf("Prepare(%s): %+v", name, *refused)
+	}
+	return p
 }

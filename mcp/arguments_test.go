@@ -54,7 +54,7 @@ func TestCheckerIsBrief(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Read(`{"on":"` + strings.Repeat("x", 10<<10) + `"}`); err == nil || len(err.Error()) > 2*maxInvalid || !strings.Contains(err.Error(), "on") {
+	if _, err := c.Read(`{"on":"` + strings.Repeat("x", 10<<10) + `"}`); err == nil || len(err.Error()) > 2*maxReason || !strings.Contains(err.Error(), "on") {
 		t.Errorf("got %.100v…", err)
 	}
 }

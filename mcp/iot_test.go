@@ -254,9 +254,10 @@ func TestThingQueriesTogether(t *testing.T) {
 func TestThingsInAToolbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
-		box := toolbox(t, ToolboxOptions{}, describedThings(t, b, ThingsOptions{}))
+		box := NewToolbox(ToolboxOptions{}, describedThings(t, b, ThingsOptions{}))
+		defer box.Close()
 		done := make(chan ActionResponse, 1)
-		if err := box.Go(prepare(t, box, "self_speaker_set_volume", `{"volume":"55"}`), func(r ActionResponse) { done <- r }); err != nil {
+		if err := box.Go(preparedTool(t, box, "self_speaker_set_volume", `{"volume":"55"}`), func(r ActionResponse) { done <- r }); err != nil {
 			t.Fatal(err)
 		}
 		if r := <-done; r.Action != ActionTypeReqLLM || r.Result != true {
@@ -275,7 +276,7 @@ func TestThingsInAToolbox(t *testing.T) {
 				t.Errorf("%s: %+v, want an error that names %s", arguments, refused, want)
 			}
 		}
-		if r := box.Run(t.Context(), prepare(t, box, "self_lamp_get_power", ``)); !strings.Contains(ResultText(r), "unknown") {
+		if r := box.Run(t.Context(), preparedTool(t, box, "self_lamp_get_power", ``)); !strings.Contains(ResultText(r), "unknown") {
 			t.Errorf("reading: %s", ResultText(r))
 		}
 		offer, ok := box.Lookup("self_lamp_turn_on")
@@ -488,4 +489,13 @@ func TestThingsQueryTakesItsOwnReport(t *testing.T) {
 			t.Errorf("%s: the report of another thing", c.name)
 		}
 	}
+}
+
+func preparedTool(t *testing.T, b *Toolbox, name, arguments string) Prepared {
+	t.Helper()
+	p, refused := b.Prepare(Call{ID: "c1", Name: name, Arguments: arguments})
+	if refused != nil {
+		t.Fatalf("Prepare(%s): %+v", name, *refused)
+	}
+	return p
 }

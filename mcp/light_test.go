@@ -370,12 +370,12 @@ func TestLightAnswers(t *testing.T) {
 			}
 		}
 		// Only so many late calls are remembered.
-		for range maxLate + 1 {
+		for range maxAbandoned + 1 {
 			over, cancel := context.WithTimeout(t.Context(), time.Second)
 			_, _ = light.CallTool(over, "slow", nil)
 			cancel()
 		}
-		if light.Owns(device.Calls()[1]) || !light.Owns(device.Calls()[2]) || len(light.pending) != maxLate {
+		if light.Owns(device.Calls()[1]) || !light.Owns(device.Calls()[2]) || len(light.pending) != maxAbandoned {
 			t.Errorf("%d calls are remembered", len(light.pending))
 		}
 	})

@@ -153,11 +153,11 @@ func TestRememberedCallEnds(t *testing.T) {
 		b := NewToolbox(ToolboxOptions{}, c)
 		defer b.Close()
 		began := time.Now()
-		if r := b.Run(t.Context(), prepare(t, b, "self_echo", "")); r.Action != ActionTypeError || time.Since(began) != 15*time.Second {
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); r.Action != ActionTypeError || time.Since(began) != 15*time.Second {
 			t.Errorf("%+v after %v", r, time.Since(began))
 		}
 		time.AfterFunc(time.Second, func() { _ = c.Stop() })
-		if r := b.Run(t.Context(), prepare(t, b, "self_echo", "")); ResultText(r) != "tool call failed: self.echo: tool source closed" {
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); ResultText(r) != "tool call failed: self.echo: tool source closed" {
 			t.Errorf("as the device leaves: %+v", r)
 		}
 	})

@@ -17,12 +17,14 @@ type Peer interface {
 	Call(ctx context.Context, name string, arguments map[string]any) ActionResponse
 }
 
-// noPeer stands for the device where there is none.
-type noPeer struct{}
+// NoPeer stands for the device where there is none.
+type NoPeer struct{}
 
-func (noPeer) Tools() []Tool { return nil }
+// Tools returns none.
+func (NoPeer) Tools() []Tool { return nil }
 
-func (noPeer) Call(_ context.Context, name string, _ map[string]any) ActionResponse {
+// Call returns that there is no such tool.
+func (NoPeer) Call(_ context.Context, name string, _ map[string]any) ActionResponse {
 	return ActionResponse{Action: ActionTypeNotFound, Result: "the device has no tool named " + text.Shorten(name, 128)}
 }
 
@@ -39,5 +41,5 @@ func PeerFrom(ctx context.Context) Peer {
 	if p, ok := ctx.Value(peerKey{}).(Peer); ok {
 		return p
 	}
-	return noPeer{}
+	return NoPeer{}
 }

@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -73,38 +72,4 @@ func FuzzRepairResponse(f *testing.F) {
 			t.Fatalf("%s cannot be decoded", r.Result)
 		}
 	})
-}
-
-// grouped is a source made of others that change.
-type grouped struct {
-	Source
-	parts []Source
-}
-
-func (g *grouped) Sources() []Source { return slices.Clone(g.parts) }
-
-// TestGroup: a toolbox sees the parts of a group as they are now, by their own names.
-func TestGroup(t *testing.T) {
-	a, b := source("external:a", "x", "y"), source("external:b", "x")
-	g := &grouped{Source: source("external:g", "never"), parts: []Source{a}}
-	box := NewToolbox(ToolboxOptions{Deny: []string{"y"}}, g)
-	defer box.Close()
-	shown := func() string {
-		var out []string
-		for _, o := range box.Offers() {
-			out = append(out, o.LLMName+"="+o.Tool.Source)
-		}
-		return strings.Join(out, " ")
-	}
-	if got := shown(); got != "x=external:a" {
-		t.Error(got)
-	}
-	g.parts = append(g.parts, b)
-	if got := shown(); got != "x=external:a x_2=external:b" {
-		t.Error(got)
-	}
-	g.parts = g.parts[1:]
-	if got := shown(); got != "x=external:b" {
-		t.Error(got)
-	}
 }

@@ -29,7 +29,7 @@ func (p peer) Call(ctx context.Context, name string, arguments map[string]any) A
 	placed := p.toolbox.placed()
 	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.Tool.OfDevice() && o.Tool.Name == name })
 	if i < 0 {
-		return noPeer{}.Call(ctx, name, arguments)
+		return NoPeer{}.Call(ctx, name, arguments)
 	}
 	text, err := json.Marshal(arguments)
 	if err != nil {

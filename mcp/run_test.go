@@ -246,7 +246,8 @@ func TestQueueIsBounded(t *testing.T) {
 		if r := b.Run(t.Context(), prepare(t, b, "a", `{"i":18}`)); r.Action != ActionTypeError || !strings.Contains(ResultText(r), "too many calls") {
 			t.Errorf("Run over the limit: %+v", r)
 		}
-		pass(17 * time.Second)
+		time.Sleep(17 * time.Second)
+		synctest.Wait()
 		if done != 17 {
 			t.Errorf("%d calls done, want 17", done)
 		}

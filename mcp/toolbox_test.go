@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,16 @@ func prepare(t *testing.T, b *Toolbox, name, arguments string) Prepared {
 	}
 	return p
 }
+
+const volumeSchema = `{"type":"object","properties":{
+	"volume":{"type":"integer","minimum":0,"maximum":100},
+	"gain":{"type":"number"},
+	"on":{"type":"boolean"},
+	"theme":{"type":"string","enum":["light","dark","5","true"]},
+	"maybe":{"type":["integer","null"]},
+	"list":{"type":"array","items":{"type":"integer"}},
+	"box":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
+},"required":["volume"]}`
 
 func TestToolboxAllow(t *testing.T) {
 	b := toolbox(t, ToolboxOptions{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
@@ -120,7 +131,7 @@ func TestToolboxOffers(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	device := source("device", "self.set_volume", "self.odd")
-	device.tools[0].Schema = json.RawMessage(lampSchema)
+	device.tools[0].Schema = json.RawMessage(volumeSchema)
 	device.tools[1].Schema = json.RawMessage(`{"$ref":"#"}`)
 	var log bytes.Buffer
 	b := toolbox(t, ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, device)
@@ -173,12 +184,46 @@ func BenchmarkOffers(b *testing.B) {
 
 func BenchmarkRun(b *testing.B) {
 	device := source("device", "self.set_volume")
-	device.tools[0].Schema = json.RawMessage(lampSchema)
+	device.tools[0].Schema = json.RawMessage(volumeSchema)
 	box := NewToolbox(ToolboxOptions{}, device)
 	defer box.Close()
 	b.ReportAllocs()
 	for b.Loop() {
 		p, _ := box.Prepare(Call{Name: "self_set_volume", Arguments: `{"volume":"55"}`})
 		box.Run(b.Context(), p)
+	}
+}
+
+// grouped is a source made of others that change.
+type grouped struct {
+	Source
+	parts []Source
+}
+
+func (g *grouped) Sources() []Source { return slices.Clone(g.parts) }
+
+// TestGroup: a toolbox sees the parts of a group as they are now, by their own names.
+func TestGroup(t *testing.T) {
+	a, b := source("external:a", "x", "y"), source("external:b", "x")
+	g := &grouped{Source: source("external:g", "never"), parts: []Source{a}}
+	box := NewToolbox(ToolboxOptions{Deny: []string{"y"}}, g)
+	defer box.Close()
+	shown := func() string {
+		var out []string
+		for _, o := range box.Offers() {
+			out = append(out, o.LLMName+"="+o.Tool.Source)
+		}
+		return strings.Join(out, " ")
+	}
+	if got := shown(); got != "x=external:a" {
+		t.Error(got)
+	}
+	g.parts = append(g.parts, b)
+	if got := shown(); got != "x=external:a x_2=external:b" {
+		t.Error(got)
+	}
+	g.parts = g.parts[1:]
+	if got := shown(); got != "x=external:b" {
+		t.Error(got)
 	}
 }
