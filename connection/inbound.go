@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Limits of one text message.
@@ -53,7 +53,7 @@ type thingsWire struct {
 // parseText reads one text message. Devices paste strings into JSON as they
 // are, so control characters are forgiven. The result shares nothing with data.
 func parseText(data []byte) (inbound, error) {
-	if depth := mcp.Depth(data); depth > maxDepth {
+	if depth := rawjson.Depth(data); depth > maxDepth {
 		return inbound{}, fmt.Errorf("json is %d levels deep, the limit is %d", depth, maxDepth)
 	}
 	var w members

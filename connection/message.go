@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // maxShown is how many bytes of text a device is shown at once: its messages
@@ -66,7 +66,7 @@ func textOf(sessionID string, m wire.Message) ([]byte, error) {
 
 // encode is json.Marshal without escapes for HTML: devices show the text as it
 // is, and every byte counts on theirs.
-func encode(v any) ([]byte, error) { return mcp.PlainJSON(v) }
+func encode(v any) ([]byte, error) { return rawjson.Marshal(v) }
 
 // clip cuts text to at most limit bytes and an ellipsis, between two runes.
 func clip(text string, limit int) string {

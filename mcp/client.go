@@ -14,6 +14,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // Vision is where a device's camera tool sends its pictures.
@@ -137,7 +139,7 @@ func NewClient(o ClientOptions) *Client {
 // session must not stop the reader, which also brings the sound.
 func (c *Client) Deliver(payload json.RawMessage) {
 	size := int64(len(payload))
-	if size <= maxPayload && c.queued.Add(size) <= maxQueued {
+	if size <= rawjson.MaxSize && c.queued.Add(size) <= maxQueued {
 		own := json.RawMessage(bytes.Clone(payload))
 		select {
 		case c.inbox <- &own:
@@ -145,7 +147,7 @@ func (c *Client) Deliver(payload json.RawMessage) {
 		default:
 		}
 	}
-	if size <= maxPayload {
+	if size <= rawjson.MaxSize {
 		c.queued.Add(-size)
 	}
 	// One line for the first, the second, the fourth … so that a flood cannot flood the log.

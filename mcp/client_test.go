@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // connected starts a client of d and waits until its tools are listed.
@@ -119,7 +121,7 @@ func TestClientDeliverNeverWaits(t *testing.T) {
 		t.Errorf("%d dropped by number, want 10", n)
 	}
 	c = NewClient(ClientOptions{})
-	big := bytes.Repeat([]byte(" "), maxPayload)
+	big := bytes.Repeat([]byte(" "), rawjson.MaxSize)
 	for range 6 {
 		c.Deliver(big)
 	}

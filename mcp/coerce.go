@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // coerce repairs near misses of a model where there is only one thing that can
@@ -97,7 +99,7 @@ func coerceNumber(s *jsonschema.Schema, n json.Number) any {
 	if !allows(s, "integer") && !allows(s, "number") && declares(s, "string") {
 		return n.String()
 	}
-	return number(n)
+	return rawjson.Number(n)
 }
 
 func coerceString(s *jsonschema.Schema, text string) any {
@@ -124,14 +126,14 @@ func numberIn(word string) (any, bool) {
 	if _, err := strconv.ParseFloat(word, 64); err != nil {
 		return nil, false
 	}
-	return number(json.Number(word)), true
+	return rawjson.Number(json.Number(word)), true
 }
 
 // plainNumber replaces the decoder's numbers, deep inside too, by int64 and float64.
 func plainNumber(value any) any {
 	switch v := value.(type) {
 	case json.Number:
-		return number(v)
+		return rawjson.Number(v)
 	case map[string]any:
 		return coerceValue(&jsonschema.Schema{}, v)
 	case []any:
@@ -150,7 +152,7 @@ func decodeArguments(text string) (map[string]any, error) {
 	if text == "" {
 		return map[string]any{}, nil
 	}
-	if err := checkSize([]byte(text)); err != nil {
+	if err := rawjson.CheckSize([]byte(text)); err != nil {
 		return nil, fmt.Errorf("arguments are %w", err)
 	}
 	var inner string

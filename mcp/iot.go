@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // ThingsOptions describe one device. Send is needed; the rest has defaults.
@@ -106,10 +107,10 @@ func (t *Things) Deliver(descriptors, states json.RawMessage) {
 		return
 	default:
 	}
-	if present(descriptors) {
+	if rawjson.Present(descriptors) {
 		t.describe(descriptors)
 	}
-	if present(states) {
+	if rawjson.Present(states) {
 		t.take(states)
 	}
 	if t.options.OnChange != nil {
@@ -361,7 +362,7 @@ func thingNote(language, zh, en string) string {
 
 // thingElements are the members of an array; a single object stands for itself.
 func thingElements(raw json.RawMessage) ([]json.RawMessage, error) {
-	if err := checkSize(raw); err != nil {
+	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, err
 	}
 	var one struct{}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // Whatever a device describes, what is usable of it is used, the rest is named
@@ -51,7 +53,7 @@ func TestBadDescriptors(t *testing.T) {
 		{"a member twice", `[{"name":"B","methods":{"On":{},"On":{}}}]`, "self.b.on", ""},
 		{"deep", `[{"name":"B","properties":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 100) + `}]`, "", "nested too deeply"},
 		{"big", `[{"name":"B","description":"` + strings.Repeat("x", maxHome) + `"}]`, "", "bytes of descriptors"},
-		{"very big", `[{"name":"B","description":"` + strings.Repeat("x", maxPayload) + `"}]`, "", "over the limit"},
+		{"very big", `[{"name":"B","description":"` + strings.Repeat("x", rawjson.MaxSize) + `"}]`, "", "over the limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := NewLegacyBoard(t, lampDescriptor)

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // iotCommand is one command as a device takes it (device-protocol 6). Older
@@ -26,7 +28,7 @@ func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json
 	if err != nil {
 		return nil, err
 	}
-	commands, err := PlainJSON([]iotCommand{{thing, m.name, parameters}})
+	commands, err := rawjson.Marshal([]iotCommand{{thing, m.name, parameters}})
 	if err != nil {
 		return nil, fmt.Errorf("encode command: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // parseReport reads one element of states.
@@ -18,10 +19,10 @@ func parseReport(raw json.RawMessage) (thingReport, error) {
 	if err := unmarshalObject(raw, &w); err != nil {
 		return r, err
 	}
-	if !present(w.Name) || json.Unmarshal(w.Name, &r.thing) != nil || r.thing == "" {
+	if !rawjson.Present(w.Name) || json.Unmarshal(w.Name, &r.thing) != nil || r.thing == "" {
 		return r, errors.New("its name is missing or not a string")
 	}
-	if !present(w.State) || json.Unmarshal(w.State, &r.state) != nil {
+	if !rawjson.Present(w.State) || json.Unmarshal(w.State, &r.state) != nil {
 		return r, errors.New("its state is not an object")
 	}
 	return r, nil
@@ -42,7 +43,7 @@ func readThingValue(raw json.RawMessage) (any, error) {
 	case string:
 		return text.Shorten(v, maxStateText), nil
 	case json.Number:
-		return number(v), nil
+		return rawjson.Number(v), nil
 	}
 	return nil, errors.New("its value is not a boolean, a number or a string")
 }

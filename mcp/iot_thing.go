@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Limits on what a device may describe.
@@ -58,7 +59,7 @@ func parseThing(raw json.RawMessage) (th *thing, odd []error, err error) {
 		return nil, nil, err
 	}
 	th = &thing{description: thingTextIn(w.Description), bytes: len(raw)}
-	if err := json.Unmarshal(w.Name, &th.name); err != nil || !present(w.Name) {
+	if err := json.Unmarshal(w.Name, &th.name); err != nil || !rawjson.Present(w.Name) {
 		return nil, nil, errors.New("its name is missing or not a string")
 	}
 	if err := checkThingName(th.name); err != nil {
@@ -96,7 +97,7 @@ func parseMethod(name string, w descriptorWire) (thingMethod, error) {
 // eachMember calls take with the members of a JSON object in the order of their
 // names, and gives an error for each that is not taken. No object has none.
 func eachMember(what string, raw json.RawMessage, take func(name string, w descriptorWire) error) (odd []error) {
-	if !present(raw) {
+	if !rawjson.Present(raw) {
 		return nil
 	}
 	var members map[string]json.RawMessage
@@ -123,7 +124,7 @@ func eachMember(what string, raw json.RawMessage, take func(name string, w descr
 }
 
 func unmarshalObject(raw json.RawMessage, into any) error {
-	if !present(raw) || json.Unmarshal(raw, into) != nil {
+	if !rawjson.Present(raw) || json.Unmarshal(raw, into) != nil {
 		return errors.New("it is not an object")
 	}
 	return nil

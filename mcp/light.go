@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // LightOptions describe one device that speaks the light dialect. Send is
@@ -223,7 +224,7 @@ func (l *Light) other(f lightFrame) {
 
 // reply sends an answer to the device.
 func (l *Light) reply(v any) {
-	frame, err := PlainJSON(v)
+	frame, err := rawjson.Marshal(v)
 	if err == nil {
 		err = l.options.Send(frame)
 	}

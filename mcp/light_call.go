@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 const (
@@ -31,7 +32,7 @@ func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	frame, err := PlainJSON(lightExecute{
+	frame, err := rawjson.Marshal(lightExecute{
 		Version: version2, Method: methodExecute,
 		Params: executeParams{Tool: name, Input: arguments}, ID: id,
 	})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // The methods of the light dialect, and codes of JSON-RPC.
@@ -76,13 +78,13 @@ const (
 // AIMessage is the frame of an mcp/ai/message notification; kind is AIChunk,
 // AIFinal or AIThought.
 func AIMessage(kind, content string) (json.RawMessage, error) {
-	return PlainJSON(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
+	return rawjson.Marshal(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
 }
 
 // LightError is the frame that refuses a request with this id, as it came,
 // because of its parameters.
 func LightError(id json.RawMessage, message string) (json.RawMessage, error) {
-	return PlainJSON(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
+	return rawjson.Marshal(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
 }
 
 // lightFrame is one frame of a light device. It shares memory with the bytes
@@ -101,18 +103,18 @@ const maxLightID = 256
 // is to be dropped.
 func parseLight(data []byte) (lightFrame, error) {
 	var f lightFrame
-	if err := checkSize(data); err != nil {
+	if err := rawjson.CheckSize(data); err != nil {
 		return f, err
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return f, fmt.Errorf("frame is no JSON object: %w", err)
 	}
-	if id := fields["id"]; present(id) && len(id) <= maxLightID && isScalarID(id) {
+	if id := fields["id"]; rawjson.Present(id) && len(id) <= maxLightID && isScalarID(id) {
 		f.id = id
 	}
 	method, isRequest := fields["method"]
-	if !isRequest || !present(method) {
+	if !isRequest || !rawjson.Present(method) {
 		if f.id == nil {
 			return f, errors.New("frame has neither a method nor an id")
 		}
@@ -122,7 +124,7 @@ func parseLight(data []byte) (lightFrame, error) {
 	if err := json.Unmarshal(method, &f.method); err != nil || f.method == "" {
 		return f, errors.New("method is not a name")
 	}
-	if present(fields["params"]) {
+	if rawjson.Present(fields["params"]) {
 		f.params = fields["params"]
 	}
 	return f, nil
@@ -146,7 +148,7 @@ func idText(raw json.RawMessage) string {
 // readAnswer reads the outcome of a call: its error if there is one, else its
 // result, whatever that is.
 func readAnswer(fields map[string]json.RawMessage) lightAnswer {
-	if failed := fields["error"]; present(failed) {
+	if failed := fields["error"]; rawjson.Present(failed) {
 		return lightAnswer{err: readError(failed)}
 	}
 	result, ok := fields["result"]
@@ -165,7 +167,7 @@ func anyResult(raw json.RawMessage) any {
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return plainText(raw) // cannot be: it was read before
+		return rawjson.Text(raw) // cannot be: it was read before
 	}
 	return json.RawMessage(bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")))
 }
@@ -174,9 +176,9 @@ func anyResult(raw json.RawMessage) any {
 func readError(raw json.RawMessage) *ToolError {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		return &ToolError{Message: plainText(raw)}
+		return &ToolError{Message: rawjson.Text(raw)}
 	}
-	e := &ToolError{Message: plainText(fields["message"])}
+	e := &ToolError{Message: rawjson.Text(fields["message"])}
 	if code, err := strconv.ParseInt(strings.Trim(string(fields["code"]), `"`), 10, 64); err == nil {
 		e.Code = code
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Confirmations of a registration. The first is the seed's, word for word.
@@ -145,7 +146,7 @@ func readRegistration(params json.RawMessage, hasLocal func(string) bool) (regis
 	if json.Unmarshal(params, &fields) != nil || fields == nil {
 		return r, errNoParams
 	}
-	if address := fields["mac_addr"]; present(address) && json.Unmarshal(address, &r.address) != nil {
+	if address := fields["mac_addr"]; rawjson.Present(address) && json.Unmarshal(address, &r.address) != nil {
 		return r, errAddress
 	}
 	var items []json.RawMessage
@@ -226,13 +227,13 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 	if tool.Schema, err = readParameters(w.Parameters); err != nil {
 		return tool, "", nil, err
 	}
-	if tool.Description = plainText(w.Description); len(tool.Description) > maxDescription {
+	if tool.Description = rawjson.Text(w.Description); len(tool.Description) > maxDescription {
 		odd = append(odd, fmt.Sprintf("has a description of %d bytes, it is cut", len(tool.Description)))
 		tool.Description = text.Shorten(tool.Description, maxDescription)
 	}
 	tool.Origin, tool.Source = Remote, "light"
-	if present(w.SubType) {
-		switch tool.Kind = Kind(plainText(w.SubType)); tool.Kind {
+	if rawjson.Present(w.SubType) {
+		switch tool.Kind = Kind(rawjson.Text(w.SubType)); tool.Kind {
 		case Control, Query:
 		default:
 			odd = append(odd, fmt.Sprintf("has the unknown sub_type %q, query is assumed", text.Shorten(string(tool.Kind), 64)))
@@ -240,8 +241,8 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 		}
 	}
 	origin = Remote
-	if present(w.MainType) {
-		switch origin = Origin(plainText(w.MainType)); origin {
+	if rawjson.Present(w.MainType) {
+		switch origin = Origin(rawjson.Text(w.MainType)); origin {
 		case Remote, Local:
 		default:
 			odd = append(odd, fmt.Sprintf("has the unknown main_type %q, remote is assumed", text.Shorten(string(origin), 64)))
@@ -253,14 +254,14 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 
 // readParameters is the schema of the arguments as it came, or the empty one.
 func readParameters(raw json.RawMessage) (json.RawMessage, error) {
-	if raw = bytes.TrimSpace(raw); !present(raw) {
+	if raw = bytes.TrimSpace(raw); !rawjson.Present(raw) {
 		return json.RawMessage(emptySchema), nil
 	}
 	var fields map[string]json.RawMessage
 	if raw[0] != '{' || json.Unmarshal(raw, &fields) != nil {
 		return nil, errors.New("has parameters that are no object")
 	}
-	if kind := fields["type"]; present(kind) && !slices.Equal(kind, []byte(`"object"`)) {
+	if kind := fields["type"]; rawjson.Present(kind) && !slices.Equal(kind, []byte(`"object"`)) {
 		return nil, errors.New("has parameters whose type is not object") // models take nothing else
 	}
 	if len(raw) > maxSchema {

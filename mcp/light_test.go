@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // The frames of seed 000, as it prints them but for their white space.
@@ -350,7 +352,7 @@ func TestLightAnswers(t *testing.T) {
 		}
 		for _, frame := range []string{
 			``, `{`, `null`, `[]`, `5`, `{}`, `{"method":5}`, `{"method":""}`, `{"result":1}`, `{"id":null,"result":1}`, `{"id":{},"result":1}`,
-			strings.Repeat(`{"id":`, 80) + `1` + strings.Repeat("}", 80), `{"x":"` + strings.Repeat("x", maxPayload) + `"}`,
+			strings.Repeat(`{"id":`, 80) + `1` + strings.Repeat("}", 80), `{"x":"` + strings.Repeat("x", rawjson.MaxSize) + `"}`,
 		} {
 			device.Say(frame)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // What devices really send is not always JSON-RPC. The functions here take a
@@ -42,7 +44,7 @@ func (m *inbound) fixed(what string) { m.fixes = append(m.fixes, what) }
 // parseMessage reads one payload. An error means that it cannot be understood
 // and is to be dropped.
 func parseMessage(payload []byte) (inbound, error) {
-	if err := checkSize(payload); err != nil {
+	if err := rawjson.CheckSize(payload); err != nil {
 		return inbound{}, err
 	}
 	return parseFields(payload)
@@ -61,11 +63,11 @@ func parseFields(payload []byte) (inbound, error) {
 	if string(fields["jsonrpc"]) != `"2.0"` {
 		m.fixed("jsonrpc")
 	}
-	if present(fields["method"]) {
+	if rawjson.Present(fields["method"]) {
 		if err := json.Unmarshal(fields["method"], &m.method); err != nil || m.method == "" {
 			return m, errors.New("method is not a name")
 		}
-		if present(fields["id"]) {
+		if rawjson.Present(fields["id"]) {
 			m.replyTo = fields["id"]
 		}
 		return m, nil
@@ -82,7 +84,7 @@ func (m *inbound) parseResponse(fields map[string]json.RawMessage) error {
 		m.fixed("id")
 	}
 	m.result = fields["result"]
-	if !present(m.result) {
+	if !rawjson.Present(m.result) {
 		m.result = json.RawMessage("null")
 	}
 	m.err = m.repairError(fields["error"])
@@ -92,7 +94,7 @@ func (m *inbound) parseResponse(fields map[string]json.RawMessage) error {
 // parseID reads the id of a response: an integer, or text or a float that holds
 // one (exact is false then).
 func parseID(raw json.RawMessage) (id int64, exact bool, err error) {
-	if !present(raw) {
+	if !rawjson.Present(raw) {
 		return 0, false, errors.New("response without id")
 	}
 	if id, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
@@ -113,15 +115,15 @@ func parseID(raw json.RawMessage) (id int64, exact bool, err error) {
 
 // repairError reads the error member in any of its shapes; nil when there is none.
 func (m *inbound) repairError(raw json.RawMessage) *jsonrpc.Error {
-	if !present(raw) {
+	if !rawjson.Present(raw) {
 		return nil
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		m.fixed("error")
-		return &jsonrpc.Error{Message: plainText(raw)}
+		return &jsonrpc.Error{Message: rawjson.Text(raw)}
 	}
-	e := &jsonrpc.Error{Message: plainText(fields["message"]), Data: fields["data"]}
+	e := &jsonrpc.Error{Message: rawjson.Text(fields["message"]), Data: fields["data"]}
 	if code, err := strconv.ParseInt(strings.Trim(string(fields["code"]), `"`), 10, 32); err == nil {
 		e.Code = code
 	}
@@ -160,8 +162,8 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 		fixes = append(fixes, "result")
 	}
 	out := initializeResult{ProtocolVersion: pinnedVersion, Capabilities: map[string]struct{}{}}
-	if present(fields["protocolVersion"]) {
-		said = plainText(fields["protocolVersion"])
+	if rawjson.Present(fields["protocolVersion"]) {
+		said = rawjson.Text(fields["protocolVersion"])
 	}
 	switch said {
 	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
@@ -188,7 +190,7 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 	if json.Unmarshal(fields["serverInfo"], &info) != nil || info == nil {
 		fixes = append(fixes, "serverInfo")
 	}
-	out.ServerInfo = serverInfo{Name: plainText(info["name"]), Version: plainText(info["version"])}
+	out.ServerInfo = serverInfo{Name: rawjson.Text(info["name"]), Version: rawjson.Text(info["version"])}
 	result, _ = json.Marshal(out)
 	return result, said, fixes
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // page is one page of tools/list. The SDK's own decoding loses what we promise
@@ -31,7 +33,7 @@ func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 	}
 	p.next = nextCursor(fields["nextCursor"])
 	var items []json.RawMessage
-	if present(fields["tools"]) && json.Unmarshal(fields["tools"], &items) != nil {
+	if rawjson.Present(fields["tools"]) && json.Unmarshal(fields["tools"], &items) != nil {
 		return p, nil, errors.New("the tools of tools/list are no array")
 	}
 	for i, item := range items {
@@ -71,7 +73,7 @@ func repairTool(raw json.RawMessage) (tool Tool, fix string) {
 	if len(tool.Name) > maxToolName {
 		return Tool{}, "has a name that is too long"
 	}
-	tool.Description = plainText(w.Description)
+	tool.Description = rawjson.Text(w.Description)
 	tool.Origin, tool.Source = Remote, "device"
 	tool.Annotations = repairAnnotations(w.Annotations)
 	if schema := bytes.TrimSpace(w.InputSchema); len(schema) > 0 && schema[0] == '{' {
@@ -95,7 +97,7 @@ func repairAnnotations(raw json.RawMessage) Annotations {
 	}
 	if json.Unmarshal(fields["audience"], &a.Audience) != nil {
 		a.Audience = nil
-		if one := plainText(fields["audience"]); one != "" {
+		if one := rawjson.Text(fields["audience"]); one != "" {
 			a.Audience = []string{one}
 		}
 	}
@@ -104,7 +106,7 @@ func repairAnnotations(raw json.RawMessage) Annotations {
 
 func hint(raw json.RawMessage) *bool {
 	var value bool
-	if !present(raw) || json.Unmarshal(raw, &value) != nil {
+	if !rawjson.Present(raw) || json.Unmarshal(raw, &value) != nil {
 		return nil
 	}
 	return &value

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // callResult is a tools/call result in the one shape that the SDK always decodes.
@@ -32,10 +34,10 @@ func repairCall(raw json.RawMessage) (result json.RawMessage, fixes []string) {
 	out := callResult{Content: []block{}}
 	var fields map[string]json.RawMessage
 	switch {
-	case !present(raw):
+	case !rawjson.Present(raw):
 	case json.Unmarshal(raw, &fields) != nil:
 		fixes = append(fixes, "bare result")
-		out.Content = append(out.Content, textBlock(plainText(raw)))
+		out.Content = append(out.Content, textBlock(rawjson.Text(raw)))
 	default:
 		out.IsError = string(fields["isError"]) == "true" || string(fields["isError"]) == `"true"`
 		out.Meta = repairMeta(fields)
@@ -68,7 +70,7 @@ func repairContent(raw json.RawMessage, fields map[string]json.RawMessage) (cont
 	content = []block{}
 	var items []json.RawMessage
 	switch c := fields["content"]; {
-	case !present(c):
+	case !rawjson.Present(c):
 		if text := contentless(raw, fields); text != "" {
 			return append(content, textBlock(text)), append(fixes, "content")
 		}
@@ -92,14 +94,14 @@ func repairContent(raw json.RawMessage, fields map[string]json.RawMessage) (cont
 // contentless is the text of a result that has no content: its structured
 // content, or all of it if it has members that MCP does not know.
 func contentless(raw json.RawMessage, fields map[string]json.RawMessage) string {
-	if s := fields["structuredContent"]; present(s) {
-		return plainText(s)
+	if s := fields["structuredContent"]; rawjson.Present(s) {
+		return rawjson.Text(s)
 	}
 	for name := range fields {
 		switch name {
 		case "content", "isError", "_meta", "metadata", "structuredContent", "resultType":
 		default:
-			return plainText(raw)
+			return rawjson.Text(raw)
 		}
 	}
 	return ""
@@ -111,35 +113,35 @@ func repairBlock(item json.RawMessage) (b block, ok bool) {
 	item = bytes.TrimSpace(item)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || fields == nil {
-		return textBlock(plainText(item)), false
+		return textBlock(rawjson.Text(item)), false
 	}
 	text := fields["text"]
-	switch plainText(fields["type"]) {
+	switch rawjson.Text(fields["type"]) {
 	case "text":
-		return textBlock(plainText(text)), len(text) > 0 && text[0] == '"'
+		return textBlock(rawjson.Text(text)), len(text) > 0 && text[0] == '"'
 	case "image":
 		return repairImage(item, fields)
 	}
 	if len(text) > 0 && text[0] == '"' {
-		return textBlock(plainText(text)), false
+		return textBlock(rawjson.Text(text)), false
 	}
-	return textBlock(plainText(item)), false
+	return textBlock(rawjson.Text(item)), false
 }
 
 // repairImage reads a standard image block, or the firmware's, whose image
 // member is a string that holds a standard block as JSON (device-protocol 5.4).
 func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b block, ok bool) {
 	ok = true
-	if inner := fields["image"]; present(inner) {
+	if inner := fields["image"]; rawjson.Present(inner) {
 		ok = false
 		var unwrapped map[string]json.RawMessage
-		if json.Unmarshal([]byte(plainText(inner)), &unwrapped) == nil && unwrapped != nil {
+		if json.Unmarshal([]byte(rawjson.Text(inner)), &unwrapped) == nil && unwrapped != nil {
 			fields = unwrapped
 		}
 	}
-	data := plainText(fields["data"])
+	data := rawjson.Text(fields["data"])
 	if data == "" {
-		return textBlock(plainText(item)), false
+		return textBlock(rawjson.Text(item)), false
 	}
 	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
 		decoded, err := decodeLoose(data)
@@ -148,7 +150,7 @@ func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b blo
 		}
 		ok, data = false, base64.StdEncoding.EncodeToString(decoded)
 	}
-	b = block{Type: "image", MIMEType: plainText(fields["mimeType"]), Data: data}
+	b = block{Type: "image", MIMEType: rawjson.Text(fields["mimeType"]), Data: data}
 	if b.MIMEType == "" {
 		b.MIMEType, ok = "image/jpeg", false // the only kind that firmware makes
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 // methodOf is a table of requests that wait for an answer.
@@ -60,7 +62,7 @@ func FuzzRepairResponse(f *testing.F) {
 		f.Add([]byte(payload))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		if checkSize(payload) != nil {
+		if rawjson.CheckSize(payload) != nil {
 			return
 		}
 		r, _, err := RepairResponse(payload, methodOf)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 const (
@@ -27,7 +29,7 @@ func compileSchema(raw json.RawMessage) (s *argSchema, err error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), maxSchema)
 	}
-	if err := checkSize(raw); err != nil {
+	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	defer func() {

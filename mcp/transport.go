@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 // The methods that need something special on their way.
@@ -296,7 +297,7 @@ func toolIn(req *jsonrpc.Request) string {
 // params are the request's parameters with what the SDK has no members for;
 // nil when there are none, since a device drops a message with null there.
 func (l *link) params(req *jsonrpc.Request) (json.RawMessage, error) {
-	if !present(req.Params) {
+	if !rawjson.Present(req.Params) {
 		return nil, nil
 	}
 	var extra map[string]any

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"reflect"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 	"xiaozhi/providers"
 )
 
@@ -12,7 +12,7 @@ import (
 // without what may hold one.
 func (c *Config) Redacted() []byte {
 	// Of programs and requests: keys hide there.
-	data, err := mcp.PlainJSON(settingsTree(reflect.ValueOf(*c), shownText, "args", "extra", "headers", "env"))
+	data, err := rawjson.Marshal(settingsTree(reflect.ValueOf(*c), shownText, "args", "extra", "headers", "env"))
 	if err != nil {
 		return []byte("{}")
 	}

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // courier is the HTTP client's way to one server. It adds the headers of the
@@ -86,7 +86,7 @@ func bounded(resp *http.Response) error {
 		return err
 	case len(body) > maxFrame:
 		return fmt.Errorf("the answer is longer than %d bytes", maxFrame)
-	case mcp.Depth(body) > maxDepth:
+	case rawjson.Depth(body) > maxDepth:
 		return errors.New("the answer is nested too deeply")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))

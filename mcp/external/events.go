@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // events is a stream of server-sent events without those that are no messages:
@@ -94,7 +94,7 @@ func (e *events) wanted(v event) bool {
 	if v.name != "" && v.name != "message" {
 		return false
 	}
-	if mcp.Depth(v.data) > maxDepth {
+	if rawjson.Depth(v.data) > maxDepth {
 		return false
 	}
 	_, err := jsonrpc.DecodeMessage(v.data)

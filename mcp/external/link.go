@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 const (
@@ -197,7 +198,7 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // decode makes a message of a frame; nil: it is dropped.
 func (l *link) decode(frame []byte) jsonrpc.Message {
-	if mcp.Depth(frame) > maxDepth {
+	if rawjson.Depth(frame) > maxDepth {
 		l.drop(frame, errors.New("nested too deeply"))
 		return nil
 	}

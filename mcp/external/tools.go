@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 const (
@@ -123,7 +124,7 @@ func streamOf(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
 // sanitise gives a schema that every model and SDK takes: an object of type object.
 func sanitise(schema any) json.RawMessage {
-	data, err := mcp.PlainJSON(schema)
+	data, err := rawjson.Marshal(schema)
 	var fields map[string]json.RawMessage
 	if err != nil || len(data) > maxSchema || json.Unmarshal(data, &fields) != nil || fields == nil {
 		return json.RawMessage(emptySchema)
@@ -133,7 +134,7 @@ func sanitise(schema any) json.RawMessage {
 		return data
 	case "":
 		fields["type"] = json.RawMessage(`"object"`)
-		if data, err = mcp.PlainJSON(fields); err == nil {
+		if data, err = rawjson.Marshal(fields); err == nil {
 			return data
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // The headers of the streamable transport.
@@ -74,7 +74,7 @@ func (g *Gateway) postRPC(w http.ResponseWriter, r *http.Request, c caller, stre
 		return
 	}
 	var m rpcMessage
-	shallow := mcp.Depth(body) <= maxDepth
+	shallow := rawjson.Depth(body) <= maxDepth
 	parsed := shallow && json.Unmarshal(body, &m) == nil
 	way := wayOf(r, m)
 	find := g.views.of

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Limits of declarative tools.
@@ -99,7 +100,7 @@ func (t HTTPTool) entry(lookup func(string) (string, bool)) (*entry, error) {
 		if _, ok := t.Schema["type"]; !ok {
 			t.Schema["type"] = "object"
 		}
-		if schema, err = mcp.PlainJSON(t.Schema); err != nil {
+		if schema, err = rawjson.Marshal(t.Schema); err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
 		}
 	}
@@ -213,7 +214,7 @@ func (p *page) inBody(value any) string {
 	kind := p.headers["Content-Type"]
 	switch {
 	case strings.Contains(kind, "json"):
-		data, err := mcp.PlainJSON(value)
+		data, err := rawjson.Marshal(value)
 		if err != nil {
 			return "null"
 		}
@@ -304,7 +305,7 @@ func plainText(v any) string {
 	case string:
 		return v
 	}
-	data, err := mcp.PlainJSON(v)
+	data, err := rawjson.Marshal(v)
 	if err != nil {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // wire is a stream or a socket that messages go out by. Its methods may be
@@ -112,7 +112,7 @@ func (t *talk) admit(ctx context.Context, l *talkLine, m rpcMessage, request *js
 func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, message jsonrpc.Message, problem *rpcProblem) {
 	language := callerFrom(ctx).language
 	wrong := func(code int, zh, en string) *rpcProblem { return &rpcProblem{code, say(language, zh, en)} }
-	if mcp.Depth(data) > maxDepth {
+	if rawjson.Depth(data) > maxDepth {
 		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "嵌套太深", "nested too deeply")
 	}
 	if err := json.Unmarshal(data, &m); err != nil {

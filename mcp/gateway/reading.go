@@ -12,11 +12,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // deep reports whether JSON nests deeper than any honest message does.
-func deep(data []byte) bool { return mcp.Depth(data) > maxDepth }
+func deep(data []byte) bool { return rawjson.Depth(data) > maxDepth }
 
 // resources are what the view shows, by URI.
 func (v *view) resources() []*sdk.Resource {

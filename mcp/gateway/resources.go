@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // The resources of this server. A device's are below uriDevices/ID, the id as in
@@ -44,7 +45,7 @@ func jsonResource(stream, uri, name, description string, of func(ctx context.Con
 		if err != nil {
 			return nil, err
 		}
-		data, err := mcp.PlainJSON(value)
+		data, err := rawjson.Marshal(value)
 		if err != nil {
 			return nil, err
 		}

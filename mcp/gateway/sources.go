@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // localPart are this server's own tools. Those that need a device take its id.
@@ -103,12 +104,12 @@ func withDeviceID(schema json.RawMessage) (json.RawMessage, error) {
 		properties = map[string]json.RawMessage{}
 	}
 	properties["device_id"] = own["device_id"]
-	raw, err := mcp.PlainJSON(properties)
+	raw, err := rawjson.Marshal(properties)
 	if err != nil {
 		return nil, err
 	}
 	fields["properties"] = raw
-	return mcp.PlainJSON(fields)
+	return rawjson.Marshal(fields)
 }
 
 // takeDeviceID takes the argument device_id out.
@@ -130,7 +131,7 @@ func takeDeviceID(arguments string) (id, rest string, err error) {
 		}
 		delete(fields, "device_id")
 	}
-	out, err := mcp.PlainJSON(fields)
+	out, err := rawjson.Marshal(fields)
 	return id, string(out), err
 }
 

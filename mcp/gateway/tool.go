@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Tool is one thing that others can do. Add one with Registry.Add.
@@ -141,7 +142,7 @@ func checkSchema(schema json.RawMessage) error {
 	if string(fields["type"]) != `"object"` {
 		return errors.New(`its schema must have "type":"object"`)
 	}
-	if mcp.Depth(schema) > maxDepth {
+	if rawjson.Depth(schema) > maxDepth {
 		return fmt.Errorf("its schema nests deeper than %d levels", maxDepth)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package mcp
+package rawjson
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // PlainJSON is json.Marshal without escapes for HTML: devices show text as it
 // is, and every byte counts on theirs. The error is that of encoding/json.
-func PlainJSON(v any) (json.RawMessage, error) {
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -22,20 +22,20 @@ func PlainJSON(v any) (json.RawMessage, error) {
 }
 
 const (
-	maxPayload = 1 << 20 // bytes of one JSON-RPC payload from a device
-	maxDepth   = 64      // nesting of objects and arrays in a payload
+	MaxSize  = 1 << 20 // bytes of one JSON-RPC payload from a device
+	MaxDepth = 64      // nesting of objects and arrays in a payload
 )
 
 var errTooDeep = errors.New("nested too deeply")
 
 // checkSize is an error when payload is larger or nested deeper than any honest
 // message is. It runs before the payload is parsed.
-func checkSize(payload []byte) error {
-	if len(payload) > maxPayload {
-		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), maxPayload)
+func CheckSize(payload []byte) error {
+	if len(payload) > MaxSize {
+		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), MaxSize)
 	}
-	if Depth(payload) > maxDepth {
-		return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
+	if Depth(payload) > MaxDepth {
+		return fmt.Errorf("%w: more than %d levels", errTooDeep, MaxDepth)
 	}
 	return nil
 }
@@ -66,15 +66,15 @@ func Depth(data []byte) int {
 }
 
 // present reports whether a member is there and not null.
-func present(raw json.RawMessage) bool {
+func Present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
 // plainText is the text of a JSON string, and the JSON itself of anything else;
 // "" for null and for nothing.
-func plainText(raw json.RawMessage) string {
+func Text(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
-	if !present(raw) {
+	if !Present(raw) {
 		return ""
 	}
 	var text string
@@ -86,7 +86,7 @@ func plainText(raw json.RawMessage) string {
 
 // number is n as an int64 if it is a whole number that fits, else as a float64,
 // or as text if it fits neither.
-func number(n json.Number) any {
+func Number(n json.Number) any {
 	if i, err := n.Int64(); err == nil {
 		return i
 	}
