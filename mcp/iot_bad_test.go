@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
 )
 
 // Whatever a device describes, what is usable of it is used, the rest is named
@@ -173,7 +174,7 @@ func FuzzThings(f *testing.F) {
 				t.Fatalf("tool %q is there twice, or not at all", tool.Name)
 			}
 			seen[tool.Name] = true
-			if _, err := compileSchema(tool.Schema); err != nil {
+			if _, err := schema.Compile(tool.Schema); err != nil {
 				t.Fatalf("schema of %q: %v: %s", tool.Name, err, tool.Schema)
 			}
 			sent = nil

@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
 )
 
 // Confirmations of a registration. The first is the seed's, word for word.
@@ -255,7 +256,7 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 // readParameters is the schema of the arguments as it came, or the empty one.
 func readParameters(raw json.RawMessage) (json.RawMessage, error) {
 	if raw = bytes.TrimSpace(raw); !rawjson.Present(raw) {
-		return json.RawMessage(emptySchema), nil
+		return json.RawMessage(schema.Empty), nil
 	}
 	var fields map[string]json.RawMessage
 	if raw[0] != '{' || json.Unmarshal(raw, &fields) != nil {
@@ -264,8 +265,8 @@ func readParameters(raw json.RawMessage) (json.RawMessage, error) {
 	if kind := fields["type"]; rawjson.Present(kind) && !slices.Equal(kind, []byte(`"object"`)) {
 		return nil, errors.New("has parameters whose type is not object") // models take nothing else
 	}
-	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("has parameters of more than %d bytes", maxSchema)
+	if len(raw) > schema.MaxSize {
+		return nil, fmt.Errorf("has parameters of more than %d bytes", schema.MaxSize)
 	}
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD")), nil // a copy
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
 )
 
 // page is one page of tools/list. The SDK's own decoding loses what we promise
@@ -80,7 +81,7 @@ func repairTool(raw json.RawMessage) (tool Tool, fix string) {
 		tool.Schema = bytes.Clone(schema)
 		return tool, ""
 	}
-	tool.Schema = json.RawMessage(emptySchema)
+	tool.Schema = json.RawMessage(schema.Empty)
 	return tool, "has no schema"
 }
 

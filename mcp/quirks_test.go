@@ -12,6 +12,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/schema"
 )
 
 // The rows of mcp.md 5.2 and the tests that hold them:
@@ -274,15 +276,15 @@ func TestListQuirks(t *testing.T) {
 	tests := map[string]struct{ result, tools, schema string }{
 		"tools null":          {`{"tools":null}`, "", ""},
 		"tools missing":       {`{}`, "", ""},
-		"nextCursor null":     {`{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":null}`, "a", emptySchema},
-		"nextCursor a number": {`{"tools":[{"name":"a"}],"nextCursor":7}`, "a", emptySchema},
-		"no schema":           {`{"tools":[{"name":"a"}]}`, "a", emptySchema},
-		"schema null":         {`{"tools":[{"name":"a","inputSchema":null}]}`, "a", emptySchema},
-		"schema true":         {`{"tools":[{"name":"a","inputSchema":true}]}`, "a", emptySchema},
-		"no name":             {`{"tools":[{"description":"x"},{"name":""},{"name":7},"x",{"name":"a"}]}`, "a", emptySchema},
-		"a very long name":    {`{"tools":[{"name":"` + strings.Repeat("n", 300) + `"},{"name":"a"}]}`, "a", emptySchema},
-		"odd annotations":     {`{"tools":[{"name":"a","description":7,"annotations":{"readOnlyHint":"yes","audience":7}}]}`, "a", emptySchema},
-		"audience as a text":  {`{"tools":[{"name":"a","annotations":{"audience":"user"}}]}`, "a", emptySchema},
+		"nextCursor null":     {`{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":null}`, "a", schema.Empty},
+		"nextCursor a number": {`{"tools":[{"name":"a"}],"nextCursor":7}`, "a", schema.Empty},
+		"no schema":           {`{"tools":[{"name":"a"}]}`, "a", schema.Empty},
+		"schema null":         {`{"tools":[{"name":"a","inputSchema":null}]}`, "a", schema.Empty},
+		"schema true":         {`{"tools":[{"name":"a","inputSchema":true}]}`, "a", schema.Empty},
+		"no name":             {`{"tools":[{"description":"x"},{"name":""},{"name":7},"x",{"name":"a"}]}`, "a", schema.Empty},
+		"a very long name":    {`{"tools":[{"name":"` + strings.Repeat("n", 300) + `"},{"name":"a"}]}`, "a", schema.Empty},
+		"odd annotations":     {`{"tools":[{"name":"a","description":7,"annotations":{"readOnlyHint":"yes","audience":7}}]}`, "a", schema.Empty},
+		"audience as a text":  {`{"tools":[{"name":"a","annotations":{"audience":"user"}}]}`, "a", schema.Empty},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/schema"
 )
 
 // Offer is a tool as the router offers it.
@@ -70,8 +71,8 @@ type Toolbox struct {
 
 	mu      sync.Mutex
 	sources []Source
-	running map[string]struct{}   // calls of the conversation in flight, by name and arguments
-	schemas map[string]*argSchema // by their text
+	running map[string]struct{}       // calls of the conversation in flight, by name and arguments
+	schemas map[string]*schema.Schema // by their text
 	warned  map[string]struct{}
 	closed  bool
 }
@@ -105,7 +106,7 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 		device:  lane{limit: o.Queue},
 		life:    lifetime{done: make(chan struct{})},
 		running: make(map[string]struct{}),
-		schemas: make(map[string]*argSchema),
+		schemas: make(map[string]*schema.Schema),
 		warned:  make(map[string]struct{}),
 	}
 	for _, s := range sources {
@@ -241,7 +242,7 @@ func (t *Toolbox) matches(patterns []string, name string) bool {
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
-func (t *Toolbox) schema(tool Tool) *argSchema {
+func (t *Toolbox) schema(tool Tool) *schema.Schema {
 	text := string(tool.Schema)
 	t.mu.Lock()
 	known := t.schemas[text]
@@ -249,10 +250,10 @@ func (t *Toolbox) schema(tool Tool) *argSchema {
 	if known != nil {
 		return known
 	}
-	s, err := compileSchema(tool.Schema)
+	s, err := schema.Compile(tool.Schema)
 	if err != nil {
 		t.warnOnce("tool schema is broken", tool.Source, tool.Name, slog.Any("err", err))
-		if s, err = compileSchema(json.RawMessage(emptySchema)); err != nil {
+		if s, err = schema.Compile(json.RawMessage(schema.Empty)); err != nil {
 			return nil
 		}
 	}
@@ -301,7 +302,7 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 			"MCP工具调用失败: 没有找到工具: ", "there is no tool named ") + p.Offer.Tool.Name}
 	}
 	p.Offer, p.source = found.Offer, found.source
-	arguments, err := decodeArguments(call.Arguments)
+	arguments, err := schema.Decode(call.Arguments)
 	if err != nil {
 		return p.refused(err)
 	}
@@ -311,11 +312,11 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 		return p, nil
 	}
 	var dropped []string
-	p.Arguments, dropped = known.coerce(arguments)
+	p.Arguments, dropped = known.Coerce(arguments)
 	if len(dropped) > 0 {
 		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
-	if err := known.check(p.Arguments); err != nil {
+	if err := known.Check(p.Arguments); err != nil {
 		return p.refused(err)
 	}
 	return p, nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"xiaozhi/mcp/schema"
 )
 
 // fakeSource is a source of functions. Only what a toolbox uses is there.
@@ -34,7 +36,7 @@ func (s *fakeSource) CallTool(ctx context.Context, name string, arguments map[st
 func source(kind string, names ...string) *fakeSource {
 	s := &fakeSource{call: func(_ context.Context, name string, _ map[string]any) (any, error) { return name, nil }}
 	for _, name := range names {
-		s.tools = append(s.tools, Tool{Name: name, Source: kind, Schema: json.RawMessage(emptySchema)})
+		s.tools = append(s.tools, Tool{Name: name, Source: kind, Schema: json.RawMessage(schema.Empty)})
 	}
 	return s
 }

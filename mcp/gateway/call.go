@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/schema"
 )
 
 // call is one call of a tool as an entry gets it.
@@ -36,7 +37,7 @@ var (
 )
 
 // checked is a run that reads its arguments with a checker first.
-func checked(c *mcp.Checker, f func(context.Context, map[string]any) (any, error)) func(context.Context, call) outcome {
+func checked(c *schema.Checker, f func(context.Context, map[string]any) (any, error)) func(context.Context, call) outcome {
 	return func(ctx context.Context, k call) outcome {
 		arguments, err := c.Read(k.arguments)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/schema"
 )
 
 // Registry is what is offered outward: tools, resources and prompts, each in a
@@ -140,7 +140,7 @@ func (t Tool) entry() (*entry, error) {
 	if t.Run == nil {
 		return e, nil
 	}
-	checker, err := mcp.NewChecker(e.schema)
+	checker, err := schema.NewChecker(e.schema)
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", e.name, err)
 	}

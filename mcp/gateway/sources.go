@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
 )
 
 // localPart are this server's own tools. Those that need a device take its id.
@@ -45,9 +46,9 @@ func (g *Gateway) sourceTool(stream string, t mcp.Tool, run func(ctx context.Con
 	if err != nil {
 		return nil, err
 	}
-	checker, err := mcp.NewChecker(e.schema)
+	checker, err := schema.NewChecker(e.schema)
 	if err != nil { // it stands for any object, as in the router
-		if checker, err = mcp.NewChecker(nil); err != nil {
+		if checker, err = schema.NewChecker(nil); err != nil {
 			return nil, err
 		}
 	}

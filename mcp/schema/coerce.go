@@ -1,4 +1,4 @@
-package mcp
+package schema
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 // optional argument that is left out. Arguments that the schema does not know
 // are dropped unless it speaks of them. It returns a new map and what it dropped.
 // Whatever it cannot repair stays for the check to find.
-func (s *argSchema) coerce(arguments map[string]any) (out map[string]any, dropped []string) {
+func (s *Schema) Coerce(arguments map[string]any) (out map[string]any, dropped []string) {
 	out = maps.Clone(arguments)
 	for name, value := range arguments {
 		property, known := s.root.Properties[name]
@@ -40,7 +40,7 @@ func (s *argSchema) coerce(arguments map[string]any) (out map[string]any, droppe
 
 // closed reports whether the schema's properties are all there is: it names
 // some, and no keyword speaks of others.
-func (s *argSchema) closed() bool {
+func (s *Schema) closed() bool {
 	r := s.root
 	return len(r.Properties) > 0 && r.AdditionalProperties == nil && r.PatternProperties == nil &&
 		r.UnevaluatedProperties == nil && r.Ref == "" && r.AllOf == nil && r.AnyOf == nil && r.OneOf == nil &&
@@ -144,9 +144,9 @@ func plainNumber(value any) any {
 
 // decodeArguments reads what a model gave as arguments: an object, nothing or
 // null (no arguments), or an object inside a JSON string.
-func decodeArguments(text string) (map[string]any, error) {
-	if len(text) > maxSchema {
-		return nil, fmt.Errorf("arguments of %d bytes are over the limit of %d", len(text), maxSchema)
+func Decode(text string) (map[string]any, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("arguments of %d bytes are over the limit of %d", len(text), MaxSize)
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {

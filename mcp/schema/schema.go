@@ -1,4 +1,4 @@
-package mcp
+package schema
 
 import (
 	"encoding/json"
@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	maxSchema     = 64 << 10 // bytes of a schema that is used for checking
-	maxSchemaCost = 1000     // subschemas that one value may be held against
+	MaxSize = 64 << 10 // bytes of a schema that is used for checking
+	maxCost = 1000     // subschemas that one value may be held against
 )
 
 // argSchema checks and repairs a tool's arguments.
-type argSchema struct {
+type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
 // compileSchema reads a stranger's schema. What could make the validator run
 // for ever (references in a circle, towers of allOf) is an error.
-func compileSchema(raw json.RawMessage) (s *argSchema, err error) {
-	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), maxSchema)
+func Compile(raw json.RawMessage) (s *Schema, err error) {
+	if len(raw) > MaxSize {
+		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSize)
 	}
 	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
@@ -41,7 +41,7 @@ func compileSchema(raw json.RawMessage) (s *argSchema, err error) {
 	if err := json.Unmarshal(raw, &root); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	costs := schemaCosts{root: &root, known: make(map[*jsonschema.Schema]int)}
+	costs := costs{root: &root, known: make(map[*jsonschema.Schema]int)}
 	if err := costs.check(&root); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
@@ -49,17 +49,17 @@ func compileSchema(raw json.RawMessage) (s *argSchema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve schema: %w", err)
 	}
-	return &argSchema{root: &root, resolved: resolved}, nil
+	return &Schema{root: &root, resolved: resolved}, nil
 }
 
 // schemaCosts counts how many subschemas apply to one and the same value.
-type schemaCosts struct {
+type costs struct {
 	root  *jsonschema.Schema
 	known map[*jsonschema.Schema]int // -1 while it is being counted
 }
 
 // check counts every subschema of s and fails at the first that never ends.
-func (c schemaCosts) check(s *jsonschema.Schema) error {
+func (c costs) check(s *jsonschema.Schema) error {
 	if s == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c schemaCosts) check(s *jsonschema.Schema) error {
 	return nil
 }
 
-func (c schemaCosts) cost(s *jsonschema.Schema) (int, error) {
+func (c costs) cost(s *jsonschema.Schema) (int, error) {
 	if known, ok := c.known[s]; ok {
 		if known < 0 {
 			return 0, errors.New("references go in a circle")
@@ -94,7 +94,7 @@ func (c schemaCosts) cost(s *jsonschema.Schema) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if sum += n; sum > maxSchemaCost {
+		if sum += n; sum > maxCost {
 			return 0, errors.New("too many subschemas for one value")
 		}
 	}
@@ -103,7 +103,7 @@ func (c schemaCosts) cost(s *jsonschema.Schema) (int, error) {
 }
 
 // sameValue are the subschemas that are held against the value of s itself.
-func (c schemaCosts) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
+func (c costs) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
 	var out []*jsonschema.Schema
 	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else}} {
 		for _, child := range list {
@@ -132,7 +132,7 @@ func (c schemaCosts) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, erro
 
 // local finds what a reference inside the schema points to: the root or a
 // definition. No other references are followed.
-func (c schemaCosts) local(ref string) (*jsonschema.Schema, error) {
+func (c costs) local(ref string) (*jsonschema.Schema, error) {
 	if ref == "#" {
 		return c.root, nil
 	}
@@ -174,7 +174,7 @@ func children(s *jsonschema.Schema) func(yield func(*jsonschema.Schema) bool) {
 
 // check holds arguments, already coerced, against the schema. The error names
 // the argument and what is wrong with it, in words for a model.
-func (s *argSchema) check(arguments map[string]any) (err error) {
+func (s *Schema) Check(arguments map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the tool's schema cannot be checked: %v", p)
@@ -197,4 +197,4 @@ func explain(text string) string {
 }
 
 // emptySchema stands where a tool gives no schema, or no usable one.
-const emptySchema = `{"type":"object"}`
+const Empty = `{"type":"object"}`

@@ -1,4 +1,4 @@
-package mcp
+package schema
 
 import (
 	"encoding/json"
@@ -10,14 +10,14 @@ import (
 // Checker reads and checks the arguments of one tool, as a Toolbox does, for
 // those who run tools that belong to no device. It may be used by many at the
 // same time.
-type Checker struct{ schema *argSchema }
+type Checker struct{ schema *Schema }
 
 // NewChecker compiles a tool's schema. The error says why it cannot be used.
 func NewChecker(schema json.RawMessage) (*Checker, error) {
 	if len(schema) == 0 {
-		schema = json.RawMessage(emptySchema)
+		schema = json.RawMessage(Empty)
 	}
-	s, err := compileSchema(schema)
+	s, err := Compile(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +30,12 @@ const maxReason = 1 << 10
 // Read decodes arguments, repairs near misses and holds them against the
 // schema. "" stands for {}. The error names the argument and what is wrong with it.
 func (c *Checker) Read(given string) (map[string]any, error) {
-	arguments, err := decodeArguments(given)
+	arguments, err := Decode(given)
 	if err != nil {
 		return nil, err
 	}
-	arguments, _ = c.schema.coerce(arguments)
-	if err := c.schema.check(arguments); err != nil {
+	arguments, _ = c.schema.Coerce(arguments)
+	if err := c.schema.Check(arguments); err != nil {
 		return nil, errors.New(text.Shorten(err.Error(), maxReason)) // it quotes what is wrong, which may be long
 	}
 	return arguments, nil

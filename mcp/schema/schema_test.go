@@ -1,4 +1,4 @@
-package mcp
+package schema
 
 import (
 	"encoding/json"
@@ -20,16 +20,16 @@ const lampSchema = `{"type":"object","properties":{
 // checked is what Prepare does with arguments.
 func checked(t *testing.T, schema, arguments string) (map[string]any, []string, error) {
 	t.Helper()
-	s, err := compileSchema(json.RawMessage(schema))
+	s, err := Compile(json.RawMessage(schema))
 	if err != nil {
 		t.Fatalf("schema: %v", err)
 	}
-	decoded, err := decodeArguments(arguments)
+	decoded, err := Decode(arguments)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, dropped := s.coerce(decoded)
-	return out, dropped, s.check(out)
+	out, dropped := s.Coerce(decoded)
+	return out, dropped, s.Check(out)
 }
 
 func TestCoerce(t *testing.T) {
@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 		"two objects":           {`{"volume":1}{"volume":2}`, "more than one"},
 		"text":                  {`"55"`, "no JSON object"},
 		"too deep":              {`{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "nested too deeply"},
-		"too long":              {`{"a":"` + strings.Repeat("x", maxSchema) + `"}`, "over the limit"},
+		"too long":              {`{"a":"` + strings.Repeat("x", MaxSize) + `"}`, "over the limit"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,14 +155,14 @@ func TestHostileSchemas(t *testing.T) {
 		"no JSON":                `{`,
 		"empty":                  ``,
 		"too deep":               strings.Repeat(`{"not":`, 100) + `{}` + strings.Repeat(`}`, 100),
-		"too long":               `{"description":"` + strings.Repeat("x", maxSchema) + `"}`,
+		"too long":               `{"description":"` + strings.Repeat("x", MaxSize) + `"}`,
 		"a property that is nil": `{"properties":{"x":null}}`,
 	}
 	for name, schema := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, err := compileSchema(json.RawMessage(schema))
+			s, err := Compile(json.RawMessage(schema))
 			if err == nil {
-				t.Fatalf("no error; a check says %v", s.check(map[string]any{"x": "y"}))
+				t.Fatalf("no error; a check says %v", s.Check(map[string]any{"x": "y"}))
 			}
 		})
 	}
@@ -206,28 +206,28 @@ func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object","anyOf":[{"required":["a"]},{"not":{}}]}`, `"{\"a\":null}"`)
 	f.Add(`{"properties":{"x":{"multipleOf":0}}}`, `{"x":1e400}`)
 	f.Fuzz(func(t *testing.T, schema, arguments string) {
-		s, err := compileSchema(json.RawMessage(schema))
+		s, err := Compile(json.RawMessage(schema))
 		if err != nil {
 			return
 		}
-		decoded, err := decodeArguments(arguments)
+		decoded, err := Decode(arguments)
 		if err != nil {
 			return
 		}
-		out, _ := s.coerce(decoded)
-		if s.check(out) != nil {
+		out, _ := s.Coerce(decoded)
+		if s.Check(out) != nil {
 			return
 		}
 		data, err := json.Marshal(out)
 		if err != nil {
 			t.Fatalf("arguments cannot be sent: %v", err)
 		}
-		again, err := decodeArguments(string(data))
+		again, err := Decode(string(data))
 		if err != nil {
 			t.Fatalf("arguments do not come back: %v", err)
 		}
-		if twice, _ := s.coerce(again); s.check(twice) != nil {
-			t.Errorf("%s passed once and failed again: %v", data, s.check(twice))
+		if twice, _ := s.Coerce(again); s.Check(twice) != nil {
+			t.Errorf("%s passed once and failed again: %v", data, s.Check(twice))
 		}
 	})
 }
