@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/light"
 )
 
 // ErrNoIdentity ends a connection that says hello and has not said who it is.
@@ -71,7 +71,7 @@ func (c *conn) refuseNameless(id json.RawMessage) {
 	if _, ok := stringIn(id); !ok {
 		return
 	}
-	frame, err := mcp.LightError(id, "mac_addr is missing or no address, and the connection has no Device-Id")
+	frame, err := light.Refusal(id, "mac_addr is missing or no address, and the connection has no Device-Id")
 	if err == nil {
 		err = c.sendLight(frame)
 	}
@@ -119,18 +119,18 @@ func (c *conn) sendAI(m wire.Message) bool {
 	var kind string
 	switch m.Kind {
 	case wire.MessageChunk:
-		kind = mcp.AIChunk
+		kind = light.Chunk
 	case wire.MessageFinal:
-		kind = mcp.AIFinal
+		kind = light.Final
 	case wire.MessageThought:
-		kind = mcp.AIThought
+		kind = light.Thought
 	default:
 		return false
 	}
 	if c.light == nil || !c.light.IsReady() {
 		return true
 	}
-	frame, err := mcp.AIMessage(kind, m.Text)
+	frame, err := light.Message(kind, m.Text)
 	if err == nil {
 		err = c.sendLight(frame)
 	}

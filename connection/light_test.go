@@ -18,13 +18,14 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/light"
 )
 
 // withLight gives every device the light dialect.
 func withLight(o *Options) {
 	log := o.Log
 	o.NewLight = func(s wire.Session, link Link) Light {
-		return mcp.NewLight(mcp.LightOptions{Send: link.Send, DeviceID: s.DeviceID, Log: log})
+		return light.New(light.Options{Send: link.Send, DeviceID: s.DeviceID, Log: log})
 	}
 }
 
@@ -74,10 +75,10 @@ func (p *peer) expect(n int, want ...string) {
 }
 
 // lightOf is the light source among a conversation's.
-func lightOf(t *testing.T, talk *fakeTalk) *mcp.Light {
+func lightOf(t *testing.T, talk *fakeTalk) *light.Source {
 	t.Helper()
 	for _, s := range talk.sources {
-		if light, ok := s.(*mcp.Light); ok {
+		if light, ok := s.(*light.Source); ok {
 			return light
 		}
 	}
@@ -86,7 +87,7 @@ func lightOf(t *testing.T, talk *fakeTalk) *mcp.Light {
 }
 
 // callLight calls a tool; the outcome comes later.
-func callLight(t *testing.T, light *mcp.Light, tool string, arguments map[string]any) <-chan string {
+func callLight(t *testing.T, light *light.Source, tool string, arguments map[string]any) <-chan string {
 	t.Helper()
 	outcome := make(chan string, 1)
 	go func() {
@@ -498,14 +499,14 @@ func TestAddressIn(t *testing.T) {
 }
 
 // brokenLight cannot start.
-type brokenLight struct{ *mcp.Light }
+type brokenLight struct{ *light.Source }
 
 func (brokenLight) Start(context.Context) error { return errors.New("broken") }
 
 func TestLightThatCannotStart(t *testing.T) {
 	bubble(t, func(o *Options) {
 		o.NewLight = func(_ wire.Session, link Link) Light {
-			return brokenLight{mcp.NewLight(mcp.LightOptions{Send: link.Send})}
+			return brokenLight{light.New(light.Options{Send: link.Send})}
 		}
 	}, func(t *testing.T, r *rig) {
 		p := r.dial("d1")

@@ -27,7 +27,7 @@ func (l toolList) has(name string) bool {
 func (l *toolList) add(page []Tool) (skipped int) {
 	l.read = true
 	for _, tool := range page {
-		if l.has(tool.Name) || len(l.tools) == maxTools {
+		if l.has(tool.Name) || len(l.tools) == MaxTools {
 			skipped++
 			continue
 		}

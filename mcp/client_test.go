@@ -209,7 +209,7 @@ func TestClientSendFails(t *testing.T) {
 		if got, err := c.CallTool(t.Context(), "self.echo", nil); err != nil || got != "{}" {
 			t.Errorf("the session did not survive: %v, %v", got, err)
 		}
-		_, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": strings.Repeat("x", maxSend)})
+		_, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": strings.Repeat("x", MaxSend)})
 		if err == nil || !strings.Contains(err.Error(), "over the 7168") {
 			t.Errorf("an oversized call: %v", err)
 		}

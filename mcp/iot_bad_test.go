@@ -129,8 +129,8 @@ func TestTooManyThings(t *testing.T) {
 	for i := range 10 {
 		few.Deliver(fmt.Appendf(nil, `[{"name":"T%d","methods":{%s}}]`, i, strings.Join(methods, ",")), nil)
 	}
-	if n := len(few.GetAvailableTools()); n != maxTools {
-		t.Errorf("%d tools of things with 64 each, want %d", n, maxTools)
+	if n := len(few.GetAvailableTools()); n != MaxTools {
+		t.Errorf("%d tools of things with 64 each, want %d", n, MaxTools)
 	}
 	if !strings.Contains(b.Log(), "70 of method are more than 64") {
 		t.Error("the methods left out are not in the log")

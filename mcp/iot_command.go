@@ -32,8 +32,8 @@ func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json
 	if err != nil {
 		return nil, fmt.Errorf("encode command: %w", err)
 	}
-	if len(commands) > maxSend {
-		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), maxSend)
+	if len(commands) > MaxSend {
+		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), MaxSend)
 	}
 	return commands, nil
 }

@@ -68,8 +68,8 @@ func (h *thingHome) describe(th *thing) error {
 	switch {
 	case count > maxThings:
 		return fmt.Errorf("thing %q is one more than %d", th.name, maxThings)
-	case tools > maxTools:
-		return fmt.Errorf("thing %q makes more than %d tools", th.name, maxTools)
+	case tools > MaxTools:
+		return fmt.Errorf("thing %q makes more than %d tools", th.name, MaxTools)
 	case bytes > maxHome:
 		return fmt.Errorf("thing %q makes more than %d bytes of descriptors", th.name, maxHome)
 	}

@@ -38,7 +38,7 @@ func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 		return p, nil, errors.New("the tools of tools/list are no array")
 	}
 	for i, item := range items {
-		if len(p.tools) == maxTools {
+		if len(p.tools) == MaxTools {
 			fixes = append(fixes, "too many tools on a page")
 			break
 		}
@@ -71,7 +71,7 @@ func repairTool(raw json.RawMessage) (tool Tool, fix string) {
 	if json.Unmarshal(w.Name, &tool.Name) != nil || tool.Name == "" {
 		return Tool{}, "has no name"
 	}
-	if len(tool.Name) > maxToolName {
+	if len(tool.Name) > MaxToolName {
 		return Tool{}, "has a name that is too long"
 	}
 	tool.Description = rawjson.Text(w.Description)

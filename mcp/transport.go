@@ -243,8 +243,8 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return rejected(context.Canceled)
 	}
 	data, err := jsonrpc.EncodeMessage(out)
-	if err == nil && len(data) > maxSend {
-		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), maxSend)
+	if err == nil && len(data) > MaxSend {
+		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), MaxSend)
 	}
 	if err == nil {
 		err = l.client.send(data)

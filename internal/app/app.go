@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/rules"
@@ -193,7 +194,7 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 			})
 		},
 		NewLight: func(s wire.Session, link connection.Link) connection.Light {
-			return mcp.NewLight(mcp.LightOptions{
+			return light.New(light.Options{
 				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,
 			})

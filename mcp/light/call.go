@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -21,7 +22,7 @@ const (
 // allows: a string, or the JSON of any other value. It is never sent twice.
 // Errors: ErrNoTool, ErrClosed, a *ToolError for what the device reports, and
 // those of ctx.
-func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+func (l *Source) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
@@ -32,7 +33,7 @@ func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	frame, err := rawjson.Marshal(lightExecute{
+	frame, err := rawjson.Marshal(execute{
 		Version: version2, Method: methodExecute,
 		Params: executeParams{Tool: name, Input: arguments}, ID: id,
 	})
@@ -46,7 +47,7 @@ func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]
 	select {
 	case a, ok := <-call.answer:
 		if !ok {
-			return nil, fmt.Errorf("call %s: %w", name, ErrClosed)
+			return nil, fmt.Errorf("call %s: %w", name, mcp.ErrClosed)
 		}
 		return a.result, a.err
 	case <-ctx.Done():
@@ -56,24 +57,24 @@ func (l *Light) CallTool(ctx context.Context, name string, arguments map[string]
 }
 
 // open gives a call its id and its place among those that wait for an answer.
-func (l *Light) open(name string) (string, *lightCall, error) {
+func (l *Source) open(name string) (string, *pendingCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return "", nil, ErrClosed
+		return "", nil, mcp.ErrClosed
 	}
 	if !l.has(name) {
-		return "", nil, ErrNoTool
+		return "", nil, mcp.ErrNoTool
 	}
 	l.number++
 	id := fmt.Sprintf("tool-call-%d-%s", l.number, l.mark)
-	call := &lightCall{tool: name, sent: time.Now(), answer: make(chan lightAnswer, 1)}
+	call := &pendingCall{tool: name, sent: time.Now(), answer: make(chan answer, 1)}
 	l.pending[id] = call
 	return id, call, nil
 }
 
 // forget takes a call that was not sent out of the table.
-func (l *Light) forget(id string) {
+func (l *Source) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, id)
@@ -81,7 +82,7 @@ func (l *Light) forget(id string) {
 
 // giveUp marks a call that nobody waits for any more. Its answer is still known
 // as a late one, unless maxAbandoned others were given up after it.
-func (l *Light) giveUp(id string) {
+func (l *Source) giveUp(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	call := l.pending[id]
@@ -96,7 +97,7 @@ func (l *Light) giveUp(id string) {
 }
 
 // answered hands an answer to the call that waits for it.
-func (l *Light) answered(f lightFrame) {
+func (l *Source) answered(f inbound) {
 	call := l.take(f.id)
 	switch {
 	case call == nil:
@@ -116,7 +117,7 @@ func (l *Light) answered(f lightFrame) {
 }
 
 // take removes the call with this id from the table; nil when there is none.
-func (l *Light) take(rawID json.RawMessage) *lightCall {
+func (l *Source) take(rawID json.RawMessage) *pendingCall {
 	id := idText(rawID)
 	l.mu.Lock()
 	defer l.mu.Unlock()

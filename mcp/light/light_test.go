@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -30,7 +31,7 @@ const (
 )
 
 // registered is a started source whose device has registered, and the device.
-func registered(t *testing.T, o LightOptions) (*Light, *FakeLight) {
+func registered(t *testing.T, o Options) (*Source, *FakeLight) {
 	t.Helper()
 	device := NewFakeLight(t)
 	light := device.Light(o)
@@ -48,7 +49,7 @@ func registered(t *testing.T, o LightOptions) (*Light, *FakeLight) {
 // TestLightSeed000 holds every frame of ours to the seed's bytes.
 func TestLightSeed000(t *testing.T) {
 	var sent []string
-	light := NewLight(LightOptions{DeviceID: "aa:bb:cc:dd:ee:ff", Send: func(frame json.RawMessage) error {
+	light := New(Options{DeviceID: "aa:bb:cc:dd:ee:ff", Send: func(frame json.RawMessage) error {
 		sent = append(sent, string(frame))
 		return nil
 	}})
@@ -60,8 +61,8 @@ func TestLightSeed000(t *testing.T) {
 		t.Fatalf("the seed's registration was answered by %q", sent)
 	}
 	tools := light.GetAvailableTools()
-	if len(tools) != 2 || tools[0].Name != "amplify_volume" || tools[0].Description != "设置设备音量" || tools[0].Kind != Control ||
-		tools[0].Origin != Remote || tools[0].Source != "light" || !strings.HasPrefix(string(tools[0].Schema), `{"type":"object","properties":{"level"`) {
+	if len(tools) != 2 || tools[0].Name != "amplify_volume" || tools[0].Description != "设置设备音量" || tools[0].Kind != mcp.Control ||
+		tools[0].Origin != mcp.Remote || tools[0].Source != "light" || !strings.HasPrefix(string(tools[0].Schema), `{"type":"object","properties":{"level"`) {
 		t.Errorf("tools: %+v", tools)
 	}
 	light.number, light.mark = 12344, "abcdef"
@@ -71,7 +72,7 @@ func TestLightSeed000(t *testing.T) {
 		return nil
 	}
 	result, err := light.CallTool(t.Context(), "amplify_volume", map[string]any{"level": 80})
-	if err != nil || ResultText(ActionResponse{Result: result}) != `{"status":"success","message":"音量已成功设置为 80"}` {
+	if err != nil || mcp.ResultText(mcp.ActionResponse{Result: result}) != `{"status":"success","message":"音量已成功设置为 80"}` {
 		t.Errorf("result %v, %v", result, err)
 	}
 	if sent[1] != seedExecute {
@@ -82,13 +83,13 @@ func TestLightSeed000(t *testing.T) {
 		return nil
 	}
 	_, err = light.CallTool(t.Context(), "amplify_volume", map[string]any{"level": 180})
-	if reported, ok := errors.AsType[*ToolError](err); !ok || reported.Code != -32000 || reported.Message != "执行失败：音量级别超出范围（0-100）。" {
+	if reported, ok := errors.AsType[*mcp.ToolError](err); !ok || reported.Code != -32000 || reported.Message != "执行失败：音量级别超出范围（0-100）。" {
 		t.Errorf("error %v", err)
 	}
-	if chunk, err := AIMessage(AIChunk, "北京今天天气晴朗，气温25摄氏度，有微风。"); err != nil || string(chunk) != seedChunk {
+	if chunk, err := Message(Chunk, "北京今天天气晴朗，气温25摄氏度，有微风。"); err != nil || string(chunk) != seedChunk {
 		t.Errorf("chunk %s, %v", chunk, err)
 	}
-	if final, err := AIMessage(AIFinal, `<a> & "b"`); err != nil || string(final) != `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"final","content":"<a> & \"b\""}}` {
+	if final, err := Message(Final, `<a> & "b"`); err != nil || string(final) != `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"final","content":"<a> & \"b\""}}` {
 		t.Errorf("final %s, %v", final, err)
 	}
 }
@@ -154,7 +155,7 @@ func TestLightRegistrations(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			light, device := registered(t, LightOptions{
+			light, device := registered(t, Options{
 				DeviceID: "AA:BB:CC:DD:EE:FF", HasLocal: func(name string) bool { return name == "exit" },
 				Log: slog.New(slog.NewTextHandler(&log, nil)),
 			})
@@ -170,7 +171,7 @@ func TestLightRegistrations(t *testing.T) {
 			var names []string
 			for _, tool := range light.GetAvailableTools() {
 				names = append(names, tool.Name)
-				if len(tool.Schema) == 0 || tool.Origin != Remote || tool.Source != "light" || len(tool.Description) > maxDescription {
+				if len(tool.Schema) == 0 || tool.Origin != mcp.Remote || tool.Source != "light" || len(tool.Description) > maxDescription {
 					t.Errorf("tool %+v", tool)
 				}
 			}
@@ -191,13 +192,13 @@ func TestLightRegistrations(t *testing.T) {
 }
 
 func TestLightKinds(t *testing.T) {
-	light, device := registered(t, LightOptions{})
+	light, device := registered(t, Options{})
 	device.Say(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"tools":[` +
 		`{"name":"set_a","sub_type":"control"},{"name":"set_b","sub_type":"query"},{"name":"set_c","sub_type":"Control"},` +
 		`{"name":"set_d","sub_type":3},{"name":"set_e","sub_type":null},{"name":"f"}]},"id":"r"}`)
 	var got []string
 	for _, tool := range light.GetAvailableTools() {
-		got = append(got, fmt.Sprintf("%q/%s", tool.Kind, KindOf(tool, nil)))
+		got = append(got, fmt.Sprintf("%q/%s", tool.Kind, mcp.KindOf(tool, nil)))
 	}
 	// An unknown sub_type is a query, whatever the name; none at all is judged by the name.
 	if want := `"control"/control "query"/query "query"/query "query"/query ""/control ""/query`; strings.Join(got, " ") != want {
@@ -221,7 +222,7 @@ func TestLightIDsOfRegistrations(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		device := NewFakeLight(t)
-		light := device.Light(LightOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		light := device.Light(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err := light.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -245,8 +246,8 @@ func TestLightIDsOfRegistrations(t *testing.T) {
 func TestLightReregistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
-		light, device := registered(t, LightOptions{OnTools: func() { changes++ }})
-		box := NewToolbox(ToolboxOptions{}, light)
+		light, device := registered(t, Options{OnTools: func() { changes++ }})
+		box := mcp.NewToolbox(mcp.ToolboxOptions{}, light)
 		defer box.Close()
 		outcome := make(chan any, 1)
 		go func() {
@@ -265,7 +266,7 @@ func TestLightReregistration(t *testing.T) {
 		if _, ok := box.Lookup("dance"); !ok {
 			t.Error("the new tool is not offered")
 		}
-		if _, err := light.CallTool(t.Context(), "echo", nil); !errors.Is(err, ErrNoTool) {
+		if _, err := light.CallTool(t.Context(), "echo", nil); !errors.Is(err, mcp.ErrNoTool) {
 			t.Errorf("a call of a replaced tool: %v", err)
 		}
 		device.Say(`{"jsonrpc":"2.0","id":"` + device.Calls()[0] + `","result":"done"}`)
@@ -307,21 +308,21 @@ func TestLightResults(t *testing.T) {
 		`"note":"nothing"`:                               "! neither a result nor an error",
 	} {
 		t.Run(member, func(t *testing.T) {
-			light, device := registered(t, LightOptions{})
+			light, device := registered(t, Options{})
 			device.Answer = func(string, json.RawMessage) string { return member }
-			box := NewToolbox(ToolboxOptions{}, light)
+			box := mcp.NewToolbox(mcp.ToolboxOptions{}, light)
 			defer box.Close()
-			p, refused := box.Prepare(Call{ID: "c", Name: "echo", Arguments: `{"text":"x"}`})
+			p, refused := box.Prepare(mcp.Call{ID: "c", Name: "echo", Arguments: `{"text":"x"}`})
 			if refused != nil {
 				t.Fatal(*refused)
 			}
 			r := box.Run(t.Context(), p)
-			text := ResultText(r)
+			text := mcp.ResultText(r)
 			if said, failed := strings.CutPrefix(want, "! "); failed {
-				if r.Action != ActionTypeError || !strings.Contains(text, said) {
+				if r.Action != mcp.ActionTypeError || !strings.Contains(text, said) {
 					t.Errorf("got %v %q", r.Action, text)
 				}
-			} else if r.Action != ActionTypeReqLLM || text != want {
+			} else if r.Action != mcp.ActionTypeReqLLM || text != want {
 				t.Errorf("got %v %q, want %q", r.Action, text, want)
 			}
 		})
@@ -332,7 +333,7 @@ func TestLightResults(t *testing.T) {
 func TestLightAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		light, device := registered(t, LightOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		light, device := registered(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
 		if _, err := light.CallTool(ctx, "slow", nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -363,7 +364,7 @@ func TestLightAnswers(t *testing.T) {
 		if len(got) != 2 || got[0] != `{"jsonrpc":"2.0","id":"d","error":{"code":-32601,"message":"Method not found"}}` || got[1] != `{"jsonrpc":"2.0","id":3,"result":{}}` {
 			t.Errorf("answered %q", got)
 		}
-		if c := light.Counts(); c != (LightCounts{Broken: 13, Unknown: 4, Ignored: 3, Late: 1}) {
+		if c := light.Counts(); c != (Counts{Broken: 13, Unknown: 4, Ignored: 3, Late: 1}) {
 			t.Errorf("counts %+v", c)
 		}
 		for _, want := range []string{"came too late", "tool=slow took=15s", "no call of ours"} {
@@ -385,7 +386,7 @@ func TestLightAnswers(t *testing.T) {
 
 func TestLightSendFails(t *testing.T) {
 	gone := errors.New("gone")
-	light, _ := registered(t, LightOptions{})
+	light, _ := registered(t, Options{})
 	light.options.Send = func(json.RawMessage) error { return gone }
 	if _, err := light.CallTool(t.Context(), "echo", nil); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
@@ -397,21 +398,21 @@ func TestLightSendFails(t *testing.T) {
 	if !light.HasTool("echo") {
 		t.Error("not registered")
 	}
-	if err := NewLight(LightOptions{}).Start(t.Context()); err == nil {
+	if err := New(Options{}).Start(t.Context()); err == nil {
 		t.Error("started without Send")
 	}
 }
 
 // TestLightManyCalls: answers in any order never cross.
 func TestLightManyCalls(t *testing.T) {
-	light, device := registered(t, LightOptions{})
+	light, device := registered(t, Options{})
 	device.Answer = func(_ string, input json.RawMessage) string { return `"result":` + string(input) }
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
 			want := fmt.Sprintf(`{"n":%d}`, i)
 			got, err := light.CallTool(t.Context(), "echo", map[string]any{"n": i})
-			if err != nil || ResultText(ActionResponse{Result: got}) != want {
+			if err != nil || mcp.ResultText(mcp.ActionResponse{Result: got}) != want {
 				t.Errorf("got %v, %v, want %s", got, err, want)
 			}
 		})
@@ -458,12 +459,12 @@ func FuzzLight(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var sent []json.RawMessage
-		light := NewLight(LightOptions{Send: func(frame json.RawMessage) error { sent = append(sent, frame); return nil }})
+		light := New(Options{Send: func(frame json.RawMessage) error { sent = append(sent, frame); return nil }})
 		if err := light.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		light.mark = "abcdef"
-		light.pending["tool-call-1-abcdef"] = &lightCall{answer: make(chan lightAnswer, 1)}
+		light.pending["tool-call-1-abcdef"] = &pendingCall{answer: make(chan answer, 1)}
 		waiting := light.pending["tool-call-1-abcdef"]
 		light.Deliver(data)
 		for _, frame := range sent {
@@ -488,7 +489,7 @@ func FuzzLight(f *testing.F) {
 			if a.err == nil && a.result == nil {
 				t.Errorf("%q gave an empty answer", data)
 			}
-			_ = ResultText(ActionResponse{Result: a.result})
+			_ = mcp.ResultText(mcp.ActionResponse{Result: a.result})
 		default:
 		}
 		if err := light.Stop(); err != nil {
@@ -501,7 +502,7 @@ func FuzzLight(f *testing.F) {
 // each time, and does not hide another kind.
 func TestLightWarnings(t *testing.T) {
 	var log bytes.Buffer
-	l := NewLight(LightOptions{Send: func(json.RawMessage) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	l := New(Options{Send: func(json.RawMessage) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := l.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

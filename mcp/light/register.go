@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/mcp/schema"
 )
@@ -27,13 +28,13 @@ const (
 // registration is the parameters of mcp/registerTools, read entry by entry.
 type registration struct {
 	address  string // mac_addr; "" for none
-	tools    []Tool
+	tools    []mcp.Tool
 	rejected []string // entries that are left out, and why
 	odd      []string // entries that are kept although something is wrong with them
 }
 
 // register takes the place of the list by the one in f, and answers.
-func (l *Light) register(f lightFrame) {
+func (l *Source) register(f inbound) {
 	r, err := readRegistration(f.params, l.options.HasLocal)
 	if err == nil {
 		err = l.checkOwner(r.address)
@@ -55,7 +56,7 @@ func (l *Light) register(f lightFrame) {
 	if f.id == nil {
 		l.warnRefused("light device registration without id is not confirmed")
 	} else {
-		l.reply(lightConfirmation{Version: version2, ID: f.id, Result: registerResult{statusRegistered, r.message()}})
+		l.reply(confirmation{Version: version2, ID: f.id, Result: registerResult{statusRegistered, r.message()}})
 	}
 	if l.options.OnTools != nil {
 		l.options.OnTools()
@@ -64,7 +65,7 @@ func (l *Light) register(f lightFrame) {
 
 // warnRefused logs the first, the second, the fourth … warning of a kind about a
 // registration, so that a device cannot flood the log, and no kind hides another.
-func (l *Light) warnRefused(message string, args ...any) {
+func (l *Source) warnRefused(message string, args ...any) {
 	l.counts.refused.Add(1)
 	l.mu.Lock()
 	if l.warned == nil {
@@ -79,7 +80,7 @@ func (l *Light) warnRefused(message string, args ...any) {
 }
 
 // keep makes tools the list. False: the source is stopped.
-func (l *Light) keep(tools []Tool) bool {
+func (l *Source) keep(tools []mcp.Tool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -90,7 +91,7 @@ func (l *Light) keep(tools []Tool) bool {
 }
 
 // checkOwner refuses an address that is not the device's.
-func (l *Light) checkOwner(address string) error {
+func (l *Source) checkOwner(address string) error {
 	if address == "" || l.options.DeviceID == "" || SameAddress(address, l.options.DeviceID) {
 		return nil
 	}
@@ -156,8 +157,8 @@ func readRegistration(params json.RawMessage, hasLocal func(string) bool) (regis
 	}
 	seen := make(map[string]struct{})
 	for i, item := range items {
-		if len(r.tools) == maxTools {
-			r.reject(i, "", fmt.Sprintf("and all after it are over the limit of %d tools", maxTools))
+		if len(r.tools) == mcp.MaxTools {
+			r.reject(i, "", fmt.Sprintf("and all after it are over the limit of %d tools", mcp.MaxTools))
 			break
 		}
 		r.take(i, item, seen, hasLocal)
@@ -193,7 +194,7 @@ func (r *registration) take(i int, raw json.RawMessage, seen map[string]struct{}
 	for _, what := range odd {
 		r.odd = append(r.odd, entryName(i, tool.Name)+" "+what)
 	}
-	if origin == Remote {
+	if origin == mcp.Remote {
 		r.tools = append(r.tools, tool)
 		return
 	}
@@ -204,7 +205,7 @@ func (r *registration) take(i int, raw json.RawMessage, seen map[string]struct{}
 }
 
 // lightTool is an entry as a device sends it.
-type lightTool struct {
+type listedTool struct {
 	Name        json.RawMessage `json:"name"`
 	Description json.RawMessage `json:"description"`
 	MainType    json.RawMessage `json:"main_type"`
@@ -214,16 +215,16 @@ type lightTool struct {
 
 // readEntry reads one entry. odd is what is wrong with it and can be lived with.
 // With an error the tool has its name, if there is one.
-func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err error) {
-	var w lightTool
+func readEntry(raw json.RawMessage) (tool mcp.Tool, origin mcp.Origin, odd []string, err error) {
+	var w listedTool
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &w) != nil {
 		return tool, "", nil, errors.New("is no object")
 	}
 	if json.Unmarshal(w.Name, &tool.Name) != nil || strings.TrimSpace(tool.Name) == "" {
-		return Tool{}, "", nil, errors.New("has no name")
+		return mcp.Tool{}, "", nil, errors.New("has no name")
 	}
-	if len(tool.Name) > maxToolName {
-		return tool, "", nil, fmt.Errorf("has a name of more than %d bytes", maxToolName)
+	if len(tool.Name) > mcp.MaxToolName {
+		return tool, "", nil, fmt.Errorf("has a name of more than %d bytes", mcp.MaxToolName)
 	}
 	if tool.Schema, err = readParameters(w.Parameters); err != nil {
 		return tool, "", nil, err
@@ -232,22 +233,22 @@ func readEntry(raw json.RawMessage) (tool Tool, origin Origin, odd []string, err
 		odd = append(odd, fmt.Sprintf("has a description of %d bytes, it is cut", len(tool.Description)))
 		tool.Description = text.Shorten(tool.Description, maxDescription)
 	}
-	tool.Origin, tool.Source = Remote, "light"
+	tool.Origin, tool.Source = mcp.Remote, "light"
 	if rawjson.Present(w.SubType) {
-		switch tool.Kind = Kind(rawjson.Text(w.SubType)); tool.Kind {
-		case Control, Query:
+		switch tool.Kind = mcp.Kind(rawjson.Text(w.SubType)); tool.Kind {
+		case mcp.Control, mcp.Query:
 		default:
 			odd = append(odd, fmt.Sprintf("has the unknown sub_type %q, query is assumed", text.Shorten(string(tool.Kind), 64)))
-			tool.Kind = Query
+			tool.Kind = mcp.Query
 		}
 	}
-	origin = Remote
+	origin = mcp.Remote
 	if rawjson.Present(w.MainType) {
-		switch origin = Origin(rawjson.Text(w.MainType)); origin {
-		case Remote, Local:
+		switch origin = mcp.Origin(rawjson.Text(w.MainType)); origin {
+		case mcp.Remote, mcp.Local:
 		default:
 			odd = append(odd, fmt.Sprintf("has the unknown main_type %q, remote is assumed", text.Shorten(string(origin), 64)))
-			origin = Remote
+			origin = mcp.Remote
 		}
 	}
 	return tool, origin, odd, nil

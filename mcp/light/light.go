@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"context"
@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
 // LightOptions describe one device that speaks the light dialect. Send is
 // needed; the rest has defaults.
-type LightOptions struct {
+type Options struct {
 	// Send puts one JSON-RPC frame on the wire, as it is or in the envelope. It
 	// never waits long, may be called by many goroutines, and owns frame afterwards.
 	Send func(frame json.RawMessage) error
@@ -41,43 +42,43 @@ type LightOptions struct {
 // device pushes its list with mcp/registerTools, and nobody can ask for it; the
 // source is empty until then. One Light serves one connection. It has no
 // goroutines. All methods may be called at the same time.
-type Light struct {
-	options LightOptions
+type Source struct {
+	options Options
 	log     *slog.Logger
 	mark    string // of this connection, in every id of a call
-	counts  lightCounters
+	counts  counters
 
 	mu         sync.Mutex
 	started    bool
 	ended      bool // for good
 	registered bool
-	tools      []Tool
+	tools      []mcp.Tool
 	number     uint64 // of the last call
-	pending    map[string]*lightCall
+	pending    map[string]*pendingCall
 	late       []string       // ids in pending that were given up, oldest first
 	warned     map[string]int // warnings of each kind about registrations
 }
 
 // lightCall is a call that the device has not answered.
-type lightCall struct {
+type pendingCall struct {
 	tool    string
 	sent    time.Time
-	answer  chan lightAnswer // size 1; closed by Stop
+	answer  chan answer // size 1; closed by Stop
 	givenUp bool
 }
 
 // lightAnswer is what the device said to a call.
-type lightAnswer struct {
+type answer struct {
 	result any
 	err    error
 }
 
-type lightCounters struct {
+type counters struct {
 	broken, unknown, ignored, late, refused atomic.Uint64
 }
 
 // LightCounts is a snapshot of a light device's counters.
-type LightCounts struct {
+type Counts struct {
 	Broken  uint64 // frames that could not be understood
 	Unknown uint64 // answers to no call
 	Ignored uint64 // notifications, and requests that are refused
@@ -86,27 +87,27 @@ type LightCounts struct {
 }
 
 // NewLight makes the source of one connection.
-func NewLight(o LightOptions) *Light {
+func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.HasLocal == nil {
 		o.HasLocal = func(string) bool { return false }
 	}
-	return &Light{
+	return &Source{
 		options: o, log: o.Log,
 		mark:    strings.ToLower(rand.Text()[:6]),
-		pending: make(map[string]*lightCall),
+		pending: make(map[string]*pendingCall),
 	}
 }
 
 // Start makes what the device has registered, and will register, available. A
 // second Start does nothing.
-func (l *Light) Start(ctx context.Context) error {
+func (l *Source) Start(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return fmt.Errorf("start light device: %w", ErrClosed)
+		return fmt.Errorf("start light device: %w", mcp.ErrClosed)
 	}
 	if l.options.Send == nil {
 		return errors.New("start light device: options have no Send")
@@ -120,7 +121,7 @@ func (l *Light) Start(ctx context.Context) error {
 
 // Stop takes the tools away and fails all pending calls with ErrClosed. It may
 // be called many times.
-func (l *Light) Stop() error {
+func (l *Source) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended, l.tools, l.late = true, nil, nil
@@ -133,29 +134,29 @@ func (l *Light) Stop() error {
 
 // ResetConnection changes nothing: the list is the device's to push, there is
 // no way to ask for it, and the last one that it pushed is the best there is.
-func (l *Light) ResetConnection() error {
+func (l *Source) ResetConnection() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return fmt.Errorf("reset light device: %w", ErrClosed)
+		return fmt.Errorf("reset light device: %w", mcp.ErrClosed)
 	}
 	return nil
 }
 
 // HasTool reports whether the device has registered the tool.
-func (l *Light) HasTool(name string) bool {
+func (l *Source) HasTool(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.has(name)
 }
 
 // has is HasTool for those who hold mu.
-func (l *Light) has(name string) bool {
-	return l.started && slices.ContainsFunc(l.tools, func(t Tool) bool { return t.Name == name })
+func (l *Source) has(name string) bool {
+	return l.started && slices.ContainsFunc(l.tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
 // GetAvailableTools lists the device's tools as it has registered them last.
-func (l *Light) GetAvailableTools() []Tool {
+func (l *Source) GetAvailableTools() []mcp.Tool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.started {
@@ -165,7 +166,7 @@ func (l *Light) GetAvailableTools() []Tool {
 }
 
 // IsReady reports whether the device has registered. It may have no tools.
-func (l *Light) IsReady() bool {
+func (l *Source) IsReady() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.started && l.registered && !l.ended
@@ -173,15 +174,15 @@ func (l *Light) IsReady() bool {
 
 // Owns reports whether an answer with this id is for a call of this source,
 // even one that was given up. An id is the text of a JSON string.
-func (l *Light) Owns(id string) bool {
+func (l *Source) Owns(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pending[id] != nil
 }
 
 // Counts is a snapshot of what was dropped, ignored and refused so far.
-func (l *Light) Counts() LightCounts {
-	return LightCounts{
+func (l *Source) Counts() Counts {
+	return Counts{
 		Broken: l.counts.broken.Load(), Unknown: l.counts.unknown.Load(), Ignored: l.counts.ignored.Load(),
 		Late: l.counts.late.Load(), Refused: l.counts.refused.Load(),
 	}
@@ -191,8 +192,8 @@ func (l *Light) Counts() LightCounts {
 // something that is none of them. It never waits for the device. frame is not
 // kept. Frames are taken in the order of the calls, so one goroutine should
 // make them.
-func (l *Light) Deliver(frame json.RawMessage) {
-	f, err := parseLight(frame)
+func (l *Source) Deliver(frame json.RawMessage) {
+	f, err := parse(frame)
 	if err != nil {
 		if n := l.counts.broken.Add(1); bits.OnesCount64(n) == 1 {
 			l.log.Warn("light device frame dropped", "err", err, "size", len(frame), "count", n)
@@ -210,20 +211,20 @@ func (l *Light) Deliver(frame json.RawMessage) {
 }
 
 // other answers a request that is none of the dialect.
-func (l *Light) other(f lightFrame) {
+func (l *Source) other(f inbound) {
 	l.counts.ignored.Add(1)
 	l.log.Debug("light device request ignored", "method", text.Shorten(f.method, 64), "id", string(f.id))
 	switch {
 	case f.id == nil:
 	case f.method == "ping":
-		l.reply(lightPong{Version: version2, ID: f.id})
+		l.reply(pong{Version: version2, ID: f.id})
 	default:
 		l.refuse(f.id, codeMethodNotFound, "Method not found")
 	}
 }
 
 // reply sends an answer to the device.
-func (l *Light) reply(v any) {
+func (l *Source) reply(v any) {
 	frame, err := rawjson.Marshal(v)
 	if err == nil {
 		err = l.options.Send(frame)
@@ -234,6 +235,6 @@ func (l *Light) reply(v any) {
 }
 
 // refuse answers a request with an error.
-func (l *Light) refuse(id json.RawMessage, code int64, message string) {
-	l.reply(lightRefusal{Version: version2, ID: id, Error: lightError{Code: code, Message: message}})
+func (l *Source) refuse(id json.RawMessage, code int64, message string) {
+	l.reply(refusal{Version: version2, ID: id, Error: rpcError{Code: code, Message: message}})
 }

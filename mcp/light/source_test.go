@@ -1,17 +1,18 @@
-package mcp_test
+package light_test
 
 import (
 	"testing"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/sourcetest"
 )
 
 func TestLightIsASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
-			device := mcp.NewFakeLight(t)
-			light := device.Light(mcp.LightOptions{})
+			device := light.NewFakeLight(t)
+			light := device.Light(light.Options{})
 			device.Register() // even before Start: it is not lost
 			return light
 		},

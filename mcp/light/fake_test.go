@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 // what seed 000 writes, byte for byte.
 type FakeLight struct {
 	t     *testing.T
-	light *Light
+	light *Source
 
 	// Answer, if set, gives the member of the answer to a call, such as
 	// `"result":1`; "" for no answer.
@@ -37,9 +37,9 @@ func NewFakeLight(t *testing.T) *FakeLight {
 }
 
 // Light makes the source that talks to the device. o may be zero.
-func (d *FakeLight) Light(o LightOptions) *Light {
+func (d *FakeLight) Light(o Options) *Source {
 	o.Send = d.send
-	d.light = NewLight(o)
+	d.light = New(o)
 	return d.light
 }
 

@@ -1,4 +1,4 @@
-package mcp
+package light
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // The frames that we send, with their members in the order of seed 000.
 type (
-	lightExecute struct {
+	execute struct {
 		Version string        `json:"jsonrpc"`
 		Method  string        `json:"method"`
 		Params  executeParams `json:"params"`
@@ -34,7 +35,7 @@ type (
 		Tool  string         `json:"tool_name"`
 		Input map[string]any `json:"tool_input"`
 	}
-	lightConfirmation struct {
+	confirmation struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Result  registerResult  `json:"result"`
@@ -43,21 +44,21 @@ type (
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
-	lightRefusal struct {
+	refusal struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Error   lightError      `json:"error"`
+		Error   rpcError        `json:"error"`
 	}
-	lightError struct {
+	rpcError struct {
 		Code    int64  `json:"code"`
 		Message string `json:"message"`
 	}
-	lightPong struct {
+	pong struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Result  struct{}        `json:"result"`
 	}
-	lightMessage struct {
+	aiMessage struct {
 		Version string        `json:"jsonrpc"`
 		Method  string        `json:"method"`
 		Params  messageParams `json:"params"`
@@ -70,39 +71,39 @@ type (
 
 // The types of an AI message (seed 000, 5).
 const (
-	AIChunk   = "chunk"   // a piece of the reply, to be appended
-	AIFinal   = "final"   // the whole reply, or what was heard of it
-	AIThought = "thought" // reasoning, which a client may leave out
+	Chunk   = "chunk"   // a piece of the reply, to be appended
+	Final   = "final"   // the whole reply, or what was heard of it
+	Thought = "thought" // reasoning, which a client may leave out
 )
 
 // AIMessage is the frame of an mcp/ai/message notification; kind is AIChunk,
 // AIFinal or AIThought.
-func AIMessage(kind, content string) (json.RawMessage, error) {
-	return rawjson.Marshal(lightMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
+func Message(kind, content string) (json.RawMessage, error) {
+	return rawjson.Marshal(aiMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
 }
 
 // LightError is the frame that refuses a request with this id, as it came,
 // because of its parameters.
-func LightError(id json.RawMessage, message string) (json.RawMessage, error) {
-	return rawjson.Marshal(lightRefusal{Version: version2, ID: id, Error: lightError{Code: codeInvalidParams, Message: message}})
+func Refusal(id json.RawMessage, message string) (json.RawMessage, error) {
+	return rawjson.Marshal(refusal{Version: version2, ID: id, Error: rpcError{Code: codeInvalidParams, Message: message}})
 }
 
 // lightFrame is one frame of a light device. It shares memory with the bytes
 // that it was read from.
-type lightFrame struct {
+type inbound struct {
 	id     json.RawMessage // a string or a number, as it came; nil for none
 	method string          // "" for an answer
 	params json.RawMessage // of a request; nil for none
-	answer lightAnswer     // of an answer
+	answer answer          // of an answer
 }
 
 // maxLightID is how long an id of a device may be, in bytes: it is sent back.
-const maxLightID = 256
+const maxID = 256
 
 // parseLight reads one frame. An error means that it cannot be understood and
 // is to be dropped.
-func parseLight(data []byte) (lightFrame, error) {
-	var f lightFrame
+func parse(data []byte) (inbound, error) {
+	var f inbound
 	if err := rawjson.CheckSize(data); err != nil {
 		return f, err
 	}
@@ -110,7 +111,7 @@ func parseLight(data []byte) (lightFrame, error) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return f, fmt.Errorf("frame is no JSON object: %w", err)
 	}
-	if id := fields["id"]; rawjson.Present(id) && len(id) <= maxLightID && isScalarID(id) {
+	if id := fields["id"]; rawjson.Present(id) && len(id) <= maxID && isScalarID(id) {
 		f.id = id
 	}
 	method, isRequest := fields["method"]
@@ -147,15 +148,15 @@ func idText(raw json.RawMessage) string {
 
 // readAnswer reads the outcome of a call: its error if there is one, else its
 // result, whatever that is.
-func readAnswer(fields map[string]json.RawMessage) lightAnswer {
+func readAnswer(fields map[string]json.RawMessage) answer {
 	if failed := fields["error"]; rawjson.Present(failed) {
-		return lightAnswer{err: readError(failed)}
+		return answer{err: readError(failed)}
 	}
 	result, ok := fields["result"]
 	if !ok {
-		return lightAnswer{err: &ToolError{Message: "the device's answer has neither a result nor an error"}}
+		return answer{err: &mcp.ToolError{Message: "the device's answer has neither a result nor an error"}}
 	}
-	return lightAnswer{result: anyResult(result)}
+	return answer{result: anyResult(result)}
 }
 
 // anyResult is a JSON value for the model: text as text, everything else as the
@@ -173,12 +174,12 @@ func anyResult(raw json.RawMessage) any {
 }
 
 // readError reads an error in any shape: seed 000's object, or a bare text.
-func readError(raw json.RawMessage) *ToolError {
+func readError(raw json.RawMessage) *mcp.ToolError {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		return &ToolError{Message: rawjson.Text(raw)}
+		return &mcp.ToolError{Message: rawjson.Text(raw)}
 	}
-	e := &ToolError{Message: rawjson.Text(fields["message"])}
+	e := &mcp.ToolError{Message: rawjson.Text(fields["message"])}
 	if code, err := strconv.ParseInt(strings.Trim(string(fields["code"]), `"`), 10, 64); err == nil {
 		e.Code = code
 	}
