@@ -13,15 +13,16 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/iot"
 )
 
 // withThings gives every device things that outlive its connection. While one
 // is away its tools are kept in a cache.
 func withThings(kinds map[string]mcp.Kind) func(*Options) {
-	cache := mcp.NewThingCache(0)
+	cache := iot.NewCache(0)
 	return func(o *Options) {
 		o.NewThings = func(s wire.Session, link Link) Things {
-			return mcp.NewThings(mcp.ThingsOptions{Send: link.Send, Cache: cache, DeviceID: s.DeviceID, Kinds: kinds, Log: o.Log})
+			return iot.New(iot.Options{Send: link.Send, Cache: cache, DeviceID: s.DeviceID, Kinds: kinds, Log: o.Log})
 		}
 	}
 }

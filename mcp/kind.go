@@ -56,7 +56,7 @@ func OverrideOf(name string, overrides map[string]Kind) (kind Kind, pattern stri
 
 // orderIn is the word that makes a tool an order, by its name's last part.
 func orderIn(name string) (word string, ok bool) {
-	words := nameWords(name[strings.LastIndexByte(name, '.')+1:])
+	words := NameWords(name[strings.LastIndexByte(name, '.')+1:])
 	if len(words) == 0 || strings.Contains(name, ".camera.") || slices.ContainsFunc(words, isPicture) {
 		return "", false
 	}
@@ -87,7 +87,7 @@ func isControlWord(word string) bool {
 }
 
 // nameWords splits at everything that is no letter or digit and before capitals.
-func nameWords(name string) []string {
+func NameWords(name string) []string {
 	var words []string
 	var word []rune
 	flush := func() {

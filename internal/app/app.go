@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
@@ -161,7 +162,7 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 	r.outward(cfg, data, own, fleet, set, r.log)
 	shelf := mcp.NewShelf()
 	limits := mcp.ToolboxOptions{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
-	things := mcp.NewThingCache(cfg.Server.MaxDevices)
+	things := iot.NewCache(cfg.Server.MaxDevices)
 	notice, err := notices(o.Prompts)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 			})
 		},
 		NewThings: func(s wire.Session, link connection.Link) connection.Things {
-			return mcp.NewThings(mcp.ThingsOptions{
+			return iot.New(iot.Options{
 				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.live.changed(s.DeviceID) },
 				Log: link.Log,
 			})

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/iot"
 	"xiaozhi/prompts"
 )
 
@@ -141,7 +142,7 @@ func (l *liveDevices) states(id string) (map[string]map[string]any, bool) {
 		return nil, false
 	}
 	for _, s := range t.sources {
-		if things, is := s.(*mcp.Things); is {
+		if things, is := s.(*iot.Source); is {
 			return things.States(), true
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/iot"
 )
 
 // TestGatewayConfig: what is written about the gateway is what it gets.
@@ -136,7 +137,7 @@ func TestLookingOn(t *testing.T) {
 	talk := talkOf(t, live, "aa:bb", "s1", "x")
 	talk.words = &words{}
 	talk.words.add("user", "hello")
-	things := mcp.NewThings(mcp.ThingsOptions{Send: func(json.RawMessage) error { return nil }})
+	things := iot.New(iot.Options{Send: func(json.RawMessage) error { return nil }})
 	if err := things.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import "sync"
 
@@ -9,7 +9,7 @@ const (
 
 // ThingCache keeps what devices have said of their things beyond their
 // connections. A cache may be used at the same time; make it with NewThingCache.
-type ThingCache struct {
+type Cache struct {
 	limit int
 
 	mu    sync.Mutex
@@ -21,7 +21,7 @@ type ThingCache struct {
 // cachedHome is what is known of a device, when it was used last, and what it
 // may come to take.
 type cachedHome struct {
-	home  *thingHome
+	home  *home
 	used  uint64
 	bytes int
 }
@@ -29,15 +29,15 @@ type cachedHome struct {
 // NewThingCache makes an empty cache for a number of devices; 0 means 1000. One
 // device more, or more than 32 MiB, and the one that was met longest ago is
 // forgotten.
-func NewThingCache(devices int) *ThingCache {
+func NewCache(devices int) *Cache {
 	if devices <= 0 {
 		devices = defaultCached
 	}
-	return &ThingCache{limit: devices, homes: make(map[string]*cachedHome)}
+	return &Cache{limit: devices, homes: make(map[string]*cachedHome)}
 }
 
 // get is what is known of a device; nil: nothing. A nil cache knows nothing.
-func (c *ThingCache) get(deviceID string) *thingHome {
+func (c *Cache) get(deviceID string) *home {
 	if c == nil || deviceID == "" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (c *ThingCache) get(deviceID string) *thingHome {
 }
 
 // put keeps what is known of a device. A nil cache keeps nothing.
-func (c *ThingCache) put(deviceID string, h *thingHome) {
+func (c *Cache) put(deviceID string, h *home) {
 	if c == nil || deviceID == "" {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *ThingCache) put(deviceID string, h *thingHome) {
 }
 
 // forgetOldest makes room. The caller holds mu; there is at least one device.
-func (c *ThingCache) forgetOldest() {
+func (c *Cache) forgetOldest() {
 	oldest := ""
 	for id, h := range c.homes {
 		if oldest == "" || h.used < c.homes[oldest].used {

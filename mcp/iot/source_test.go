@@ -1,17 +1,18 @@
-package mcp_test
+package iot_test
 
 import (
 	"testing"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/sourcetest"
 )
 
 func TestThingsIsASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
-			b := mcp.NewLegacyBoard(t, `{"name":"Lamp","methods":{"TurnOn":{},"Measure":{}}}`)
-			things := b.Things(mcp.ThingsOptions{})
+			b := iot.NewLegacyBoard(t, `{"name":"Lamp","methods":{"TurnOn":{},"Measure":{}}}`)
+			things := b.Things(iot.Options{})
 			b.Describe(things)
 			return things
 		},

@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -6,35 +6,37 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"xiaozhi/mcp"
 )
 
 // thingSchema is the schema of a tool made from a method.
-type thingSchema struct {
-	Type       string                   `json:"type"`
-	Properties map[string]thingArgument `json:"properties"`
-	Required   []string                 `json:"required,omitempty"`
-	Additional bool                     `json:"additionalProperties"`
+type toolSchema struct {
+	Type       string              `json:"type"`
+	Properties map[string]argument `json:"properties"`
+	Required   []string            `json:"required,omitempty"`
+	Additional bool                `json:"additionalProperties"`
 }
 
-type thingArgument struct {
+type argument struct {
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
 }
 
 // rebuild makes the tools of all things. The caller holds mu.
-func (h *thingHome) rebuild() {
-	h.tools, h.targets = nil, make(map[string]thingTarget)
+func (h *home) rebuild() {
+	h.tools, h.targets = nil, make(map[string]target)
 	for _, k := range h.things {
 		for _, p := range k.properties {
 			name := h.freeName(k.name, "get_"+snakeName(p.name, "value"))
-			h.targets[name] = thingTarget{thing: k.name, property: p.name, kind: Query}
+			h.targets[name] = target{thing: k.name, property: p.name, kind: mcp.Query}
 			h.tools = append(h.tools, readerTool(name, k.thing, p))
 		}
 		for i := range k.methods {
 			m := &k.methods[i]
 			name := h.freeName(k.name, snakeName(m.name, "do"))
 			kind := kindOfMethod(name, m, h.kinds)
-			h.targets[name] = thingTarget{thing: k.name, method: m, kind: kind}
+			h.targets[name] = target{thing: k.name, method: m, kind: kind}
 			h.tools = append(h.tools, callerTool(name, k.thing, m, kind))
 		}
 	}
@@ -42,7 +44,7 @@ func (h *thingHome) rebuild() {
 
 // freeName is the tool's name: self.THING.what in small letters, as devices of
 // the standard dialect name theirs. One that is taken gets _2, _3 ….
-func (h *thingHome) freeName(thing, what string) string {
+func (h *home) freeName(thing, what string) string {
 	base := "self." + snakeName(thing, "thing") + "." + what
 	name := base
 	for n := 2; ; n++ {
@@ -54,28 +56,28 @@ func (h *thingHome) freeName(thing, what string) string {
 }
 
 // readerTool is the tool that reads a property.
-func readerTool(name string, th *thing, p thingValue) Tool {
+func readerTool(name string, th *thing, p value) mcp.Tool {
 	yes := true
-	return Tool{
+	return mcp.Tool{
 		Name: name, Description: describeMember(p.name, p.description, th),
-		Schema: thingSchemaOf(nil), Origin: Remote, Kind: Query,
-		Annotations: Annotations{ReadOnly: &yes}, Source: "iot",
+		Schema: schemaOf(nil), Origin: mcp.Remote, Kind: mcp.Query,
+		Annotations: mcp.Annotations{ReadOnly: &yes}, Source: "iot",
 	}
 }
 
 // callerTool is the tool that calls a method.
-func callerTool(name string, th *thing, m *thingMethod, kind Kind) Tool {
-	return Tool{
+func callerTool(name string, th *thing, m *method, kind mcp.Kind) mcp.Tool {
+	return mcp.Tool{
 		Name: name, Description: describeMember(m.name, m.description, th),
-		Schema: thingSchemaOf(m.parameters), Origin: Remote, Kind: kind, Source: "iot",
+		Schema: schemaOf(m.parameters), Origin: mcp.Remote, Kind: kind, Source: "iot",
 	}
 }
 
 // thingSchemaOf declares the parameters, all required and no others.
-func thingSchemaOf(parameters []thingValue) json.RawMessage {
-	s := thingSchema{Type: "object", Properties: make(map[string]thingArgument, len(parameters))}
+func schemaOf(parameters []value) json.RawMessage {
+	s := toolSchema{Type: "object", Properties: make(map[string]argument, len(parameters))}
 	for _, p := range parameters {
-		s.Properties[p.name] = thingArgument{Type: p.kind, Description: p.description}
+		s.Properties[p.name] = argument{Type: p.kind, Description: p.description}
 		s.Required = append(s.Required, p.name)
 	}
 	raw, err := json.Marshal(s)
@@ -108,23 +110,23 @@ func describeMember(name, description string, th *thing) string {
 // kindOfMethod decides whether a method is a query: what an override says; else
 // its name, when it begins with a word of asking; else a parameter that is a
 // question. All others are controls, since there is no reply to wait for.
-func kindOfMethod(tool string, m *thingMethod, overrides map[string]Kind) Kind {
-	if kind, _, ok := OverrideOf(tool, overrides); ok && (kind == Control || kind == Query) {
+func kindOfMethod(tool string, m *method, overrides map[string]mcp.Kind) mcp.Kind {
+	if kind, _, ok := mcp.OverrideOf(tool, overrides); ok && (kind == mcp.Control || kind == mcp.Query) {
 		return kind
 	}
-	isQuestion := func(p thingValue) bool {
-		words := nameWords(p.name)
+	isQuestion := func(p value) bool {
+		words := mcp.NameWords(p.name)
 		return len(words) > 0 && (words[0] == "question" || words[0] == "query")
 	}
 	if asksName(m.name) || slices.ContainsFunc(m.parameters, isQuestion) {
-		return Query
+		return mcp.Query
 	}
-	return Control
+	return mcp.Control
 }
 
 // asksName reports whether a name begins with a word of asking.
 func asksName(name string) bool {
-	words := nameWords(name)
+	words := mcp.NameWords(name)
 	if len(words) == 0 {
 		return false
 	}

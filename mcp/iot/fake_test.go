@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"bytes"
@@ -49,14 +49,14 @@ func NewLegacyBoard(t *testing.T, descriptors ...string) *LegacyBoard {
 }
 
 // Things connects the board: nothing is described yet.
-func (b *LegacyBoard) Things(o ThingsOptions) *Things {
+func (b *LegacyBoard) Things(o Options) *Source {
 	o.Send = b.send
 	o.Log = slog.New(slog.NewTextHandler(&lockedWriter{b}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return NewThings(o)
+	return New(o)
 }
 
 // Describe sends the descriptors one by one.
-func (b *LegacyBoard) Describe(things *Things) {
+func (b *LegacyBoard) Describe(things *Source) {
 	for _, d := range b.descriptors {
 		raw, err := json.Marshal([]any{d})
 		if err != nil {

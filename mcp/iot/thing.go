@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -13,31 +13,31 @@ import (
 
 // Limits on what a device may describe.
 const (
-	maxThings    = 64       // of one device
-	maxMembers   = 64       // properties of a thing, its methods, parameters of a method: each
-	maxThingName = 64       // bytes of the name of any of them
-	maxThingText = 512      // bytes of a description; longer ones are cut
-	maxHome      = 64 << 10 // bytes of one device's descriptors
+	maxThings  = 64       // of one device
+	maxMembers = 64       // properties of a thing, its methods, parameters of a method: each
+	maxName    = 64       // bytes of the name of any of them
+	maxText    = 512      // bytes of a description; longer ones are cut
+	maxHome    = 64 << 10 // bytes of one device's descriptors
 )
 
 // thing is a descriptor that was read. It does not change.
 type thing struct {
 	name, description string
-	properties        []thingValue
-	methods           []thingMethod
+	properties        []value
+	methods           []method
 	bytes             int // of the descriptor
 }
 
 // thingValue is a property or a parameter.
-type thingValue struct {
+type value struct {
 	name, description string
 	kind              string // boolean, integer or string; "" for any other
 }
 
 // thingMethod is a command of a thing. All parameters are required.
-type thingMethod struct {
+type method struct {
 	name, description string
-	parameters        []thingValue
+	parameters        []value
 }
 
 // descriptorWire is the union of what descriptors, properties and methods have.
@@ -58,15 +58,15 @@ func parseThing(raw json.RawMessage) (th *thing, odd []error, err error) {
 	if err := unmarshalObject(raw, &w); err != nil {
 		return nil, nil, err
 	}
-	th = &thing{description: thingTextIn(w.Description), bytes: len(raw)}
+	th = &thing{description: textIn(w.Description), bytes: len(raw)}
 	if err := json.Unmarshal(w.Name, &th.name); err != nil || !rawjson.Present(w.Name) {
 		return nil, nil, errors.New("its name is missing or not a string")
 	}
-	if err := checkThingName(th.name); err != nil {
+	if err := checkName(th.name); err != nil {
 		return nil, nil, err
 	}
 	odd = eachMember("property", w.Properties, func(name string, w descriptorWire) error {
-		th.properties = append(th.properties, thingValue{name, thingTextIn(w.Description), thingKindIn(w.Type)})
+		th.properties = append(th.properties, value{name, textIn(w.Description), kindIn(w.Type)})
 		return nil
 	})
 	odd = append(odd, eachMember("method", w.Methods, func(name string, w descriptorWire) error {
@@ -81,14 +81,14 @@ func parseThing(raw json.RawMessage) (th *thing, odd []error, err error) {
 
 // parseMethod reads a method. One whose parameters are not understood cannot be
 // called without guessing, so it is refused.
-func parseMethod(name string, w descriptorWire) (thingMethod, error) {
-	m := thingMethod{name: name, description: thingTextIn(w.Description)}
+func parseMethod(name string, w descriptorWire) (method, error) {
+	m := method{name: name, description: textIn(w.Description)}
 	odd := eachMember("parameter", w.Parameters, func(name string, w descriptorWire) error {
-		kind := thingKindIn(w.Type)
+		kind := kindIn(w.Type)
 		if kind == "" {
 			return fmt.Errorf("type %.32s is not boolean, number or string", w.Type)
 		}
-		m.parameters = append(m.parameters, thingValue{name, thingTextIn(w.Description), kind})
+		m.parameters = append(m.parameters, value{name, textIn(w.Description), kind})
 		return nil
 	})
 	return m, errors.Join(odd...)
@@ -109,7 +109,7 @@ func eachMember(what string, raw json.RawMessage, take func(name string, w descr
 			return append(odd, fmt.Errorf("%d of %s are more than %d", len(members), what, maxMembers))
 		}
 		var w descriptorWire
-		err := checkThingName(name)
+		err := checkName(name)
 		if err == nil {
 			err = unmarshalObject(members[name], &w)
 		}
@@ -131,12 +131,12 @@ func unmarshalObject(raw json.RawMessage, into any) error {
 }
 
 // checkThingName refuses names that could not be sent back as they came.
-func checkThingName(name string) error {
+func checkName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return errors.New("its name is empty")
-	case len(name) > maxThingName:
-		return fmt.Errorf("its name of %d bytes is over the limit of %d", len(name), maxThingName)
+	case len(name) > maxName:
+		return fmt.Errorf("its name of %d bytes is over the limit of %d", len(name), maxName)
 	case strings.ContainsRune(name, utf8.RuneError):
 		return errors.New("its name is not valid UTF-8")
 	case strings.ContainsRune(name, 0):
@@ -146,17 +146,17 @@ func checkThingName(name string) error {
 }
 
 // thingTextIn reads a description; anything but a string is none.
-func thingTextIn(raw json.RawMessage) string {
+func textIn(raw json.RawMessage) string {
 	var description string
 	if len(raw) == 0 || json.Unmarshal(raw, &description) != nil {
 		return ""
 	}
-	return text.Shorten(strings.TrimSpace(description), maxThingText)
+	return text.Shorten(strings.TrimSpace(description), maxText)
 }
 
 // thingKindIn is the JSON Schema type of a descriptor's type, "" for an unknown one.
 // A number of the descriptors is an integer: firmware cuts fractions off.
-func thingKindIn(raw json.RawMessage) string {
+func kindIn(raw json.RawMessage) string {
 	switch string(raw) {
 	case `"boolean"`:
 		return "boolean"

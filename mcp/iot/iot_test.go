@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"context"
@@ -10,10 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // describedThings is a started source that the board has described itself to.
-func describedThings(t *testing.T, b *LegacyBoard, o ThingsOptions) *Things {
+func describedThings(t *testing.T, b *LegacyBoard, o Options) *Source {
 	t.Helper()
 	s := b.Things(o)
 	b.Describe(s)
@@ -24,7 +26,7 @@ func describedThings(t *testing.T, b *LegacyBoard, o ThingsOptions) *Things {
 	return s
 }
 
-func thingToolNames(s Source) string {
+func thingToolNames(s mcp.Source) string {
 	var names []string
 	for _, tool := range s.GetAvailableTools() {
 		names = append(names, tool.Name)
@@ -33,7 +35,7 @@ func thingToolNames(s Source) string {
 }
 
 // thingResult calls a tool and gives its result as JSON, or the error's text.
-func thingResult(ctx context.Context, s Source, name string, arguments map[string]any) string {
+func thingResult(ctx context.Context, s mcp.Source, name string, arguments map[string]any) string {
 	result, err := s.CallTool(ctx, name, arguments)
 	if err != nil {
 		return err.Error()
@@ -46,25 +48,25 @@ func thingResult(ctx context.Context, s Source, name string, arguments map[strin
 }
 
 func TestThingsBecomeTools(t *testing.T) {
-	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor, sensorDescriptor), ThingsOptions{})
-	tools := make(map[string]Tool)
+	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor, sensorDescriptor), Options{})
+	tools := make(map[string]mcp.Tool)
 	for _, tool := range s.GetAvailableTools() {
 		tools[tool.Name] = tool
 	}
 	const none = `{"type":"object","properties":{},"additionalProperties":false}`
 	for _, want := range []struct {
 		name, description, schema string
-		kind                      Kind
+		kind                      mcp.Kind
 	}{
-		{"self.lamp.get_power", "灯是否打开；一个测试用的灯", none, Query},
-		{"self.lamp.blink", "Blink; 一个测试用的灯", `{"type":"object","properties":{"colour":{"type":"string","description":"any"},"fast":{"type":"boolean"}},"required":["colour","fast"],"additionalProperties":false}`, Control},
-		{"self.lamp.set_level", "dim; 一个测试用的灯", `{"type":"object","properties":{"level":{"type":"integer","description":"0-100"}},"required":["level"],"additionalProperties":false}`, Control},
-		{"self.lamp.turn_off", "关闭灯；一个测试用的灯", none, Control},
-		{"self.lamp.turn_on", "打开灯；一个测试用的灯", none, Control},
-		{"self.speaker.get_volume", "当前音量值；当前 AI 机器人的扬声器", none, Query},
-		{"self.speaker.set_volume", "设置音量；当前 AI 机器人的扬声器", `{"type":"object","properties":{"volume":{"type":"integer","description":"0到100之间的整数"}},"required":["volume"],"additionalProperties":false}`, Control},
-		{"self.sensor.get_celsius", "celsius; a thermometer", none, Query},
-		{"self.sensor.measure", "measure now; a thermometer", none, Query},
+		{"self.lamp.get_power", "灯是否打开；一个测试用的灯", none, mcp.Query},
+		{"self.lamp.blink", "Blink; 一个测试用的灯", `{"type":"object","properties":{"colour":{"type":"string","description":"any"},"fast":{"type":"boolean"}},"required":["colour","fast"],"additionalProperties":false}`, mcp.Control},
+		{"self.lamp.set_level", "dim; 一个测试用的灯", `{"type":"object","properties":{"level":{"type":"integer","description":"0-100"}},"required":["level"],"additionalProperties":false}`, mcp.Control},
+		{"self.lamp.turn_off", "关闭灯；一个测试用的灯", none, mcp.Control},
+		{"self.lamp.turn_on", "打开灯；一个测试用的灯", none, mcp.Control},
+		{"self.speaker.get_volume", "当前音量值；当前 AI 机器人的扬声器", none, mcp.Query},
+		{"self.speaker.set_volume", "设置音量；当前 AI 机器人的扬声器", `{"type":"object","properties":{"volume":{"type":"integer","description":"0到100之间的整数"}},"required":["volume"],"additionalProperties":false}`, mcp.Control},
+		{"self.sensor.get_celsius", "celsius; a thermometer", none, mcp.Query},
+		{"self.sensor.measure", "measure now; a thermometer", none, mcp.Query},
 	} {
 		got, ok := tools[want.name]
 		if !ok {
@@ -72,7 +74,7 @@ func TestThingsBecomeTools(t *testing.T) {
 			continue
 		}
 		delete(tools, want.name)
-		if got.Description != want.description || string(got.Schema) != want.schema || got.Kind != want.kind || got.Source != "iot" || got.Origin != Remote {
+		if got.Description != want.description || string(got.Schema) != want.schema || got.Kind != want.kind || got.Source != "iot" || got.Origin != mcp.Remote {
 			t.Errorf("%s: %+v, schema %s; want %+v", want.name, got, got.Schema, want)
 		}
 		reads := got.Annotations.ReadOnly != nil && *got.Annotations.ReadOnly
@@ -89,11 +91,11 @@ func TestThingKinds(t *testing.T) {
 	s := describedThings(t, NewLegacyBoard(t,
 		`{"name":"X","properties":{"power":{"type":"boolean"}},"methods":{"TurnOn":{},"Read":{},"查询余额":{},"Ask":{},"Capture":{},"GetUp":{},`+
 			`"Look":{"parameters":{"question":{"type":"string"}}},"Dance":{"parameters":{"list_name":{"type":"string"}}}}}`),
-		ThingsOptions{Kinds: map[string]Kind{"self.x.turn_on": Query, "self.x.get_*": Control, "self.x.capture": "nonsense"}})
-	want := map[string]Kind{
-		"self.x.get_power": Query, // a reading is one, whatever the config says
-		"self.x.turn_on":   Query, "self.x.read": Query, "self.x.查询余额": Query, "self.x.ask": Query, "self.x.look": Query,
-		"self.x.capture": Control, "self.x.dance": Control, "self.x.get_up": Control,
+		Options{Kinds: map[string]mcp.Kind{"self.x.turn_on": mcp.Query, "self.x.get_*": mcp.Control, "self.x.capture": "nonsense"}})
+	want := map[string]mcp.Kind{
+		"self.x.get_power": mcp.Query, // a reading is one, whatever the config says
+		"self.x.turn_on":   mcp.Query, "self.x.read": mcp.Query, "self.x.查询余额": mcp.Query, "self.x.ask": mcp.Query, "self.x.look": mcp.Query,
+		"self.x.capture": mcp.Control, "self.x.dance": mcp.Control, "self.x.get_up": mcp.Control,
 	}
 	for _, tool := range s.GetAvailableTools() {
 		if tool.Kind != want[tool.Name] {
@@ -108,8 +110,8 @@ func TestThingKinds(t *testing.T) {
 
 // States come whole and in parts; each property is as it was reported last.
 func TestThingStatesMerge(t *testing.T) {
-	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor), ThingsOptions{})
-	zh := WithInfo(t.Context(), Info{Language: "zh"})
+	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor), Options{})
+	zh := mcp.WithInfo(t.Context(), mcp.Info{Language: "zh"})
 	for _, step := range []struct{ states, power, volume string }{
 		{``, `{"note":"unknown: the device has not reported it yet","power":null}`, `{"note":"unknown: the device has not reported it yet","volume":null}`},
 		{`[{"name":"Lamp","state":{"power":false}},{"name":"Speaker","state":{"volume":70}}]`, `{"power":false}`, `{"volume":70}`},
@@ -125,7 +127,7 @@ func TestThingStatesMerge(t *testing.T) {
 			t.Errorf("after %s: volume %s, want %s", step.states, got, step.volume)
 		}
 	}
-	fresh := describedThings(t, NewLegacyBoard(t, lampDescriptor), ThingsOptions{})
+	fresh := describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{})
 	if got := thingResult(zh, fresh, "self.lamp.get_power", nil); got != `{"note":"未知：设备还没有报告这个状态","power":null}` {
 		t.Errorf("unknown in Chinese: %s", got)
 	}
@@ -133,7 +135,7 @@ func TestThingStatesMerge(t *testing.T) {
 
 func TestThingCommands(t *testing.T) {
 	b := NewLegacyBoard(t, lampDescriptor)
-	s := describedThings(t, b, ThingsOptions{})
+	s := describedThings(t, b, Options{})
 	for _, call := range []struct {
 		tool      string
 		arguments map[string]any
@@ -174,7 +176,7 @@ func TestThingCommands(t *testing.T) {
 			}
 			continue
 		}
-		if _, ok := errors.AsType[*ToolError](err); !ok || !strings.Contains(err.Error(), call.refusal) {
+		if _, ok := errors.AsType[*mcp.ToolError](err); !ok || !strings.Contains(err.Error(), call.refusal) {
 			t.Errorf("%s %v: error %v, want a ToolError with %q", call.tool, call.arguments, err, call.refusal)
 		}
 	}
@@ -183,7 +185,7 @@ func TestThingCommands(t *testing.T) {
 func TestThingCommandIsNotTaken(t *testing.T) {
 	b := NewLegacyBoard(t, lampDescriptor, sensorDescriptor)
 	b.refuse = errors.New("the connection is over")
-	s := describedThings(t, b, ThingsOptions{})
+	s := describedThings(t, b, Options{})
 	for _, tool := range []string{"self.lamp.turn_on", "self.sensor.measure"} {
 		if _, err := s.CallTool(t.Context(), tool, nil); !errors.Is(err, b.refuse) {
 			t.Errorf("%s: %v", tool, err)
@@ -195,7 +197,7 @@ func TestThingCommandIsNotTaken(t *testing.T) {
 func TestThingQueryAwaitsTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
-		s := describedThings(t, b, ThingsOptions{Kinds: map[string]Kind{"self.lamp.turn_*": Query}})
+		s := describedThings(t, b, Options{Kinds: map[string]mcp.Kind{"self.lamp.turn_*": mcp.Query}})
 		s.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":false}},{"name":"Speaker","state":{"volume":70}}]`))
 		for _, c := range []struct{ language, states, want string }{
 			{"en", `[{"name":"Lamp","state":{"power":true}}]`, `{"changed":{"power":true},"thing":"Lamp"}`},
@@ -203,7 +205,7 @@ func TestThingQueryAwaitsTheState(t *testing.T) {
 			{"zh", `[{"name":"Lamp","state":{"power":true}}]`, `{"changed":{},"note":"设备报告状态没有变化","thing":"Lamp"}`},
 		} {
 			answer := make(chan string, 1)
-			ctx := WithInfo(t.Context(), Info{Language: c.language})
+			ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: c.language})
 			go func() { answer <- thingResult(ctx, s, "self.lamp.turn_on", nil) }()
 			synctest.Wait()
 			s.Deliver(nil, json.RawMessage(`[{"name":"Speaker","state":{"volume":71}},{"name":"Ghost","state":{"power":true}}]`))
@@ -235,7 +237,7 @@ func TestThingQueryAwaitsTheState(t *testing.T) {
 // Two queries of a thing that wait at the same time get the same report.
 func TestThingQueriesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := describedThings(t, NewLegacyBoard(t, lampDescriptor), ThingsOptions{Kinds: map[string]Kind{"*": Query}})
+		s := describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{Kinds: map[string]mcp.Kind{"*": mcp.Query}})
 		answers := make(chan string, 2)
 		for _, tool := range []string{"self.lamp.turn_on", "self.lamp.turn_off"} {
 			go func() { answers <- thingResult(t.Context(), s, tool, nil) }()
@@ -254,13 +256,13 @@ func TestThingQueriesTogether(t *testing.T) {
 func TestThingsInAToolbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
-		box := NewToolbox(ToolboxOptions{}, describedThings(t, b, ThingsOptions{}))
+		box := mcp.NewToolbox(mcp.ToolboxOptions{}, describedThings(t, b, Options{}))
 		defer box.Close()
-		done := make(chan ActionResponse, 1)
-		if err := box.Go(preparedTool(t, box, "self_speaker_set_volume", `{"volume":"55"}`), func(r ActionResponse) { done <- r }); err != nil {
+		done := make(chan mcp.ActionResponse, 1)
+		if err := box.Go(preparedTool(t, box, "self_speaker_set_volume", `{"volume":"55"}`), func(r mcp.ActionResponse) { done <- r }); err != nil {
 			t.Fatal(err)
 		}
-		if r := <-done; r.Action != ActionTypeReqLLM || r.Result != true {
+		if r := <-done; r.Action != mcp.ActionTypeReqLLM || r.Result != true {
 			t.Errorf("outcome of a control: %+v", r)
 		}
 		if got := strings.Join(b.Sent(), " "); got != `[{"name":"Speaker","method":"SetVolume","parameters":{"volume":55}}]` {
@@ -271,16 +273,16 @@ func TestThingsInAToolbox(t *testing.T) {
 			`{"volume":5.5}`:           `volume`,
 			`{"volume":5,"room":"up"}`: `room`,
 		} {
-			_, refused := box.Prepare(Call{Name: "self_speaker_set_volume", Arguments: arguments})
-			if refused == nil || refused.Action != ActionTypeError || !strings.Contains(fmt.Sprint(refused.Result), want) {
+			_, refused := box.Prepare(mcp.Call{Name: "self_speaker_set_volume", Arguments: arguments})
+			if refused == nil || refused.Action != mcp.ActionTypeError || !strings.Contains(fmt.Sprint(refused.Result), want) {
 				t.Errorf("%s: %+v, want an error that names %s", arguments, refused, want)
 			}
 		}
-		if r := box.Run(t.Context(), preparedTool(t, box, "self_lamp_get_power", ``)); !strings.Contains(ResultText(r), "unknown") {
-			t.Errorf("reading: %s", ResultText(r))
+		if r := box.Run(t.Context(), preparedTool(t, box, "self_lamp_get_power", ``)); !strings.Contains(mcp.ResultText(r), "unknown") {
+			t.Errorf("reading: %s", mcp.ResultText(r))
 		}
 		offer, ok := box.Lookup("self_lamp_turn_on")
-		if !ok || offer.Kind != Control {
+		if !ok || offer.Kind != mcp.Control {
 			t.Errorf("offer %+v, %v", offer, ok)
 		}
 	})
@@ -289,8 +291,8 @@ func TestThingsInAToolbox(t *testing.T) {
 // What a connection says is there at the next one, marked as stale until it is
 // said again.
 func TestThingsSurviveAReconnect(t *testing.T) {
-	cache := NewThingCache(0)
-	o := ThingsOptions{Cache: cache, DeviceID: "d1"}
+	cache := NewCache(0)
+	o := Options{Cache: cache, DeviceID: "d1"}
 	b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
 	first := describedThings(t, b, o)
 	first.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":true}},{"name":"Speaker","state":{"volume":70}}]`))
@@ -314,7 +316,7 @@ func TestThingsSurviveAReconnect(t *testing.T) {
 	if got := thingResult(t.Context(), second, "self.lamp.get_power", nil); got != `{`+old+`,"power":true}` {
 		t.Errorf("an old reading: %s", got)
 	}
-	if got := thingResult(WithInfo(t.Context(), Info{Language: "zh"}), second, "self.lamp.get_power", nil); !strings.Contains(got, "重新连接之前") {
+	if got := thingResult(mcp.WithInfo(t.Context(), mcp.Info{Language: "zh"}), second, "self.lamp.get_power", nil); !strings.Contains(got, "重新连接之前") {
 		t.Errorf("an old reading in Chinese: %s", got)
 	}
 	if got := thingResult(t.Context(), second, "self.lamp.turn_off", nil); got != "true" {
@@ -331,7 +333,7 @@ func TestThingsSurviveAReconnect(t *testing.T) {
 	if got := thingResult(t.Context(), second, "self.speaker.get_volume", nil); got != `{`+old+`,"volume":70}` {
 		t.Errorf("a reading not refreshed: %s", got)
 	}
-	other := b.Things(ThingsOptions{Cache: cache, DeviceID: "d2"})
+	other := b.Things(Options{Cache: cache, DeviceID: "d2"})
 	if err := other.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +345,7 @@ func TestThingsSurviveAReconnect(t *testing.T) {
 // New firmware without one of the things: it goes with the first report. A
 // device that describes nothing again loses nothing.
 func TestThingsLeaveAfterAReconnect(t *testing.T) {
-	o := ThingsOptions{Cache: NewThingCache(0), DeviceID: "d1"}
+	o := Options{Cache: NewCache(0), DeviceID: "d1"}
 	describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor), o).Stop()
 
 	silent := NewLegacyBoard(t).Things(o)
@@ -369,14 +371,14 @@ func TestThingsLeaveAfterAReconnect(t *testing.T) {
 	if !strings.Contains(b.Log(), "things are gone") || !strings.Contains(b.Log(), "Speaker") {
 		t.Errorf("log: %s", b.Log())
 	}
-	if _, err := s.CallTool(t.Context(), "self.speaker.set_volume", map[string]any{"volume": 1}); !errors.Is(err, ErrNoTool) {
+	if _, err := s.CallTool(t.Context(), "self.speaker.set_volume", map[string]any{"volume": 1}); !errors.Is(err, mcp.ErrNoTool) {
 		t.Errorf("a call of what is gone: %v", err)
 	}
 }
 
 // A replacement keeps what was reported of properties that are still there.
 func TestThingDescribedTwice(t *testing.T) {
-	s := describedThings(t, NewLegacyBoard(t, lampDescriptor), ThingsOptions{})
+	s := describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{})
 	s.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":true}}]`))
 	s.Deliver(json.RawMessage(`[{"name":"Lamp","description":"new","properties":{"power":{"type":"boolean"},"hue":{"type":"number"}},"methods":{}}]`), nil)
 	if got := thingToolNames(s); got != "self.lamp.get_hue self.lamp.get_power" {
@@ -388,14 +390,14 @@ func TestThingDescribedTwice(t *testing.T) {
 }
 
 func TestThingCacheForgetsTheOldest(t *testing.T) {
-	cache := NewThingCache(3)
+	cache := NewCache(3)
 	known := func(id string) bool {
-		s := NewThings(ThingsOptions{Cache: cache, DeviceID: id, Send: func(json.RawMessage) error { return nil }})
+		s := New(Options{Cache: cache, DeviceID: id, Send: func(json.RawMessage) error { return nil }})
 		s.Start(t.Context())
 		return s.IsReady()
 	}
 	for _, id := range []string{"d1", "d2", "d3", "", "d1", "d4"} {
-		describedThings(t, NewLegacyBoard(t, lampDescriptor), ThingsOptions{Cache: cache, DeviceID: id}).Stop()
+		describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{Cache: cache, DeviceID: id}).Stop()
 	}
 	for id, want := range map[string]bool{"d1": true, "d2": false, "d3": true, "d4": true, "": false} {
 		if known(id) != want {
@@ -409,14 +411,14 @@ func TestThingCacheForgetsTheOldest(t *testing.T) {
 
 // Devices that describe as much as they may are fewer in the same room.
 func TestThingCacheIsBoundedInBytes(t *testing.T) {
-	cache := NewThingCache(1000)
+	cache := NewCache(1000)
 	big := fmt.Sprintf(`{"name":"B","properties":{"a":{"type":"string","description":"%s"}}}`, strings.Repeat("x", maxHome-100))
 	const devices = maxCachedBytes/(4*maxHome) + 10
 	if devices > 150 {
 		t.Fatal("this test would take too long")
 	}
 	for i := range devices {
-		describedThings(t, NewLegacyBoard(t, big), ThingsOptions{Cache: cache, DeviceID: fmt.Sprint("d", i)}).Stop()
+		describedThings(t, NewLegacyBoard(t, big), Options{Cache: cache, DeviceID: fmt.Sprint("d", i)}).Stop()
 	}
 	if cache.bytes > maxCachedBytes || cache.bytes < maxCachedBytes/2 {
 		t.Errorf("%d bytes are kept, the limit is %d", cache.bytes, maxCachedBytes)
@@ -431,7 +433,7 @@ func TestThingCacheIsBoundedInBytes(t *testing.T) {
 
 func TestThingsStopFailsQueries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := describedThings(t, NewLegacyBoard(t, sensorDescriptor), ThingsOptions{})
+		s := describedThings(t, NewLegacyBoard(t, sensorDescriptor), Options{})
 		failed := make(chan error, 1)
 		go func() {
 			_, err := s.CallTool(t.Context(), "self.sensor.measure", nil)
@@ -439,7 +441,7 @@ func TestThingsStopFailsQueries(t *testing.T) {
 		}()
 		synctest.Wait()
 		s.Stop()
-		if err := <-failed; !errors.Is(err, ErrClosed) {
+		if err := <-failed; !errors.Is(err, mcp.ErrClosed) {
 			t.Errorf("the query ended with %v", err)
 		}
 		s.Deliver(json.RawMessage(`[`+lampDescriptor+`]`), nil)
@@ -450,14 +452,14 @@ func TestThingsStopFailsQueries(t *testing.T) {
 }
 
 func TestThingsNeedASend(t *testing.T) {
-	if err := NewThings(ThingsOptions{}).Start(t.Context()); err == nil {
+	if err := New(Options{}).Start(t.Context()); err == nil {
 		t.Error("started without Send")
 	}
 }
 
 func TestThingsListIsStable(t *testing.T) {
 	b := NewLegacyBoard(t, speakerDescriptor, lampDescriptor)
-	s := describedThings(t, b, ThingsOptions{})
+	s := describedThings(t, b, Options{})
 	first := s.GetAvailableTools()
 	for range 20 {
 		b.Describe(s)
@@ -481,19 +483,19 @@ func TestThingsQueryTakesItsOwnReport(t *testing.T) {
 		{"another property", []string{"level"}, map[string]any{"power": true}, false},
 		{"nothing changed", []string{"level"}, map[string]any{}, true},
 	} {
-		w := &thingWaiter{thing: "Lamp", sets: c.sets}
-		if got := w.concerns(thingReport{thing: "Lamp", changed: c.changed}); got != c.want {
+		w := &waiter{thing: "Lamp", sets: c.sets}
+		if got := w.concerns(report{thing: "Lamp", changed: c.changed}); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-		if w.concerns(thingReport{thing: "Fan", changed: c.changed}) {
+		if w.concerns(report{thing: "Fan", changed: c.changed}) {
 			t.Errorf("%s: the report of another thing", c.name)
 		}
 	}
 }
 
-func preparedTool(t *testing.T, b *Toolbox, name, arguments string) Prepared {
+func preparedTool(t *testing.T, b *mcp.Toolbox, name, arguments string) mcp.Prepared {
 	t.Helper()
-	p, refused := b.Prepare(Call{ID: "c1", Name: name, Arguments: arguments})
+	p, refused := b.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {
 		t.Fatalf("Prepare(%s): %+v", name, *refused)
 	}

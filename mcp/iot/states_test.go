@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 // TestThingStates: the last reports of a connection are there as values, each
 // message is told of, and what was said before a reconnection does not count.
 func TestThingStates(t *testing.T) {
-	cache, told := NewThingCache(10), 0
-	o := ThingsOptions{Cache: cache, DeviceID: "d", OnChange: func() { told++ }}
+	cache, told := NewCache(10), 0
+	o := Options{Cache: cache, DeviceID: "d", OnChange: func() { told++ }}
 	b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
 	s := describedThings(t, b, o)
 	s.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":true}},{"name":"Speaker","state":{"volume":40}}]`))

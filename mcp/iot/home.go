@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"xiaozhi/mcp"
 )
 
 // maxStateText is how many bytes of a property's text are kept.
@@ -13,49 +15,49 @@ const maxStateText = 1 << 10
 
 // thingHome is what is known of one device's things. It outlives connections where
 // there is a cache. All methods may be called at the same time.
-type thingHome struct {
-	kinds map[string]Kind // overrides; not changed
+type home struct {
+	kinds map[string]mcp.Kind // overrides; not changed
 
 	mu      sync.Mutex
 	things  []*knownThing // in the order of their first description
-	tools   []Tool
-	targets map[string]thingTarget
+	tools   []mcp.Tool
+	targets map[string]target
 }
 
 // knownThing is a thing and its state.
 type knownThing struct {
 	*thing
 	stale bool // not described on the present connection
-	state map[string]thingReading
+	state map[string]reading
 }
 
 // thingReading is the last report of a property.
-type thingReading struct {
+type reading struct {
 	value any  // bool, int64, float64 or string
 	stale bool // of an earlier connection
 }
 
 // thingTarget is what a tool stands for: a property or a method of a thing.
-type thingTarget struct {
+type target struct {
 	thing    string
-	property string       // of a reader
-	method   *thingMethod // nil: a reader
-	kind     Kind
+	property string  // of a reader
+	method   *method // nil: a reader
+	kind     mcp.Kind
 }
 
 // thingReport is one thing's state as it came, and what it changed.
-type thingReport struct {
+type report struct {
 	thing   string
 	state   map[string]json.RawMessage
 	known   bool           // the thing is one that was described
 	changed map[string]any // values that are new
 }
 
-func newThingHome(kinds map[string]Kind) *thingHome { return &thingHome{kinds: kinds} }
+func newHome(kinds map[string]mcp.Kind) *home { return &home{kinds: kinds} }
 
 // describe adds a thing, or replaces the one of its name; what was reported of
 // properties that are still there stays.
-func (h *thingHome) describe(th *thing) error {
+func (h *home) describe(th *thing) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == th.name })
@@ -68,12 +70,12 @@ func (h *thingHome) describe(th *thing) error {
 	switch {
 	case count > maxThings:
 		return fmt.Errorf("thing %q is one more than %d", th.name, maxThings)
-	case tools > MaxTools:
-		return fmt.Errorf("thing %q makes more than %d tools", th.name, MaxTools)
+	case tools > mcp.MaxTools:
+		return fmt.Errorf("thing %q makes more than %d tools", th.name, mcp.MaxTools)
 	case bytes > maxHome:
 		return fmt.Errorf("thing %q makes more than %d bytes of descriptors", th.name, maxHome)
 	}
-	known := &knownThing{thing: th, state: make(map[string]thingReading)}
+	known := &knownThing{thing: th, state: make(map[string]reading)}
 	if i < 0 {
 		h.things = append(h.things, known)
 	} else {
@@ -91,7 +93,7 @@ func (h *thingHome) describe(th *thing) error {
 
 // merge takes a report in, property by property, and notes in it what changed.
 // The error names members that were left out; the others count.
-func (h *thingHome) merge(r *thingReport) error {
+func (h *home) merge(r *report) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == r.thing })
@@ -102,11 +104,11 @@ func (h *thingHome) merge(r *thingReport) error {
 	var odd error
 	for _, name := range sortedMembers(r.state) {
 		k := h.things[i]
-		if !slices.ContainsFunc(k.properties, func(p thingValue) bool { return p.name == name }) {
+		if !slices.ContainsFunc(k.properties, func(p value) bool { return p.name == name }) {
 			odd = fmt.Errorf("thing %q has no property %.64q", r.thing, name)
 			continue
 		}
-		value, err := readThingValue(r.state[name])
+		value, err := readValue(r.state[name])
 		if err != nil {
 			odd = fmt.Errorf("property %q of thing %q: %w", name, r.thing, err)
 			continue
@@ -114,13 +116,13 @@ func (h *thingHome) merge(r *thingReport) error {
 		if old, ok := k.state[name]; !ok || !reflect.DeepEqual(old.value, value) {
 			r.changed[name] = value
 		}
-		k.state[name] = thingReading{value: value}
+		k.state[name] = reading{value: value}
 	}
 	return odd
 }
 
 // properties are the arguments that have the name of a property of the thing.
-func (h *thingHome) properties(thing string, arguments map[string]any) []string {
+func (h *home) properties(thing string, arguments map[string]any) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == thing })
@@ -138,14 +140,14 @@ func (h *thingHome) properties(thing string, arguments map[string]any) []string 
 
 // read is the result of a property's tool. A value that the device has not
 // reported, or not on this connection, comes with a note that says so.
-func (h *thingHome) read(to thingTarget, language string) map[string]any {
+func (h *home) read(to target, language string) map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	result, remark := map[string]any{to.property: nil}, "note"
 	if to.property == remark {
 		remark = "remark"
 	}
-	var last thingReading
+	var last reading
 	known := false
 	for _, k := range h.things {
 		if k.name == to.thing {
@@ -154,10 +156,10 @@ func (h *thingHome) read(to thingTarget, language string) map[string]any {
 	}
 	switch {
 	case !known:
-		result[remark] = thingNote(language, "未知：设备还没有报告这个状态", "unknown: the device has not reported it yet")
+		result[remark] = note(language, "未知：设备还没有报告这个状态", "unknown: the device has not reported it yet")
 	case last.stale:
 		result[to.property] = last.value
-		result[remark] = thingNote(language, "这是设备重新连接之前报告的，可能已经变化", "reported before the device reconnected, it may have changed")
+		result[remark] = note(language, "这是设备重新连接之前报告的，可能已经变化", "reported before the device reconnected, it may have changed")
 	default:
 		result[to.property] = last.value
 	}
@@ -165,7 +167,7 @@ func (h *thingHome) read(to thingTarget, language string) map[string]any {
 }
 
 // states are the last reports that still hold, by thing and property.
-func (h *thingHome) states() map[string]map[string]any {
+func (h *home) states() map[string]map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := make(map[string]map[string]any, len(h.things))
@@ -184,19 +186,19 @@ func (h *thingHome) states() map[string]map[string]any {
 }
 
 // markStale says that the device has a new connection and must say all again.
-func (h *thingHome) markStale() {
+func (h *home) markStale() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, k := range h.things {
 		k.stale = true
 		for name, r := range k.state {
-			k.state[name] = thingReading{value: r.value, stale: true}
+			k.state[name] = reading{value: r.value, stale: true}
 		}
 	}
 }
 
 // dropStale forgets the things that were not described again, and names them.
-func (h *thingHome) dropStale() (gone []string) {
+func (h *home) dropStale() (gone []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, k := range h.things {
@@ -211,14 +213,14 @@ func (h *thingHome) dropStale() (gone []string) {
 	return gone
 }
 
-func (h *thingHome) isStale() bool {
+func (h *home) isStale() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.things, func(k *knownThing) bool { return k.stale })
 }
 
 // size is how many things are known.
-func (h *thingHome) size() int {
+func (h *home) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.things)
@@ -226,7 +228,7 @@ func (h *thingHome) size() int {
 
 // weight is about how many bytes it may come to take: descriptors, the tools
 // made of them, and texts for states.
-func (h *thingHome) weight() int {
+func (h *home) weight() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
@@ -237,14 +239,14 @@ func (h *thingHome) weight() int {
 }
 
 // list are the tools. The caller owns the slice.
-func (h *thingHome) list() []Tool {
+func (h *home) list() []mcp.Tool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.tools)
 }
 
 // target finds what a tool's name stands for.
-func (h *thingHome) target(name string) (thingTarget, bool) {
+func (h *home) target(name string) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	to, ok := h.targets[name]

@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -23,7 +24,7 @@ type iotCommand struct {
 // encodeCommand holds arguments against the descriptor and makes the commands
 // array with one command in it. The error is for the model: it names the
 // parameter and what is wrong with it.
-func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json.RawMessage, error) {
+func encodeCommand(thing string, m *method, arguments map[string]any) (json.RawMessage, error) {
 	parameters, err := m.check(arguments)
 	if err != nil {
 		return nil, err
@@ -32,15 +33,15 @@ func encodeCommand(thing string, m *thingMethod, arguments map[string]any) (json
 	if err != nil {
 		return nil, fmt.Errorf("encode command: %w", err)
 	}
-	if len(commands) > MaxSend {
-		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), MaxSend)
+	if len(commands) > mcp.MaxSend {
+		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), mcp.MaxSend)
 	}
 	return commands, nil
 }
 
 // check gives the parameters exactly as declared: all of them, no others, each
 // of its type.
-func (m *thingMethod) check(arguments map[string]any) (map[string]any, error) {
+func (m *method) check(arguments map[string]any) (map[string]any, error) {
 	parameters := make(map[string]any, len(m.parameters))
 	for _, p := range m.parameters {
 		value, ok := arguments[p.name]
@@ -62,7 +63,7 @@ func (m *thingMethod) check(arguments map[string]any) (map[string]any, error) {
 }
 
 // check gives the value in the one type that the device can read.
-func (v thingValue) check(value any) (any, error) {
+func (v value) check(value any) (any, error) {
 	switch v.kind {
 	case "boolean":
 		if b, ok := value.(bool); ok {

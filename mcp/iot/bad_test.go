@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/mcp/schema"
 )
@@ -58,7 +59,7 @@ func TestBadDescriptors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := NewLegacyBoard(t, lampDescriptor)
-			s := describedThings(t, b, ThingsOptions{})
+			s := describedThings(t, b, Options{})
 			before := thingToolNames(s)
 			s.Deliver(json.RawMessage(c.descriptors), nil)
 			if got := strings.TrimSpace(strings.TrimPrefix(thingToolNames(s), before)); got != c.tools {
@@ -94,7 +95,7 @@ func TestBadStates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := NewLegacyBoard(t, lampDescriptor)
-			s := describedThings(t, b, ThingsOptions{})
+			s := describedThings(t, b, Options{})
 			s.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":false}}]`))
 			s.Deliver(nil, json.RawMessage(c.states))
 			if got := thingResult(t.Context(), s, "self.lamp.get_power", nil); got != `{"power":`+c.power+`}` {
@@ -111,7 +112,7 @@ func TestBadStates(t *testing.T) {
 // A flood of things is cut at the limit, and does not flood the log.
 func TestTooManyThings(t *testing.T) {
 	b := NewLegacyBoard(t)
-	s := describedThings(t, b, ThingsOptions{})
+	s := describedThings(t, b, Options{})
 	for i := range 1000 {
 		s.Deliver(fmt.Appendf(nil, `[{"name":"T%d","methods":{"On":{}}}]`, i), nil)
 	}
@@ -125,12 +126,12 @@ func TestTooManyThings(t *testing.T) {
 	for i := range 70 {
 		methods = append(methods, fmt.Sprintf(`"M%02d":{}`, i))
 	}
-	few := describedThings(t, b, ThingsOptions{})
+	few := describedThings(t, b, Options{})
 	for i := range 10 {
 		few.Deliver(fmt.Appendf(nil, `[{"name":"T%d","methods":{%s}}]`, i, strings.Join(methods, ",")), nil)
 	}
-	if n := len(few.GetAvailableTools()); n != MaxTools {
-		t.Errorf("%d tools of things with 64 each, want %d", n, MaxTools)
+	if n := len(few.GetAvailableTools()); n != mcp.MaxTools {
+		t.Errorf("%d tools of things with 64 each, want %d", n, mcp.MaxTools)
 	}
 	if !strings.Contains(b.Log(), "70 of method are more than 64") {
 		t.Error("the methods left out are not in the log")
@@ -159,10 +160,10 @@ func FuzzThings(f *testing.F) {
 	f.Add([]byte(`[{"name":"\ud800","methods":{"":{},"x":{"parameters":{"a":{"type":"number"},"A":{"type":"boolean"}}}}}]`), []byte(`[[[[[`))
 	f.Fuzz(func(t *testing.T, descriptors, states []byte) {
 		var sent []json.RawMessage
-		s := NewThings(ThingsOptions{
+		s := New(Options{
 			Send: func(c json.RawMessage) error { sent = append(sent, c); return nil },
 			// A query would wait for a report that does not come.
-			Kinds: map[string]Kind{"*": Control},
+			Kinds: map[string]mcp.Kind{"*": mcp.Control},
 		})
 		s.Deliver(descriptors, states)
 		if err := s.Start(t.Context()); err != nil {
@@ -182,7 +183,7 @@ func FuzzThings(f *testing.F) {
 			if _, err := s.CallTool(t.Context(), tool.Name, arguments); err != nil {
 				t.Fatalf("call %q %v: %v", tool.Name, arguments, err)
 			}
-			if tool.Kind == Query {
+			if tool.Kind == mcp.Query {
 				continue
 			}
 			checkSent(t, sent, arguments)
@@ -191,7 +192,7 @@ func FuzzThings(f *testing.F) {
 }
 
 // fittingArguments makes one value for each argument of the schema.
-func fittingArguments(t *testing.T, tool Tool) map[string]any {
+func fittingArguments(t *testing.T, tool mcp.Tool) map[string]any {
 	t.Helper()
 	var schema struct {
 		Properties map[string]struct {

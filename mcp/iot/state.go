@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 )
 
 // parseReport reads one element of states.
-func parseReport(raw json.RawMessage) (thingReport, error) {
+func parseReport(raw json.RawMessage) (report, error) {
 	var w struct {
 		Name  json.RawMessage `json:"name"`
 		State json.RawMessage `json:"state"`
 	}
-	var r thingReport
+	var r report
 	if err := unmarshalObject(raw, &w); err != nil {
 		return r, err
 	}
@@ -30,7 +30,7 @@ func parseReport(raw json.RawMessage) (thingReport, error) {
 
 // readThingValue reads a property's value, whatever its declared type: some firmware
 // sends fractions for its whole numbers.
-func readThingValue(raw json.RawMessage) (any, error) {
+func readValue(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any

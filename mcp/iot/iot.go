@@ -1,4 +1,4 @@
-package mcp
+package iot
 
 import (
 	"context"
@@ -13,20 +13,21 @@ import (
 	"sync/atomic"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
 // ThingsOptions describe one device. Send is needed; the rest has defaults.
-type ThingsOptions struct {
+type Options struct {
 	// Send puts an array of commands on the wire, inside {"type":"iot"}. It never
 	// waits long, may be called by many goroutines, and owns commands afterwards.
 	Send func(commands json.RawMessage) error
 	// Cache holds what the device DeviceID has said beyond this connection; nil,
 	// or no DeviceID: it is forgotten with the connection.
-	Cache    *ThingCache
+	Cache    *Cache
 	DeviceID string
 	// Kinds are the overrides of KindOf, by the names that methods have as tools.
-	Kinds map[string]Kind
+	Kinds map[string]mcp.Kind
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
 	// OnChange, if set, is called after each message, by the goroutine that
@@ -47,10 +48,10 @@ type ThingsOptions struct {
 //
 // One Things serves one connection. It has no goroutines; all methods may be
 // called at the same time.
-type Things struct {
-	options ThingsOptions
+type Source struct {
+	options Options
 	log     *slog.Logger
-	home    *thingHome
+	home    *home
 	odd     atomic.Uint64 // parts of messages that could not be used
 	closed  chan struct{} // closed by Stop
 
@@ -59,11 +60,11 @@ type Things struct {
 	ended     bool
 	described bool // at least one thing, on this connection
 	reported  bool // at least one state, on this connection
-	waiters   map[*thingWaiter]struct{}
+	waiters   map[*waiter]struct{}
 }
 
 // thingWaiter is a query that waits for the next report of its thing.
-type thingWaiter struct {
+type waiter struct {
 	thing  string
 	sets   []string            // properties that have the name of an argument: the report must be about one
 	report chan map[string]any // 1: the properties that changed
@@ -71,7 +72,7 @@ type thingWaiter struct {
 
 // concerns reports whether a report may be what the query waits for, and not
 // the late effect of a command before it.
-func (w *thingWaiter) concerns(r thingReport) bool {
+func (w *waiter) concerns(r report) bool {
 	if w.thing != r.thing {
 		return false
 	}
@@ -83,25 +84,25 @@ func (w *thingWaiter) concerns(r thingReport) bool {
 
 // NewThings makes the source of one connection. What the cache knows of the
 // device is there at Start, marked as stale until the device says it again.
-func NewThings(o ThingsOptions) *Things {
+func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	known := o.Cache.get(o.DeviceID)
 	if known == nil {
-		known = newThingHome(o.Kinds)
+		known = newHome(o.Kinds)
 	}
 	known.markStale()
-	return &Things{
+	return &Source{
 		options: o, log: o.Log, home: known,
-		closed: make(chan struct{}), waiters: make(map[*thingWaiter]struct{}),
+		closed: make(chan struct{}), waiters: make(map[*waiter]struct{}),
 	}
 }
 
 // Deliver takes the members descriptors and states of one message; each may be
 // nil. It never waits and keeps nothing of either. What cannot be used is left
 // out and logged; the rest counts. It is for one goroutine.
-func (t *Things) Deliver(descriptors, states json.RawMessage) {
+func (t *Source) Deliver(descriptors, states json.RawMessage) {
 	select {
 	case <-t.closed:
 		return
@@ -121,7 +122,7 @@ func (t *Things) Deliver(descriptors, states json.RawMessage) {
 // States are the last reports of all things, by thing and property, as JSON
 // values. What was reported before the device connected again is left out. The
 // caller owns the maps.
-func (t *Things) States() map[string]map[string]any {
+func (t *Source) States() map[string]map[string]any {
 	if !t.live() {
 		return nil
 	}
@@ -129,8 +130,8 @@ func (t *Things) States() map[string]map[string]any {
 }
 
 // describe takes in descriptors: a name that is known is replaced.
-func (t *Things) describe(raw json.RawMessage) {
-	parts, err := thingElements(raw)
+func (t *Source) describe(raw json.RawMessage) {
+	parts, err := elements(raw)
 	if err != nil {
 		t.complain(fmt.Errorf("descriptors: %w", err))
 		return
@@ -158,8 +159,8 @@ func (t *Things) describe(raw json.RawMessage) {
 // take merges states and wakes the queries that wait for one. The first report
 // of a connection comes after all descriptors: a thing that was not described
 // by then, though others were, is not there any more.
-func (t *Things) take(raw json.RawMessage) {
-	parts, err := thingElements(raw)
+func (t *Source) take(raw json.RawMessage) {
+	parts, err := elements(raw)
 	if err != nil {
 		t.complain(fmt.Errorf("states: %w", err))
 		return
@@ -189,14 +190,14 @@ func (t *Things) take(raw json.RawMessage) {
 
 // complain logs what a device sent that could not be used: the first, the
 // second, the fourth … so that a flood cannot flood the log.
-func (t *Things) complain(err error) {
+func (t *Source) complain(err error) {
 	if n := t.odd.Add(1); bits.OnesCount64(n) == 1 {
 		t.log.Warn("iot message is not as it should be", "err", text.Shorten(err.Error(), 256), "count", n)
 	}
 }
 
 // wake hands a report to the queries of its thing. A query takes one.
-func (t *Things) wake(r thingReport) {
+func (t *Source) wake(r report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for w := range t.waiters {
@@ -208,11 +209,11 @@ func (t *Things) wake(r thingReport) {
 }
 
 // Start makes the tools available. The source ends with Stop, not with ctx.
-func (t *Things) Start(context.Context) error {
+func (t *Source) Start(context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		return fmt.Errorf("start things: %w", ErrClosed)
+		return fmt.Errorf("start things: %w", mcp.ErrClosed)
 	}
 	if t.options.Send == nil {
 		return errors.New("start things: options have no Send")
@@ -223,7 +224,7 @@ func (t *Things) Start(context.Context) error {
 
 // Stop takes the tools away and fails the queries that wait, with ErrClosed.
 // The cache keeps what is known. It may be called many times.
-func (t *Things) Stop() error {
+func (t *Source) Stop() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.ended {
@@ -234,14 +235,14 @@ func (t *Things) Stop() error {
 }
 
 // live reports whether the source is between Start and Stop.
-func (t *Things) live() bool {
+func (t *Source) live() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.started && !t.ended
 }
 
 // HasTool reports whether some property or method has the tool's name.
-func (t *Things) HasTool(name string) bool {
+func (t *Source) HasTool(name string) bool {
 	if !t.live() {
 		return false
 	}
@@ -251,7 +252,7 @@ func (t *Things) HasTool(name string) bool {
 
 // GetAvailableTools lists the tools in the order in which the things were
 // described first: of each its properties, then its methods, by name.
-func (t *Things) GetAvailableTools() []Tool {
+func (t *Source) GetAvailableTools() []mcp.Tool {
 	if !t.live() {
 		return nil
 	}
@@ -260,15 +261,15 @@ func (t *Things) GetAvailableTools() []Tool {
 
 // IsReady reports whether at least one thing is known, be it from an earlier
 // connection.
-func (t *Things) IsReady() bool { return t.live() && t.home.size() > 0 }
+func (t *Source) IsReady() bool { return t.live() && t.home.size() > 0 }
 
 // Stale reports whether some thing is known from an earlier connection only.
-func (t *Things) Stale() bool { return t.home.isStale() }
+func (t *Source) Stale() bool { return t.home.isStale() }
 
 // ResetConnection marks everything as stale. A device describes its things by
 // itself, at the beginning of a connection, and cannot be asked for them: what
 // is known stays until it is said again.
-func (t *Things) ResetConnection() error {
+func (t *Source) ResetConnection() error {
 	t.mu.Lock()
 	ended := t.ended
 	if !ended {
@@ -276,7 +277,7 @@ func (t *Things) ResetConnection() error {
 	}
 	t.mu.Unlock()
 	if ended {
-		return fmt.Errorf("reset things: %w", ErrClosed)
+		return fmt.Errorf("reset things: %w", mcp.ErrClosed)
 	}
 	t.home.markStale()
 	return nil
@@ -285,7 +286,7 @@ func (t *Things) ResetConnection() error {
 // CallTool reads a property or calls a method. Errors: ErrNoTool, ErrClosed, a
 // *ToolError for arguments that do not fit the descriptor (nothing is sent
 // then), those of Send and, from a query, those of ctx.
-func (t *Things) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+func (t *Source) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	result, err := t.call(ctx, name, arguments)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
@@ -293,28 +294,28 @@ func (t *Things) CallTool(ctx context.Context, name string, arguments map[string
 	return result, nil
 }
 
-func (t *Things) call(ctx context.Context, name string, arguments map[string]any) (any, error) {
+func (t *Source) call(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	t.mu.Lock()
 	started, ended := t.started, t.ended
 	t.mu.Unlock()
 	if ended {
-		return nil, ErrClosed
+		return nil, mcp.ErrClosed
 	}
 	to, ok := t.home.target(name)
 	if !ok || !started {
-		return nil, ErrNoTool
+		return nil, mcp.ErrNoTool
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if to.method == nil {
-		return t.home.read(to, InfoFrom(ctx).Language), nil
+		return t.home.read(to, mcp.InfoFrom(ctx).Language), nil
 	}
 	commands, err := encodeCommand(to.thing, to.method, arguments)
 	if err != nil {
-		return nil, &ToolError{Message: err.Error()}
+		return nil, &mcp.ToolError{Message: err.Error()}
 	}
-	if to.kind == Control {
+	if to.kind == mcp.Control {
 		if err := t.options.Send(commands); err != nil {
 			return nil, fmt.Errorf("send command: %w", err)
 		}
@@ -325,8 +326,8 @@ func (t *Things) call(ctx context.Context, name string, arguments map[string]any
 
 // await sends a command and waits for the next report of the thing that may be
 // its effect.
-func (t *Things) await(ctx context.Context, thing string, sets []string, commands json.RawMessage) (any, error) {
-	w := &thingWaiter{thing: thing, sets: sets, report: make(chan map[string]any, 1)}
+func (t *Source) await(ctx context.Context, thing string, sets []string, commands json.RawMessage) (any, error) {
+	w := &waiter{thing: thing, sets: sets, report: make(chan map[string]any, 1)}
 	t.mu.Lock()
 	t.waiters[w] = struct{}{}
 	t.mu.Unlock()
@@ -342,18 +343,18 @@ func (t *Things) await(ctx context.Context, thing string, sets []string, command
 	case changed := <-w.report:
 		result := map[string]any{"thing": thing, "changed": changed}
 		if len(changed) == 0 {
-			result["note"] = thingNote(InfoFrom(ctx).Language, "设备报告状态没有变化", "the device reported that nothing changed")
+			result["note"] = note(mcp.InfoFrom(ctx).Language, "设备报告状态没有变化", "the device reported that nothing changed")
 		}
 		return result, nil
 	case <-t.closed:
-		return nil, ErrClosed
+		return nil, mcp.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // thingNote is a remark for the model in the language of the turn.
-func thingNote(language, zh, en string) string {
+func note(language, zh, en string) string {
 	if language == "zh" {
 		return zh
 	}
@@ -361,7 +362,7 @@ func thingNote(language, zh, en string) string {
 }
 
 // thingElements are the members of an array; a single object stands for itself.
-func thingElements(raw json.RawMessage) ([]json.RawMessage, error) {
+func elements(raw json.RawMessage) ([]json.RawMessage, error) {
 	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, err
 	}
