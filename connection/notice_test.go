@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 )
 
 // noticeFrames is how long the notices of these tests are: 1.2 s.
@@ -97,7 +98,7 @@ func strictRig(t *testing.T, f func(t *testing.T, r *rig)) {
 			enc, err := audio.NewEncoder(audio.Reply)
 			return &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc}, err
 		}
-		o.NewTools = func(_ wire.Session, link Link) Tools { return mcp.NewClient(mcp.ClientOptions{Send: link.Send}) }
+		o.NewTools = func(_ wire.Session, link Link) Tools { return device.New(device.Options{Send: link.Send}) }
 	}, f)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 )
 
 // defaultMaxDevices is how many devices may be connected at once unless told otherwise.
@@ -82,7 +83,7 @@ type Link struct {
 	BaseURL string
 	// Vision is where its camera may send pictures, with the token of this
 	// connection; nil: nobody looks at them.
-	Vision *mcp.Vision
+	Vision *device.Vision
 }
 
 // Auth says whether devices must show a token.

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 )
 
 // scriptedTalk answers every typed text with one second of sound and obeys aborts.
@@ -121,7 +122,7 @@ func TestStrictDevice(t *testing.T) {
 			return &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc}, err
 		}
 		o.NewTools = func(_ wire.Session, link Link) Tools {
-			return mcp.NewClient(mcp.ClientOptions{Send: link.Send})
+			return device.New(device.Options{Send: link.Send})
 		}
 	}
 	for _, tc := range []struct {

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 )
 
 // visionPath is where devices are told to send their pictures.
@@ -62,11 +62,11 @@ type explanation struct {
 func newVisionToken() string { return "vis_" + rand.Text() }
 
 // vision is what the device of a connection is told of uploads; nil: nothing.
-func (c *conn) vision() *mcp.Vision {
+func (c *conn) vision() *device.Vision {
 	if c.server.opts.Explainer == nil {
 		return nil
 	}
-	return &mcp.Vision{URL: c.who.baseURL + visionPath, Token: c.visionToken}
+	return &device.Vision{URL: c.who.baseURL + visionPath, Token: c.visionToken}
 }
 
 // serveVision answers what a device's camera tool uploads. A device takes

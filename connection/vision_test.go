@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 )
 
 // fakeEyes look at pictures as a test says.
@@ -37,10 +37,10 @@ func (f *fakeEyes) Explain(ctx context.Context, p Picture) (string, error) {
 
 // eyesight is a rig whose server looks at pictures, and the tools that tell the
 // token of each device.
-func eyesight(t *testing.T, eyes *fakeEyes, f func(t *testing.T, r *rig, visions func(deviceID string) mcp.Vision)) {
+func eyesight(t *testing.T, eyes *fakeEyes, f func(t *testing.T, r *rig, visions func(deviceID string) device.Vision)) {
 	t.Helper()
 	var mu sync.Mutex
-	told := map[string]mcp.Vision{}
+	told := map[string]device.Vision{}
 	bubble(t, func(o *Options) {
 		o.Explainer = eyes
 		o.Language = "en"
@@ -57,7 +57,7 @@ func eyesight(t *testing.T, eyes *fakeEyes, f func(t *testing.T, r *rig, visions
 			return &fakeTools{link: link}
 		}
 	}, func(t *testing.T, r *rig) {
-		f(t, r, func(id string) mcp.Vision {
+		f(t, r, func(id string) device.Vision {
 			mu.Lock()
 			defer mu.Unlock()
 			return told[id]
@@ -175,7 +175,7 @@ func (s shown) check(t *testing.T) {
 
 func TestVisionExplains(t *testing.T) {
 	eyes := &fakeEyes{}
-	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("AA:01")
 		v := visions("aa:01")
 		if v.URL != "http://server:8000/mcp/vision/explain" || !strings.HasPrefix(v.Token, "vis_") {
@@ -206,7 +206,7 @@ func TestVisionExplains(t *testing.T) {
 // TestVisionToken: each connection has its own, and nobody else's is good.
 func TestVisionToken(t *testing.T) {
 	eyes := &fakeEyes{}
-	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("aa:01")
 		first := visions("aa:01").Token
 		r.seeing("aa:01") // it comes again
@@ -247,7 +247,7 @@ func TestVisionTellsWhatIsWrong(t *testing.T) {
 	end := "--" + cameraBoundary + "--\r\n"
 	question := field("question", "", "what?")
 	eyes := &fakeEyes{}
-	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, eyes, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("en:01")
 		r.seeing("zh:01")
 		for name, test := range map[string]struct {
@@ -303,7 +303,7 @@ func TestVisionFailures(t *testing.T) {
 		"quotes and lines": {says("\"a\"\n<b>"), `{"success":true,"action":"RESPONSE","response":"\"a\"\n<b>"}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eyesight(t, &fakeEyes{look: test.look}, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+			eyesight(t, &fakeEyes{look: test.look}, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 				r.seeing("aa:01")
 				began := time.Now()
 				s := r.upload(photo{device: "aa:01", token: visions("aa:01").Token})
@@ -329,7 +329,7 @@ func TestVisionTakesItsTime(t *testing.T) {
 			return "", ctx.Err()
 		}
 	}
-	eyesight(t, &fakeEyes{look: look}, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, &fakeEyes{look: look}, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("aa:01")
 		began := time.Now()
 		pause := 18 * time.Second // upload and answer together take longer than uploadTime
@@ -347,7 +347,7 @@ func TestVisionTakesItsTime(t *testing.T) {
 // TestVisionSlowUpload: one that drips ends in time; meanwhile the same device
 // gets no second one, and another device is served as ever.
 func TestVisionSlowUpload(t *testing.T) {
-	eyesight(t, &fakeEyes{}, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, &fakeEyes{}, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("aa:01")
 		r.seeing("aa:02")
 		mine, other := visions("aa:01").Token, visions("aa:02").Token
@@ -386,7 +386,7 @@ func TestVisionDeviceLeaves(t *testing.T) {
 		left <- context.Cause(ctx)
 		return "", ctx.Err()
 	}
-	eyesight(t, &fakeEyes{look: look}, func(t *testing.T, r *rig, visions func(string) mcp.Vision) {
+	eyesight(t, &fakeEyes{look: look}, func(t *testing.T, r *rig, visions func(string) device.Vision) {
 		r.seeing("aa:01")
 		wire, err := r.ln.dial()
 		if err != nil {
@@ -405,7 +405,7 @@ func TestVisionDeviceLeaves(t *testing.T) {
 }
 
 func TestVisionMethods(t *testing.T) {
-	eyesight(t, &fakeEyes{}, func(t *testing.T, r *rig, _ func(string) mcp.Vision) {
+	eyesight(t, &fakeEyes{}, func(t *testing.T, r *rig, _ func(string) device.Vision) {
 		client := &http.Client{Transport: r.transport()}
 		defer client.CloseIdleConnections()
 		for method, want := range map[string]int{"GET": 405, "PUT": 405, "HEAD": 405, "OPTIONS": 204, "POST": 401} {
@@ -427,7 +427,7 @@ func TestVisionMethods(t *testing.T) {
 
 // TestNoVision: where nobody looks at pictures, no device is told to send any.
 func TestNoVision(t *testing.T) {
-	var told *mcp.Vision
+	var told *device.Vision
 	bubble(t, func(o *Options) {
 		o.NewTools = func(_ wire.Session, link Link) Tools {
 			told = link.Vision

@@ -1,8 +1,6 @@
 package mcp
 
-import (
-	"context"
-)
+import "context"
 
 // A device that is at work cannot be stopped, and takes no other call meanwhile.
 // So when the caller of a query leaves, the call itself goes on and keeps its
@@ -16,14 +14,14 @@ type callerKey struct{}
 type watch func(f func()) (stop func() bool)
 
 // withCaller returns a context for a call that outlives its caller.
-func withCaller(ctx, caller context.Context) context.Context {
+func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, watch(func(f func()) func() bool { return context.AfterFunc(caller, f) }))
 }
 
 // whenAbandoned calls f, in a goroutine of its own, once nobody waits any more
 // for the call that ctx belongs to. The caller must call stop, which returns
 // when f is not running and never will.
-func whenAbandoned(ctx context.Context, f func()) (stop func()) {
+func AfterCaller(ctx context.Context, f func()) (stop func()) {
 	w, ok := ctx.Value(callerKey{}).(watch)
 	if !ok {
 		return func() {}

@@ -246,7 +246,7 @@ func (j *job) send(ctx context.Context) outcome {
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
 	case p.Offer.Kind == Query:
-		callCtx = withCaller(callCtx, ctx)
+		callCtx = WithCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
 	t.wg.Go(func() { answer <- j.invoke(callCtx) })

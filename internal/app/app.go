@@ -23,6 +23,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/light"
@@ -160,7 +161,7 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 		return nil, err
 	}
 	r.outward(cfg, data, own, fleet, set, r.log)
-	shelf := mcp.NewShelf()
+	shelf := device.NewListCache()
 	limits := mcp.ToolboxOptions{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
 	things := iot.NewCache(cfg.Server.MaxDevices)
 	notice, err := notices(o.Prompts)
@@ -183,9 +184,9 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 			}, nil
 		},
 		NewTools: func(s wire.Session, link connection.Link) connection.Tools {
-			return mcp.NewClient(mcp.ClientOptions{
+			return device.New(device.Options{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: Version, Vision: link.Vision, Shelf: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
+				Version: Version, Vision: link.Vision, Lists: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
 			})
 		},
 		NewThings: func(s wire.Session, link connection.Link) connection.Things {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -207,7 +207,7 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 			return wanted(r)
 		}
 	}
-	r, fixes, err := mcp.RepairResponse(frame, l.method)
+	r, fixes, err := device.RepairResponse(frame, l.method)
 	switch {
 	case err != nil:
 		l.drop(frame, err)

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"encoding/base64"
@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/schema"
 )
 
@@ -35,28 +36,28 @@ import (
 // for each row of mcp.md 5.2 that is about a call. %d is the id.
 func TestQuirks(t *testing.T) {
 	picture := base64.StdEncoding.EncodeToString([]byte{0xff, 0xd8, 0xff})
-	image := Image{MIMEType: "image/jpeg", Data: []byte{0xff, 0xd8, 0xff}}
+	image := mcp.Image{MIMEType: "image/jpeg", Data: []byte{0xff, 0xd8, 0xff}}
 	inner, _ := json.Marshal(`{"type":"image","mimeType":"image/jpeg","data":"` + picture + `"}`)
 	tests := map[string]struct {
 		reply string
 		want  any
-		err   *ToolError
+		err   *mcp.ToolError
 	}{
 		"proper":                      {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"true"}],"isError":false}}`, "true", nil},
 		"id as text":                  {`{"jsonrpc":"2.0","id":"%d","result":{"content":[{"type":"text","text":"a"}]}}`, "a", nil},
 		"id as float":                 {`{"jsonrpc":"2.0","id":%d.0,"result":{"content":[{"type":"text","text":"a"}]}}`, "a", nil},
 		"no jsonrpc":                  {`{"id":%d,"result":{"content":[{"type":"text","text":"a"}]}}`, "a", nil},
-		"error as text":               {`{"jsonrpc":"2.0","id":%d,"error":"it broke"}`, nil, &ToolError{0, "it broke"}},
-		"error without code":          {`{"jsonrpc":"2.0","id":%d,"error":{"message":"Unknown tool: x"}}`, nil, &ToolError{0, "Unknown tool: x"}},
-		"error with result null":      {`{"jsonrpc":"2.0","id":%d,"result":null,"error":{"code":-32603,"message":"m"}}`, nil, &ToolError{-32603, "m"}},
+		"error as text":               {`{"jsonrpc":"2.0","id":%d,"error":"it broke"}`, nil, &mcp.ToolError{Code: 0, Message: "it broke"}},
+		"error without code":          {`{"jsonrpc":"2.0","id":%d,"error":{"message":"Unknown tool: x"}}`, nil, &mcp.ToolError{Code: 0, Message: "Unknown tool: x"}},
+		"error with result null":      {`{"jsonrpc":"2.0","id":%d,"result":null,"error":{"code":-32603,"message":"m"}}`, nil, &mcp.ToolError{Code: -32603, Message: "m"}},
 		"error null with result":      {`{"jsonrpc":"2.0","id":%d,"error":null,"result":{"content":[{"type":"text","text":"a"}]}}`, "a", nil},
-		"error code -32003":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32003,"message":"m"}}`, nil, &ToolError{-32000, "m"}},
-		"error code -32004":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32004,"message":"m"}}`, nil, &ToolError{-32000, "m"}},
-		"error code -32005":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32005,"message":"m","data":{"x":1}}}`, nil, &ToolError{-32000, "m"}},
-		"error code as text":          {`{"jsonrpc":"2.0","id":%d,"error":{"code":"-32602","message":"m"}}`, nil, &ToolError{-32602, "m"}},
-		"error message is no text":    {`{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":{"a":1}}}`, nil, &ToolError{1, `{"a":1}`}},
-		"isError":                     {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"Tool disabled: x"}],"isError":true}}`, nil, &ToolError{0, "Tool disabled: x"}},
-		"isError as text, no content": {`{"jsonrpc":"2.0","id":%d,"result":{"isError":"true"}}`, nil, &ToolError{0, ""}},
+		"error code -32003":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32003,"message":"m"}}`, nil, &mcp.ToolError{Code: -32000, Message: "m"}},
+		"error code -32004":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32004,"message":"m"}}`, nil, &mcp.ToolError{Code: -32000, Message: "m"}},
+		"error code -32005":           {`{"jsonrpc":"2.0","id":%d,"error":{"code":-32005,"message":"m","data":{"x":1}}}`, nil, &mcp.ToolError{Code: -32000, Message: "m"}},
+		"error code as text":          {`{"jsonrpc":"2.0","id":%d,"error":{"code":"-32602","message":"m"}}`, nil, &mcp.ToolError{Code: -32602, Message: "m"}},
+		"error message is no text":    {`{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":{"a":1}}}`, nil, &mcp.ToolError{Code: 1, Message: `{"a":1}`}},
+		"isError":                     {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"Tool disabled: x"}],"isError":true}}`, nil, &mcp.ToolError{Code: 0, Message: "Tool disabled: x"}},
+		"isError as text, no content": {`{"jsonrpc":"2.0","id":%d,"result":{"isError":"true"}}`, nil, &mcp.ToolError{Code: 0, Message: ""}},
 		"no content":                  {`{"jsonrpc":"2.0","id":%d,"result":{}}`, "", nil},
 		"content null":                {`{"jsonrpc":"2.0","id":%d,"result":{"content":null}}`, "", nil},
 		"result null":                 {`{"jsonrpc":"2.0","id":%d,"result":null}`, "", nil},
@@ -78,7 +79,7 @@ func TestQuirks(t *testing.T) {
 		"firmware image":              {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","image":` + string(inner) + `}]}}`, image, nil},
 		"standard image":              {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","mimeType":"image/jpeg","data":"` + picture + `"}]}}`, image, nil},
 		"image without a type":        {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"` + picture + `"}]}}`, image, nil},
-		"image without padding":       {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"/9j/AA"}]}}`, Image{"image/jpeg", []byte{0xff, 0xd8, 0xff, 0}}, nil},
+		"image without padding":       {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"/9j/AA"}]}}`, mcp.Image{MIMEType: "image/jpeg", Data: []byte{0xff, 0xd8, 0xff, 0}}, nil},
 		"image that is no base64":     {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"!"}]}}`, "[an image whose data is not base64]", nil},
 		"image and text": {
 			`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + picture + `"}]}}`,
@@ -90,13 +91,13 @@ func TestQuirks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := NewFakeDevice(t)
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				d.Answer = func(r FakeRequest) ([]string, bool) {
 					return []string{fmt.Sprintf(strings.ReplaceAll(test.reply, "%%", "%"), r.ID)}, true
 				}
 				got, err := c.CallTool(t.Context(), "self.echo", nil)
 				if test.err != nil {
-					reported, ok := errors.AsType[*ToolError](err)
+					reported, ok := errors.AsType[*mcp.ToolError](err)
 					if !ok || *reported != *test.err {
 						t.Errorf("error %#v, want %#v", err, test.err)
 					}
@@ -134,13 +135,13 @@ func TestDroppedMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := NewFakeDevice(t)
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				d.Answer = func(r FakeRequest) ([]string, bool) {
 					return []string{strings.ReplaceAll(reply, "%d", fmt.Sprint(r.ID))}, r.Method == "tools/call"
 				}
 				late := time.AfterFunc(time.Minute, func() { _ = c.Stop() })
 				defer late.Stop()
-				if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrClosed) {
+				if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, mcp.ErrClosed) {
 					t.Errorf("the call ended with %v before it was given up", err)
 				}
 				if got := c.Counts(); got.Broken+got.Unknown != 1 {
@@ -184,7 +185,7 @@ func TestInitializeQuirks(t *testing.T) {
 				d.Answer = func(r FakeRequest) ([]string, bool) {
 					return []string{ReplyTo(r, test.result)}, r.Method == methodInitialize
 				}
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				if !c.IsReady() || c.ServerInfo() != test.want {
 					t.Errorf("ready %v, info %+v, want %+v", c.IsReady(), c.ServerInfo(), test.want)
 				}
@@ -203,7 +204,7 @@ func TestNothingBeforeInitialize(t *testing.T) {
 			return nil, !known
 		}
 		began := time.Now()
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		if !c.IsReady() || time.Since(began) != 0 {
 			t.Errorf("ready %v after %v", c.IsReady(), time.Since(began))
 		}
@@ -221,7 +222,7 @@ func TestNothingBeforeInitialize(t *testing.T) {
 func TestNeverPinged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		pass(10 * time.Minute)
 		if n := len(d.Requests(methodPing)); n != 0 {
 			t.Errorf("the device was pinged %d times", n)
@@ -254,7 +255,7 @@ func TestInterjections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := NewFakeDevice(t)
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				d.Answer = func(r FakeRequest) ([]string, bool) {
 					return []string{test.said, ReplyTo(r, `{"content":[{"type":"text","text":"mine"}]}`)}, r.Method == methodCallTool
 				}
@@ -293,7 +294,7 @@ func TestListQuirks(t *testing.T) {
 				d.Answer = func(r FakeRequest) ([]string, bool) {
 					return []string{ReplyTo(r, test.result)}, r.Method == methodListTools
 				}
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				tools := c.GetAvailableTools()
 				if !c.IsReady() || toolNames(tools) != test.tools {
 					t.Fatalf("ready %v, tools %q, want %q", c.IsReady(), toolNames(tools), test.tools)

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
 )
 
 // RepairResponse reads a peer's answer to a request of ours and puts right what
@@ -80,10 +82,10 @@ type listResult struct {
 }
 
 type listedTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations *Annotations    `json:"annotations,omitempty"`
+	Name        string           `json:"name"`
+	Description string           `json:"description,omitempty"`
+	InputSchema json.RawMessage  `json:"inputSchema"`
+	Annotations *mcp.Annotations `json:"annotations,omitempty"`
 }
 
 // repairListResult keeps the tools of a page that can be used.

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // TestBargeInTellsTheDevice: the user interrupts a query. The device hears of it
@@ -19,13 +21,13 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		b := NewToolbox(ToolboxOptions{}, c)
+		c := connected(t, d, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
 		defer b.Close()
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if r := b.Run(ctx, preparedCall(t, b, "self_slow", "")); r.Action != ActionTypeError || time.Since(began) != 2*time.Second {
+		if r := b.Run(ctx, preparedCall(t, b, "self_slow", "")); r.Action != mcp.ActionTypeError || time.Since(began) != 2*time.Second {
 			t.Errorf("the interrupted query: %+v after %v", r, time.Since(began))
 		}
 		synctest.Wait()
@@ -34,7 +36,7 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 		if len(told) != 1 || string(told[0].Params) != fmt.Sprintf(`{"requestId":%d,"reason":"the user interrupted"}`, call.ID) {
 			t.Errorf("the device was told %+v, want once of id %d", told, call.ID)
 		}
-		next := make(chan ActionResponse, 1)
+		next := make(chan mcp.ActionResponse, 1)
 		p := preparedCall(t, b, "self_echo", `{"text":"b"}`)
 		go func() { next <- b.Run(t.Context(), p) }()
 		pass(time.Second)
@@ -61,8 +63,8 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 func TestBargeInThenSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
-		b := NewToolbox(ToolboxOptions{}, c)
+		c := connected(t, d, Options{})
+		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
 		defer b.Close()
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -87,8 +89,8 @@ func TestBargeInThenSilence(t *testing.T) {
 func TestControlsAreNotTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
-		b := NewToolbox(ToolboxOptions{Kinds: map[string]Kind{"self.slow": Control}}, c)
+		c := connected(t, d, Options{})
+		b := mcp.NewToolbox(mcp.ToolboxOptions{Kinds: map[string]mcp.Kind{"self.slow": mcp.Control}}, c)
 		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -104,7 +106,7 @@ func TestControlsAreNotTakenBack(t *testing.T) {
 func TestAbandonedBeforeSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		gone := &sentCall{}
 		c.live.link.abandon(gone)
 		_, err := c.live.CallTool(context.WithValue(t.Context(), sentKey{}, gone), nil)
@@ -119,12 +121,12 @@ func TestAbandonedBeforeSending(t *testing.T) {
 
 func TestWhenAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		whenAbandoned(t.Context(), func() { t.Error("called without a caller") })()
+		mcp.AfterCaller(t.Context(), func() { t.Error("called without a caller") })()
 		caller, leave := context.WithCancel(t.Context())
-		stop := whenAbandoned(withCaller(t.Context(), caller), func() { t.Error("called after stop") })
+		stop := mcp.AfterCaller(mcp.WithCaller(t.Context(), caller), func() { t.Error("called after stop") })
 		stop()
 		running, release := false, make(chan struct{})
-		stop = whenAbandoned(withCaller(t.Context(), caller), func() { running = true; <-release; running = false })
+		stop = mcp.AfterCaller(mcp.WithCaller(t.Context(), caller), func() { running = true; <-release; running = false })
 		leave()
 		synctest.Wait()
 		if !running {
@@ -142,15 +144,15 @@ func TestWhenAbandoned(t *testing.T) {
 func TestAbandonedSendFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
-		b := NewToolbox(ToolboxOptions{}, c)
+		c := connected(t, d, Options{})
+		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
 		defer b.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := b.Begin(ctx, preparedCall(t, b, "self_slow", ""))
 		synctest.Wait()
 		d.Refuse = errors.New("queue is full")
 		cancel()
-		if r := wait(); !strings.Contains(ResultText(r), "given up") {
+		if r := wait(); !strings.Contains(mcp.ResultText(r), "given up") {
 			t.Errorf("got %+v", r)
 		}
 		synctest.Wait()
@@ -161,9 +163,9 @@ func TestAbandonedSendFails(t *testing.T) {
 	})
 }
 
-func preparedCall(t *testing.T, b *Toolbox, name, arguments string) Prepared {
+func preparedCall(t *testing.T, b *mcp.Toolbox, name, arguments string) mcp.Prepared {
 	t.Helper()
-	p, refused := b.Prepare(Call{ID: "c1", Name: name, Arguments: arguments})
+	p, refused := b.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {
 		t.Fatalf("Prepare(%s): %+v", name, *refused)
 	}

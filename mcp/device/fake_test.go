@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"encoding/json"
@@ -48,9 +48,9 @@ func NewFakeDevice(t *testing.T) *FakeDevice {
 }
 
 // Client makes the client that talks to the device. o may be zero.
-func (d *FakeDevice) Client(o ClientOptions) *Client {
+func (d *FakeDevice) Client(o Options) *Client {
 	o.Send = d.send
-	d.client = NewClient(o)
+	d.client = New(o)
 	return d.client
 }
 

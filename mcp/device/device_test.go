@@ -1,4 +1,4 @@
-package mcp_test
+package device_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/local"
 )
 
@@ -16,7 +17,7 @@ import (
 // names, a repaired call, an answer, and the end of the device.
 func TestDeviceThroughToolbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		device := mcp.NewFakeDevice(t).Client(mcp.ClientOptions{})
+		device := device.NewFakeDevice(t).Client(device.Options{})
 		own := local.New(local.Options{})
 		box := mcp.NewToolbox(mcp.ToolboxOptions{}, device, own)
 		defer box.Close()
@@ -62,7 +63,7 @@ func TestManyDevices(t *testing.T) {
 		var wg sync.WaitGroup
 		for n := range 50 {
 			wg.Go(func() {
-				device := mcp.NewFakeDevice(t).Client(mcp.ClientOptions{})
+				device := device.NewFakeDevice(t).Client(device.Options{})
 				if err := device.Start(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -30,7 +31,7 @@ func (v Vision) LogValue() slog.Value {
 }
 
 // ClientOptions describe one device. Send is needed; the rest has defaults.
-type ClientOptions struct {
+type Options struct {
 	// Send puts one JSON-RPC payload on the wire, inside the envelope. It never
 	// waits long, may be called by many goroutines, and owns payload afterwards.
 	Send func(payload json.RawMessage) error
@@ -42,7 +43,7 @@ type ClientOptions struct {
 	// nil means 2, 4 and 8 s. After the last one Refresh tries again.
 	ListRetry []time.Duration
 	// Shelf holds the list together with those of other clients; nil: each has its own.
-	Shelf *Shelf
+	Lists *ListCache
 	// Device is the Device-Id under which the shelf remembers the list, so that
 	// the tools are there at once when the device connects again; "": it does not.
 	Device string
@@ -63,7 +64,7 @@ type ServerInfo struct {
 // serves one connection of the device. All methods may be called at the same
 // time; Deliver is made for the socket's reader and never waits.
 type Client struct {
-	options ClientOptions
+	options Options
 	log     *slog.Logger
 	inbox   chan *json.RawMessage // maxQueue; never closed. Pointers, for most of these queues lie idle
 	queued  atomic.Int64          // bytes in inbox
@@ -112,7 +113,7 @@ type Counts struct {
 }
 
 // NewClient makes the client of one connection. It does nothing before Start.
-func NewClient(o ClientOptions) *Client {
+func New(o Options) *Client {
 	if o.Name == "" {
 		o.Name = "xiaozhi"
 	}
@@ -162,7 +163,7 @@ func (c *Client) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return fmt.Errorf("start device mcp: %w", ErrClosed)
+		return fmt.Errorf("start device mcp: %w", mcp.ErrClosed)
 	}
 	if c.cancel != nil {
 		return nil
@@ -171,7 +172,7 @@ func (c *Client) Start(ctx context.Context) error {
 		return errors.New("start device mcp: options have no Send")
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	if old, ok := c.options.Shelf.recall(c.options.Device); ok {
+	if old, ok := c.options.Lists.recall(c.options.Device); ok {
 		c.list = toolList{tools: *old.tools, held: old.tools, complete: true, stale: true}
 		c.recalled = &old.info
 		c.log.Debug("device tools remembered", "tools", len(c.list.tools), "name", old.info.Name, "version", old.info.Version)
@@ -232,7 +233,7 @@ func (c *Client) ResetConnection() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return fmt.Errorf("reset device mcp: %w", ErrClosed)
+		return fmt.Errorf("reset device mcp: %w", mcp.ErrClosed)
 	}
 	c.list, c.recalled = toolList{}, nil
 	c.wake(c.relist)
@@ -251,7 +252,7 @@ func (c *Client) HasTool(name string) bool {
 // GetAvailableTools lists the device's tools in its own order, those meant only
 // for people too (Tool.UserOnly). Until the list has been read it is the one
 // that the device had when it was last here, if that is remembered.
-func (c *Client) GetAvailableTools() []Tool {
+func (c *Client) GetAvailableTools() []mcp.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.list.tools)

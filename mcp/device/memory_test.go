@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"errors"
@@ -7,15 +7,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // TestToolsAreThereAtOnceAfterReconnect: what the device had is offered before
 // it says anything, can be called, and gives way to the list that comes.
 func TestToolsAreThereAtOnceAfterReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shelf := NewShelf()
+		shelf := NewListCache()
 		told := 0
-		o := ClientOptions{Shelf: shelf, Device: "aa:bb", OnTools: func() { told++ }}
+		o := Options{Lists: shelf, Device: "aa:bb", OnTools: func() { told++ }}
 		first := connected(t, NewFakeDevice(t), o)
 		want := toolNames(first.GetAvailableTools())
 		_ = first.Stop()
@@ -70,7 +72,7 @@ func TestToolsAreThereAtOnceAfterReconnect(t *testing.T) {
 func TestSameToolsAreNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		o := ClientOptions{Shelf: NewShelf(), Device: "aa:bb", OnTools: func() { told++ }}
+		o := Options{Lists: NewListCache(), Device: "aa:bb", OnTools: func() { told++ }}
 		for range 3 {
 			c := connected(t, NewFakeDevice(t), o)
 			if !c.IsReady() {
@@ -88,7 +90,7 @@ func TestSameToolsAreNoNews(t *testing.T) {
 // those it had, and each new try asks again.
 func TestRememberedListStaysStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := ClientOptions{Shelf: NewShelf(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		first := connected(t, NewFakeDevice(t), o)
 		want := toolNames(first.GetAvailableTools())
 		_ = first.Stop()
@@ -123,7 +125,7 @@ func TestRememberedListStaysStale(t *testing.T) {
 // TestOtherFirmwareForgets: after an update the old tools are not offered.
 func TestOtherFirmwareForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := ClientOptions{Shelf: NewShelf(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
 		d := NewFakeDevice(t)
 		d.Answer = func(r FakeRequest) ([]string, bool) {
@@ -136,7 +138,7 @@ func TestOtherFirmwareForgets(t *testing.T) {
 		if c.HasTool("self.echo") {
 			t.Error("the tools of another firmware are offered")
 		}
-		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrNoTool) {
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, mcp.ErrNoTool) {
 			t.Errorf("CallTool: %v", err)
 		}
 	})
@@ -145,29 +147,29 @@ func TestOtherFirmwareForgets(t *testing.T) {
 // TestRememberedCallEnds: a call of a remembered tool does not wait for ever.
 func TestRememberedCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := ClientOptions{Shelf: NewShelf(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
 		d := NewFakeDevice(t)
 		d.Answer = func(FakeRequest) ([]string, bool) { return nil, true }
 		c := connected(t, d, o)
-		b := NewToolbox(ToolboxOptions{}, c)
+		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
 		defer b.Close()
 		began := time.Now()
-		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); r.Action != ActionTypeError || time.Since(began) != 15*time.Second {
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); r.Action != mcp.ActionTypeError || time.Since(began) != 15*time.Second {
 			t.Errorf("%+v after %v", r, time.Since(began))
 		}
 		time.AfterFunc(time.Second, func() { _ = c.Stop() })
-		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); ResultText(r) != "tool call failed: self.echo: tool source closed" {
+		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); mcp.ResultText(r) != "tool call failed: self.echo: tool source closed" {
 			t.Errorf("as the device leaves: %+v", r)
 		}
 	})
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	list := func(size int) *[]Tool { return &[]Tool{{Name: "a", Description: strings.Repeat("x", size)}} }
-	has := func(s *Shelf, id string) bool { _, ok := s.recall(id); return ok }
+	list := func(size int) *[]mcp.Tool { return &[]mcp.Tool{{Name: "a", Description: strings.Repeat("x", size)}} }
+	has := func(s *ListCache, id string) bool { _, ok := s.recall(id); return ok }
 
-	s := NewShelf()
+	s := NewListCache()
 	for i := range maxRemembered + 10 {
 		s.remember(fmt.Sprint(i), ServerInfo{}, list(1))
 		if i == 20 && !has(s, "0") { // used again, so not the oldest any more
@@ -178,7 +180,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d devices remembered; 0 %v 5 %v 10 %v 11 %v", n, has(s, "0"), has(s, "5"), has(s, "10"), has(s, "11"))
 	}
 
-	s = NewShelf()
+	s = NewListCache()
 	for i := range 5 {
 		s.remember(fmt.Sprint(i), ServerInfo{}, list(10<<20))
 	}
@@ -196,7 +198,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 
 	s.remember("", ServerInfo{}, list(1))
-	(*Shelf)(nil).remember("a", ServerInfo{}, list(1))
+	(*ListCache)(nil).remember("a", ServerInfo{}, list(1))
 	if has(s, "") || has(nil, "a") {
 		t.Error("something is remembered of nobody")
 	}

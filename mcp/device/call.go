@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
 )
 
 // CallTool runs a tool of the device and waits for its result as long as ctx
@@ -23,14 +25,14 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments map[string
 		arguments = map[string]any{} // null is an error to firmware
 	}
 	sent := &sentCall{}
-	stop := whenAbandoned(ctx, func() { live.link.abandon(sent) })
+	stop := mcp.AfterCaller(ctx, func() { live.link.abandon(sent) })
 	defer stop()
 	result, err := live.CallTool(context.WithValue(ctx, sentKey{}, sent), &sdk.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
 		return nil, callError(ctx, live.link, name, err)
 	}
 	if result.IsError {
-		return nil, &ToolError{Message: textOf(result.Content)}
+		return nil, &mcp.ToolError{Message: textOf(result.Content)}
 	}
 	return plainResult(result.Content), nil
 }
@@ -45,9 +47,9 @@ func (c *Client) sessionFor(ctx context.Context, name string) (*liveSession, err
 		c.mu.Unlock()
 		switch {
 		case ended:
-			return nil, ErrClosed
+			return nil, mcp.ErrClosed
 		case !has || live == nil && waited:
-			return nil, ErrNoTool
+			return nil, mcp.ErrNoTool
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case live != nil:
@@ -68,11 +70,11 @@ func callError(ctx context.Context, l *link, name string, err error) error {
 	}
 	select {
 	case <-l.closed:
-		return fmt.Errorf("call %s: %w", name, ErrClosed)
+		return fmt.Errorf("call %s: %w", name, mcp.ErrClosed)
 	default:
 	}
 	if reported, ok := errors.AsType[*jsonrpc.Error](err); ok && reported.Code != codeRejected {
-		return &ToolError{Code: reported.Code, Message: reported.Message}
+		return &mcp.ToolError{Code: reported.Code, Message: reported.Message}
 	}
 	return fmt.Errorf("call %s: %w", name, err)
 }
@@ -82,7 +84,7 @@ func plainResult(content []sdk.Content) any {
 	var images []any
 	for _, block := range content {
 		if image, ok := block.(*sdk.ImageContent); ok {
-			images = append(images, Image{MIMEType: image.MIMEType, Data: image.Data})
+			images = append(images, mcp.Image{MIMEType: image.MIMEType, Data: image.Data})
 		}
 	}
 	switch {
@@ -97,7 +99,7 @@ func plainResult(content []sdk.Content) any {
 		case *sdk.TextContent:
 			mixed = append(mixed, block.Text)
 		case *sdk.ImageContent:
-			mixed = append(mixed, Image{MIMEType: block.MIMEType, Data: block.Data})
+			mixed = append(mixed, mcp.Image{MIMEType: block.MIMEType, Data: block.Data})
 		}
 	}
 	return mixed

@@ -1,6 +1,10 @@
-package mcp
+package device
 
-import "container/list"
+import (
+	"container/list"
+
+	"xiaozhi/mcp"
+)
 
 // What a Shelf remembers of devices that are away. The oldest is forgotten first.
 const (
@@ -20,7 +24,7 @@ type memory struct {
 type remembered struct {
 	id    string
 	info  ServerInfo
-	tools *[]Tool
+	tools *[]mcp.Tool
 	bytes int
 }
 
@@ -61,7 +65,7 @@ func (m *memory) drop(e *list.Element) {
 }
 
 // sizeOf is about what a list takes, in bytes.
-func sizeOf(tools []Tool) int {
+func sizeOf(tools []mcp.Tool) int {
 	const fixed = 256 // of one tool, its hints included
 	n := 0
 	for _, t := range tools {
@@ -72,7 +76,7 @@ func sizeOf(tools []Tool) int {
 
 // remember keeps a device's list for its next connection. A nil shelf and an
 // empty id remember nothing.
-func (s *Shelf) remember(id string, info ServerInfo, tools *[]Tool) {
+func (s *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
 	if s == nil || id == "" {
 		return
 	}
@@ -82,7 +86,7 @@ func (s *Shelf) remember(id string, info ServerInfo, tools *[]Tool) {
 }
 
 // recall is the list that a device had when it was last here, and who it was.
-func (s *Shelf) recall(id string) (remembered, bool) {
+func (s *ListCache) recall(id string) (remembered, bool) {
 	if s == nil || id == "" {
 		return remembered{}, false
 	}

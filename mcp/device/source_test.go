@@ -1,16 +1,17 @@
-package mcp_test
+package device_test
 
 import (
 	"testing"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/sourcetest"
 )
 
 func TestClientIsASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
-			return mcp.NewFakeDevice(t).Client(mcp.ClientOptions{})
+			return device.NewFakeDevice(t).Client(device.Options{})
 		},
 		Tool:      "self.echo",
 		Arguments: map[string]any{"text": "hello"},

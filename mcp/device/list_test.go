@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 func TestClientKeepsTools(t *testing.T) {
@@ -15,12 +17,12 @@ func TestClientKeepsTools(t *testing.T) {
 		schema := `{"type":"object","$defs":{"a":{"enum":[1,2]}},"properties":{"x":{"$ref":"#/$defs/a"}},"additionalProperties":false}`
 		d.Pages[0] = `[{"name":"self.x","description":"d","inputSchema":` + schema + `,"annotations":{"readOnlyHint":true}}]`
 		called := 0
-		c := connected(t, d, ClientOptions{OnTools: func() { called++ }})
+		c := connected(t, d, Options{OnTools: func() { called++ }})
 		tools := c.GetAvailableTools()
 		if got := toolNames(tools); got != "self.x self.hidden" {
 			t.Fatalf("tools: %s", got)
 		}
-		if x := tools[0]; string(x.Schema) != schema || x.Source != "device" || x.Origin != Remote || x.Annotations.ReadOnly == nil || x.UserOnly() {
+		if x := tools[0]; string(x.Schema) != schema || x.Source != "device" || x.Origin != mcp.Remote || x.Annotations.ReadOnly == nil || x.UserOnly() {
 			t.Errorf("self.x = %+v", x)
 		}
 		if !tools[1].UserOnly() {
@@ -70,7 +72,7 @@ func TestClientPaging(t *testing.T) {
 					n++
 					return []string{ReplyTo(r, fmt.Sprintf(`{"tools":[%s],"nextCursor":%q}`, tools, next))}, true
 				}
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				if n != test.want || len(c.GetAvailableTools()) != test.tools || !c.IsReady() {
 					t.Errorf("%d requests, %d tools, ready %v", n, len(c.GetAvailableTools()), c.IsReady())
 				}
@@ -97,7 +99,7 @@ func TestClientOversizedTool(t *testing.T) {
 			at = append(at, time.Since(start))
 			return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"message":"Failed to add tool self.big because of payload size limit"}}`, r.ID)}, true
 		}
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		if got := toolNames(c.GetAvailableTools()); got != "self.echo self.slow" || !c.IsReady() {
 			t.Errorf("after the first try: %s, ready %v", got, c.IsReady())
 		}
@@ -126,11 +128,11 @@ func TestClientSilentDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, silent := NewFakeDevice(t), true
 		d.Answer = func(FakeRequest) ([]string, bool) { return nil, silent }
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		if c.IsReady() {
 			t.Error("ready without an answer")
 		}
-		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrNoTool) {
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, mcp.ErrNoTool) {
 			t.Errorf("CallTool: %v", err)
 		}
 		pass(5 * time.Minute)
@@ -149,7 +151,7 @@ func TestClientSilentDevice(t *testing.T) {
 func TestClientListChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		for round, quiet := range []time.Duration{0, time.Minute} { // right after the first list, and long after one
 			pass(quiet)
 			name := fmt.Sprintf("self.new%d", round)
@@ -174,7 +176,7 @@ func TestClientListChanged(t *testing.T) {
 func TestClientListChangedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		asked := 0
 		d.Answer = func(r FakeRequest) ([]string, bool) {
 			if r.Method != methodListTools {
@@ -230,7 +232,7 @@ func TestClientListRetries(t *testing.T) {
 					}
 					return test.answer(r), true
 				}
-				c := connected(t, d, ClientOptions{})
+				c := connected(t, d, Options{})
 				pass(10 * time.Minute)
 				var at []time.Duration
 				for _, r := range d.Requests(test.method) {
@@ -255,7 +257,7 @@ func TestClientListRetries(t *testing.T) {
 func TestClientStaleList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, silent := NewFakeDevice(t), true
-		c := connected(t, d, ClientOptions{ListRetry: []time.Duration{time.Second}})
+		c := connected(t, d, Options{ListRetry: []time.Duration{time.Second}})
 		d.Answer = func(r FakeRequest) ([]string, bool) { return nil, silent && r.Method == methodListTools }
 		d.Pages = []string{`[{"name":"self.new"}]`}
 		d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -276,7 +278,7 @@ func TestClientStaleList(t *testing.T) {
 func TestClientKeepsWholeList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{ListRetry: []time.Duration{}})
+		c := connected(t, d, Options{ListRetry: []time.Duration{}})
 		d.Answer = func(r FakeRequest) ([]string, bool) {
 			return []string{fmt.Sprintf(`{"id":%d,"error":"too big"}`, r.ID)}, strings.Contains(string(r.Params), "p1")
 		}
@@ -297,7 +299,7 @@ func TestClientKeepsWholeList(t *testing.T) {
 func TestClientRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		shelf := NewShelf()
+		shelf := NewListCache()
 		lists := 0
 		d.Answer = func(r FakeRequest) ([]string, bool) {
 			if r.Method == methodListTools {
@@ -305,7 +307,7 @@ func TestClientRests(t *testing.T) {
 			}
 			return nil, false
 		}
-		c := connected(t, d, ClientOptions{Shelf: shelf})
+		c := connected(t, d, Options{Lists: shelf})
 		before := lists
 		if c.reading {
 			t.Error("somebody waits for a reason")

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -228,7 +229,7 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	select {
 	case <-l.closed:
-		return rejected(ErrClosed)
+		return rejected(mcp.ErrClosed)
 	default:
 	}
 	out, wireID, err := l.outgoing(req)
@@ -243,8 +244,8 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return rejected(context.Canceled)
 	}
 	data, err := jsonrpc.EncodeMessage(out)
-	if err == nil && len(data) > MaxSend {
-		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), MaxSend)
+	if err == nil && len(data) > mcp.MaxSend {
+		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), mcp.MaxSend)
 	}
 	if err == nil {
 		err = l.client.send(data)

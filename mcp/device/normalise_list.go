@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/mcp/schema"
 )
@@ -14,7 +15,7 @@ import (
 // to keep (the schema as it came, the audience), so the transport keeps the
 // page and hands the SDK only the cursor.
 type page struct {
-	tools []Tool
+	tools []mcp.Tool
 	next  string
 }
 
@@ -38,7 +39,7 @@ func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 		return p, nil, errors.New("the tools of tools/list are no array")
 	}
 	for i, item := range items {
-		if len(p.tools) == MaxTools {
+		if len(p.tools) == mcp.MaxTools {
 			fixes = append(fixes, "too many tools on a page")
 			break
 		}
@@ -63,19 +64,19 @@ func nextCursor(raw json.RawMessage) string {
 }
 
 // repairTool reads one tool; its name is "" when it is to be left out.
-func repairTool(raw json.RawMessage) (tool Tool, fix string) {
+func repairTool(raw json.RawMessage) (tool mcp.Tool, fix string) {
 	var w wireTool
 	if json.Unmarshal(raw, &w) != nil {
 		return tool, "is no object"
 	}
 	if json.Unmarshal(w.Name, &tool.Name) != nil || tool.Name == "" {
-		return Tool{}, "has no name"
+		return mcp.Tool{}, "has no name"
 	}
-	if len(tool.Name) > MaxToolName {
-		return Tool{}, "has a name that is too long"
+	if len(tool.Name) > mcp.MaxToolName {
+		return mcp.Tool{}, "has a name that is too long"
 	}
 	tool.Description = rawjson.Text(w.Description)
-	tool.Origin, tool.Source = Remote, "device"
+	tool.Origin, tool.Source = mcp.Remote, "device"
 	tool.Annotations = repairAnnotations(w.Annotations)
 	if schema := bytes.TrimSpace(w.InputSchema); len(schema) > 0 && schema[0] == '{' {
 		tool.Schema = bytes.Clone(schema)
@@ -86,12 +87,12 @@ func repairTool(raw json.RawMessage) (tool Tool, fix string) {
 }
 
 // repairAnnotations keeps those hints that have their proper type.
-func repairAnnotations(raw json.RawMessage) Annotations {
+func repairAnnotations(raw json.RawMessage) mcp.Annotations {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		return Annotations{}
+		return mcp.Annotations{}
 	}
-	a := Annotations{
+	a := mcp.Annotations{
 		ReadOnly:    hint(fields["readOnlyHint"]),
 		Destructive: hint(fields["destructiveHint"]),
 		Idempotent:  hint(fields["idempotentHint"]),

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"bytes"
@@ -12,11 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
 
 // connected starts a client of d and waits until its tools are listed.
-func connected(t *testing.T, d *FakeDevice, o ClientOptions) *Client {
+func connected(t *testing.T, d *FakeDevice, o Options) *Client {
 	t.Helper()
 	c := d.Client(o)
 	if err := c.Start(t.Context()); err != nil {
@@ -27,7 +28,7 @@ func connected(t *testing.T, d *FakeDevice, o ClientOptions) *Client {
 	return c
 }
 
-func toolNames(tools []Tool) string {
+func toolNames(tools []mcp.Tool) string {
 	names := make([]string, len(tools))
 	for i, tool := range tools {
 		names[i] = tool.Name
@@ -55,7 +56,7 @@ func TestClientInitialize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := NewFakeDevice(t)
-				c := connected(t, d, ClientOptions{Vision: test.vision, Version: "0.1.0"})
+				c := connected(t, d, Options{Vision: test.vision, Version: "0.1.0"})
 				all := d.Requests("")
 				if len(all) != 4 || all[0].Method != methodInitialize || all[1].Method != "notifications/initialized" ||
 					all[2].Method != methodListTools || all[3].Method != methodListTools {
@@ -91,7 +92,7 @@ func TestClientInitialize(t *testing.T) {
 func TestClientAnswersDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		d.Say(`{"jsonrpc":"2.0","id":"x7","method":"sampling/createMessage","params":{}}`)
 		d.Say(`{"jsonrpc":"2.0","id":8,"method":"ping"}`)
 		d.Say(`{"jsonrpc":"2.0","method":"notifications/state","params":{"a":1}}`)
@@ -113,14 +114,14 @@ func TestClientAnswersDevice(t *testing.T) {
 // TestClientDeliverNeverWaits: with nobody reading, the queue takes what it
 // says and counts the rest.
 func TestClientDeliverNeverWaits(t *testing.T) {
-	c := NewClient(ClientOptions{})
+	c := New(Options{})
 	for range maxQueue + 10 {
 		c.Deliver(json.RawMessage(`{}`))
 	}
 	if n := c.Counts().Dropped; n != 10 {
 		t.Errorf("%d dropped by number, want 10", n)
 	}
-	c = NewClient(ClientOptions{})
+	c = New(Options{})
 	big := bytes.Repeat([]byte(" "), rawjson.MaxSize)
 	for range 6 {
 		c.Deliver(big)
@@ -132,7 +133,7 @@ func TestClientDeliverNeverWaits(t *testing.T) {
 }
 
 func TestClientOwnsPayload(t *testing.T) {
-	c := NewClient(ClientOptions{})
+	c := New(Options{})
 	payload := []byte(`{"id":1}`)
 	c.Deliver(payload)
 	copy(payload, "XXXXXXXX")
@@ -147,7 +148,7 @@ func TestClientLateReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c := connected(t, d, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.CallTool(ctx, "self.slow", nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -178,7 +179,7 @@ func TestClientLateReply(t *testing.T) {
 // TestClientForgetsGivenUp: requests that are never answered do not pile up.
 func TestClientForgetsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connected(t, NewFakeDevice(t), ClientOptions{})
+		c := connected(t, NewFakeDevice(t), Options{})
 		for range 3 * maxLate {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			_, err := c.CallTool(ctx, "self.slow", nil)
@@ -200,7 +201,7 @@ func TestClientForgetsGivenUp(t *testing.T) {
 func TestClientSendFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		d.Refuse = errors.New("queue is full")
 		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, d.Refuse) {
 			t.Errorf("CallTool: %v, want the error of Send", err)
@@ -209,7 +210,7 @@ func TestClientSendFails(t *testing.T) {
 		if got, err := c.CallTool(t.Context(), "self.echo", nil); err != nil || got != "{}" {
 			t.Errorf("the session did not survive: %v, %v", got, err)
 		}
-		_, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": strings.Repeat("x", MaxSend)})
+		_, err := c.CallTool(t.Context(), "self.echo", map[string]any{"text": strings.Repeat("x", mcp.MaxSend)})
 		if err == nil || !strings.Contains(err.Error(), "over the 7168") {
 			t.Errorf("an oversized call: %v", err)
 		}
@@ -221,7 +222,7 @@ func TestClientSendFails(t *testing.T) {
 
 func TestClientConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connected(t, NewFakeDevice(t), ClientOptions{})
+		c := connected(t, NewFakeDevice(t), Options{})
 		const calls = 100 // mcp.md 5.2
 		errs := make(chan error, calls)
 		places := make(chan struct{}, maxQueue) // this device answers at once, and no more than that may wait
@@ -247,7 +248,7 @@ func TestClientConcurrentCalls(t *testing.T) {
 func TestClientContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		c := d.Client(ClientOptions{})
+		c := d.Client(Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := c.Start(ctx); err != nil {
 			t.Fatal(err)
@@ -258,7 +259,7 @@ func TestClientContextEnds(t *testing.T) {
 		if c.IsReady() || c.HasTool("self.echo") {
 			t.Error("still ready after its context ended")
 		}
-		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, ErrClosed) {
+		if _, err := c.CallTool(t.Context(), "self.echo", nil); !errors.Is(err, mcp.ErrClosed) {
 			t.Errorf("CallTool: %v", err)
 		}
 		d.Say(`{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -269,7 +270,7 @@ func TestClientStopDuringInitialize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
 		d.Answer = func(FakeRequest) ([]string, bool) { return nil, true }
-		c := connected(t, d, ClientOptions{})
+		c := connected(t, d, Options{})
 		began := time.Now()
 		if err := c.Stop(); err != nil || time.Since(began) != 0 {
 			t.Errorf("Stop: %v after %v", err, time.Since(began))
@@ -278,20 +279,20 @@ func TestClientStopDuringInitialize(t *testing.T) {
 }
 
 func TestClientStartErrors(t *testing.T) {
-	if err := NewClient(ClientOptions{}).Start(t.Context()); err == nil {
+	if err := New(Options{}).Start(t.Context()); err == nil {
 		t.Error("Start without Send: no error")
 	}
-	c := NewFakeDevice(t).Client(ClientOptions{})
+	c := NewFakeDevice(t).Client(Options{})
 	if err := c.Stop(); err != nil {
 		t.Errorf("Stop before Start: %v", err)
 	}
-	if err := c.Start(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := c.Start(t.Context()); !errors.Is(err, mcp.ErrClosed) {
 		t.Errorf("Start after Stop: %v", err)
 	}
 }
 
 func TestNextIDStaysInRange(t *testing.T) {
-	c := NewClient(ClientOptions{})
+	c := New(Options{})
 	c.ids.Store(maxID - 1)
 	if a, b := c.nextID(), c.nextID(); a != maxID || b != 1 {
 		t.Errorf("ids %d, %d, want %d, 1", a, b, maxID)

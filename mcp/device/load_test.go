@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // A house full of devices: what the router costs, and that no result goes astray.
@@ -27,7 +29,7 @@ const (
 type echoDevice struct {
 	name   string
 	client *Client
-	box    *Toolbox
+	box    *mcp.Toolbox
 	wg     sync.WaitGroup
 	worked atomic.Int64 // nanoseconds that the last call took on the device
 }
@@ -36,7 +38,7 @@ type echoDevice struct {
 func newEchoDevice(tb testing.TB, ctx context.Context, name string, work time.Duration) *echoDevice {
 	tb.Helper()
 	d := &echoDevice{name: name}
-	d.client = NewClient(ClientOptions{Send: func(payload json.RawMessage) error {
+	d.client = New(Options{Send: func(payload json.RawMessage) error {
 		var req struct {
 			ID     int64
 			Method string
@@ -64,7 +66,7 @@ func newEchoDevice(tb testing.TB, ctx context.Context, name string, work time.Du
 	if err := d.client.Start(ctx); err != nil {
 		tb.Fatal(err)
 	}
-	d.box = NewToolbox(ToolboxOptions{}, d.client)
+	d.box = mcp.NewToolbox(mcp.ToolboxOptions{}, d.client)
 	return d
 }
 
@@ -88,12 +90,12 @@ func (d *echoDevice) answer(id int64, method, tool string, args map[string]any) 
 // call runs one tool and checks that the answer is its own.
 func (d *echoDevice) call(ctx context.Context, n int) error {
 	tool := n % loadTools
-	p, bad := d.box.Prepare(Call{ID: strconv.Itoa(n), Name: "self_t" + strconv.Itoa(tool), Arguments: fmt.Sprintf(`{"n":%d}`, n)})
+	p, bad := d.box.Prepare(mcp.Call{ID: strconv.Itoa(n), Name: "self_t" + strconv.Itoa(tool), Arguments: fmt.Sprintf(`{"n":%d}`, n)})
 	if bad != nil {
 		return fmt.Errorf("%s: %v", d.name, bad.Result)
 	}
 	r := d.box.Run(ctx, p)
-	if want := fmt.Sprintf("%s self.t%d %d", d.name, tool, n); r.Action != ActionTypeReqLLM || ResultText(r) != want {
+	if want := fmt.Sprintf("%s self.t%d %d", d.name, tool, n); r.Action != mcp.ActionTypeReqLLM || mcp.ResultText(r) != want {
 		return fmt.Errorf("got %+v, want %q", r, want)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"context"
@@ -7,27 +7,29 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
 )
 
 // toolList is what is known of a device's tools.
 type toolList struct {
-	tools    []Tool
-	held     *[]Tool // of the shelf: tools is what it points to
-	read     bool    // at least one page came
-	complete bool    // all pages came
-	stale    bool    // it is of an earlier connection, or the device says it changed, and reading it failed
+	tools    []mcp.Tool
+	held     *[]mcp.Tool // of the shelf: tools is what it points to
+	read     bool        // at least one page came
+	complete bool        // all pages came
+	stale    bool        // it is of an earlier connection, or the device says it changed, and reading it failed
 }
 
 func (l toolList) has(name string) bool {
-	return slices.ContainsFunc(l.tools, func(t Tool) bool { return t.Name == name })
+	return slices.ContainsFunc(l.tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
 // add appends the tools of a page; a name that is there already, and what is
 // over maxTools, is left out and counted.
-func (l *toolList) add(page []Tool) (skipped int) {
+func (l *toolList) add(page []mcp.Tool) (skipped int) {
 	l.read = true
 	for _, tool := range page {
-		if l.has(tool.Name) || len(l.tools) == MaxTools {
+		if l.has(tool.Name) || len(l.tools) == mcp.MaxTools {
 			skipped++
 			continue
 		}
@@ -142,12 +144,12 @@ func (c *Client) attempt(ctx context.Context) error {
 	}
 	list, err := c.readPages(ctx, live)
 	if list.read {
-		list.held = c.options.Shelf.share(list.tools)
+		list.held = c.options.Lists.share(list.tools)
 		list.tools = *list.held
 		c.keep(list)
 	}
 	if list.complete {
-		c.options.Shelf.remember(c.options.Device, c.ServerInfo(), list.held)
+		c.options.Lists.remember(c.options.Device, c.ServerInfo(), list.held)
 	}
 	return err
 }
@@ -163,7 +165,7 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	l := newLink(c)
-	peer := c.options.Shelf.peer(c.options.Name, c.options.Version)
+	peer := c.options.Lists.peer(c.options.Name, c.options.Version)
 	s, err := peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)

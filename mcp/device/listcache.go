@@ -1,4 +1,4 @@
-package mcp
+package device
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,8 @@ import (
 	"weak"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
 )
 
 // Shelf holds the tool lists of devices once for all that have the same: a
@@ -17,25 +19,25 @@ import (
 // list is forgotten when no device has it any more, and none that may come back
 // (see ClientOptions.Device). A Shelf may be used at the same time; make it with
 // NewShelf.
-type Shelf struct {
+type ListCache struct {
 	mu     sync.Mutex
-	lists  map[shelfKey]weak.Pointer[[]Tool]
+	lists  map[listKey]weak.Pointer[[]mcp.Tool]
 	memory memory
 	peers  map[[2]string]*sdk.Client // by our name and version
 }
 
 // shelfKey is the fingerprint of a list. It is a cryptographic one, since
 // devices are strangers and must not choose each other's tools.
-type shelfKey [sha256.Size]byte
+type listKey [sha256.Size]byte
 
 // NewShelf makes an empty shelf.
-func NewShelf() *Shelf {
-	return &Shelf{lists: make(map[shelfKey]weak.Pointer[[]Tool]), memory: newMemory(), peers: make(map[[2]string]*sdk.Client)}
+func NewListCache() *ListCache {
+	return &ListCache{lists: make(map[listKey]weak.Pointer[[]mcp.Tool]), memory: newMemory(), peers: make(map[[2]string]*sdk.Client)}
 }
 
 // peer is the SDK's client, which holds no more than who we are: one does for
 // all devices. A nil shelf makes one for each.
-func (s *Shelf) peer(name, version string) *sdk.Client {
+func (s *ListCache) peer(name, version string) *sdk.Client {
 	if s == nil {
 		return newPeer(name, version)
 	}
@@ -61,7 +63,7 @@ func newPeer(name, version string) *sdk.Client {
 // share gives a list that is equal to tools, byte for byte. Nobody may change
 // it, and it stays on the shelf for as long as somebody holds the pointer. A
 // nil shelf shares nothing.
-func (s *Shelf) share(tools []Tool) *[]Tool {
+func (s *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
 	if s == nil {
 		return &own
@@ -72,13 +74,13 @@ func (s *Shelf) share(tools []Tool) *[]Tool {
 	if shared := s.lists[key].Value(); shared != nil {
 		return shared
 	}
-	maps.DeleteFunc(s.lists, func(_ shelfKey, list weak.Pointer[[]Tool]) bool { return list.Value() == nil })
+	maps.DeleteFunc(s.lists, func(_ listKey, list weak.Pointer[[]mcp.Tool]) bool { return list.Value() == nil })
 	s.lists[key] = weak.Make(&own)
 	return &own
 }
 
 // keyOf takes in everything that a Tool holds.
-func keyOf(tools []Tool) (key shelfKey) {
+func keyOf(tools []mcp.Tool) (key listKey) {
 	hash := sha256.New()
 	for _, t := range tools {
 		hints, err := json.Marshal(t.Annotations)

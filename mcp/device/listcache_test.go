@@ -1,0 +1,77 @@
+package device
+
+import (
+	"encoding/json"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"xiaozhi/mcp"
+)
+
+// shelfTools makes an equal list each time, in memory of its own.
+func shelfTools() []mcp.Tool {
+	yes := true
+	return []mcp.Tool{
+		{Name: "a", Description: "first", Schema: json.RawMessage(`{"type":"object"}`), Origin: mcp.Remote, Source: "device"},
+		{Name: "b", Description: "second", Schema: json.RawMessage(`{}`), Annotations: mcp.Annotations{ReadOnly: &yes, Audience: []string{"user"}}},
+	}
+}
+
+func TestShelfSharesEqualLists(t *testing.T) {
+	s := NewListCache()
+	first := s.share(shelfTools())
+	if second := s.share(shelfTools()); second != first {
+		t.Error("an equal list is held twice")
+	}
+	if !reflect.DeepEqual(*first, shelfTools()) {
+		t.Errorf("the list was changed: %+v", *first)
+	}
+	if (*ListCache)(nil).share(shelfTools()) == first {
+		t.Error("no shelf, but shared")
+	}
+	runtime.KeepAlive(first)
+}
+
+func TestShelfKeepsDifferentListsApart(t *testing.T) {
+	no := false
+	changes := map[string]func([]mcp.Tool){
+		"name":        func(l []mcp.Tool) { l[0].Name = "c" },
+		"description": func(l []mcp.Tool) { l[0].Description = "First" },
+		"white space": func(l []mcp.Tool) { l[0].Schema = json.RawMessage(`{"type": "object"}`) },
+		"origin":      func(l []mcp.Tool) { l[0].Origin = mcp.Local },
+		"kind":        func(l []mcp.Tool) { l[0].Kind = mcp.Control },
+		"hint":        func(l []mcp.Tool) { l[1].Annotations.ReadOnly = &no },
+		"no hint":     func(l []mcp.Tool) { l[1].Annotations.ReadOnly = nil },
+		"audience":    func(l []mcp.Tool) { l[1].Annotations.Audience = nil },
+		"source":      func(l []mcp.Tool) { l[0].Source = "light" },
+		"stream":      func(l []mcp.Tool) { l[0].Stream = "x" },
+		"order":       func(l []mcp.Tool) { l[0], l[1] = l[1], l[0] },
+		"moved text":  func(l []mcp.Tool) { l[0].Name, l[0].Description = `a" "first`, "" },
+	}
+	s := NewListCache()
+	first := s.share(shelfTools())
+	for what, change := range changes {
+		other := shelfTools()
+		change(other)
+		if got := s.share(other); got == first || !reflect.DeepEqual(*got, other) {
+			t.Errorf("%s: a different list was taken for the same", what)
+		}
+	}
+	runtime.KeepAlive(first)
+}
+
+func TestShelfForgets(t *testing.T) {
+	s := NewListCache()
+	first := s.share(shelfTools())
+	runtime.GC()
+	if s.share(shelfTools()) != first {
+		t.Error("a list in use was forgotten")
+	}
+	runtime.KeepAlive(first)
+	runtime.GC()
+	s.share([]mcp.Tool{{Name: "another"}})
+	if n := len(s.lists); n != 1 {
+		t.Errorf("%d lists on the shelf, want the one in use", n)
+	}
+}
