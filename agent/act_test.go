@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -24,7 +25,7 @@ func TestAct(t *testing.T) {
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
 			Devices: NewDevices(), Music: songs, Zone: time.UTC,
 		}
-		v := connect(t, o, mcp.ToolboxOptions{}, newScriptSource("device", []string{"self.camera.take_photo query 2s a cup"}))
+		v := connect(t, o, router.Options{}, newScriptSource("device", []string{"self.camera.take_photo query 2s a cup"}))
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
 		for _, c := range []struct {
 			call   string
@@ -80,7 +81,7 @@ func TestActOnMusic(t *testing.T) {
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
 			Devices: NewDevices(), Music: songs, Zone: time.UTC,
-		}, mcp.ToolboxOptions{})
+		}, router.Options{})
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
 		do := func(a mcp.MusicArgs, want string, after time.Duration) {
 			t.Helper()

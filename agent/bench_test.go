@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -48,7 +48,7 @@ func BenchmarkTurn(b *testing.B) {
 	llm, tts := &scriptLLM{}, &toneTTS{rate: 24000}
 	o := Options{VAD: energyVAD{&sync.WaitGroup{}}, ASR: &scriptASR{}, LLM: llm, TTS: tts, Prompts: set, Devices: NewDevices(), Guard: time.Nanosecond}
 	out := &sink{first: make(chan struct{}, 1), stop: make(chan struct{}, 4)}
-	tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+	tools := router.New(router.Options{})
 	defer tools.Close()
 	c := New(o, wire.Session{DeviceID: "bench"}, out, tools)
 	ctx, cancel := context.WithCancel(b.Context())

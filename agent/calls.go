@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -80,7 +81,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall)
 }
 
 // prepare looks a call up and checks it, or says what becomes of it instead.
-func (t *turn) prepare(call providers.ToolCall) (mcp.Prepared, *effect) {
+func (t *turn) prepare(call providers.ToolCall) (router.Prepared, *effect) {
 	lang := t.order.language
 	refuse := func(zh, en string) *effect {
 		e := failed(handledText(lang, zh, en), nil, lang)
@@ -123,7 +124,7 @@ func (t *turn) settled(rec *callRecord, e effect) {
 }
 
 // startControl sends a control and takes it to succeed.
-func (t *turn) startControl(rec *callRecord, p mcp.Prepared) {
+func (t *turn) startControl(rec *callRecord, p router.Prepared) {
 	rec.control = true
 	if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
 		rec.control = false
@@ -135,7 +136,7 @@ func (t *turn) startControl(rec *callRecord, p mcp.Prepared) {
 
 // startJob begins what takes long: the model can say so, and the result is told
 // when it is there.
-func (t *turn) startJob(ctx context.Context, rec *callRecord, p mcp.Prepared) {
+func (t *turn) startJob(ctx context.Context, rec *callRecord, p router.Prepared) {
 	if err := t.mail.start(ctx, p, t.tools.Detach); err != nil {
 		why := err.Error()
 		if t.order.language == "zh" {

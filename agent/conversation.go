@@ -10,7 +10,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 const (
@@ -32,7 +32,7 @@ type Conversation struct {
 	o        *Options
 	session  wire.Session
 	out      wire.Outbox
-	tools    *mcp.Toolbox
+	tools    *router.Router
 	log      *slog.Logger
 	in       *wire.Queue[wire.Event]
 	loopback *loopback    // nil: there is no echo, or words have to tell
@@ -97,7 +97,7 @@ type settled struct{ callID, result string }
 
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
-func New(o Options, s wire.Session, out wire.Outbox, tools *mcp.Toolbox) *Conversation {
+func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
 		o: &opts, session: s, out: out, tools: tools,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 func TestDeviceIsLentToOneAtATime(t *testing.T) {
@@ -166,12 +167,12 @@ func TestJobsOfADevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := func(n int) mcp.Prepared {
-			return mcp.Prepared{Offer: mcp.Offer{Tool: mcp.Tool{Name: "dig"}}, Arguments: map[string]any{"n": n}}
+		job := func(n int) router.Prepared {
+			return router.Prepared{Offer: router.Offer{Tool: mcp.Tool{Name: "dig"}}, Arguments: map[string]any{"n": n}}
 		}
 		running := 0
 		var mu sync.Mutex
-		run := func(ctx context.Context, _ mcp.Prepared) mcp.ActionResponse {
+		run := func(ctx context.Context, _ router.Prepared) mcp.ActionResponse {
 			mu.Lock()
 			running++
 			mu.Unlock()

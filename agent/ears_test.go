@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -41,7 +41,7 @@ func deafTalk(t *testing.T, failures int64, then func(*Conversation, *box)) {
 		broken := new(atomic.Int64)
 		broken.Store(failures)
 		b := newBox()
-		tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+		tools := router.New(router.Options{})
 		c := New(Options{
 			VAD: brokenVAD{energyVAD{&detectors}, broken}, ASR: &scriptASR{}, LLM: &scriptLLM{},
 			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(),

@@ -16,7 +16,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -117,7 +117,7 @@ func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Du
 	}
 	sc.tts.rate = 8000
 	s := &storm{t: t, loud: loud, mute: mute, connect: func() *visit {
-		return connect(t, o, mcp.ToolboxOptions{Log: o.Log}, sc.tools)
+		return connect(t, o, router.Options{Log: o.Log}, sc.tools)
 	}}
 	s.come()
 	if how == "voice" {

@@ -13,11 +13,12 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // SceneTape records a scene; package record makes one.
 type SceneTape interface {
-	Wrap(o Options, l mcp.ToolboxOptions) (Options, mcp.ToolboxOptions)
+	Wrap(o Options, l router.Options) (Options, router.Options)
 	Sources(sources ...mcp.Source) []mcp.Source
 	Outbox(out wire.Outbox) wire.Outbox
 	Event(ev wire.Event)
@@ -59,7 +60,7 @@ func RecordScene(t *testing.T, file string, change func(*Options), tapeOf func(w
 	b := &box{began: time.Now(), wake: make(chan struct{})}
 	s.limits.Log = o.Log
 	opts, limits := tape.Wrap(o, s.limits)
-	tools := mcp.NewToolbox(limits, tape.Sources(s.local(t), s.tools)...)
+	tools := router.New(limits, tape.Sources(s.local(t), s.tools)...)
 	enc, err := audio.NewEncoder(audio.Recognition)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -24,7 +24,7 @@ func TestGarbledFramesDoNotFillTheLog(t *testing.T) {
 		}
 		var detectors sync.WaitGroup
 		var log bytes.Buffer
-		tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+		tools := router.New(router.Options{})
 		c := New(Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000},
 			Prompts: set, Devices: NewDevices(), Log: slog.New(slog.NewTextHandler(&log, nil)),

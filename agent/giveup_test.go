@@ -11,7 +11,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -47,7 +47,7 @@ func TestTrialIsGivenUpAtOnce(t *testing.T) {
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: []string{"turn on", "turn on the lamp"}}, LLM: llm,
 			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
-		}, mcp.ToolboxOptions{})
+		}, router.Options{})
 		enc, err := audio.NewEncoder(audio.Recognition)
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestQueryIsCancelledAtOnce(t *testing.T) {
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{lines: []string{"call look_up {}", "end"}},
 			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
-		}, mcp.ToolboxOptions{}, source)
+		}, router.Options{}, source)
 		v.types(t, "look it up")
 		time.Sleep(time.Second)
 		aborted := time.Now()

@@ -13,7 +13,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -115,7 +115,7 @@ func TestOwnVoice(t *testing.T) {
 				if e.decoder, err = audio.NewDecoder(16000); err != nil {
 					t.Fatal(err)
 				}
-				tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+				tools := router.New(router.Options{})
 				e.c = New(Options{
 					VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: strings.Split(strings.Repeat("mute the sound\n", 40), "\n")}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
 					TTS: &soundTTS{name: "noisy", sound: func(string) []providers.Sound {
@@ -162,7 +162,7 @@ func TestEchoWithoutARecogniser(t *testing.T) {
 				if e.decoder, err = audio.NewDecoder(16000); err != nil {
 					t.Fatal(err)
 				}
-				tools := mcp.NewToolbox(mcp.ToolboxOptions{})
+				tools := router.New(router.Options{})
 				llm := &scriptLLM{lines: []string{"text A reply that takes quite a while to say.", "end"}}
 				e.c = New(Options{
 					VAD: energyVAD{&detectors}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // maxJobs is how many jobs of one device may run; more are refused.
@@ -37,19 +38,19 @@ type mailbox struct {
 // job is one long call. It belongs to the device's record, so that it outlives
 // the connection in which it was begun.
 type job struct {
-	prepared mcp.Prepared
+	prepared router.Prepared
 	cancel   context.CancelCauseFunc
 }
 
 // jobDone is the outcome of a job.
 type jobDone struct {
-	prepared mcp.Prepared
+	prepared router.Prepared
 	response mcp.ActionResponse
 }
 
 // lateCall is the true outcome of a control call whose success was assumed.
 type lateCall struct {
-	prepared mcp.Prepared
+	prepared router.Prepared
 	response mcp.ActionResponse
 	gone     bool // the connection had ended: nobody knows whether it was done
 }
@@ -84,7 +85,7 @@ func (m *mailbox) take() []any {
 
 // start runs a job, whose outcome is posted. ctx gives it its values, not its
 // end: a job ends by itself or with the mailbox.
-func (m *mailbox) start(ctx context.Context, p mcp.Prepared, run func(context.Context, mcp.Prepared) mcp.ActionResponse) error {
+func (m *mailbox) start(ctx context.Context, p router.Prepared, run func(context.Context, router.Prepared) mcp.ActionResponse) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for j := range m.jobs { // also one that was begun on an earlier connection

@@ -5,6 +5,7 @@ import (
 
 	"xiaozhi/internal/text/intent"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -30,7 +31,7 @@ func (c *Conversation) Call(ctx context.Context, call mcp.Call) (response mcp.Ac
 }
 
 // run runs a call from outside; a handler of the conversation completes it.
-func (c *Conversation) run(ctx context.Context, p mcp.Prepared) mcp.ActionResponse {
+func (c *Conversation) run(ctx context.Context, p router.Prepared) mcp.ActionResponse {
 	response := c.tools.Run(ctx, p)
 	if response.Action != mcp.ActionTypeCallHandler {
 		return response
@@ -44,7 +45,7 @@ func (c *Conversation) run(ctx context.Context, p mcp.Prepared) mcp.ActionRespon
 
 // permitted asks the user whether to do what somebody outside wants, and does it
 // after a yes. The user hears what has become of it.
-func (c *Conversation) permitted(ctx context.Context, p mcp.Prepared) mcp.ActionResponse {
+func (c *Conversation) permitted(ctx context.Context, p router.Prepared) mcp.ActionResponse {
 	refuse := func(zh, en string) mcp.ActionResponse {
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: handledText(p.Call.Language, zh, en)}
 	}

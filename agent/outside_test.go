@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -18,11 +19,11 @@ import (
 // outside holds a conversation in fake time for somebody outside to act on.
 func outside(t *testing.T, llm *scriptLLM, f func(t *testing.T, v *visit)) {
 	t.Helper()
-	outsideWith(t, llm, mcp.ToolboxOptions{}, nil, f)
+	outsideWith(t, llm, router.Options{}, nil, f)
 }
 
 // outsideWith is outside with tools of the device.
-func outsideWith(t *testing.T, llm *scriptLLM, limits mcp.ToolboxOptions, tools []string, f func(t *testing.T, v *visit)) {
+func outsideWith(t *testing.T, llm *scriptLLM, limits router.Options, tools []string, f func(t *testing.T, v *visit)) {
 	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
@@ -275,7 +276,7 @@ func TestSayGivenUpKeepsTheChannel(t *testing.T) {
 // nothing on the device.
 func TestCallFromOutside(t *testing.T) {
 	tools := []string{"self.lamp.turn_on control 1s done", "self.lamp.blow control 0s !error the fuse", "sing query 0s !handler " + mcp.HandlerChangeRole}
-	outsideWith(t, &scriptLLM{}, mcp.ToolboxOptions{}, tools, func(t *testing.T, v *visit) {
+	outsideWith(t, &scriptLLM{}, router.Options{}, tools, func(t *testing.T, v *visit) {
 		before := v.box.String()
 		for _, tc := range []struct{ name, arguments, language, want, invalid string }{
 			{"self_lamp_turn_on", `{"volume":1}`, "en", "done", ""},
@@ -307,7 +308,7 @@ func TestCallFromOutside(t *testing.T) {
 // A tool that needs the user's yes needs it from outside too.
 func TestCallThatNeedsConsent(t *testing.T) {
 	tools := []string{"self.safe.open control 0s opened", "self.safe.burn control 0s !error no fire here"}
-	outsideWith(t, &scriptLLM{}, mcp.ToolboxOptions{Confirm: []string{"self.safe.*"}}, tools, func(t *testing.T, v *visit) {
+	outsideWith(t, &scriptLLM{}, router.Options{Confirm: []string{"self.safe.*"}}, tools, func(t *testing.T, v *visit) {
 		for _, tc := range []struct{ tool, answer, want, heard string }{
 			{"open", "yes please", "opened", "sentence OK."},
 			{"open", "no way", "the user has not consented", "sentence OK, I will not do it."},

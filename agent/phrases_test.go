@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -45,7 +45,7 @@ func TestPhrasesAreOfTheDevice(t *testing.T) {
 				return names
 			},
 		}
-		v := connect(t, o, mcp.ToolboxOptions{}, newScriptSource("device", []string{
+		v := connect(t, o, router.Options{}, newScriptSource("device", []string{
 			"lamp control 0s ok", "arm@light query 0s ok", "fan@iot query 0s ok", "clock@local query 0s ok", "web@external:x query 0s ok",
 		}))
 		if err := v.c.Post(wire.ListenStart{Mode: wire.Manual}); err != nil {

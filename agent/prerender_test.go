@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -33,7 +33,7 @@ func TestRenderPhrases(t *testing.T) {
 			t.Errorf("said %q", tts.said)
 		}
 		tts.lines = []string{"!error"}
-		v := connect(t, o, mcp.ToolboxOptions{})
+		v := connect(t, o, router.Options{})
 		v.types(t, "hi xiaozhi")
 		time.Sleep(5 * time.Second)
 		if got := v.box.String(); len(tts.said) != 4 || !strings.Contains(got, "  405 sentence I'm here.\n   405 frames 15") {

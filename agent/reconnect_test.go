@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -19,15 +20,15 @@ import (
 type visit struct {
 	c     *Conversation
 	box   *box
-	tools *mcp.Toolbox
+	tools *router.Router
 	leave context.CancelFunc
 	over  chan struct{}
 }
 
 // connect holds a conversation until bye.
-func connect(t *testing.T, o Options, limits mcp.ToolboxOptions, sources ...mcp.Source) *visit {
+func connect(t *testing.T, o Options, limits router.Options, sources ...mcp.Source) *visit {
 	t.Helper()
-	v := &visit{box: newBox(), tools: mcp.NewToolbox(limits, sources...), over: make(chan struct{})}
+	v := &visit{box: newBox(), tools: router.New(limits, sources...), over: make(chan struct{})}
 	v.c = New(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
 	ctx, cancel := context.WithCancel(t.Context())
 	v.leave = cancel
@@ -108,7 +109,7 @@ func TestReconnect(t *testing.T) {
 					VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: llm, TTS: &toneTTS{rate: 16000}, Prompts: set,
 					Devices: NewDevices(), Zone: time.UTC, Log: debugLog(&log),
 				}
-				limits := mcp.ToolboxOptions{Log: o.Log}
+				limits := router.Options{Log: o.Log}
 				if test.job != "" {
 					limits.Jobs = []string{test.job}
 				}
@@ -168,14 +169,14 @@ func TestAlarmWhileAway(t *testing.T) {
 			LLM: &scriptLLM{lines: []string{"call set {}", "end"}},
 		}
 		source := newScriptSource("local", []string{`set query 0s !handler mcp_handler_timer {"action":"set","due":"1h","reminder":true,"text":"Bread"}`})
-		v := connect(t, o, mcp.ToolboxOptions{}, source)
+		v := connect(t, o, router.Options{}, source)
 		v.types(t, "bread in an hour")
 		time.Sleep(5 * time.Second)
 		v.bye()
 		time.Sleep(2 * time.Hour)
-		other := connect(t, o, mcp.ToolboxOptions{}) // has old records thrown away
+		other := connect(t, o, router.Options{}) // has old records thrown away
 		other.bye()
-		v = connect(t, o, mcp.ToolboxOptions{}, source)
+		v = connect(t, o, router.Options{}, source)
 		time.Sleep(10 * time.Second)
 		v.bye()
 		if said := v.box.String() + other.box.String(); strings.Count(said, "final This is a reminder: Bread. It was due at 1:00.") != 1 {

@@ -13,7 +13,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -118,7 +118,7 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond}, SlowAfter: 900 * time.Millisecond,
 	}
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), loud: loud, mute: mute, connect: func() *visit {
-		return connect(t, o, mcp.ToolboxOptions{Log: o.Log, Jobs: []string{"dig*"}}, stormSource())
+		return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}}, stormSource())
 	}}
 	s.come()
 	s.post(wire.ListenStart{Mode: wire.Realtime}, "listen realtime")

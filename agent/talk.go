@@ -7,6 +7,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
 
@@ -47,7 +48,7 @@ func (c *Conversation) begin(ord order) {
 		t.floor.grant()
 	}
 	ended := c.ended
-	t.late = func(p mcp.Prepared, r mcp.ActionResponse) {
+	t.late = func(p router.Prepared, r mcp.ActionResponse) {
 		l := lateCall{prepared: p, response: r}
 		select {
 		case <-ended:

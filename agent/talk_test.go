@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -144,7 +145,7 @@ type scene struct {
 	tts    *toneTTS
 	tools  *scriptSource
 	music  scriptMusic
-	limits mcp.ToolboxOptions
+	limits router.Options
 	dev    *Device
 	log    strings.Builder
 }
@@ -221,7 +222,7 @@ func (s *scene) run(t *testing.T) *box {
 	o, session := s.options(t, &detectors)
 	b := &box{began: time.Now(), wake: make(chan struct{})}
 	s.limits.Log = o.Log
-	tools := mcp.NewToolbox(s.limits, s.local(t), s.tools)
+	tools := router.New(s.limits, s.local(t), s.tools)
 	enc, err := audio.NewEncoder(audio.Recognition)
 	if err != nil {
 		t.Fatal(err)

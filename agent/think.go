@@ -10,6 +10,7 @@ import (
 	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -167,7 +168,7 @@ func (t *turn) request(system, note string, forced bool) providers.LLMRequest {
 }
 
 // toolSpecs is what the model sees of the tools.
-func toolSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
+func toolSpecs(tools *router.Router) []providers.ToolSpec {
 	var out []providers.ToolSpec
 	for _, o := range tools.Offers() {
 		out = append(out, specOf(o))
@@ -176,7 +177,7 @@ func toolSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
 }
 
 // deviceSpecs are those of them that the device itself runs.
-func deviceSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
+func deviceSpecs(tools *router.Router) []providers.ToolSpec {
 	var out []providers.ToolSpec
 	for _, o := range tools.Offers() {
 		if o.OfDevice() {
@@ -186,7 +187,7 @@ func deviceSpecs(tools *mcp.Toolbox) []providers.ToolSpec {
 	return out
 }
 
-func specOf(o mcp.Offer) providers.ToolSpec {
+func specOf(o router.Offer) providers.ToolSpec {
 	return providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema}
 }
 

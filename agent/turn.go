@@ -13,6 +13,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
 
@@ -69,7 +70,7 @@ type turn struct {
 	id      uint64
 	order   order
 	o       *Options
-	tools   *mcp.Toolbox
+	tools   *router.Router
 	session wire.Session
 	log     *slog.Logger
 	floor   *floor
@@ -77,12 +78,12 @@ type turn struct {
 	timing  *timing
 	history []providers.Message // a snapshot
 	cancel  context.CancelCauseFunc
-	late    func(mcp.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
-	mail    *mailbox                               // of the device: jobs begin there
-	report  func(any)                              // to the conversation
-	voiced  *atomic.Bool                           // of the conversation: somebody is speaking
-	calls   *budget                                // of the device's calls
-	role    string                                 // the name of the system prompt
+	late    func(router.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
+	mail    *mailbox                                  // of the device: jobs begin there
+	report  func(any)                                 // to the conversation
+	voiced  *atomic.Bool                              // of the conversation: somebody is speaking
+	calls   *budget                                   // of the device's calls
+	role    string                                    // the name of the system prompt
 
 	steps   []*step
 	faced   bool                // the reply's face was looked for

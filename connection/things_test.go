@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/iot"
+	"xiaozhi/mcp/router"
 )
 
 // withThings gives every device things that outlive its connection. While one
@@ -30,7 +31,7 @@ func withThings(kinds map[string]mcp.Kind) func(*Options) {
 // call runs a tool of a conversation through a router, as a model would.
 func call(ctx context.Context, t *testing.T, talk *fakeTalk, tool, arguments string) string {
 	t.Helper()
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, talk.sources...)
+	box := router.New(router.Options{}, talk.sources...)
 	defer box.Close()
 	p, refused := box.Prepare(mcp.Call{ID: "c1", Name: tool, Arguments: arguments})
 	if refused != nil {

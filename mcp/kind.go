@@ -13,12 +13,12 @@ import (
 // (readOnlyHint: query); else its name (set_volume, turn_on, play: control);
 // else query, since waiting is the safe mistake.
 func KindOf(t Tool, overrides map[string]Kind) Kind {
-	kind, _ := WhyKind(t, overrides)
+	kind, _ := ExplainKind(t, overrides)
 	return kind
 }
 
 // WhyKind is KindOf with the reason, in a few words for people.
-func WhyKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
+func ExplainKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind, "the tool declares it"
 	}

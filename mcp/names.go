@@ -8,14 +8,14 @@ import (
 )
 
 // maxLLMName is how long a function name of a model may be.
-const maxLLMName = 64
+const maxFunctionName = 64
 
 // llmNames gives each of names, in order, one that a model takes for a
 // function: [A-Za-z0-9_-]{1,64}. Dots and other signs become underscores. A
 // name that is taken gets _2, _3 …, one that is too long or has letters beyond
 // ASCII gets a hash of the whole, so that the same names always come out the
 // same and no two alike. An empty name is refused: its place stays "".
-func llmNames(names []string) []string {
+func FunctionNames(names []string) []string {
 	out := make([]string, len(names))
 	taken := make(map[string]struct{}, len(names))
 	last := make(map[string]int) // the last suffix given to a base, so that many alike stay cheap
@@ -23,7 +23,7 @@ func llmNames(names []string) []string {
 		if name == "" {
 			continue
 		}
-		base := legalName(name)
+		base := FunctionName(name)
 		candidate, n := base, max(last[base], 1)
 		for {
 			if _, ok := taken[candidate]; !ok {
@@ -40,7 +40,7 @@ func llmNames(names []string) []string {
 }
 
 // legalName is what name becomes when nothing stands in its way.
-func legalName(name string) string {
+func FunctionName(name string) string {
 	var b strings.Builder
 	exact := true
 	for _, r := range name {
@@ -54,7 +54,7 @@ func legalName(name string) string {
 		}
 	}
 	base := b.String()
-	if exact && len(base) <= maxLLMName {
+	if exact && len(base) <= maxFunctionName {
 		return base
 	}
 	sum := sha256.Sum256([]byte(name))
@@ -66,5 +66,5 @@ func legalName(name string) string {
 
 // withSuffix appends suffix and cuts base so that the whole is not too long.
 func withSuffix(base, suffix string) string {
-	return base[:min(len(base), maxLLMName-len(suffix))] + suffix
+	return base[:min(len(base), maxFunctionName-len(suffix))] + suffix
 }

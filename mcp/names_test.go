@@ -23,7 +23,7 @@ func TestLLMNames(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := llmNames(test.in)
+			got := FunctionNames(test.in)
 			if test.want == nil {
 				if got[0] == got[1] || len(got[0]) != 64 || !strings.HasPrefix(got[0], "self_very_long_name_") {
 					t.Errorf("got %q", got)
@@ -38,7 +38,7 @@ func TestLLMNames(t *testing.T) {
 }
 
 func TestLLMNamesBeyondASCII(t *testing.T) {
-	got := llmNames([]string{"灯.开", "灯.关", "lamp.开"})
+	got := FunctionNames([]string{"灯.开", "灯.关", "lamp.开"})
 	if !strings.HasPrefix(got[0], "tool_") || got[0] == got[1] || !strings.HasPrefix(got[2], "lamp__") {
 		t.Errorf("got %q", got)
 	}
@@ -47,7 +47,7 @@ func TestLLMNamesBeyondASCII(t *testing.T) {
 // checkNames is what must hold of any list of names.
 func checkNames(t *testing.T, in []string) {
 	t.Helper()
-	got := llmNames(in)
+	got := FunctionNames(in)
 	if len(got) != len(in) {
 		t.Fatalf("%d names for %d", len(got), len(in))
 	}
@@ -67,11 +67,11 @@ func checkNames(t *testing.T, in []string) {
 		}
 		seen[name] = in[i]
 	}
-	if again := llmNames(in); !slices.Equal(got, again) {
+	if again := FunctionNames(in); !slices.Equal(got, again) {
 		t.Errorf("not stable: %q, then %q", got, again)
 	}
 	// The first in order keeps its name whatever follows.
-	if prefix := llmNames(in[:len(in)/2]); !slices.Equal(prefix, got[:len(in)/2]) {
+	if prefix := FunctionNames(in[:len(in)/2]); !slices.Equal(prefix, got[:len(in)/2]) {
 		t.Errorf("later names changed earlier ones: %q, %q", prefix, got)
 	}
 }

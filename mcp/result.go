@@ -12,12 +12,12 @@ import (
 // is "". It never panics, however odd the payload is.
 func ResultText(r ActionResponse) string {
 	if r.Result == nil {
-		return textOfValue(r.Response)
+		return TextOf(r.Response)
 	}
-	return textOfValue(r.Result)
+	return TextOf(r.Result)
 }
 
-func textOfValue(value any) (text string) {
+func TextOf(value any) (text string) {
 	defer func() {
 		if recover() != nil { // a payload's own MarshalJSON or Error
 			text = fmt.Sprintf("[%T]", value)
@@ -35,7 +35,7 @@ func textOfValue(value any) (text string) {
 	case Image:
 		return "[" + v.MIMEType + " image, " + strconv.Itoa(len(v.Data)) + " bytes]"
 	case []any: // blocks of a result; pictures must not be spelled out
-		if hasImage(v) {
+		if HasImage(v) {
 			return textOfBlocks(v)
 		}
 	}
@@ -46,7 +46,7 @@ func textOfValue(value any) (text string) {
 	return string(data)
 }
 
-func hasImage(blocks []any) bool {
+func HasImage(blocks []any) bool {
 	for _, block := range blocks {
 		if _, ok := block.(Image); ok {
 			return true
@@ -58,7 +58,7 @@ func hasImage(blocks []any) bool {
 func textOfBlocks(blocks []any) string {
 	texts := make([]string, len(blocks))
 	for i, block := range blocks {
-		texts[i] = textOfValue(block)
+		texts[i] = TextOf(block)
 	}
 	return strings.Join(texts, "\n")
 }

@@ -34,7 +34,7 @@ type Annotations struct {
 // destroys reports whether the tool says of itself that it destroys something.
 // MCP's default for a tool that says nothing would be yes, which no user of a
 // speaker would bear.
-func (a Annotations) destroys() bool { return a.Destructive != nil && *a.Destructive }
+func (a Annotations) Destroys() bool { return a.Destructive != nil && *a.Destructive }
 
 // Tool is one thing that can be done, whoever does it.
 type Tool struct {

@@ -16,6 +16,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
 
@@ -25,7 +26,7 @@ func TestEveryOptionIsKnown(t *testing.T) {
 	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "FastPath", "Music", "Look"}
 	flagged := []string{"Tokens", "Sounds", "Levels", "Zone"}
 	of := []string{"Phrases", "Prompts", "Devices", "Log", "Recall", "Record"} // not of the recording
-	for _, options := range []any{agent.Options{}, mcp.ToolboxOptions{}} {
+	for _, options := range []any{agent.Options{}, router.Options{}} {
 		typ := reflect.TypeOf(options)
 		for f := range typ.Fields() {
 			if !isPlain(f.Type) && !slices.Contains(slices.Concat(wrapped, flagged, of), f.Name) {
@@ -53,8 +54,8 @@ func TestSettings(t *testing.T) {
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("%s gives\n%+v", data, got)
 	}
-	l := mcp.ToolboxOptions{Kinds: map[string]mcp.Kind{"a*": mcp.Query}, Deny: []string{"x"}, CallTimeout: time.Second}
-	var back mcp.ToolboxOptions
+	l := router.Options{Kinds: map[string]mcp.Kind{"a*": mcp.Query}, Deny: []string{"x"}, CallTimeout: time.Second}
+	var back router.Options
 	if err := settingsOf(l).Apply(&back); err != nil || !reflect.DeepEqual(back, l) {
 		t.Errorf("%+v %v", back, err)
 	}

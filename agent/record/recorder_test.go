@@ -18,7 +18,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -214,7 +214,7 @@ func TestNilTapeCostsNothing(t *testing.T) {
 		t.Fatal("there is a tape")
 	}
 	tts := &providertest.TTS{}
-	o, _ := tape.Wrap(agent.Options{TTS: tts}, mcp.ToolboxOptions{})
+	o, _ := tape.Wrap(agent.Options{TTS: tts}, router.Options{})
 	if o.TTS != providers.TTS(tts) || o.Recall != nil {
 		t.Error("the options were wrapped")
 	}
@@ -363,7 +363,7 @@ func TestSharedPartsAreMadeAnew(t *testing.T) {
 	called := 0
 	given.Recall = func(agent.Memory) { called++ }
 	tape, recorded := NewTape(wire.Session{})
-	o, _ := tape.Wrap(given, mcp.ToolboxOptions{})
+	o, _ := tape.Wrap(given, router.Options{})
 	if o.Sounds == nil || o.Sounds == given.Sounds || o.Levels == nil || o.Levels == given.Levels {
 		t.Error("sounds or levels are shared")
 	}
@@ -377,7 +377,7 @@ func TestSharedPartsAreMadeAnew(t *testing.T) {
 	}
 	tape, recorded = NewTape(wire.Session{})
 	given.Sounds, given.Levels = nil, nil
-	if o, _ := tape.Wrap(given, mcp.ToolboxOptions{}); o.Sounds != nil || o.Levels != nil || recorded().Begin().Has.Sounds {
+	if o, _ := tape.Wrap(given, router.Options{}); o.Sounds != nil || o.Levels != nil || recorded().Begin().Has.Sounds {
 		t.Error("sounds or levels out of nothing")
 	}
 }

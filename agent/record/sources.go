@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // Sources wraps the sources of a conversation's tools.
@@ -137,7 +138,7 @@ func (s *tapedSource) CallTool(ctx context.Context, name string, arguments map[s
 }
 
 // look records what pictures show.
-func (t *Tape) look(look mcp.Look) mcp.Look {
+func (t *Tape) look(look router.Describe) router.Describe {
 	return func(ctx context.Context, mime string, data []byte, question string) (string, error) {
 		n := t.count("look")
 		t.add(Entry{Look: &Look{N: n, Step: Asked}})

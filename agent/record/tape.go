@@ -9,7 +9,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // Tape is one conversation being recorded. Its methods wrap what the
@@ -75,7 +75,7 @@ func (t *Tape) count(what string) int {
 // Wrap begins the recording, and wraps the engines of a conversation and what
 // its toolbox looks at pictures with. Sound caches and voice levels are made
 // anew, for what other conversations have left in them nobody could replay.
-func (t *Tape) Wrap(o agent.Options, l mcp.ToolboxOptions) (agent.Options, mcp.ToolboxOptions) {
+func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Options) {
 	if t == nil {
 		return o, l
 	}
@@ -83,7 +83,7 @@ func (t *Tape) Wrap(o agent.Options, l mcp.ToolboxOptions) (agent.Options, mcp.T
 		Version: Version, Began: t.began, Session: t.session, Settings: settingsOf(o), Limits: settingsOf(l),
 		Has: Has{
 			FastPath: o.FastPath != nil, Music: o.Music != nil, Tokens: o.Tokens != nil,
-			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Look != nil,
+			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil,
 		},
 		VADFrame: o.VAD.FrameSamples(), ASR: o.ASR.Name(), LLM: o.LLM.Name(), TTS: o.TTS.Name(), Codec: t.codec,
 	}
@@ -104,8 +104,8 @@ func (t *Tape) Wrap(o agent.Options, l mcp.ToolboxOptions) (agent.Options, mcp.T
 	if o.Levels != nil {
 		o.Levels = audio.NewLevels()
 	}
-	if l.Look != nil {
-		l.Look = t.look(l.Look)
+	if l.Describe != nil {
+		l.Describe = t.look(l.Describe)
 	}
 	before := o.Recall
 	o.Recall = func(m agent.Memory) {

@@ -28,6 +28,7 @@ import (
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/rules"
 	"xiaozhi/providers/silero"
@@ -162,7 +163,7 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 	}
 	r.outward(cfg, data, own, fleet, set, r.log)
 	shelf := device.NewListCache()
-	limits := mcp.ToolboxOptions{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Look: eyes.Look, Log: r.log}
+	limits := router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: eyes.Look, Log: r.log}
 	things := iot.NewCache(cfg.Server.MaxDevices)
 	notice, err := notices(o.Prompts)
 	if err != nil {
@@ -173,11 +174,11 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
-			limits.Record = func(rec mcp.Record) { r.live.journal.Add(s.DeviceID, rec) }
+			limits.Record = func(rec router.Record) { r.live.journal.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 			tape := r.recorder.Tape(s)
 			o, limits := tape.Wrap(o, limits)
-			box := mcp.NewToolbox(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
+			box := router.New(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
 			out, said := r.overhear(cfg, s, out)
 			return &deviceTalk{
 				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/router"
 )
 
 // external makes the fleet of other people's MCP servers, the endpoint where
@@ -100,7 +101,7 @@ func (r *App) offer(ctx context.Context, cfg *config.Config, o config.Offer, own
 	if slices.Contains(o.Sources, "external") {
 		sources = append(sources, fleet)
 	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{
+	box := router.New(router.Options{
 		Kinds: cfg.Tools.Kinds, Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Log: r.log,
 	}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: r.log})

@@ -12,12 +12,13 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/router"
 )
 
 // liveDevices are the devices that hold a conversation now: the answer to
 // gateway.Devices. Its methods may be called at the same time.
 type liveDevices struct {
-	journal  *mcp.Journal
+	journal  *router.Journal
 	onChange func(id string) // a device came, left or has other tools or states; nil: nobody asks
 	onWords  func(id string) // something was said; nil: nobody asks
 
@@ -26,14 +27,14 @@ type liveDevices struct {
 }
 
 func newLiveDevices() *liveDevices {
-	return &liveDevices{journal: mcp.NewJournal(), byID: map[string]*deviceTalk{}}
+	return &liveDevices{journal: router.NewJournal(), byID: map[string]*deviceTalk{}}
 }
 
 // deviceTalk is a conversation with the toolbox that it alone uses.
 type deviceTalk struct {
 	*agent.Conversation
 	tape    *record.Tape // nil: it is not recorded
-	tools   *mcp.Toolbox
+	tools   *router.Router
 	sources []mcp.Source // of the device itself
 	words   *words
 	session wire.Session
@@ -100,7 +101,7 @@ func (l *liveDevices) List() []gateway.Device {
 }
 
 // Offers are the tools of a device that is connected.
-func (l *liveDevices) Offers(id string) ([]mcp.Offer, bool) {
+func (l *liveDevices) Offers(id string) ([]router.Offer, bool) {
 	t, ok := l.find(id)
 	if !ok {
 		return nil, false
@@ -119,4 +120,4 @@ func (l *liveDevices) Call(ctx context.Context, id string, call mcp.Call) (mcp.A
 }
 
 // Calls are the last tool calls of a device.
-func (l *liveDevices) Calls(id string) []mcp.Record { return l.journal.Calls(id) }
+func (l *liveDevices) Calls(id string) []router.Record { return l.journal.Calls(id) }

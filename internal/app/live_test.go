@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // oneTool is a device with a tool of that name.
@@ -25,7 +26,7 @@ func (o oneTool) CallTool(context.Context, string, map[string]any) (any, error) 
 
 func talkOf(t *testing.T, live *liveDevices, id, session, tool string) *deviceTalk {
 	t.Helper()
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, oneTool{name: tool})
+	box := router.New(router.Options{}, oneTool{name: tool})
 	t.Cleanup(box.Close)
 	return &deviceTalk{tools: box, session: wire.Session{DeviceID: id, SessionID: session, Name: "kitchen", Language: "en"}, live: live}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // TestBargeInTellsTheDevice: the user interrupts a query. The device hears of it
@@ -22,7 +23,7 @@ func TestBargeInTellsTheDevice(t *testing.T) {
 		var log bytes.Buffer
 		d := NewFakeDevice(t)
 		c := connected(t, d, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
+		b := router.New(router.Options{}, c)
 		defer b.Close()
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -64,7 +65,7 @@ func TestBargeInThenSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
 		c := connected(t, d, Options{})
-		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
+		b := router.New(router.Options{}, c)
 		defer b.Close()
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -90,7 +91,7 @@ func TestControlsAreNotTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
 		c := connected(t, d, Options{})
-		b := mcp.NewToolbox(mcp.ToolboxOptions{Kinds: map[string]mcp.Kind{"self.slow": mcp.Control}}, c)
+		b := router.New(router.Options{Kinds: map[string]mcp.Kind{"self.slow": mcp.Control}}, c)
 		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -145,7 +146,7 @@ func TestAbandonedSendFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
 		c := connected(t, d, Options{})
-		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
+		b := router.New(router.Options{}, c)
 		defer b.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := b.Begin(ctx, preparedCall(t, b, "self_slow", ""))
@@ -163,7 +164,7 @@ func TestAbandonedSendFails(t *testing.T) {
 	})
 }
 
-func preparedCall(t *testing.T, b *mcp.Toolbox, name, arguments string) mcp.Prepared {
+func preparedCall(t *testing.T, b *router.Router, name, arguments string) router.Prepared {
 	t.Helper()
 	p, refused := b.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {

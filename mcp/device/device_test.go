@@ -11,6 +11,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 )
 
 // TestDeviceThroughToolbox is the whole way: a device's tools under a model's
@@ -19,7 +20,7 @@ func TestDeviceThroughToolbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := device.NewFakeDevice(t).Client(device.Options{})
 		own := local.New(local.Options{})
-		box := mcp.NewToolbox(mcp.ToolboxOptions{}, device, own)
+		box := router.New(router.Options{}, device, own)
 		defer box.Close()
 		for _, s := range []mcp.Source{device, own} {
 			if err := s.Start(t.Context()); err != nil {
@@ -68,7 +69,7 @@ func TestManyDevices(t *testing.T) {
 					t.Error(err)
 				}
 				defer device.Stop()
-				box := mcp.NewToolbox(mcp.ToolboxOptions{}, device)
+				box := router.New(router.Options{}, device)
 				defer box.Close()
 				<-time.After(time.Second)
 				var calls sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // A house full of devices: what the router costs, and that no result goes astray.
@@ -29,7 +30,7 @@ const (
 type echoDevice struct {
 	name   string
 	client *Client
-	box    *mcp.Toolbox
+	box    *router.Router
 	wg     sync.WaitGroup
 	worked atomic.Int64 // nanoseconds that the last call took on the device
 }
@@ -66,7 +67,7 @@ func newEchoDevice(tb testing.TB, ctx context.Context, name string, work time.Du
 	if err := d.client.Start(ctx); err != nil {
 		tb.Fatal(err)
 	}
-	d.box = mcp.NewToolbox(mcp.ToolboxOptions{}, d.client)
+	d.box = router.New(router.Options{}, d.client)
 	return d
 }
 

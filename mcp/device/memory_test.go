@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // TestToolsAreThereAtOnceAfterReconnect: what the device had is offered before
@@ -152,7 +153,7 @@ func TestRememberedCallEnds(t *testing.T) {
 		d := NewFakeDevice(t)
 		d.Answer = func(FakeRequest) ([]string, bool) { return nil, true }
 		c := connected(t, d, o)
-		b := mcp.NewToolbox(mcp.ToolboxOptions{}, c)
+		b := router.New(router.Options{}, c)
 		defer b.Close()
 		began := time.Now()
 		if r := b.Run(t.Context(), preparedCall(t, b, "self_echo", "")); r.Action != mcp.ActionTypeError || time.Since(began) != 15*time.Second {

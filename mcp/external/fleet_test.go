@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // folk is a network with a server at each of several paths, whose one tool is
@@ -122,7 +123,7 @@ func TestCollisions(t *testing.T) {
 			},
 			ServerOptions: ServerOptions{dial: p.dial},
 		})
-		box := mcp.NewToolbox(mcp.ToolboxOptions{Deny: []string{"b"}}, f.For("Some-Device"))
+		box := router.New(router.Options{Deny: []string{"b"}}, f.For("Some-Device"))
 		defer box.Close()
 		if len(box.Offers()) != 0 {
 			t.Error("tools before the start")
@@ -138,7 +139,7 @@ func TestCollisions(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, r.Result, want)
 			}
 		}
-		if offers := box.Offers(); len(offers) != 5 || slices.ContainsFunc(offers, func(o mcp.Offer) bool { return o.Tool.Name == "b" }) {
+		if offers := box.Offers(); len(offers) != 5 || slices.ContainsFunc(offers, func(o router.Offer) bool { return o.Tool.Name == "b" }) {
 			t.Errorf("offers %v", offers)
 		}
 	})

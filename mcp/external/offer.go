@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // offerRefresh is how often the tools on offer are compared with the toolbox's.
@@ -25,11 +26,11 @@ const offerRefresh = 5 * time.Second
 
 // OfferOptions describe an Offer. URL and Tools are needed.
 type OfferOptions struct {
-	URL     string       // of the endpoint, with its token: ws or wss
-	Tools   *mcp.Toolbox // what is offered, and who runs it; Stop does not close it
-	Name    string       // ours, for serverInfo; "" means xiaozhi
-	Version string       // ours
-	Log     *slog.Logger // nil: discarded
+	URL     string         // of the endpoint, with its token: ws or wss
+	Tools   *router.Router // what is offered, and who runs it; Stop does not close it
+	Name    string         // ours, for serverInfo; "" means xiaozhi
+	Version string         // ours
+	Log     *slog.Logger   // nil: discarded
 
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 	rand func() float64
@@ -154,7 +155,7 @@ func (o *Offer) attempt(ctx context.Context) error {
 }
 
 // refresh keeps what is offered in step until the session is over.
-func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []mcp.Offer, over <-chan struct{}) {
+func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []router.Offer, over <-chan struct{}) {
 	ticker := time.NewTicker(offerRefresh)
 	defer ticker.Stop()
 	for {
@@ -170,18 +171,18 @@ func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []mcp.Off
 }
 
 // show makes the tools of server those of the toolbox, which were shown before.
-func (o *Offer) show(server *sdk.Server, before []mcp.Offer) []mcp.Offer {
+func (o *Offer) show(server *sdk.Server, before []router.Offer) []router.Offer {
 	now := o.options.Tools.Offers()
-	same := func(a, b mcp.Offer) bool {
+	same := func(a, b router.Offer) bool {
 		return a.LLMName == b.LLMName && a.Tool.Description == b.Tool.Description && string(a.Tool.Schema) == string(b.Tool.Schema)
 	}
 	for _, old := range before {
-		if !slices.ContainsFunc(now, func(f mcp.Offer) bool { return f.LLMName == old.LLMName }) {
+		if !slices.ContainsFunc(now, func(f router.Offer) bool { return f.LLMName == old.LLMName }) {
 			server.RemoveTools(old.LLMName)
 		}
 	}
 	for _, f := range now {
-		if !slices.ContainsFunc(before, func(old mcp.Offer) bool { return same(old, f) }) {
+		if !slices.ContainsFunc(before, func(old router.Offer) bool { return same(old, f) }) {
 			o.add(server, f)
 		}
 	}
@@ -189,7 +190,7 @@ func (o *Offer) show(server *sdk.Server, before []mcp.Offer) []mcp.Offer {
 }
 
 // add puts one tool on offer. The SDK panics on schemas that it does not like.
-func (o *Offer) add(server *sdk.Server, f mcp.Offer) {
+func (o *Offer) add(server *sdk.Server, f router.Offer) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.log.Warn("tool cannot be offered", "tool", f.Tool.Name, "why", fmt.Sprint(p))

@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 )
 
 // market is somebody else's endpoint: it accepts sockets and hands them over.
@@ -73,7 +74,7 @@ func add(t *testing.T, s *local.Source, name string, r mcp.ActionResponse) {
 // offer starts an offer of source at the market.
 func offer(t *testing.T, m *market, log *record, source mcp.Source) {
 	t.Helper()
-	box := mcp.NewToolbox(mcp.ToolboxOptions{Deny: []string{"get_*"}}, source)
+	box := router.New(router.Options{Deny: []string{"get_*"}}, source)
 	t.Cleanup(box.Close)
 	o, err := NewOffer(OfferOptions{URL: "wss-less://", Tools: box})
 	if err == nil || o != nil {
@@ -211,7 +212,7 @@ func TestManyHandshakes(t *testing.T) {
 // TestUnofferable: a schema that the SDK panics at costs one tool.
 func TestUnofferable(t *testing.T) {
 	var log record
-	box := mcp.NewToolbox(mcp.ToolboxOptions{})
+	box := router.New(router.Options{})
 	defer box.Close()
 	o, err := NewOffer(OfferOptions{URL: "ws://h", Tools: box, Log: log.logger()})
 	if err != nil {
@@ -219,7 +220,7 @@ func TestUnofferable(t *testing.T) {
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "x"}, nil)
 	for _, schema := range []string{`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, `[]`, ``, `{"type":"string"}`} {
-		o.add(server, mcp.Offer{LLMName: "t", Tool: mcp.Tool{Name: "t", Schema: []byte(schema)}})
+		o.add(server, router.Offer{LLMName: "t", Tool: mcp.Tool{Name: "t", Schema: []byte(schema)}})
 	}
 	log.has(t, "tool cannot be offered")
 }

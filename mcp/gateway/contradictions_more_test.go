@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // The contradictions whose tests are elsewhere: 11, a port of its own, is
@@ -84,7 +85,7 @@ func TestContradiction19(t *testing.T) {
 	if err := r.Registry().Add(Tool{Stream: "own", Name: "paint", Schema: json.RawMessage(schema), Run: func(context.Context, map[string]any) (any, error) { return true, nil }}); err != nil {
 		t.Fatal(err)
 	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, source)
+	box := router.New(router.Options{}, source)
 	t.Cleanup(box.Close)
 	r.home.mu.Lock()
 	r.home.boxes[kitchenID] = box

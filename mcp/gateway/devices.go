@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // Device is a connected device as others see it.
@@ -32,13 +33,13 @@ type Devices interface {
 	List() []Device
 	// Offers are the tools that a connected device's model is offered, by the
 	// device's id in lower case.
-	Offers(id string) ([]mcp.Offer, bool)
+	Offers(id string) ([]router.Offer, bool)
 	// Call runs one of them as a call of the model would be, and waits for its
 	// true result. invalid is why the arguments cannot be used, if the response
 	// says that.
 	Call(ctx context.Context, id string, call mcp.Call) (response mcp.ActionResponse, invalid string)
 	// Calls are the last tool calls of a device, connected or not, the oldest first.
-	Calls(id string) []mcp.Record
+	Calls(id string) []router.Record
 }
 
 // maxBody is how large the body of a request may be, in bytes.
@@ -133,15 +134,15 @@ func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
 
 // callList is the answer to GET /api/devices/{id}/calls.
 type callList struct {
-	Device string       `json:"device"`
-	Calls  []mcp.Record `json:"calls"`
+	Device string          `json:"device"`
+	Calls  []router.Record `json:"calls"`
 }
 
 func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
 	id := strings.ToLower(r.PathValue("id"))
 	calls := a.devices.Calls(id)
 	if calls == nil || !mayReach(r, id) {
-		calls = []mcp.Record{}
+		calls = []router.Record{}
 	}
 	reply(w, http.StatusOK, callList{id, calls})
 }
@@ -237,7 +238,7 @@ func (a *deviceAPI) language(r *http.Request, id string) string {
 }
 
 // find is the device that the path names, or answers that there is none.
-func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []mcp.Offer, bool) {
+func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []router.Offer, bool) {
 	id := strings.ToLower(r.PathValue("id"))
 	offers, ok := a.devices.Offers(id)
 	if ok = ok && mayReach(r, id); !ok {
@@ -247,7 +248,7 @@ func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []mcp.
 }
 
 // llmName is the model's name of a tool that is named in either way.
-func llmName(offers []mcp.Offer, name string) (string, bool) {
+func llmName(offers []router.Offer, name string) (string, bool) {
 	for _, o := range offers {
 		if o.Tool.Name == name || o.LLMName == name {
 			return o.LLMName, true

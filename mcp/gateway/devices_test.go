@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // lamp is a source with a control and a query.
@@ -37,13 +38,13 @@ func (lamp) CallTool(_ context.Context, name string, args map[string]any) (any, 
 }
 
 // house has one device.
-type house struct{ box *mcp.Toolbox }
+type house struct{ box *router.Router }
 
 func (h house) List() []Device {
 	return []Device{{ID: "24:6f:28:aa:10:02", Name: "kitchen", SessionID: "s", Language: "zh", Since: time.Unix(0, 0).UTC(), Tools: 2}}
 }
 
-func (h house) Offers(id string) ([]mcp.Offer, bool) {
+func (h house) Offers(id string) ([]router.Offer, bool) {
 	return h.box.Offers(), id == "24:6f:28:aa:10:02"
 }
 
@@ -53,15 +54,15 @@ func (h house) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionRe
 	})
 }
 
-func (h house) Calls(id string) []mcp.Record {
+func (h house) Calls(id string) []router.Record {
 	if id != "24:6f:28:aa:10:02" {
 		return nil
 	}
-	return []mcp.Record{{CallID: "c1", Tool: "self.lamp.turn", Outcome: "error", Late: true}}
+	return []router.Record{{CallID: "c1", Tool: "self.lamp.turn", Outcome: "error", Late: true}}
 }
 
 func TestDeviceAPI(t *testing.T) {
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, lamp{})
+	box := router.New(router.Options{}, lamp{})
 	t.Cleanup(box.Close)
 	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
 	const device = "/api/devices/24:6F:28:AA:10:02"
@@ -108,7 +109,7 @@ func TestDeviceAPI(t *testing.T) {
 // A call by this way leaves a line for the audit, as all that come from outside
 // do, and the gateway's limits are its own: a rate is one rate for both.
 func TestDeviceAPIOfAGateway(t *testing.T) {
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, lamp{})
+	box := router.New(router.Options{}, lamp{})
 	t.Cleanup(box.Close)
 	var log safeLog
 	g := New(Options{Access: Access{Tokens: []Token{{Name: "laptop", Token: "s3cret", Rate: 1}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})

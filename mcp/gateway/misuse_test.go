@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // odd is a source whose tools answer in every way that they should not.
@@ -52,10 +53,10 @@ func (o *odd) CallTool(ctx context.Context, name string, args map[string]any) (a
 
 const kitchen = "/api/devices/24:6f:28:aa:10:02/tools/call"
 
-func oddHouse(t *testing.T) (*odd, *mcp.Toolbox, http.Handler) {
+func oddHouse(t *testing.T) (*odd, *router.Router, http.Handler) {
 	t.Helper()
 	source := &odd{}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, source)
+	box := router.New(router.Options{}, source)
 	t.Cleanup(box.Close)
 	return source, box, newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
 }

@@ -19,6 +19,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -54,14 +55,14 @@ type home struct {
 	t       testing.TB
 	mu      sync.Mutex
 	devices []Device
-	boxes   map[string]*mcp.Toolbox
+	boxes   map[string]*router.Router
 	acted   []mcp.ActionResponseCall
 	said    []Line
 }
 
 func newHome(tb testing.TB) *home {
 	tb.Helper()
-	return &home{t: tb, boxes: map[string]*mcp.Toolbox{}}
+	return &home{t: tb, boxes: map[string]*router.Router{}}
 }
 
 // fakeSource is a source with tools and what they do.
@@ -113,7 +114,7 @@ func (h *home) connect(id, name string, own mcp.Source) *fakeSource {
 	if own != nil {
 		sources = append(sources, own)
 	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, sources...)
+	box := router.New(router.Options{}, sources...)
 	h.t.Cleanup(box.Close)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,13 +142,13 @@ func (h *home) List() []Device {
 	return append([]Device(nil), h.devices...)
 }
 
-func (h *home) box(id string) *mcp.Toolbox {
+func (h *home) box(id string) *router.Router {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.boxes[id]
 }
 
-func (h *home) Offers(id string) ([]mcp.Offer, bool) {
+func (h *home) Offers(id string) ([]router.Offer, bool) {
 	box := h.box(id)
 	if box == nil {
 		return nil, false
@@ -166,7 +167,7 @@ func (h *home) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionRe
 }
 
 // callBox runs a call as the conversation of a device would.
-func callBox(ctx context.Context, box *mcp.Toolbox, id string, call mcp.Call, act func(mcp.ActionResponseCall) mcp.ActionResponse) (mcp.ActionResponse, string) {
+func callBox(ctx context.Context, box *router.Router, id string, call mcp.Call, act func(mcp.ActionResponseCall) mcp.ActionResponse) (mcp.ActionResponse, string) {
 	call.Outside = true
 	p, bad := box.Prepare(call)
 	if bad != nil {
@@ -181,7 +182,7 @@ func callBox(ctx context.Context, box *mcp.Toolbox, id string, call mcp.Call, ac
 	return r, ""
 }
 
-func (h *home) Calls(string) []mcp.Record { return nil }
+func (h *home) Calls(string) []router.Record { return nil }
 
 const (
 	kitchenID     = "24:6f:28:aa:10:02"

@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/schema"
 )
 
@@ -173,7 +174,7 @@ func (g *Gateway) devicePart(id string) *part {
 
 // deviceTool is a tool of a device. A name that MCP does not allow is replaced
 // by the one that models know.
-func (g *Gateway) deviceTool(id, stream string, o mcp.Offer) (*entry, error) {
+func (g *Gateway) deviceTool(id, stream string, o router.Offer) (*entry, error) {
 	bare := o.Tool.Name
 	if checkName(joinName(stream, bare)) != nil {
 		bare = o.LLMName
@@ -202,7 +203,7 @@ func (g *Gateway) onDevice(ctx context.Context, id, name string, own bool, c cal
 	if !ok {
 		return failure("设备没有连接: "+id, "the device is not connected: "+id)
 	}
-	i := slices.IndexFunc(offers, func(o mcp.Offer) bool { return o.Tool.Name == name && o.OfDevice() == own })
+	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.OfDevice() == own })
 	if i < 0 {
 		return failure("这台设备没有这个功能，请看 "+StreamOf(id)+" 里的工具", "this device does not do that; see the tools of "+StreamOf(id))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // describedThings is a started source that the board has described itself to.
@@ -256,7 +257,7 @@ func TestThingQueriesTogether(t *testing.T) {
 func TestThingsInAToolbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
-		box := mcp.NewToolbox(mcp.ToolboxOptions{}, describedThings(t, b, Options{}))
+		box := router.New(router.Options{}, describedThings(t, b, Options{}))
 		defer box.Close()
 		done := make(chan mcp.ActionResponse, 1)
 		if err := box.Go(preparedTool(t, box, "self_speaker_set_volume", `{"volume":"55"}`), func(r mcp.ActionResponse) { done <- r }); err != nil {
@@ -493,7 +494,7 @@ func TestThingsQueryTakesItsOwnReport(t *testing.T) {
 	}
 }
 
-func preparedTool(t *testing.T, b *mcp.Toolbox, name, arguments string) mcp.Prepared {
+func preparedTool(t *testing.T, b *router.Router, name, arguments string) router.Prepared {
 	t.Helper()
 	p, refused := b.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {

@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/router"
 )
 
 // The frames of seed 000, as it prints them but for their white space.
@@ -247,7 +248,7 @@ func TestLightReregistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
 		light, device := registered(t, Options{OnTools: func() { changes++ }})
-		box := mcp.NewToolbox(mcp.ToolboxOptions{}, light)
+		box := router.New(router.Options{}, light)
 		defer box.Close()
 		outcome := make(chan any, 1)
 		go func() {
@@ -310,7 +311,7 @@ func TestLightResults(t *testing.T) {
 		t.Run(member, func(t *testing.T) {
 			light, device := registered(t, Options{})
 			device.Answer = func(string, json.RawMessage) string { return member }
-			box := mcp.NewToolbox(mcp.ToolboxOptions{}, light)
+			box := router.New(router.Options{}, light)
 			defer box.Close()
 			p, refused := box.Prepare(mcp.Call{ID: "c", Name: "echo", Arguments: `{"text":"x"}`})
 			if refused != nil {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 )
 
 // BenchmarkOffers is what every look-up of a tool costs beside a device with 20 tools.
@@ -19,7 +19,7 @@ func BenchmarkOffers(b *testing.B) {
 	for i := range 16 {
 		d.tools = append(d.tools, device("device", nil, fmt.Sprintf("self.thing_%d.set_state(value:integer:0:100)", i)).tools...)
 	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, s, d)
+	box := router.New(router.Options{}, s, d)
 	defer box.Close()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 )
 
 // fakeDevice is a device with tools whose answers are scripted.
@@ -56,7 +57,7 @@ func (d *fakeDevice) CallTool(_ context.Context, name string, arguments map[stri
 }
 
 // beside is the router of the device with our own tools.
-func beside(t *testing.T, d *fakeDevice, o local.Options) *mcp.Toolbox {
+func beside(t *testing.T, d *fakeDevice, o local.Options) *router.Router {
 	t.Helper()
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 21, 7, 4, 5, 0, time.UTC) }
@@ -69,13 +70,13 @@ func beside(t *testing.T, d *fakeDevice, o local.Options) *mcp.Toolbox {
 	if d != nil {
 		sources = append(sources, d)
 	}
-	box := mcp.NewToolbox(mcp.ToolboxOptions{}, sources...)
+	box := router.New(router.Options{}, sources...)
 	t.Cleanup(func() { box.Close(); _ = own.Stop() })
 	return box
 }
 
 // call makes a call as a model does, in a turn of that language.
-func call(t *testing.T, box *mcp.Toolbox, language, name, arguments string) mcp.ActionResponse {
+func call(t *testing.T, box *router.Router, language, name, arguments string) mcp.ActionResponse {
 	t.Helper()
 	p, refused := box.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {
@@ -86,7 +87,7 @@ func call(t *testing.T, box *mcp.Toolbox, language, name, arguments string) mcp.
 }
 
 // offered are the names of our own tools among the offers that are in list.
-func offered(box *mcp.Toolbox, list ...string) string {
+func offered(box *router.Router, list ...string) string {
 	var names []string
 	for _, o := range box.Offers() {
 		if o.Tool.Source == "local" && slices.Contains(list, o.Tool.Name) {

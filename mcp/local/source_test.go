@@ -14,6 +14,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/local/web"
+	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/sourcetest"
 )
 
@@ -104,7 +105,7 @@ func TestRegistry(t *testing.T) {
 	}
 	defer s.Stop()
 	var log bytes.Buffer
-	box := mcp.NewToolbox(mcp.ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, s)
+	box := router.New(router.Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, s)
 	defer box.Close()
 	names := make(map[string]bool)
 	for _, tool := range s.GetAvailableTools() {

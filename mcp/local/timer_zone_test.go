@@ -7,6 +7,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 )
 
 // TestTimersInTheZoneOfTheTurn: a reminder is at that hour where the speaker
@@ -41,7 +42,7 @@ func TestTimersInTheZoneOfTheTurn(t *testing.T) {
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		box := mcp.NewToolbox(mcp.ToolboxOptions{}, s)
+		box := router.New(router.Options{}, s)
 		p, refused := box.Prepare(mcp.Call{ID: "c1", Name: test.tool, Arguments: test.arguments})
 		if refused != nil {
 			t.Fatalf("%s: %+v", test.arguments, refused)

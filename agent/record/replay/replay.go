@@ -11,7 +11,7 @@ import (
 	"xiaozhi/agent/record"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -42,7 +42,7 @@ func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recordi
 	p.began = time.Now()
 	tape, recorded := record.NewTape(p.session)
 	opts, limits := tape.Wrap(p.options, p.limits)
-	box := mcp.NewToolbox(limits, tape.Sources(p.sources()...)...)
+	box := router.New(limits, tape.Sources(p.sources()...)...)
 	talk := agent.New(opts, p.session, tape.Outbox(p.outbox()), box)
 
 	runCtx, end := context.WithCancelCause(ctx)
@@ -71,7 +71,7 @@ type player struct {
 	rec     *record.Recording
 	session wire.Session
 	options agent.Options
-	limits  mcp.ToolboxOptions
+	limits  router.Options
 	began   time.Time
 	runs    time.Duration // when the conversation began to run
 	ends    time.Duration // when its connection ended
@@ -154,7 +154,7 @@ func (p *player) settings(b *record.Begin) error {
 		o.Levels = audio.NewLevels()
 	}
 	if b.Has.Look {
-		p.limits.Look = (&look{player: p}).look
+		p.limits.Describe = (&look{player: p}).look
 	}
 	for _, e := range p.rec.Entries {
 		if e.Memory != nil {

@@ -1,30 +1,31 @@
-package mcp
+package router
 
 import (
 	"errors"
 	"strings"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 // response makes an ActionResponse of what a source returned.
-func (t *Toolbox) response(p Prepared, language string, result any, err error) ActionResponse {
+func (t *Router) response(p Prepared, language string, result any, err error) mcp.ActionResponse {
 	if err != nil {
 		return failure(p, language, err)
 	}
-	var r ActionResponse
+	var r mcp.ActionResponse
 	switch v := result.(type) {
-	case ActionResponse:
+	case mcp.ActionResponse:
 		r = v
-	case *ActionResponse:
+	case *mcp.ActionResponse:
 		if v == nil {
 			return failure(p, language, errNoResult)
 		}
 		r = *v
 	default:
-		r = ActionResponse{Action: ActionTypeReqLLM, Result: result}
+		r = mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: result}
 	}
-	if text, ok := r.Result.(string); ok && p.Offer.Kind == Control && p.Offer.Tool.Source == "device" &&
+	if text, ok := r.Result.(string); ok && p.Offer.Kind == mcp.Control && p.Offer.Tool.Source == "device" &&
 		strings.TrimSpace(text) == "false" {
 		return failure(p, language, errRefused) // device-protocol 5.4
 	}
@@ -37,30 +38,30 @@ func (t *Toolbox) response(p Prepared, language string, result any, err error) A
 
 // cut keeps a result as it is unless its text is too long for a model. Pictures
 // and the names of handlers are no text.
-func (t *Toolbox) cut(result any) any {
+func (t *Router) cut(result any) any {
 	switch v := result.(type) {
-	case nil, Image, ActionResponseCall, *ActionResponseCall, bool, int, int64, float64:
+	case nil, mcp.Image, mcp.ActionResponseCall, *mcp.ActionResponseCall, bool, int, int64, float64:
 		return result
 	case string:
 		return text.Shorten(v, t.options.MaxResult)
 	case []any:
-		if hasImage(v) {
+		if mcp.HasImage(v) {
 			return t.cutBlocks(v)
 		}
 	}
-	if whole := textOfValue(result); len(whole) > t.options.MaxResult {
+	if whole := mcp.TextOf(result); len(whole) > t.options.MaxResult {
 		return text.Shorten(whole, t.options.MaxResult)
 	}
 	return result
 }
 
 // cutBlocks shortens the texts among blocks so that they fit together.
-func (t *Toolbox) cutBlocks(blocks []any) []any {
+func (t *Router) cutBlocks(blocks []any) []any {
 	out := make([]any, 0, len(blocks))
 	left := t.options.MaxResult
 	for _, block := range blocks {
-		if _, ok := block.(Image); !ok {
-			said := textOfValue(block)
+		if _, ok := block.(mcp.Image); !ok {
+			said := mcp.TextOf(block)
 			if left <= 0 {
 				continue
 			}
@@ -79,10 +80,10 @@ var (
 // failure is the outcome of a call that did not work, in words for the model
 // that asked for it (seed 004, 9.2 has the Chinese ones). Response is the bare
 // reason, for the ear.
-func failure(p Prepared, language string, err error) ActionResponse {
-	r := ActionResponse{Action: ActionTypeError}
-	if errors.Is(err, ErrNoTool) {
-		r.Action = ActionTypeNotFound
+func failure(p Prepared, language string, err error) mcp.ActionResponse {
+	r := mcp.ActionResponse{Action: mcp.ActionTypeError}
+	if errors.Is(err, mcp.ErrNoTool) {
+		r.Action = mcp.ActionTypeNotFound
 	}
 	lead := "tool call failed: "
 	if language == "zh" {
@@ -96,7 +97,7 @@ func failure(p Prepared, language string, err error) ActionResponse {
 // reason is err without the layers that only name the tool once more, in the
 // language of the turn where it is ours to word.
 func reason(err error, language string) string {
-	if reported, ok := errors.AsType[*ToolError](err); ok {
+	if reported, ok := errors.AsType[*mcp.ToolError](err); ok {
 		return text.Shorten(reported.Error(), 1<<10)
 	}
 	for _, known := range []struct {
@@ -106,8 +107,8 @@ func reason(err error, language string) string {
 		{errNoReply, "没有按时回应"},
 		{errGivenUp, "调用被取消了"},
 		{errClosing, "连接正在关闭"},
-		{ErrClosed, "连接断开了"},
-		{ErrNoTool, "没有这个工具"},
+		{mcp.ErrClosed, "连接断开了"},
+		{mcp.ErrNoTool, "没有这个工具"},
 		{errNoResult, "工具没有返回结果"},
 		{errRefused, "设备拒绝了"},
 		{errFull, "等待设备的调用太多了"},

@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // lifetime is a toolbox's own time as a context: calls that must survive their
@@ -38,23 +40,23 @@ func (l lifetime) Err() error {
 // or the time-out comes, one that still waits for its turn is never sent, and a
 // tool that is not the device's is cancelled. Every outcome, a full queue and a
 // crash of the tool too, is an ActionResponse.
-func (t *Toolbox) Run(ctx context.Context, p Prepared) ActionResponse {
+func (t *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
 	return t.Begin(ctx, p)()
 }
 
 // Begin is Run in two halves: the call has its place among those of its device
 // when Begin returns, which never waits; the function it returns waits for the
 // outcome and is called once.
-func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResponse) {
-	p.Info = InfoFrom(ctx)
-	outcome := make(chan ActionResponse, 1)
+func (t *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionResponse) {
+	p.Info = mcp.InfoFrom(ctx)
+	outcome := make(chan mcp.ActionResponse, 1)
 	err := t.launch(p, func(j *job) {
 		j.awaited = true
 		outcome <- j.perform(ctx)
 	})
-	return func() ActionResponse {
+	return func() mcp.ActionResponse {
 		if err != nil {
-			return t.untaken(p, err)
+			return t.rejected(p, err)
 		}
 		select {
 		case r := <-outcome:
@@ -69,10 +71,10 @@ func (t *Toolbox) Begin(ctx context.Context, p Prepared) (wait func() ActionResp
 // caller's context: it ends with its reply, its time-out or Close. Then done is
 // called, exactly once, from a goroutine of the toolbox; done must not call
 // Close. With an error the call was not taken and done is never called.
-func (t *Toolbox) Go(p Prepared, done func(ActionResponse)) error {
+func (t *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 	err := t.launch(p, func(j *job) { done(j.perform(t.life)) })
 	if err != nil {
-		t.untaken(p, err)
+		t.rejected(p, err)
 		return fmt.Errorf("call %s: %w", p.Offer.Tool.Name, err)
 	}
 	return nil
@@ -80,7 +82,7 @@ func (t *Toolbox) Go(p Prepared, done func(ActionResponse)) error {
 
 // untaken is the outcome of a call that found no place among those running; it
 // leaves its record. Nobody has assumed its success.
-func (t *Toolbox) untaken(p Prepared, err error) ActionResponse {
+func (t *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 	r := failure(p, p.Info.Language, err)
 	t.record(p, r, span{}, true)
 	return r
@@ -89,18 +91,18 @@ func (t *Toolbox) untaken(p Prepared, err error) ActionResponse {
 // Detach runs a call that outlives its conversation, and waits for its outcome:
 // it ends with its reply, with ctx or after JobTimeout, and Close neither ends
 // nor awaits it. It is for jobs. The device's own tools end with their source.
-func (t *Toolbox) Detach(ctx context.Context, p Prepared) ActionResponse {
+func (t *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	t.mu.Lock()
 	j, err := t.place(p)
 	t.mu.Unlock()
 	if err != nil {
-		return t.untaken(p, err)
+		return t.rejected(p, err)
 	}
 	j.awaited = true
 	var o outcome
 	var sent span
 	if o.err = t.device.wait(ctx, t.life.done, j.ticket); o.err == nil {
-		callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
+		callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
 		defer cancel()
 		sent.began = time.Now()
 		o = j.invoke(callCtx)
@@ -108,13 +110,13 @@ func (t *Toolbox) Detach(ctx context.Context, p Prepared) ActionResponse {
 		if o.err != nil && callCtx.Err() != nil {
 			o.err = context.Cause(callCtx)
 		}
-		t.device.leave(j.ticket)
+		t.device.release(j.ticket)
 	}
-	return j.settle(o, sent)
+	return j.finish(o, sent)
 }
 
 // Close cancels all calls and waits for them. It may be called many times.
-func (t *Toolbox) Close() {
+func (t *Router) Close() {
 	t.mu.Lock()
 	if !t.closed {
 		t.closed = true
@@ -126,17 +128,17 @@ func (t *Toolbox) Close() {
 
 // job is one call on its way.
 type job struct {
-	toolbox *Toolbox
+	toolbox *Router
 	call    Prepared
-	key     string  // what makes it the same as another call; "" for one from outside
-	ticket  *ticket // nil for tools that run in parallel
-	awaited bool    // false: its success is assumed meanwhile
+	key     string // what makes it the same as another call; "" for one from outside
+	ticket  *slot  // nil for tools that run in parallel
+	awaited bool   // false: its success is assumed meanwhile
 }
 
 // launch gives the call its place among those running and starts run in a
 // goroutine that Close waits for. The order of launching is the order in which
 // a device gets its calls.
-func (t *Toolbox) launch(p Prepared, run func(*job)) error {
+func (t *Router) launch(p Prepared, run func(*job)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j, err := t.place(p)
@@ -152,7 +154,7 @@ func (t *Toolbox) launch(p Prepared, run func(*job)) error {
 
 // place gives the call its place among those running; settle frees it. The
 // caller holds mu.
-func (t *Toolbox) place(p Prepared) (*job, error) {
+func (t *Router) place(p Prepared) (*job, error) {
 	if p.source == nil {
 		return nil, errUnprepared
 	}
@@ -171,7 +173,7 @@ func (t *Toolbox) place(p Prepared) (*job, error) {
 		}
 	}
 	if p.Offer.Tool.OfDevice() {
-		if j.ticket = t.device.enter(p.Call.Outside); j.ticket == nil {
+		if j.ticket = t.device.acquire(p.Call.Outside); j.ticket == nil {
 			return nil, errFull
 		}
 	}
@@ -182,7 +184,7 @@ func (t *Toolbox) place(p Prepared) (*job, error) {
 }
 
 // contain logs a panic, which is this call's trouble and nobody else's.
-func (t *Toolbox) contain(p Prepared) {
+func (t *Router) contain(p Prepared) {
 	if v := recover(); v != nil {
 		t.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
 			"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -197,7 +199,7 @@ type outcome struct {
 
 // perform waits for the call's turn, runs it and frees its place. ctx is the
 // caller's; a device's call does not end with it once it is sent.
-func (j *job) perform(ctx context.Context) ActionResponse {
+func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	t, p := j.toolbox, j.call
 	var o outcome
 	var sent span
@@ -207,12 +209,12 @@ func (j *job) perform(ctx context.Context) ActionResponse {
 		sent.began = time.Now()
 		o = j.send(ctx)
 		sent.took = time.Since(sent.began)
-		t.device.leave(j.ticket)
-		if o.err == nil && p.Offer.Kind == Query {
+		t.device.release(j.ticket)
+		if o.err == nil && p.Offer.Kind == mcp.Query {
 			o.result = j.look(ctx, o.result)
 		}
 	}
-	return j.settle(o, sent)
+	return j.finish(o, sent)
 }
 
 // span is when a call was sent and how long it took; zero for one never sent.
@@ -222,7 +224,7 @@ type span struct {
 }
 
 // settle frees the call's place, makes its outcome and leaves its record.
-func (j *job) settle(o outcome, sent span) ActionResponse {
+func (j *job) finish(o outcome, sent span) mcp.ActionResponse {
 	t, p := j.toolbox, j.call
 	t.mu.Lock()
 	delete(t.running, j.key)
@@ -239,14 +241,14 @@ func (j *job) send(ctx context.Context) outcome {
 	if slow(p.Offer.Tool) {
 		limit = t.options.SlowTimeout
 	}
-	callCtx, cancel := context.WithTimeoutCause(WithPeer(WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
+	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
 	switch {
 	case j.ticket == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
-	case p.Offer.Kind == Query:
-		callCtx = WithCaller(callCtx, ctx)
+	case p.Offer.Kind == mcp.Query:
+		callCtx = mcp.WithCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
 	t.wg.Go(func() { answer <- j.invoke(callCtx) })
@@ -288,14 +290,14 @@ func (j *job) cause(err error) error {
 // record leaves the one line and the one record that every call has, also one
 // that was refused: that was never sent. awaited is false for a call whose
 // success was assumed.
-func (t *Toolbox) record(p Prepared, r ActionResponse, sent span, awaited bool) {
-	failed := r.Action == ActionTypeError || r.Action == ActionTypeNotFound
+func (t *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
+	failed := r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
 		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: awaited,
 		Late: !awaited && failed,
 	}
-	text := ResultText(r)
+	text := mcp.ResultText(r)
 	attrs := []any{
 		"tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
 		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,

@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // TestPeer: a tool of ours calls the device's tools, and no others, through the
@@ -25,7 +27,7 @@ func TestPeer(t *testing.T) {
 		}
 		own := source("local", "shortcut", "exit")
 		own.call = func(ctx context.Context, _ string, _ map[string]any) (any, error) {
-			peer := PeerFrom(ctx)
+			peer := mcp.PeerFrom(ctx)
 			var names []string
 			for _, tool := range peer.Tools() {
 				names = append(names, tool.Name)
@@ -34,20 +36,20 @@ func TestPeer(t *testing.T) {
 				t.Errorf("the device's tools: %s", got)
 			}
 			for _, name := range []string{"exit", "self_status", "self.hidden", "self.person", ""} {
-				if r := peer.Call(ctx, name, nil); r.Action != ActionTypeNotFound {
+				if r := peer.Call(ctx, name, nil); r.Action != mcp.ActionTypeNotFound {
 					t.Errorf("calling %q: %+v", name, r)
 				}
 			}
-			if r := peer.Call(ctx, "self.status", map[string]any{"bad": func() {}}); r.Action != ActionTypeError {
+			if r := peer.Call(ctx, "self.status", map[string]any{"bad": func() {}}); r.Action != mcp.ActionTypeError {
 				t.Errorf("arguments that are no JSON: %+v", r)
 			}
 			return peer.Call(ctx, "self.status", nil), nil
 		}
-		b := toolbox(t, ToolboxOptions{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
+		b := toolbox(t, Options{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
 		wait := b.Begin(t.Context(), prepare(t, b, "self_slow", ""))
 		began := time.Now()
 		r := b.Run(t.Context(), prepare(t, b, "shortcut", ""))
-		if r.Action != ActionTypeReqLLM || r.Result != "self.status done" {
+		if r.Action != mcp.ActionTypeReqLLM || r.Result != "self.status done" {
 			t.Errorf("the shortcut: %+v", r)
 		}
 		if took := time.Since(began); took != 2*time.Second {
@@ -58,8 +60,8 @@ func TestPeer(t *testing.T) {
 }
 
 func TestNoPeer(t *testing.T) {
-	peer := PeerFrom(t.Context())
-	if len(peer.Tools()) != 0 || peer.Call(t.Context(), "x", nil).Action != ActionTypeNotFound {
+	peer := mcp.PeerFrom(t.Context())
+	if len(peer.Tools()) != 0 || peer.Call(t.Context(), "x", nil).Action != mcp.ActionTypeNotFound {
 		t.Error("a device where there is none")
 	}
 }
@@ -68,8 +70,8 @@ func TestNoPeer(t *testing.T) {
 func TestWhen(t *testing.T) {
 	device := source("device", "self.set_volume")
 	own := source("local", "set_volume", "exit")
-	own.tools[0].When = func(device []Tool) bool { return len(device) == 0 }
-	b := toolbox(t, ToolboxOptions{}, own, device)
+	own.tools[0].When = func(device []mcp.Tool) bool { return len(device) == 0 }
+	b := toolbox(t, Options{}, own, device)
 	if _, ok := b.Lookup("set_volume"); ok {
 		t.Error("the same thing is offered twice")
 	}

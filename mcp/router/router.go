@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"encoding/json"
@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/schema"
 )
 
 // Offer is a tool as the router offers it.
 type Offer struct {
-	Tool    Tool
-	LLMName string // [A-Za-z0-9_-]{1,64}, unique in the toolbox, reversible
-	Kind    Kind   // decided: never ""
-	Why     string // what decided it, for people
-	Job     bool   // the tool says so, or ToolboxOptions.Jobs does
-	Consent bool   // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
+	Tool    mcp.Tool
+	LLMName string   // [A-Za-z0-9_-]{1,64}, unique in the toolbox, reversible
+	Kind    mcp.Kind // decided: never ""
+	Why     string   // what decided it, for people
+	Job     bool     // the tool says so, or ToolboxOptions.Jobs does
+	Consent bool     // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
 }
 
 // OfDevice reports whether the device itself runs the tool, in whatever dialect
@@ -29,30 +30,30 @@ func (o Offer) OfDevice() bool { return o.Tool.OfDevice() }
 
 // Prepared is a call that was looked up and checked, ready to be run once.
 type Prepared struct {
-	Call      Call
+	Call      mcp.Call
 	Offer     Offer
 	Arguments map[string]any // coerced to the schema, valid against it
-	Info      Info           // of the turn, for Go; Run takes it from its ctx
+	Info      mcp.Info       // of the turn, for Go; Run takes it from its ctx
 	Invalid   string         // why the arguments cannot be used; "" if that is not what was refused
-	source    Source
+	source    mcp.Source
 }
 
 // ToolboxOptions set limits. The zero value works.
-type ToolboxOptions struct {
-	Kinds       map[string]Kind // overrides, tool name patterns (path.Match) to kind
-	Allow       []string        // tool name patterns; where there are any, nothing else is offered
-	Deny        []string        // tool name patterns that are not offered at all
-	Jobs        []string        // tool name patterns of jobs
-	Confirm     []string        // tool name patterns that need the user's spoken consent
-	CallTimeout time.Duration   // from the sending of a call; 0 means 15 s
-	SlowTimeout time.Duration   // of camera and screen pictures; 0 means 60 s
-	JobTimeout  time.Duration   // of a job; 0 means 30 min
-	MaxResult   int             // bytes of result text for the model; 0 means 16 KiB
-	Queue       int             // calls waiting per device, and 16 times as many from outside; 0 means 16; full: refused
-	Record      func(Record)    // gets the record of each call, from its goroutine; nil: nobody
-	Look        Look            // looks at the pictures in results of queries; nil: the model gets none
-	LookTimeout time.Duration   // of looking at all pictures of one result; 0 means 30 s
-	Log         *slog.Logger    // nil: discarded
+type Options struct {
+	Kinds           map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
+	Allow           []string            // tool name patterns; where there are any, nothing else is offered
+	Deny            []string            // tool name patterns that are not offered at all
+	Jobs            []string            // tool name patterns of jobs
+	Confirm         []string            // tool name patterns that need the user's spoken consent
+	CallTimeout     time.Duration       // from the sending of a call; 0 means 15 s
+	SlowTimeout     time.Duration       // of camera and screen pictures; 0 means 60 s
+	JobTimeout      time.Duration       // of a job; 0 means 30 min
+	MaxResult       int                 // bytes of result text for the model; 0 means 16 KiB
+	Queue           int                 // calls waiting per device, and 16 times as many from outside; 0 means 16; full: refused
+	Record          func(Record)        // gets the record of each call, from its goroutine; nil: nobody
+	Describe        Describe            // looks at the pictures in results of queries; nil: the model gets none
+	DescribeTimeout time.Duration       // of looking at all pictures of one result; 0 means 30 s
+	Log             *slog.Logger        // nil: discarded
 }
 
 // maxKnown bounds what a toolbox remembers of schemas and of warnings given.
@@ -62,15 +63,15 @@ const maxKnown = 512
 // tools, offers them to the model, checks calls and runs them, the device's own
 // one at a time. It does not start or stop its sources. All methods may be
 // called at the same time.
-type Toolbox struct {
-	options ToolboxOptions
+type Router struct {
+	options Options
 	log     *slog.Logger
-	device  lane     // calls to the device
+	device  queue    // calls to the device
 	life    lifetime // ends with Close
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
-	sources []Source
+	sources []mcp.Source
 	running map[string]struct{}       // calls of the conversation in flight, by name and arguments
 	schemas map[string]*schema.Schema // by their text
 	warned  map[string]struct{}
@@ -78,7 +79,7 @@ type Toolbox struct {
 }
 
 // NewToolbox makes a router over sources. Close ends it.
-func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
+func New(o Options, sources ...mcp.Source) *Router {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 15 * time.Second
 	}
@@ -94,16 +95,16 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 	if o.Queue <= 0 {
 		o.Queue = 16
 	}
-	if o.LookTimeout <= 0 {
-		o.LookTimeout = 30 * time.Second
+	if o.DescribeTimeout <= 0 {
+		o.DescribeTimeout = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Toolbox{
+	t := &Router{
 		options: o,
 		log:     o.Log,
-		device:  lane{limit: o.Queue},
+		device:  queue{limit: o.Queue},
 		life:    lifetime{done: make(chan struct{})},
 		running: make(map[string]struct{}),
 		schemas: make(map[string]*schema.Schema),
@@ -117,7 +118,7 @@ func NewToolbox(o ToolboxOptions, sources ...Source) *Toolbox {
 
 // Add makes a source's tools available. A nil source and one that is there
 // already change nothing.
-func (t *Toolbox) Add(s Source) {
+func (t *Router) Add(s mcp.Source) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s != nil && !slices.Contains(t.sources, s) {
@@ -126,16 +127,16 @@ func (t *Toolbox) Add(s Source) {
 }
 
 // Remove takes a source's tools away. Calls that are running go on.
-func (t *Toolbox) Remove(s Source) {
+func (t *Router) Remove(s mcp.Source) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sources = slices.DeleteFunc(t.sources, func(other Source) bool { return other == s })
+	t.sources = slices.DeleteFunc(t.sources, func(other mcp.Source) bool { return other == s })
 }
 
 // Offers are the tools for the model: local, device, IoT, external, each in its
 // source's order, without those meant only for people and those denied. The
 // caller owns the slice.
-func (t *Toolbox) Offers() []Offer {
+func (t *Router) Offers() []Offer {
 	placed := t.placed()
 	offers := make([]Offer, len(placed))
 	for i, p := range placed {
@@ -145,12 +146,12 @@ func (t *Toolbox) Offers() []Offer {
 }
 
 // Lookup finds an offer by the name that the model knows.
-func (t *Toolbox) Lookup(llmName string) (Offer, bool) {
+func (t *Router) Lookup(llmName string) (Offer, bool) {
 	p, ok := t.find(llmName)
 	return p.Offer, ok
 }
 
-func (t *Toolbox) find(llmName string) (placedOffer, bool) {
+func (t *Router) find(llmName string) (placedOffer, bool) {
 	for _, p := range t.placed() {
 		if p.LLMName == llmName {
 			return p, true
@@ -162,16 +163,16 @@ func (t *Toolbox) find(llmName string) (placedOffer, bool) {
 // placedOffer is an offer and where it came from.
 type placedOffer struct {
 	Offer
-	source Source
+	source mcp.Source
 }
 
 // placed asks every source for its tools and names them. Nothing is kept, so a
 // tool that left is gone and one that came is there.
-func (t *Toolbox) placed() []placedOffer {
+func (t *Router) placed() []placedOffer {
 	t.mu.Lock()
 	sources := ungrouped(t.sources)
 	t.mu.Unlock()
-	lists, count := make([][]Tool, len(sources)), 0
+	lists, count := make([][]mcp.Tool, len(sources)), 0
 	for i, s := range sources {
 		lists[i] = s.GetAvailableTools()
 		count += len(lists[i])
@@ -191,13 +192,13 @@ func (t *Toolbox) placed() []placedOffer {
 	for i, p := range out {
 		names[i] = p.Tool.Name
 	}
-	for i, name := range llmNames(names) {
+	for i, name := range mcp.FunctionNames(names) {
 		out[i].LLMName = name
 		tool := out[i].Tool
-		out[i].Kind, out[i].Why = WhyKind(tool, t.options.Kinds)
+		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, t.options.Kinds)
 		out[i].Job = tool.Job || t.matches(t.options.Jobs, tool.Name)
-		out[i].Consent = tool.Annotations.destroys() || t.matches(t.options.Confirm, tool.Name)
-		if name != legalName(names[i]) {
+		out[i].Consent = tool.Annotations.Destroys() || t.matches(t.options.Confirm, tool.Name)
+		if name != mcp.FunctionName(names[i]) {
 			t.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}
 	}
@@ -205,10 +206,10 @@ func (t *Toolbox) placed() []placedOffer {
 }
 
 // ungrouped are the sources with those that groups are made of in their places.
-func ungrouped(sources []Source) []Source {
-	out := make([]Source, 0, len(sources))
+func ungrouped(sources []mcp.Source) []mcp.Source {
+	out := make([]mcp.Source, 0, len(sources))
 	for _, s := range sources {
-		if group, ok := s.(Group); ok {
+		if group, ok := s.(mcp.Group); ok {
 			out = append(out, group.Sources()...)
 			continue
 		}
@@ -218,17 +219,17 @@ func ungrouped(sources []Source) []Source {
 }
 
 // slow reports whether the tool takes or shows a picture (device-protocol 5.4).
-func slow(t Tool) bool {
+func slow(t mcp.Tool) bool {
 	return strings.HasPrefix(t.Name, "self.camera.") ||
 		t.Name == "self.screen.snapshot" || t.Name == "self.screen.preview_image"
 }
 
 // hidden reports whether a tool is not offered: Deny wins over Allow.
-func (t *Toolbox) hidden(name string) bool {
+func (t *Router) hidden(name string) bool {
 	return t.matches(t.options.Deny, name) || (len(t.options.Allow) > 0 && !t.matches(t.options.Allow, name))
 }
 
-func (t *Toolbox) matches(patterns []string, name string) bool {
+func (t *Router) matches(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		fits, err := path.Match(pattern, name)
 		if err != nil {
@@ -242,7 +243,7 @@ func (t *Toolbox) matches(patterns []string, name string) bool {
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
-func (t *Toolbox) schema(tool Tool) *schema.Schema {
+func (t *Router) schema(tool mcp.Tool) *schema.Schema {
 	text := string(tool.Schema)
 	t.mu.Lock()
 	known := t.schemas[text]
@@ -267,7 +268,7 @@ func (t *Toolbox) schema(tool Tool) *schema.Schema {
 }
 
 // warnOnce logs a warning about a tool the first time it is met.
-func (t *Toolbox) warnOnce(message, source, tool string, attr slog.Attr) {
+func (t *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 	key := message + "\x00" + source + "\x00" + tool
 	t.mu.Lock()
 	_, known := t.warned[key]
@@ -285,7 +286,7 @@ func (t *Toolbox) warnOnce(message, source, tool string, attr slog.Attr) {
 // run or the outcome that says why there is none: NotFound, or an Error that
 // names the argument and what is wrong with it, so that a model can repair it.
 // A call that is refused leaves its line and its record here.
-func (t *Toolbox) Prepare(call Call) (Prepared, *ActionResponse) {
+func (t *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p, bad := t.prepare(call)
 	if bad != nil {
 		t.record(p, *bad, span{}, true)
@@ -293,12 +294,12 @@ func (t *Toolbox) Prepare(call Call) (Prepared, *ActionResponse) {
 	return p, bad
 }
 
-func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
+func (t *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p := Prepared{Call: call}
 	found, ok := t.find(call.Name)
 	if !ok {
 		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
-		return p, &ActionResponse{Action: ActionTypeNotFound, Result: inLanguage(call.Language,
+		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: inLanguage(call.Language,
 			"MCP工具调用失败: 没有找到工具: ", "there is no tool named ") + p.Offer.Tool.Name}
 	}
 	p.Offer, p.source = found.Offer, found.source
@@ -326,10 +327,10 @@ func (t *Toolbox) prepare(call Call) (Prepared, *ActionResponse) {
 const maxInvalid = 1 << 10
 
 // refused is the outcome of a call whose arguments cannot be used.
-func (p Prepared) refused(err error) (Prepared, *ActionResponse) {
+func (p Prepared) refused(err error) (Prepared, *mcp.ActionResponse) {
 	p.Invalid = text.Shorten(err.Error(), maxInvalid)
 	text := inLanguage(p.Call.Language, "MCP工具调用失败: "+p.Call.Name+": 参数不对: ", "invalid arguments for "+p.Call.Name+": ") + p.Invalid
-	return p, &ActionResponse{Action: ActionTypeError, Result: text}
+	return p, &mcp.ActionResponse{Action: mcp.ActionTypeError, Result: text}
 }
 
 // inLanguage is the text in the language of a turn.
@@ -341,7 +342,7 @@ func inLanguage(language, zh, en string) string {
 }
 
 // rank is the place of a tool's source in the routing order.
-func rank(t Tool) int {
+func rank(t mcp.Tool) int {
 	switch t.Source {
 	case "local":
 		return 0

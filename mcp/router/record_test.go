@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp"
 )
 
 // TestRecord: each call leaves one line and one record, without secrets.
@@ -23,24 +25,24 @@ func TestRecord(t *testing.T) {
 	}{
 		"a query": {
 			`{"city":"Wien"}`, nil, true,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{"city":"Wien"}`, Took: time.Second, Outcome: "req_llm", Awaited: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{"city":"Wien"}`, Took: time.Second, Outcome: "req_llm", Awaited: true},
 		},
 		"a control": {
 			`{}`, nil, false,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "req_llm"},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "req_llm"},
 		},
 		"a late failure": {
 			`{}`, errors.New("broken"), false,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Late: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Late: true},
 		},
 		"a failure that was awaited": {
 			`{}`, errors.New("broken"), true,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Awaited: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Awaited: true},
 		},
 		"secrets": {
 			`{"WiFi_Password":"hunter2","list":[{"api_key":"k"}],"pin":1234,"ssid":"home"}`, nil, true,
 			Record{
-				CallID: "c1", Tool: "get", Source: "device", Kind: Query, Took: time.Second, Outcome: "req_llm", Awaited: true,
+				CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Took: time.Second, Outcome: "req_llm", Awaited: true,
 				Arguments: `{"WiFi_Password":"***","list":[{"api_key":"***"}],"pin":"***","ssid":"home"}`,
 			},
 		},
@@ -55,11 +57,11 @@ func TestRecord(t *testing.T) {
 				}
 				var log bytes.Buffer
 				var records []Record
-				b := toolbox(t, ToolboxOptions{
+				b := toolbox(t, Options{
 					Log:    slog.New(slog.NewTextHandler(&log, nil)),
 					Record: func(r Record) { records = append(records, r) },
 				}, s)
-				p, bad := b.Prepare(Call{ID: "c1", Name: "get", Arguments: test.arguments})
+				p, bad := b.Prepare(mcp.Call{ID: "c1", Name: "get", Arguments: test.arguments})
 				if bad != nil {
 					t.Fatal(bad)
 				}
@@ -68,7 +70,7 @@ func TestRecord(t *testing.T) {
 					b.Run(t.Context(), p)
 				} else {
 					over := make(chan struct{})
-					if err := b.Go(p, func(ActionResponse) { close(over) }); err != nil {
+					if err := b.Go(p, func(mcp.ActionResponse) { close(over) }); err != nil {
 						t.Fatal(err)
 					}
 					<-over
@@ -93,13 +95,13 @@ func TestRecord(t *testing.T) {
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := newBusy(20*time.Minute, "external:x", "dig")
-		b := NewToolbox(ToolboxOptions{}, slow)
+		b := New(Options{}, slow)
 		p := prepare(t, b, "dig", "")
-		result := make(chan ActionResponse, 1)
+		result := make(chan mcp.ActionResponse, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { result <- b.Detach(ctx, p) }()
 		synctest.Wait()
-		if got := b.Run(t.Context(), p); got.Action != ActionTypeError || got.Response != errRunning.Error() {
+		if got := b.Run(t.Context(), p); got.Action != mcp.ActionTypeError || got.Response != errRunning.Error() {
 			t.Errorf("the same call beside it: %+v", got)
 		}
 		b.Close() // does not wait
@@ -109,18 +111,18 @@ func TestDetach(t *testing.T) {
 		if got := <-result; got.Result != "dig" {
 			t.Errorf("got %+v", got)
 		}
-		if got := b.Detach(ctx, p); got.Action != ActionTypeError {
+		if got := b.Detach(ctx, p); got.Action != mcp.ActionTypeError {
 			t.Errorf("a closed toolbox took a job: %+v", got)
 		}
-		b = toolbox(t, ToolboxOptions{}, slow)
+		b = toolbox(t, Options{}, slow)
 		p = prepare(t, b, "dig", "")
 		go func() { result <- b.Detach(ctx, p) }()
 		synctest.Wait()
 		cancel()
-		if got := <-result; got.Action != ActionTypeError {
+		if got := <-result; got.Action != mcp.ActionTypeError {
 			t.Errorf("cancelled: %+v", got)
 		}
-		b = toolbox(t, ToolboxOptions{JobTimeout: time.Minute}, slow)
+		b = toolbox(t, Options{JobTimeout: time.Minute}, slow)
 		began := time.Now()
 		got := b.Detach(t.Context(), prepare(t, b, "dig", ""))
 		if got.Response != errNoReply.Error() || time.Since(began) != time.Minute {
@@ -136,7 +138,7 @@ func TestOfferMarks(t *testing.T) {
 	s.tools[1].Job = true
 	s.tools[2].Annotations.Destructive = &yes
 	s.tools[3].Annotations.Destructive = &no
-	b := toolbox(t, ToolboxOptions{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
+	b := toolbox(t, Options{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
 	got := ""
 	for _, o := range b.Offers() {
 		if o.Job {
@@ -185,36 +187,36 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 			return "x", nil
 		}
 		var records []Record
-		b := toolbox(t, ToolboxOptions{Record: func(r Record) { records = append(records, r) }}, s)
-		_, unknown := b.Prepare(Call{ID: "c1", Name: "fly", Arguments: "{}", Language: "zh"})
-		_, broken := b.Prepare(Call{ID: "c2", Name: "get", Arguments: "{", Language: "zh"})
-		p, bad := b.Prepare(Call{ID: "c3", Name: "set_lamp", Arguments: "{}"})
+		b := toolbox(t, Options{Record: func(r Record) { records = append(records, r) }}, s)
+		_, unknown := b.Prepare(mcp.Call{ID: "c1", Name: "fly", Arguments: "{}", Language: "zh"})
+		_, broken := b.Prepare(mcp.Call{ID: "c2", Name: "get", Arguments: "{", Language: "zh"})
+		p, bad := b.Prepare(mcp.Call{ID: "c3", Name: "set_lamp", Arguments: "{}"})
 		if bad != nil {
 			t.Fatal(bad)
 		}
-		if err := b.Go(p, func(ActionResponse) {}); err != nil {
+		if err := b.Go(p, func(mcp.ActionResponse) {}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := b.Go(p, func(ActionResponse) { t.Error("done of a call that was not taken") }); err == nil {
+		if err := b.Go(p, func(mcp.ActionResponse) { t.Error("done of a call that was not taken") }); err == nil {
 			t.Error("the same call was taken twice")
 		}
 		r := b.Run(t.Context(), p)
 		for i, want := range []Record{
 			{CallID: "c1", Tool: "fly", Arguments: `{}`, Outcome: "not_found", Awaited: true},
-			{CallID: "c2", Tool: "get", Source: "device", Kind: Query, Arguments: `{}`, Outcome: "error", Awaited: true},
-			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: Control, Arguments: `{}`, Outcome: "error", Awaited: true},
-			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: Control, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c2", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
 		} {
 			if i >= len(records) || records[i] != want {
 				t.Errorf("record %d of %+v, want %+v", i, records, want)
 			}
 		}
-		for text, got := range map[string]ActionResponse{
+		for text, got := range map[string]mcp.ActionResponse{
 			"MCP工具调用失败: 没有找到工具: fly": *unknown, "MCP工具调用失败: get: 参数不对: ": *broken, "still running": r,
 		} {
-			if !strings.Contains(ResultText(got), text) {
-				t.Errorf("refused with %q, want %q", ResultText(got), text)
+			if !strings.Contains(mcp.ResultText(got), text) {
+				t.Errorf("refused with %q, want %q", mcp.ResultText(got), text)
 			}
 		}
 		close(release)

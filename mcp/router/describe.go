@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 // Look says in words what a picture shows. mime is its type as the tool said
 // it, question may be empty. The language to answer in is in InfoFrom(ctx).
-type Look func(ctx context.Context, mime string, data []byte, question string) (string, error)
+type Describe func(ctx context.Context, mime string, data []byte, question string) (string, error)
 
 // Limits of looking at the pictures in a result.
 const (
@@ -30,23 +31,23 @@ var (
 // ctx is the caller's: when it ends, looking does. The pictures stay.
 func (j *job) look(ctx context.Context, result any) any {
 	t, p := j.toolbox, j.call
-	if t.options.Look == nil || p.Info.Pictures || !holdsImage(result) {
+	if t.options.Describe == nil || p.Info.Pictures || !holdsImage(result) {
 		return result
 	}
-	lookCtx, cancel := context.WithTimeoutCause(WithInfo(t.life, p.Info), t.options.LookTimeout, errLookTime)
+	lookCtx, cancel := context.WithTimeoutCause(mcp.WithInfo(t.life, p.Info), t.options.DescribeTimeout, errLookTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
 	question, _ := p.Arguments["question"].(string)
 	switch v := result.(type) {
-	case Image:
+	case mcp.Image:
 		return []any{v, j.words(lookCtx, v, question, 0)}
 	case []any:
 		return j.lookAtAll(lookCtx, v, question)
-	case ActionResponse:
+	case mcp.ActionResponse:
 		v.Result = j.look(ctx, v.Result)
 		return v
-	case *ActionResponse:
+	case *mcp.ActionResponse:
 		return j.look(ctx, *v)
 	}
 	return result
@@ -57,7 +58,7 @@ func (j *job) lookAtAll(ctx context.Context, blocks []any, question string) []an
 	out, n := make([]any, 0, 2*len(blocks)), 0
 	for _, block := range blocks {
 		out = append(out, block)
-		if image, ok := block.(Image); ok {
+		if image, ok := block.(mcp.Image); ok {
 			out = append(out, j.words(ctx, image, question, n))
 			n++
 		}
@@ -68,20 +69,20 @@ func (j *job) lookAtAll(ctx context.Context, blocks []any, question string) []an
 // holdsImage reports whether there is anything to look at in a result.
 func holdsImage(result any) bool {
 	switch v := result.(type) {
-	case Image:
+	case mcp.Image:
 		return true
 	case []any:
-		return slices.ContainsFunc(v, func(block any) bool { _, ok := block.(Image); return ok })
-	case ActionResponse:
+		return slices.ContainsFunc(v, func(block any) bool { _, ok := block.(mcp.Image); return ok })
+	case mcp.ActionResponse:
 		return holdsImage(v.Result)
-	case *ActionResponse:
+	case *mcp.ActionResponse:
 		return v != nil && holdsImage(v.Result)
 	}
 	return false
 }
 
 // words is what the n-th picture of a result shows, or why nobody can say.
-func (j *job) words(ctx context.Context, image Image, question string, n int) (text string) {
+func (j *job) words(ctx context.Context, image mcp.Image, question string, n int) (text string) {
 	var err error
 	began := time.Now()
 	defer func() {
@@ -100,7 +101,7 @@ func (j *job) words(ctx context.Context, image Image, question string, n int) (t
 	case len(image.Data) > maxLookBytes:
 		err = errLookSize
 	default:
-		text, err = j.toolbox.options.Look(ctx, image.MIMEType, image.Data, question)
+		text, err = j.toolbox.options.Describe(ctx, image.MIMEType, image.Data, question)
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 // Record is what one call leaves behind, for those who look on.
@@ -15,7 +16,7 @@ type Record struct {
 	CallID    string        `json:"call_id"`
 	Tool      string        `json:"tool"`
 	Source    string        `json:"source"`
-	Kind      Kind          `json:"kind"`
+	Kind      mcp.Kind      `json:"kind"`
 	Arguments string        `json:"arguments"` // JSON, secrets masked, cut at 256 bytes
 	Started   time.Time     `json:"started"`   // when it was sent; zero if it never was
 	Took      time.Duration `json:"took"`      // nanoseconds

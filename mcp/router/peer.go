@@ -1,22 +1,24 @@
-package mcp
+package router
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"xiaozhi/mcp"
 )
 
 // Peer is the device of this toolbox. callID is the id of the call that it is
 // needed for; it names the calls to the device in the log.
-func (t *Toolbox) Peer(callID string) Peer { return peer{t, callID} }
+func (t *Router) Peer(callID string) mcp.Peer { return peer{t, callID} }
 
 type peer struct {
-	toolbox *Toolbox
+	toolbox *Router
 	callID  string
 }
 
-func (p peer) Tools() []Tool {
-	var tools []Tool
+func (p peer) Tools() []mcp.Tool {
+	var tools []mcp.Tool
 	for _, o := range p.toolbox.placed() {
 		if o.Tool.OfDevice() {
 			tools = append(tools, o.Tool)
@@ -25,17 +27,17 @@ func (p peer) Tools() []Tool {
 	return tools
 }
 
-func (p peer) Call(ctx context.Context, name string, arguments map[string]any) ActionResponse {
+func (p peer) Call(ctx context.Context, name string, arguments map[string]any) mcp.ActionResponse {
 	placed := p.toolbox.placed()
 	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.Tool.OfDevice() && o.Tool.Name == name })
 	if i < 0 {
-		return NoPeer{}.Call(ctx, name, arguments)
+		return mcp.NoPeer{}.Call(ctx, name, arguments)
 	}
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		return ActionResponse{Action: ActionTypeError, Result: "encode arguments: " + err.Error()}
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "encode arguments: " + err.Error()}
 	}
-	prepared, refused := p.toolbox.Prepare(Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
+	prepared, refused := p.toolbox.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
 	if refused != nil {
 		return *refused
 	}
@@ -44,7 +46,7 @@ func (p peer) Call(ctx context.Context, name string, arguments map[string]any) A
 
 // dropUnfit leaves out the tools that are of no use beside the device's tools.
 func dropUnfit(offers []placedOffer) []placedOffer {
-	var device []Tool
+	var device []mcp.Tool
 	conditional := false
 	for _, o := range offers {
 		conditional = conditional || o.Tool.When != nil

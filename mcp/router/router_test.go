@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"bytes"
@@ -11,21 +11,22 @@ import (
 	"sync"
 	"testing"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/schema"
 )
 
 // fakeSource is a source of functions. Only what a toolbox uses is there.
 type fakeSource struct {
-	Source
+	mcp.Source
 	mu    sync.Mutex
-	tools []Tool
+	tools []mcp.Tool
 	call  func(ctx context.Context, name string, arguments map[string]any) (any, error)
 }
 
-func (s *fakeSource) GetAvailableTools() []Tool {
+func (s *fakeSource) GetAvailableTools() []mcp.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Tool(nil), s.tools...)
+	return append([]mcp.Tool(nil), s.tools...)
 }
 
 func (s *fakeSource) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
@@ -36,21 +37,21 @@ func (s *fakeSource) CallTool(ctx context.Context, name string, arguments map[st
 func source(kind string, names ...string) *fakeSource {
 	s := &fakeSource{call: func(_ context.Context, name string, _ map[string]any) (any, error) { return name, nil }}
 	for _, name := range names {
-		s.tools = append(s.tools, Tool{Name: name, Source: kind, Schema: json.RawMessage(schema.Empty)})
+		s.tools = append(s.tools, mcp.Tool{Name: name, Source: kind, Schema: json.RawMessage(schema.Empty)})
 	}
 	return s
 }
 
-func toolbox(t *testing.T, o ToolboxOptions, sources ...Source) *Toolbox {
+func toolbox(t *testing.T, o Options, sources ...mcp.Source) *Router {
 	t.Helper()
-	b := NewToolbox(o, sources...)
+	b := New(o, sources...)
 	t.Cleanup(b.Close)
 	return b
 }
 
-func prepare(t *testing.T, b *Toolbox, name, arguments string) Prepared {
+func prepare(t *testing.T, b *Router, name, arguments string) Prepared {
 	t.Helper()
-	p, refused := b.Prepare(Call{ID: "c1", Name: name, Arguments: arguments})
+	p, refused := b.Prepare(mcp.Call{ID: "c1", Name: name, Arguments: arguments})
 	if refused != nil {
 		t.Fatalf("Prepare(%s): %+v", name, *refused)
 	}
@@ -68,7 +69,7 @@ const volumeSchema = `{"type":"object","properties":{
 },"required":["volume"]}`
 
 func TestToolboxAllow(t *testing.T) {
-	b := toolbox(t, ToolboxOptions{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
+	b := toolbox(t, Options{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
 		source("device", "self.lamp.set", "self.lamp.blink", "self.fan.set"), source("local", "exit", "get_current_time"))
 	var got []string
 	for _, o := range b.Offers() {
@@ -77,7 +78,7 @@ func TestToolboxAllow(t *testing.T) {
 	if want := "exit self.lamp.set"; strings.Join(got, " ") != want {
 		t.Errorf("offered %v, want %s", got, want)
 	}
-	if _, refused := b.Prepare(Call{Name: "self_fan_set"}); refused == nil || refused.Action != ActionTypeNotFound {
+	if _, refused := b.Prepare(mcp.Call{Name: "self_fan_set"}); refused == nil || refused.Action != mcp.ActionTypeNotFound {
 		t.Errorf("a tool that is not allowed can be called: %+v", refused)
 	}
 }
@@ -87,8 +88,8 @@ func TestToolboxOffers(t *testing.T) {
 	device.tools[2].Annotations.Audience = []string{"user"}
 	other := source("external:home", "get", "exit")
 	var log bytes.Buffer
-	b := toolbox(t, ToolboxOptions{
-		Deny: []string{"self.shell.*", "["}, Kinds: map[string]Kind{"self.get": Control},
+	b := toolbox(t, Options{
+		Deny: []string{"self.shell.*", "["}, Kinds: map[string]mcp.Kind{"self.get": mcp.Control},
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, other, source("iot", "Lamp.on", ""), device, source("local", "exit", "self_get"))
 	list := func() string {
@@ -136,32 +137,32 @@ func TestPrepare(t *testing.T) {
 	device.tools[0].Schema = json.RawMessage(volumeSchema)
 	device.tools[1].Schema = json.RawMessage(`{"$ref":"#"}`)
 	var log bytes.Buffer
-	b := toolbox(t, ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, device)
+	b := toolbox(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, device)
 	tests := map[string]struct {
 		name, arguments string
-		want            Action // of the refusal; ReqLLM for none
+		want            mcp.Action // of the refusal; ReqLLM for none
 		text            string
 	}{
-		"repaired":      {"self_set_volume", `{"volume":"55"}`, ActionTypeReqLLM, `{"volume":55}`},
-		"missing":       {"self_set_volume", ``, ActionTypeError, "volume"},
-		"too large":     {"self_set_volume", `{"volume":101}`, ActionTypeError, `argument "volume": maximum: 101`},
-		"broken JSON":   {"self_set_volume", `{`, ActionTypeError, "no JSON object"},
-		"unknown tool":  {"self_fly", `{}`, ActionTypeNotFound, "self_fly"},
-		"original name": {"self.set_volume", `{"volume":1}`, ActionTypeNotFound, "no tool named"},
-		"broken schema": {"self_odd", `{"a":1}`, ActionTypeReqLLM, `{"a":1}`},
-		"null":          {"self_odd", `null`, ActionTypeReqLLM, `{}`},
+		"repaired":      {"self_set_volume", `{"volume":"55"}`, mcp.ActionTypeReqLLM, `{"volume":55}`},
+		"missing":       {"self_set_volume", ``, mcp.ActionTypeError, "volume"},
+		"too large":     {"self_set_volume", `{"volume":101}`, mcp.ActionTypeError, `argument "volume": maximum: 101`},
+		"broken JSON":   {"self_set_volume", `{`, mcp.ActionTypeError, "no JSON object"},
+		"unknown tool":  {"self_fly", `{}`, mcp.ActionTypeNotFound, "self_fly"},
+		"original name": {"self.set_volume", `{"volume":1}`, mcp.ActionTypeNotFound, "no tool named"},
+		"broken schema": {"self_odd", `{"a":1}`, mcp.ActionTypeReqLLM, `{"a":1}`},
+		"null":          {"self_odd", `null`, mcp.ActionTypeReqLLM, `{}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, refused := b.Prepare(Call{ID: "c", Name: test.name, Arguments: test.arguments})
+			p, refused := b.Prepare(mcp.Call{ID: "c", Name: test.name, Arguments: test.arguments})
 			if refused == nil {
 				got, _ := json.Marshal(p.Arguments)
-				if test.want != ActionTypeReqLLM || string(got) != test.text {
+				if test.want != mcp.ActionTypeReqLLM || string(got) != test.text {
 					t.Errorf("prepared with %s", got)
 				}
 				return
 			}
-			if refused.Action != test.want || !strings.Contains(ResultText(*refused), test.text) {
+			if refused.Action != test.want || !strings.Contains(mcp.ResultText(*refused), test.text) {
 				t.Errorf("refused with %+v, want %v with %q", *refused, test.want, test.text)
 			}
 		})
@@ -176,7 +177,7 @@ func BenchmarkOffers(b *testing.B) {
 	for i := range 40 {
 		names = append(names, fmt.Sprintf("self.thing_%d.set_value", i))
 	}
-	box := NewToolbox(ToolboxOptions{}, source("device", names...), source("local", "exit", "get_current_time"))
+	box := New(Options{}, source("device", names...), source("local", "exit", "get_current_time"))
 	defer box.Close()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -187,28 +188,28 @@ func BenchmarkOffers(b *testing.B) {
 func BenchmarkRun(b *testing.B) {
 	device := source("device", "self.set_volume")
 	device.tools[0].Schema = json.RawMessage(volumeSchema)
-	box := NewToolbox(ToolboxOptions{}, device)
+	box := New(Options{}, device)
 	defer box.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		p, _ := box.Prepare(Call{Name: "self_set_volume", Arguments: `{"volume":"55"}`})
+		p, _ := box.Prepare(mcp.Call{Name: "self_set_volume", Arguments: `{"volume":"55"}`})
 		box.Run(b.Context(), p)
 	}
 }
 
 // grouped is a source made of others that change.
 type grouped struct {
-	Source
-	parts []Source
+	mcp.Source
+	parts []mcp.Source
 }
 
-func (g *grouped) Sources() []Source { return slices.Clone(g.parts) }
+func (g *grouped) Sources() []mcp.Source { return slices.Clone(g.parts) }
 
 // TestGroup: a toolbox sees the parts of a group as they are now, by their own names.
 func TestGroup(t *testing.T) {
 	a, b := source("external:a", "x", "y"), source("external:b", "x")
-	g := &grouped{Source: source("external:g", "never"), parts: []Source{a}}
-	box := NewToolbox(ToolboxOptions{Deny: []string{"y"}}, g)
+	g := &grouped{Source: source("external:g", "never"), parts: []mcp.Source{a}}
+	box := New(Options{Deny: []string{"y"}}, g)
 	defer box.Close()
 	shown := func() string {
 		var out []string

@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"bytes"
@@ -13,17 +13,18 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 func TestRunPanics(t *testing.T) {
 	s := source("local", "boom")
 	s.call = func(context.Context, string, map[string]any) (any, error) { panic("oh") }
 	var log bytes.Buffer
-	b := toolbox(t, ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
-	zh := WithInfo(t.Context(), Info{Language: "zh"})
+	b := toolbox(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
+	zh := mcp.WithInfo(t.Context(), mcp.Info{Language: "zh"})
 	for range 2 {
 		got := b.Run(zh, prepare(t, b, "boom", ""))
-		if got.Action != ActionTypeError || got.Result != "MCP工具调用失败: boom: 工具出错了" {
+		if got.Action != mcp.ActionTypeError || got.Result != "MCP工具调用失败: boom: 工具出错了" {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -35,9 +36,9 @@ func TestRunPanics(t *testing.T) {
 // TestDonePanics: what a caller does with an outcome cannot bring the server down.
 func TestDonePanics(t *testing.T) {
 	var log bytes.Buffer
-	b := NewToolbox(ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "a"))
+	b := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "a"))
 	called := make(chan struct{})
-	err := b.Go(prepare(t, b, "a", ""), func(ActionResponse) {
+	err := b.Go(prepare(t, b, "a", ""), func(mcp.ActionResponse) {
 		close(called)
 		panic("mine")
 	})
@@ -52,11 +53,11 @@ func TestDonePanics(t *testing.T) {
 }
 
 func TestRunUnprepared(t *testing.T) {
-	b := toolbox(t, ToolboxOptions{})
-	if got := b.Run(t.Context(), Prepared{}); got.Action != ActionTypeError {
+	b := toolbox(t, Options{})
+	if got := b.Run(t.Context(), Prepared{}); got.Action != mcp.ActionTypeError {
 		t.Errorf("got %+v", got)
 	}
-	if err := b.Go(Prepared{}, func(ActionResponse) { t.Error("done was called") }); err == nil {
+	if err := b.Go(Prepared{}, func(mcp.ActionResponse) { t.Error("done was called") }); err == nil {
 		t.Error("Go: no error")
 	}
 }
@@ -110,12 +111,12 @@ func (d *busy) done() string {
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device, local := newBusy(10*time.Second, "device", "a", "b", "c"), newBusy(10*time.Second, "local", "x", "y")
-		b := toolbox(t, ToolboxOptions{}, device, local)
+		b := toolbox(t, Options{}, device, local)
 		began := time.Now()
 		took := make(chan string, 5)
 		for _, name := range []string{"a", "b", "c", "x", "y"} {
 			p := prepare(t, b, name, "")
-			if err := b.Go(p, func(r ActionResponse) {
+			if err := b.Go(p, func(r mcp.ActionResponse) {
 				took <- fmt.Sprintf("%v %v", r.Result, time.Since(began))
 			}); err != nil {
 				t.Fatal(err)
@@ -152,13 +153,13 @@ func TestTimeouts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newBusy(time.Hour, test.source, test.name)
-				b := toolbox(t, ToolboxOptions{}, d)
-				p := prepare(t, b, legalName(test.name), "")
+				b := toolbox(t, Options{}, d)
+				p := prepare(t, b, mcp.FunctionName(test.name), "")
 				for range 2 { // the place is free again
 					began := time.Now()
 					r := b.Run(t.Context(), p)
-					if took := time.Since(began); took != test.want || r.Action != ActionTypeError ||
-						!strings.Contains(ResultText(r), "no answer in time") {
+					if took := time.Since(began); took != test.want || r.Action != mcp.ActionTypeError ||
+						!strings.Contains(mcp.ResultText(r), "no answer in time") {
 						t.Errorf("%+v after %v, want %v", r, took, test.want)
 					}
 				}
@@ -177,9 +178,9 @@ func TestDeafTool(t *testing.T) {
 			}
 			return name, nil
 		}
-		b := toolbox(t, ToolboxOptions{}, s)
+		b := toolbox(t, Options{}, s)
 		began := time.Now()
-		if r := b.Run(t.Context(), prepare(t, b, "deaf", "")); r.Action != ActionTypeError || time.Since(began) != 15*time.Second {
+		if r := b.Run(t.Context(), prepare(t, b, "deaf", "")); r.Action != mcp.ActionTypeError || time.Since(began) != 15*time.Second {
 			t.Errorf("%+v after %v", r, time.Since(began))
 		}
 		if r := b.Run(t.Context(), prepare(t, b, "quick", "")); r.Result != "quick" {
@@ -193,7 +194,7 @@ func TestDeafTool(t *testing.T) {
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device, local := newBusy(10*time.Second, "device", "a", "b", "c"), newBusy(10*time.Second, "local", "x")
-		b := toolbox(t, ToolboxOptions{}, device, local)
+		b := toolbox(t, Options{}, device, local)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -202,7 +203,7 @@ func TestCallerGivesUp(t *testing.T) {
 			p := prepare(t, b, name, "")
 			wg.Go(func() {
 				r := b.Run(ctx, p)
-				if r.Action != ActionTypeError || !strings.Contains(ResultText(r), "given up") || time.Since(began) != 2*time.Second {
+				if r.Action != mcp.ActionTypeError || !strings.Contains(mcp.ResultText(r), "given up") || time.Since(began) != 2*time.Second {
 					t.Errorf("%s: %+v after %v", name, r, time.Since(began))
 				}
 			})
@@ -225,11 +226,11 @@ func TestCallerGivesUp(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "a")
-		b := toolbox(t, ToolboxOptions{}, d)
+		b := toolbox(t, Options{}, d)
 		done := 0
 		var mu sync.Mutex
 		send := func(i int) error {
-			return b.Go(prepare(t, b, "a", fmt.Sprintf(`{"i":%d}`, i)), func(ActionResponse) {
+			return b.Go(prepare(t, b, "a", fmt.Sprintf(`{"i":%d}`, i)), func(mcp.ActionResponse) {
 				mu.Lock()
 				done++
 				mu.Unlock()
@@ -243,7 +244,7 @@ func TestQueueIsBounded(t *testing.T) {
 		if err := send(17); !errors.Is(err, errFull) {
 			t.Errorf("Go over the limit: %v", err)
 		}
-		if r := b.Run(t.Context(), prepare(t, b, "a", `{"i":18}`)); r.Action != ActionTypeError || !strings.Contains(ResultText(r), "too many calls") {
+		if r := b.Run(t.Context(), prepare(t, b, "a", `{"i":18}`)); r.Action != mcp.ActionTypeError || !strings.Contains(mcp.ResultText(r), "too many calls") {
 			t.Errorf("Run over the limit: %+v", r)
 		}
 		time.Sleep(17 * time.Second)
@@ -260,18 +261,18 @@ func TestQueueIsBounded(t *testing.T) {
 func TestSameCallTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "a")
-		b := toolbox(t, ToolboxOptions{}, d)
+		b := toolbox(t, Options{}, d)
 		p := prepare(t, b, "a", `{"x":1,"y":2}`)
-		if err := b.Go(p, func(ActionResponse) {}); err != nil {
+		if err := b.Go(p, func(mcp.ActionResponse) {}); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Run(t.Context(), prepare(t, b, "a", `{"y":2,"x":1}`)); r.Action != ActionTypeError || !strings.Contains(ResultText(r), "still running") {
+		if r := b.Run(t.Context(), prepare(t, b, "a", `{"y":2,"x":1}`)); r.Action != mcp.ActionTypeError || !strings.Contains(mcp.ResultText(r), "still running") {
 			t.Errorf("the same call: %+v", r)
 		}
-		if r := b.Run(t.Context(), prepare(t, b, "a", `{"x":2,"y":2}`)); r.Action != ActionTypeReqLLM {
+		if r := b.Run(t.Context(), prepare(t, b, "a", `{"x":2,"y":2}`)); r.Action != mcp.ActionTypeReqLLM {
 			t.Errorf("another call: %+v", r)
 		}
-		if r := b.Run(t.Context(), p); r.Action != ActionTypeReqLLM {
+		if r := b.Run(t.Context(), p); r.Action != mcp.ActionTypeReqLLM {
 			t.Errorf("the same call later: %+v", r)
 		}
 	})
@@ -281,10 +282,10 @@ func TestSameCallTwice(t *testing.T) {
 func TestCloseEndsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Hour, "device", "a", "b", "c")
-		b := NewToolbox(ToolboxOptions{}, d)
-		outcomes := make(chan ActionResponse, 10)
+		b := New(Options{}, d)
+		outcomes := make(chan mcp.ActionResponse, 10)
 		for _, name := range []string{"a", "b"} {
-			if err := b.Go(prepare(t, b, name, ""), func(r ActionResponse) { outcomes <- r }); err != nil {
+			if err := b.Go(prepare(t, b, name, ""), func(r mcp.ActionResponse) { outcomes <- r }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -299,14 +300,14 @@ func TestCloseEndsAll(t *testing.T) {
 			t.Errorf("%d outcomes after %v; the device did %q", len(outcomes), time.Since(began), d.done())
 		}
 		for range 3 {
-			if r := <-outcomes; r.Action != ActionTypeError || !strings.Contains(ResultText(r), "ending the connection") {
+			if r := <-outcomes; r.Action != mcp.ActionTypeError || !strings.Contains(mcp.ResultText(r), "ending the connection") {
 				t.Errorf("outcome %+v", r)
 			}
 		}
-		if err := b.Go(last, func(ActionResponse) {}); !errors.Is(err, errClosing) {
+		if err := b.Go(last, func(mcp.ActionResponse) {}); !errors.Is(err, errClosing) {
 			t.Errorf("Go after Close: %v", err)
 		}
-		if r := b.Run(t.Context(), last); r.Action != ActionTypeError {
+		if r := b.Run(t.Context(), last); r.Action != mcp.ActionTypeError {
 			t.Errorf("Run after Close: %+v", r)
 		}
 	})
@@ -314,21 +315,21 @@ func TestCloseEndsAll(t *testing.T) {
 
 func TestInfoReachesTools(t *testing.T) {
 	s := source("device", "a")
-	var got []Info
+	var got []mcp.Info
 	var mu sync.Mutex
 	s.call = func(ctx context.Context, _ string, _ map[string]any) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		got = append(got, InfoFrom(ctx))
+		got = append(got, mcp.InfoFrom(ctx))
 		return nil, nil
 	}
-	b := NewToolbox(ToolboxOptions{}, s)
-	info := Info{DeviceID: "aa:bb", Language: "en", Zone: time.UTC}
+	b := New(Options{}, s)
+	info := mcp.Info{DeviceID: "aa:bb", Language: "en", Zone: time.UTC}
 	p := prepare(t, b, "a", "")
-	b.Run(WithInfo(t.Context(), info), p)
+	b.Run(mcp.WithInfo(t.Context(), info), p)
 	p.Info = info
 	done := make(chan struct{})
-	if err := b.Go(p, func(ActionResponse) { close(done) }); err != nil {
+	if err := b.Go(p, func(mcp.ActionResponse) { close(done) }); err != nil {
 		t.Fatal(err)
 	}
 	<-done
@@ -340,7 +341,7 @@ func TestInfoReachesTools(t *testing.T) {
 
 func TestCallLeavesOneLine(t *testing.T) {
 	var log bytes.Buffer
-	b := NewToolbox(ToolboxOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "self.set_lamp")) // no result: it may hold words
+	b := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "self.set_lamp")) // no result: it may hold words
 	b.Run(t.Context(), prepare(t, b, "self_set_lamp", ""))
 	b.Close()
 	got := log.String()
@@ -378,15 +379,15 @@ func TestResultSummary(t *testing.T) {
 func TestOutsideCallsComeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "mine", "theirs")
-		b := toolbox(t, ToolboxOptions{Queue: 2}, d)
+		b := toolbox(t, Options{Queue: 2}, d)
 		var wg sync.WaitGroup
 		run := func(name, arguments string, outside bool, want string) {
-			p, bad := b.Prepare(Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})
+			p, bad := b.Prepare(mcp.Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})
 			if bad != nil {
 				t.Fatalf("%+v", bad)
 			}
 			wg.Go(func() {
-				if got := ResultText(b.Run(t.Context(), p)); !strings.Contains(got, want) {
+				if got := mcp.ResultText(b.Run(t.Context(), p)); !strings.Contains(got, want) {
 					t.Errorf("%s %s: %s, want %s", name, arguments, got, want)
 				}
 			})

@@ -1,4 +1,4 @@
-package mcp
+package router
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 // lane lets one call at a time through, in the order of their coming, those from
 // outside after all others. A device runs its tools one after the other and
 // freezes meanwhile.
-type lane struct {
+type queue struct {
 	limit int // calls waiting; more are refused
 
 	mu      sync.Mutex
 	busy    bool
-	waiting []*ticket
-	outside []*ticket // calls from outside that wait; outsideShare times limit at most
+	waiting []*slot
+	outside []*slot // calls from outside that wait; outsideShare times limit at most
 }
 
 // outsideShare is how many times as many calls may wait that come from outside:
@@ -23,13 +23,13 @@ type lane struct {
 const outsideShare = 16
 
 // ticket is a place in the lane. turn is closed when its holder may go.
-type ticket struct{ turn chan struct{} }
+type slot struct{ turn chan struct{} }
 
 // enter takes a place without waiting; nil when the lane is full.
-func (l *lane) enter(outside bool) *ticket {
+func (l *queue) acquire(outside bool) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := &ticket{turn: make(chan struct{})}
+	t := &slot{turn: make(chan struct{})}
 	line, limit := &l.waiting, l.limit
 	if outside {
 		line, limit = &l.outside, outsideShare*l.limit
@@ -49,7 +49,7 @@ func (l *lane) enter(outside bool) *ticket {
 // wait blocks until it is t's turn; the holder must then call leave. When ctx
 // ends or closed is closed first, the place is given up. A nil ticket is of a
 // call that needs no turn.
-func (l *lane) wait(ctx context.Context, closed <-chan struct{}, t *ticket) error {
+func (l *queue) wait(ctx context.Context, closed <-chan struct{}, t *slot) error {
 	if t == nil {
 		return ctx.Err()
 	}
@@ -59,7 +59,7 @@ func (l *lane) wait(ctx context.Context, closed <-chan struct{}, t *ticket) erro
 	case <-closed:
 	}
 	l.mu.Lock()
-	for _, line := range []*[]*ticket{&l.waiting, &l.outside} {
+	for _, line := range []*[]*slot{&l.waiting, &l.outside} {
 		if i := slices.Index(*line, t); i >= 0 {
 			*line = slices.Delete(*line, i, i+1)
 			l.mu.Unlock()
@@ -74,12 +74,12 @@ func (l *lane) wait(ctx context.Context, closed <-chan struct{}, t *ticket) erro
 	default:
 		return nil
 	}
-	l.leave(t)
+	l.release(t)
 	return context.Canceled
 }
 
 // leave ends the turn of the call that is running. A nil ticket changes nothing.
-func (l *lane) leave(t *ticket) {
+func (l *queue) release(t *slot) {
 	if t == nil {
 		return
 	}
