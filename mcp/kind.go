@@ -17,7 +17,7 @@ func KindOf(t Tool, overrides map[string]Kind) Kind {
 	return kind
 }
 
-// WhyKind is KindOf with the reason, in a few words for people.
+// ExplainKind is KindOf with the reason, in a few words for people.
 func ExplainKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind, "the tool declares it"

@@ -10,7 +10,7 @@ import (
 // maxLLMName is how long a function name of a model may be.
 const maxFunctionName = 64
 
-// llmNames gives each of names, in order, one that a model takes for a
+// FunctionNames gives each of names, in order, one that a model takes for a
 // function: [A-Za-z0-9_-]{1,64}. Dots and other signs become underscores. A
 // name that is taken gets _2, _3 …, one that is too long or has letters beyond
 // ASCII gets a hash of the whole, so that the same names always come out the
@@ -39,7 +39,7 @@ func FunctionNames(names []string) []string {
 	return out
 }
 
-// legalName is what name becomes when nothing stands in its way.
+// FunctionName is what name becomes when nothing stands in its way.
 func FunctionName(name string) string {
 	var b strings.Builder
 	exact := true

@@ -36,7 +36,7 @@ func WithPeer(ctx context.Context, p Peer) context.Context {
 }
 
 // PeerFrom is the device that ctx carries, or one without tools. Every call of
-// a Toolbox carries its device.
+// a router carries its device.
 func PeerFrom(ctx context.Context) Peer {
 	if p, ok := ctx.Value(peerKey{}).(Peer); ok {
 		return p

@@ -22,7 +22,7 @@ type Source interface {
 	ResetConnection() error
 }
 
-// Group is a source that is made of others, which come and go. A Toolbox looks
+// Group is a source that is made of others, which come and go. A router looks
 // at the others each time, so that what they offer has their own names and a
 // call goes to the one that offered it.
 type Group interface {

@@ -1,6 +1,6 @@
-// Package mcp is one model of a tool, the sources that tools come from, and the
-// router between the two. It speaks the standard protocol to devices through
-// the official SDK (imported as sdk, since its package is called mcp too).
+// Package mcp is the model of a tool: what it is called, where it runs, what a
+// call of it brings. Sources of tools are in the packages below it, as is the
+// router that offers them to a model.
 package mcp
 
 import "encoding/json"

@@ -53,7 +53,7 @@ func TestShorten(t *testing.T) {
 	}{
 		{"", 0, ""}, {"abc", 3, "abc"},
 		{strings.Repeat("a", 40), 30, "aaaa… [cut: 40 bytes in all]"},
-		{strings.Repeat("你", 40), 33, "你… [cut: 120 bytes in all]"},
+		{strings.Repeat("你", 40), 32, "你… [cut: 120 bytes in all]"},
 		{"abc", 1, "… [cut: 3 bytes in all]"},
 	} {
 		if got := Shorten(c.s, c.limit); got != c.want {

@@ -1,3 +1,7 @@
+// Package device speaks the standard dialect of MCP to a device: JSON-RPC 2.0 in
+// the envelope of the device's own connection, through the official SDK
+// (imported as sdk). [Client] is the source of one connection, [ListCache] the
+// memory of tool lists that all clients share.
 package device
 
 import (
@@ -30,7 +34,7 @@ func (v Vision) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("url", v.URL), slog.Bool("token", v.Token != ""))
 }
 
-// ClientOptions describe one device. Send is needed; the rest has defaults.
+// Options describe one device. Send is needed; the rest has defaults.
 type Options struct {
 	// Send puts one JSON-RPC payload on the wire, inside the envelope. It never
 	// waits long, may be called by many goroutines, and owns payload afterwards.
@@ -42,9 +46,9 @@ type Options struct {
 	// ListRetry are the pauses before initialize and tools/list are tried again;
 	// nil means 2, 4 and 8 s. After the last one Refresh tries again.
 	ListRetry []time.Duration
-	// Shelf holds the list together with those of other clients; nil: each has its own.
+	// Lists holds the list together with those of other clients; nil: each has its own.
 	Lists *ListCache
-	// Device is the Device-Id under which the shelf remembers the list, so that
+	// Device is the Device-Id under which the cache remembers the list, so that
 	// the tools are there at once when the device connects again; "": it does not.
 	Device string
 	// Log may be nil: nothing is logged.
@@ -112,7 +116,7 @@ type Counts struct {
 	Repaired uint64 // responses that were put right
 }
 
-// NewClient makes the client of one connection. It does nothing before Start.
+// New makes the client of one connection. It does nothing before Start.
 func New(o Options) *Client {
 	if o.Name == "" {
 		o.Name = "xiaozhi"

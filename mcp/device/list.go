@@ -14,7 +14,7 @@ import (
 // toolList is what is known of a device's tools.
 type toolList struct {
 	tools    []mcp.Tool
-	held     *[]mcp.Tool // of the shelf: tools is what it points to
+	held     *[]mcp.Tool // of the cache: tools is what it points to
 	read     bool        // at least one page came
 	complete bool        // all pages came
 	stale    bool        // it is of an earlier connection, or the device says it changed, and reading it failed

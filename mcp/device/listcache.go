@@ -14,11 +14,11 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Shelf holds the tool lists of devices once for all that have the same: a
+// ListCache holds the tool lists of devices once for all that have the same: a
 // thousand speakers of one kind list the same tools, at 10 to 40 KiB each. A
 // list is forgotten when no device has it any more, and none that may come back
-// (see ClientOptions.Device). A Shelf may be used at the same time; make it with
-// NewShelf.
+// (see Options.Device). A ListCache may be used at the same time; make it with
+// NewListCache.
 type ListCache struct {
 	mu     sync.Mutex
 	lists  map[listKey]weak.Pointer[[]mcp.Tool]
@@ -26,17 +26,17 @@ type ListCache struct {
 	peers  map[[2]string]*sdk.Client // by our name and version
 }
 
-// shelfKey is the fingerprint of a list. It is a cryptographic one, since
+// listKey is the fingerprint of a list. It is a cryptographic one, since
 // devices are strangers and must not choose each other's tools.
 type listKey [sha256.Size]byte
 
-// NewShelf makes an empty shelf.
+// NewListCache makes an empty cache.
 func NewListCache() *ListCache {
 	return &ListCache{lists: make(map[listKey]weak.Pointer[[]mcp.Tool]), memory: newMemory(), peers: make(map[[2]string]*sdk.Client)}
 }
 
 // peer is the SDK's client, which holds no more than who we are: one does for
-// all devices. A nil shelf makes one for each.
+// all devices. A nil cache makes one for each.
 func (s *ListCache) peer(name, version string) *sdk.Client {
 	if s == nil {
 		return newPeer(name, version)
@@ -61,8 +61,8 @@ func newPeer(name, version string) *sdk.Client {
 }
 
 // share gives a list that is equal to tools, byte for byte. Nobody may change
-// it, and it stays on the shelf for as long as somebody holds the pointer. A
-// nil shelf shares nothing.
+// it, and it stays in the cache for as long as somebody holds the pointer. A
+// nil cache shares nothing.
 func (s *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
 	if s == nil {

@@ -72,6 +72,6 @@ func TestShelfForgets(t *testing.T) {
 	runtime.GC()
 	s.share([]mcp.Tool{{Name: "another"}})
 	if n := len(s.lists); n != 1 {
-		t.Errorf("%d lists on the shelf, want the one in use", n)
+		t.Errorf("%d lists in the cache, want the one in use", n)
 	}
 }

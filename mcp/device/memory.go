@@ -6,14 +6,14 @@ import (
 	"xiaozhi/mcp"
 )
 
-// What a Shelf remembers of devices that are away. The oldest is forgotten first.
+// What a ListCache remembers of devices that are away. The oldest is forgotten first.
 const (
 	maxRemembered      = 4096     // devices
 	maxRememberedBytes = 32 << 20 // of all their lists, each counted whole
 )
 
 // memory is the last complete list of each device, whether it is connected or
-// not. The Shelf guards it.
+// not. The ListCache guards it.
 type memory struct {
 	byID  map[string]*list.Element
 	order *list.List // of remembered, newest first
@@ -74,7 +74,7 @@ func sizeOf(tools []mcp.Tool) int {
 	return n
 }
 
-// remember keeps a device's list for its next connection. A nil shelf and an
+// remember keeps a device's list for its next connection. A nil cache and an
 // empty id remember nothing.
 func (s *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
 	if s == nil || id == "" {

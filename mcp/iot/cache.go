@@ -3,12 +3,12 @@ package iot
 import "sync"
 
 const (
-	defaultCached  = 1000     // devices that a ThingCache knows unless told otherwise
+	defaultCached  = 1000     // devices that a Cache knows unless told otherwise
 	maxCachedBytes = 32 << 20 // of all of them, each counted at its most
 )
 
-// ThingCache keeps what devices have said of their things beyond their
-// connections. A cache may be used at the same time; make it with NewThingCache.
+// Cache keeps what devices have said of their things beyond their
+// connections. A cache may be used at the same time; make it with NewCache.
 type Cache struct {
 	limit int
 
@@ -26,7 +26,7 @@ type cachedHome struct {
 	bytes int
 }
 
-// NewThingCache makes an empty cache for a number of devices; 0 means 1000. One
+// NewCache makes an empty cache for a number of devices; 0 means 1000. One
 // device more, or more than 32 MiB, and the one that was met longest ago is
 // forgotten.
 func NewCache(devices int) *Cache {

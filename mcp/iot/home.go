@@ -13,7 +13,7 @@ import (
 // maxStateText is how many bytes of a property's text are kept.
 const maxStateText = 1 << 10
 
-// thingHome is what is known of one device's things. It outlives connections where
+// home is what is known of one device's things. It outlives connections where
 // there is a cache. All methods may be called at the same time.
 type home struct {
 	kinds map[string]mcp.Kind // overrides; not changed
@@ -31,13 +31,13 @@ type knownThing struct {
 	state map[string]reading
 }
 
-// thingReading is the last report of a property.
+// reading is the last report of a property.
 type reading struct {
 	value any  // bool, int64, float64 or string
 	stale bool // of an earlier connection
 }
 
-// thingTarget is what a tool stands for: a property or a method of a thing.
+// target is what a tool stands for: a property or a method of a thing.
 type target struct {
 	thing    string
 	property string  // of a reader
@@ -45,7 +45,7 @@ type target struct {
 	kind     mcp.Kind
 }
 
-// thingReport is one thing's state as it came, and what it changed.
+// report is one thing's state as it came, and what it changed.
 type report struct {
 	thing   string
 	state   map[string]json.RawMessage

@@ -1,3 +1,5 @@
+// Package iot makes tools of the things that older firmware describes: their
+// properties are read, their methods called, without an MCP of the device.
 package iot
 
 import (
@@ -17,7 +19,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// ThingsOptions describe one device. Send is needed; the rest has defaults.
+// Options describe one device. Send is needed; the rest has defaults.
 type Options struct {
 	// Send puts an array of commands on the wire, inside {"type":"iot"}. It never
 	// waits long, may be called by many goroutines, and owns commands afterwards.
@@ -35,7 +37,7 @@ type Options struct {
 	OnChange func()
 }
 
-// Things are the things of a device of older firmware as a Source
+// Source is the things of a device of older firmware as an [mcp.Source]
 // (device-protocol 6): every property is a tool that reads it, every method a
 // tool that calls it. A lamp's are self.lamp.get_power and self.lamp.turn_on.
 //
@@ -46,7 +48,7 @@ type Options struct {
 // its thing. Firmware reports when it begins to listen, so hardly ever within a
 // turn: only a device that is known to report sooner is worth such a kind.
 //
-// One Things serves one connection. It has no goroutines; all methods may be
+// One Source serves one connection. It has no goroutines; all methods may be
 // called at the same time.
 type Source struct {
 	options Options
@@ -63,7 +65,7 @@ type Source struct {
 	waiters   map[*waiter]struct{}
 }
 
-// thingWaiter is a query that waits for the next report of its thing.
+// waiter is a query that waits for the next report of its thing.
 type waiter struct {
 	thing  string
 	sets   []string            // properties that have the name of an argument: the report must be about one
@@ -82,7 +84,7 @@ func (w *waiter) concerns(r report) bool {
 	return slices.ContainsFunc(w.sets, func(name string) bool { _, ok := r.changed[name]; return ok })
 }
 
-// NewThings makes the source of one connection. What the cache knows of the
+// New makes the source of one connection. What the cache knows of the
 // device is there at Start, marked as stale until the device says it again.
 func New(o Options) *Source {
 	if o.Log == nil {
@@ -353,7 +355,7 @@ func (t *Source) await(ctx context.Context, thing string, sets []string, command
 	}
 }
 
-// thingNote is a remark for the model in the language of the turn.
+// note is a remark for the model in the language of the turn.
 func note(language, zh, en string) string {
 	if language == "zh" {
 		return zh
@@ -361,7 +363,7 @@ func note(language, zh, en string) string {
 	return en
 }
 
-// thingElements are the members of an array; a single object stands for itself.
+// elements are the members of an array; a single object stands for itself.
 func elements(raw json.RawMessage) ([]json.RawMessage, error) {
 	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, err

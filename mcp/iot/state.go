@@ -28,7 +28,7 @@ func parseReport(raw json.RawMessage) (report, error) {
 	return r, nil
 }
 
-// readThingValue reads a property's value, whatever its declared type: some firmware
+// readValue reads a property's value, whatever its declared type: some firmware
 // sends fractions for its whole numbers.
 func readValue(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))

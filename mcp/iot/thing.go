@@ -28,13 +28,13 @@ type thing struct {
 	bytes             int // of the descriptor
 }
 
-// thingValue is a property or a parameter.
+// value is a property or a parameter.
 type value struct {
 	name, description string
 	kind              string // boolean, integer or string; "" for any other
 }
 
-// thingMethod is a command of a thing. All parameters are required.
+// method is a command of a thing. All parameters are required.
 type method struct {
 	name, description string
 	parameters        []value
@@ -130,7 +130,7 @@ func unmarshalObject(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// checkThingName refuses names that could not be sent back as they came.
+// checkName refuses names that could not be sent back as they came.
 func checkName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -145,7 +145,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// thingTextIn reads a description; anything but a string is none.
+// textIn reads a description; anything but a string is none.
 func textIn(raw json.RawMessage) string {
 	var description string
 	if len(raw) == 0 || json.Unmarshal(raw, &description) != nil {
@@ -154,7 +154,7 @@ func textIn(raw json.RawMessage) string {
 	return text.Shorten(strings.TrimSpace(description), maxText)
 }
 
-// thingKindIn is the JSON Schema type of a descriptor's type, "" for an unknown one.
+// kindIn is the JSON Schema type of a descriptor's type, "" for an unknown one.
 // A number of the descriptors is an integer: firmware cuts fractions off.
 func kindIn(raw json.RawMessage) string {
 	switch string(raw) {

@@ -10,7 +10,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// thingSchema is the schema of a tool made from a method.
+// toolSchema is the schema of a tool made from a method.
 type toolSchema struct {
 	Type       string              `json:"type"`
 	Properties map[string]argument `json:"properties"`
@@ -73,7 +73,7 @@ func callerTool(name string, th *thing, m *method, kind mcp.Kind) mcp.Tool {
 	}
 }
 
-// thingSchemaOf declares the parameters, all required and no others.
+// schemaOf declares the parameters, all required and no others.
 func schemaOf(parameters []value) json.RawMessage {
 	s := toolSchema{Type: "object", Properties: make(map[string]argument, len(parameters))}
 	for _, p := range parameters {

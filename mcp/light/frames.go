@@ -76,19 +76,19 @@ const (
 	Thought = "thought" // reasoning, which a client may leave out
 )
 
-// AIMessage is the frame of an mcp/ai/message notification; kind is AIChunk,
-// AIFinal or AIThought.
+// Message is the frame of an mcp/ai/message notification; kind is Chunk,
+// Final or Thought.
 func Message(kind, content string) (json.RawMessage, error) {
 	return rawjson.Marshal(aiMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
 }
 
-// LightError is the frame that refuses a request with this id, as it came,
+// Refusal is the frame that refuses a request with this id, as it came,
 // because of its parameters.
 func Refusal(id json.RawMessage, message string) (json.RawMessage, error) {
 	return rawjson.Marshal(refusal{Version: version2, ID: id, Error: rpcError{Code: codeInvalidParams, Message: message}})
 }
 
-// lightFrame is one frame of a light device. It shares memory with the bytes
+// inbound is one frame of a light device. It shares memory with the bytes
 // that it was read from.
 type inbound struct {
 	id     json.RawMessage // a string or a number, as it came; nil for none
@@ -100,7 +100,7 @@ type inbound struct {
 // maxLightID is how long an id of a device may be, in bytes: it is sent back.
 const maxID = 256
 
-// parseLight reads one frame. An error means that it cannot be understood and
+// parse reads one frame. An error means that it cannot be understood and
 // is to be dropped.
 func parse(data []byte) (inbound, error) {
 	var f inbound

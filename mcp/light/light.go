@@ -1,3 +1,5 @@
+// Package light speaks the light dialect: a device registers its tools by itself
+// and takes calls as JSON-RPC requests of its own three methods.
 package light
 
 import (
@@ -19,7 +21,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// LightOptions describe one device that speaks the light dialect. Send is
+// Options describe one device that speaks the light dialect. Send is
 // needed; the rest has defaults.
 type Options struct {
 	// Send puts one JSON-RPC frame on the wire, as it is or in the envelope. It
@@ -38,9 +40,9 @@ type Options struct {
 	OnTools func()
 }
 
-// Light is a device that speaks the light dialect (seed 000), as a Source. The
+// Source is a device that speaks the light dialect (seed 000), as a Source. The
 // device pushes its list with mcp/registerTools, and nobody can ask for it; the
-// source is empty until then. One Light serves one connection. It has no
+// source is empty until then. One Source serves one connection. It has no
 // goroutines. All methods may be called at the same time.
 type Source struct {
 	options Options
@@ -59,7 +61,7 @@ type Source struct {
 	warned     map[string]int // warnings of each kind about registrations
 }
 
-// lightCall is a call that the device has not answered.
+// pendingCall is a call that the device has not answered.
 type pendingCall struct {
 	tool    string
 	sent    time.Time
@@ -67,7 +69,7 @@ type pendingCall struct {
 	givenUp bool
 }
 
-// lightAnswer is what the device said to a call.
+// answer is what the device said to a call.
 type answer struct {
 	result any
 	err    error
@@ -77,7 +79,7 @@ type counters struct {
 	broken, unknown, ignored, late, refused atomic.Uint64
 }
 
-// LightCounts is a snapshot of a light device's counters.
+// Counts is a snapshot of a light device's counters.
 type Counts struct {
 	Broken  uint64 // frames that could not be understood
 	Unknown uint64 // answers to no call
@@ -86,7 +88,7 @@ type Counts struct {
 	Refused uint64 // registrations that were refused, whole or in part
 }
 
-// NewLight makes the source of one connection.
+// New makes the source of one connection.
 func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

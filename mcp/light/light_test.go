@@ -280,7 +280,7 @@ func TestLightReregistration(t *testing.T) {
 	})
 }
 
-// TestLightResults sends every shape of JSON through the toolbox to the model.
+// TestLightResults sends every shape of JSON through the router to the model.
 func TestLightResults(t *testing.T) {
 	for member, want := range map[string]string{
 		`"result":"音量已成功设置为 80"`:                         "音量已成功设置为 80",

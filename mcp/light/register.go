@@ -204,7 +204,7 @@ func (r *registration) take(i int, raw json.RawMessage, seen map[string]struct{}
 	}
 }
 
-// lightTool is an entry as a device sends it.
+// listedTool is an entry as a device sends it.
 type listedTool struct {
 	Name        json.RawMessage `json:"name"`
 	Description json.RawMessage `json:"description"`

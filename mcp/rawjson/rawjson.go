@@ -1,3 +1,6 @@
+// Package rawjson reads JSON that strangers wrote: it checks the size and depth
+// of a text before it is parsed, and reads single members without trusting
+// their type. All functions are pure.
 package rawjson
 
 import (
@@ -9,7 +12,7 @@ import (
 	"strings"
 )
 
-// PlainJSON is json.Marshal without escapes for HTML: devices show text as it
+// Marshal is json.Marshal without escapes for HTML: devices show text as it
 // is, and every byte counts on theirs. The error is that of encoding/json.
 func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
@@ -28,7 +31,7 @@ const (
 
 var errTooDeep = errors.New("nested too deeply")
 
-// checkSize is an error when payload is larger or nested deeper than any honest
+// CheckSize is an error when payload is larger or nested deeper than any honest
 // message is. It runs before the payload is parsed.
 func CheckSize(payload []byte) error {
 	if len(payload) > MaxSize {
@@ -65,12 +68,12 @@ func Depth(data []byte) int {
 	return deepest
 }
 
-// present reports whether a member is there and not null.
+// Present reports whether a member is there and not null.
 func Present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
-// plainText is the text of a JSON string, and the JSON itself of anything else;
+// Text is the text of a JSON string, and the JSON itself of anything else;
 // "" for null and for nothing.
 func Text(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
@@ -84,7 +87,7 @@ func Text(raw json.RawMessage) string {
 	return strings.ToValidUTF8(string(raw), "\uFFFD")
 }
 
-// number is n as an int64 if it is a whole number that fits, else as a float64,
+// Number is n as an int64 if it is a whole number that fits, else as a float64,
 // or as text if it fits neither.
 func Number(n json.Number) any {
 	if i, err := n.Int64(); err == nil {

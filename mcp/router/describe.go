@@ -11,7 +11,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Look says in words what a picture shows. mime is its type as the tool said
+// Describe says in words what a picture shows. mime is its type as the tool said
 // it, question may be empty. The language to answer in is in InfoFrom(ctx).
 type Describe func(ctx context.Context, mime string, data []byte, question string) (string, error)
 

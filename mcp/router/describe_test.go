@@ -14,7 +14,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// looked is a device with one tool that returns result, and a toolbox that looks.
+// looked is a device with one tool that returns result, and a router that looks.
 func looked(t *testing.T, name string, result any, look Describe) *Router {
 	t.Helper()
 	s := source("device", name)
@@ -96,7 +96,7 @@ func TestPicturesAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestLookEnds: with its time, with its caller and with the toolbox; the device
+// TestLookEnds: with its time, with its caller and with the router; the device
 // is free for other calls while somebody looks.
 func TestLookEnds(t *testing.T) {
 	hang := func(ctx context.Context, _ string, _ []byte, _ string) (string, error) {

@@ -2,10 +2,7 @@ package router
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -47,39 +44,6 @@ func TestRunOutcomes(t *testing.T) {
 				t.Errorf("got %.200v, want %.200v", got, test.want)
 			}
 		})
-	}
-}
-
-type panicky struct{}
-
-func (panicky) MarshalJSON() ([]byte, error) { panic("no") }
-
-func TestResultText(t *testing.T) {
-	tests := map[string]struct {
-		response mcp.ActionResponse
-		want     string
-	}{
-		"nothing":           {mcp.ActionResponse{}, ""},
-		"text":              {mcp.ActionResponse{Result: "a"}, "a"},
-		"only a response":   {mcp.ActionResponse{Response: "b"}, "b"},
-		"an object":         {mcp.ActionResponse{Result: map[string]any{"a": 1}}, `{"a":1}`},
-		"a number":          {mcp.ActionResponse{Result: 1.5}, "1.5"},
-		"a boolean":         {mcp.ActionResponse{Result: false}, "false"},
-		"an error":          {mcp.ActionResponse{Result: errors.New("e")}, "e"},
-		"raw JSON":          {mcp.ActionResponse{Result: json.RawMessage(`[1]`)}, "[1]"},
-		"a call":            {mcp.ActionResponse{Result: mcp.ActionResponseCall{FuncName: "f"}}, `{"funcName":"f","args":null}`},
-		"an image":          {mcp.ActionResponse{Result: mcp.Image{MIMEType: "image/png", Data: []byte{1, 2}}}, "[image/png image, 2 bytes]"},
-		"text and an image": {mcp.ActionResponse{Result: []any{"a", mcp.Image{MIMEType: "image/png", Data: nil}}}, "a\n[image/png image, 0 bytes]"},
-		"a list":            {mcp.ActionResponse{Result: []any{"a", 1}}, `["a",1]`},
-		"a channel":         {mcp.ActionResponse{Result: make(chan int)}, "[chan int]"},
-		"no number":         {mcp.ActionResponse{Result: math.NaN()}, "[float64]"},
-		"a payload's panic": {mcp.ActionResponse{Result: panicky{}}, "[mcp.panicky]"},
-		"a nil pointer":     {mcp.ActionResponse{Result: (*mcp.ToolError)(nil)}, "[*mcp.ToolError]"},
-	}
-	for name, test := range tests {
-		if got := mcp.ResultText(test.response); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
 	}
 }
 

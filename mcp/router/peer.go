@@ -8,7 +8,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Peer is the device of this toolbox. callID is the id of the call that it is
+// Peer is the device of this router. callID is the id of the call that it is
 // needed for; it names the calls to the device in the log.
 func (t *Router) Peer(callID string) mcp.Peer { return peer{t, callID} }
 

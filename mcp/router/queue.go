@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// lane lets one call at a time through, in the order of their coming, those from
+// queue lets one call at a time through, in the order of their coming, those from
 // outside after all others. A device runs its tools one after the other and
 // freezes meanwhile.
 type queue struct {
@@ -22,10 +22,10 @@ type queue struct {
 // nobody listens for them, so that they can wait longer.
 const outsideShare = 16
 
-// ticket is a place in the lane. turn is closed when its holder may go.
+// slot is a place in the queue. turn is closed when its holder may go.
 type slot struct{ turn chan struct{} }
 
-// enter takes a place without waiting; nil when the lane is full.
+// acquire takes a place without waiting; nil when the queue is full.
 func (l *queue) acquire(outside bool) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,8 +46,8 @@ func (l *queue) acquire(outside bool) *slot {
 	return t
 }
 
-// wait blocks until it is t's turn; the holder must then call leave. When ctx
-// ends or closed is closed first, the place is given up. A nil ticket is of a
+// wait blocks until it is t's turn; the holder must then call release. When ctx
+// ends or closed is closed first, the place is given up. A nil slot is of a
 // call that needs no turn.
 func (l *queue) wait(ctx context.Context, closed <-chan struct{}, t *slot) error {
 	if t == nil {
@@ -78,7 +78,7 @@ func (l *queue) wait(ctx context.Context, closed <-chan struct{}, t *slot) error
 	return context.Canceled
 }
 
-// leave ends the turn of the call that is running. A nil ticket changes nothing.
+// release ends the turn of the call that is running. A nil slot changes nothing.
 func (l *queue) release(t *slot) {
 	if t == nil {
 		return

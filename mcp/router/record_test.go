@@ -90,7 +90,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestDetach: a job outlives the toolbox that began it, has a longer time than
+// TestDetach: a job outlives the router that began it, has a longer time than
 // other calls, and ends with its own context.
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,3 +1,6 @@
+// Package router runs the tools of one conversation. A [Router] knows the tools
+// of every source, names them for a model, checks calls and runs them, those of
+// the device one at a time. [Journal] keeps the last calls of each device.
 package router
 
 import (
@@ -17,11 +20,11 @@ import (
 // Offer is a tool as the router offers it.
 type Offer struct {
 	Tool    mcp.Tool
-	LLMName string   // [A-Za-z0-9_-]{1,64}, unique in the toolbox, reversible
+	LLMName string   // [A-Za-z0-9_-]{1,64}, unique in the router, reversible
 	Kind    mcp.Kind // decided: never ""
 	Why     string   // what decided it, for people
-	Job     bool     // the tool says so, or ToolboxOptions.Jobs does
-	Consent bool     // the user must say yes first: destructiveHint, or ToolboxOptions.Confirm
+	Job     bool     // the tool says so, or Options.Jobs does
+	Consent bool     // the user must say yes first: destructiveHint, or Options.Confirm
 }
 
 // OfDevice reports whether the device itself runs the tool, in whatever dialect
@@ -38,7 +41,7 @@ type Prepared struct {
 	source    mcp.Source
 }
 
-// ToolboxOptions set limits. The zero value works.
+// Options set limits. The zero value works.
 type Options struct {
 	Kinds           map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
 	Allow           []string            // tool name patterns; where there are any, nothing else is offered
@@ -56,10 +59,10 @@ type Options struct {
 	Log             *slog.Logger        // nil: discarded
 }
 
-// maxKnown bounds what a toolbox remembers of schemas and of warnings given.
+// maxKnown bounds what a router remembers of schemas and of warnings given.
 const maxKnown = 512
 
-// Toolbox is the router of one device's conversation: it knows every source's
+// Router is the router of one device's conversation: it knows every source's
 // tools, offers them to the model, checks calls and runs them, the device's own
 // one at a time. It does not start or stop its sources. All methods may be
 // called at the same time.
@@ -78,7 +81,7 @@ type Router struct {
 	closed  bool
 }
 
-// NewToolbox makes a router over sources. Close ends it.
+// New makes a router over sources. Close ends it.
 func New(o Options, sources ...mcp.Source) *Router {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 15 * time.Second

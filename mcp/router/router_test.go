@@ -15,7 +15,7 @@ import (
 	"xiaozhi/mcp/schema"
 )
 
-// fakeSource is a source of functions. Only what a toolbox uses is there.
+// fakeSource is a source of functions. Only what a router uses is there.
 type fakeSource struct {
 	mcp.Source
 	mu    sync.Mutex
@@ -205,7 +205,7 @@ type grouped struct {
 
 func (g *grouped) Sources() []mcp.Source { return slices.Clone(g.parts) }
 
-// TestGroup: a toolbox sees the parts of a group as they are now, by their own names.
+// TestGroup: a router sees the parts of a group as they are now, by their own names.
 func TestGroup(t *testing.T) {
 	a, b := source("external:a", "x", "y"), source("external:b", "x")
 	g := &grouped{Source: source("external:g", "never"), parts: []mcp.Source{a}}

@@ -12,20 +12,20 @@ import (
 	"xiaozhi/mcp"
 )
 
-// lifetime is a toolbox's own time as a context: calls that must survive their
+// lifetime is a router's own time as a context: calls that must survive their
 // caller live in it, until Close.
 type lifetime struct{ done chan struct{} }
 
 // Deadline says that there is none.
 func (l lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done is closed by Toolbox.Close.
+// Done is closed by Router.Close.
 func (l lifetime) Done() <-chan struct{} { return l.done }
 
 // Value is always nil.
 func (l lifetime) Value(any) any { return nil }
 
-// Err is context.Canceled once the toolbox is closed.
+// Err is context.Canceled once the router is closed.
 func (l lifetime) Err() error {
 	select {
 	case <-l.done:
@@ -69,7 +69,7 @@ func (t *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionR
 
 // Go sends a call without waiting for its outcome. It does not depend on any
 // caller's context: it ends with its reply, its time-out or Close. Then done is
-// called, exactly once, from a goroutine of the toolbox; done must not call
+// called, exactly once, from a goroutine of the router; done must not call
 // Close. With an error the call was not taken and done is never called.
 func (t *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 	err := t.launch(p, func(j *job) { done(j.perform(t.life)) })
@@ -80,7 +80,7 @@ func (t *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 	return nil
 }
 
-// untaken is the outcome of a call that found no place among those running; it
+// rejected is the outcome of a call that found no place among those running; it
 // leaves its record. Nobody has assumed its success.
 func (t *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 	r := failure(p, p.Info.Language, err)
@@ -152,7 +152,7 @@ func (t *Router) launch(p Prepared, run func(*job)) error {
 	return nil
 }
 
-// place gives the call its place among those running; settle frees it. The
+// place gives the call its place among those running; finish frees it. The
 // caller holds mu.
 func (t *Router) place(p Prepared) (*job, error) {
 	if p.source == nil {
@@ -223,7 +223,7 @@ type span struct {
 	took  time.Duration
 }
 
-// settle frees the call's place, makes its outcome and leaves its record.
+// finish frees the call's place, makes its outcome and leaves its record.
 func (j *job) finish(o outcome, sent span) mcp.ActionResponse {
 	t, p := j.toolbox, j.call
 	t.mu.Lock()

@@ -28,7 +28,7 @@ func TestRunPanics(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "toolbox_test.go") {
+	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "router_test.go") {
 		t.Errorf("log: %s", log.String())
 	}
 }

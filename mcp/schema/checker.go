@@ -7,7 +7,7 @@ import (
 	"xiaozhi/internal/text"
 )
 
-// Checker reads and checks the arguments of one tool, as a Toolbox does, for
+// Checker reads and checks the arguments of one tool, as a router does, for
 // those who run tools that belong to no device. It may be used by many at the
 // same time.
 type Checker struct{ schema *Schema }

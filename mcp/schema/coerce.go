@@ -13,7 +13,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// coerce repairs near misses of a model where there is only one thing that can
+// Coerce repairs near misses of a model where there is only one thing that can
 // be meant: "55" and 55.0 for 55, "true" for true, 5 for "5", null for an
 // optional argument that is left out. Arguments that the schema does not know
 // are dropped unless it speaks of them. It returns a new map and what it dropped.
@@ -142,7 +142,7 @@ func plainNumber(value any) any {
 	return value
 }
 
-// decodeArguments reads what a model gave as arguments: an object, nothing or
+// Decode reads what a model gave as arguments: an object, nothing or
 // null (no arguments), or an object inside a JSON string.
 func Decode(text string) (map[string]any, error) {
 	if len(text) > MaxSize {

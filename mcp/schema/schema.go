@@ -1,3 +1,6 @@
+// Package schema holds the arguments of a tool against its JSON Schema. It
+// decodes them, repairs near misses of a model, and words what is wrong for a
+// model to correct.
 package schema
 
 import (
@@ -17,13 +20,13 @@ const (
 	maxCost = 1000     // subschemas that one value may be held against
 )
 
-// argSchema checks and repairs a tool's arguments.
+// Schema checks and repairs a tool's arguments.
 type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-// compileSchema reads a stranger's schema. What could make the validator run
+// Compile reads a stranger's schema. What could make the validator run
 // for ever (references in a circle, towers of allOf) is an error.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) > MaxSize {
@@ -172,7 +175,7 @@ func children(s *jsonschema.Schema) func(yield func(*jsonschema.Schema) bool) {
 	}
 }
 
-// check holds arguments, already coerced, against the schema. The error names
+// Check holds arguments, already coerced, against the schema. The error names
 // the argument and what is wrong with it, in words for a model.
 func (s *Schema) Check(arguments map[string]any) (err error) {
 	defer func() {
