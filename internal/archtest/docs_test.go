@@ -1,0 +1,87 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// documents gives the texts of the module's Markdown documents, by path relative to the root.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rel, err := filepath.Rel(root, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[filepath.ToSlash(rel)] = fence.ReplaceAllString(string(text), "")
+		}
+	}
+	return texts
+}
+
+// anchors lists the fragments of a document's headings, as Markdown viewers make them.
+func anchors(text string) []string {
+	var names []string
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1]))
+	}
+	return names
+}
+
+func TestDocumentLinks(t *testing.T) {
+	texts := documents(t)
+	for name, text := range texts {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target, fragment, _ := strings.Cut(m[1], "#")
+			file := name
+			if target != "" {
+				file = filepath.ToSlash(filepath.Join(filepath.Dir(name), target))
+			}
+			if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			} else if fragment != "" && !slices.Contains(anchors(texts[file]), fragment) {
+				t.Errorf("%s links to %s, which has no such heading", name, m[1])
+			}
+		}
+	}
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# One Two\n## 1. Light dialect: a, b\n### M13：时间花在哪里\n")
+	want := []string{"one-two", "1-light-dialect-a-b", "m13时间花在哪里"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
