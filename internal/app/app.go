@@ -32,6 +32,8 @@ import (
 	"xiaozhi/prompts"
 	"xiaozhi/providers/rules"
 	"xiaozhi/providers/silero"
+
+	"xiaozhi/internal/directory"
 )
 
 // Version is the version that the server reports to devices, tools and people.
@@ -50,7 +52,7 @@ type App struct {
 	cfg      *config.Config
 	options  Options
 	devices  *connection.Server
-	live     *liveDevices
+	outside  outside
 	access   gateway.Access
 	gateway  *gateway.Gateway
 	tail     *logTail
@@ -69,7 +71,7 @@ type App struct {
 func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
-	r := &App{cfg: cfg, options: o, log: log, live: newLiveDevices(), access: gatewayAccess(cfg, log), tail: tail}
+	r := &App{cfg: cfg, options: o, log: log, outside: newOutside(), access: gatewayAccess(cfg, log), tail: tail}
 	if err := r.assemble(ctx, cfg, o.Data, log); err != nil {
 		r.Close()
 		return nil, err
@@ -174,31 +176,33 @@ func (r *App) server(ctx context.Context, cfg *config.Config, data string, o age
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
-			limits.Record = func(rec router.Record) { r.live.journal.Add(s.DeviceID, rec) }
+			limits.Record = func(rec router.Record) { r.outside.calls.Add(s.DeviceID, rec) }
 			limits.Log = r.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 			tape := r.recorder.Tape(s)
 			o, limits := tape.Wrap(o, limits)
 			box := router.New(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
-			out, said := r.overhear(cfg, s, out)
-			return &deviceTalk{
-				Conversation: agent.New(o, s, tape.Outbox(out), box), tape: tape, tools: box, sources: sources, words: said, session: s, since: time.Now(), live: r.live,
-			}, nil
+			c := &conversation{devices: r.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: box, sources: sources}
+			if cfg.MCP.Transcripts {
+				out = c.devices.Transcribe(s.DeviceID, &c.words, out)
+			}
+			c.Conversation = agent.New(o, s, tape.Outbox(out), box)
+			return c, nil
 		},
 		NewTools: func(s wire.Session, link connection.Link) connection.Tools {
 			return device.New(device.Options{
 				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: Version, Vision: link.Vision, Lists: shelf, Device: s.DeviceID, OnTools: func() { r.live.changed(s.DeviceID) }, Log: link.Log,
+				Version: Version, Vision: link.Vision, Lists: shelf, Device: s.DeviceID, OnTools: func() { r.outside.devices.Changed(s.DeviceID) }, Log: link.Log,
 			})
 		},
 		NewThings: func(s wire.Session, link connection.Link) connection.Things {
 			return iot.New(iot.Options{
-				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.live.changed(s.DeviceID) },
+				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: func() { r.outside.devices.Changed(s.DeviceID) },
 				Log: link.Log,
 			})
 		},
 		NewLight: func(s wire.Session, link connection.Link) connection.Light {
 			return light.New(light.Options{
-				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.live.changed(s.DeviceID) },
+				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: func() { r.outside.devices.Changed(s.DeviceID) },
 				Log: link.Log,
 			})
 		},

@@ -128,7 +128,7 @@ func (h *house) nothingLeft(before []string) {
 	if after := goroutines(h.t); len(after) > len(before) {
 		h.t.Errorf("%d goroutines, %d before:\n%s", len(after), len(before), after)
 	}
-	if n, live := h.app.devices.Connected(), h.app.live.List(); n != 0 || len(live) != 0 {
+	if n, live := h.app.devices.Connected(), h.app.outside.List(); n != 0 || len(live) != 0 {
 		h.t.Errorf("%d devices are connected, %v live", n, live)
 	}
 	if n := h.vad.Open(); n != 0 {

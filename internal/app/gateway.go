@@ -13,11 +13,9 @@ import (
 	"strings"
 
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
-	"xiaozhi/mcp/iot"
 	"xiaozhi/prompts"
 )
 
@@ -29,13 +27,12 @@ func (r *App) outward(cfg *config.Config, data string, own mcp.Source, fleet *ex
 		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(data, "tools"),
 	}
 	if cfg.MCP.AutoRegister {
-		o.Devices, o.Local, o.Prompts = r.live, withoutDenied{own, cfg.Tools.Deny}, set
-		o.Acts = gateway.Acts{Say: r.live.say, Ask: r.live.ask, Listen: r.live.listen, Abort: r.live.abort}
-		o.States = r.live.states
+		o.Devices, o.Local, o.Prompts = r.outside, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Acts, o.States = r.outside.acts(), r.outside.states
 		o.Config = func() []byte { return cfg.Redacted() }
 		o.LogTail = r.tail.Text
 		if cfg.MCP.Transcripts {
-			o.Transcript = r.live.transcript
+			o.Transcript = r.outside.transcript
 		}
 		if len(cfg.MCP.PassOn) > 0 {
 			shared := sharedTools{fleet, cfg.MCP.PassOn, cfg.Tools.Deny}
@@ -43,8 +40,7 @@ func (r *App) outward(cfg *config.Config, data string, own mcp.Source, fleet *ex
 		}
 	}
 	r.gateway = gateway.New(o)
-	r.live.onChange = r.gateway.DeviceChanged
-	r.live.onWords = r.gateway.TranscriptChanged
+	r.outside.devices.Watch(r.gateway)
 	r.closers = append(r.closers, r.gateway.Close)
 }
 
@@ -79,15 +75,6 @@ func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
 		fmt.Fprintln(w, "  other machines need a token / 其他机器需要令牌: mcp.tokens")
 	}
 	fmt.Fprintln(w)
-}
-
-// overhear notes what is said with a device, if that may be read.
-func (r *App) overhear(cfg *config.Config, s wire.Session, out wire.Outbox) (wire.Outbox, *words) {
-	said := &words{}
-	if cfg.MCP.Transcripts {
-		out = tap{out, said, func() { r.live.spoke(s.DeviceID) }}
-	}
-	return out, said
 }
 
 // withoutDenied is a source without the tools that the config denies everybody.
@@ -133,43 +120,6 @@ func fitsAny(patterns []string, name string) bool {
 		ok, err := filepath.Match(pattern, name)
 		return ok && err == nil
 	})
-}
-
-// states are the states of a device's things.
-func (l *liveDevices) states(id string) (map[string]map[string]any, bool) {
-	t, ok := l.find(id)
-	if !ok {
-		return nil, false
-	}
-	for _, s := range t.sources {
-		if things, is := s.(*iot.Source); is {
-			return things.States(), true
-		}
-	}
-	return nil, true
-}
-
-// transcript is what was said with a device on this connection.
-func (l *liveDevices) transcript(id string) ([]gateway.Line, bool) {
-	t, ok := l.find(id)
-	if !ok {
-		return nil, false
-	}
-	return t.words.list(), true
-}
-
-func (l *liveDevices) find(id string) (*deviceTalk, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, ok := l.byID[id]
-	return t, ok
-}
-
-// changed tells who looks on that a device is another one now.
-func (l *liveDevices) changed(id string) {
-	if l.onChange != nil {
-		l.onChange(id)
-	}
 }
 
 // gatewayAccess is who may use the outward side.

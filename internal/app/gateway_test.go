@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,11 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"xiaozhi/agent"
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/iot"
 )
 
 // TestGatewayConfig: what is written about the gateway is what it gets.
@@ -59,37 +53,6 @@ func TestOwnAddresses(t *testing.T) {
 	}
 }
 
-// silent is an outbox that counts messages, and can do nothing else.
-type silent struct {
-	wire.Outbox
-	sent int
-}
-
-func (s *silent) Send(wire.Message) { s.sent++ }
-
-// TestWords: what both say is noted, and nothing else, and no more than so much.
-func TestWords(t *testing.T) {
-	out, said, told := &silent{}, &words{}, 0
-	o := tap{out, said, func() { told++ }}
-	for i := range maxWords {
-		for _, m := range []wire.Message{
-			{Kind: wire.MessageSTT, Text: fmt.Sprint("question ", i)},
-			{Kind: wire.MessageChunk, Text: "part"},
-			{Kind: wire.MessageFinal, Text: fmt.Sprint("answer ", i)},
-			{Kind: wire.MessageTTSStop},
-		} {
-			o.Send(m)
-		}
-	}
-	lines := said.list()
-	if len(lines) != maxWords || lines[len(lines)-1].Text != fmt.Sprint("answer ", maxWords-1) || lines[len(lines)-2].Role != "user" || lines[0].Time.IsZero() {
-		t.Errorf("%d lines, %+v", len(lines), lines[len(lines)-2:])
-	}
-	if out.sent != 4*maxWords || told != 2*maxWords {
-		t.Errorf("sent %d, told %d", out.sent, told)
-	}
-}
-
 // TestLogTail: the last lines of the log are kept, in order.
 func TestLogTail(t *testing.T) {
 	tail := &logTail{}
@@ -127,42 +90,6 @@ func TestDeniedOutward(t *testing.T) {
 	}
 }
 
-// TestLookingOn: who looks on is told of a device's coming and going, and of it
-// alone finds states and words.
-func TestLookingOn(t *testing.T) {
-	live := newLiveDevices()
-	var told []string
-	live.onChange = func(id string) { told = append(told, id) }
-	live.onWords = func(id string) { told = append(told, "words "+id) }
-	talk := talkOf(t, live, "aa:bb", "s1", "x")
-	talk.words = &words{}
-	talk.words.add("user", "hello")
-	things := iot.New(iot.Options{Send: func(json.RawMessage) error { return nil }})
-	if err := things.Start(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	things.Deliver(json.RawMessage(`[{"name":"Lamp","description":"","properties":{"power":{"type":"boolean"}},"methods":{}}]`), json.RawMessage(`[{"name":"Lamp","state":{"power":true}}]`))
-	talk.sources = []mcp.Source{oneTool{name: "y"}, things}
-	live.add(talk)
-	live.spoke("aa:bb")
-	if states, ok := live.states("aa:bb"); !ok || states["Lamp"]["power"] != true {
-		t.Errorf("states %v, %v", states, ok)
-	}
-	if lines, ok := live.transcript("aa:bb"); !ok || len(lines) != 1 {
-		t.Errorf("transcript %v, %v", lines, ok)
-	}
-	live.remove(talk)
-	if _, ok := live.states("aa:bb"); ok {
-		t.Error("states of one that left")
-	}
-	if _, ok := live.transcript("aa:bb"); ok {
-		t.Error("a transcript of one that left")
-	}
-	if got := strings.Join(told, ", "); got != "aa:bb, words aa:bb, aa:bb" {
-		t.Errorf("told %s", got)
-	}
-}
-
 // TestOutwardBanner: without a token only this machine's addresses are shown,
 // for nobody else is let in.
 func TestOutwardBanner(t *testing.T) {
@@ -190,28 +117,5 @@ func TestOutwardBanner(t *testing.T) {
 	c.MCP.Enabled = false
 	if got := shown(c); got != "" {
 		t.Errorf("switched off: %s", got)
-	}
-}
-
-// TestActsOfNobody: what is to be done to a device that is not there is an error,
-// in the language of whoever asks.
-func TestActsOfNobody(t *testing.T) {
-	live := newLiveDevices()
-	for language, want := range map[string]string{"zh": "设备已经断开", "en": agent.ErrOver.Error()} {
-		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
-		_, said := live.say(ctx, "x", "hello", true)
-		_, asked := live.ask(ctx, "x", "hello")
-		_, cut := live.abort(ctx, "x")
-		for _, err := range []error{said, asked, cut, live.listen(ctx, "x")} {
-			if err == nil || err.Error() != want {
-				t.Errorf("%s: %v, want %s", language, err, want)
-			}
-		}
-	}
-	if got := inWords(t.Context(), fmt.Errorf("the device left: %w", agent.ErrOver)).Error(); got != "设备已经断开" {
-		t.Errorf("a device that leaves meanwhile: %s", got)
-	}
-	if got := inWords(t.Context(), fmt.Errorf("say: %w", agent.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
-		t.Errorf("in Chinese: %s", got)
 	}
 }

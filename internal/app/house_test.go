@@ -55,7 +55,7 @@ func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, 
 			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
 		}
 		log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		h.app = &App{log: log, live: newLiveDevices(), tail: &logTail{}}
+		h.app = &App{log: log, outside: newOutside(), tail: &logTail{}}
 		defer h.app.Close()
 		h.build(e, data, log)
 		web := &http.Server{Handler: h.app.devices.Handler(nil), ReadHeaderTimeout: time.Second}

@@ -50,7 +50,7 @@ func (r *App) Run(ctx context.Context) error {
 	r.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
 		log: r.options.Log, devices: r.devices, endpoint: r.endpoint, gateway: r.gateway,
-		outward: r.gateway.DeviceAPI(r.live),
+		outward: r.gateway.DeviceAPI(r.outside),
 	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,

@@ -61,7 +61,7 @@ var rules = []rule{
 	{"connection/provision", "connection", "what a device asks first"},
 	{"connection/camera", "connection", "uploads"},
 
-	{"internal/directory", "agent/feature/remote mcp/router mcp", "the devices that talk now"},
+	{"internal/directory", "mcp mcp/router", "the devices that talk now"},
 	{"internal/config", "mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},

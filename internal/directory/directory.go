@@ -1,0 +1,154 @@
+// Package directory finds the devices that talk now by their id, for everything
+// that uses a device from outside its conversation.
+package directory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
+)
+
+// ErrNotConnected is returned by [Devices.Find] for a device that holds no
+// conversation now.
+var ErrNotConnected = errors.New("the device is not connected")
+
+// Info describes a connected device.
+type Info struct {
+	wire.Session
+	Since time.Time // of the connection
+}
+
+// Device is a connected device. Its methods may be called at the same time. Those
+// that need the conversation return its error once it is over.
+type Device interface {
+	Info() Info
+	Speaker
+	Control
+	Caller
+	Observer
+}
+
+// Speaker talks to the user of a device.
+type Speaker interface {
+	// Say speaks a text at the next pause, or at once if now is set, which cuts what
+	// is being said. It returns when the text has been played or was cut.
+	Say(ctx context.Context, text string, now bool) (Spoken, error)
+	// Ask speaks a text and returns what the user answers.
+	Ask(ctx context.Context, text string) (answer string, err error)
+}
+
+// Control starts and ends what a device does.
+type Control interface {
+	// Listen opens the microphone. It fails on a device that listens by a button only.
+	Listen(ctx context.Context) error
+	// Stop cuts what the device says and reports whether it said anything.
+	Stop(ctx context.Context) (stopped bool, err error)
+}
+
+// Caller runs the tools of a device.
+type Caller interface {
+	// Offers lists the tools that the device's model is offered.
+	Offers() []router.Offer
+	// Call runs one of them as a call of the model would be, and waits for its true
+	// result. invalid says why the arguments cannot be used, if the response is
+	// about that.
+	Call(ctx context.Context, call mcp.Call) (response mcp.ActionResponse, invalid string)
+}
+
+// Observer shows what a device is and was.
+type Observer interface {
+	// States returns the states of the device's things by name; nil if it has none.
+	States() map[string]map[string]any
+	// Transcript returns the last lines of the conversation.
+	Transcript() []Line
+}
+
+// Spoken tells how much of a text was played.
+type Spoken struct {
+	Heard string // the part that the user heard
+	Whole bool   // that is all of it
+}
+
+// Page selects a part of a list that is ordered by id.
+type Page struct {
+	After string // only devices with a greater id
+	Limit int    // at most so many; 0: all
+}
+
+// Watcher is told of changes. Its methods must not wait.
+type Watcher interface {
+	DeviceChanged(id string)     // it came, left, or has other tools or states
+	TranscriptChanged(id string) // something was said
+}
+
+// Devices holds the devices that talk now. Its methods may be called at the same time.
+type Devices struct {
+	watcher Watcher // nil: nobody is told
+
+	mu   sync.Mutex
+	byID map[string]Device
+}
+
+// New returns an empty directory.
+func New() *Devices { return &Devices{byID: map[string]Device{}} }
+
+// Watch has w told of all changes. It must be called before the first Add.
+func (d *Devices) Watch(w Watcher) { d.watcher = w }
+
+// Add puts a device in, in the place of an older connection of the same device.
+func (d *Devices) Add(device Device) {
+	id := device.Info().DeviceID
+	d.mu.Lock()
+	d.byID[id] = device
+	d.mu.Unlock()
+	d.Changed(id)
+}
+
+// Remove takes a device out, unless a newer connection of it is there.
+func (d *Devices) Remove(device Device) {
+	id := device.Info().DeviceID
+	d.mu.Lock()
+	if d.byID[id] == device {
+		delete(d.byID, id)
+	}
+	d.mu.Unlock()
+	d.Changed(id)
+}
+
+// List returns the devices of a page in the order of their ids.
+func (d *Devices) List(p Page) []Device {
+	d.mu.Lock()
+	all := slices.Collect(maps.Values(d.byID))
+	d.mu.Unlock()
+	all = slices.DeleteFunc(all, func(a Device) bool { return a.Info().DeviceID <= p.After })
+	slices.SortFunc(all, func(a, b Device) int { return cmp.Compare(a.Info().DeviceID, b.Info().DeviceID) })
+	if p.Limit > 0 && len(all) > p.Limit {
+		all = all[:p.Limit]
+	}
+	return all
+}
+
+// Find returns the device with an id, or [ErrNotConnected].
+func (d *Devices) Find(id string) (Device, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if device, ok := d.byID[id]; ok {
+		return device, nil
+	}
+	return nil, ErrNotConnected
+}
+
+// Changed tells the watcher that a device has other tools or states.
+func (d *Devices) Changed(id string) {
+	if d.watcher != nil {
+		d.watcher.DeviceChanged(id)
+	}
+}
