@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 )
@@ -35,10 +36,10 @@ type Conversation struct {
 	tools    *router.Router
 	log      *slog.Logger
 	in       *wire.Queue[wire.Event]
-	loopback *loopback    // nil: there is no echo, or words have to tell
-	monitor  *monitor     // nil: the device takes its own sound out of the microphone, or has none open
-	pacer    *audio.Pacer // of the last reply: what it has learned of the way to the device
-	reports  chan any     // from ears and turns; size 64, senders wait until the conversation ends
+	loopback *echo.SelfEcho // nil: there is no echo, or words have to tell
+	monitor  *echo.FarEnd   // nil: the device takes its own sound out of the microphone, or has none open
+	pacer    *audio.Pacer   // of the last reply: what it has learned of the way to the device
+	reports  chan any       // from ears and turns; size 64, senders wait until the conversation ends
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
@@ -105,9 +106,9 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		in:  wire.NewQueue[wire.Event](), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
 	}
 	if s.AEC && !opts.NoEchoGuard {
-		c.monitor = &monitor{}
+		c.monitor = &echo.FarEnd{}
 	} else if !opts.NoEchoGuard {
-		c.loopback = &loopback{}
+		c.loopback = &echo.SelfEcho{}
 	}
 	return c
 }

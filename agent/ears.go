@@ -67,8 +67,8 @@ type ears struct {
 	report   func(any) // to the conversation; gives up when the conversation ends
 	log      *slog.Logger
 	in       *wire.Queue[earsCommand]
-	monitor  *monitor                                          // of the conversation; nil: no echo has to be taken out
-	loopback *loopback                                         // of the conversation; nil: words have to tell what is an echo
+	monitor  *echo.FarEnd                                      // of the conversation; nil: no echo has to be taken out
+	loopback *echo.SelfEcho                                    // of the conversation; nil: words have to tell what is an echo
 	child    func() (context.Context, context.CancelCauseFunc) // the context of one utterance
 	wg       *sync.WaitGroup                                   // of the conversation
 
@@ -274,7 +274,7 @@ func (e *ears) conceal(next []byte, at time.Time) {
 // packet of that stamp.
 func (e *ears) hearPCM(pcm []int16, stamp uint32, arrived time.Time) {
 	if e.echo != nil {
-		e.monitor.take(e.echo.Played)
+		e.monitor.Take(e.echo.Played)
 		e.echo.Cancel(stamp, pcm)
 	}
 	if e.mode == wire.Manual {

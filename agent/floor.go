@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
 )
 
@@ -18,8 +19,8 @@ type floor struct {
 	format audio.Format
 	lead   int
 
-	monitor  *monitor  // hears what is sent; nil: nobody does
-	loopback *loopback // so does it
+	monitor  *echo.FarEnd   // hears what is sent; nil: nobody does
+	loopback *echo.SelfEcho // so does it
 
 	phases  *phases // of all replies; nil: this one keeps to itself
 	slot    int     // of phases, while spreads

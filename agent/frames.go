@@ -96,9 +96,9 @@ func (f *floor) hand(packet []byte) bool {
 	if !ok {
 		return false
 	}
-	f.monitor.sent(packet, stamp)
-	f.loopback.sent(packet, f.firstOut.IsZero())
 	now := time.Now()
+	f.monitor.Sent(packet, stamp)
+	f.loopback.Played(packet, f.firstOut.IsZero(), now)
 	f.pacer.Sent(now)
 	if f.firstOut.IsZero() {
 		f.firstOut = now

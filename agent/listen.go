@@ -38,8 +38,8 @@ func (c *Conversation) frame(p wire.Packet) {
 func (c *Conversation) listenStart(mode wire.Mode) {
 	c.touch()
 	c.mode, c.open = mode, true
-	c.monitor.listen(mode == wire.Realtime)
-	c.loopback.listen(mode == wire.Realtime)
+	c.monitor.Open(mode == wire.Realtime)
+	c.loopback.Open(mode == wire.Realtime)
 	c.burst = c.burst[:0]
 	recent := time.Since(c.detected) < afterDetect
 	if c.greeting != "" {
@@ -70,8 +70,8 @@ func (c *Conversation) listenStart(mode wire.Mode) {
 func (c *Conversation) listenStop() {
 	c.touch()
 	c.open, c.stopped = false, time.Now()
-	c.monitor.listen(false)
-	c.loopback.listen(false)
+	c.monitor.Open(false)
+	c.loopback.Open(false)
 	c.tellEars(earsStop{})
 }
 

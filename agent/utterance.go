@@ -103,14 +103,14 @@ func (e *ears) open(before []int16) {
 	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != wire.Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
 	begins := e.o.Endpoint.WithDefaults().MinSpeech
-	e.foreign, e.quiet = e.loopback.unheard(e.quiet-begins, begins), 0
+	e.foreign, e.quiet = e.loopback.Unheard(e.quiet-begins, begins, time.Now()), 0
 	e.warm(u)
 	e.hear(u, 1)
 	e.write(before)
 }
 
 // own reports whether the utterance so far is what the device plays.
-func (e *ears) own() bool { return !e.foreign && e.loopback.own(e.recent) }
+func (e *ears) own() bool { return !e.foreign && e.loopback.Is(e.recent, time.Now()) }
 
 // warm gets the engines ready that the utterance will need soon.
 func (e *ears) warm(u *utterance) {
@@ -159,7 +159,7 @@ func (e *ears) write(pcm []int16) {
 	} else {
 		e.said, e.keeps = nil, false
 	}
-	e.recent = e.loopback.recent(e.recent, pcm)
+	e.recent = e.loopback.Keep(e.recent, pcm)
 	if h.stream == nil || e.failed != nil || h.asked || len(pcm) == 0 {
 		return
 	}

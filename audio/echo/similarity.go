@@ -6,23 +6,23 @@ import (
 	"xiaozhi/audio/internal/dsp"
 )
 
-// Rate is the rate in Hz of the sound that Similarity compares: what a voice is
+// Rate is the rate in Hz of the sound that a [SelfEcho] compares. What a voice is
 // known by lies below 2 kHz.
 const Rate = 4000
 
-// Coarse appends pcm (16 kHz, a multiple of four samples) at Rate to dst.
-func Coarse(dst, pcm []int16) []int16 {
+// coarse appends pcm (16 kHz, a multiple of four samples) at [Rate] to dst.
+func coarse(dst, pcm []int16) []int16 {
 	for ; len(pcm) >= 4; pcm = pcm[4:] {
 		dst = append(dst, int16((int(pcm[0])+int(pcm[1])+int(pcm[2])+int(pcm[3]))/4))
 	}
 	return dst
 }
 
-// Similarity is how much of what a microphone heard is a sound that was played and
-// came back, 0 to 1: the normalized cross-correlation at the delay where it is
-// largest. Both are at Rate and end at the same time; played begins earlier by
-// the longest delay that is looked at. 0 if it does not, or where one is silent.
-func Similarity(heard, played []int16) float64 {
+// similarity returns how much of heard is a sound of played that came back, 0 to
+// 1: the normalized cross-correlation at the delay where it is largest. Both are
+// at [Rate] and end at the same time; played begins earlier by the longest delay
+// to be tried. The similarity is 0 if it does not, or if one of them is silent.
+func similarity(heard, played []int16) float64 {
 	delays := len(played) - len(heard)
 	if delays < 0 || len(heard) == 0 {
 		return 0
@@ -64,8 +64,8 @@ func Similarity(heard, played []int16) float64 {
 	return min(most, 1)
 }
 
-// emphasized is pcm with its low tones softened, for they are alike in all voices,
-// filled up with silence.
+// emphasized returns pcm with its low tones softened, which are alike in all
+// voices, and silence up to size.
 func emphasized(pcm []int16, size int) []float32 {
 	out := make([]float32, size)
 	last := float32(0)

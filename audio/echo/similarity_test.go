@@ -56,12 +56,12 @@ func TestSimilarity(t *testing.T) {
 			}
 			mic[i] = int16(v)
 		}
-		heard, played := Coarse(nil, overOpus(t, mic)), Coarse(nil, far)
+		heard, played := coarse(nil, overOpus(t, mic)), coarse(nil, far)
 		var shares []float64
 		const length, before = Rate * 7 / 10, Rate * 3 / 2
 		for end := length + before; end < len(heard); end += Rate {
 			if energy := rms(heard[end-length : end]); energy > 100*tc.echo+30 {
-				shares = append(shares, Similarity(heard[end-length:end], played[end-length-before:end]))
+				shares = append(shares, similarity(heard[end-length:end], played[end-length-before:end]))
 			}
 		}
 		if least, most := slices.Min(shares), slices.Max(shares); len(shares) < 30 || least < tc.least || most > tc.most {
@@ -74,31 +74,31 @@ func TestSimilarity(t *testing.T) {
 }
 
 func TestSimilarityOfLittle(t *testing.T) {
-	sound := Coarse(nil, farSpeech(t, 2))
+	sound := coarse(nil, farSpeech(t, 2))
 	for name, got := range map[string]float64{
-		"nothing":             Similarity(nil, sound),
-		"nothing played":      Similarity(sound, nil),
-		"more than played":    Similarity(sound, sound[1:]),
-		"silence":             Similarity(make([]int16, 100), sound),
-		"silence played":      Similarity(sound[:1000], make([]int16, 2000)),
-		"longer than compare": Similarity(make([]int16, 40000), make([]int16, 60000)),
+		"nothing":             similarity(nil, sound),
+		"nothing played":      similarity(sound, nil),
+		"more than played":    similarity(sound, sound[1:]),
+		"silence":             similarity(make([]int16, 100), sound),
+		"silence played":      similarity(sound[:1000], make([]int16, 2000)),
+		"longer than compare": similarity(make([]int16, 40000), make([]int16, 60000)),
 	} {
 		if got != 0 {
 			t.Errorf("%s: %g", name, got)
 		}
 	}
-	if got := Similarity(sound[3000:4000], sound[:4000]); got < 0.99 {
+	if got := similarity(sound[3000:4000], sound[:4000]); got < 0.99 {
 		t.Errorf("itself: %g", got)
 	}
-	if got := Coarse(nil, []int16{4, 4, 4, 8, 1, 2, 3}); !slices.Equal(got, []int16{5}) {
+	if got := coarse(nil, []int16{4, 4, 4, 8, 1, 2, 3}); !slices.Equal(got, []int16{5}) {
 		t.Errorf("coarse: %v", got)
 	}
 }
 
 func BenchmarkSimilarity(b *testing.B) {
-	sound := Coarse(nil, farSpeech(b, 4))
+	sound := coarse(nil, farSpeech(b, 4))
 	for b.Loop() {
-		Similarity(sound[6000:], sound)
+		similarity(sound[6000:], sound)
 	}
 }
 

@@ -1,4 +1,4 @@
-package agent
+package echo
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 	"xiaozhi/audio"
 )
 
-// A monitor keeps the newest packets while ears hear nothing, and nothing at all
-// while the microphone is closed.
-func TestMonitorIsBounded(t *testing.T) {
+// TestFarEndBounds: the newest packets are kept while nobody takes them, and
+// nothing at all while it is closed.
+func TestFarEndBounds(t *testing.T) {
 	enc, err := audio.NewEncoder(audio.Reply)
 	if err != nil {
 		t.Fatal(err)
@@ -18,15 +18,15 @@ func TestMonitorIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, stamp := &monitor{}, uint32(0)
+	m, stamp := &FarEnd{}, uint32(0)
 	send := func(packets int) {
 		for range packets {
 			stamp++
-			m.sent(buf[:n], stamp)
+			m.Sent(buf[:n], stamp)
 		}
 	}
 	taken := func() (stamps []uint32) {
-		m.take(func(stamp uint32, pcm []int16) {
+		m.Take(func(stamp uint32, pcm []int16) {
 			if len(pcm) != audio.Recognition.Samples() {
 				t.Errorf("packet %d has %d samples", stamp, len(pcm))
 			}
@@ -36,23 +36,23 @@ func TestMonitorIsBounded(t *testing.T) {
 	}
 	send(10)
 	if got := taken(); len(got) != 0 || m.decoder != nil {
-		t.Errorf("heard while the microphone is closed: %v", got)
+		t.Errorf("decoded while the microphone is closed: %v", got)
 	}
-	m.listen(true)
-	send(maxMonitored + 36)
-	if got := taken(); len(got) != maxMonitored || got[0] != 47 || got[maxMonitored-1] != 110 {
+	m.Open(true)
+	send(maxWaiting + 36)
+	if got := taken(); len(got) != maxWaiting || got[0] != 47 || got[maxWaiting-1] != 110 {
 		t.Errorf("kept %v", got)
 	}
 	if len(m.spare) > maxSpare {
 		t.Errorf("%d buffers are kept", len(m.spare))
 	}
-	if allocs := testing.AllocsPerRun(20, func() { send(1); m.take(func(uint32, []int16) {}) }); allocs > 0 {
+	if allocs := testing.AllocsPerRun(20, func() { send(1); m.Take(func(uint32, []int16) {}) }); allocs > 0 {
 		t.Errorf("%v allocations for a packet", allocs)
 	}
 	send(3)
-	m.listen(false)
+	m.Open(false)
 	if got := taken(); len(got) != 0 || m.spare != nil {
 		t.Errorf("kept after the microphone was closed: %v", got)
 	}
-	(*monitor)(nil).listen(true)
+	(*FarEnd)(nil).Open(true)
 }
