@@ -2,7 +2,7 @@ package pocketsphinx
 
 import "testing"
 
-func TestCepstralMeanStartsTypicalAndFollows(t *testing.T) {
+func TestCepstralMean(t *testing.T) {
 	m := newCepstralMean()
 	if got := m.remove(nil, typicalMean)[0]; got != (cepstrum{}) {
 		t.Errorf("a typical frame becomes %v", got)

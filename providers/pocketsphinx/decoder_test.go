@@ -3,30 +3,43 @@ package pocketsphinx
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"xiaozhi/internal/speechtest"
 )
 
-// loadDecoder loads one decoder without a recogniser around it.
-func loadDecoder(tb testing.TB) *decoder {
-	tb.Helper()
+// shared holds the decoders of all tests of this package: each takes half a
+// second and 150 MB to load.
+var shared = sync.OnceValues(func() (*pool, error) {
 	m, err := findModel(defaultModelDir)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	lib, err := openLibrary(libraryFile)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	d, err := newDecoder(lib, m, slog.New(slog.DiscardHandler))
+	return newPool(lib, m, min(2, runtime.NumCPU()), slog.New(slog.DiscardHandler)), nil
+})
+
+// borrowDecoder lends a loaded decoder to a test for as long as it runs. A test
+// that runs in parallel says so first.
+func borrowDecoder(tb testing.TB) *decoder {
+	tb.Helper()
+	p, err := shared()
+	if err != nil {
+		tb.Fatalf("these tests need the Debian packages libpocketsphinx3 and pocketsphinx-en-us: %v", err)
+	}
+	lent, err := p.borrow(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(d.close)
-	return d
+	tb.Cleanup(func() { p.giveBack(lent) })
+	return lent.decoder
 }
 
 // hearAll sends PCM in the pieces in which it comes and gives what was found. each
@@ -62,9 +75,9 @@ func promptNamed(tb testing.TB, set func() ([]speechtest.Clip, error), name stri
 	return speechtest.Clip{}
 }
 
-func TestPartsOfASentenceAreUnderstoodWhileItIsSpoken(t *testing.T) {
+func TestDecoderPartialText(t *testing.T) {
 	t.Parallel()
-	d := loadDecoder(t)
+	d := borrowDecoder(t)
 	c := promptNamed(t, speechtest.Prompts, "vm-enter-num-to-call")
 	var parts []string
 	pieces, atFirst := 0, 0
@@ -89,10 +102,10 @@ func TestPartsOfASentenceAreUnderstoodWhileItIsSpoken(t *testing.T) {
 	}
 }
 
-func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
+func TestDecoderStopLatency(t *testing.T) {
 	t.Parallel()
-	d := loadDecoder(t)
-	c := promptNamed(t, speechtest.Prompts, "tt-weasels")
+	d := borrowDecoder(t)
+	c := promptNamed(t, speechtest.Prompts, "vm-msgsaved")
 	fresh := hearAll(t, d, inRoom(c.PCM()), []string{"stop"}, func() {})
 	for _, after := range []int{0, 1, 7} {
 		asked := 0
@@ -121,8 +134,8 @@ func TestAStopIsNoticedWithinAFewFrames(t *testing.T) {
 	}
 }
 
-func TestAGoodPhraseIsHeardAmongOddOnes(t *testing.T) {
-	d := loadDecoder(t)
+func TestGrammarWithOddPhrases(t *testing.T) {
+	d := borrowDecoder(t)
 	odd := []string{
 		"", "打开灯", "turn (on", "stop; public <x> = y", "<number", "\x00\xff", "zzyzx", "[]", strings.Repeat("go ", 99),
 		"self.audio_speaker.set_volume", "<number> | [a] hundred", "Goodbye!", "goodbye", "a|b|c", "'", "don't (say [it]|go)",
@@ -141,8 +154,8 @@ func TestAGoodPhraseIsHeardAmongOddOnes(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyGrammarsAreKept(t *testing.T) {
-	d := loadDecoder(t)
+func TestGrammarsLimited(t *testing.T) {
+	d := borrowDecoder(t)
 	of := func(i int) []string { return []string{fmt.Sprintf("number %d", i)} }
 	for i := range 2 * maxGrammars {
 		if name := d.useGrammar(of(i)); name == "" {
@@ -167,25 +180,25 @@ func TestOnlySoManyGrammarsAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatIsRejected is the table of the README in small: what a person hears
-// back depends on it.
-func TestWhatIsRejected(t *testing.T) {
+// TestRejection checks a small part of the README's table of rejections: what a
+// user hears back depends on it.
+func TestRejection(t *testing.T) {
 	t.Parallel()
-	d := loadDecoder(t)
+	d := borrowDecoder(t)
 	for _, set := range []struct {
 		name           string
 		clips          func() ([]speechtest.Clip, error)
-		nth            int
+		nth, few       int
 		plain, hinted  int // how many may be (English) or must be (others) rejected
 		english        bool
 		phrasesOfOther []string
 	}{
-		{name: "prompts", clips: speechtest.Prompts, nth: 18, english: true},
-		{name: "other speakers", clips: speechtest.Others, nth: 4, english: true},
-		{name: "mandarin", clips: speechtest.Mandarin, nth: 1, plain: 1, hinted: 3, phrasesOfOther: []string{"stop", "what time is it"}},
+		{name: "prompts", clips: speechtest.Prompts, nth: 18, few: 1, english: true},
+		{name: "other speakers", clips: speechtest.Others, nth: 4, few: 1, english: true},
+		{name: "mandarin", clips: speechtest.Mandarin, nth: 1, few: 3, plain: 1, hinted: 3, phrasesOfOther: []string{"stop", "what time is it"}},
 	} {
 		var plain, hinted int
-		for _, c := range clips(t, set.clips, set.nth) {
+		for _, c := range sample(t, set.clips, set.nth, set.few) {
 			m := hearAll(t, d, inRoom(c.PCM()), set.phrasesOfOther, func() {})
 			v, w := m.judge(""), m.judge("zh")
 			if v.rejected {
@@ -208,10 +221,10 @@ func TestWhatIsRejected(t *testing.T) {
 	}
 }
 
-// FuzzGrammarIsAccepted shows that whatever phrase is taken makes a grammar that
+// FuzzGrammar shows that whatever phrase is taken makes a grammar that
 // the library compiles: a refused one would leave the request without commands.
-func FuzzGrammarIsAccepted(f *testing.F) {
-	d := loadDecoder(f)
+func FuzzGrammar(f *testing.F) {
+	d := borrowDecoder(f)
 	for _, s := range []string{
 		"stop", "set the volume to <number>", "(a | b) [c]", "[a] (b | (c [d]))", "<number> <number>", "30%", "it's",
 		"public grammar", "null", "void", "<NULL>", "a (b|c|d|e) [f [g [h]]]", "turn on\nturn off", "self.light.set_rgb",
@@ -236,7 +249,7 @@ func FuzzGrammarIsAccepted(f *testing.F) {
 // FuzzKnows asks the library's dictionary for strange words: it must answer, and
 // only yes where the word is written as a phrase may write it.
 func FuzzKnows(f *testing.F) {
-	d := loadDecoder(f)
+	d := borrowDecoder(f)
 	for _, s := range []string{"stop", "", "don't", "the(2)", "<s>", "</s>", "<sil>", "[NOISE]", "灯", "\x00", "a b", strings.Repeat("a", 5000)} {
 		f.Add(s)
 	}

@@ -76,7 +76,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeWithAHint(t *testing.T) {
+func TestJudgeHint(t *testing.T) {
 	short := measurement{dictation: said(30, -30, -300, -500, "the", "top")}
 	doubtful := measurement{dictation: said(30, -50, -300, -8000, "set", "the", "table", "for", "two")}
 	long := measurement{dictation: said(30, -30, -300, -500, "set", "the", "table")}
@@ -105,7 +105,7 @@ func TestJudgeWithAHint(t *testing.T) {
 	}
 }
 
-func TestDoubtGrowsWithEverythingThatIsOdd(t *testing.T) {
+func TestDoubtGrows(t *testing.T) {
 	doubt := func(acoustic, language, posterior int32) float64 {
 		return measurement{dictation: said(30, acoustic, language, posterior, "one", "two", "three", "four", "five")}.judge("").doubt
 	}

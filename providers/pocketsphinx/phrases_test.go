@@ -33,7 +33,7 @@ func TestPhraseToJSGF(t *testing.T) {
 	}
 }
 
-func TestPhraseThatIsLeftOut(t *testing.T) {
+func TestPhraseLeftOut(t *testing.T) {
 	for phrase, why := range map[string]string{
 		"":                              "nothing to say",
 		"?!":                            "nothing to say",

@@ -20,7 +20,7 @@ func poolOf(size int) *pool {
 	return p
 }
 
-func TestPoolBlocksAndNeverGrows(t *testing.T) {
+func TestPoolSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, borrowers = 2, 9
 		p := poolOf(size)
@@ -72,7 +72,7 @@ func TestPoolBlocksAndNeverGrows(t *testing.T) {
 	})
 }
 
-func TestWaitingForADecoderEndsWithTheContext(t *testing.T) {
+func TestBorrowCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := poolOf(1)
 		s, err := p.borrow(t.Context())

@@ -2,7 +2,7 @@ package pocketsphinx
 
 import "testing"
 
-func TestFillersAreNoWords(t *testing.T) {
+func TestIsFiller(t *testing.T) {
 	for word, want := range map[string]struct{ filler, silence bool }{
 		"": {true, true}, "<s>": {true, true}, "</s>": {true, true}, "<sil>": {true, true}, "SIL": {true, true},
 		"[SPEECH]": {true, false}, "++UM++": {true, false}, "(NULL)": {true, false},

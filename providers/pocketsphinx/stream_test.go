@@ -17,7 +17,7 @@ func streamOf(t *testing.T) (*stream, context.CancelCauseFunc) {
 	return newStream(ctx, cancel), cancel
 }
 
-func TestSoundIsTakenInOrderAndToItsEnd(t *testing.T) {
+func TestTakeOrder(t *testing.T) {
 	s, _ := streamOf(t)
 	var want []int16
 	for i := range 10 {
@@ -46,7 +46,7 @@ func TestSoundIsTakenInOrderAndToItsEnd(t *testing.T) {
 	}
 }
 
-func TestTakingWaitsForSound(t *testing.T) {
+func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cancel := streamOf(t)
 		type taken struct {
@@ -77,7 +77,7 @@ func TestTakingWaitsForSound(t *testing.T) {
 	})
 }
 
-func TestTheFinalTranscriptHasAPlaceWhenNobodyReads(t *testing.T) {
+func TestFinalTranscriptHasRoom(t *testing.T) {
 	s, _ := streamOf(t)
 	for range 3 * results {
 		s.partial(providers.Transcript{Text: "part"})
@@ -100,7 +100,7 @@ func TestTheFinalTranscriptHasAPlaceWhenNobodyReads(t *testing.T) {
 	}
 }
 
-func TestUtteranceHasALongestLength(t *testing.T) {
+func TestUtteranceMaximumLength(t *testing.T) {
 	s, _ := streamOf(t)
 	minute := make([]int16, 60*sampleRate)
 	for range 2 {
@@ -118,7 +118,7 @@ func TestUtteranceHasALongestLength(t *testing.T) {
 	}
 }
 
-func TestClosingTheRecogniserIsAnErrorOfTheProvider(t *testing.T) {
+func TestStreamOfClosedRecognizer(t *testing.T) {
 	s, cancel := streamOf(t)
 	cancel(&providers.Error{Provider: "pocketsphinx", Op: "transcribe", Kind: providers.Unavailable, Err: errClosed})
 	for _, err := range []error{s.Write([]int16{1}), s.cause()} {
