@@ -2,114 +2,250 @@ package echo
 
 // When an alignment is believed.
 const (
-	clearPeak   = 7   // prominence of a delay that is taken for one
-	waryFrames  = 6   // so long a loudspeaker that has stood still is expected to be late
-	knownWay    = 0.5 // a known room leaves at most so much of an echo where it belongs
-	betterWay   = 0.7 // and at a better place so much of what it leaves at another
-	sameDelay   = 32  // samples by which two looks at one delay may differ
-	quietFrame  = 0.5 // of the usual power, which a frame must have to tell anything
-	strayFrames = 5   // so long an echo must be elsewhere before the room is another one
+	front       = 320  // samples: how early the filter begins before the strongest echo
+	farJump     = 4800 // samples: a timestamp so far off the running alignment is believed at once
+	clearPeak   = 7    // prominence of a delay that is taken for one
+	waryFrames  = 6    // so long a loudspeaker that has stood still is expected to be late
+	knownWay    = 0.5  // a known room leaves at most so much of an echo where it belongs
+	betterWay   = 0.7  // and at a better place so much of what it leaves at another
+	sameDelay   = 32   // samples by which two looks at one delay may differ
+	quietFrame  = 0.5  // of the usual power, which a frame must have to tell anything
+	strayFrames = 5    // so long an echo must be elsewhere before the room is another one
+
+	settleFrames  = 8  // loud frames in which the known way is looked for
+	patienceFirst = 20 // loud frames until the search for the delay is given up
 )
+
+// aligner runs the reference along the microphone's sound, so that the filter
+// hears what was played when its echo comes. It owns the place in the reference
+// and the delay of the echo, and tells the filter when one of them jumps.
+type aligner struct {
+	track  reference
+	filter *filter
+
+	stamped bool  // the frame before had a timestamp that is known
+	runs    bool  // the reference runs along
+	at      int64 // the place in the track that belongs to the next microphone sample
+	drift   int64 // how far from it the timestamps are, which is known to mean nothing
+	delay   delay
+}
+
+// delay is what is known of the time that an echo takes from the reference to
+// the microphone.
+type delay struct {
+	finder  *delayFinder
+	scratch [512*delayStep + delayTaps]float32
+
+	lag     int64 // samples by which the echo is later than the reference
+	located bool  // lag was found
+	settled bool  // and the filter may learn at it
+	sought  int   // loud frames until then
+	seen    int64 // the last delay that was seen
+	frames  int   // loud frames since the stretch of sound began
+	strayed int   // frames in a row whose echo seems to be elsewhere
+	wary    int   // frames in which a misfit is taken for a delay
+}
+
+func newAligner(f *filter) *aligner {
+	a := &aligner{filter: f, delay: delay{finder: newDelayFinder()}}
+	a.track.fence = -1
+	return a
+}
+
+// played takes in the reference's next packet.
+func (a *aligner) played(stamp uint32, pcm []int16) {
+	if !a.runs {
+		a.track.fenceOff()
+	}
+	a.track.add(stamp, pcm)
+}
+
+// reset forgets the reference and the place in it, and keeps the delay.
+func (a *aligner) reset() {
+	a.track.reset()
+	a.delay.finder.reset()
+	a.runs, a.stamped = false, false
+}
+
+// knows reports whether the filter is where the echo is, or most likely is.
+func (a *aligner) knows() bool { return a.delay.located || a.delay.settled }
+
+// next writes what the filter hears during the next hop, and goes on.
+func (a *aligner) next(w *window) {
+	a.track.read(w[:], a.place()+hopSize-fftSize)
+	a.at += hopSize
+}
+
+// checkEnd stops where the reference ends.
+func (a *aligner) checkEnd() {
+	if a.at >= a.track.end() {
+		a.runs = false
+	}
+}
+
+// place returns the place in the track that the filter's first tap hears next.
+func (a *aligner) place() int64 { return a.at - a.delay.lag + front }
 
 // align brings the reference to where the timestamp says it is. A timestamp is
 // loose: the device takes it from a queue, so that it may be a packet or two
 // off, and begin or cease to be so at any time. While the reference runs along,
 // the samples count and a timestamp is believed if the filter fares better with
-// it, or if it is far off.
-func (c *Canceller) align(stamp uint32, mic []int16) {
-	from, known := c.track.find(stamp)
-	stamped := c.stamped
-	c.stamped = known
+// it, or if it is far off. echoing says that an echo may still go on.
+func (a *aligner) align(stamp uint32, mic []int16, echoing bool) {
+	from, known := a.track.find(stamp)
+	stamped := a.stamped
+	a.stamped = known
 	switch {
-	case stamp == 0 && stamped && len(mic) >= frameSize && c.aligned && c.located && c.at+frameSize < c.track.end():
+	case stamp == 0 && stamped && len(mic) >= frameSize && a.runs && a.delay.located && a.at+frameSize < a.track.end():
 		// Nothing was played to its end in this frame: the loudspeaker may have
-		// stood still, and all that is behind is late.
-		c.wary = waryFrames
+		// stood still, and all that follows is late.
+		a.delay.wary = waryFrames
 	case !known:
-	case !c.aligned:
-		if old := from < c.track.end(); old && c.hang > 0 && near(from, c.at) {
+	case !a.runs:
+		if old := from < a.track.end(); old && echoing && near(from, a.at) {
 			return // the end of what has just been played
 		}
-		c.begin(from)
-	case !near(from, c.at):
-		c.begin(from)
-	case from-c.at != c.drift:
-		c.reconsider(from-c.at, mic)
+		a.begin(from)
+	case !near(from, a.at):
+		a.begin(from)
+	case from-a.at != a.drift:
+		a.reconsider(from-a.at, mic)
 	}
 }
 
+// near reports whether two places are less than [farJump] apart.
 func near(a, b int64) bool { return a-b < farJump && b-a < farJump }
 
 // begin starts at a place that is known from a timestamp alone.
-func (c *Canceller) begin(from int64) {
-	c.aligned = c.track.enter(from)
-	c.at, c.drift = from, 0
-	c.frames, c.strayed = 0, 0
-	c.settled = !c.located && c.sought >= patienceFirst
-	c.delay.reset()
-	c.filter.refill(&c.track, c.place())
+func (a *aligner) begin(from int64) {
+	a.runs = a.track.enter(from)
+	a.at, a.drift = from, 0
+	a.delay.begin()
+	a.filter.refill(&a.track, a.place())
 }
 
 // reconsider asks the filter what a timestamp means that is newly off: a frame
 // that was lost, or a queue that has grown or shrunk.
-func (c *Canceller) reconsider(drift int64, mic []int16) {
-	moved := c.at + drift - c.drift
-	before, here := c.filter.trial(&c.track, c.place(), mic)
-	_, there := c.filter.trial(&c.track, c.place()+moved-c.at, mic)
+func (a *aligner) reconsider(drift int64, mic []int16) {
+	moved := a.at + drift - a.drift
+	before, here := a.filter.trial(&a.track, a.place(), mic)
+	_, there := a.filter.trial(&a.track, a.place()+moved-a.at, mic)
 	switch {
 	case there < betterWay*here && there < betterWay*before:
-		c.at = moved
-		c.filter.refill(&c.track, c.place())
+		a.at = moved
+		a.filter.refill(&a.track, a.place())
 	case here < betterWay*there:
-		c.drift = drift
+		a.drift = drift
 	}
 }
 
-// settle looks for the echo in a frame in which something is played.
-func (c *Canceller) settle(mic []int16) {
-	lag, peak := c.delay.find()
-	c.wary = max(0, c.wary-1)
+// search looks for the echo in a frame, if something is played in it. usual is
+// the power that a frame of the microphone usually has.
+func (a *aligner) search(mic []int16, usual float32) {
+	d := &a.delay
+	if !d.finder.hear(&a.track, a.at, mic, d.scratch[:]) {
+		return
+	}
+	d.frames++
+	lag, peak := d.finder.find()
+	d.wary = max(0, d.wary-1)
 	switch {
-	case !c.located:
-		c.locate(lag, peak, mic)
-	case !c.settled:
-		c.recover(lag, peak, mic)
+	case !d.located:
+		a.locate(lag, peak, mic)
+	case !d.settled:
+		a.recover(lag, peak, mic)
 	default:
-		c.follow(lag, peak, mic)
+		a.follow(lag, peak, mic, usual)
 	}
 }
 
 // locate takes the first delay that is clear in two frames. If none becomes so,
 // there is little to cancel, and the filter looks for it where it most likely is;
 // but not while nothing at all is heard, where nothing is to be cancelled.
-func (c *Canceller) locate(lag int64, peak float32, mic []int16) {
+func (a *aligner) locate(lag int64, peak float32, mic []int16) {
+	d := &a.delay
 	if isLoud(mic) {
-		c.sought++
+		d.sought++
 	}
-	if c.again(lag) && peak > clearPeak {
-		c.located = true
-		c.filter.reset()
-		c.move(lag)
-	} else if c.sought >= patienceFirst {
-		c.settled = true
+	if d.again(lag) && peak > clearPeak {
+		d.located = true
+		a.filter.reset()
+		a.move(lag)
+	} else if d.sought >= patienceFirst {
+		d.settled = true
 	}
 }
 
 // recover finds the known room in a new stretch of sound.
-func (c *Canceller) recover(lag int64, peak float32, mic []int16) {
-	before, here := c.filter.trial(&c.track, c.place(), mic)
+func (a *aligner) recover(lag int64, peak float32, mic []int16) {
+	d := &a.delay
+	before, here := a.filter.trial(&a.track, a.place(), mic)
 	if here < knownWay*before {
-		c.settled = true
+		d.settled = true
 		return
 	}
-	_, there := c.filter.trial(&c.track, c.place()+c.lag-lag, mic)
-	late := c.frames >= settleFrames
-	if there < knownWay*before || (late && peak > clearPeak && c.beyond(lag)) {
-		c.move(lag)
+	_, there := a.filter.trial(&a.track, a.place()+d.lag-lag, mic)
+	late := d.frames >= settleFrames
+	if there < knownWay*before || (late && peak > clearPeak && d.beyond(lag)) {
+		a.move(lag)
 	}
-	if c.settled = c.settled || late; late {
-		c.filter.forgetDoubt(pathUnknown / 10)
+	if d.settled = d.settled || late; late {
+		a.filter.forgetDoubt(pathUnknown / 10)
 	}
+}
+
+// follow moves with an echo that has moved. A voice over an echo looks like an
+// echo that has moved: only the filter can tell them apart.
+func (a *aligner) follow(lag int64, peak float32, mic []int16, usual float32) {
+	d := &a.delay
+	before, here := a.filter.trial(&a.track, a.place(), mic)
+	if here < knownWay*before {
+		d.strayed = 0
+		return
+	}
+	if before < quietFrame*usual {
+		return // too soft to tell
+	}
+	d.finder.fade()
+	_, there := a.filter.trial(&a.track, a.place()+d.lag-lag, mic)
+	switch again := d.again(lag); {
+	case there < knownWay*min(here, before):
+		a.move(lag)
+	case d.wary > 0:
+		d.settled, d.frames = false, 0
+	case again && peak > clearPeak && d.beyond(lag):
+		if d.strayed++; d.strayed >= strayFrames {
+			a.move(lag)
+			a.filter.forgetDoubt(pathUnknown / 10)
+		}
+	}
+}
+
+// move puts the filter at another delay.
+func (a *aligner) move(lag int64) {
+	d := &a.delay
+	d.lag, d.settled, d.strayed, d.wary = lag, true, 0, 0
+	a.filter.refill(&a.track, a.place())
+}
+
+// begin starts a new stretch of sound, in which the delay has to be confirmed.
+func (d *delay) begin() {
+	d.frames, d.strayed = 0, 0
+	d.settled = !d.located && d.sought >= patienceFirst
+	d.finder.reset()
+}
+
+// again reports whether lag is the delay that was seen last.
+func (d *delay) again(lag int64) bool {
+	before := d.seen
+	d.seen = lag
+	return lag-before < sameDelay && before-lag < sameDelay
+}
+
+// beyond reports whether the filter cannot hear an echo with that delay.
+func (d *delay) beyond(lag int64) bool {
+	off := lag - d.lag
+	return off < -front || off > tailSize/2
 }
 
 // isLoud reports whether a frame may hold an echo that matters.
@@ -119,49 +255,4 @@ func isLoud(mic []int16) bool {
 		sum += float32(v) * float32(v)
 	}
 	return sum > delayLoud*float32(len(mic))
-}
-
-// beyond reports whether the filter cannot hear an echo with that delay.
-func (c *Canceller) beyond(lag int64) bool {
-	off := lag - c.lag
-	return off < -front || off > tailSize/2
-}
-
-// follow moves with an echo that has moved. Whoever speaks over an echo looks
-// like one that has: only the filter knows.
-func (c *Canceller) follow(lag int64, peak float32, mic []int16) {
-	before, here := c.filter.trial(&c.track, c.place(), mic)
-	if here < knownWay*before {
-		c.strayed = 0
-		return
-	}
-	if before < quietFrame*c.micPower {
-		return // too soft to tell
-	}
-	c.delay.fade()
-	_, there := c.filter.trial(&c.track, c.place()+c.lag-lag, mic)
-	switch again := c.again(lag); {
-	case there < knownWay*min(here, before):
-		c.move(lag)
-	case c.wary > 0:
-		c.settled, c.frames = false, 0
-	case again && peak > clearPeak && c.beyond(lag):
-		if c.strayed++; c.strayed >= strayFrames {
-			c.move(lag)
-			c.filter.forgetDoubt(pathUnknown / 10)
-		}
-	}
-}
-
-// again reports whether a delay is the one that was seen last.
-func (c *Canceller) again(lag int64) bool {
-	before := c.glimpse
-	c.glimpse = lag
-	return lag-before < sameDelay && before-lag < sameDelay
-}
-
-// move puts the filter at another delay.
-func (c *Canceller) move(lag int64) {
-	c.lag, c.settled, c.strayed, c.wary = lag, true, 0, 0
-	c.filter.refill(&c.track, c.place())
 }

@@ -54,10 +54,10 @@ func TestEchoFilterLearnsTheRoom(t *testing.T) {
 		c := NewCanceller()
 		var rest, mic float64
 		s.look = func(frame int) {
-			for k := range c.rest {
+			for k := range c.now.rest {
 				if frame > 50 { // of the last 10 ms of each frame after 3 s
-					rest += float64(c.rest[k] * c.rest[k])
-					mic += float64(c.mic[k] * c.mic[k])
+					rest += float64(c.now.rest[k] * c.now.rest[k])
+					mic += float64(c.now.mic[k] * c.now.mic[k])
 				}
 			}
 		}
