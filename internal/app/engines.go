@@ -29,7 +29,7 @@ type service struct {
 	name, key, base, model string // key: the variable that holds the key
 }
 
-// services are picked up from the environment, in this order (design.md section 3).
+// services lists the services that auto picks up from the environment, in this order.
 func services() []service {
 	return []service{
 		{"openai", "OPENAI_API_KEY", openai.DefaultBaseURL, "gpt-4o-mini"},

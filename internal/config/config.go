@@ -7,7 +7,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Config is everything that can be set (design.md section 7). It is read once
+// Config is everything that can be set (docs/configuration.md). It is read once
 // at start and does not change afterwards.
 type Config struct {
 	Server    Server              `koanf:"server"`
@@ -25,7 +25,7 @@ type Config struct {
 	Log       Log                 `koanf:"log"`
 }
 
-// Server is how the server is reached.
+// Server configures how devices reach the server.
 type Server struct {
 	Listen     []string `koanf:"listen"`      // host:port, each with the same handler
 	PublicURL  string   `koanf:"public_url"`  // "": the address a device asked at
@@ -37,42 +37,53 @@ type Server struct {
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
-// Auth is who may connect.
+// Auth configures the token that devices need.
 type Auth struct {
 	Enabled   bool             `koanf:"enabled"`
 	Token     providers.Secret `koanf:"token"`
 	TokenFile string           `koanf:"token_file"` // its content becomes Token
 }
 
-// Provider is one engine or service, for every role its type has.
+// Provider configures one engine or service for every role that its type has.
 type Provider struct {
 	Type       string                      `koanf:"type"`
 	BaseURL    string                      `koanf:"base_url"`
 	APIKey     providers.Secret            `koanf:"api_key"`
 	APIKeyFile string                      `koanf:"api_key_file"` // its content becomes APIKey
+	Headers    map[string]providers.Secret `koanf:"headers"`
 	Model      string                      `koanf:"model"`
-	ASRModel   string                      `koanf:"asr_model"` // "": Model
-	TTSModel   string                      `koanf:"tts_model"` // "": Model
-	Voice      Voices                      `koanf:"voice"`
+	ASRModel   string                      `koanf:"asr_model"`   // "": Model
+	TTSModel   string                      `koanf:"tts_model"`   // "": Model
 	Temp       *float64                    `koanf:"temperature"` // nil: the service's own
 	MaxTokens  int                         `koanf:"max_tokens"`  // 0: the service's own
 	Extra      map[string]any              `koanf:"extra"`       // further keys of the request body
-	Headers    map[string]providers.Secret `koanf:"headers"`
-	Format     string                      `koanf:"format"`      // of speech: pcm, wav, mp3 or opus; "": the type's own
-	SampleRate int                         `koanf:"sample_rate"` // of speech in Hz; 0: the type's own
-	FirstToken time.Duration               `koanf:"first_token"` // later than this, the next member is asked beside it; 0: 1.5 s
-	FirstSound time.Duration               `koanf:"first_sound"` // the same for the first sound of a sentence
-	Transcript time.Duration               `koanf:"transcript"`  // the same for the final transcript, from the end of the sound
-	Timeout    time.Duration               `koanf:"timeout"`     // of one request; 0: the type's own
 	Vision     bool                        `koanf:"vision"`      // it understands pictures
 	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own
+	Synthesis  `koanf:",squash"`
+	Patience   `koanf:",squash"`
 
 	// MissingEnv names the variables that its secrets refer to and that are
 	// not set. A chain member with any is left out.
 	MissingEnv []string `koanf:"-"`
 }
 
-// Voice is how we listen and speak.
+// Synthesis configures the speech that a provider makes.
+type Synthesis struct {
+	Voice      Voices `koanf:"voice"`
+	Format     string `koanf:"format"`      // pcm, wav, mp3 or opus; "": the type's own
+	SampleRate int    `koanf:"sample_rate"` // in Hz; 0: the type's own
+}
+
+// Patience limits how long a provider is waited for. Each of the first three is the
+// time after which the next member of the chain is asked beside it; 0: 1.5 s.
+type Patience struct {
+	FirstToken time.Duration `koanf:"first_token"` // of a model's answer
+	FirstSound time.Duration `koanf:"first_sound"` // of a sentence
+	Transcript time.Duration `koanf:"transcript"`  // the final one, from the end of the sound
+	Timeout    time.Duration `koanf:"timeout"`     // of one request; 0: the type's own
+}
+
+// Voice configures listening and speaking.
 type Voice struct {
 	IdleClose   time.Duration `koanf:"idle_close"`
 	VAD         VAD           `koanf:"vad"`
@@ -84,13 +95,13 @@ type Voice struct {
 	Loudness    bool          `koanf:"loudness"`    // bring all voices to one loudness
 }
 
-// VAD are probabilities of speech, 0 to 1.
+// VAD holds thresholds of the probability of speech, 0 to 1.
 type VAD struct {
 	Start float64 `koanf:"start"` // speech begins at this
 	End   float64 `koanf:"end"`   // and goes on down to this
 }
 
-// Endpointing is how we decide that somebody has finished.
+// Endpointing configures how the end of an utterance is found.
 type Endpointing struct {
 	PreRoll   time.Duration `koanf:"pre_roll"`   // kept from before the first voice
 	MinSpeech time.Duration `koanf:"min_speech"` // less is no utterance
@@ -100,12 +111,12 @@ type Endpointing struct {
 	Trials    int           `koanf:"trials"`     // answers begun at a pause, before it is known that it is the end
 }
 
-// Pacing is how sound is sent.
+// Pacing configures how sound is sent.
 type Pacing struct {
 	Lead time.Duration `koanf:"lead"` // sound that is sent ahead of being played
 }
 
-// Agent is who speaks, and how much it thinks.
+// Agent configures the persona and the limits of the model.
 type Agent struct {
 	Name          string   `koanf:"name"`
 	Prompt        string   `koanf:"prompt"` // name of a prompt
@@ -116,7 +127,7 @@ type Agent struct {
 	StopWords     []string `koanf:"stop_words"` // beside those that are built in
 }
 
-// Tools is about all tools of all devices. Patterns are those of path.Match.
+// Tools configures the tools of all devices. Patterns are those of [path.Match].
 type Tools struct {
 	Kinds map[string]mcp.Kind `koanf:"kinds"` // pattern of a name to control or query
 	Deny  []string            `koanf:"deny"`  // patterns of names that are not offered
@@ -136,12 +147,12 @@ type Tools struct {
 	Offer    []Offer  `koanf:"offer"`
 }
 
-// MCP is what others may use of this server.
+// MCP configures the gateway: what other programs may use of this server.
 type MCP struct {
 	Enabled      bool     `koanf:"enabled"`       // the gateway is there
 	AutoRegister bool     `koanf:"auto_register"` // it offers devices, our tools and prompts; else what is registered by hand
 	Listen       []string `koanf:"listen"`        // addresses of its own, beside server.listen
-	Port         int      `koanf:"port"`          // a port of its own on the hosts of server.listen, as seed 002 has it; 0: none
+	Port         int      `koanf:"port"`          // a port of its own on the hosts of server.listen; 0: none
 	Hosts        []string `koanf:"hosts"`         // names that it may be asked for by
 	Origins      []string `koanf:"origins"`       // origins of web pages that may ask; "*": all
 	PassOn       []string `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered
@@ -149,7 +160,7 @@ type MCP struct {
 	Tokens       []Token  `koanf:"tokens"`        // none: only this machine is let in
 }
 
-// Token is one bearer token.
+// Token is one bearer token of the gateway.
 type Token struct {
 	Name      string           `koanf:"name"` // for the log
 	Token     providers.Secret `koanf:"token"`
@@ -159,16 +170,16 @@ type Token struct {
 	Rate      int              `koanf:"rate"`      // requests in a second; 0: no limit
 }
 
-// Weather is where the weather is asked for.
+// Weather configures the page that the weather is read from.
 type Weather struct {
 	URL     string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
 	Headers map[string]providers.Secret `koanf:"headers"`
 	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": all of the answer
-	City    string                      `koanf:"city"`    // where nobody names one
+	City    string                      `koanf:"city"`    // if the user names none
 	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
 }
 
-// News is where news are asked for.
+// News configures the page that news are read from.
 type News struct {
 	URL     string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
 	Headers map[string]providers.Secret `koanf:"headers"`
@@ -177,12 +188,12 @@ type News struct {
 	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
 }
 
-// Music is where music is.
+// Music configures the music library.
 type Music struct {
 	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
-// Device is what differs for one device.
+// Device configures one device.
 type Device struct {
 	Name     string      `koanf:"name"`
 	Language string      `koanf:"language"` // zh, en or ""
@@ -190,13 +201,13 @@ type Device struct {
 	Tools    DeviceTools `koanf:"tools"`
 }
 
-// DeviceTools is what one device's tools are cut down to.
+// DeviceTools restricts the tools of one device.
 type DeviceTools struct {
 	Allow []string `koanf:"allow"` // patterns; empty: all
 	Deny  []string `koanf:"deny"`
 }
 
-// Log is how much is logged, and in what form.
+// Log configures level, form and recordings of the log.
 type Log struct {
 	Level  string `koanf:"level"`  // debug, info, warn or error
 	Format string `koanf:"format"` // text or json
@@ -207,7 +218,7 @@ type Log struct {
 // name for all, or a map of zh and en.
 type Voices map[string]string
 
-// For is the voice for a language, "" for the provider's own choice.
+// For returns the voice for a language, "" for the provider's own choice.
 func (v Voices) For(lang string) string {
 	if name, ok := v[lang]; ok {
 		return name
@@ -215,7 +226,7 @@ func (v Voices) For(lang string) string {
 	return v[""]
 }
 
-// Zone is the time zone that was set. Load has seen that it exists.
+// Zone returns the time zone that was set. [Load] has checked that it exists.
 func (s Server) Zone() *time.Location {
 	zone, err := time.LoadLocation(s.Timezone)
 	if err != nil {
@@ -224,7 +235,7 @@ func (s Server) Zone() *time.Location {
 	return zone
 }
 
-// Default is what holds where nothing is set.
+// Default returns the settings that hold where nothing is set.
 func Default() *Config {
 	return &Config{
 		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},

@@ -13,13 +13,13 @@ import (
 // is no section stands alone.
 func sectionKeys(t reflect.Type) []string {
 	var keys []string
-	for f := range t.Fields() {
+	for _, f := range keyFields(t) {
 		section := f.Tag.Get("koanf")
 		if f.Type.Kind() != reflect.Struct {
 			keys = append(keys, section)
 			continue
 		}
-		for g := range f.Type.Fields() {
+		for _, g := range keyFields(f.Type) {
 			keys = append(keys, section+"."+g.Tag.Get("koanf"))
 		}
 	}

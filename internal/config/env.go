@@ -14,8 +14,8 @@ const envPrefix = "XIAOZHI_"
 // level, commas in lists, case ignored.
 type envReader struct{ loader *loader }
 
-// transform is what koanf asks for each variable: a path and a value, or "" for
-// one that is no setting.
+// transform returns the path and the value of a variable, and "" for one that is no
+// setting. It is the TransformFunc of the provider env.
 func (r envReader) transform(name, value string) (string, any) {
 	rest, ours := strings.CutPrefix(strings.ToUpper(name), envPrefix)
 	if !ours {
@@ -23,7 +23,7 @@ func (r envReader) transform(name, value string) (string, any) {
 	}
 	if t, known := childType(configType(), strings.ToLower(rest)); !strings.Contains(rest, "__") && (!known || t.Kind() != reflect.Slice) {
 		// Orchestrators set names such as XIAOZHI_PORT by themselves.
-		r.loader.warnings = append(r.loader.warnings, "environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN or XIAOZHI_ASR)")
+		r.loader.warnings = append(r.loader.warnings, Warning("environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN or XIAOZHI_ASR)"))
 		return "", nil
 	}
 	path, t, ok := r.find(name, strings.Split(strings.ToLower(rest), "__"))
@@ -67,7 +67,7 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 	return path, t, true
 }
 
-// existing is the name as the layers below write it.
+// existing returns a name as the layers below write it.
 func (r envReader) existing(path []string, name string) string {
 	for _, known := range r.loader.k.MapKeys(strings.Join(path, keySeparator)) {
 		if strings.EqualFold(known, name) {
@@ -77,7 +77,7 @@ func (r envReader) existing(path []string, name string) string {
 	return name
 }
 
-// envNode is a variable's value as the YAML that would say the same.
+// envNode returns a variable's value as the YAML node of the same meaning.
 func envNode(value string, t reflect.Type) (*yaml.Node, error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -116,7 +116,7 @@ func withoutLines(n *yaml.Node) {
 	}
 }
 
-// environMap is an environment by name; the last of a name counts.
+// environMap returns an environment by name; the last of a name counts.
 func environMap(environ []string) map[string]string {
 	variables := make(map[string]string, len(environ))
 	for _, e := range environ {

@@ -53,7 +53,7 @@ func TestForeignVariablesAreOnlyWarnedOf(t *testing.T) {
 	_, warnings, err := Load(Options{
 		File: writeFile(t, "c.yaml", ""), Env: []string{"XIAOZHI_PORT=tcp://10.0.0.1:8000", "XIAOZHI_SERVICE_HOST=10.0.0.1", "OTHER=1"},
 	})
-	if err != nil || len(warnings) != 2 || !strings.Contains(warnings[0], "XIAOZHI_PORT") {
+	if err != nil || len(warnings) != 2 || !strings.Contains(string(warnings[0]), "XIAOZHI_PORT") {
 		t.Errorf("warnings %q, error %v", warnings, err)
 	}
 }

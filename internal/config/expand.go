@@ -15,11 +15,17 @@ import (
 // expander puts the values of environment variables in the place of ${NAME}
 // and ${NAME:-value}.
 type expander struct {
-	env    map[string]string
-	loader *loader
+	env      map[string]string
+	variable *regexp.Regexp // matches ${NAME} and ${NAME:-value}
+	loader   *loader
 }
 
-// expand goes through a tree of settings.
+// newExpander makes an expander for an environment.
+func newExpander(environ []string, l *loader) expander {
+	return expander{environMap(environ), regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`), l}
+}
+
+// expand returns a tree of settings with all variables replaced.
 func (x expander) expand(v any, path []string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -41,13 +47,12 @@ func (x expander) expand(v any, path []string) any {
 	}
 }
 
-// text expands one text. A variable that is not set makes a secret empty, and
-// is a problem anywhere else.
+// text expands one text. A variable that is not set makes a secret empty and is a
+// problem anywhere else.
 func (x expander) text(text string, path []string) string {
-	variable := regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 	lost := false
-	text = variable.ReplaceAllStringFunc(text, func(found string) string {
-		parts := variable.FindStringSubmatch(found)
+	text = x.variable.ReplaceAllStringFunc(text, func(found string) string {
+		parts := x.variable.FindStringSubmatch(found)
 		value, set := x.env[parts[1]]
 		switch {
 		case value != "":
@@ -71,7 +76,8 @@ func (x expander) text(text string, path []string) string {
 	return text
 }
 
-// secretOwner is how many members of a secret's path name what it belongs to.
+// secretOwner returns the number of members of a secret's path that name its owner,
+// such as providers.NAME.
 func secretOwner(path []string) int {
 	if path[0] == "tools" && path[1] == "external" {
 		return 4 // one of mcpServers
@@ -129,10 +135,4 @@ func (l *loader) secretFile(file string, path ...string) providers.Secret {
 		l.problems.add(l.place(path...), fmt.Sprintf("%s: %s is empty", keyName(path), file), fmt.Sprintf("%s：文件 %s 是空的", keyName(path), file))
 	}
 	return providers.Secret(secret)
-}
-
-// mapOf is a Config as a tree of plain values. What is nil is left out.
-func mapOf(c *Config) map[string]any {
-	tree, _ := settingsTree(reflect.ValueOf(*c), reflect.Value.String).(map[string]any)
-	return tree
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Options say where settings come from.
+// Options name the sources of the settings.
 type Options struct {
 	File    string   // in place of config.yaml, and then it must exist; "" is config.yaml, if there
 	DataDir string   // its config.yaml comes after File; "" is none
@@ -29,26 +29,30 @@ const keySeparator = "\x1f"
 // maxFile is the size a settings file may have, in bytes.
 const maxFile = 1 << 20
 
-// loader gathers the layers.
+// loader merges the layers of the settings. koanf merges, reads the environment's
+// names and decodes; our own reader stands between YAML and koanf for three things
+// that koanf does not do: mistakes are told with file and line, all at once, and with
+// the nearest key that exists.
 type loader struct {
 	k        *koanf.Koanf
 	places   map[string]string   // path joined by keySeparator, to where it was set last
-	holes    map[string]bool     // sections, by their joined path, of which something could not be taken over
+	holes    map[string]bool     // sections, by their joined path, that could not be read whole
 	unset    map[string][]string // secrets, by the joined first two keys, to the variables they want and do not get
 	problems problems
-	warnings []string
+	warnings []Warning
 }
 
-// Load reads all layers, later ones over earlier ones: defaults, the
-// file, the data folder's file, the environment, the command line. Maps are
-// merged and lists replaced. The error joins everything that is wrong, each a
-// *Error; the warnings are worth a line at start.
-func Load(o Options) (*Config, []string, error) {
+// Warning is a line about settings that count for nothing, for the log at start.
+type Warning string
+
+// Load reads all layers, later ones over earlier ones: defaults, the file, the data
+// folder's file, the environment, the command line. Maps are merged and lists
+// replaced. The error joins everything that is wrong, each an [*Error].
+func Load(o Options) (*Config, []Warning, error) {
 	l := &loader{
 		k: koanf.New(keySeparator), places: map[string]string{},
 		holes: map[string]bool{}, unset: map[string][]string{},
 	}
-	l.layer(mapOf(Default()))
 	l.file(o.File, "config.yaml")
 	if o.DataDir != "" {
 		l.file("", filepath.Join(o.DataDir, "config.yaml"))
@@ -61,7 +65,7 @@ func Load(o Options) (*Config, []string, error) {
 	return l.finish(o.Env)
 }
 
-// layer puts one tree of settings over what is there.
+// layer merges a tree of settings over those before it.
 func (l *loader) layer(tree map[string]any) {
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
 		l.problems.add("", "settings cannot be merged: "+err.Error(), "无法合并设置")
@@ -97,8 +101,8 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// document reads a layer from YAML. What is right in it counts, whatever else
-// is wrong, so that all mistakes are told at once.
+// document reads a layer from YAML. Its right parts count even if others are wrong,
+// so that all mistakes are told at once.
 func (l *loader) document(name string, data []byte) {
 	before := len(l.problems.list)
 	root := parseYAML(name, data, &l.problems)
@@ -116,8 +120,8 @@ func (l *loader) document(name string, data []byte) {
 	l.layer(tree)
 }
 
-// whole reports whether all that was written in a section could be taken over:
-// if not, nothing can be said about how its keys go together.
+// whole reports whether a section could be read whole. If not, checks that compare
+// its keys are left out.
 func (l *loader) whole(section ...string) bool {
 	return !l.holes[strings.Join(section, keySeparator)]
 }
@@ -135,14 +139,14 @@ func (l *loader) environment(environ []string) {
 }
 
 // finish turns the merged layers into a Config and checks it.
-func (l *loader) finish(environ []string) (*Config, []string, error) {
-	x := expander{env: environMap(environ), loader: l}
+func (l *loader) finish(environ []string) (*Config, []Warning, error) {
+	x := newExpander(environ, l)
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
 		return nil, l.warnings, fmt.Errorf("merge settings: %w", err)
 	}
-	c := &Config{}
+	c := Default()
 	if err := merged.Unmarshal("", c); err != nil {
 		return nil, l.warnings, fmt.Errorf("decode settings: %w", err)
 	}
@@ -162,7 +166,7 @@ func (l *loader) finish(environ []string) (*Config, []string, error) {
 	return c, l.warnings, nil
 }
 
-// place says where a key was set last, "" for a default.
+// place returns the position where a key was set last, "" for a default.
 func (l *loader) place(path ...string) string {
 	for n := len(path); n > 0; n-- {
 		if p, ok := l.places[strings.Join(path[:n], keySeparator)]; ok {

@@ -33,14 +33,14 @@ type MCPServer struct {
 	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
 	Protocol  string                      `koanf:"protocol"`
 
-	Elicitation string `koanf:"elicitation"` // what it asks a person: decline (""), or defaults: accept what its defaults fill in
+	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
 
 	// MissingEnv names the variables that its secrets refer to and that are
 	// not set. A server with any is left out.
 	MissingEnv []string `koanf:"-"`
 }
 
-// Endpoint is where tool servers dial in.
+// Endpoint configures the address where tool servers dial in.
 type Endpoint struct {
 	Enabled bool            `koanf:"enabled"`
 	Tokens  []EndpointToken `koanf:"tokens"`
@@ -56,7 +56,7 @@ type EndpointToken struct {
 	Kinds  map[string]mcp.Kind `koanf:"kinds"`
 }
 
-// Offer is an endpoint of somebody else that we offer tools to.
+// Offer is an endpoint of another program that our tools are offered to.
 type Offer struct {
 	URL     providers.Secret `koanf:"url"`     // ws or wss, with its token; "": left out
 	Sources []string         `koanf:"sources"` // local, external; empty: local
@@ -86,7 +86,7 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 	return out
 }
 
-// checkMCP looks at the external servers, the endpoint and the offers.
+// checkMCP checks the external servers, the endpoint and the offers.
 func (l *loader) checkMCP(t Tools) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
@@ -106,7 +106,7 @@ func (l *loader) checkMCP(t Tools) {
 		l.patterns(o.Allow, append(at, "allow")...)
 		l.patterns(o.Deny, append(at, "deny")...)
 		if o.URL == "" {
-			l.warnings = append(l.warnings, keyName(at)+".url is empty: nothing is offered there / 地址为空，不会提供工具")
+			l.warnings = append(l.warnings, Warning(keyName(at)+".url is empty: nothing is offered there / 地址为空，不会提供工具"))
 			continue
 		}
 		if _, err := external.NewOffer(external.OfferOptions{URL: string(o.URL)}); err != nil {

@@ -43,8 +43,8 @@ func parseYAML(name string, data []byte, problems *problems) *yaml.Node {
 	return doc.Content[0]
 }
 
-// yamlErrorLine finds the line a parser's error is about. Tabs are looked for
-// first, because their error is told about another line.
+// yamlErrorLine returns the line that a parser's error is about. Tabs are looked for
+// first, because the parser reports another line for them.
 func yamlErrorLine(err error, data []byte) (line int, tab bool) {
 	for i, text := range bytes.Split(data, []byte("\n")) {
 		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
@@ -78,13 +78,13 @@ type reader struct {
 	holes    map[string]bool // see loader
 }
 
-// hole notes that something of a section was not taken over.
+// hole notes that a section could not be read whole.
 func (r reader) hole(section []string) { r.holes[strings.Join(section, keySeparator)] = true }
 
 func configType() reflect.Type { return reflect.TypeFor[Config]() }
 
-// read turns one node into a value for the type t. It is false where something
-// is wrong, which was then reported; of a section the rest comes all the same.
+// read turns one node into a value for the type t. It returns false if something was
+// wrong and reported; the rest of a section is returned all the same.
 func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	r.places[strings.Join(path, keySeparator)] = r.at(n)
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
@@ -190,7 +190,7 @@ func (r reader) wrong(n *yaml.Node, path []string, want, wantChinese string) (an
 	return nil, false
 }
 
-// nodeKind says what a node is, without giving away what may be a secret.
+// nodeKind names the kind of a node without showing its value, which may be a secret.
 func nodeKind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -210,12 +210,20 @@ func nodeKind(n *yaml.Node) string {
 	return "text"
 }
 
-// keyInTree is the key under which a name is kept: Device-Ids count without case.
+// keyInTree returns the key that a name is kept under: Device-Ids count without case.
 func keyInTree(parents []string, name string) string {
 	if len(parents) == 1 && parents[0] == "devices" {
 		return strings.ToLower(name)
 	}
 	return name
+}
+
+// keyFields returns the fields of a section that have keys, those of its embedded
+// groups among them.
+func keyFields(section reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(section), func(f reflect.StructField) bool {
+		return f.Anonymous || f.Tag.Get("koanf") == "-"
+	})
 }
 
 // childNames lists the keys of a section, or nil for a map of free names.
@@ -224,23 +232,21 @@ func childNames(t reflect.Type) []string {
 		return nil
 	}
 	var names []string
-	for f := range t.Fields() {
-		if tag := f.Tag.Get("koanf"); tag != "-" {
-			names = append(names, tag)
-		}
+	for _, f := range keyFields(t) {
+		names = append(names, f.Tag.Get("koanf"))
 	}
 	return names
 }
 
-// childType is the type of a section's key.
+// childType returns the type of a section's key.
 func childType(t reflect.Type, name string) (reflect.Type, bool) {
 	if t.Kind() == reflect.Map {
 		return t.Elem(), true
 	}
-	if t.Kind() != reflect.Struct || name == "-" {
+	if t.Kind() != reflect.Struct {
 		return nil, false
 	}
-	for f := range t.Fields() {
+	for _, f := range keyFields(t) {
 		if f.Tag.Get("koanf") == name {
 			return f.Type, true
 		}

@@ -3,32 +3,70 @@ package config
 import (
 	"net/url"
 	"reflect"
+	"slices"
+	"time"
 
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/providers"
 )
 
+// hidden are keys whose values are never shown: credentials may be anywhere in the
+// arguments, headers and bodies of programs and requests.
+var hidden = []string{"args", "extra", "headers", "env"}
+
 // Redacted returns the settings as JSON that may be shown: without secrets, and
 // without what may hold one.
 func (c *Config) Redacted() []byte {
-	// Of programs and requests: keys hide there.
-	data, err := rawjson.Marshal(settingsTree(reflect.ValueOf(*c), shownText, "args", "extra", "headers", "env"))
+	data, err := rawjson.Marshal(redacted(reflect.ValueOf(*c)))
 	if err != nil {
 		return []byte("{}")
 	}
 	return data
 }
 
-// shownText is a text setting as it may be shown.
-func shownText(v reflect.Value) string {
-	if secret, ok := reflect.TypeAssert[providers.Secret](v); ok {
-		return secret.String()
+// redacted returns a setting as maps, lists and plain values by the keys of the
+// settings file, without pointers to nothing.
+func redacted(v reflect.Value) any {
+	switch special := v.Interface().(type) {
+	case time.Duration:
+		return special.String()
+	case providers.Secret:
+		return special.String()
 	}
-	return plainAddress(v.String())
+	switch v.Kind() {
+	case reflect.Struct:
+		tree := map[string]any{}
+		for _, f := range keyFields(v.Type()) {
+			name, value := f.Tag.Get("koanf"), v.FieldByIndex(f.Index)
+			if !slices.Contains(hidden, name) && (value.Kind() != reflect.Pointer || !value.IsNil()) {
+				tree[name] = redacted(value)
+			}
+		}
+		return tree
+	case reflect.Map:
+		tree := map[string]any{}
+		for name, value := range v.Seq2() {
+			tree[name.String()] = redacted(value)
+		}
+		return tree
+	case reflect.Slice:
+		list := []any{}
+		for _, item := range v.Seq2() {
+			list = append(list, redacted(item))
+		}
+		return list
+	case reflect.Pointer:
+		return redacted(v.Elem())
+	case reflect.String:
+		return withoutCredentials(v.String())
+	default:
+		return v.Interface()
+	}
 }
 
-// plainAddress is an address without its query and its user, where keys hide.
-func plainAddress(text string) string {
+// withoutCredentials returns an address without its query and its user, where keys
+// are often put, and any other text as it is.
+func withoutCredentials(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User == nil && u.RawQuery == "" {
 		return text
