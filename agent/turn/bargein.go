@@ -1,0 +1,283 @@
+package turn
+
+import (
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/wire"
+)
+
+// Voice over a reply, where the microphone stays open (docs/behaviours.md
+// 29-31), only pauses the reply, and not where the microphone is known to hear
+// the reply itself. The words decide: a request or a stop-word cuts the reply,
+// anything else lets it go on where it stopped.
+const (
+	decideWithin = 900 * time.Millisecond // from the last voice to the words; then the reply goes on
+	maxPause     = 3 * time.Second        // of a reply for voice without words
+	maxPauses    = 3                      // of a reply for nothing
+	quietReply   = 3 * time.Second        // of a reply of which nothing comes back, until the microphone is trusted again
+	lateEcho     = 6 * time.Second        // after a reply its echo, and the recognition of that, may still come
+)
+
+// isOver reports whether an utterance is said over a reply that is spoken, or
+// that is thought about and cannot be undone any more.
+func (x *step) isOver(u *Utterance) bool {
+	phase := x.Phase()
+	return u.Over != OverNothing && u.Epoch == x.Mic.Epoch && x.Reply.Stage != None && x.Pending == nil &&
+		(phase == Talking || phase == Thinking)
+}
+
+// speechLong takes in voice that is long enough to cut a reply. One that is
+// spoken is paused; the words decide, there and where it is still thought about.
+func (x *step) speechLong(e SpeechLong) {
+	u := x.find(e.ID)
+	if u == nil || u.Epoch != x.Mic.Epoch || x.muted() || !x.Busy() {
+		return
+	}
+	switch x.Phase() {
+	case Thinking:
+		if x.Reply.Stage == None || x.Pending != nil { // it has not begun
+			x.cut(ErrBargeIn)
+			x.answered()
+			x.Ear = Hearing
+			return
+		}
+		x.Reply.Over, u.Over = u.ID, OverReply
+		x.do(Watch{true})
+	case Talking:
+		x.Reply.Over, u.Over = u.ID, OverReply
+		if e.Echo {
+			x.hearsItself(u.ID)
+		}
+		if !x.Learned.Echoes && x.Reply.Pauses < maxPauses && !x.Reply.Firm && x.Reply.Stage == Speaking {
+			x.Reply.Stage, x.Reply.Until = Paused, x.seen.Now.Add(maxPause)
+			x.do(Pause{x.Reply.Turn})
+		}
+	case Idle, Listening, Recognizing, Closed:
+	}
+}
+
+// hold keeps an answer back that cannot be undone, for a tool has run, while the
+// user goes on: with its tts start the device would close its microphone. The
+// words decide, as they do over a reply. In realtime mode it stays open.
+func (x *step) hold(id uint64) {
+	if x.Mic.Mode != wire.Auto || (x.Reply.Stage != Committed && x.Reply.Stage != Held) {
+		return
+	}
+	if x.Reply.Stage == Committed {
+		x.do(Hold{x.Reply.Turn})
+	}
+	x.Reply.Stage, x.Reply.Over, x.Reply.Until = Held, id, x.seen.Now.Add(maxPause)
+	if u := x.find(id); u != nil {
+		u.Over = OverReply
+	}
+	x.do(Watch{true})
+}
+
+// limitPause sets the limit of a pause for an utterance.
+func (x *step) limitPause(id uint64, d time.Duration) {
+	if x.Reply.waits() && x.Reply.Over == id {
+		x.Reply.Until = x.seen.Now.Add(d)
+	}
+}
+
+// interim takes in what was understood of an utterance that goes on.
+func (x *step) interim(e Interim) {
+	u := x.find(e.ID)
+	if u == nil || !x.isOver(u) || u.final() || u.Late {
+		return
+	}
+	u.Echo = e.Echo
+	said := Text{Status: Final, Words: e.Words}
+	if e.Rejected {
+		said.Status = Rejected
+	}
+	x.interject(u, said, false)
+}
+
+// interject decides by its words what an utterance over a reply means. whole:
+// they are all of it, else it goes on.
+func (x *step) interject(u *Utterance, said Text, whole bool) {
+	id, over := u.ID, u.Role != Live
+	switch kind := x.meant(u, said); kind {
+	case intent.Stop, intent.Request:
+		if x.muted() && x.Phase() == Talking {
+			if u.Over = OverReply; whole {
+				u.Over = AfterReply // the microphone is closed: it is answered after the reply
+			}
+		} else if !x.Reply.Firm {
+			x.cutIn(id, kind == intent.Stop)
+			return
+		}
+	case intent.Noise, intent.Backchannel:
+	}
+	if whole {
+		x.goOn()
+	}
+	if whole && over {
+		x.letGoOverlap()
+	}
+}
+
+// letGoOverlap lets go of what was said over a reply and has not cut it.
+func (x *step) letGoOverlap() {
+	for _, u := range x.all(Overlap) {
+		if u.final() && u.Over == AfterReply {
+			x.do(Release{u.ID, ErrDone})
+		}
+	}
+	x.release(ErrDone, func(u *Utterance) bool { return u.Role == Overlap && u.final() && u.Over != AfterReply })
+}
+
+// meant is what words over a reply mean. Those of the reply itself mean nothing.
+func (x *step) meant(u *Utterance, said Text) intent.Kind {
+	if u.Echo {
+		x.hearsItself(u.ID)
+		return intent.Noise
+	}
+	if said.Status == Rejected {
+		return intent.Noise
+	}
+	kind := intent.Classify(said.Words, x.langOf(said.Words), x.StopWords)
+	if kind != intent.Request && kind != intent.Backchannel {
+		return kind
+	}
+	playing := x.playing()
+	if !x.NoEchoGuard && intent.Echo(said.Words, playing) {
+		x.hearsItself(u.ID)
+		return intent.Noise
+	}
+	if strings.ContainsAny(playing, "?？") {
+		return intent.Request // it is an answer
+	}
+	return kind
+}
+
+// playing is what the device has played in the last seconds.
+func (x *step) playing() string {
+	if x.Phase() == Talking {
+		return x.seen.Playing
+	}
+	if x.seen.Now.Sub(x.Last.At) < lateEcho {
+		return x.Last.Words
+	}
+	return ""
+}
+
+// hearsItself notes that the microphone hears what the device plays.
+func (x *step) hearsItself(id uint64) {
+	x.Learned.Echoes = true
+	x.do(Ignored{id})
+}
+
+// disregard takes an utterance for the device's own sound. What was said before
+// it is awaited as it was.
+func (x *step) disregard(u *Utterance) {
+	x.hearsItself(u.ID)
+	x.drop(u.ID, ErrDone)
+	if x.last(Awaited) != nil {
+		if x.Phase() == Listening {
+			x.Ear = Reading
+		}
+		x.answerAwaited()
+		return
+	}
+	x.awaitQuiet()
+}
+
+// cutIn ends the reply; the utterance that cuts it is answered. A stop-word does
+// to music, and to what is announced, what the button does: it does not begin
+// again.
+func (x *step) cutIn(id uint64, stop bool) {
+	cause := ErrBargeIn
+	if stop && x.Reply.Request.Announcement != 0 {
+		cause = ErrAborted
+	}
+	x.find(id).Over = CutReply
+	x.Reply.Over = 0
+	x.do(Watch{false})
+	x.cut(cause)
+	x.release(ErrReplaced, func(u *Utterance) bool { return u.Role == Overlap && u.ID != id })
+	x.answered()
+	x.Ear = Hearing
+	switch u := x.find(id); {
+	case u.Role != Live:
+		x.await(u)
+	case u.final():
+		x.speculate(u)
+	}
+}
+
+// goOn lets a reply go on that was paused, or held back, for nothing.
+func (x *step) goOn() {
+	switch x.Reply.Stage {
+	case Paused:
+		x.Reply.Stage, x.Reply.Until = Speaking, time.Time{}
+		x.Reply.Pauses++
+		x.do(Resume{x.Reply.Turn})
+		x.touch()
+	case Held:
+		x.commit()
+	case None, Speculative, Committed, Speaking, Ending, Discarded:
+	}
+}
+
+// replyOver ends what was said over a reply that has come to its own end: what
+// is not decided yet is an utterance like any other, unless it means nothing.
+func (x *step) replyOver(played time.Duration) {
+	if !x.muted() && x.Reply.Over == 0 && played > quietReply {
+		x.Learned.Echoes = false
+	}
+	var undecided []uint64
+	for _, u := range x.all(Overlap) {
+		undecided = append(undecided, u.ID)
+	}
+	phase := x.Phase()
+	x.answered()
+	x.Reply.Stage, x.Reply.Until, x.Reply.Over = Ending, time.Time{}, 0
+	x.rest(phase == Thinking || phase == Talking)
+	x.Last = Spoken{x.seen.Playing, x.seen.Now}
+	if !x.muted() {
+		x.do(Watch{false})
+	}
+	for _, id := range undecided {
+		if phase = x.Phase(); phase == Listening || phase == Recognizing {
+			x.Mic.Detected = x.seen.Now // the listen start that follows a reply belongs to it
+			x.await(x.find(id))
+		} else {
+			x.drop(id, ErrReplaced)
+		}
+	}
+}
+
+// nothingMeant reports whether all that was said needs no answer: a sound or a
+// backchannel over a reply, an echo, or the word that has stopped the reply.
+func (x *step) nothingMeant() bool {
+	if x.Consent.ID != 0 {
+		return false
+	}
+	for _, u := range x.all(Awaited) {
+		if u.Echo && u.Over != CutReply {
+			x.hearsItself(u.ID)
+			continue
+		}
+		if u.Text.Status == Failed || u.Over == OverNothing && !u.Echo {
+			return false
+		}
+		switch x.meant(u, u.Text) {
+		case intent.Request:
+			return false
+		case intent.Stop:
+			if u.Over != CutReply {
+				return false
+			}
+		case intent.Noise, intent.Backchannel:
+			if u.Over == CutReply && text.Bare(u.Text.Words) != "" {
+				return false // the words that cut the reply are there in part
+			}
+		}
+	}
+	return true
+}

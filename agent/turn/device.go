@@ -1,0 +1,137 @@
+package turn
+
+import (
+	"time"
+
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+)
+
+// device takes in what the device does.
+func (x *step) device(e Event) {
+	x.touch()
+	switch e := e.(type) {
+	case ListenStart:
+		x.listenStart(e.Mode)
+	case ListenStop:
+		x.Mic.Open = false
+		x.do(Microphone{false}, EndUtterance{})
+	case WakeWord:
+		x.detected()
+		x.Greeting, x.Due.Greeting = e.Word, x.seen.Now.Add(greetAfter)
+	case Typed:
+		x.detected()
+		x.Learned.Empty = 0
+		x.releaseAll(Overdue, ErrReplaced)
+		x.begin(x.answer(e.Words, Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}))
+	case Abort:
+		x.abort(e.Wake)
+	}
+}
+
+// listenStart opens the microphone. A reply that is going on is cut, unless it
+// answers the wake word that came right before.
+func (x *step) listenStart(mode wire.Mode) {
+	x.Mic.Mode, x.Mic.Open = mode, true
+	x.do(Microphone{mode == wire.Realtime})
+	switch {
+	case x.Greeting != "":
+		x.listen()
+		x.greet()
+		return
+	case x.Busy() && x.seen.Now.Sub(x.Mic.Detected) < afterDetect:
+		x.listen()
+		if x.Phase() == Talking {
+			x.listenOverReply()
+		}
+		return
+	case x.Busy() && x.PlaysMusic():
+		x.cut(ErrPaused)
+	case x.Busy():
+		x.cut(ErrAborted)
+	}
+	x.forget()
+	x.listen()
+	x.Ear = Hearing
+}
+
+// detected ends what goes on for a wake word or a text.
+func (x *step) detected() {
+	x.Mic.Detected = x.seen.Now
+	x.Greeting, x.Due.Greeting = "", time.Time{}
+	if x.Busy() {
+		x.replyEnds(func() { x.cut(ErrReplaced) })
+	}
+	x.forget()
+	if x.Mic.Open {
+		x.listen() // the sound of the wake word is no utterance
+	}
+}
+
+// greet answers a wake word.
+func (x *step) greet() {
+	if x.Greeting == "" {
+		return
+	}
+	word := x.Greeting
+	x.Greeting, x.Due.Greeting = "", time.Time{}
+	x.forget()
+	x.begin(Request{Shown: word, Phrase: prompts.Greeting, Lang: x.lang(), Times: Times{EndOfSpeech: x.seen.Now}})
+}
+
+// abort stops the reply at once. The device gets exactly one tts stop, also when
+// nothing is going on (docs/protocol.md 3.2.4).
+func (x *step) abort(wake bool) {
+	phase := x.Phase()
+	if !x.stopReply(wake) {
+		x.do(Send{wire.MessageTTSStop})
+	}
+	x.rest(phase != Idle)
+	if x.Mic.Open && x.Mic.Mode != wire.Manual {
+		x.listen() // what was said before the abort is not answered after it
+	}
+}
+
+// stopReply ends whatever is going on, and reports whether tts stop was sent. A
+// wake word pauses music, everything else ends it.
+func (x *step) stopReply(wake bool) (stopped bool) {
+	x.touch()
+	x.Greeting, x.Due.Greeting = "", time.Time{}
+	x.releaseAll(Overdue, ErrReplaced)
+	switch {
+	case x.Busy() && x.PlaysMusic() && wake:
+		stopped = x.cut(ErrPaused)
+	case x.Busy():
+		stopped = x.cut(ErrAborted)
+	case x.seen.Song && !wake:
+		x.do(EndMusic{})
+	}
+	x.forget()
+	return stopped
+}
+
+// listenFailed takes in that the listener is gone.
+func (x *step) listenFailed(err error) {
+	x.Mic.Deaf = true
+	x.dropLive()
+	x.do(CloseListener{err})
+	x.forget()
+	x.Mic.Failures++
+	if !x.Busy() {
+		x.begin(Request{Phrase: prompts.FailInternal, Err: err, HangUp: x.Mic.Failures >= maxFailures, Lang: x.lang()})
+	}
+}
+
+// listenOverReply is what the listener does while a reply is spoken.
+func (x *step) listenOverReply() {
+	u := x.find(x.Reply.Over)
+	switch {
+	case x.Mic.Mode == wire.Realtime:
+		x.do(Watch{true})
+	case u != nil && u.Role == Live && u.Over != OverNothing && u.Epoch == x.Mic.Epoch:
+		x.do(EndUtterance{}) // what the user has said so far is not lost
+	default:
+		x.dropLive()
+		x.do(Mute{})
+	}
+}

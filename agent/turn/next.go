@@ -1,0 +1,306 @@
+package turn
+
+import (
+	"slices"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/wire"
+)
+
+// The times of a conversation that are no settings.
+const (
+	afterDetect  = time.Second            // a listen start so soon after a wake word belongs to it
+	greetAfter   = 300 * time.Millisecond // from a wake word to its greeting, without a listen start
+	keepAlive    = 60 * time.Second       // between the messages that keep a channel open
+	hintInterval = time.Minute            // between two spoken hints about recognition
+	maxFailures  = 3                      // of the listener in a row; then the conversation ends
+	announceIn   = time.Second            // of quiet, before an announcement
+	resumeIn     = 3 * time.Second        // of quiet, before something goes on that was interrupted
+)
+
+// Rules decide who may speak in conversations. They do not change. Endpoint
+// times, limits and words come from the settings.
+type Rules struct {
+	Commit           time.Duration // the silence that ends an utterance
+	Trigger          time.Duration // the silence at which its text is asked for
+	MinSpeech        time.Duration // the voice after which SpeechStarted is reported
+	Speculations     int           // how often the answer to one utterance may begin before its end
+	IdleClose        time.Duration // neither speech nor turn for so long: hang up
+	SlowAfter        time.Duration // until a late text is said to be late; 0 or less: never
+	RecognizeTimeout time.Duration // until it is given up
+	StopWords        []string      // what ends music, and a reply in realtime mode
+	NoChinese        bool          // no recogniser knows Chinese
+	NoEchoGuard      bool          // words of the reply itself interrupt it
+	DeviceLang       text.Lang     // of the device, where the last turn tells none; "": zh
+}
+
+// Next returns the state after an event, and what has to be done. It is pure: s
+// is not changed, and the same arguments give the same results.
+func (r *Rules) Next(s State, seen Seen, e Event) (State, []Effect) {
+	s.Said = slices.Clone(s.Said)
+	x := &step{Rules: r, State: s, seen: seen}
+	x.event(e)
+	return x.State, x.effects
+}
+
+// step is one call of Next: the state that changes, and the effects so far.
+type step struct {
+	*Rules
+	State
+	seen    Seen
+	effects []Effect
+}
+
+func (x *step) do(e ...Effect) { x.effects = append(x.effects, e...) }
+
+// event is the table's first column.
+func (x *step) event(e Event) {
+	switch e := e.(type) {
+	case ListenStart, ListenStop, WakeWord, Typed, Abort:
+		if x.Farewell == Staying {
+			x.device(e)
+		}
+	case SpeechStarted:
+		x.speechStarted(e)
+	case SpeechLong:
+		x.speechLong(e)
+	case Interim:
+		x.interim(e)
+	case SpeechPaused:
+		x.limitPause(e.ID, decideWithin-x.Trigger)
+	case SpeechResumed:
+		x.speechResumed(e)
+	case SpeechEnded:
+		x.speechEnded(e)
+	case Transcript:
+		x.transcript(e)
+	case ListenFailed:
+		x.listenFailed(e.Err)
+	case Ready:
+		x.ready(e.Turn)
+	case ToolWanted:
+		x.toolWanted(e)
+	case Firmed:
+		if e.Turn == x.Reply.Turn {
+			x.Reply.Firm = true
+		}
+	case Finished:
+		x.finished(e)
+	case Close:
+		x.Farewell, x.Due, x.Reply.Until = Gone, Due{}, time.Time{}
+	default:
+		x.others(e)
+	}
+}
+
+// others takes in what neither the device nor the conversation itself wants.
+func (x *step) others(e Event) {
+	switch e := e.(type) {
+	case Queued:
+		x.awaitQuiet()
+	case Interrupt:
+		x.forget()
+		x.begin(Request{Announcement: e.Announcement, Lang: e.Lang, Times: Times{EndOfSpeech: x.seen.Now}})
+	case Invite:
+		if x.Mic.Mode != wire.Manual && x.Phase() == Idle && !x.Busy() {
+			x.begin(Request{Lang: x.lang(), Times: Times{EndOfSpeech: x.seen.Now}})
+		}
+	case StopReply:
+		if phase := x.Phase(); x.Busy() && !x.Speculates() {
+			x.stopReply(false)
+			x.rest(phase != Idle)
+			x.listenAgain()
+		}
+	case StopMusic:
+		x.stopMusic(e.Cause)
+	case Withdraw:
+		if x.Asked == e.ID {
+			x.Asked = 0
+		}
+	case Leave:
+		x.hangUp(e.Cause)
+	case Tick:
+		x.tick()
+	}
+}
+
+// tick acts on the limits that are over. One that an action sets anew is for the
+// next tick, even if it is over at once.
+func (x *step) tick() {
+	var due []func()
+	over := func(at *time.Time, act func()) {
+		if !at.IsZero() && !at.After(x.seen.Now) {
+			*at = time.Time{}
+			due = append(due, act)
+		}
+	}
+	over(&x.Due.Greeting, x.greet)
+	over(&x.Due.Text, x.textLate)
+	over(&x.Reply.Until, x.goOn)
+	over(&x.Due.Announce, x.announce)
+	over(&x.Due.Idle, x.idle)
+	for _, act := range due {
+		act()
+	}
+}
+
+// touch notes that something happens, which puts off the idle close and the
+// next announcement.
+func (x *step) touch() {
+	x.Active = x.seen.Now
+	x.Due.Idle = x.Active.Add(x.IdleClose)
+	if x.seen.Expecting {
+		x.Due.Idle = x.Active.Add(min(x.IdleClose, keepAlive))
+	}
+	x.awaitQuiet()
+}
+
+// idle hangs up when nothing happens, unless something is expected: then a
+// message keeps the channel open.
+func (x *step) idle() {
+	switch {
+	case x.Farewell != Staying:
+	case x.Reply.Stage != None:
+		x.touch()
+	case x.seen.Expecting:
+		x.do(Send{wire.MessageKeepAlive})
+		x.awaitQuiet()
+		x.Due.Idle = x.seen.Now.Add(min(x.IdleClose, keepAlive))
+	case x.seen.Now.Sub(x.Active) < x.IdleClose: // what was expected has come to nothing
+		x.Due.Idle = x.Active.Add(x.IdleClose)
+	default:
+		x.hangUp(ErrIdle)
+	}
+}
+
+// hangUp ends the conversation in good order.
+func (x *step) hangUp(cause error) {
+	if x.Farewell != Staying {
+		return
+	}
+	x.Farewell = Leaving
+	x.Greeting, x.Due.Greeting = "", time.Time{}
+	x.forget()
+	x.releaseAll(Overdue, ErrReplaced)
+	x.Due = Due{}
+	x.Mic.Deaf = true
+	x.do(CloseListener{cause}, HangUp{cause})
+}
+
+// lang is what is spoken when no text says it.
+func (x *step) lang() text.Lang {
+	if x.Learned.Lang != "" {
+		return x.Learned.Lang
+	}
+	return x.deviceLang()
+}
+
+// deviceLang is the language of the device, whatever was said last.
+func (x *step) deviceLang() text.Lang {
+	if x.DeviceLang != "" {
+		return x.DeviceLang
+	}
+	return text.Chinese
+}
+
+// langOf is the language of a turn that answers words.
+func (x *step) langOf(words string) text.Lang {
+	if lang := text.Of(words); lang != "" {
+		return lang
+	}
+	return x.lang()
+}
+
+// listen opens the listener afresh in the present mode.
+func (x *step) listen() {
+	x.Mic.Epoch++
+	x.Mic.Deaf = false
+	x.dropLive()
+	x.discard(ErrReplaced)
+	x.do(Listen{x.Mic.Epoch, x.Mic.Mode, x.Learned.Pause.Delay(x.Commit, intent.Undecided), x.lang()})
+}
+
+// listenAgain goes back to listening after a reply, without waiting for a
+// listen start: not every client sends one.
+func (x *step) listenAgain() {
+	if x.Mic.Open && x.Farewell == Staying && (x.Mic.Mode == wire.Auto || (x.Mic.Mode == wire.Realtime && x.Mic.Deaf)) {
+		x.listen()
+	}
+}
+
+// rest puts the listening side where it is with nothing to do, if a reply or an
+// utterance has just ended there.
+func (x *step) rest(ended bool) {
+	if !ended {
+		return
+	}
+	x.Ear = Resting
+	if x.Mic.Open && x.Mic.Mode != wire.Manual {
+		x.Ear = Hearing
+	}
+}
+
+// find is the utterance of that number; nil: it was let go.
+func (x *step) find(id uint64) *Utterance {
+	for i := range x.Said {
+		if x.Said[i].ID == id {
+			return &x.Said[i]
+		}
+	}
+	return nil
+}
+
+// all are the utterances of a role, oldest first.
+func (x *step) all(role Role) (out []*Utterance) {
+	for i := range x.Said {
+		if x.Said[i].Role == role {
+			out = append(out, &x.Said[i])
+		}
+	}
+	return out
+}
+
+// last is the newest utterance of a role; nil: there is none.
+func (x *step) last(role Role) *Utterance {
+	all := x.all(role)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}
+
+// release ends all work for utterances and lets them go.
+func (x *step) release(cause error, which func(*Utterance) bool) {
+	x.Said = slices.DeleteFunc(x.Said, func(u Utterance) bool {
+		gone := which(&u)
+		if gone {
+			x.do(Release{u.ID, cause})
+		}
+		return gone
+	})
+}
+
+// releaseAll does so with those of a role.
+func (x *step) releaseAll(role Role, cause error) {
+	x.release(cause, func(u *Utterance) bool { return u.Role == role })
+}
+
+// dropLive lets go of an utterance that the listener has dropped by itself.
+func (x *step) dropLive() {
+	x.Said = slices.DeleteFunc(x.Said, func(u Utterance) bool { return u.Role == Live })
+}
+
+// forget lets go of all that was said and not answered yet, but not of what the
+// user was told to be late.
+func (x *step) forget() {
+	x.releaseAll(Awaited, ErrReplaced)
+	x.releaseAll(Overlap, ErrReplaced)
+	x.Speculate = Speculation{}
+	if x.last(Overdue) == nil {
+		x.Due.Text = time.Time{}
+	}
+	x.discard(ErrReplaced)
+	x.dropNext()
+}

@@ -1,0 +1,265 @@
+package turn
+
+import (
+	"time"
+
+	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+)
+
+// consentTime is how long a yes counts after the question.
+const consentTime = time.Minute
+
+// begin starts a turn, as soon as the one before it has been joined.
+func (x *step) begin(r Request) {
+	x.touch()
+	if x.Reply.Stage != None {
+		if x.Reply.runs() {
+			x.cut(ErrReplaced)
+		}
+		x.dropNext()
+		x.Pending = &r
+		return
+	}
+	x.Turns++
+	stage := Committed
+	if r.Speculative {
+		stage = Speculative
+	}
+	x.Reply = Reply{Turn: x.Turns, Stage: stage, Request: r, Over: x.Reply.Over}
+	x.do(Begin{x.Turns, r})
+}
+
+// dropNext gives up the request that waits to begin.
+func (x *step) dropNext() {
+	if x.Pending == nil {
+		return
+	}
+	if x.Pending.Announcement != 0 {
+		x.do(Drop{x.Pending.Announcement})
+	}
+	x.Pending = nil
+}
+
+// cut ends the reply that runs, with a cause, and reports whether tts stop was
+// sent: the device hears of it only if it has heard of the reply.
+func (x *step) cut(cause error) (stopped bool) {
+	x.dropNext()
+	if !x.Reply.runs() {
+		return false
+	}
+	stopped = x.Reply.started()
+	ends := Ending
+	if x.Reply.Stage == Speculative {
+		ends = Discarded
+	}
+	x.Reply.Stage, x.Reply.Until = ends, time.Time{}
+	x.do(Cut{x.Reply.Turn, cause})
+	return stopped
+}
+
+// replyEnds runs f, by which the reply ends, and puts the listening side at rest
+// if a reply was thought about or spoken before.
+func (x *step) replyEnds(f func()) {
+	phase := x.Phase()
+	f()
+	x.rest(phase == Thinking || phase == Talking)
+}
+
+// ready takes in that a turn has something to be heard.
+func (x *step) ready(turn uint64) {
+	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() {
+		return
+	}
+	x.Reply.Ready = true
+	if x.Reply.Stage == Committed {
+		x.start()
+	}
+}
+
+// start sends tts start: from here on the turn cannot be undone.
+func (x *step) start() {
+	x.do(Start{x.Reply.Turn})
+	x.answered()
+	x.Reply.Stage = Speaking
+	x.listenOverReply()
+}
+
+// commit lets the reply be seen and act.
+func (x *step) commit() {
+	x.Reply.Stage, x.Reply.Until = Committed, time.Time{}
+	x.do(Commit{x.Reply.Turn})
+	if x.Reply.Ready {
+		x.start()
+	}
+	if x.Reply.Waits {
+		x.allowTool()
+	}
+}
+
+// toolWanted takes in that a turn wants to run a tool. What may still be undone
+// waits.
+func (x *step) toolWanted(e ToolWanted) {
+	if e.Turn != x.Reply.Turn {
+		return
+	}
+	switch x.Reply.Stage {
+	case Speculative, Held:
+		x.Reply.Waits, x.Reply.Ready = true, x.Reply.Ready || e.Start
+	case Committed, Speaking, Paused:
+		if e.Start {
+			x.ready(e.Turn)
+		}
+		x.allowTool()
+	case None, Ending, Discarded: // its context has ended
+	}
+}
+
+func (x *step) allowTool() {
+	x.Reply.Acted, x.Reply.Waits = true, false
+	x.do(AllowTool{x.Reply.Turn})
+}
+
+// answered lets go of what was said: the answer cannot be undone any more.
+func (x *step) answered() {
+	x.releaseAll(Awaited, ErrDone)
+	x.Speculate = Speculation{}
+}
+
+// finished takes in what a turn has left behind, and begins the next.
+func (x *step) finished(e Finished) {
+	if e.Turn != x.Reply.Turn || x.Reply.Stage == None {
+		return
+	}
+	stage := x.Reply.Stage
+	if stage == Speculative || stage == Discarded { // undone, or broken: whatever it was is void
+		x.do(Discard{e.Turn})
+		x.nextTurn()
+		return
+	}
+	if stage != Ending {
+		x.do(Stop{e.Turn})
+	}
+	x.touch()
+	x.do(Remember{e.Turn})
+	if e.Consent.ID != 0 {
+		x.Consent = e.Consent
+		x.Consent.Until = x.seen.Now.Add(consentTime)
+	}
+	if e.Ask != 0 {
+		x.Asked = e.Ask
+	}
+	if e.HangUp {
+		x.hangUp(ErrGoodbye)
+	}
+	if stage != Ending {
+		x.replyOver(e.Played)
+		x.listenAgain()
+	}
+	x.nextTurn()
+}
+
+// nextTurn lets go of the turn that was joined, and begins the one that waits
+// for that.
+func (x *step) nextTurn() {
+	x.Reply = Reply{}
+	next := x.Pending
+	x.Pending = nil
+	if next == nil {
+		return
+	}
+	r := *next
+	switch { // what it answers was only known now
+	case r.Words == "" || r.Speculative:
+	case x.Asked != 0:
+		r.Told = x.tell(r.Words)
+	case x.Consent.ID != 0:
+		r = x.consented(r)
+	}
+	x.begin(r)
+}
+
+// tell gives the user's words to whoever has asked for them, and reports whether
+// anybody has.
+func (x *step) tell(words string) bool {
+	if x.Asked == 0 {
+		return false
+	}
+	x.do(Answer{x.Asked, words})
+	x.Asked = 0
+	return true
+}
+
+// consented closes the question whether a call is allowed, if one is open, and
+// takes words as the answer to it.
+func (x *step) consented(r Request) Request {
+	asked := x.Consent
+	x.Consent = Consent{}
+	if asked.ID == 0 || x.seen.Now.After(asked.Until) {
+		return r
+	}
+	r.Consent = asked
+	switch intent.YesNo(r.Words, asked.Action) {
+	case intent.Yes:
+		r.Allow = true
+	case intent.No:
+		r.Answer = prompts.ConsentNo
+	case intent.Unclear:
+	}
+	return r
+}
+
+// undo takes back what a request that is undone has changed: the learned
+// language, and the question that it answered.
+func (x *step) undo(r Request) {
+	if r.Words != "" {
+		x.Learned.Lang = r.Before
+	}
+	if r.Consent.ID != 0 {
+		x.Consent = r.Consent
+	}
+}
+
+// announce begins a turn without an utterance, if nobody speaks or is about to.
+// Otherwise the end of what goes on brings the next occasion.
+func (x *step) announce() {
+	if x.PlaysMusic() && !x.Voiced() && x.seen.Queue.Len > 0 && !x.seen.Queue.Music {
+		x.stopMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
+	}
+	phase := x.Phase()
+	quiet := phase == Idle || (phase == Listening && x.Mic.Mode != wire.Manual && !x.Voiced())
+	late := x.overdueReady()
+	if x.seen.Queue.Len == 0 && !late || x.Farewell != Staying || x.Greeting != "" || x.Pending != nil || x.Reply.Stage != None || !quiet {
+		return
+	}
+	if late {
+		x.answerOverdue()
+		return
+	}
+	q := x.seen.Queue
+	x.forget()
+	x.begin(Request{Announcement: q.Head, Music: q.Music, Lang: q.Lang, Times: Times{EndOfSpeech: x.seen.Now}})
+}
+
+// stopMusic ends the stretch of music that plays, if any does.
+func (x *step) stopMusic(cause error) {
+	if !x.PlaysMusic() {
+		return
+	}
+	x.replyEnds(func() { x.cut(cause) })
+	x.listenAgain()
+}
+
+// awaitQuiet sets the limit after which something is announced.
+func (x *step) awaitQuiet() {
+	late := x.overdueReady()
+	switch {
+	case x.Farewell != Staying || x.seen.Queue.Len == 0 && !late:
+		x.Due.Announce = time.Time{}
+	case !late && x.seen.Queue.Resumes:
+		x.Due.Announce = x.Active.Add(resumeIn)
+	default:
+		x.Due.Announce = x.Active.Add(announceIn)
+	}
+}

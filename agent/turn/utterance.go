@@ -1,0 +1,439 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+)
+
+// slowGrace is how long a recogniser may take in any case before it is said to
+// be slow, however long the user has waited.
+const slowGrace = 400 * time.Millisecond
+
+// speechStarted takes in that the user begins to speak. Between the commit and
+// tts start that undoes the turn: the user has not finished.
+func (x *step) speechStarted(e SpeechStarted) {
+	x.touch()
+	if e.Epoch != x.Mic.Epoch {
+		return
+	}
+	u := Utterance{ID: e.ID, Epoch: e.Epoch, Attempt: 1}
+	phase := x.Phase()
+	if phase == Talking {
+		x.Reply.Over, u.Over = u.ID, OverReply
+	}
+	x.Said = append(x.Said, u)
+	if phase != Recognizing && phase != Thinking {
+		return
+	}
+	before := x.last(Awaited)
+	if before != nil {
+		x.Learned.Pause.CutOff(x.seen.Now.Sub(before.Spoken) - x.MinSpeech)
+	}
+	if x.Busy() {
+		switch {
+		case before == nil && (x.Pending != nil || x.Reply.Stage == None || x.Reply.Request.Announcement == 0):
+			return // nobody said what is being answered
+		case x.Pending != nil:
+			x.undo(*x.Pending)
+		case x.Reply.Acted:
+			x.hold(u.ID)
+			return
+		default:
+			r := x.Reply.Request
+			x.cut(ErrResumed)
+			x.undo(r)
+		}
+	}
+	x.dropNext()
+	x.Ear = Hearing
+}
+
+// speechResumed takes in that the user goes on after a pause.
+func (x *step) speechResumed(e SpeechResumed) {
+	x.touch()
+	u := x.find(e.ID)
+	if u == nil {
+		return
+	}
+	if e.Attempt != u.Attempt {
+		u.Attempt, u.Text = e.Attempt, Text{}
+	}
+	if u.Epoch != x.Mic.Epoch {
+		return
+	}
+	x.limitPause(u.ID, maxPause)
+	if x.Phase() == Listening {
+		x.Learned.Pause.Paused(e.Gap) // over a reply it may be anything, also the reply itself
+		x.discard(ErrResumed)
+	}
+}
+
+// speechEnded waits for the text of what was said, if it is to be answered.
+func (x *step) speechEnded(e SpeechEnded) {
+	x.touch()
+	x.Mic.Failures = 0
+	u := x.find(e.ID)
+	if u == nil {
+		x.Said = append(x.Said, Utterance{ID: e.ID, Epoch: e.Epoch, Attempt: e.Attempt})
+		u = x.find(e.ID)
+	}
+	phase := x.Phase()
+	over := x.isOver(u)
+	u.Role, u.Spoken, u.Ended = Awaited, e.Spoken, e.Ended
+	if e.Echo && u.Over != CutReply && !u.final() { // whatever a recogniser makes of it
+		u.Text, u.Echo = Text{Status: Final, At: x.seen.Now}, true
+	}
+	switch {
+	case x.Farewell != Staying:
+		x.drop(e.ID, ErrReplaced)
+	case u.Epoch == x.Mic.Epoch && (phase == Listening || phase == Recognizing):
+		if u.Echo {
+			x.disregard(u)
+			return
+		}
+		x.await(u)
+	case over:
+		u.Role = Overlap
+		x.Due.Text = x.seen.Now.Add(x.RecognizeTimeout)
+		echo, said := u.Echo, u.Text
+		x.letGoOverlap()
+		if echo {
+			if u = x.find(e.ID); u == nil {
+				u = &Utterance{ID: e.ID, Epoch: e.Epoch, Role: Overlap, Over: OverReply, Echo: true, Text: said}
+			}
+			x.interject(u, said, true)
+		}
+	default:
+		x.discard(ErrReplaced)
+		x.drop(e.ID, ErrReplaced)
+	}
+}
+
+// drop lets go of one utterance.
+func (x *step) drop(id uint64, cause error) {
+	x.release(cause, func(u *Utterance) bool { return u.ID == id })
+}
+
+// await takes an utterance that is over as one that is to be answered.
+func (x *step) await(u *Utterance) {
+	u.Role = Awaited
+	for _, late := range x.all(Overdue) {
+		late.Role = Awaited
+	}
+	x.Due.Text = x.seen.Now.Add(x.textWithin(u))
+	if x.Phase() == Listening {
+		x.Ear = Reading
+	}
+	x.answerAwaited()
+}
+
+// transcript takes in the text of an utterance.
+func (x *step) transcript(e Transcript) {
+	u := x.find(e.ID)
+	if u == nil || u.final() || e.Attempt != u.Attempt {
+		return // too late
+	}
+	u.Text, u.Echo = e.Text, e.Echo
+	u.Text.At = x.seen.Now
+	if u.Role != Live {
+		x.do(Release{u.ID, ErrDone})
+	}
+	switch {
+	case u.Role == Overdue:
+		x.awaitQuiet()
+	case x.isOver(u):
+		x.interject(u, u.Text, true)
+	case u.Role != Live:
+		x.answerAwaited()
+	case !u.Echo:
+		x.speculate(u)
+	}
+}
+
+// answerAwaited begins the answer when the text of all that was said is there.
+func (x *step) answerAwaited() {
+	last := x.last(Awaited)
+	if x.Phase() != Recognizing || last == nil {
+		return
+	}
+	if last.final() {
+		x.dropUnread(false) // the user has said it again, or something else
+	}
+	for _, u := range x.all(Awaited) {
+		if !u.final() {
+			return
+		}
+	}
+	if x.nothingMeant() {
+		x.forget()
+		x.Ear = Hearing
+		x.awaitQuiet() // what waited to be announced was put off by it
+		return
+	}
+	r := x.understood()
+	x.Learned.Pause.Answered()
+	if !x.adopt(r) {
+		x.begin(r)
+	}
+}
+
+// dropUnread lets go of what was said before and is still not understood: all
+// of it, or what was said to be late or may have been a cough over a reply.
+func (x *step) dropUnread(all bool) {
+	x.release(ErrReplaced, func(u *Utterance) bool {
+		return u.Role == Awaited && !u.final() && (all || u.Late || u.Over != OverNothing)
+	})
+}
+
+// understood makes a request of all that was said.
+func (x *step) understood() Request {
+	last := x.last(Awaited)
+	times := Times{
+		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: x.silentFrom(last), Transcript: last.Text.At,
+		Discarded: x.Speculate.Discarded,
+	}
+	var words string
+	var failed error
+	rejected := false
+	for _, u := range x.all(Awaited) {
+		switch u.Text.Status {
+		case Failed:
+			failed = errors.Join(failed, u.Text.Err)
+		case Rejected:
+			rejected = true
+			x.do(NotUnderstood{u.Text})
+		case Final, Pending:
+			words = text.Join(words, u.Text.Words)
+			times.ASR = u.Text.Provider
+		}
+	}
+	switch {
+	case text.Bare(words) != "":
+		x.Learned.Empty = 0
+		return x.answer(words, times)
+	case failed != nil:
+		return Request{Phrase: prompts.FailASR, Err: failed, Lang: x.lang(), Times: times}
+	case rejected && x.NoChinese && x.hint():
+		x.do(NoRecognizer{})
+		return Request{Phrase: prompts.NoChineseASR, Lang: x.deviceLang(), Cause: ErrNoSpeech, Times: times}
+	}
+	return x.empty(times)
+}
+
+// answer is the request to answer words.
+func (x *step) answer(words string, times Times) Request {
+	r := Request{Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Times: times}
+	x.Learned.Lang = r.Lang
+	if r.Told = x.tell(words); r.Told {
+		return r
+	}
+	r = x.consented(r)
+	if !r.Allow && r.Answer == "" && x.seen.Song && text.In(words, x.StopWords) {
+		x.do(EndMusic{})
+		r.Answer = prompts.OK
+	}
+	return r
+}
+
+// empty is the request for an utterance without words: "pardon?" at first, a
+// hint at the second in a row, then nothing but the start/stop pair.
+func (x *step) empty(times Times) Request {
+	x.Learned.Empty++
+	r := Request{Lang: x.lang(), Cause: ErrNoSpeech, Times: times}
+	switch {
+	case x.Learned.Empty == 1:
+		r.Phrase = prompts.Pardon
+	case x.Learned.Empty == 2 && x.hint():
+		r.Phrase = prompts.HintNoSpeech
+	}
+	return r
+}
+
+// hint reports whether a hint about recognition may be spoken now.
+func (x *step) hint() bool {
+	if !x.Learned.Hinted.IsZero() && x.seen.Now.Sub(x.Learned.Hinted) < hintInterval {
+		return false
+	}
+	x.Learned.Hinted = x.seen.Now
+	return true
+}
+
+// silentFrom is from when on the user of an utterance waits: who pauses for long
+// is not surprised that we wait for the end of such a pause, and who hears a
+// reply does not wait.
+func (x *step) silentFrom(u *Utterance) time.Time {
+	from := u.Spoken
+	for _, later := range []time.Time{u.Ended.Add(-x.Commit), x.Last.At} {
+		if later.After(from) {
+			from = later
+		}
+	}
+	return from
+}
+
+// textWithin is how long the text of an utterance is waited for.
+func (x *step) textWithin(u *Utterance) time.Duration {
+	if x.SlowAfter <= 0 || x.last(Overdue) != nil {
+		return x.RecognizeTimeout
+	}
+	left := x.SlowAfter
+	if from := x.silentFrom(u); !from.IsZero() {
+		left = max(x.SlowAfter-x.seen.Now.Sub(from), min(slowGrace, x.SlowAfter))
+	}
+	return min(left, x.RecognizeTimeout)
+}
+
+// textLate acts on a text that does not come: at first that is said, and at last
+// the recogniser is given up.
+func (x *step) textLate() {
+	reading := x.Phase() == Recognizing
+	switch {
+	case reading && x.anyUnderstood():
+		x.dropUnread(true) // something was understood: that is answered
+		x.answerAwaited()
+	case reading && x.last(Overdue) == nil && x.SlowAfter > 0 && x.SlowAfter < x.RecognizeTimeout:
+		for _, u := range x.all(Awaited) {
+			u.Role, u.Late = Overdue, true
+		}
+		x.Due.Text = x.seen.Now.Add(x.textLeft())
+		var spoken time.Time
+		if u := x.last(Overdue); u != nil {
+			spoken = u.Spoken
+		}
+		x.begin(Request{Phrase: prompts.SlowASR, Lang: x.lang(), Times: Times{EndOfSpeech: spoken, Silent: x.seen.Now}})
+	default:
+		if left := x.textLeft(); left > 0 {
+			x.Due.Text = x.seen.Now.Add(left) // somebody is speaking: nothing is said, and nothing given up
+			return
+		}
+		x.giveUpTexts()
+	}
+}
+
+func (x *step) anyUnderstood() bool {
+	for _, u := range x.all(Awaited) {
+		if u.final() && text.Bare(u.Text.Words) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// textLeft is how much longer texts may take that are not there yet.
+func (x *step) textLeft() (left time.Duration) {
+	for i := range x.Said {
+		if u := &x.Said[i]; (u.Role == Awaited || u.Role == Overdue) && !u.final() {
+			left = max(left, x.RecognizeTimeout-x.seen.Now.Sub(u.Ended))
+		}
+	}
+	return left
+}
+
+// giveUpTexts gives up on recognisers that do not come to an end.
+func (x *step) giveUpTexts() {
+	for i := range x.Said {
+		if u := &x.Said[i]; u.Role != Live && !u.final() {
+			err := fmt.Errorf("%w: no transcript within %s", ErrFailed, x.RecognizeTimeout)
+			u.Text = Text{Status: Failed, Err: err, At: x.seen.Now}
+			x.do(Release{u.ID, err})
+		}
+	}
+	x.letGoOverlap()
+	x.answerAwaited()
+	x.awaitQuiet()
+}
+
+// overdueReady reports whether what the user was told to be late can be answered.
+func (x *step) overdueReady() bool {
+	late := x.all(Overdue)
+	for _, u := range late {
+		if !u.final() {
+			return false
+		}
+	}
+	return len(late) > 0
+}
+
+// answerOverdue answers it.
+func (x *step) answerOverdue() {
+	x.forget()
+	for _, u := range x.all(Overdue) {
+		u.Role = Awaited
+	}
+	x.Due.Text = time.Time{}
+	r := x.understood()
+	r.Times.Silent = x.seen.Now // it was told meanwhile
+	x.begin(r)
+}
+
+// speculate begins the answer to what was said so far, if that may be all.
+func (x *step) speculate(u *Utterance) {
+	if u.Epoch != x.Mic.Epoch || x.Phase() != Listening {
+		return
+	}
+	words, ok := x.draft(u)
+	if ok || text.Bare(words) != "" {
+		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, intent.Complete(words, x.langOf(words)))})
+	}
+	if !ok || x.Busy() || x.Greeting != "" || x.Farewell != Staying || x.Speculate.Tries >= x.Speculations {
+		return
+	}
+	x.Speculate.Tries++
+	x.begin(Request{
+		Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Speculative: true,
+		Times: Times{ASR: u.Text.Provider},
+	})
+}
+
+// draft is all that was said so far, and whether its answer can begin before the
+// end: whatever has an effect beside the answer waits for that.
+func (x *step) draft(u *Utterance) (words string, ok bool) {
+	ok = true
+	for _, said := range append(x.all(Awaited), u) {
+		if said.Text.Status != Final {
+			ok = false
+			continue
+		}
+		words = text.Join(words, said.Text.Words)
+	}
+	return words, ok && text.Bare(words) != "" && x.Consent.ID == 0 && x.Asked == 0 && !x.seen.Song
+}
+
+// discard undoes a speculation.
+func (x *step) discard(cause error) {
+	if x.Speculates() {
+		x.Speculate.Discarded++
+		x.cut(cause)
+	}
+}
+
+// adopt makes a speculation the answer to a request, and reports whether it is:
+// the words and all that the model was told must be the same.
+func (x *step) adopt(r Request) bool {
+	switch {
+	case !x.Speculates():
+		return false
+	case r.Phrase != "" || r.Answer != "" || r.Consent.ID != 0 || r.Told,
+		x.Pending != nil && x.Pending.Words != r.Words,
+		x.Pending == nil && (x.Reply.Request.Words != r.Words || x.seen.Stale):
+		x.discard(ErrReplaced)
+		return false
+	case x.Pending != nil: // it has not begun
+		x.Speculate.Discarded++
+		x.Pending = nil
+		return false
+	}
+	x.Reply.Request = r
+	x.do(Adopt{x.Reply.Turn, r})
+	x.commit()
+	return true
+}
+
+// muted reports whether the device closes its microphone while it plays.
+func (x *step) muted() bool { return x.Mic.Mode != wire.Realtime }
