@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 )
@@ -31,7 +32,7 @@ func (c *Conversation) act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	did, _, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
 		did, err := h(c, outside, call.Args)
 		if err == nil && did.hangUp {
-			c.hangUp(ErrGoodbye)
+			c.shadowed(func() core.Event { return core.Leave{Cause: ErrGoodbye} }, func() { c.hangUp(ErrGoodbye) })
 		}
 		return did, err
 	})

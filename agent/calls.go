@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -54,6 +55,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall)
 		t.settled(rec, *e)
 		return nil
 	}
+	t.report(shadowEvent{core.ToolWanted{Turn: t.id}})
 	if !t.floor.commit() {
 		return context.Cause(ctx) // undone in the meantime: the tool never runs
 	}

@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	core "xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 )
@@ -85,6 +87,7 @@ type Conversation struct {
 	early     []settled   // true results that came before their call was in the history
 	expect    *request    // who waits for the next words of the user; nil: nobody
 	asked     *consent    // what the user was asked to allow
+	shadow    *shadow     // nil: nobody compares
 }
 
 // turnEnded reports that a turn's goroutines have been joined.
@@ -105,6 +108,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  wire.NewQueue[wire.Event](), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
 	}
+	c.shadow = newShadow(c.o, s)
 	if s.AEC && !opts.NoEchoGuard {
 		c.monitor = &echo.FarEnd{}
 	} else if !opts.NoEchoGuard {
@@ -143,6 +147,17 @@ func (c *Conversation) Run(ctx context.Context) error {
 		defer timer.Stop()
 	}
 	defer c.idle.Stop()
+	if c.shadow != nil {
+		c.shadow.state.Learned = core.Learned{
+			Lang: text.Lang(dev.language), Pause: core.LearnedPause{Need: dev.pause.need, Fast: dev.pause.fast}, Echoes: dev.echoes, Hinted: dev.hinted,
+		}
+		c.shadow.state.Active = time.Now()
+		c.shadow.state.Due.Idle = time.Now().Add(c.o.IdleClose)
+		if c.dev.expecting(time.Now()) {
+			c.shadow.state.Due.Idle = time.Now().Add(min(c.o.IdleClose, keepAlive))
+		}
+		c.shadow.state, _ = c.shadow.rules.Next(c.shadow.state, c.shadowSeen(), core.Queued{})
+	}
 	c.touch()
 	c.setAlarm()
 	c.loop(ctx)
@@ -173,26 +188,26 @@ func (c *Conversation) loop(ctx context.Context) {
 				c.log.Warn("audio frames dropped", "frames", lost)
 			}
 			for _, it := range items {
-				c.device(it)
+				c.shadowed(func() core.Event { return c.shadowDevice(it) }, func() { c.device(it) })
 			}
 		case r := <-c.reports:
-			c.reported(r)
+			c.shadowed(func() core.Event { return c.shadowReported(r) }, func() { c.reported(r) })
 		case <-c.greet.C:
-			c.greetNow()
+			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Greeting }, c.greetNow)
 		case <-c.textDue.C:
-			c.textSlow()
+			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Text }, c.textSlow)
 		case <-c.dev.mail.notify:
 			for _, news := range c.dev.mail.take() {
-				c.news(news)
+				c.shadowed(func() core.Event { return nil }, func() { c.news(news) })
 			}
 		case <-c.hushDue.C:
-			c.goOn()
+			c.shadowTick(func(s *core.State) *time.Time { return &s.Reply.Until }, c.goOn)
 		case <-c.calm.C:
-			c.tellNext()
+			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Announce }, c.tellNext)
 		case <-c.alarm.C:
-			c.ringAlarms()
+			c.shadowed(func() core.Event { return nil }, c.ringAlarms)
 		case <-c.idle.C:
-			c.idleOver()
+			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Idle }, c.idleOver)
 		}
 	}
 }
@@ -309,6 +324,7 @@ func (c *Conversation) idleOver() {
 		c.touch()
 	case c.dev.expecting(time.Now()):
 		c.out.Send(wire.Message{Kind: wire.MessageKeepAlive})
+		c.did(core.Send{Kind: wire.MessageKeepAlive})
 		c.awaitCalm()
 		c.idle.Reset(min(c.o.IdleClose, keepAlive))
 	case time.Since(c.active) < c.o.IdleClose: // what was expected has come to nothing
@@ -325,6 +341,7 @@ func (c *Conversation) hangUp(cause error) {
 	}
 	c.hungUp = true
 	c.log.Info("hanging up", "cause", cause)
+	defer c.did(core.HangUp{Cause: cause})
 	c.greet.Stop()
 	c.greeting = ""
 	c.forget()

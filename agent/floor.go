@@ -344,3 +344,17 @@ func (f *floor) cut() bool {
 	f.out.Send(m)
 	return true
 }
+
+// wants reports whether the turn would have begun to speak.
+func (f *floor) wants() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.trial && f.wanted && !f.closed
+}
+
+// gone reports whether the turn has lost the floor.
+func (f *floor) gone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/internal/text/intent"
 	"xiaozhi/internal/wire"
@@ -133,6 +134,7 @@ func (c *Conversation) greetNow() {
 func (c *Conversation) abort(reason string) {
 	stopped := c.stopReply(reason)
 	if !stopped {
+		c.did(core.Send{Kind: wire.MessageTTSStop})
 		c.out.Send(wire.Message{Kind: wire.MessageTTSStop})
 	}
 	c.step(sigAbort)
@@ -155,6 +157,7 @@ func (c *Conversation) stopReply(reason string) (stopped bool) {
 		}
 		stopped = c.takeAway(cause)
 	} else if c.dev.song != nil && !strings.Contains(reason, "wake") {
+		c.did(core.EndMusic{})
 		c.dev.endSong()
 	}
 	c.forget()
@@ -167,6 +170,7 @@ func (c *Conversation) openEars() {
 	c.voiced.Store(false)
 	c.endTrial(ErrReplaced)
 	commit := c.dev.pause.delay(c.commitAfter(), intent.Undecided)
+	c.did(core.Listen{Epoch: c.stretch, Mode: c.mode, Silence: commit, Lang: langOf(c.language())})
 	if c.ears != nil && c.ears.mode == c.mode {
 		c.tellEars(earsOpen{c.stretch, commit})
 		return
@@ -196,6 +200,17 @@ func (c *Conversation) closeEars(cause error) {
 }
 
 func (c *Conversation) tellEars(ev earsCommand) {
+	switch ev := ev.(type) {
+	case earsWatch:
+		c.did(core.Watch{On: ev.on})
+	case earsMute:
+		c.did(core.Mute{})
+		c.voiced.Store(false) // nobody is heard any more
+	case earsStop:
+		c.did(core.EndUtterance{})
+	case earsAwait:
+		c.did(core.AwaitSilence{Silence: ev.silence})
+	}
 	if c.ears == nil {
 		return
 	}
@@ -257,6 +272,7 @@ func (c *Conversation) voice(u *utterance) {
 			return
 		case c.pending == nil:
 			c.live = false
+			c.did(core.Cut{Turn: c.turn.id, Cause: ErrResumed})
 			c.turn.cancel(ErrResumed)
 			c.unsay(c.turn.undo)
 		default:

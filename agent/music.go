@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -193,7 +194,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err := c.play(a.Song, a.Title, a.Name == ""); err != nil {
 			return handled{}, err
 		}
-		c.hushMusic(ErrPaused)
+		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
 		return say(prompts.MusicPlay, a.Title)
 	case song == nil:
 		return say(prompts.MusicNone, "")
@@ -201,12 +202,12 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 	switch a.Action {
 	case mcp.MusicStop:
 		c.dev.endSong()
-		c.hushMusic(ErrAborted)
+		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrAborted} }, func() { c.hushMusic(ErrAborted) })
 		return say(prompts.OK, "")
 	case mcp.MusicPause:
 		song.held = true
 		c.dev.holdSong()
-		c.hushMusic(ErrPaused)
+		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
 		return say(prompts.OK, "")
 	case mcp.MusicResume, mcp.MusicPlay:
 		song.held = false
@@ -223,7 +224,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err != nil {
 			return handled{}, err
 		}
-		c.hushMusic(ErrPaused)
+		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
 		return say(prompts.MusicPlay, title)
 	}
 	return handled{}, fmt.Errorf("unknown music action %q", a.Action)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -95,8 +96,10 @@ func (c *Conversation) Listen(ctx context.Context) error {
 		case c.state != Idle || c.busy():
 			return nil
 		}
-		c.step(sigServer)
-		c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}})
+		c.shadowed(func() core.Event { return core.Invite{} }, func() {
+			c.step(sigServer)
+			c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}})
+		})
 		return nil
 	})
 }
@@ -108,9 +111,11 @@ func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
 		if stopped = c.busy() && !c.onTrial(); !stopped {
 			return nil
 		}
-		c.stopReply("outside")
-		c.step(sigAbort)
-		c.listenAgain()
+		c.shadowed(func() core.Event { return core.StopReply{} }, func() {
+			c.stopReply("outside")
+			c.step(sigAbort)
+			c.listenAgain()
+		})
 		return nil
 	})
 	return stopped, err
@@ -144,9 +149,11 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 			}
 			return nil
 		}
-		c.forget()
-		c.step(sigServer)
-		c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
+		c.shadowed(func() core.Event { return core.Interrupt{Announcement: 1, Lang: langOf(n.language)} }, func() {
+			c.forget()
+			c.step(sigServer)
+			c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
+		})
 		return nil
 	})
 	if err != nil {
@@ -198,6 +205,7 @@ func (c *Conversation) answers(words string) bool {
 	r := c.expect
 	c.expect = nil
 	if awaited {
+		c.did(core.Answer{Words: words})
 		r.answer <- words
 	}
 	return awaited

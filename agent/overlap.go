@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
@@ -72,6 +73,7 @@ func (c *Conversation) bargeIn(u *utterance, own bool) {
 			c.hearsItself()
 		}
 		if !c.dev.echoes && c.turn.alarms < maxFalse && !c.turn.floor.holds() && c.turn.floor.pause() {
+			c.did(core.Pause{Turn: c.turn.id})
 			c.overlap.hushed = true
 			c.hushDue.Reset(maxHush)
 		}
@@ -85,6 +87,9 @@ func (c *Conversation) bargeIn(u *utterance, own bool) {
 func (c *Conversation) holdFor(u *utterance) {
 	if c.mode != wire.Auto || c.state != Thinking || !c.turn.floor.recall() && !c.overlap.hushed {
 		return
+	}
+	if !c.overlap.hushed {
+		c.did(core.Hold{Turn: c.turn.id})
 	}
 	c.overlap, u.overlaps = overlap{u, true}, true
 	c.hushDue.Reset(maxHush)
@@ -240,10 +245,14 @@ func (c *Conversation) goOn() {
 	switch {
 	case c.turn == nil:
 	case c.turn.floor.resume():
+		c.did(core.Resume{Turn: c.turn.id})
 		c.turn.alarms++
 		c.touch()
-	case c.turn.floor.grant():
-		c.speaking(c.turn)
+	default:
+		c.did(core.Commit{Turn: c.turn.id})
+		if c.turn.floor.grant() {
+			c.speaking(c.turn)
+		}
 	}
 }
 

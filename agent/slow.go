@@ -224,6 +224,7 @@ func (c *Conversation) dropSlow(all bool) {
 	c.heard = slices.DeleteFunc(c.heard, func(u *utterance) bool {
 		drop := (all || u.slow || u.overlaps) && !u.final
 		if drop {
+			u.final = true // a text that comes all the same is void
 			u.cancel(ErrReplaced)
 		}
 		return drop

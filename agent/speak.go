@@ -62,6 +62,7 @@ type speaker struct {
 	timing *timing
 	voice  string
 	began  func() // tts start was sent
+	wanted func()
 
 	sentences chan utterable // closed by the turn; size: see newSpeaker
 	frames    chan speech    // closed by synthesize
@@ -132,6 +133,8 @@ func (s *speaker) quietSince() (time.Time, bool) {
 func (s *speaker) begin() {
 	if s.floor.start() {
 		s.began()
+	} else if s.wanted != nil && s.floor.wants() {
+		s.wanted()
 	}
 }
 

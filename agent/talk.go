@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -30,6 +31,7 @@ func (c *Conversation) begin(ord order) {
 		return
 	}
 	c.turns++
+	c.did(core.Begin{Turn: c.turns, Request: ord.request()})
 	ctx, cancel := c.child()
 	t := &turn{
 		id: c.turns, order: ord, o: c.o, tools: c.tools, session: c.session,
@@ -58,6 +60,9 @@ func (c *Conversation) begin(ord order) {
 		t.mail.post(l)
 	}
 	t.speaker = newSpeaker(c.o, t.log, t.floor, t.timing, c.session.Voice, func() { c.report(turnBegan{t}) })
+	if c.shadow != nil {
+		t.speaker.wanted = func() { c.report(shadowEvent{core.Ready{Turn: t.id}}) }
+	}
 	if ord.notice != nil && ord.notice.song != nil {
 		ord.notice.song.playing = true
 	}
@@ -96,6 +101,7 @@ func (c *Conversation) takeAway(cause error) bool {
 		return false
 	}
 	c.live = false
+	c.did(core.Cut{Turn: c.turn.id, Cause: cause})
 	stopped := c.turn.floor.cut()
 	c.turn.cancel(cause)
 	return stopped
@@ -106,6 +112,7 @@ func (c *Conversation) speaking(t *turn) {
 	if t != c.turn || !c.live {
 		return
 	}
+	c.did(core.Start{Turn: t.id})
 	c.answered()
 	c.step(sigStart)
 	c.overlap = overlap{u: c.overlap.u} // who began while it was thought about
@@ -142,10 +149,15 @@ func (c *Conversation) turnOver(t *turn) {
 	c.turnDone = true
 	if trial { // undone, or broken: whatever it was is void
 		c.live = false
+		c.did(core.Discard{Turn: t.id})
 		c.log.Debug("speculation discarded", "turn", t.id, "cause", t.out.cause)
 		c.nextTurn(t)
 		return
 	}
+	if c.live {
+		c.did(core.Stop{Turn: t.id})
+	}
+	c.did(core.Remember{Turn: t.id})
 	c.touch()
 	c.remember(t)
 	if t.out.hangUp {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
@@ -47,6 +48,7 @@ func (t *turn) think(ctx context.Context) error {
 // cut any more (voice.md, behaviour 33); the button does.
 func (t *turn) goodbye() {
 	t.hangUp = true
+	t.report(shadowEvent{core.Firmed{Turn: t.id}})
 	t.floor.hold()
 }
 

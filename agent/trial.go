@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
@@ -87,7 +88,7 @@ func (c *Conversation) adopt(o order) bool {
 	if !c.onTrial() {
 		return false
 	}
-	plain := o.phrase == "" && o.reply == "" && o.consent == nil && o.asked == nil
+	plain := o.phrase == "" && o.reply == "" && o.consent == nil && o.asked == nil && !o.told
 	switch {
 	case !plain, c.pending != nil && c.pending.text != o.text,
 		c.pending == nil && (c.turn.order.text != o.text || c.turn.version != c.dev.history.version):
@@ -101,6 +102,8 @@ func (c *Conversation) adopt(o order) bool {
 	c.adopted = true
 	c.turn.timing.commit(o.timing)
 	c.turn.undo = o
+	c.did(core.Adopt{Turn: c.turn.id, Request: o.request()})
+	c.did(core.Commit{Turn: c.turn.id})
 	if c.turn.floor.grant() {
 		c.speaking(c.turn)
 	}

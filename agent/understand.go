@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"time"
+	core "xiaozhi/agent/turn"
 
 	"xiaozhi/prompts"
 )
@@ -64,6 +65,7 @@ func (c *Conversation) answer(text string, tm *timing) order {
 	}
 	o := c.consented(order{text: text, stt: text, language: lang, before: before, timing: tm})
 	if o.consent == nil && o.reply == "" && c.dev.song != nil && isOneOf(text, c.o.StopWords) {
+		c.did(core.EndMusic{})
 		c.dev.endSong()
 		o.reply = c.o.Prompts.Phrase(prompts.OK, lang)
 	}
