@@ -11,19 +11,34 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/mcp"
 )
 
+// What a [ListCache] remembers of devices that are away.
+const (
+	maxRemembered      = 4096     // devices
+	maxRememberedBytes = 32 << 20 // of all their lists, each counted whole
+)
+
 // ListCache holds the tool lists of devices once for all that have the same: a
-// thousand speakers of one kind list the same tools, at 10 to 40 KiB each. A
-// list is forgotten when no device has it any more, and none that may come back
-// (see Options.Device). A ListCache may be used at the same time; make it with
-// NewListCache.
+// thousand speakers of one kind list the same tools, at 10 to 40 KiB each. It
+// remembers the last complete list of each device, so that it is there when the
+// device connects again (see Options.Device). Other lists are dropped when no
+// device has them any more. A ListCache may be used at the same time; make it
+// with [NewListCache]. A nil one shares and remembers nothing.
 type ListCache struct {
-	mu     sync.Mutex
-	lists  map[listKey]weak.Pointer[[]mcp.Tool]
-	memory memory
-	peers  map[[2]string]*sdk.Client // by our name and version
+	last *lru.Cache[string, remembered] // by device
+
+	mu    sync.Mutex
+	lists map[listKey]weak.Pointer[[]mcp.Tool]
+	peers map[[2]string]*sdk.Client // by our name and version
+}
+
+// remembered is the last list of one device, and what it said of itself then.
+type remembered struct {
+	info  ServerInfo
+	tools *[]mcp.Tool
 }
 
 // listKey is the fingerprint of a list. It is a cryptographic one, since
@@ -32,11 +47,15 @@ type listKey [sha256.Size]byte
 
 // NewListCache makes an empty cache.
 func NewListCache() *ListCache {
-	return &ListCache{lists: make(map[listKey]weak.Pointer[[]mcp.Tool]), memory: newMemory(), peers: make(map[[2]string]*sdk.Client)}
+	return &ListCache{
+		last:  lru.New[string, remembered](maxRemembered, maxRememberedBytes),
+		lists: make(map[listKey]weak.Pointer[[]mcp.Tool]),
+		peers: make(map[[2]string]*sdk.Client),
+	}
 }
 
 // peer is the SDK's client, which holds no more than who we are: one does for
-// all devices. A nil cache makes one for each.
+// all devices.
 func (s *ListCache) peer(name, version string) *sdk.Client {
 	if s == nil {
 		return newPeer(name, version)
@@ -61,8 +80,7 @@ func newPeer(name, version string) *sdk.Client {
 }
 
 // share gives a list that is equal to tools, byte for byte. Nobody may change
-// it, and it stays in the cache for as long as somebody holds the pointer. A
-// nil cache shares nothing.
+// it, and it stays in the cache for as long as somebody holds the pointer.
 func (s *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
 	if s == nil {
@@ -91,4 +109,30 @@ func keyOf(tools []mcp.Tool) (key listKey) {
 	}
 	hash.Sum(key[:0])
 	return key
+}
+
+// remember keeps a device's list for its next connection. An empty id remembers
+// nothing.
+func (s *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
+	if s != nil && id != "" {
+		s.last.Put(id, remembered{info, tools}, sizeOf(*tools))
+	}
+}
+
+// recall returns the list that a device had when it was last here.
+func (s *ListCache) recall(id string) (remembered, bool) {
+	if s == nil || id == "" {
+		return remembered{}, false
+	}
+	return s.last.Get(id)
+}
+
+// sizeOf is about what a list takes, in bytes.
+func sizeOf(tools []mcp.Tool) int {
+	const fixed = 256 // of one tool, its hints included
+	n := 0
+	for _, t := range tools {
+		n += fixed + len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return n
 }

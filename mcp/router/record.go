@@ -2,9 +2,7 @@ package router
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -87,46 +85,4 @@ func isSecret(name string) bool {
 		}
 	}
 	return name == "key" || name == "pin"
-}
-
-// Limits of a Journal.
-const (
-	journalDepth   = 64   // records of one device
-	journalDevices = 1024 // devices; the one that was quiet for longest makes room
-)
-
-// Journal keeps the last calls of each device. Its methods may be called at the
-// same time.
-type Journal struct {
-	mu      sync.Mutex
-	byID    map[string][]Record
-	touched []string // devices, the one that was quiet for longest first
-}
-
-// NewJournal makes an empty journal.
-func NewJournal() *Journal { return &Journal{byID: map[string][]Record{}} }
-
-// Add notes a call of a device.
-func (j *Journal) Add(deviceID string, r Record) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if i := slices.Index(j.touched, deviceID); i >= 0 {
-		j.touched = slices.Delete(j.touched, i, i+1)
-	} else if len(j.touched) >= journalDevices {
-		delete(j.byID, j.touched[0])
-		j.touched = slices.Delete(j.touched, 0, 1)
-	}
-	j.touched = append(j.touched, deviceID)
-	records := append(j.byID[deviceID], r)
-	if len(records) > journalDepth {
-		records = slices.Clone(records[len(records)-journalDepth:])
-	}
-	j.byID[deviceID] = records
-}
-
-// Calls are the last calls of a device, the oldest first. The caller owns the slice.
-func (j *Journal) Calls(deviceID string) []Record {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.byID[deviceID])
 }
