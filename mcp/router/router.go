@@ -4,6 +4,7 @@
 package router
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"path"
@@ -69,8 +70,9 @@ const maxKnown = 512
 type Router struct {
 	options Options
 	log     *slog.Logger
-	device  queue    // calls to the device
-	life    lifetime // ends with Close
+	device  queue           // calls to the device
+	life    context.Context // of all calls; ends with Close
+	end     context.CancelFunc
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
@@ -104,11 +106,13 @@ func New(o Options, sources ...mcp.Source) *Router {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	life, end := context.WithCancel(context.Background()) // nobody's own: a call may outlive its caller, until Close
 	t := &Router{
 		options: o,
 		log:     o.Log,
 		device:  queue{limit: o.Queue},
-		life:    lifetime{done: make(chan struct{})},
+		life:    life,
+		end:     end,
 		running: make(map[string]struct{}),
 		schemas: make(map[string]*schema.Schema),
 		warned:  make(map[string]struct{}),

@@ -12,29 +12,6 @@ import (
 	"xiaozhi/mcp"
 )
 
-// lifetime is a router's own time as a context: calls that must survive their
-// caller live in it, until Close.
-type lifetime struct{ done chan struct{} }
-
-// Deadline says that there is none.
-func (l lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-// Done is closed by Router.Close.
-func (l lifetime) Done() <-chan struct{} { return l.done }
-
-// Value is always nil.
-func (l lifetime) Value(any) any { return nil }
-
-// Err is context.Canceled once the router is closed.
-func (l lifetime) Err() error {
-	select {
-	case <-l.done:
-		return context.Canceled
-	default:
-		return nil
-	}
-}
-
 // Run runs a call and waits for its outcome. When ctx ends it returns at once:
 // a call that the device is already busy with keeps its place until the reply
 // or the time-out comes, one that still waits for its turn is never sent, and a
@@ -101,7 +78,7 @@ func (t *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	j.awaited = true
 	var o outcome
 	var sent span
-	if o.err = t.device.wait(ctx, t.life.done, j.ticket); o.err == nil {
+	if o.err = t.device.wait(ctx, t.life.Done(), j.ticket); o.err == nil {
 		callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
 		defer cancel()
 		sent.began = time.Now()
@@ -118,11 +95,9 @@ func (t *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 // Close cancels all calls and waits for them. It may be called many times.
 func (t *Router) Close() {
 	t.mu.Lock()
-	if !t.closed {
-		t.closed = true
-		close(t.life.done)
-	}
+	t.closed = true
 	t.mu.Unlock()
+	t.end()
 	t.wg.Wait()
 }
 
@@ -203,7 +178,7 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	t, p := j.toolbox, j.call
 	var o outcome
 	var sent span
-	if err := t.device.wait(ctx, t.life.done, j.ticket); err != nil {
+	if err := t.device.wait(ctx, t.life.Done(), j.ticket); err != nil {
 		o.err = err
 	} else {
 		sent.began = time.Now()
