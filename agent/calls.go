@@ -86,7 +86,7 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall)
 func (t *turn) prepare(call providers.ToolCall) (router.Prepared, *effect) {
 	lang := t.order.language
 	refuse := func(zh, en string) *effect {
-		e := failed(handledText(lang, zh, en), nil, lang)
+		e := failed(handledText(lang, zh, en), "", lang)
 		return &e
 	}
 	p, bad := t.tools.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Language: lang})
@@ -146,7 +146,7 @@ func (t *turn) startJob(ctx context.Context, rec *callRecord, p router.Prepared)
 				errJobs: "同时进行的任务太多了", errJobRun: "同样的任务还在进行，完成后会告诉用户", errNoJobs: "服务器正在关闭",
 			}[err]
 		}
-		t.settled(rec, failed(why, nil, t.order.language))
+		t.settled(rec, failed(why, "", t.order.language))
 		return
 	}
 	t.settled(rec, effect{again: true, result: handledText(t.order.language,

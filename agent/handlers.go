@@ -64,7 +64,7 @@ func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
 	h, ok := handlers()[name]
 	if !ok {
 		t.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
-		c.effect = failed(handledText(t.order.language, "调用工具失败", "tool call failed"), nil, t.order.language)
+		c.effect = failed(handledText(t.order.language, "调用工具失败", "tool call failed"), "", t.order.language)
 		return nil
 	}
 	did, ran, err := t.inConversation(ctx, func(c *Conversation) (handled, error) { return h(c, t, args) })

@@ -17,6 +17,8 @@ func ResultText(r ActionResponse) string {
 	return TextOf(r.Result)
 }
 
+// TextOf returns a value as text: a string as it is, an [Image] as its type and
+// size, everything else as JSON. It never panics.
 func TextOf(value any) (text string) {
 	defer func() {
 		if recover() != nil { // a payload's own MarshalJSON or Error
@@ -46,6 +48,7 @@ func TextOf(value any) (text string) {
 	return string(data)
 }
 
+// HasImage reports whether one of the blocks of a result is an [Image].
 func HasImage(blocks []any) bool {
 	for _, block := range blocks {
 		if _, ok := block.(Image); ok {

@@ -12,7 +12,7 @@ const (
 	enforceRiddles   = false // comments that paraphrase a name
 	enforceDocuments = false // comments that name a document which is not in the repository
 	enforceDocs      = false // exported names without a doc comment
-	enforceActions   = false // more than one switch over mcp.Action
+	enforceActions   = true  // more than one switch over mcp.Action
 	enforceTexts     = false // Chinese text in Go outside the catalogues
 )
 

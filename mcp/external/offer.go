@@ -217,38 +217,21 @@ func (o *Offer) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallTool
 	return outcome(o.options.Tools.Run(ctx, p)), nil
 }
 
-// outcome is a tool's ActionResponse as MCP has it (design.md section 10, outward).
+// outcome is a tool's ActionResponse as MCP has it. What only a conversation can
+// carry out is a failure here.
 func outcome(r mcp.ActionResponse) *sdk.CallToolResult {
-	out := &sdk.CallToolResult{Content: []sdk.Content{}}
-	switch r.Action {
-	case mcp.ActionTypeNone:
-		return out
-	case mcp.ActionTypeResponse:
-		if r.Response != nil {
-			r.Result = r.Response
-		}
-	case mcp.ActionTypeCallHandler:
-		r.Result = "this tool works in a conversation only / 这个工具只能在对话中使用"
-		out.IsError = true
-	case mcp.ActionTypeError, mcp.ActionTypeNotFound:
-		out.IsError = true
-	case mcp.ActionTypeReqLLM:
+	o := r.Outcome("")
+	if o.Handler != nil {
+		o = mcp.Failure("this tool works in a conversation only / 这个工具只能在对话中使用", "", "")
 	}
-	blocks, ok := r.Result.([]any)
-	if !ok || !slices.ContainsFunc(blocks, isImage) {
-		blocks = []any{r.Result}
-	}
-	for _, block := range blocks {
-		if image, ok := block.(mcp.Image); ok {
-			out.Content = append(out.Content, &sdk.ImageContent{MIMEType: image.MIMEType, Data: image.Data})
-			continue
+	out := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: o.Failed}
+	for _, block := range o.Blocks {
+		switch block := block.(type) {
+		case mcp.Image:
+			out.Content = append(out.Content, &sdk.ImageContent{MIMEType: block.MIMEType, Data: block.Data})
+		case string:
+			out.Content = append(out.Content, &sdk.TextContent{Text: block})
 		}
-		out.Content = append(out.Content, &sdk.TextContent{Text: mcp.ResultText(mcp.ActionResponse{Result: block})})
 	}
 	return out
-}
-
-func isImage(block any) bool {
-	_, ok := block.(mcp.Image)
-	return ok
 }

@@ -199,7 +199,7 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		"outcome", response.Action.String(), "took", took)
 	reply(w, http.StatusOK, CallResult{
 		Name: req.Name, Action: response.Action.String(), Result: response.Result, Say: response.Response,
-		IsError: response.Action == mcp.ActionTypeError || response.Action == mcp.ActionTypeNotFound,
+		IsError: response.Action.Failed(),
 		Took:    took.Milliseconds(),
 	})
 }

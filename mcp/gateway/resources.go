@@ -192,7 +192,7 @@ func (g *Gateway) askStatus(ctx context.Context, id string) any {
 		}
 		r, _ := g.options.Devices.Call(ctx, id, mcp.Call{ID: "status", Name: o.LLMName, Language: contextLanguage(ctx)})
 		text := mcp.ResultText(r)
-		if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
+		if r.Action.Failed() {
 			return nil
 		}
 		if json.Valid([]byte(text)) {

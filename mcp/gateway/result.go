@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 )
 
@@ -18,44 +17,21 @@ const (
 	maxResultImage = 8 << 20   // bytes of one picture; a larger one is only named
 )
 
-// contentOf is a tool's outcome as MCP has it: Response and ReqLLM give their
-// text, None nothing, Error and NotFound are errors (design.md section 10).
+// contentOf is a tool's outcome as MCP has it: a failure is an error result,
+// and so is the envelope of one.
 func contentOf(r mcp.ActionResponse) *sdk.CallToolResult {
-	out := &sdk.CallToolResult{Content: []sdk.Content{}}
-	switch r.Action {
-	case mcp.ActionTypeNone:
-		return out
-	case mcp.ActionTypeResponse:
-		if r.Response != nil {
-			r.Result = r.Response
+	o := r.Outcome("")
+	if envelope := failedEnvelope(o.Value); envelope != nil {
+		o.Failed, o.Blocks = true, []any{mcp.TextOf(envelope)}
+	}
+	out := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: o.Failed}
+	for _, block := range o.Blocks {
+		switch block := block.(type) {
+		case mcp.Image:
+			out.Content = append(out.Content, pictureOf(block))
+		case string:
+			out.Content = append(out.Content, textBlock(block))
 		}
-	case mcp.ActionTypeError, mcp.ActionTypeNotFound:
-		out.IsError = true
-	case mcp.ActionTypeReqLLM, mcp.ActionTypeCallHandler:
-	}
-	if envelope := failedEnvelope(r.Result); envelope != nil {
-		out.IsError, r.Result = true, envelope
-	}
-	out.Content = append(out.Content, blocksOf(r.Result)...)
-	return out
-}
-
-// blocksOf are the blocks of a result's value.
-func blocksOf(value any) []sdk.Content {
-	if image, ok := value.(mcp.Image); ok {
-		return []sdk.Content{pictureOf(image)}
-	}
-	list, ok := value.([]any)
-	if !ok || !slices.ContainsFunc(list, func(b any) bool { _, ok := b.(mcp.Image); return ok }) {
-		return []sdk.Content{textBlock(mcp.ResultText(mcp.ActionResponse{Result: value}))}
-	}
-	var out []sdk.Content
-	for _, block := range list {
-		if image, ok := block.(mcp.Image); ok {
-			out = append(out, pictureOf(image))
-			continue
-		}
-		out = append(out, textBlock(mcp.ResultText(mcp.ActionResponse{Result: block})))
 	}
 	return out
 }
@@ -67,21 +43,14 @@ func pictureOf(image mcp.Image) sdk.Content {
 	return &sdk.ImageContent{MIMEType: image.MIMEType, Data: image.Data}
 }
 
-// textBlock is a text, cut to the limit at the end of a rune.
-func textBlock(text string) *sdk.TextContent {
-	if len(text) > maxResultText {
-		end := maxResultText
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + fmt.Sprintf("… [cut: %d bytes in all]", len(text))
-	}
-	return &sdk.TextContent{Text: text}
+// textBlock is a text, cut to the limit.
+func textBlock(s string) *sdk.TextContent {
+	return &sdk.TextContent{Text: text.Shorten(s, maxResultText)}
 }
 
 // failed is a result that says why there is none.
-func failed(text string) *sdk.CallToolResult {
-	return &sdk.CallToolResult{Content: []sdk.Content{textBlock(text)}, IsError: true}
+func failed(why string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{textBlock(why)}, IsError: true}
 }
 
 // failedEnvelope is what a tool says of its own failure in the envelope of seed

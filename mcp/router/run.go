@@ -266,11 +266,10 @@ func (j *job) cause(err error) error {
 // that was refused: that was never sent. awaited is false for a call whose
 // success was assumed.
 func (t *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
-	failed := r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
 		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: awaited,
-		Late: !awaited && failed,
+		Late: !awaited && r.Action.Failed(),
 	}
 	text := mcp.ResultText(r)
 	attrs := []any{
