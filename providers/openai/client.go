@@ -19,19 +19,11 @@ const (
 // send makes one request of path below the base URL. The caller closes the body
 // of the response, whose status is 200 to 299. Errors are not yet wrapped.
 //
-// The audio endpoints use it and not go-openai: that client reads error bodies
-// without a limit, wants exact types in replies where servers differ, and hides
-// the response headers that say which sound format has come.
+// Transcriptions and lists of models use it and not go-openai, whose reply types
+// refuse what servers send: a segment whose id is a text, a language that is a
+// list, a plain text, an error of status 200, a date that is not a whole number.
 func (o Options) send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
-	resp, err := o.do(ctx, method, path, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer func() { _ = resp.Body.Close() }()
-		return nil, readStatus(resp)
-	}
-	return resp, nil
+	return accepted(o.do(ctx, method, path, contentType, body))
 }
 
 // do is send with a response of any status.

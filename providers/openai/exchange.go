@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	gopenai "github.com/sashabaranov/go-openai"
+
 	"xiaozhi/providers"
 )
 
@@ -18,30 +20,59 @@ const (
 	drainLimit = 100 * time.Millisecond // for the end of a finished stream, so that its connection can be used again
 )
 
-// exchange is the HTTP client of one chat request. go-openai makes the request
-// but for its body, and reads the events; exchange puts the body in and keeps what
-// go-openai does not hand out. It is for one goroutine.
-type exchange struct {
-	o    Options
-	raw  []byte       // the body of the request
-	body *watchedBody // of the response; nil until there is one
+// library returns go-openai's client, which makes its requests through d.
+func (o Options) library(d gopenai.HTTPDoer) *gopenai.Client {
+	config := gopenai.DefaultConfig(o.APIKey.Reveal())
+	config.BaseURL, config.HTTPClient, config.EmptyMessagesLimit = o.BaseURL, d, maxStream
+	return gopenai.NewClientWithConfig(config)
 }
 
-// Do sends the request with our body. A refusal, and a reply that is no event
-// stream, is an error.
-func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	req.Body = io.NopCloser(bytes.NewReader(x.raw))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.raw)), nil }
-	req.ContentLength = int64(len(x.raw))
+// sender sends the requests that go-openai makes. It adds the configured headers
+// and makes a refusal an error: go-openai would read the body of one without a
+// limit.
+type sender struct {
+	o   Options
+	raw []byte // the body of the request in place of go-openai's; nil: that one
+}
+
+// Do sends a request. A status other than 200 to 299 is a [*statusError].
+func (s *sender) Do(req *http.Request) (*http.Response, error) {
+	if s.raw != nil {
+		req.Body = io.NopCloser(bytes.NewReader(s.raw))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(s.raw)), nil }
+		req.ContentLength = int64(len(s.raw))
+	}
 	req.Header.Del("Connection") // HTTP/2 knows no such header, and HTTP/1.1 keeps alive anyway
-	x.o.setHeaders(req)
-	resp, err := x.o.HTTPClient.Do(req)
+	s.o.setHeaders(req)
+	return accepted(s.o.HTTPClient.Do(req))
+}
+
+// accepted passes a response on whose status is 200 to 299.
+func accepted(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer func() { _ = resp.Body.Close() }()
 		return nil, readStatus(resp)
+	}
+	return resp, nil
+}
+
+// exchange sends one chat request. go-openai makes the request but for its body,
+// and reads the events; exchange keeps what go-openai does not hand out. It is
+// for one goroutine.
+type exchange struct {
+	sender
+	body *watchedBody // of the response; nil until there is one
+}
+
+// Do sends the request. A refusal, and a reply that is not an event stream, is an
+// error.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	resp, err := x.sender.Do(req)
+	if err != nil {
+		return nil, err
 	}
 	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && (media == "application/json" || media == "text/html") {
 		defer func() { _ = resp.Body.Close() }()

@@ -106,11 +106,9 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	if err != nil {
 		return o.wrap(ctx, reqCtx, op, &statusError{kind: providers.BadRequest, text: "make the request: " + err.Error()})
 	}
-	x := &exchange{o: o, raw: raw}
-	config := gopenai.DefaultConfig(o.APIKey.Reveal())
-	config.BaseURL, config.HTTPClient, config.EmptyMessagesLimit = o.BaseURL, x, maxStream
+	x := &exchange{sender: sender{o: o, raw: raw}}
 	g.arm(time.Until(a.deadline))
-	stream, err := gopenai.NewClientWithConfig(config).CreateChatCompletionStream(reqCtx, gopenai.ChatCompletionRequest{Model: o.Model, Stream: true})
+	stream, err := o.library(x).CreateChatCompletionStream(reqCtx, gopenai.ChatCompletionRequest{Model: o.Model, Stream: true})
 	if err != nil {
 		return o.wrap(ctx, reqCtx, op, refuseModel(err))
 	}

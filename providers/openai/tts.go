@@ -1,16 +1,16 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"strings"
 	"sync"
+
+	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/providers"
 )
@@ -57,19 +57,20 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 
 // play makes the request and hands its sound to p. Its errors are not yet wrapped.
 func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *player) error {
-	body, err := t.body(req)
+	speech := t.request(req)
+	raw, err := t.withExtra(speech)
 	if err != nil {
 		return &statusError{kind: providers.BadRequest, text: "make the request: " + err.Error()}
 	}
 	g.arm(t.o.Timeouts.FirstSound)
-	resp, err := t.o.send(ctx, http.MethodPost, "/audio/speech", "application/json", bytes.NewReader(body))
+	resp, err := t.o.library(&sender{o: t.o, raw: raw}).CreateSpeech(ctx, speech)
 	g.disarm()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	sound := &guardedReader{r: resp.Body, guard: g, first: t.o.Timeouts.FirstSound, next: t.o.Timeouts.NextSound}
-	if err := decode(sound, resp.Header.Get("Content-Type"), t.o, p); err != nil {
+	defer func() { _ = resp.Close() }()
+	sound := &guardedReader{r: resp, guard: g, first: t.o.Timeouts.FirstSound, next: t.o.Timeouts.NextSound}
+	if err := decode(sound, resp.Header().Get("Content-Type"), t.o, p); err != nil {
 		return err
 	}
 	if !p.heard && !p.left {
@@ -78,22 +79,23 @@ func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *p
 	return nil
 }
 
-// speechRequest is the wire's request.
-type speechRequest struct {
-	Model  string  `json:"model"`
-	Input  string  `json:"input"`
-	Voice  string  `json:"voice"`
-	Format string  `json:"response_format"`
-	Speed  float64 `json:"speed,omitempty"`
+// request returns the request for a sentence.
+func (t *TTS) request(req providers.TTSRequest) gopenai.CreateSpeechRequest {
+	return gopenai.CreateSpeechRequest{
+		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(t.voice(req)),
+		ResponseFormat: gopenai.SpeechResponseFormat(t.o.Format), Speed: t.o.Speed,
+	}
 }
 
-// body is the request with the configured extra keys.
-func (t *TTS) body(req providers.TTSRequest) ([]byte, error) {
-	raw, err := json.Marshal(speechRequest{
-		Model: t.o.Model, Input: req.Text, Voice: t.voice(req), Format: t.o.Format, Speed: t.o.Speed,
-	})
-	if err != nil || len(t.o.SpeechExtra) == 0 {
-		return raw, err
+// withExtra returns the body of a request with the configured extra keys, or nil
+// if there are none.
+func (t *TTS) withExtra(req gopenai.CreateSpeechRequest) ([]byte, error) {
+	if len(t.o.SpeechExtra) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
 	}
 	var merged map[string]any
 	if err := json.Unmarshal(raw, &merged); err != nil {
@@ -106,7 +108,7 @@ func (t *TTS) body(req providers.TTSRequest) ([]byte, error) {
 	return raw, nil
 }
 
-// voice is the one asked for, else the language's, else the one for all.
+// voice returns the voice asked for, else the language's, else the one for all.
 func (t *TTS) voice(req providers.TTSRequest) string {
 	return orDefault(req.Voice, orDefault(t.o.Voices[req.Language], t.o.Voice))
 }
