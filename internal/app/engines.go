@@ -16,12 +16,14 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/config"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/local"
 	"xiaozhi/providers/openai"
 	"xiaozhi/providers/pocketsphinx"
 	"xiaozhi/providers/rules"
+	"xiaozhi/providers/silero"
 )
 
 // service is a language model service that is known without a section.
@@ -52,11 +54,52 @@ const (
 // errNoKey is why a service is left out.
 var errNoKey = errors.New("no key / 没有密钥")
 
-// resolver makes providers of names in the config.
+// engines are the providers that all conversations share.
+type engines struct {
+	vad     providers.VAD
+	asr     providers.ASR
+	llm     providers.LLM
+	tts     providers.TTS
+	vision  providers.LLM // nil: no model understands pictures
+	brain   *rules.Brain
+	chinese bool // a recogniser knows Chinese
+	models  bool // there is a language model beside the rules
+}
+
+// findEngines makes all providers that the settings name.
+func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, found *report, life *lifecycle, log *slog.Logger) (e engines, err error) {
+	if e.vad, err = silero.New(); err != nil {
+		return e, err
+	}
+	found.found("VAD", "Silero v6 (embedded / 内置)")
+	f := &resolver{cfg: cfg, report: found, life: life, log: log}
+	if e.asr, e.chinese, err = f.recognizers(ctx); err != nil {
+		return e, err
+	}
+	members, err := f.models(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.models = len(members) > 0
+	e.brain = rules.New(rules.Options{
+		Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: e.models,
+	})
+	if e.llm, err = f.thinker(members, e.brain); err != nil {
+		return e, err
+	}
+	if e.vision, err = f.visionModels(ctx); err != nil {
+		return e, err
+	}
+	e.tts, err = f.voices(ctx)
+	return e, err
+}
+
+// resolver makes providers of the names in the settings.
 type resolver struct {
 	cfg     *config.Config
+	report  *report
+	life    *lifecycle
 	log     *slog.Logger
-	app     *App
 	clients map[string]*http.Client // by section: its roles share their connections
 }
 
@@ -110,16 +153,16 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 	for _, name := range names {
 		p, err := f.section(ctx, name)
 		if err != nil {
-			f.app.missing(role, name, err)
+			f.report.missing(role, name, err)
 			continue
 		}
 		member, what, err := one(name, p)
 		if err != nil {
-			f.app.missing(role, name, err)
+			f.report.missing(role, name, err)
 			continue
 		}
 		all = append(all, member)
-		f.app.found(role, name+": "+what)
+		f.report.found(role, name+": "+what)
 	}
 	return all
 }
@@ -134,7 +177,7 @@ func (f *resolver) recognizers(ctx context.Context) (providers.ASR, bool, error)
 		return member, what, err
 	})
 	if !chinese {
-		f.app.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
+		f.report.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
 	}
 	if len(members) == 0 {
 		return nothing{"ASR", f.cfg.ASR}, chinese, nil
@@ -151,8 +194,8 @@ func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, st
 		if err != nil {
 			return nil, "", err
 		}
-		f.app.warmers = append(f.app.warmers, r.Warm)
-		f.app.closers = append(f.app.closers, func() { r.Close() })
+		f.life.load(r.Warm)
+		f.life.atEnd(func() { r.Close() })
 		return r, "English, offline / 英文，离线", nil
 	case "openai":
 		o := f.openai(name, p)
@@ -183,7 +226,7 @@ func (f *resolver) models(ctx context.Context) ([]providers.LLM, error) {
 		p, err := f.section(ctx, name)
 		if err != nil {
 			if slices.Contains(f.cfg.LLM, name) {
-				f.app.missing("LLM", name, err)
+				f.report.missing("LLM", name, err)
 			}
 			continue
 		}
@@ -193,12 +236,12 @@ func (f *resolver) models(ctx context.Context) ([]providers.LLM, error) {
 		o := f.openai(name, p)
 		m, err := openai.NewLLM(o)
 		if err != nil {
-			f.app.missing("LLM", name, err)
+			f.report.missing("LLM", name, err)
 			continue
 		}
 		f.warm(m, nil)
 		members = append(members, m)
-		f.app.found("LLM", name+": "+describe(o.BaseURL, o.Model))
+		f.report.found("LLM", name+": "+describe(o.BaseURL, o.Model))
 	}
 	return members, nil
 }
@@ -224,7 +267,7 @@ func (f *resolver) thinker(models []providers.LLM, brain *rules.Brain) (provider
 		if len(models) > 0 {
 			what = "rules: when all before it fail / 前面的都失败时使用"
 		}
-		f.app.found("LLM", what)
+		f.report.found("LLM", what)
 	}
 	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
 	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience, LastResort: []string{brain.Name()}})
@@ -308,14 +351,14 @@ func (f *resolver) client(name string, o openai.Options) *http.Client {
 		f.clients = map[string]*http.Client{}
 	}
 	f.clients[name] = c
-	f.app.closers = append(f.app.closers, c.CloseIdleConnections)
+	f.life.atEnd(c.CloseIdleConnections)
 	return c
 }
 
 // warm lets the start open a connection to a service.
 func (f *resolver) warm(w providers.Warmer, err error) {
 	if err == nil {
-		f.app.dials = append(f.app.dials, w.Warm)
+		f.life.dial(w.Warm)
 	}
 }
 

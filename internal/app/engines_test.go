@@ -36,7 +36,7 @@ func found(t *testing.T, config, role string) string {
 	}
 	defer app.Close()
 	var lines []string
-	for _, line := range app.lines {
+	for _, line := range app.report.lines {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), role); ok {
 			lines = append(lines, strings.TrimSpace(rest))
 		}
@@ -145,8 +145,7 @@ func TestOneKeyServesEveryRole(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "k")
 	t.Setenv("OPENAI_BASE_URL", cloud.URL())
 	t.Setenv("OPENAI_MODEL", "my-chat-model")
-	f := &resolver{cfg: mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
-	f.app = &App{log: f.log}
+	f := resolverOf(mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), slog.New(slog.DiscardHandler))
 	asr, chinese, err := f.recognizers(t.Context())
 	if err != nil || !chinese {
 		t.Fatalf("a recogniser in the cloud knows Chinese: %v, %v", chinese, err)
@@ -233,8 +232,7 @@ func speak(t *testing.T, tts providers.TTS) {
 // an error that names the role and what was asked for.
 func TestEveryRoleDown(t *testing.T) {
 	bare(t)
-	f := &resolver{cfg: mustLoadText(t, "asr: [openai]\ntts: [openai]"), log: slog.New(slog.DiscardHandler)}
-	f.app = &App{log: f.log}
+	f := resolverOf(mustLoadText(t, "asr: [openai]\ntts: [openai]"), slog.New(slog.DiscardHandler))
 	asr, _, err := f.recognizers(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +265,7 @@ func TestRulesKnowWhetherAModelIsConfigured(t *testing.T) {
 		"llm: [dead, rules]\nproviders: {dead: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}": "language model is not answering",
 	} {
 		cfg := mustLoadText(t, config)
-		f := &resolver{cfg: cfg, log: slog.New(slog.DiscardHandler)}
-		f.app = &App{log: f.log}
+		f := resolverOf(cfg, slog.New(slog.DiscardHandler))
 		members, err := f.models(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -330,15 +327,14 @@ func TestSettingsReachTheEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cloud.Close()
-	f := &resolver{log: slog.New(slog.DiscardHandler), cfg: mustLoadText(t, `
+	f := resolverOf(mustLoadText(t, `
 asr: [s]
 llm: [s]
 tts: [s]
 providers:
   s: {type: openai, base_url: `+cloud.URL()+`, api_key: k3y, model: m, asr_model: ears, tts_model: mouth, voice: {zh: anna, en: john},
       temperature: 0.25, max_tokens: 77, extra: {top_k: 5}, headers: {X-Team: blue}}
-`)}
-	f.app = &App{log: f.log}
+`), slog.New(slog.DiscardHandler))
 	asr, _, err := f.recognizers(t.Context())
 	if err != nil {
 		t.Fatal(err)

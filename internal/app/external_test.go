@@ -17,8 +17,8 @@ tools:
       off: {disabled: true, url: "${GONE}"}
       poor: {url: "https://h/${GONE}", headers: {A: "${LOST:-x}"}}
 `, "KEY=k1")
-	r := &App{log: slog.New(slog.DiscardHandler)}
-	if got := r.servers(c.Tools.External.MCPServers); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
+	r := &report{log: slog.New(slog.DiscardHandler)}
+	if got := externalServers(c.Tools.External.MCPServers, r); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
 		t.Errorf("%d servers", len(got))
 	}
 	if text := strings.Join(r.lines, "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
@@ -28,19 +28,19 @@ tools:
 
 // TestFileOfServersIsReported: also what is wrong with it, before anything starts.
 func TestFileOfServersIsReported(t *testing.T) {
-	report := func(text string) string {
-		r := &App{log: slog.New(slog.DiscardHandler)}
-		r.reportFile(writeFile(t, "mcp_servers.json", text))
+	lines := func(text string) string {
+		r := &report{log: slog.New(slog.DiscardHandler)}
+		reportFile(writeFile(t, "mcp_servers.json", text), r)
 		return strings.Join(r.lines, "\n")
 	}
-	if got := report(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
+	if got := lines(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
 		t.Error(got)
 	}
-	if got := report(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
+	if got := lines(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
 		t.Error(got)
 	}
-	r := &App{}
-	if r.reportFile("no-such-file.json"); len(r.lines) > 0 {
+	r := &report{}
+	if reportFile("no-such-file.json", r); len(r.lines) > 0 {
 		t.Error(r.lines)
 	}
 }

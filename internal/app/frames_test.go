@@ -17,11 +17,11 @@ func TestUplinkFrameSizes(t *testing.T) {
 	for _, frame := range []int{20, 40, 60} {
 		for _, noDTX := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d ms, dtx %v", frame, !noDTX), func(t *testing.T) {
-				script := engines{
+				does := script{
 					asr: []providertest.Hearing{{Text: "what time is it", Language: "en"}},
 					llm: []providertest.Step{providertest.Say("It is ten.")},
 				}
-				inHouse(t, script, func(ctx context.Context, t *testing.T, h *house) {
+				inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
 					d := h.dial(ctx, devicetest.Options{Sound: devicetest.Sound{FrameMs: frame, NoDTX: noDTX}, OpenListen: true, NoMCP: true})
 					const said = 1200 * time.Millisecond
 					if err := d.Say(ctx, speech(said)); err != nil {

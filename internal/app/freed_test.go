@@ -23,22 +23,22 @@ func TestEndedSessionIsFreed(t *testing.T) {
 	tool := []providertest.Step{providertest.Call(providers.ToolCall{ID: "c1", Name: "self_lamp_wait", Arguments: "{}"})}
 	drop := func(_ context.Context, _ *testing.T, d *devicetest.Device) { d.CloseTCP() }
 	for name, c := range map[string]struct {
-		engines engines
-		act     func(ctx context.Context, t *testing.T, d *devicetest.Device)
-		used    [3]int // utterances, requests of the model, sentences: at the end of act
-		end     func(ctx context.Context, t *testing.T, d *devicetest.Device)
+		script script
+		act    func(ctx context.Context, t *testing.T, d *devicetest.Device)
+		used   [3]int // utterances, requests of the model, sentences: at the end of act
+		end    func(ctx context.Context, t *testing.T, d *devicetest.Device)
 	}{
-		"idle for 100 s":           {engines{llm: story}, typed("done"), [3]int{0, 1, 2}, idleClosed},
-		"dropped idle":             {engines{llm: story}, typed("done"), [3]int{0, 1, 2}, drop},
-		"dropped in a word":        {engines{asr: []providertest.Hearing{{Hang: true}}}, speaks(time.Second), [3]int{1, 0, 0}, drop},
-		"dropped while recognised": {engines{asr: []providertest.Hearing{{Hang: true}}}, speaks(2 * time.Second), [3]int{1, 0, 0}, drop},
-		"dropped while thinking":   {engines{llm: hang}, typed("thinking"), [3]int{0, 1, 0}, drop},
-		"dropped in a reply":       {engines{llm: story}, typed("speaking"), [3]int{0, 1, 2}, drop},
-		"dropped as a voice hangs": {engines{llm: story, tts: []providertest.Speech{{Delay: time.Hour}}}, typed("thinking"), [3]int{0, 1, 2}, drop},
-		"dropped in a tool":        {engines{llm: tool}, typed("tool"), [3]int{0, 1, 0}, drop},
+		"idle for 100 s":           {script{llm: story}, typed("done"), [3]int{0, 1, 2}, idleClosed},
+		"dropped idle":             {script{llm: story}, typed("done"), [3]int{0, 1, 2}, drop},
+		"dropped in a word":        {script{asr: []providertest.Hearing{{Hang: true}}}, speaks(time.Second), [3]int{1, 0, 0}, drop},
+		"dropped while recognised": {script{asr: []providertest.Hearing{{Hang: true}}}, speaks(2 * time.Second), [3]int{1, 0, 0}, drop},
+		"dropped while thinking":   {script{llm: hang}, typed("thinking"), [3]int{0, 1, 0}, drop},
+		"dropped in a reply":       {script{llm: story}, typed("speaking"), [3]int{0, 1, 2}, drop},
+		"dropped as a voice hangs": {script{llm: story, tts: []providertest.Speech{{Delay: time.Hour}}}, typed("thinking"), [3]int{0, 1, 2}, drop},
+		"dropped in a tool":        {script{llm: tool}, typed("tool"), [3]int{0, 1, 0}, drop},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, c.engines, func(ctx context.Context, t *testing.T, h *house) {
+			inHouse(t, c.script, func(ctx context.Context, t *testing.T, h *house) {
 				before := goroutines(t)
 				d := h.dial(ctx, devicetest.Options{OpenListen: true, Tools: []devicetest.Tool{endlessTool}})
 				c.act(ctx, t, d)

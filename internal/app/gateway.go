@@ -21,27 +21,28 @@ import (
 
 // outward makes what is offered to others: the gateway over the devices, our own
 // tools, and those of other people's servers that are passed on.
-func (r *App) outward(cfg *config.Config, data string, own mcp.Source, fleet *external.Fleet, set *prompts.Set, log *slog.Logger) {
+func (a *App) outward(own mcp.Source, fleet *external.Fleet, set *prompts.Set) {
+	cfg := a.cfg
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: r.access, Version: Version, Log: log, Zone: cfg.Server.Zone(),
-		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(data, "tools"),
+		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg, a.log), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools"),
 	}
 	if cfg.MCP.AutoRegister {
-		o.Devices, o.Local, o.Prompts = r.outside, withoutDenied{own, cfg.Tools.Deny}, set
-		o.Acts, o.States = r.outside.acts(), r.outside.states
-		o.Config = func() []byte { return cfg.Redacted() }
-		o.LogTail = r.tail.Text
+		o.Devices, o.Local, o.Prompts = a.outside, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Acts, o.States = a.outside.acts(), a.outside.states
+		o.Config = cfg.Redacted
+		o.LogTail = a.tail.Text
 		if cfg.MCP.Transcripts {
-			o.Transcript = r.outside.transcript
+			o.Transcript = a.outside.transcript
 		}
 		if len(cfg.MCP.PassOn) > 0 {
 			shared := sharedTools{fleet, cfg.MCP.PassOn, cfg.Tools.Deny}
 			o.Shared, o.CallShared = shared.list, shared.call
 		}
 	}
-	r.gateway = gateway.New(o)
-	r.outside.devices.Watch(r.gateway)
-	r.closers = append(r.closers, r.gateway.Close)
+	a.gateway = gateway.New(o)
+	a.outside.devices.Watch(a.gateway)
+	a.life.atEnd(a.gateway.Close)
 }
 
 // ownAddresses are those that mcp.listen and mcp.port add to server.listen.

@@ -23,7 +23,7 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// house is the whole server as Build makes it, but with fake engines, in memory
+// house is the whole server as Build makes it, but with fake script, in memory
 // and in fake time: strict devices come in by its door.
 type house struct {
 	t   *testing.T
@@ -37,8 +37,8 @@ type house struct {
 	tts *providertest.TTS
 }
 
-// engines are the scripts of a house.
-type engines struct {
+// script tells the engines of a house what to do.
+type script struct {
 	asr     []providertest.Hearing
 	llm     []providertest.Step
 	tts     []providertest.Speech
@@ -46,7 +46,7 @@ type engines struct {
 }
 
 // inHouse runs f with a house in a bubble, which ends only when all goroutines have.
-func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, h *house)) {
+func inHouse(t *testing.T, e script, f func(ctx context.Context, t *testing.T, h *house)) {
 	t.Helper()
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,9 +55,9 @@ func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, 
 			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
 		}
 		log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		h.app = &App{log: log, outside: newOutside(), tail: &logTail{}}
+		h.app = newApp(config.Default(), Options{Data: filepath.Join(data, "data"), Log: log})
 		defer h.app.Close()
-		h.build(e, data, log)
+		h.build(e)
 		web := &http.Server{Handler: h.app.devices.Handler(nil), ReadHeaderTimeout: time.Second}
 		served := make(chan error, 1)
 		go func() { served <- web.Serve(h.ln) }()
@@ -78,15 +78,15 @@ func inHouse(t *testing.T, e engines, f func(ctx context.Context, t *testing.T, 
 }
 
 // build is assemble without the finding of engines.
-func (h *house) build(e engines, data string, log *slog.Logger) {
+func (h *house) build(e script) {
 	h.t.Helper()
-	cfg := config.Default()
+	cfg, log := h.app.cfg, h.app.log
 	set, err := prompts.Load("")
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	records := agent.NewDevices()
-	h.app.closers = append(h.app.closers, records.Close)
+	h.app.life.atEnd(records.Close)
 	o := agent.Options{
 		VAD: h.vad, ASR: h.asr, LLM: h.llm, TTS: h.tts, Prompts: set, Devices: records, Zone: time.UTC,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
@@ -94,12 +94,11 @@ func (h *house) build(e engines, data string, log *slog.Logger) {
 	if e.replace != nil {
 		e.replace(h, &o)
 	}
-	own, err := localTools(cfg, data, set.Names())
+	own, err := localTools(cfg, h.app.options.Data, set.Names())
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.app.devices, err = h.app.server(h.t.Context(), cfg, filepath.Join(data, "data"), o, own, &eyes{texts: set, log: log}, set)
-	if err != nil {
+	if err := h.app.join(h.t.Context(), o, own, &pictures{texts: set, log: log}); err != nil {
 		h.t.Fatal(err)
 	}
 }

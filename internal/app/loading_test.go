@@ -62,7 +62,7 @@ func TestFirstTurnWhileTheRecogniserLoads(t *testing.T) {
 	for _, mode := range []devicetest.Mode{devicetest.Auto, devicetest.Manual} {
 		t.Run(string(mode), func(t *testing.T) {
 			engine := &slowEngine{ASR: &providertest.ASR{Script: []providertest.Hearing{{Text: "what time is it", Language: "en"}}}}
-			script := engines{
+			does := script{
 				llm: []providertest.Step{providertest.Say("It is ten.")},
 				replace: func(h *house, o *agent.Options) {
 					engine.loaded = make(chan struct{}) // of the bubble
@@ -71,12 +71,12 @@ func TestFirstTurnWhileTheRecogniserLoads(t *testing.T) {
 						t.Fatal(err)
 					}
 					o.ASR = asr
-					h.app.warmers = append(h.app.warmers, engine.load)
+					h.app.life.load(engine.load)
 				},
 			}
-			inHouse(t, script, func(ctx context.Context, t *testing.T, h *house) {
+			inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
 				began := time.Now()
-				go h.app.warm(ctx)
+				go h.app.life.warm(ctx)
 				d := h.dial(ctx, devicetest.Options{Mode: mode, OpenListen: true, Tools: devicetest.NewBoard().Tools()})
 				if took := time.Since(began); took > 50*time.Millisecond {
 					t.Errorf("hello after %v", took)

@@ -17,7 +17,7 @@ import (
 // tool call has a summary of its arguments and result.
 func TestLogHoldsNoWords(t *testing.T) {
 	const secret = "marmalade"
-	script := engines{
+	does := script{
 		asr: []providertest.Hearing{{Text: secret + " guessed", Rejected: true}, {Text: "do you like " + secret, Language: "en"}},
 		llm: []providertest.Step{
 			{{Delta: providers.Delta{Thought: "what is " + secret}}, {Delta: providers.Delta{Text: "I like " + secret + "."}}},
@@ -31,7 +31,7 @@ func TestLogHoldsNoWords(t *testing.T) {
 			return devicetest.Result{Text: secret + " is on the list"}, nil
 		},
 	}
-	inHouse(t, script, func(ctx context.Context, t *testing.T, h *house) {
+	inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
 		d := h.dial(ctx, devicetest.Options{OpenListen: true, Tools: []devicetest.Tool{note}})
 		for range 2 {
 			sayAll(ctx, t, d, time.Second)

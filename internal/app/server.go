@@ -28,37 +28,37 @@ const drainTime = 10 * time.Second
 
 // Run opens all addresses, says where they are, and serves until ctx ends; then
 // it lets running replies finish. It may be called once, and not after Close.
-func (r *App) Run(ctx context.Context) error {
-	cfg := r.cfg
-	if err := makeDataDir(r.options.Data); err != nil {
+func (a *App) Run(ctx context.Context) error {
+	cfg := a.cfg
+	if err := makeDataDir(a.options.Data); err != nil {
 		return err
 	}
-	if err := r.record(cfg.Log.Record); err != nil {
+	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err
 	}
-	if r.options.Profiles != "" {
-		stop, err := serveProfiles(ctx, r.options.Profiles, r.options.Log)
+	if a.options.Profiles != "" {
+		stop, err := serveProfiles(ctx, a.options.Profiles, a.options.Log)
 		if err != nil {
 			return err
 		}
 		defer stop()
 	}
-	r.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
+	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
-		log: r.options.Log, devices: r.devices, endpoint: r.endpoint, gateway: r.gateway,
-		outward: r.gateway.DeviceAPI(r.outside),
+		log: a.options.Log, devices: a.devices, endpoint: a.endpoint, gateway: a.gateway,
+		outward: a.gateway.DeviceAPI(a.outside),
 	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(r.options.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
 	}
-	banner(r.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], r)
-	outwardBanner(r.options.Banner, cfg, listeners)
-	return s.run(ctx, listeners, r)
+	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
+	outwardBanner(a.options.Banner, cfg, listeners)
+	return s.run(ctx, listeners, a)
 }
 
 // NewLogger returns a logger that writes to w as the settings say.
@@ -148,9 +148,9 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, app *App
 		})
 	}
 	wg.Go(func() {
-		app.warm(ctx)
+		app.life.warm(ctx)
 		s.ready.Store(true)
-		app.runAll(ctx, app.later)
+		app.life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
 	wg.Go(func() { s.devices.Watch(ctx) })

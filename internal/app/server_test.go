@@ -65,7 +65,7 @@ func TestBannerNamesEveryAddress(t *testing.T) {
 		var out bytes.Buffer
 		cfg := config.Default()
 		cfg.Server.PublicURL = public
-		banner(&out, cfg, []net.Listener{all, one}, &App{lines: []string{"  ASR  ears"}})
+		banner(&out, cfg, []net.Listener{all, one}, &App{report: &report{lines: []string{"  ASR  ears"}}})
 		lines := strings.Fields(out.String())
 		inOrder(t, out.String(), "xiaozhi "+Version, "ASR  ears", "OTA URL", "配网页面", want[0], "WebSocket:", want[1])
 		for _, host := range hosts {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,4 +26,9 @@ func writeFile(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// resolverOf makes a resolver of settings that logs to log.
+func resolverOf(cfg *config.Config, log *slog.Logger) *resolver {
+	return &resolver{cfg: cfg, report: &report{log: log}, life: &lifecycle{log: log}, log: log}
 }

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	seerPatience = 10 * time.Second // pictures take longer than words: only then is the next member asked too
-	maxSeen      = 8 << 10          // bytes of an answer; one that never ends is cut off
+	visionPatience = 10 * time.Second // pictures take longer than words: only then is the next member asked too
+	maxDescription = 8 << 10          // bytes of an answer; one that never ends is cut off
 )
 
-// eyes look at pictures: those that devices upload, and those in the results of
-// tools. They may be used by many goroutines at once.
-type eyes struct {
+// pictures describes pictures: those that devices upload, and those in the results
+// of tools. Its methods may be called at the same time.
+type pictures struct {
 	llm   providers.LLM // nil: no model can see
 	texts *prompts.Set
 	log   *slog.Logger
 }
 
-// seers makes the chain that looks at pictures: the members of vision, or those
+// visionModels makes the chain that looks at pictures: the members of vision, or those
 // of llm that can see.
-func (f *resolver) seers(ctx context.Context) (providers.LLM, error) {
+func (f *resolver) visionModels(ctx context.Context) (providers.LLM, error) {
 	names, named := f.cfg.Vision, true
 	if len(names) == 0 {
 		names, named = f.modelNames(), false
@@ -44,18 +44,18 @@ func (f *resolver) seers(ctx context.Context) (providers.LLM, error) {
 		if !named && !f.sees(name) {
 			continue
 		}
-		member, what, first, err := f.seer(ctx, name)
+		member, what, first, err := f.visionModel(ctx, name)
 		if err != nil && named {
-			f.app.missing("VLM", name, err)
+			f.report.missing("VLM", name, err)
 		}
 		if err != nil {
 			continue
 		}
 		members, patience[name] = append(members, member), first
-		f.app.found("VLM", name+": "+what)
+		f.report.found("VLM", name+": "+what)
 	}
 	if len(members) == 0 {
-		f.app.found("VLM", "no model that can see is configured (key: vision) / 没有配置能看图的模型（配置项 vision）")
+		f.report.found("VLM", "no model that can see is configured (key: vision) / 没有配置能看图的模型（配置项 vision）")
 		return nil, nil
 	}
 	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience})
@@ -70,15 +70,15 @@ func (f *resolver) sees(name string) bool {
 	return name == "openai" && os.Getenv("OPENAI_MODEL") == "" && os.Getenv("OPENAI_BASE_URL") == ""
 }
 
-// seer makes one member, and says how long it may be silent.
-func (f *resolver) seer(ctx context.Context, name string) (member providers.LLM, what string, patience time.Duration, err error) {
+// visionModel makes one member of that chain and returns its patience.
+func (f *resolver) visionModel(ctx context.Context, name string) (member providers.LLM, what string, patience time.Duration, err error) {
 	p, err := f.section(ctx, name)
 	if err != nil {
 		return nil, "", 0, err
 	}
 	patience = p.FirstToken
 	if patience == 0 {
-		patience = seerPatience
+		patience = visionPatience
 	}
 	o := f.openai(name, p)
 	member, err = openai.NewLLM(o)
@@ -86,46 +86,46 @@ func (f *resolver) seer(ctx context.Context, name string) (member providers.LLM,
 }
 
 // Explain answers a question about an uploaded picture (connection.Explainer).
-func (e *eyes) Explain(ctx context.Context, p connection.Picture) (string, error) {
-	return e.see(ctx, p.Language, p.Question, providers.Image{MIMEType: p.MIMEType, Data: p.Data})
+func (p *pictures) Explain(ctx context.Context, upload connection.Picture) (string, error) {
+	return p.describe(ctx, upload.Language, upload.Question, providers.Image{MIMEType: upload.MIMEType, Data: upload.Data})
 }
 
-// Look says what a picture in a tool's result shows (mcp.Look).
-func (e *eyes) Look(ctx context.Context, mime string, data []byte, question string) (string, error) {
+// Describe tells what a picture in a tool's result shows (router.Options.Describe).
+func (p *pictures) Describe(ctx context.Context, mime string, data []byte, question string) (string, error) {
 	language := mcp.InfoFrom(ctx).Language
 	if found := http.DetectContentType(data); strings.HasPrefix(found, "image/") {
 		mime = found // what tools say of their pictures is not always so
 	}
 	if strings.TrimSpace(question) == "" {
-		question = e.texts.Phrase(prompts.LookQuestion, language)
+		question = p.texts.Phrase(prompts.LookQuestion, language)
 	}
-	text, err := e.see(ctx, language, question, providers.Image{MIMEType: mime, Data: data})
+	text, err := p.describe(ctx, language, question, providers.Image{MIMEType: mime, Data: data})
 	if excuse, ok := errors.AsType[*connection.ExcuseError](err); ok {
-		e.log.Warn("picture of a tool not explained", "err", err)
+		p.log.Warn("picture of a tool not explained", "err", err)
 		return "", excuse // the model is told this; the rest is for the log
 	}
 	return text, err
 }
 
-// see asks the models. Its errors are excuses, except for those of ctx.
-func (e *eyes) see(ctx context.Context, language, question string, image providers.Image) (string, error) {
-	if e.llm == nil {
-		return "", &connection.ExcuseError{Text: e.texts.Phrase(prompts.NoVision, language)}
+// describe asks the models. Its errors are excuses, except for those of ctx.
+func (p *pictures) describe(ctx context.Context, language, question string, image providers.Image) (string, error) {
+	if p.llm == nil {
+		return "", &connection.ExcuseError{Text: p.texts.Phrase(prompts.NoVision, language)}
 	}
 	req := providers.LLMRequest{Language: language, Messages: []providers.Message{
-		{Role: providers.RoleSystem, Content: e.texts.Phrase(prompts.LookPrompt, language)},
+		{Role: providers.RoleSystem, Content: p.texts.Phrase(prompts.LookPrompt, language)},
 		{Role: providers.RoleUser, Content: question, Images: []providers.Image{image}},
 	}}
 	var text strings.Builder
-	for d, err := range e.llm.Generate(ctx, req) {
+	for d, err := range p.llm.Generate(ctx, req) {
 		if err != nil && ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 		if err != nil {
-			down := &connection.ExcuseError{Text: e.texts.Phrase(prompts.VisionDown, language)}
+			down := &connection.ExcuseError{Text: p.texts.Phrase(prompts.VisionDown, language)}
 			return "", fmt.Errorf("%w (%w)", down, err)
 		}
-		if text.WriteString(d.Text); text.Len() > maxSeen {
+		if text.WriteString(d.Text); text.Len() > maxDescription {
 			break
 		}
 	}

@@ -15,18 +15,17 @@ import (
 	"xiaozhi/prompts"
 )
 
-// eyesFor wires the vision chain of a config, with CLOUD in its text for the
+// picturesFor wires the vision chain of a config, with CLOUD in its text for the
 // address of a fake service.
-func eyesFor(t *testing.T, config string, cloud *openaitest.Server) (*eyes, string, *bytes.Buffer) {
+func picturesFor(t *testing.T, config string, cloud *openaitest.Server) (*pictures, string, *bytes.Buffer) {
 	t.Helper()
 	if cloud != nil {
 		config = strings.ReplaceAll(config, "CLOUD", cloud.URL())
 	}
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	r := &App{log: logger}
-	f := &resolver{cfg: mustLoadText(t, config), log: logger, app: r}
-	llm, err := f.seers(t.Context())
+	f := resolverOf(mustLoadText(t, config), logger)
+	llm, err := f.visionModels(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +34,8 @@ func eyesFor(t *testing.T, config string, cloud *openaitest.Server) (*eyes, stri
 		t.Fatal(err)
 	}
 	var found bytes.Buffer
-	r.Report(&found)
-	return &eyes{llm: llm, texts: set, log: logger}, found.String(), log
+	f.report.write(&found)
+	return &pictures{llm: llm, texts: set, log: logger}, found.String(), log
 }
 
 func fakeCloud(t *testing.T) *openaitest.Server {
@@ -72,7 +71,7 @@ func TestWhoLooks(t *testing.T) {
 				t.Setenv(v, "")
 			}
 			t.Setenv("OPENAI_API_KEY", test.key)
-			_, found, _ := eyesFor(t, test.config, fakeCloud(t))
+			_, found, _ := picturesFor(t, test.config, fakeCloud(t))
 			inOrder(t, found, test.want...)
 			if n := strings.Count(found, "\n"); n != len(test.want) {
 				t.Errorf("%d lines, want %d:\n%s", n, len(test.want), found)
@@ -86,7 +85,7 @@ func TestWhoLooks(t *testing.T) {
 func TestEyesExplain(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text(" A red disc", " and a blue square.\n"))
-	e, _, _ := eyesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
+	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
 	jpg, err := devicetest.TestPicture()
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +107,7 @@ func TestEyesExplain(t *testing.T) {
 // TestEyesLook: a tool's picture gets a question if it has none, and its real type.
 func TestEyesLook(t *testing.T) {
 	cloud := fakeCloud(t)
-	e, _, _ := eyesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
+	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
 	jpg, err := devicetest.TestPicture()
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +116,7 @@ func TestEyesLook(t *testing.T) {
 		{"zh", " ", "这张图片里有什么？"}, {"en", "", "What is in this picture?"}, {"en", "which colour?", "which colour?"},
 	} {
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: test.language})
-		if text, err := e.Look(ctx, "image/png", jpg, test.question); err != nil || text != "Hello. How are you?" {
+		if text, err := e.Describe(ctx, "image/png", jpg, test.question); err != nil || text != "Hello. How are you?" {
 			t.Errorf("%q, %v", text, err)
 		}
 		requests := cloud.Requests(openaitest.Chat)
@@ -132,10 +131,10 @@ func TestEyesLook(t *testing.T) {
 func TestEyesExcuses(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Failure(401, "inner words"))
-	down, _, log := eyesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
-	none, _, _ := eyesFor(t, "llm: [rules]", nil)
+	down, _, log := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
+	none, _, _ := picturesFor(t, "llm: [rules]", nil)
 	for name, test := range map[string]struct {
-		e              *eyes
+		e              *pictures
 		language, want string
 	}{
 		"none, zh": {none, "zh", "没有配置能看图的模型"},
@@ -153,7 +152,7 @@ func TestEyesExcuses(t *testing.T) {
 			if test.e == down && !strings.Contains(err.Error(), "inner words") {
 				t.Errorf("the log is not told why: %v", err)
 			}
-			_, err = test.e.Look(mcp.WithInfo(t.Context(), mcp.Info{Language: test.language}), "image/png", nil, "")
+			_, err = test.e.Describe(mcp.WithInfo(t.Context(), mcp.Info{Language: test.language}), "image/png", nil, "")
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "inner words") {
 				t.Errorf("Look: %v", err)
 			}
@@ -168,7 +167,7 @@ func TestEyesExcuses(t *testing.T) {
 func TestEyesGiveUp(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Reply{Hang: true})
-	e, _, _ := eyesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
+	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		_, _ = cloud.Await(t.Context(), openaitest.Chat, 1)
@@ -186,7 +185,7 @@ func TestEyesGiveUp(t *testing.T) {
 func TestEyesEndlessAnswer(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text(strings.Repeat("word ", 1000), strings.Repeat("word ", 1000), strings.Repeat("word ", 1000)))
-	e, _, _ := eyesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
+	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
 	text, err := e.Explain(t.Context(), connection.Picture{Language: "en", Question: "?"})
 	if err != nil || len(text) != 9999 {
 		t.Errorf("%d bytes, %v", len(text), err)

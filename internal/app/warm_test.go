@@ -18,8 +18,8 @@ func cloudResolver(t *testing.T, section string) (*resolver, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	config := "asr: [c]\nllm: [c]\ntts: [c]\nproviders: {c: {type: openai, api_key: k, model: m, " + section + "}}"
-	f := &resolver{cfg: mustLoadText(t, config), log: logger, app: &App{log: logger}}
-	t.Cleanup(f.app.Close)
+	f := resolverOf(mustLoadText(t, config), logger)
+	t.Cleanup(f.life.end)
 	return f, log
 }
 
@@ -39,10 +39,10 @@ func TestStartOpensOneConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		f.app.warm(t.Context())
+		f.life.warm(t.Context())
 	}
-	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.app.dials) != 3 || cloud.Total() != 1 {
-		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.app.dials))
+	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.life.dials) != 3 || cloud.Total() != 1 {
+		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.life.dials))
 	}
 	if log.Len() > 0 && strings.Contains(log.String(), "WARN") {
 		t.Errorf("log %s", log)
@@ -55,7 +55,7 @@ func TestServiceOutOfReachIsLogged(t *testing.T) {
 	if _, err := f.models(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.app.warm(t.Context())
+	f.life.warm(t.Context())
 	if text := log.String(); !strings.Contains(text, "service not reached") || !strings.Contains(text, "refused") {
 		t.Errorf("log %s", text)
 	}

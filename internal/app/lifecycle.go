@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+)
+
+// lifecycle holds what is loaded once the server listens, and what ends with the
+// program. It is filled by one goroutine before [lifecycle.warm].
+type lifecycle struct {
+	loads   []func(context.Context) error // what the first turn needs, in order
+	extras  []func(context.Context) error // what makes the first turns faster, afterwards
+	dials   []func(context.Context) error // connections to services, beside the loads
+	closers []func()
+	log     *slog.Logger
+}
+
+// load adds a step of the start, which may take seconds.
+func (l *lifecycle) load(f func(context.Context) error) { l.loads = append(l.loads, f) }
+
+// early adds a step before all others. f must not wait.
+func (l *lifecycle) early(f func() error) {
+	l.loads = slices.Insert(l.loads, 0, func(context.Context) error { return f() })
+}
+
+// later adds a step that can wait until the program is ready.
+func (l *lifecycle) later(f func(context.Context) error) { l.extras = append(l.extras, f) }
+
+// dial adds a connection that the start opens.
+func (l *lifecycle) dial(f func(context.Context) error) { l.dials = append(l.dials, f) }
+
+// atEnd adds a function that end calls.
+func (l *lifecycle) atEnd(f func()) { l.closers = append(l.closers, f) }
+
+// warm loads what the first turns need and returns when all is done. A service that
+// is out of reach delays nothing else.
+func (l *lifecycle) warm(ctx context.Context) {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	for _, f := range l.dials {
+		dials.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				l.log.Warn("service not reached", "err", err)
+			}
+		})
+	}
+	l.runAll(ctx, l.loads)
+}
+
+// warmExtras loads what can wait.
+func (l *lifecycle) warmExtras(ctx context.Context) { l.runAll(ctx, l.extras) }
+
+// runAll runs functions one after the other; failures are only logged.
+func (l *lifecycle) runAll(ctx context.Context, all []func(context.Context) error) {
+	for _, f := range all {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			l.log.Warn("engine did not load", "err", err)
+		}
+	}
+}
+
+// end calls the closers, the last one first.
+func (l *lifecycle) end() {
+	for _, f := range slices.Backward(l.closers) {
+		f()
+	}
+}
