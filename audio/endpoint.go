@@ -49,7 +49,7 @@ func positiveOr(d, fallback time.Duration) time.Duration {
 	return fallback
 }
 
-// Endpoint is what a piece of sound did to the utterance.
+// Endpoint is the effect of a piece of sound on the utterance.
 type Endpoint int
 
 // The endpoints. Commit and Overlong end the utterance; the next one can begin
@@ -63,7 +63,7 @@ const (
 	EndpointOverlong             // MaxSpeech since the first voice
 )
 
-// String is the endpoint's stable name in logs.
+// String returns the endpoint's stable name in logs.
 func (e Endpoint) String() string {
 	switch e {
 	case EndpointSpeechStart:
@@ -209,7 +209,7 @@ func (e *Endpointer) end(why Endpoint) Endpoint {
 // Commit: whoever has read what was said knows better. Voice ends its effect.
 func (e *Endpointer) Await(silence time.Duration) { e.patience = max(silence, e.o.Trigger) }
 
-// CommitAfter is the silence that ends the utterance if no voice comes.
+// CommitAfter returns the silence that ends the utterance if no voice comes.
 func (e *Endpointer) CommitAfter() time.Duration {
 	if e.patience > 0 {
 		return e.patience
@@ -228,25 +228,26 @@ func (e *Endpointer) Pause() bool {
 	return true
 }
 
-// Paused says whether Trigger of silence was reported, and no voice since.
+// Paused reports whether Trigger of silence was reported, and no voice since.
 func (e *Endpointer) Paused() bool { return e.triggered }
 
-// TriggerAfter is the silence that is a pause.
+// TriggerAfter returns the silence that is a pause.
 func (e *Endpointer) TriggerAfter() time.Duration { return e.o.Trigger }
 
 // SetCommit changes Commit from now on.
 func (e *Endpointer) SetCommit(silence time.Duration) { e.o.Commit = max(silence, e.o.Trigger) }
 
-// Voiced is how much voice the utterance holds so far.
+// Voiced returns the length of the voice in the utterance so far.
 func (e *Endpointer) Voiced() time.Duration { return e.voiced }
 
-// Onset is where on the fed timeline the utterance's first voice begins.
+// Onset returns the time at which the utterance's first voice begins, counted in
+// what was fed.
 func (e *Endpointer) Onset() time.Duration { return e.onset }
 
-// LastVoice is where on the fed timeline the last voice ended.
+// LastVoice returns the time at which the last voice ended, counted in what was fed.
 func (e *Endpointer) LastVoice() time.Duration { return e.lastVoice }
 
-// Speaking says whether an utterance is open: after SpeechStart and before
+// Speaking reports whether an utterance is open: after SpeechStart and before
 // Commit or Overlong.
 func (e *Endpointer) Speaking() bool { return e.speaking }
 

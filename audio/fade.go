@@ -18,7 +18,7 @@ const (
 	edgeSamples = 8
 )
 
-// FadeSamples is how many samples an edge takes at that rate in Hz.
+// FadeSamples returns the length of an edge in samples, at that rate in Hz.
 func FadeSamples(rate int) int { return Format{Rate: rate, Frame: fadeLength}.Samples() }
 
 // FadeIn lets pcm begin from silence, in place, if it begins abruptly. What
@@ -40,7 +40,7 @@ func RampOut(dst []int16, last int16) {
 	}
 }
 
-// EndsAbruptly says whether silence behind pcm would be a click, so that it
+// EndsAbruptly reports whether silence behind pcm would be a click, so that it
 // needs a RampOut. Its last few samples are enough.
 func EndsAbruptly(pcm []int16) bool {
 	if len(pcm) == 0 {
@@ -49,7 +49,7 @@ func EndsAbruptly(pcm []int16) bool {
 	return isAbrupt(pcm[len(pcm)-1], pcm[max(0, len(pcm)-edgeSamples):])
 }
 
-// isAbrupt says whether the step between v and silence is a click: large, and
+// isAbrupt reports whether the step between v and silence is a click: large, and
 // larger than the steps of the sound beside it.
 func isAbrupt(v int16, beside []int16) bool {
 	size := max(int(v), -int(v))

@@ -20,15 +20,15 @@ type Format struct {
 var Recognition = Format{Rate: 16000, Frame: 60 * time.Millisecond}
 
 // Reply is what devices play unless told otherwise: 24 kHz, 60 ms
-// (device-protocol 4.2: the safe default for every client).
+// (docs/protocol.md 4.2: every client plays it).
 var Reply = Format{Rate: 24000, Frame: 60 * time.Millisecond}
 
-// Samples is the number of samples in one frame.
+// Samples returns the number of samples in one frame.
 func (f Format) Samples() int {
 	return int(int64(f.Rate) * int64(f.Frame) / int64(time.Second))
 }
 
-// Duration is how long n samples last at this format's rate.
+// Duration returns the length of n samples at this format's rate.
 func (f Format) Duration(n int) time.Duration {
 	if f.Rate <= 0 {
 		return 0

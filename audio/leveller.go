@@ -93,7 +93,7 @@ func scale(pcm []int16, gain, step float64) {
 	}
 }
 
-// needed is what the limiter must leave of a piece that gets that gain.
+// needed returns the factor by which the limiter must scale a piece with that gain.
 func needed(pcm []int16, gain float64) float64 {
 	low, high := 0, 0
 	for _, v := range pcm {
@@ -106,5 +106,5 @@ func needed(pcm []int16, gain float64) float64 {
 	return limitCeiling / (peak * gain)
 }
 
-// decibels is the factor of an amplitude.
+// decibels returns the factor of an amplitude.
 func decibels(db float64) float64 { return math.Pow(10, db/20) }

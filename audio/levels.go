@@ -16,7 +16,8 @@ type Levels struct {
 // NewLevels makes an empty memory.
 func NewLevels() *Levels { return &Levels{meters: map[string]Meter{}} }
 
-// Meter is what is known of a voice at that rate in Hz: a meter to go on with.
+// Meter returns a copy of the meter that was kept for a voice, or a new one for
+// sound at that rate in Hz.
 func (l *Levels) Meter(voice string, rate int) Meter {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,7 @@ func (m *Meter) note(db float64) {
 	}
 }
 
-// Heard is how much sound that is not silence was measured, or counts still.
+// Heard returns the length of the sound that counts, silence left out.
 func (m *Meter) Heard() time.Duration { return time.Duration(m.blocks) * meterBlock }
 
 // Loudness is that of the speech in dBFS; -Inf if there was none.
@@ -73,7 +73,7 @@ func (m *Meter) Loudness() float64 {
 	return m.mean(m.mean(meterFloor) - meterGate)
 }
 
-// mean is the mean power in dBFS of the pieces that are at least so loud.
+// mean returns the mean power in dBFS of the pieces that are at least so loud.
 func (m *Meter) mean(gate float64) float64 {
 	sum, n := 0.0, 0.0
 	const dB = 1.2589254117941673 // one dB more, as a factor of power
@@ -91,8 +91,8 @@ func (m *Meter) mean(gate float64) float64 {
 	return 10 * math.Log10(sum/n)
 }
 
-// Gain is what brings the speech to the loudness of all voices, in dB: at most
-// 12 up or down, less while there was too little speech to be sure, 0 if none.
+// Gain returns the gain in dB that brings the speech to the loudness of all
+// voices: at most 12 up or down, less after little speech, 0 after none.
 func (m *Meter) Gain() float64 {
 	if m.blocks == 0 {
 		return 0

@@ -25,7 +25,7 @@ var (
 	errTruncatedPacket = errors.New("opus: the packet ends before its frame count")
 )
 
-// MaxFrameSamples is the number of samples of the longest possible packet,
+// MaxFrameSamples returns the number of samples of the longest possible packet,
 // 120 ms, at that rate in Hz: how long Decode's buffer should be.
 func MaxFrameSamples(rate int) int {
 	return Format{Rate: rate, Frame: maxPacketDuration}.Samples()
@@ -54,7 +54,7 @@ func PacketDuration(packet []byte) (time.Duration, error) {
 	return d, nil
 }
 
-// frameDuration is the frame length of a TOC configuration, 0 to 31.
+// frameDuration returns the frame length of a TOC configuration, 0 to 31.
 func frameDuration(config byte) time.Duration {
 	switch {
 	case config < 12: // SILK: 10, 20, 40, 60 ms
@@ -90,7 +90,7 @@ func NewDecoder(rate int) (*Decoder, error) {
 // Decode decodes one packet of 2.5 to 120 ms into pcm and says how many samples
 // it wrote; pcm must have room for them (MaxFrameSamples is always enough).
 // A packet of one or two bytes is a pause that lasts as long as it says, but at
-// least as long as the packet before (device-protocol 4.1): the sound before it
+// least as long as the packet before (docs/protocol.md 4.1): the sound before it
 // fades within 5 ms, and then there is silence. A packet that
 // cannot be decoded, or an empty one, is an error; the decoder stays usable.
 func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
@@ -174,7 +174,7 @@ type Encoder struct {
 
 // NewEncoder makes an encoder for that format: 8000, 12000, 16000, 24000 or
 // 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms, which is what
-// devices accept (device-protocol 4.2).
+// devices accept (docs/protocol.md 4.2).
 func NewEncoder(f Format) (*Encoder, error) {
 	switch f.Frame / time.Millisecond {
 	case 5, 10, 20, 40, 60, 80, 100, 120:

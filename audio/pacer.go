@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// defaultLead is the number of frames that go ahead of the sound: 240 ms at
-	// 60 ms (device-protocol 4.3).
+	// 60 ms (docs/protocol.md 4.3).
 	defaultLead = 4
 
 	steadyLead = 360 * time.Millisecond // the most at the device while sending is punctual
@@ -28,7 +28,7 @@ const (
 // a delay shorter than the lead the missing frames are due at once. If the
 // device has run dry, nothing is made up for: the schedule begins again.
 //
-// The lead adapts (voice.md 1.9.2): while frames leave late (Late), so much
+// The lead adapts: while frames leave late (Late), so much
 // more goes ahead that a frame which is late again still finds 120 ms at the
 // device: after the first late frame up to 360 ms in all, after others up to
 // 600. As sending becomes punctual, the lead shrinks back within seconds, by
@@ -69,7 +69,7 @@ func NewPacer(frame time.Duration, lead int) *Pacer {
 	return p
 }
 
-// Due is when the next frame may go; zero or not after now: at once.
+// Due returns the time from which on the next frame may be sent; zero: at once.
 func (p *Pacer) Due(now time.Time) time.Time {
 	if !p.Started() || p.PlayoutEnd().Before(now) {
 		return time.Time{}
@@ -81,7 +81,7 @@ func (p *Pacer) Due(now time.Time) time.Time {
 // way, little by little: where many pacers run, not all should be due at once.
 func (p *Pacer) Shift(d time.Duration) { p.shiftTo = max(-p.frame/2, min(d, p.frame/2)) }
 
-// Aim is the lead that is kept now: it swings by half a frame around it.
+// Aim returns the lead that is kept now: it swings by half a frame around it.
 func (p *Pacer) Aim() time.Duration {
 	base := p.length(p.lead)
 	if base <= steadyLead {
@@ -91,7 +91,7 @@ func (p *Pacer) Aim() time.Duration {
 	return max(base, once, min(p.again+leastLead+p.frame/2, mostLead-p.frame/2))
 }
 
-// Late tells that a frame that was at hand left d after it was due, or that
+// Late says that a frame that was at hand left d after it was due, or that
 // what was handed over was seen to be d behind. It is remembered for some
 // seconds. Waiting for sound that is not made yet, or that is held back on
 // purpose, is not lateness.
@@ -127,21 +127,21 @@ func (p *Pacer) Sent(now time.Time) {
 	p.again -= p.again / calmAfter
 }
 
-// Pause tells that no more frames go for a while on purpose: that the device
+// Pause says that no more frames go for a while on purpose: that the device
 // runs dry meanwhile is no underrun.
 func (p *Pacer) Pause() { p.paused = true }
 
-// Started says whether a frame was sent since Reset.
+// Started reports whether a frame was sent since Reset.
 func (p *Pacer) Started() bool { return p.frames > 0 }
 
-// Frames is the number of frames sent.
+// Frames returns the number of frames sent.
 func (p *Pacer) Frames() int { return p.frames }
 
-// Underruns is how often a frame was sent after the device had run dry.
+// Underruns returns the number of frames sent after the device had run dry.
 func (p *Pacer) Underruns() int { return p.underruns }
 
-// PlayoutEnd is when the last frame sent will have been played; zero before the
-// first one.
+// PlayoutEnd returns the time at which the device will have played the last frame
+// sent; zero before the first one.
 func (p *Pacer) PlayoutEnd() time.Time {
 	if !p.Started() {
 		return time.Time{}
@@ -149,7 +149,7 @@ func (p *Pacer) PlayoutEnd() time.Time {
 	return p.base.Add(p.length(p.frames - p.before))
 }
 
-// Lead is how much sound the device still has to play.
+// Lead returns the length of the sound that the device still has to play.
 func (p *Pacer) Lead(now time.Time) time.Duration {
 	if !p.Started() {
 		return 0
@@ -157,12 +157,12 @@ func (p *Pacer) Lead(now time.Time) time.Duration {
 	return max(0, p.PlayoutEnd().Sub(now))
 }
 
-// MinLead is the smallest lead that a frame met when it was sent after an
+// MinLead returns the smallest lead that a frame met when it was sent after an
 // opening burst, 0 after an underrun, and the full lead if there was none yet.
 func (p *Pacer) MinLead() time.Duration { return p.minLead }
 
-// Heard is how much sound has been played, pauses not counted. Now must not be
-// before the last Sent.
+// Heard returns the length of the sound that has been played, pauses not counted.
+// now must not be before the last [Pacer.Sent].
 func (p *Pacer) Heard(now time.Time) time.Duration {
 	if !p.Started() {
 		return 0
@@ -171,7 +171,7 @@ func (p *Pacer) Heard(now time.Time) time.Duration {
 	return p.length(p.before) + max(0, current)
 }
 
-// Played is the number of frames of which at least a part has been played.
+// Played returns the number of frames of which at least a part has been played.
 func (p *Pacer) Played(now time.Time) int {
 	return int((p.Heard(now) + p.frame - 1) / p.frame)
 }

@@ -32,7 +32,7 @@ func (r *PreRoll) Write(pcm []int16) {
 	}
 }
 
-// Take gives what was kept, oldest first, in a slice of its own, and empties
+// Take returns what was kept, oldest first, in a slice of its own, and empties
 // the pre-roll.
 func (r *PreRoll) Take() []int16 {
 	var out []int16

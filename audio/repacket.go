@@ -33,12 +33,12 @@ func NewRepacketizer(length time.Duration) *Repacketizer {
 	return &Repacketizer{length: length}
 }
 
-// Waiting is how much sound has been added and not taken.
+// Waiting returns the length of the sound that was added and not taken.
 func (r *Repacketizer) Waiting() time.Duration {
 	return time.Duration(len(r.sizes)) * frameDuration(r.toc>>3)
 }
 
-// Full says whether a packet of the wanted length can be taken.
+// Full reports whether a packet of the wanted length can be taken.
 func (r *Repacketizer) Full() bool { return len(r.sizes) > 0 && r.Waiting() == r.length }
 
 // Clear forgets what waits.

@@ -140,7 +140,7 @@ func (r *Resampler) run(dst []int16) []int16 {
 	return dst
 }
 
-// bessel0 is the modified Bessel function of the first kind, order 0.
+// bessel0 returns the modified Bessel function of the first kind, order 0.
 func bessel0(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > 1e-12*sum; k++ {

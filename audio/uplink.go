@@ -12,7 +12,7 @@ const (
 	mostLost   = 5                      // frames; more missing at once is a pause of the sender
 )
 
-// Arrival is what an Uplink thinks of a packet.
+// Arrival is the judgement of an [Uplink] on a packet.
 type Arrival struct {
 	// Twin: it is the packet before once more. Throw it away.
 	Twin bool
@@ -72,7 +72,7 @@ func (u *Uplink) Arrived(packet []byte, at time.Time) Arrival {
 // Reset forgets the packets so far: others follow that have nothing to do with them.
 func (u *Uplink) Reset() { *u = Uplink{last: u.last[:0], length: u.length} }
 
-// duration is how long a packet plays, by the rules of Decoder.Receive.
+// duration returns the length of a packet's sound, by the rules of [Decoder.Receive].
 func (u *Uplink) duration(packet []byte) time.Duration {
 	d, err := PacketDuration(packet)
 	known := u.length

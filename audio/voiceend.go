@@ -54,7 +54,7 @@ func (v *VoiceEnd) Window(pcm []int16, voiced bool) time.Duration {
 	return v.tail
 }
 
-// faintest is the power below which a block is no voice.
+// faintest returns the power below which a block is no voice.
 func (v *VoiceEnd) faintest() float64 {
 	return min(max(v.voice/voiceFaint, v.room*voiceNoise), v.voice/voiceClear)
 }

@@ -16,8 +16,8 @@ type emotion struct {
 	others      []string
 }
 
-// emotions are the 21 faces that every display type knows (device-protocol
-// 3.3.2), each with the common emoji that come nearest.
+// emotions returns the 21 faces that every type of display knows
+// (docs/protocol.md 3.3), each with the common emoji that come nearest.
 func emotions() []emotion {
 	return []emotion{
 		{Neutral, "😶", []string{"😐", "😑", "🤖", "🫥", "😬", "🤐", "🫡"}},
@@ -72,7 +72,7 @@ func EmotionOf(emoji string) (name string, ok bool) {
 	return "", false
 }
 
-// EmojiOf is the emoji of a face, or "" for a name that no device knows.
+// EmojiOf returns the emoji of a face, or "" for a name that no device knows.
 func EmojiOf(name string) string {
 	for _, e := range emotions() {
 		if e.name == name {
@@ -90,7 +90,7 @@ func dropModifier(r rune) rune {
 	return r
 }
 
-// emojiList is what {{emojiList}} stands for.
+// emojiList returns the value of {{emojiList}}: the emoji of all faces.
 func emojiList() string {
 	var b strings.Builder
 	for i, e := range emotions() {

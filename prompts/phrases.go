@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Phrase is what the server says for id in the language lang, with its
-// {placeholders} replaced by args, which are pairs of name and value. A phrase
-// that does not exist comes back as its id, so that somebody notices.
+// Phrase returns the phrase id in the language lang, with its {placeholders}
+// replaced by args, which are pairs of name and value. Of a phrase that does not
+// exist it returns the id.
 func (s *Set) Phrase(id, lang string, args ...string) string {
 	text, ok := s.phrases[language(lang)][id]
 	if !ok {

@@ -31,7 +31,7 @@ type Set struct {
 	phrases map[string]map[string]string   // language, id
 }
 
-// Data is what the variables of a prompt stand for.
+// Data holds the values of the variables of a prompt.
 type Data struct {
 	AssistantName string
 	DeviceName    string    // "" becomes a plain word for a speaker
@@ -141,8 +141,7 @@ func (s *Set) Render(name, lang string, d Data) (string, error) {
 	return t.render(values(language(lang), d)), nil
 }
 
-// language is lang where it is one of the two, else Chinese, the default of
-// design.md section 10.
+// language returns lang if it is one of the two, else Chinese, the default.
 func language(lang string) string {
 	if lang == "en" {
 		return "en"

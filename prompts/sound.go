@@ -7,7 +7,7 @@ import "embed"
 //go:embed sounds
 var sounds embed.FS
 
-// Sound is the phrase id in the language lang as a WAV file (16 kHz, mono, 16
+// Sound returns the phrase id in the language lang as a WAV file (16 kHz, mono, 16
 // bit), or nil where there is none. The caller owns the bytes.
 func Sound(id, lang string) []byte {
 	wav, err := sounds.ReadFile("sounds/" + id + "." + language(lang) + ".wav")

@@ -14,7 +14,7 @@ type template struct {
 	names []string
 }
 
-// variables are the names that {{name}} may hold. Values are never looked
+// variables returns the names that {{name}} may hold. Values are never looked
 // through for variables again.
 func variables() []string {
 	return []string{
@@ -69,7 +69,7 @@ func (t template) render(values map[string]string) string {
 	return b.String()
 }
 
-// values are what the variables stand for in a prompt of the language lang.
+// values returns the values of the variables in a prompt of the language lang.
 func values(lang string, d Data) map[string]string {
 	device := d.DeviceName
 	if device == "" {
@@ -103,7 +103,7 @@ func languageName(spoken, lang string) string {
 	return "中文"
 }
 
-// Nearest is the known name that takes the fewest edits to come from name: what
+// Nearest returns the known name that takes the fewest edits to come from name: what
 // somebody who mistyped it may have meant. known must not be empty.
 func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {

@@ -35,14 +35,13 @@ type ASRStream interface {
 	Transcripts() iter.Seq2[Transcript, error]
 }
 
-// Transcript is what was understood so far.
+// Transcript is the text of an utterance, so far or as a whole.
 type Transcript struct {
 	Text     string // "" in a final one: nothing was said
 	Final    bool
 	Language string // "zh", "en", or "" when the recogniser does not say
 	// Rejected is set on a final transcript when the recogniser judges by its
-	// own measured score that this was not speech in a language it knows
-	// (design.md section 10). Text then holds its best guess, for the log (at debug level) only.
+	// own measured score that this was not speech in a language it knows. Text then holds its best guess, for the log (at debug level) only.
 	Rejected bool
 	Provider string // who recognised it
 }

@@ -20,7 +20,7 @@ const (
 	BadRequest               // it will never work as asked
 )
 
-// String is the kind's stable name in logs.
+// String returns the kind's stable name in logs.
 func (k Kind) String() string {
 	switch k {
 	case RateLimited:
@@ -48,5 +48,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s: %v", e.Provider, e.Op, e.Kind, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

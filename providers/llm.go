@@ -33,7 +33,7 @@ type ToolCall struct {
 	Arguments string // JSON text as the model wrote it; may be broken
 }
 
-// ToolSpec is what the model sees of a tool.
+// ToolSpec is a tool as the model sees it.
 type ToolSpec struct {
 	Name        string // [A-Za-z0-9_-]{1,64}
 	Description string

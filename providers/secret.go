@@ -13,10 +13,10 @@ const redacted = "***"
 // no encoded document; only Reveal gives it away. Its zero value is no secret.
 type Secret string
 
-// Reveal is the secret itself, for the request that needs it.
+// Reveal returns the secret itself, for the request that needs it.
 func (s Secret) Reveal() string { return string(s) }
 
-// String is a placeholder, or "" when there is no secret.
+// String returns a placeholder, or "" when there is no secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -24,7 +24,7 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString is the placeholder as Go source.
+// GoString returns the placeholder as Go source.
 func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
 
 // Format writes the placeholder for every verb and flag.
@@ -37,8 +37,8 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
-// LogValue is the placeholder in log records.
+// LogValue returns the placeholder in log records.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is the placeholder in JSON, YAML and the like.
+// MarshalText returns the placeholder in JSON, YAML and the like.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

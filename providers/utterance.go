@@ -107,7 +107,7 @@ func (u *utterance) Transcripts() iter.Seq2[Transcript, error] {
 	}
 }
 
-// first says whether this is the first loop over the transcripts.
+// first reports whether this is the first loop over the transcripts.
 func (u *utterance) first() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

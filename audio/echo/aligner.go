@@ -30,8 +30,8 @@ type aligner struct {
 	delay   delay
 }
 
-// delay is what is known of the time that an echo takes from the reference to
-// the microphone.
+// delay holds the time that an echo takes from the reference to the microphone,
+// how sure that is, and the search for it.
 type delay struct {
 	finder  *delayFinder
 	scratch [512*delayStep + delayTaps]float32

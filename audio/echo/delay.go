@@ -139,7 +139,8 @@ func (d *delayFinder) find() (lag int64, prominence float32) {
 	return latestEcho - int64(math.Round(delayStep*(float64(best)+d.between(best)))), prominence
 }
 
-// between is where between the neighbours the peak really is, in parts of one.
+// between returns the offset of the true peak from best, -0.5 to 0.5, by the
+// parabola through it and its neighbours.
 func (d *delayFinder) between(best int) float64 {
 	l, m, r := d.buffer[best-1], d.buffer[best], d.buffer[best+1]
 	bend := 2*m - l - r

@@ -34,7 +34,7 @@ type farPacket struct {
 	pcm   []int16
 }
 
-// Open says whether the microphone is open while the device plays. If it is
+// Open reports whether the microphone is open while the device plays. If it is
 // not, what waits is dropped.
 func (f *FarEnd) Open(open bool) {
 	if f == nil {

@@ -82,7 +82,7 @@ func (f *filter) hear(window *window) {
 	f.loud[f.head] = sum / hopSize
 }
 
-// loudest is the mean power of the loudest hop that is still heard.
+// loudest returns the mean power of the loudest hop that is still heard.
 func (f *filter) loudest() float32 {
 	most := float32(0)
 	for _, v := range f.loud {
@@ -91,7 +91,7 @@ func (f *filter) loudest() float32 {
 	return most
 }
 
-// played is the reference as partition p hears it.
+// played returns the reference as partition p hears it.
 func (f *filter) played(p int) *spectrum { return &f.past[(f.head+2*p)%pastCount] }
 
 // predict writes the echo that the newest hop holds.

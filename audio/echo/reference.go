@@ -1,7 +1,7 @@
 package echo
 
-// reference is what the loudspeaker was given, as one stream of samples, and
-// which of them belong to which timestamp.
+// reference holds the sound that the loudspeaker was given, as one stream of
+// samples, and the places of the timestamps in it.
 type reference struct {
 	ring    [memorySize]int16
 	written int64 // samples so far; the next one's place
@@ -16,7 +16,7 @@ const (
 	packetCount = 128   // timestamps that are remembered: longer than the ring, down to packets of 20 ms
 )
 
-// stampedPacket is where in the stream a packet begins.
+// stampedPacket is a timestamp and the place in the stream where its packet begins.
 type stampedPacket struct {
 	stamp uint32
 	from  int64
@@ -35,7 +35,7 @@ func (t *reference) add(stamp uint32, pcm []int16) {
 	}
 }
 
-// find gives the place of a packet that is not forgotten; the newest, if a
+// find returns the place of a packet that is not forgotten; the newest, if a
 // timestamp was given twice.
 func (t *reference) find(stamp uint32) (int64, bool) {
 	if stamp == 0 {
@@ -50,7 +50,7 @@ func (t *reference) find(stamp uint32) (int64, bool) {
 	return 0, false
 }
 
-// end is where the stretch that is being played ends so far.
+// end returns the place where the stretch that is being played ends so far.
 func (t *reference) end() int64 {
 	if t.fence >= 0 {
 		return t.fence

@@ -48,7 +48,7 @@ type SelfEcho struct {
 	ends    time.Time // when the device has played sound
 }
 
-// Open says whether the microphone is open while the device plays. If it is
+// Open reports whether the microphone is open while the device plays. If it is
 // not, what was played is forgotten.
 func (s *SelfEcho) Open(open bool) {
 	if s == nil {

@@ -186,7 +186,7 @@ func (s *suppressor) shape() {
 	s.restFT[binCount-1] = complex(real(s.restFT[binCount-1]), 0)
 }
 
-// random is a number from -1 to 1, from a generator of its own.
+// random returns a number from -1 to 1, from a generator of its own.
 func (s *suppressor) random() float32 {
 	s.seed ^= s.seed << 13
 	s.seed ^= s.seed >> 17

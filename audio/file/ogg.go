@@ -30,7 +30,7 @@ type OggReader struct {
 	table   [255]byte
 }
 
-// Next gives the next packet, valid until the next call, or io.EOF at the end of a page.
+// Next returns the next packet, valid until the next call, or io.EOF at the end of a page.
 func (o *OggReader) Next() ([]byte, error) {
 	o.partial = o.partial[:0]
 	for {
@@ -109,7 +109,7 @@ func (o *OggReader) Skip() error {
 	}
 }
 
-// OpusHead is what the first packet of Opus in Ogg says.
+// OpusHead holds the header of an Ogg Opus stream, its first packet.
 type OpusHead struct {
 	Channels int // 1 or 2
 	PreSkip  int // samples at 48 kHz to leave out at the beginning

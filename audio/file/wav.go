@@ -148,7 +148,7 @@ func (w *WAVReader) open() error {
 	}
 }
 
-// wavShort tells a file that ends too early from a reader that fails.
+// wavShort returns the error of a file that ends before part, or that of its reader.
 func wavShort(part string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("bad WAV file: it ends before %s", part)

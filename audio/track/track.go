@@ -117,7 +117,7 @@ func skipTags(r *bufio.Reader) error {
 	}
 }
 
-// Rate is the rate of the samples in Hz, 8000 to 48000.
+// Rate returns the rate of the samples in Hz, 8000 to 48000.
 func (t *Track) Rate() int { return t.rate }
 
 // Read decodes into pcm: mono samples, at least one if there is room, or an

@@ -126,8 +126,8 @@ type asrStream struct {
 	live   map[int]providers.ASRStream // those that hear it
 }
 
-// of gives a member's stream. One that is to be opened hears at once what was
-// said so far.
+// of returns a member's stream. A stream that is to be opened gets at once what
+// was said so far.
 func (s *asrStream) of(i int, fresh bool, open func() (providers.ASRStream, error)) (providers.ASRStream, error) {
 	if !fresh {
 		s.mu.Lock()

@@ -18,7 +18,7 @@ type breaker struct {
 	tries bool      // a call tries an open member
 }
 
-// allow says whether the member may be called. After a true, one of succeeded,
+// allow reports whether the member may be called. After a true, one of succeeded,
 // failed and released should follow.
 func (b *breaker) allow() bool {
 	b.mu.Lock()
@@ -35,7 +35,7 @@ func (b *breaker) allow() bool {
 	return true
 }
 
-// closed says whether the member is used as usual. It changes nothing.
+// closed reports whether the member is used as usual. It changes nothing.
 func (b *breaker) closed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// The numbers of voice.md behaviour 39, used where Options say nothing.
+// The defaults of [Options] (docs/behaviours.md 39).
 const (
 	DefaultPatience = 1500 * time.Millisecond
 	DefaultFailures = 3
@@ -59,10 +59,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// named is what all members have.
+// named is a member of any chain.
 type named interface{ Name() string }
 
-// list is what the three kinds of chain have in common.
+// list holds the members of a chain and decides which are asked, and when.
 type list[P named] struct {
 	members  []P
 	breakers []*breaker
@@ -82,7 +82,7 @@ func newList[P named](members []P, o Options, op string) (list[P], error) {
 	return l, nil
 }
 
-// Name is the name of the first member.
+// Name returns the name of the first member.
 func (l *list[P]) Name() string { return l.members[0].Name() }
 
 // Warm lets the member that will be asked first get ready, if it knows how to
@@ -100,7 +100,7 @@ func (l *list[P]) Warm(ctx context.Context) error {
 	return nil
 }
 
-// report tells the breaker how a member did.
+// report tells the breaker of member i how a request ended.
 func (l *list[P]) report(i int, err error) {
 	switch {
 	case err == nil:
@@ -112,7 +112,8 @@ func (l *list[P]) report(i int, err error) {
 	}
 }
 
-// patience is how long a member may be silent before the next is asked beside it.
+// patience returns the time after which the next member is asked beside member i,
+// if i has given nothing.
 func (l *list[P]) patience(i int) time.Duration {
 	if d := l.opts.Patience[l.members[i].Name()]; d != 0 {
 		return d
@@ -144,7 +145,7 @@ func (l *list[P]) walk() *run[P] {
 	return r
 }
 
-// next gives the next member whose breaker lets it be tried and for which want
+// next returns the next member whose breaker lets it be tried and for which want
 // is true. When no member at all may be tried, the last one is tried anyway.
 func (r *run[P]) next(want func(i int) bool) (int, bool) {
 	for len(r.order) > 0 {
@@ -190,7 +191,7 @@ func (r *run[P]) err() error {
 	return &providers.Error{Provider: r.Name(), Op: r.op, Kind: kindOf(r.errs[len(r.errs)-1]), Err: joined}
 }
 
-// lastError is the newest error, nil if there is none.
+// lastError returns the newest error, nil if there is none.
 func (r *run[P]) lastError() error {
 	if len(r.errs) == 0 {
 		return nil
@@ -198,7 +199,7 @@ func (r *run[P]) lastError() error {
 	return r.errs[len(r.errs)-1]
 }
 
-// kindOf is the kind of a provider's error; what is none counts as unavailable.
+// kindOf returns the kind of a provider's error; any other error counts as unavailable.
 func kindOf(err error) providers.Kind {
 	if failed, ok := errors.AsType[*providers.Error](err); ok {
 		return failed.Kind
@@ -206,7 +207,7 @@ func kindOf(err error) providers.Kind {
 	return providers.Unavailable
 }
 
-// isContext says whether err only tells that somebody has hung up. A provider that
+// isContext reports whether err only tells that somebody has hung up. A provider that
 // has run out of its own time, as for a host that is switched off, has failed.
 func isContext(err error) bool {
 	_, own := errors.AsType[*providers.Error](err)

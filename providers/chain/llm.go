@@ -42,7 +42,7 @@ func rank(last bool) int {
 	return 0
 }
 
-// isModel says whether a member is a language model and not a last resort.
+// isModel reports whether a member is a language model and not a last resort.
 func (l *LLM) isModel(i int) bool {
 	return !slices.Contains(l.opts.LastResort, l.members[i].Name())
 }

@@ -61,7 +61,7 @@ func (r *race[P, V]) release() {
 	}
 }
 
-// leader is the member asked first of those being asked; -1 if there is none.
+// leader returns the member asked first of those being asked; -1 if there is none.
 func (r *race[P, V]) leader() int {
 	for _, i := range r.asked {
 		if _, ok := r.live[i]; ok {

@@ -20,8 +20,8 @@ const (
 	forgetful = 0.9                    // how much of a slow sentence is remembered after the next
 )
 
-// pace is how long a voice takes for a unit of text, by language: as long as in
-// the slowest sentence of late. It may be used by many goroutines at once.
+// pace remembers the time that a voice takes for a unit of text, by language: that
+// of the slowest recent sentence. Its methods may be called at the same time.
 type pace struct {
 	mu   sync.Mutex
 	unit map[string]time.Duration
@@ -42,7 +42,7 @@ func (p *pace) learn(req providers.TTSRequest, sound time.Duration) {
 	p.unit[req.Language] = max(one, time.Duration(forgetful*float64(p.unit[req.Language])+(1-forgetful)*float64(one)))
 }
 
-// rest is what is still to be said of a sentence after so much sound.
+// rest returns the part of a sentence that is left after that much sound.
 func (p *pace) rest(req providers.TTSRequest, sound time.Duration) string {
 	p.mu.Lock()
 	unit := p.unit[req.Language]
@@ -53,7 +53,7 @@ func (p *pace) rest(req providers.TTSRequest, sound time.Duration) string {
 	return restOf(req.Text, float64(sound-leadIn)/float64(unit))
 }
 
-// restOf is text without its first units: from the beginning of the clause that
+// restOf returns text without its first units: from the beginning of the clause that
 // the estimate falls in, if that is near, else from the beginning of the word.
 // It is "" if no word is left.
 func restOf(text string, said float64) string {
@@ -81,7 +81,7 @@ func restOf(text string, said float64) string {
 	return ""
 }
 
-// units is the length of a text as speech.
+// units returns the length of a text as speech.
 func units(text string) (sum float64) {
 	for i, r := range text {
 		n, _ := weighSign(text[i:], r)

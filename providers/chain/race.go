@@ -16,7 +16,7 @@ var (
 	errEmpty  = errors.New("it ended without an answer")
 )
 
-// weight is what a member's value is worth in a race.
+// weight is the worth of a member's value in a race.
 type weight int
 
 const (
@@ -31,7 +31,7 @@ const (
 // better one of those that are being asked.
 const doubtPatience = 2
 
-// event is what a member's stream gave: a value, an error, or its end.
+// event is a value of a member's stream, its error, or its end.
 type event[V any] struct {
 	member int
 	value  V

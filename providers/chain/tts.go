@@ -71,7 +71,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 	}
 }
 
-// after is the walk for the rest of a sentence: those after the member that
+// after returns the walk for the rest of a sentence: those after the member that
 // broke off, then those before it, without the dead.
 func (t *TTS) after(walk *run[providers.TTS], broken int, dead []int, err error) *run[providers.TTS] {
 	next := &run[providers.TTS]{list: walk.list, last: broken, errs: walk.errs}
@@ -92,7 +92,7 @@ func (t *TTS) learn(member int, s *speech) {
 	}
 }
 
-// speech is what one race for a sentence passes on.
+// speech passes on the sound of one race for a sentence.
 type speech struct {
 	req    providers.TTSRequest
 	yield  func(providers.Sound, error) bool
@@ -121,7 +121,7 @@ func signed(name string, sounds iter.Seq2[providers.Sound, error]) iter.Seq2[pro
 	}
 }
 
-// lengthOf is how long a piece of sound is.
+// lengthOf returns the length of a piece of sound.
 func lengthOf(sound providers.Sound) time.Duration {
 	if len(sound.PCM) > 0 && sound.Rate > 0 {
 		return time.Duration(len(sound.PCM)) * time.Second / time.Duration(sound.Rate)

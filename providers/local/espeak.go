@@ -30,7 +30,7 @@ type espeak struct {
 	slots chan struct{} // cap maxProcesses
 }
 
-// findEspeak gives the program's path, "" when there is none that says in time
+// findEspeak returns the program's path, "" when there is none that says in time
 // who it is, and its version.
 func findEspeak(ctx context.Context, path string) (found, version string) {
 	if path == "" {

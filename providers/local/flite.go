@@ -13,7 +13,7 @@ import (
 
 const defaultVoice = "rms"
 
-// voiceTraits is what has to be known of a flite voice.
+// voiceTraits describes a voice of flite.
 type voiceTraits struct {
 	rate int     // Hz
 	gain float32 // brings it to the loudness of rms and of espeak-ng: -20.6 dBFS RMS, measured on one sentence
@@ -35,7 +35,7 @@ func traits(voice, byDefault string) (string, voiceTraits) {
 	return byDefault, fliteVoices[byDefault]
 }
 
-// english is what both ways to flite have in common.
+// english is a voice of flite, however flite is run.
 type english struct{ voice string }
 
 func (f english) rate(voice string) int {

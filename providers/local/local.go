@@ -134,7 +134,7 @@ func (s *Synthesizer) Languages() []string {
 	return all
 }
 
-// Name is the provider's name in the config and in logs.
+// Name returns the provider's name in the config and in logs.
 func (s *Synthesizer) Name() string { return s.name }
 
 // Synthesize streams PCM of one sentence, all of it at one rate: the English

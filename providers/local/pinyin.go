@@ -61,7 +61,7 @@ func newReader(table string) (*reader, error) {
 	return r, nil
 }
 
-// pinyin gives "ni3 hao3, shi4 jie4." for a text whose figures are in words;
+// pinyin returns "ni3 hao3, shi4 jie4." for a text whose figures are in words;
 // "" when no character of it can be said.
 func (r *reader) pinyin(text string) string {
 	rs := []rune(text)
@@ -137,7 +137,7 @@ func (r *reader) single(rs []rune, i int) string {
 	return s
 }
 
-// keepsTone says whether the 一 at i is a figure or an ordinal.
+// keepsTone reports whether the 一 at i is a figure or an ordinal.
 func keepsTone(rs []rune, i int) bool {
 	if i > 0 && strings.ContainsRune("第十周期拜初零点一二三四五六七八九壹", rs[i-1]) {
 		return true
@@ -170,7 +170,7 @@ func changeTones(words []string) {
 	}
 }
 
-// asciiMark is the mark that espeak-ng pauses at, "" for no mark.
+// asciiMark returns the mark that espeak-ng pauses at, "" for no mark.
 func asciiMark(r rune) string {
 	switch r {
 	case '。', '.', '.' + 0xfee0:

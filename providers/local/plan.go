@@ -41,7 +41,7 @@ func newFrontEnd() (*frontEnd, error) {
 	return &frontEnd{reader: r}, nil
 }
 
-// plan gives the units of a text, none if there is nothing to say, and the first
+// plan returns the units of a text, none if there is nothing to say, and the first
 // sign of a script that is neither Chinese nor Latin, "" if there is none.
 func (f *frontEnd) plan(text, lang string) (units []unit, foreign string) {
 	lang = mainLanguage(text, lang)

@@ -56,7 +56,7 @@ func (s *shaper) write(pcm []int16) []int16 {
 	return s.convert(s.out)
 }
 
-// finish gives the tail, and as much silence as the pause asks for.
+// finish returns the tail, and as much silence as the pause asks for.
 func (s *shaper) finish(pause time.Duration) []int16 {
 	if !s.started {
 		return nil

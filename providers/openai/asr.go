@@ -35,7 +35,7 @@ func NewASR(o Options) (*ASR, error) {
 	return &ASR{o: o}, nil
 }
 
-// Name is the provider's name.
+// Name returns the provider's name.
 func (a *ASR) Name() string { return a.o.Name }
 
 // Open begins an utterance. The request is made when it is complete.
@@ -108,7 +108,7 @@ func readPlain(r io.Reader) (text, language string, err error) {
 	return strings.TrimSpace(string(body)), "", nil
 }
 
-// form is the multipart body: the WAV file and the fields beside it.
+// form returns the multipart body: the WAV file and the fields beside it.
 func (a *ASR) form(pcm []int16, req providers.ASRRequest) (*bytes.Reader, string, error) {
 	var body bytes.Buffer
 	body.Grow(len(pcm)*2 + 1024)

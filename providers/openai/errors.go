@@ -158,7 +158,7 @@ func (o Options) wrap(ctx, reqCtx context.Context, op string, err error) error {
 	return &providers.Error{Provider: o.Name, Op: op, Kind: kind, Err: o.scrub(err)}
 }
 
-// scrub gives err, or if that shows a secret or is too long, an error of its cleaned text.
+// scrub returns err, or if that shows a secret or is too long, an error of its cleaned text.
 func (o Options) scrub(err error) error {
 	text := err.Error()
 	if clean := o.clean(text); clean != text {
@@ -167,7 +167,7 @@ func (o Options) scrub(err error) error {
 	return err
 }
 
-// clean is one line of text, without secrets and not too long.
+// clean returns one line of text, without secrets and not too long.
 func (o Options) clean(text string) string {
 	for _, secret := range o.secrets() {
 		text = strings.ReplaceAll(text, secret, "***")
@@ -175,7 +175,7 @@ func (o Options) clean(text string) string {
 	return cut(text, maxErrorText)
 }
 
-// secrets are the texts that no error may show.
+// secrets returns the texts that no error may show.
 func (o Options) secrets() []string {
 	var all []string
 	if o.APIKey != "" {

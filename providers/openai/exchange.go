@@ -83,7 +83,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// notAStream is the error for a reply of status 200 that holds no events.
+// notAStream returns the error for a reply of status 200 that holds no events.
 func notAStream(resp *http.Response, media string) error {
 	refusal := readStatus(resp)
 	refusal.kind = providers.Unavailable
@@ -93,7 +93,7 @@ func notAStream(resp *http.Response, media string) error {
 	return errors.New("the reply is not an event stream: " + refusal.text)
 }
 
-// done says whether the server has ended the stream by its own end mark.
+// done reports whether the server has ended the stream by its own end mark.
 func (x *exchange) done() bool { return x.body != nil && x.body.done }
 
 // drain reads to the end of a stream whose answer is complete.
@@ -105,7 +105,7 @@ func (x *exchange) drain() {
 	_, _ = io.Copy(io.Discard, x.body)
 }
 
-// tokenLimitKey is the key of the token limit. OpenAI's reasoning models refuse
+// tokenLimitKey returns the key of the token limit. OpenAI's reasoning models refuse
 // the older name, most other servers know only that one.
 func tokenLimitKey(model string) string {
 	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {

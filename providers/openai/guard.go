@@ -13,7 +13,7 @@ type guard struct {
 	timer *time.Timer
 }
 
-// newGuard gives a context that the guard can end, with the cause errStalled.
+// newGuard returns a context that the guard can end, with the cause errStalled.
 // Its cancel function frees both.
 func newGuard(ctx context.Context) (context.Context, *guard, context.CancelFunc) {
 	reqCtx, cancel := context.WithCancelCause(ctx)

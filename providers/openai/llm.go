@@ -32,7 +32,7 @@ func NewLLM(o Options) (*LLM, error) {
 	return &LLM{o: o, drainLimit: drainLimit}, nil
 }
 
-// Name is the provider's name.
+// Name returns the provider's name.
 func (l *LLM) Name() string { return l.o.Name }
 
 // Generate streams one step. A server that is down or busy is asked again as

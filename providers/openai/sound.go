@@ -132,7 +132,7 @@ func formatOf(head []byte, media, asked string) string {
 	return asked
 }
 
-// textInsteadOfSound is the error for a reply of status 200 that holds words.
+// textInsteadOfSound returns the error for a reply of status 200 that holds words.
 func textInsteadOfSound(r io.Reader) error {
 	body, err := io.ReadAll(io.LimitReader(r, maxErrorBody))
 	if err != nil {

@@ -41,7 +41,7 @@ func (f *thinkFilter) push(piece string) (text, thought string) {
 	return texts.String(), thoughts.String()
 }
 
-// flush gives what was held back at the end of the stream.
+// flush returns what was held back at the end of the stream.
 func (f *thinkFilter) flush() (text, thought string) {
 	held := f.held
 	f.held = ""
@@ -63,7 +63,7 @@ func (f *thinkFilter) put(piece string, texts, thoughts *strings.Builder) {
 	texts.WriteString(piece)
 }
 
-// overlap is the length of the longest end of text that tag begins with.
+// overlap returns the length of the longest end of text that tag begins with.
 func overlap(text, tag string) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(text, tag[:n]) {

@@ -25,7 +25,7 @@ type callPiece struct {
 	} `json:"function"`
 }
 
-// arguments is the piece of the arguments' JSON text.
+// arguments returns the piece of the arguments' JSON text.
 func (p callPiece) arguments() string {
 	raw := bytes.TrimSpace(p.Function.Arguments)
 	var text string
@@ -92,7 +92,7 @@ func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	return complete, nil
 }
 
-// meant is the open call that a piece with that index belongs to, unless the
+// meant returns the open call that a piece with that index belongs to, unless the
 // piece begins the next one; nil for none. Without an index it is the newest.
 func (a *assembler) meant(index int) *openCall {
 	for _, call := range slices.Backward(a.open) {
@@ -112,7 +112,7 @@ func (a *assembler) late(p callPiece) error {
 	return errors.New("a piece of a tool call came after the call was complete")
 }
 
-// next says whether the piece belongs to the call after c.
+// next reports whether the piece belongs to the call after c.
 func (c *openCall) next(p callPiece, index int) bool {
 	named := p.Function.Name != ""
 	if !named {

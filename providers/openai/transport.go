@@ -123,7 +123,7 @@ func (b *countedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// warm says whether a connection waits for the next request.
+// warm reports whether a connection waits for the next request.
 func (t *transport) warm() bool {
 	live := t.live.Load()
 	return live > t.busy.Load() || live > 0 && t.multiplexed.Load()

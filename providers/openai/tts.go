@@ -30,7 +30,7 @@ func NewTTS(o Options) (*TTS, error) {
 	return &TTS{o: o}, nil
 }
 
-// Name is the provider's name.
+// Name returns the provider's name.
 func (t *TTS) Name() string { return t.o.Name }
 
 // Synthesize streams the sound of one sentence as PCM, in pieces of at most

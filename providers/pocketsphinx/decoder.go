@@ -105,7 +105,7 @@ func (d *decoder) search(stop func() bool) error {
 	return nil
 }
 
-// partial is what dictation understands so far.
+// partial returns the text that dictation has found so far.
 func (d *decoder) partial() string { return d.dictation.best() }
 
 // end completes the open C utterances.
@@ -132,7 +132,7 @@ func (d *decoder) finish(stop func() bool) (measurement, error) {
 	return m, nil
 }
 
-// grammarName is the name of the search for a grammar.
+// grammarName returns the name of the search for a grammar.
 func grammarName(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "phrases " + hex.EncodeToString(sum[:8])

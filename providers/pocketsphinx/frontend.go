@@ -8,7 +8,7 @@ import (
 // cepstraSize is the number of coefficients of a frame in the en-us model.
 const cepstraSize = 13
 
-// cepstrum is what the acoustic model hears of one frame of 10 ms.
+// cepstrum is one frame of 10 ms as the acoustic model takes it.
 type cepstrum [cepstraSize]float32
 
 // frontEnd turns PCM of 16 kHz into cepstra with the library's own front end,

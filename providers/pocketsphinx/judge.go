@@ -32,13 +32,13 @@ const (
 	stray     = 2
 )
 
-// measurement is what the two searches found in one utterance.
+// measurement holds the results of the two searches of one utterance.
 type measurement struct {
 	dictation []segment // the best path through the language model
 	command   []segment // the best path through the phrases; nil without a grammar
 }
 
-// verdict is what was made of a measurement.
+// verdict is the decision on a measurement.
 type verdict struct {
 	text     string
 	grammar  bool // text is one of the phrases
@@ -93,7 +93,7 @@ func (v *verdict) weighWords(words []segment) (spoken int) {
 	return spoken
 }
 
-// limit is how much doubt is too much.
+// limit returns the doubt above which a text is rejected.
 func (v *verdict) limit(hinted bool) float64 {
 	limit := maxDoubt + fewSlack*float64(max(0, fewWords-v.words))
 	if hinted {
@@ -102,7 +102,7 @@ func (v *verdict) limit(hinted bool) float64 {
 	return limit
 }
 
-// tooLong says whether so many words cannot have taken so many frames.
+// tooLong reports whether so many words cannot have taken so many frames.
 func tooLong(frames, words int) bool {
 	if words > fewWords {
 		return frames > maxManyFrames*words
@@ -130,7 +130,7 @@ func (v *verdict) weighPhrase(command []segment, fit float64, spoken int) {
 	}
 }
 
-// perFrame is the mean acoustic log score of the frames that are not filler.
+// perFrame returns the mean acoustic log score of the frames that are not filler.
 // 0 would be the best sound of the model in every frame.
 func perFrame(segments []segment) (score float64, frames int) {
 	var sum float64

@@ -86,7 +86,7 @@ func featureArgs(params string) []string {
 	return args
 }
 
-// dictationArgs are the settings of the decoder with the language model. One
+// dictationArgs returns the settings of the decoder with the language model. One
 // pass with wide beams hears as well as the library's two passes with narrow
 // ones, and is done when the sound is: the second pass begins only at the end.
 // The bound on active states is what music would go far beyond.
@@ -97,7 +97,7 @@ func (m model) dictationArgs() []string {
 	}, m.features...)
 }
 
-// grammarArgs are the settings of the decoder for grammars. Like dictation it
+// grammarArgs returns the settings of the decoder for grammars. Like dictation it
 // scores every sound of the model in every frame (compallsen), so that the scores
 // of the two mean the same.
 func (m model) grammarArgs() []string {

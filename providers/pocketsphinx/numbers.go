@@ -12,8 +12,8 @@ var units = [...]string{
 
 var tens = [...]string{"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
 
-// sayWord is what is spoken for one written word: digits become number words,
-// up to 999, and what mixes letters and digits is an error.
+// sayWord returns one written word as it is spoken: digits become number words, up
+// to 999. A mix of letters and digits is an error.
 func sayWord(word string) ([]string, error) {
 	if word == "" {
 		return nil, nil

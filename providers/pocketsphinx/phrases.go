@@ -149,7 +149,7 @@ func (p *phraseParser) sequence(depth int) (solid bool, err error) {
 	}
 }
 
-// peek is the next token, or "" at the end.
+// peek returns the next token, or "" at the end.
 func (p *phraseParser) peek() string {
 	if p.next == len(p.tokens) {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// recognise is the goroutine of one stream: it waits for sound, borrows a
+// recognise runs on the goroutine of one stream: it waits for sound, borrows a
 // decoder, and ends with exactly one result, unless ctx ends first.
 func (r *Recognizer) recognise(ctx context.Context, s *stream, req providers.ASRRequest) {
 	defer close(s.out)

@@ -71,7 +71,7 @@ func New(opts Options) (*Recognizer, error) {
 	}, nil
 }
 
-// Name is the provider's name in the config and in logs.
+// Name returns the provider's name in the config and in logs.
 func (r *Recognizer) Name() string { return r.name }
 
 // Warm loads one decoder, so that the first utterance need not wait for it

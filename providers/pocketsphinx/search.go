@@ -72,7 +72,7 @@ func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
 // end completes the utterance.
 func (s *searcher) end() { s.lib.end(s.ps) }
 
-// best is what was understood so far. It may be called before end.
+// best returns the text found so far. It may be called before end.
 func (s *searcher) best() string {
 	var score int32
 	return cleanText(s.lib.best(s.ps, &score))
@@ -90,7 +90,7 @@ func (s *searcher) segments() []segment {
 	return out
 }
 
-// knows says whether the dictionary has the word.
+// knows reports whether the dictionary has the word.
 func (s *searcher) knows(word string) bool {
 	text := s.lib.lookup(s.ps, word)
 	if text == 0 {
@@ -113,12 +113,12 @@ func (s *searcher) close() {
 	s.lib.freeConfig(s.cfg)
 }
 
-// isFiller says whether a word of a result is silence or noise.
+// isFiller reports whether a word of a result is silence or noise.
 func isFiller(word string) bool {
 	return word == "" || strings.ContainsAny(word[:1], "<[+(") || word == "SIL"
 }
 
-// isSilence says whether a filler is silence, the beginning or the end.
+// isSilence reports whether a filler is silence, the beginning or the end.
 func isSilence(word string) bool { return word == "" || word[0] == '<' || word == "SIL" }
 
 // cleanWord takes off the number of a second pronunciation: "the(2)" is "the".
@@ -127,7 +127,7 @@ func cleanWord(word string) string {
 	return strings.ToLower(word)
 }
 
-// cleanText is the words of a hypothesis without fillers.
+// cleanText returns the words of a hypothesis without fillers.
 func cleanText(hyp string) string {
 	var words []string
 	for w := range strings.FieldsSeq(hyp) {
@@ -138,7 +138,7 @@ func cleanText(hyp string) string {
 	return strings.Join(words, " ")
 }
 
-// textOf is the words of a result without fillers.
+// textOf returns the words of a result without fillers.
 func textOf(segments []segment) string {
 	var words []string
 	for _, s := range segments {

@@ -52,7 +52,7 @@ func newStream(ctx context.Context, cancel context.CancelCauseFunc) *stream {
 	}
 }
 
-// endOf is the error of an ended context, or nil. That of the recogniser's own
+// endOf returns the error of an ended context, or nil. That of the recogniser's own
 // closing is a provider's error, all others pass as they are.
 func endOf(ctx context.Context) error {
 	if err, ok := errors.AsType[*providers.Error](context.Cause(ctx)); ok {
@@ -91,7 +91,7 @@ func (s *stream) CloseWrite() error {
 	return nil
 }
 
-// wake tells the recogniser's goroutine to look again.
+// wake lets the recogniser's goroutine look again.
 func (s *stream) wake() {
 	select {
 	case s.arrived <- struct{}{}:

@@ -27,7 +27,7 @@ type Hearing struct {
 	Hang     bool  // in place of the final transcript, until the context ends
 }
 
-// Heard is what a fake recogniser saw of one utterance.
+// Heard is one utterance as a fake recogniser saw it.
 type Heard struct {
 	Request   providers.ASRRequest
 	Samples   int
@@ -47,10 +47,10 @@ type ASR struct {
 	utterances []*Heard
 }
 
-// Name is the label.
+// Name returns the label.
 func (a *ASR) Name() string { return labelOr(a.Label, "fake-asr") }
 
-// Utterances are all utterances so far, as they stand now.
+// Utterances returns all utterances so far, as they stand now.
 func (a *ASR) Utterances() []Heard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,7 +191,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pick is the i-th script, or the last, or the zero one.
+// pick returns the i-th script, or the last, or the zero one.
 func pick[S any](script []S, i int) (s S) {
 	if len(script) > 0 {
 		s = script[min(i, len(script)-1)]
@@ -199,7 +199,7 @@ func pick[S any](script []S, i int) (s S) {
 	return s
 }
 
-// labelOr is the label, or a fake's own name.
+// labelOr returns the label, or a fake's own name.
 func labelOr(label, own string) string {
 	if label == "" {
 		return own

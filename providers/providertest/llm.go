@@ -21,7 +21,7 @@ type Part struct {
 // Step is the script of one Generate.
 type Step []Part
 
-// Say is a step that answers with these pieces of text, at once.
+// Say returns a step that answers with these pieces of text, at once.
 func Say(pieces ...string) Step {
 	var step Step
 	for _, text := range pieces {
@@ -30,7 +30,7 @@ func Say(pieces ...string) Step {
 	return step
 }
 
-// Call is a step that calls these tools, at once.
+// Call returns a step that calls these tools, at once.
 func Call(calls ...providers.ToolCall) Step {
 	var step Step
 	for _, call := range calls {
@@ -39,10 +39,10 @@ func Call(calls ...providers.ToolCall) Step {
 	return step
 }
 
-// Fail is a step that fails at once.
+// Fail returns a step that fails at once.
 func Fail(err error) Step { return Step{{Err: err}} }
 
-// After gives the same step, each of its parts later by d.
+// After returns the same step, each of its parts later by d.
 func (s Step) After(d time.Duration) Step {
 	s = slices.Clone(s)
 	for i := range s {
@@ -51,7 +51,7 @@ func (s Step) After(d time.Duration) Step {
 	return s
 }
 
-// Asked is what a fake model saw of one step.
+// Asked is one step as a fake model saw it.
 type Asked struct {
 	Request   providers.LLMRequest
 	Yielded   int  // parts
@@ -71,13 +71,13 @@ type LLM struct {
 	asked []*Asked
 }
 
-// Name is the label.
+// Name returns the label.
 func (l *LLM) Name() string { return labelOr(l.Label, "fake-llm") }
 
-// LastResort says whether it is to be asked only when all others have failed.
+// LastResort reports whether it is to be asked only when all others have failed.
 func (l *LLM) LastResort() bool { return l.Last }
 
-// Asked are all calls so far, as they stand now.
+// Asked returns all calls so far, as they stand now.
 func (l *LLM) Asked() []Asked {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// ended is a context that has ended already.
+// ended returns a context that has ended already.
 func ended(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

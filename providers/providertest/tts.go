@@ -26,7 +26,7 @@ type Speech struct {
 	Silent     bool // no sound at all
 }
 
-// Spoken is what a fake voice saw of one sentence.
+// Spoken is one sentence as a fake voice saw it.
 type Spoken struct {
 	Request   providers.TTSRequest
 	Sound     time.Duration // given out
@@ -46,10 +46,10 @@ type TTS struct {
 	spoken []*Spoken
 }
 
-// Name is the label.
+// Name returns the label.
 func (t *TTS) Name() string { return labelOr(t.Label, "fake-tts") }
 
-// Spoken are all sentences so far, as they stand now.
+// Spoken returns all sentences so far, as they stand now.
 func (t *TTS) Spoken() []Spoken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +78,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 	}
 }
 
-// speak gives the sound out, piece by piece.
+// speak yields the sound, piece by piece.
 func (t *TTS) speak(ctx context.Context, script Speech, spoken *Spoken, yield func(providers.Sound, error) bool) error {
 	if err := pause(ctx, script.Delay); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (t *TTS) speak(ctx context.Context, script Speech, spoken *Spoken, yield fu
 	}
 }
 
-// length is how much sound a sentence has.
+// length returns the length of a sentence's sound.
 func (s Speech) length(text string) time.Duration {
 	text = strings.TrimSpace(text)
 	if s.Silent || text == "" {
@@ -138,7 +138,7 @@ func (s Speech) length(text string) time.Duration {
 	return time.Duration(utf8.RuneCountInString(text)) * per
 }
 
-// piece is how much sound one piece has.
+// piece returns the length of one piece of sound.
 func (s Speech) piece() time.Duration {
 	if s.Piece <= 0 {
 		return 60 * time.Millisecond
@@ -153,7 +153,7 @@ func (t *TTS) note(change func()) {
 	change()
 }
 
-// tone is the part of a tone between two times; its phase goes on.
+// tone returns the part of a tone between two times; its phase goes on.
 func tone(rate int, hertz float64, from, to time.Duration) []int16 {
 	first := int(int64(from) * int64(rate) / int64(time.Second))
 	last := int(int64(to) * int64(rate) / int64(time.Second))

@@ -36,14 +36,14 @@ func (v *VAD) NewDetector() (providers.Detector, error) {
 // FrameSamples is 512.
 func (v *VAD) FrameSamples() int { return frameSamples }
 
-// Open is how many detectors are not closed.
+// Open returns the number of detectors that are not closed.
 func (v *VAD) Open() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.made - v.closed
 }
 
-// Resets is how often detectors were reset.
+// Resets returns the number of times that detectors were reset.
 func (v *VAD) Resets() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,7 +56,7 @@ type detector struct {
 	closed bool
 }
 
-// Probability is the frame's loudness.
+// Probability returns the frame's loudness.
 func (d *detector) Probability(frame []int16) (float32, error) {
 	if d.closed {
 		return 0, fmt.Errorf("fake vad: the detector is closed")

@@ -26,7 +26,7 @@ func chineseExpr(text string) string {
 	return `^(?:` + text + `)$`
 }
 
-// chineseForms are the ways to read a text: as it is, and without the words
+// chineseForms returns the ways to read a text: as it is, and without the words
 // around the request, taken off one after the other. name is what the assistant
 // is called, beside 小智.
 func chineseForms(text, name string) []string {
@@ -101,7 +101,7 @@ func trimAll(text string, cut func(s, word string) (string, bool), words []strin
 	return forms
 }
 
-// chineseUnit is the unit of time that a text names, or 0.
+// chineseUnit returns the unit of time that a text names, or 0.
 func chineseUnit(text string) time.Duration {
 	switch {
 	case strings.Contains(text, "小时") || strings.Contains(text, "钟头"):

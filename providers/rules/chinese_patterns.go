@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// chinesePatterns are the ways of saying things in Chinese. The first that fits
+// chinesePatterns returns the ways of saying things in Chinese. The first that fits
 // counts.
 func chinesePatterns() []pattern {
 	return slices.Concat(
@@ -34,7 +34,7 @@ func chinesePatterns() []pattern {
 	)
 }
 
-// chineseLevel are the patterns about a level that is called by its name, with
+// chineseLevel returns the patterns about a level that is called by its name, with
 // the words for more and for less.
 func chineseLevel(of level, name, more, less string) []pattern {
 	at := func(a act) intent { return intent{act: a, level: of} }
@@ -70,7 +70,7 @@ func chineseLoudness() []pattern {
 	)
 }
 
-// chineseTimers are the ways to ask what timers and reminders there are.
+// chineseTimers returns the ways to ask what timers and reminders there are.
 func chineseTimers() []pattern {
 	texts := []string{
 		`(我|你|我们|一共|总共|都|还|目前|当前|今天|明天)*(有|设置?了?|定了?)(些|一些)?(正在|在)?(什么|哪些|哪几个|几个|多少个?|啥)(正在|在)?(运行|跑|走)?的?NAME`,
@@ -102,7 +102,7 @@ func chineseAsking() []pattern {
 	)
 }
 
-// chineseTalk is what people say to be polite.
+// chineseTalk returns the patterns of greetings, thanks and the like.
 func chineseTalk() []pattern {
 	return slices.Concat(
 		ways(intent{act: actExit}, `再见|拜+|退出|结束(对话|聊天)?|晚安|(下次|回头|改天)(再)?(聊|见)|没事了|(你)?(可以)?(去)?休息了?|退下`),

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// spokenTime is the time of day as it is said.
+// spokenTime returns the time of day as it is said.
 func spokenTime(t time.Time, lang string) string {
 	if lang == "en" {
 		return t.Format("3:04 PM")
@@ -46,7 +46,7 @@ func weekday(t time.Time, lang string) string {
 	return "星期" + []string{"日", "一", "二", "三", "四", "五", "六"}[t.Weekday()]
 }
 
-// spokenLength is a timer's length as it is said.
+// spokenLength returns a timer's length as it is said.
 func spokenLength(d time.Duration, lang string) string {
 	n, zh, en := int(d/time.Second), "秒", "second"
 	switch {

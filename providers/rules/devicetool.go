@@ -82,7 +82,7 @@ func englishFit(t tool, said []string) (int, map[string]any) {
 	return 0, nil
 }
 
-// spokenWords are the words of a tool's name without those that only say where
+// spokenWords returns the words of a tool's name without those that only say where
 // it comes from.
 func spokenWords(t tool) []string {
 	words := t.words
@@ -189,7 +189,7 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// thingNames are the English names of things that makers give to tools.
+// thingNames returns the English names of things that makers give to tools.
 func thingNames() map[string][]string {
 	return map[string][]string{
 		"灯": {"lamp", "light", "led"}, "电灯": {"lamp", "light"}, "台灯": {"lamp"}, "灯光": {"lamp", "light"}, "灯带": {"strip", "led"},

@@ -43,7 +43,7 @@ func patternPieces(text string) []string {
 	return strings.Fields(text)
 }
 
-// englishForms are the ways to read a text: as it is, and without the polite
+// englishForms returns the ways to read a text: as it is, and without the polite
 // words around it.
 // name is what the assistant is called, beside Xiaozhi.
 func englishForms(text, name string) []string {
@@ -183,7 +183,7 @@ func trimPolite(words, name []string) []string {
 	return words
 }
 
-// englishUnit is the unit of time that a text names, or 0.
+// englishUnit returns the unit of time that a text names, or 0.
 func englishUnit(text string) time.Duration {
 	for w := range strings.FieldsSeq(text) {
 		switch strings.TrimSuffix(w, "s") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// englishPatterns are the ways of saying things in English. The first that
+// englishPatterns returns the ways of saying things in English. The first that
 // fits counts.
 func englishPatterns() []pattern {
 	return slices.Concat(
@@ -105,7 +105,7 @@ func askingPatterns() []pattern {
 	)
 }
 
-// talkPatterns are what people say to be polite.
+// talkPatterns returns the patterns of greetings, thanks and the like.
 func talkPatterns() []pattern {
 	return slices.Concat(
 		ways(intent{act: actExit},

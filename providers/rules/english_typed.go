@@ -34,7 +34,7 @@ func englishTyped() []pattern {
 	)
 }
 
-// typedTimers are the ways to ask what timers and reminders there are.
+// typedTimers returns the ways to ask what timers and reminders there are.
 func typedTimers() []pattern {
 	texts := []string{
 		"(list|show|show me|tell me|read|read out|check|give me) [all] [of] [the|my] NAMES [i have|i set|i have set]",

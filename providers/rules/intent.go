@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// act is what somebody wants.
+// act is the action that a request asks for.
 type act int
 
 const (
@@ -33,7 +33,7 @@ const (
 	actWho
 )
 
-// level is what can be set, raised and lowered.
+// level names a quantity that can be set, raised and lowered.
 type level string
 
 const (
@@ -123,7 +123,7 @@ func match(rules []rule, text string, number func(string) (int, bool)) (intent, 
 	return intent{}, false
 }
 
-// timed gives a timer its length; without one it is not understood.
+// timed returns a timer its length; without one it is not understood.
 func (in intent) timed(unit time.Duration) (intent, bool) {
 	if in.act != actTimer {
 		return in, true

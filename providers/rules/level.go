@@ -44,7 +44,7 @@ func (r request) moveLevel(in intent, now int) (providers.Delta, bool) {
 	return r.call(t, map[string]any{argument: min(max(now+by, low), high)})
 }
 
-// steps is the number that was said in steps of a tool that counts from low to
+// steps returns the number that was said in steps of a tool that counts from low to
 // high: half of 0 to 20 is 10.
 func (in intent) steps(low, high int) int {
 	if !in.share {
@@ -53,7 +53,7 @@ func (in intent) steps(low, high int) int {
 	return (in.number*(high-low) + 50) / 100
 }
 
-// zero is where a share counts from.
+// zero returns the value from which a share counts.
 func (in intent) zero(low int) int {
 	if !in.share {
 		return 0

@@ -12,14 +12,14 @@ import (
 // callPrefix begins the ids of the brain's own calls.
 const callPrefix = "rules_"
 
-// turn is where a request stands: what the user said last, and the newest
-// result since then.
+// turn is the state of a request: the user's last words, and the newest result
+// since then.
 type turn struct {
 	said   string
 	result *result // nil when the user spoke last
 }
 
-// result is what a tool gave back.
+// result is the outcome of a tool call.
 type result struct {
 	call providers.ToolCall
 	text string
@@ -84,7 +84,7 @@ func newCall(req providers.LLMRequest, t tool, arguments map[string]any) provide
 	}}}
 }
 
-// langOf is the language to answer in.
+// langOf returns the language to answer in.
 func langOf(req providers.LLMRequest) string {
 	if req.Language != "" {
 		return req.Language

@@ -33,7 +33,7 @@ func (b *Brain) Phrases(_ string, tools []providers.ToolSpec) []string {
 	return phrases
 }
 
-// toolPhrases are the ways to say a tool's name: as it is, and with the verb
+// toolPhrases returns the ways to say a tool's name: as it is, and with the verb
 // first. A tool that needs more than one number cannot be spoken.
 func toolPhrases(t tool) []string {
 	_, numbered := t.integer("value", "level")

@@ -4,7 +4,7 @@
 // tool's result into a sentence) but it is pure arithmetic on the request: it
 // keeps nothing, waits for nothing, and never fails.
 //
-// It has two lives (design.md section 3). As the last member of the LLM chain
+// It has two lives. As the last member of the LLM chain
 // (Generate) it does all it can, and says plainly that no language model is
 // configured, or that it failed, for everything else. As the fast path beside a
 // real model (Answer) it takes only stop, volume, brightness, next and time.
@@ -77,7 +77,7 @@ func (b *Brain) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq
 	}
 }
 
-// Answer is the fast path beside a language model: the step, if it is one of
+// Answer returns the fast path beside a language model: the step, if it is one of
 // stop, volume, brightness, next and time and the tools for it are there; else
 // false, and the model is to be asked. It follows up only on its own calls.
 func (b *Brain) Answer(req providers.LLMRequest) (providers.Delta, bool) {
@@ -93,7 +93,7 @@ func (b *Brain) noModel() string {
 	return phraseNoLLM
 }
 
-// say is the text of a phrase.
+// say returns the text of a phrase.
 func (b *Brain) say(id, lang string, args ...string) string {
 	return b.options.Prompts(id, lang, args...)
 }

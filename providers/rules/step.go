@@ -64,7 +64,7 @@ func (r request) call(t tool, arguments map[string]any) (providers.Delta, bool) 
 	return newCall(r.LLMRequest, t, arguments), true
 }
 
-// begin is the first step of an intent.
+// begin returns the first step of an intent.
 func (r request) begin(in intent) (providers.Delta, bool) {
 	now := r.options.Now().In(r.options.Zone)
 	switch in.act {

@@ -89,7 +89,7 @@ func timerArguments(t tool, length time.Duration, said string) (map[string]any, 
 	return arguments, true
 }
 
-// timerUnit is the unit that a timer's number counts.
+// timerUnit returns the unit that a timer's number counts.
 func timerUnit(name, description string) time.Duration {
 	text := strings.ToLower(name + " " + description)
 	switch {

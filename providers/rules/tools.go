@@ -16,7 +16,7 @@ type tool struct {
 	schema schema
 }
 
-// schema is what matters of a tool's parameters.
+// schema is the part of a tool's parameters that the rules look at.
 type schema struct {
 	Properties map[string]property `json:"properties"`
 	Required   []string            `json:"required"`
@@ -75,7 +75,7 @@ func (t tool) has(words ...string) bool {
 // free reports whether the tool can be called without arguments.
 func (t tool) free() bool { return len(t.schema.Required) == 0 }
 
-// integer is the tool's one number: the parameter of one of the given names, or
+// integer returns the tool's one number: the parameter of one of the given names, or
 // the only number it has. Every other parameter must be optional.
 func (t tool) integer(names ...string) (string, bool) {
 	var numbers []string
@@ -98,7 +98,7 @@ func (t tool) integer(names ...string) (string, bool) {
 	return found, found != "" && !others
 }
 
-// bounds are the least and the greatest value of a number, 0 and 100 where the
+// bounds returns the least and the greatest value of a number, 0 and 100 where the
 // schema does not say.
 func (t tool) bounds(name string) (low, high int) {
 	p := t.schema.Properties[name]

@@ -19,7 +19,7 @@ type network struct {
 	outBias                float32
 }
 
-// state is what the recurrent cell remembers of one stream.
+// state is the memory of the recurrent cell for one stream.
 type state struct {
 	output [hidden]float32
 	cell   [hidden]float32
@@ -63,7 +63,7 @@ func (n *network) convolve1(in *[steps][128]float32, out *[2][64]float32) {
 	}
 }
 
-// recur is the recurrent cell and the output behind it. It takes what hear gave,
+// recur returns the recurrent cell and the output behind it. It takes what hear gave,
 // which it changes, and gives the probability of speech.
 func (n *network) recur(gates *[4 * hidden]float32, s *state) float32 {
 	var x sparse

@@ -80,7 +80,7 @@ func (d *Detector) Probability(frame []int16) (float32, error) {
 	return d.model.net.recur(&gates, &d.state), nil
 }
 
-// silent says whether all samples are zero.
+// silent reports whether all samples are zero.
 func silent(pcm []int16) bool {
 	for _, v := range pcm {
 		if v != 0 {

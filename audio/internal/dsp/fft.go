@@ -85,7 +85,7 @@ func (f *FFT) Inverse(x []float32, src []complex64) {
 	}
 }
 
-// transform is a complex transform in place, of values in reversed order.
+// transform does a complex transform in place, of values in reversed order.
 func (f *FFT) transform(z []complex64) {
 	n := len(z)
 	for i := 0; i+3 < n; i += 4 { // the first two stages only add

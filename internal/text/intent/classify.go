@@ -36,7 +36,7 @@ func (k Kind) String() string {
 // listening (好的好的). A longer text is a request.
 const backchannelLimit = 4
 
-// Classify tells what the transcript of words that were said over a reply is
+// Classify judges the transcript of words that were said over a reply
 // (docs/behaviours.md 31). The language is that of the conversation; stops are
 // the stop-words of the configuration, beside the ones that are known here.
 //
@@ -83,7 +83,7 @@ func Classify(words string, lang text.Lang, stops []string) Kind {
 	return Noise
 }
 
-// spoken is what a piece of words said over a reply is.
+// spoken classifies one word of what was said over a reply.
 type spoken int
 
 const (
@@ -184,7 +184,7 @@ func countSpoken(said string, lang text.Lang) int {
 	return n
 }
 
-// spokenSigns is a text in the form in which it is compared: in lower case and
+// spokenSigns returns a text in the form in which it is compared: in lower case and
 // simplified signs, with nothing around Chinese ones and "_" between the words
 // of other languages, without marks.
 func spokenSigns(words string) string {

@@ -113,7 +113,7 @@ func zhAsksForMore(said string) Completeness {
 	return Unfinished
 }
 
-// zhEndsAfter are the signs before a word of zhMore with which it ends a
+// zhEndsAfter returns the signs before a word of zhMore with which it ends a
 // sentence: 暖和, 我就要这个, 他得了第一, 他不给.
 func zhEndsAfter(word string) string {
 	switch word {

@@ -60,8 +60,8 @@ func Echo(heard, playing string) bool {
 	return !best.turned && best.lead < end && best.trail < end && best.cost <= echoCost(len(h))
 }
 
-// echoCost is how much an echo of n units may cost, in half errors. Of three or
-// four units none may be wrong: 蓝色的灯 is no echo of 红色的灯.
+// echoCost returns the highest cost of an echo of n units, in half errors. Of
+// three or four units none may be wrong: 蓝色的灯 is not an echo of 红色的灯.
 func echoCost(n int) int32 {
 	if n <= 4 {
 		return 1
@@ -157,7 +157,7 @@ func containsUnits(s, h []string) bool {
 	return false
 }
 
-// echoUnits are the signs, figures and words of the end of a text. Chinese
+// echoUnits returns the signs, figures and words of the end of a text. Chinese
 // figures become digits, for recognisers write them as they like: 二十六, 26.
 func echoUnits(words string) []string {
 	for n := utf8.RuneCountInString(words); n > echoRunes; n-- {

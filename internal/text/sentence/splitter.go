@@ -235,7 +235,7 @@ func (c *scan) abbreviation(i int) bool {
 	return from == 0 || strings.TrimSpace(string(c.buf[:from])) == "" || c.buf[from-1] == '\n'
 }
 
-// forced is the best place to cut a segment that has become too long at i.
+// forced returns the best place to cut a segment that has become too long at i.
 func (c *scan) forced(i int) int {
 	if c.pause > 0 {
 		return c.pause

@@ -60,7 +60,7 @@ func render(ctx context.Context, tts providers.TTS, from, to, lang string) (file
 	return files, nil
 }
 
-// speak gives the whole sound of a text at the rate of the files.
+// speak returns the whole sound of a text at the rate of the files.
 func speak(ctx context.Context, tts providers.TTS, text, lang string) ([]int16, error) {
 	var pcm []int16
 	var conv *audio.Resampler

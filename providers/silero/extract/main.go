@@ -31,7 +31,7 @@ type entry struct {
 	dims []int
 }
 
-// layout is the order of the tensors in the output.
+// layout returns the order of the tensors in the output.
 func layout() []entry {
 	return []entry{
 		{"encoder.0.reparam_conv.weight", []int{128, 129, 3}},

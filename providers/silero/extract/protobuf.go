@@ -59,7 +59,7 @@ func fields(msg []byte) ([]field, error) {
 	return out, nil
 }
 
-// messages gives the contents of every field of that number.
+// messages returns the contents of every field of that number.
 func messages(msg []byte, number int) ([][]byte, error) {
 	all, err := fields(msg)
 	if err != nil {
@@ -74,7 +74,7 @@ func messages(msg []byte, number int) ([][]byte, error) {
 	return out, nil
 }
 
-// message gives the first field of that number, or nil.
+// message returns the first field of that number, or nil.
 func message(msg []byte, number int) ([]byte, error) {
 	all, err := messages(msg, number)
 	if err != nil || len(all) == 0 {
