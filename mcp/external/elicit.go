@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 )
 
@@ -72,7 +73,7 @@ func (s *Server) answer(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	ok, held := s.said.pass(time.Now())
 	s.mu.Unlock()
 	if ok {
-		s.log.Info("mcp server asks a person", "question", s.mask.text(cut(r.Params.Message, maxQuestion)), "answer", result.Action, "left_out", held)
+		s.log.Info("mcp server asks a person", "question", s.mask.text(text.Cut(r.Params.Message, maxQuestion)), "answer", result.Action, "left_out", held)
 	}
 	return result, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/rawjson"
 )
@@ -238,7 +239,7 @@ func wanted(r *jsonrpc.Request) jsonrpc.Message {
 // second, the fourth … so that a flood of them is no flood of lines.
 func (l *link) drop(frame []byte, err error) {
 	if n := l.broken.Add(1); bits.OnesCount64(n) == 1 {
-		l.log.Warn("mcp message dropped", "count", n, "size", len(frame), "err", cut(err.Error(), 200))
+		l.log.Warn("mcp message dropped", "count", n, "size", len(frame), "err", text.Cut(err.Error(), 200))
 	}
 }
 

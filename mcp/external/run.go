@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 const (
@@ -194,7 +196,7 @@ func (s *Server) readTools(ctx context.Context, live *session) error {
 	s.keep(live, r)
 	s.log.Info("mcp server tools listed", "tools", len(r.tools), "listed", len(listed))
 	if len(r.omitted) > 0 {
-		s.log.Warn("mcp server tools left out", "count", len(r.omitted), "first", cut(r.omitted[0], 200))
+		s.log.Warn("mcp server tools left out", "count", len(r.omitted), "first", text.Cut(r.omitted[0], 200))
 	}
 	if endless {
 		s.log.Warn("mcp server tool list does not end", "listed", len(listed))

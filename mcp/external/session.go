@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 )
 
@@ -122,7 +123,7 @@ func (s *session) protocol() string {
 // serverName is what the server calls itself.
 func (s *session) serverName() (name, version string) {
 	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
-		return cut(r.ServerInfo.Name, 100), cut(r.ServerInfo.Version, 100)
+		return text.Cut(r.ServerInfo.Name, 100), text.Cut(r.ServerInfo.Version, 100)
 	}
 	return "", ""
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/internal/text"
 )
 
 const (
@@ -86,5 +88,5 @@ func (s *Server) note(m *sdk.LoggingMessageParams) { //nolint:staticcheck // see
 	if err != nil {
 		data = []byte(err.Error())
 	}
-	s.log.Info("mcp server says", "level", string(m.Level), "data", s.mask.text(cut(string(data), maxLogLine)), "left_out", held)
+	s.log.Info("mcp server says", "level", string(m.Level), "data", s.mask.text(text.Cut(string(data), maxLogLine)), "left_out", held)
 }

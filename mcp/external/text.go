@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
+	"xiaozhi/internal/text"
 )
 
 // Text is a string of an entry. A number or a switch is taken as it is written.
@@ -87,19 +89,11 @@ func (m mask) err(err error) string {
 	if err == nil {
 		return ""
 	}
-	return cut(m.text(err.Error()), maxErrorText)
+	return text.Cut(m.text(err.Error()), maxErrorText)
 }
 
 // maxErrorText is how much of an error is logged, in bytes.
 const maxErrorText = 1 << 10
-
-// cut shortens s to limit bytes.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
 
 // queryValues are the values in the query of an address, as written and as meant.
 func queryValues(address string) []string {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
@@ -96,11 +97,11 @@ func (c Config) offers(tool string) bool {
 // adopt makes our tool of a listed one.
 func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 	out := mcp.Tool{
-		Name: t.Name, Description: cut(t.Description, maxDescription), Schema: sanitise(t.InputSchema),
+		Name: t.Name, Description: text.Cut(t.Description, maxDescription), Schema: sanitise(t.InputSchema),
 		Origin: mcp.Remote, Source: "external:" + name, Stream: streamOf(name),
 	}
 	if out.Description == "" {
-		out.Description = cut(t.Title, maxDescription)
+		out.Description = text.Cut(t.Title, maxDescription)
 	}
 	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
 		out.Kind = kind

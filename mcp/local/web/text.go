@@ -10,7 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"xiaozhi/internal/text"
 )
 
 var (
@@ -188,14 +189,10 @@ func bare(text string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// cut shortens a text to limit bytes at the end of a rune.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
+// cut shortens s to limit bytes, with the ellipsis.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	end := max(limit-len("…"), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return text.Cut(s, limit-len("…"))
 }
