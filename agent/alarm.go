@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
@@ -53,11 +55,11 @@ func (c *Conversation) ringAlarms() {
 		if a.text != "" {
 			id = prompts.ReminderDue
 		}
-		text := c.o.Prompts.Phrase(id, a.language, "text", a.text)
+		say := c.o.Prompts.Phrase(id, a.language, "text", a.text)
 		if late := now.Sub(a.due); late > time.Minute {
-			text = joinText(text, c.o.Prompts.Phrase(prompts.AlarmLate, a.language, "time", clock(a.due.In(c.o.Zone), a.language)))
+			say = joinText(say, c.o.Prompts.Phrase(prompts.AlarmLate, a.language, "time", spoken.SayClock(a.due.In(c.o.Zone), text.Lang(a.language))))
 		}
-		c.tell(notice{language: a.language, ring: true, reminds: a.text != "", say: text})
+		c.tell(notice{language: a.language, ring: true, reminds: a.text != "", say: say})
 		c.log.Info("timer is due", "due", a.due, "late", now.Sub(a.due).Round(time.Second))
 		c.dev.alarms = c.dev.alarms[1:]
 	}
@@ -68,17 +70,6 @@ func (c *Conversation) ringAlarms() {
 // has moved those that are for a time of day, and not the others.
 func inOrder(alarms []alarm) []alarm {
 	return slices.SortedStableFunc(slices.Values(alarms), func(a, b alarm) int { return cmp.Compare(time.Until(a.due), time.Until(b.due)) })
-}
-
-// clock is a time of day as people say it: 7:05, 7点05分.
-func clock(t time.Time, lang string) string {
-	switch {
-	case lang != "zh":
-		return fmt.Sprintf("%d:%02d", t.Hour(), t.Minute())
-	case t.Minute() == 0:
-		return fmt.Sprintf("%d点", t.Hour())
-	}
-	return fmt.Sprintf("%d点%02d分", t.Hour(), t.Minute())
 }
 
 var errManyAlarms = errors.New("there are too many timers already")
@@ -116,9 +107,9 @@ func (c *Conversation) addAlarm(a alarm) (handled, error) {
 	c.dev.alarms = inOrder(append(slices.Clone(c.dev.alarms), a))
 	c.setAlarm()
 	if a.reminder {
-		return handled{say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", dayAndClock(a.due.In(c.o.Zone), now.In(c.o.Zone), a.language))}, nil
+		return handled{say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(a.language)))}, nil
 	}
-	return handled{say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", lengthWords(a.length, a.language))}, nil
+	return handled{say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", spoken.SayDuration(a.length, text.Lang(a.language)))}, nil
 }
 
 // alarmView is an alarm as the model sees it.
@@ -136,16 +127,16 @@ func (c *Conversation) alarmList(lang string) string {
 	now := time.Now()
 	views := make([]alarmView, len(c.dev.alarms))
 	for i, a := range c.dev.alarms {
-		views[i] = alarmView{Due: dayAndClock(a.due.In(c.o.Zone), now.In(c.o.Zone), lang), Left: lengthWords(a.due.Sub(now), lang), Text: a.text}
+		views[i] = alarmView{Due: spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(lang)), Left: spoken.SayDuration(a.due.Sub(now), text.Lang(lang)), Text: a.text}
 		if a.length > 0 {
-			views[i].Length = lengthWords(a.length, lang)
+			views[i].Length = spoken.SayDuration(a.length, text.Lang(lang))
 		}
 	}
-	text, err := json.Marshal(views)
+	list, err := json.Marshal(views)
 	if err != nil {
 		return err.Error()
 	}
-	return string(text)
+	return string(list)
 }
 
 // cancelAlarms gives up all alarms, those that the words mean, or, when no words
@@ -174,15 +165,15 @@ func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (handled, erro
 // by exactly the time at which it is due.
 func (a alarm) isMeant(words string, now time.Time) bool {
 	words = bare(words)
-	if text := bare(a.text); text != "" && (strings.Contains(words, text) || strings.Contains(text, words)) {
+	if own := bare(a.text); own != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
 		return true
 	}
 	due := a.due.In(now.Location())
-	for _, lang := range []string{"zh", "en"} {
-		if words == bare(clock(due, lang)) || words == bare(dayAndClock(due, now, lang)) {
+	for _, lang := range []text.Lang{text.Chinese, text.English} {
+		if words == bare(spoken.SayClock(due, lang)) || words == bare(spoken.SayTime(due, now, lang)) {
 			return true
 		}
-		length := strings.TrimSuffix(bare(lengthWords(a.length, lang)), "s")
+		length := strings.TrimSuffix(bare(spoken.SayDuration(a.length, lang)), "s")
 		if a.length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
 			return true
 		}
@@ -199,57 +190,4 @@ func digits(text string) int {
 		}
 	}
 	return n
-}
-
-// lengthWords is a length of time as people say it, to the second.
-func lengthWords(d time.Duration, lang string) string {
-	d = d.Round(time.Second)
-	var parts []string
-	for _, unit := range []struct {
-		length        time.Duration
-		zh, one, many string
-	}{
-		{24 * time.Hour, "天", "day", "days"},
-		{time.Hour, "小时", "hour", "hours"},
-		{time.Minute, "分钟", "minute", "minutes"},
-		{time.Second, "秒", "second", "seconds"},
-	} {
-		n := int(d / unit.length)
-		d -= time.Duration(n) * unit.length
-		switch {
-		case n == 0:
-		case lang == "zh":
-			parts = append(parts, fmt.Sprintf("%d%s", n, unit.zh))
-		case n == 1:
-			parts = append(parts, "1 "+unit.one)
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, unit.many))
-		}
-	}
-	switch {
-	case len(parts) == 0:
-		return handledText(lang, "0秒", "0 seconds")
-	case lang == "zh":
-		return strings.Join(parts, "")
-	}
-	return strings.Join(parts, " ")
-}
-
-// dayAndClock is a time as people say it, in English with its preposition: with
-// the day where it is not today.
-func dayAndClock(t, now time.Time, lang string) string {
-	day := func(t time.Time) int {
-		return int(time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, time.UTC).Unix() / 86400)
-	}
-	when := handledText(lang, "", "at ") + clock(t, lang)
-	switch day(t) - day(now) {
-	case 0:
-		return when
-	case 1:
-		return handledText(lang, "明天", "tomorrow ") + when
-	}
-	if lang == "zh" {
-		return fmt.Sprintf("%d月%d日%s", t.Month(), t.Day(), when)
-	}
-	return t.Format("on January 2 ") + when
 }

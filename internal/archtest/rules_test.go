@@ -83,7 +83,7 @@ var rules = []rule{
 var passing = []struct{ importer, imported string }{}
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio/echo providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/local/spoken mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio/echo providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local/calc"
-	"xiaozhi/mcp/local/spoken"
 )
 
 // calculate works out an expression.

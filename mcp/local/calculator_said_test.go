@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp/local/calc"
-	"xiaozhi/mcp/local/spoken"
 )
 
 // eval is what a speaker's owner is told, with ≈ before what is rounded.

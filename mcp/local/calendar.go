@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local/lunar"
-	"xiaozhi/mcp/local/spoken"
 )
 
 const calendarSchema = `{"type":"object","properties":{` +

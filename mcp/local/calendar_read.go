@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp/local/lunar"
-	"xiaozhi/mcp/local/spoken"
 )
 
 // lunarDate reads year-month-day of the lunar calendar, in numbers (2025-r6-1,

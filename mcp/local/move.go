@@ -3,7 +3,7 @@ package local
 import (
 	"strings"
 
-	"xiaozhi/mcp/local/spoken"
+	"xiaozhi/internal/text/spoken"
 )
 
 // move is a change of a level, in hundredths.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/local/spoken"
 )
 
 // Schemas of the tools about timers. set_timer takes either of its lengths; none

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 var (
@@ -22,16 +24,16 @@ var (
 // that is named the one in the morning. A day without a time is 9 o'clock on
 // it, a part of a day its usual hour (早上 8, 中午 12, 下午 15, 晚上 20). The result is
 // after now, at most a year ahead, in now's zone.
-func Time(text string, now time.Time) (time.Time, error) {
-	folded := bare(fold(text))
+func Time(s string, now time.Time) (time.Time, error) {
+	folded := bare(fold(s))
 	if repeats(folded) {
 		return time.Time{}, ErrRepeats
 	}
-	at, ok := written(strings.TrimSpace(text), now.Location())
+	at, ok := written(strings.TrimSpace(s), now.Location())
 	if !ok {
 		var err error
 		if at, err = said(folded, now); err != nil {
-			d, wrong := Duration(text)
+			d, wrong := Duration(s)
 			switch {
 			case errors.Is(wrong, ErrTooLong):
 				return time.Time{}, wrong
@@ -104,7 +106,7 @@ func said(folded string, now time.Time) (time.Time, error) {
 			k.read(c)
 		}
 		if c.rest == before {
-			return time.Time{}, fmt.Errorf("%q is no time such as 明天早上七点 or tomorrow at 7 am", clip(before))
+			return time.Time{}, fmt.Errorf("%q is no time such as 明天早上七点 or tomorrow at 7 am", text.Cut(before, maxQuoted))
 		}
 	}
 	if !d.known && !k.known && k.part == wholeDay {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // MaxDuration is the longest length of time that is read.
@@ -17,8 +19,8 @@ var ErrTooLong = errors.New("it is longer than a year")
 // PT10M, 90 seconds, an hour and a half, with 后 or "in" and the like around it.
 // It is whole seconds, more than 0 and at most MaxDuration. An error says where
 // it is not understood.
-func Duration(text string) (time.Duration, error) {
-	c := &cursor{bare(fold(text))}
+func Duration(s string) (time.Duration, error) {
+	c := &cursor{bare(fold(s))}
 	c.skip(" ", "in ", "after ", "for ", "再过", "过", "等")
 	c.rest = strings.TrimSpace(c.rest)
 	for _, end := range []string{"之后", "以后", "后", " later", " from now", " from today"} {
@@ -36,7 +38,7 @@ func Duration(text string) (time.Duration, error) {
 		}
 		seconds, ok := c.duration()
 		if !ok {
-			return 0, fmt.Errorf("%q is no length of time such as 10分钟 or 2h30m", clip(c.rest))
+			return 0, fmt.Errorf("%q is no length of time such as 10分钟 or 2h30m", text.Cut(c.rest, maxQuoted))
 		}
 		total += seconds
 		parts++
@@ -104,11 +106,5 @@ func (c *cursor) unit() time.Duration {
 	return 0
 }
 
-// clip shortens text for an error.
-func clip(text string) string {
-	runes := []rune(text)
-	if len(runes) > 40 {
-		return string(runes[:40]) + "…"
-	}
-	return text
-}
+// maxQuoted is how many bytes of a text that is not understood an error holds.
+const maxQuoted = 120

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // day is a day that was said.
@@ -146,12 +148,12 @@ func (d *day) onWeekday(n, weeks int, now time.Time) bool {
 
 // Day reads a day: 2026-02-17, 明天, 下周一, 11月25日, november 25 2026. It may have
 // passed; one without a year is of this year, if that has it.
-func Day(text string, now time.Time) (time.Time, error) {
-	c := &cursor{fold(text)}
+func Day(s string, now time.Time) (time.Time, error) {
+	c := &cursor{fold(s)}
 	c.skip(" ", "on ", "the ")
 	var d day
 	if !d.read(c, now) || strings.Trim(c.rest, " ") != "" {
-		return time.Time{}, fmt.Errorf("%q is no day such as 2026-02-17 or 明天", clip(text))
+		return time.Time{}, fmt.Errorf("%q is no day such as 2026-02-17 or 明天", text.Cut(s, maxQuoted))
 	}
 	return d.date, nil
 }
