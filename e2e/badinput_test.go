@@ -39,9 +39,10 @@ type attack struct {
 // each of it a healthy device must hold a conversation in which nothing is wrong.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
+	needRace(t)
 	cloud := startCloud(t)
 	cloud.Handle(openaitest.Chat, echo)
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{race: true, env: cloudEnv(cloud)})
 	t.Run("attacks", func(t *testing.T) {
 		for i, a := range attacks {
 			t.Run(a.name, func(t *testing.T) {

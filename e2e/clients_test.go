@@ -40,7 +40,7 @@ func sent(d *devicetest.Device, kind devicetest.Kind, parts ...string) int {
 func TestClientsAreSpokenTo(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	s.waitReady(ctx, t)
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
 	tools := devicetest.NewBoard().Tools()
@@ -117,7 +117,7 @@ func twoTurns(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) e
 func TestDesktopClient(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	s.waitReady(ctx, t)
 	board := devicetest.NewBoard()
 	d := s.dial(ctx, t, devicetest.Options{
@@ -256,7 +256,7 @@ func lastRequest(t *testing.T, cloud *openaitest.Server) string {
 func TestRealtimeIsCutByVoice(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	s.waitReady(ctx, t)
 	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, Sound: devicetest.Sound{AEC: true}, NoMCP: true})
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
@@ -298,7 +298,7 @@ func TestRealtimeIsCutByVoice(t *testing.T) {
 func TestButtonOverAReply(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	s.waitReady(ctx, t)
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
 	var wg sync.WaitGroup

@@ -35,6 +35,7 @@ func blocks(t *testing.T, file string) [][]string {
 // TestDocsMCP runs what docs/mcp.md tells people to run, against a real server;
 // the Chinese one says the same.
 func TestDocsMCP(t *testing.T) {
+	t.Parallel()
 	all, chinese := blocks(t, "mcp.md"), blocks(t, "mcp.zh-CN.md")
 	if len(all) != 7 || !slices.EqualFunc(all, chinese, slices.Equal) {
 		t.Fatalf("%d blocks in English, %d in Chinese, or they differ", len(all), len(chinese))

@@ -21,6 +21,7 @@ import (
 
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/testall"
 )
 
 // everythingVersion is the public test server that we try ourselves against.
@@ -30,6 +31,7 @@ const everythingVersion = "@modelcontextprotocol/server-everything@2026.8.31"
 // The test is skipped where that cannot be done.
 func everything(t *testing.T) string {
 	t.Helper()
+	testall.Only(t)
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("%s is not installed: the real server-everything is not tried", program)
@@ -104,6 +106,7 @@ func toolsOf(name string) *regexp.Regexp {
 // last of them by a file that is written while we run; then kill -9 in the
 // middle of a call.
 func TestEverythingServer(t *testing.T) {
+	t.Parallel()
 	main := everything(t)
 	ctx := limit(t)
 	sse, web := node(t, main, "sse"), node(t, main, "streamableHttp")
@@ -274,6 +277,7 @@ func gardener(conn *websocket.Conn, calls chan<- map[string]any) {
 // TestToolServerDialsIn: with the right token its tool is usable in the next
 // step, and gone when it leaves.
 func TestToolServerDialsIn(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat,
@@ -330,6 +334,7 @@ func TestToolServerDialsIn(t *testing.T) {
 
 // TestToolsAreOffered: our tools at an endpoint of somebody else.
 func TestToolsAreOffered(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	sockets := make(chan *websocket.Conn, 1)
 	market := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

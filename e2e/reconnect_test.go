@@ -11,6 +11,7 @@ import (
 // TestToolsAfterReconnect: a device that connects again and says nothing of its
 // tools yet has them all the same; another device has not.
 func TestToolsAfterReconnect(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text("All is well."))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,15 +13,37 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/testall"
 )
 
-// binary is the program under test, built once with the race detector.
-var binary string
+// binary is the program under test. TestMain builds it, for make test-all with
+// the race detector; what asks for it with the race detector in any case (setup.race)
+// has raceBinary build it.
+var (
+	binary     string
+	raceBinary = sync.OnceValues(func() (string, error) { return build("race", "-race") })
+	buildDir   string
+)
+
+// build builds the programs into a folder of their own.
+func build(folder string, flags ...string) (program string, err error) {
+	dir := filepath.Join(buildDir, folder)
+	args := append(append([]string{"build"}, flags...), "-o", dir+string(filepath.Separator), "xiaozhi/cmd/xiaozhi", "xiaozhi/cmd/xiaozhi-sim")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return filepath.Join(dir, "xiaozhi"), nil
+}
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == curlName {
@@ -36,13 +59,24 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "xiaozhi")
-	build := exec.Command("go", "build", "-race", "-o", dir+string(filepath.Separator), "xiaozhi/cmd/xiaozhi", "xiaozhi/cmd/xiaozhi-sim")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+	buildDir = dir
+	if testall.Running() {
+		binary, err = raceBinary()
+	} else {
+		binary, err = build("plain")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	for _, s := range []*sharedServer{&plainServer, &echoServer} {
+		if err := s.close(); err != nil {
+			fmt.Fprintf(os.Stderr, "a server that tests share: %v\n", err)
+			code = 1
+		}
+	}
+	return code
 }
 
 // server is one running program.
@@ -55,6 +89,7 @@ type server struct {
 	over   chan struct{} // closed when the process has ended
 	err    error         // how it ended
 	log    syncBuffer
+	shared bool // other tests use it too
 }
 
 // syncBuffer is a buffer that a process writes while a test reads.
@@ -77,6 +112,7 @@ func (s *syncBuffer) String() string {
 
 // setup says how a server is started. The zero value is a plain one.
 type setup struct {
+	race   bool // with the race detector
 	env    []string
 	config string   // content of config.yaml
 	args   []string // after serve
@@ -87,44 +123,57 @@ var otaLine = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
 // start runs the program on a free port and waits until devices can connect.
 func start(tb testing.TB, s setup) *server {
 	tb.Helper()
-	srv := &server{dir: tb.TempDir(), over: make(chan struct{})}
+	srv, err := launch(s, tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		srv.stop(tb)
+		if tb.Failed() {
+			tb.Logf("the server's log:\n%s", srv.log.String())
+		}
+	})
+	return srv
+}
+
+// launch is start without a test. Whoever calls it ends the server.
+func launch(s setup, dir string) (*server, error) {
+	srv := &server{dir: dir, over: make(chan struct{})}
 	if s.config != "" {
 		if err := os.WriteFile(filepath.Join(srv.dir, "config.yaml"), []byte(s.config), 0o600); err != nil {
-			tb.Fatal(err)
+			return nil, err
 		}
 	}
 	args := append([]string{"serve"}, s.args...)
 	if len(s.args) == 0 {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	srv.cmd = exec.Command(binary, args...)
+	program := binary
+	if s.race {
+		var err error
+		if program, err = raceBinary(); err != nil {
+			return nil, err
+		}
+	}
+	srv.cmd = exec.Command(program, args...)
 	srv.cmd.Dir = srv.dir
 	srv.cmd.Env = append(cleanEnv(), s.env...)
 	srv.cmd.Stderr = &srv.log
 	out, err := srv.cmd.StdoutPipe()
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	if err := srv.cmd.Start(); err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	found := make(chan struct{})
 	go srv.readBanner(out, found)
-	tb.Cleanup(func() {
-		srv.stop(tb)
-		if tb.Failed() {
-			tb.Logf("the server's log:\n%s", srv.log.String())
-		}
-		if strings.Contains(srv.log.String(), "DATA RACE") {
-			tb.Errorf("data race in the server:\n%s", srv.log.String())
-		}
-	})
 	select {
 	case <-found:
 	case <-srv.over:
-		tb.Fatalf("the server ended at once: %v\n%s", srv.err, srv.log.String())
+		return nil, fmt.Errorf("the server ended at once: %w\n%s", srv.err, srv.log.String())
 	}
-	return srv
+	return srv, nil
 }
 
 // readBanner looks for the addresses, and then waits for the end of the process.
@@ -155,30 +204,122 @@ func cleanEnv() []string {
 		}
 		out = append(out, kv)
 	}
-	// Tests that want a model, or to hear that something is slow, say so: a busy
-	// machine is slow for no fault of the server.
-	return append(out, "XIAOZHI_LLM=rules", "XIAOZHI_VOICE__SLOW_NOTICE=0")
+	// Tests that want a model, or to hear that something is slow or the server too
+	// busy, say so: a busy machine is slow for no fault of the server.
+	return append(out, "XIAOZHI_LLM=rules", "XIAOZHI_VOICE__SLOW_NOTICE=0", "XIAOZHI_SERVER__MAX_LATENESS=0")
 }
 
 // stop ends the server as an operator would, and expects exit code 0.
 func (s *server) stop(tb testing.TB) {
 	tb.Helper()
+	if err := s.end(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// end is stop without a test. It may be called again.
+func (s *server) end() error {
 	select {
 	case <-s.over:
-		return
+		return s.raced()
 	default:
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.over:
 		if s.err != nil {
-			tb.Errorf("the server ended with %v", s.err)
+			return errors.Join(fmt.Errorf("the server ended with %w", s.err), s.raced())
 		}
+		return s.raced()
 	case <-time.After(30 * time.Second):
 		_ = s.cmd.Process.Kill()
 		<-s.over
-		tb.Error("the server did not end within 30 s of SIGTERM")
+		return errors.New("the server did not end within 30 s of SIGTERM")
 	}
+}
+
+// needRace builds the program with the race detector, for tests whose time limit
+// begins after that.
+func needRace(tb testing.TB) {
+	tb.Helper()
+	if _, err := raceBinary(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// raced is an error if the race detector has found something in the server.
+func (s *server) raced() error {
+	if log := s.log.String(); strings.Contains(log, "DATA RACE") {
+		return fmt.Errorf("data race in the server:\n%s", log)
+	}
+	return nil
+}
+
+// sharedServer is a server for many tests: those that need no settings of their
+// own, look at nothing but their own device, and end with it. It starts when
+// the first of them asks for it and ends after the last test.
+type sharedServer struct {
+	once  sync.Once
+	setup func() (setup, error)
+	srv   *server
+	err   error
+}
+
+var (
+	// plainServer has no settings: rules answer.
+	plainServer = sharedServer{setup: func() (setup, error) { return setup{}, nil }}
+	// echoServer has a model that repeats what it is asked.
+	echoServer = sharedServer{setup: func() (setup, error) {
+		cloud, err := openaitest.New() // ends with the process
+		if err != nil {
+			return setup{}, err
+		}
+		cloud.Handle(openaitest.Chat, echo)
+		return setup{env: cloudEnv(cloud)}, nil
+	}}
+)
+
+// use returns the server, which gives a device without an id one of its own.
+func (s *sharedServer) use(tb testing.TB) *server {
+	tb.Helper()
+	s.once.Do(func() {
+		var with setup
+		if with, s.err = s.setup(); s.err != nil {
+			return
+		}
+		var dir string
+		if dir, s.err = os.MkdirTemp(buildDir, "server-"); s.err != nil {
+			return
+		}
+		if s.srv, s.err = launch(with, dir); s.err == nil {
+			s.srv.shared = true
+		}
+	})
+	if s.err != nil {
+		tb.Fatal(s.err)
+	}
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the log of the server that tests share:\n%s", s.srv.log.String())
+		}
+	})
+	return s.srv
+}
+
+// close ends the server if it was ever used.
+func (s *sharedServer) close() error {
+	if s.srv == nil {
+		return nil
+	}
+	return s.srv.end()
+}
+
+var devices atomic.Int64
+
+// newDeviceID is an id that no other device of this run has.
+func newDeviceID() string {
+	n := devices.Add(1)
+	return fmt.Sprintf("24:6f:28:ee:%02x:%02x", n>>8&0xff, n&0xff)
 }
 
 // limit is the context of a whole test.
@@ -215,6 +356,9 @@ func (s *server) waitReady(ctx context.Context, tb testing.TB) {
 // dial connects a strict device by way of OTA. Its violations fail the test.
 func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) *devicetest.Device {
 	tb.Helper()
+	if o.DeviceID == "" && s.shared {
+		o.DeviceID = newDeviceID()
+	}
 	p, err := devicetest.Provision(ctx, s.ota, o)
 	if err != nil {
 		tb.Fatal(err)

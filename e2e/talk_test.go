@@ -19,8 +19,9 @@ import (
 // TestTypedTurnsUseTheDevicesTools goes the whole way with typed text and the
 // rules brain: three pages of tools, a control, a query, and a plain question.
 func TestTypedTurnsUseTheDevicesTools(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{})
+	s := plainServer.use(t)
 	board := devicetest.NewBoard()
 	d := s.dial(ctx, t, devicetest.Options{Tools: board.Tools()})
 	waitForTools(ctx, t, d)
@@ -73,8 +74,9 @@ func waitForTools(ctx context.Context, tb testing.TB, d *devicetest.Device) {
 
 // TestPushToTalk speaks a human prompt in manual mode, and listens to the answer.
 func TestPushToTalk(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{})
+	s := plainServer.use(t)
 	s.waitReady(ctx, t)
 	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Manual})
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
@@ -115,6 +117,7 @@ func clipNamed(t *testing.T, set func() ([]speechtest.Clip, error), name string)
 
 // TestRepliesAreIntelligible gives a reply, as the device played it, to a recogniser.
 func TestRepliesAreIntelligible(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	const text = "Please check the number and dial again. Your message has been saved."
@@ -179,6 +182,7 @@ func cloudEnv(cloud *openaitest.Server) []string {
 
 // TestModelWithTools lets a model call a control and a query of the device.
 func TestModelWithTools(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat,
@@ -229,12 +233,14 @@ func TestModelWithTools(t *testing.T) {
 // stop each time, no frame after it, the model's request is closed, and the
 // next reply is clean.
 func TestAbortAnywhere(t *testing.T) {
+	t.Parallel()
+	needRace(t)
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Handle(openaitest.Chat, func(*openaitest.Request) openaitest.Reply {
 		return openaitest.TextEvery(120*time.Millisecond, "This is one ", "sentence. ", "Here is another ", "sentence of it. ", "And a third ", "one to end it.")
 	})
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{race: true, env: cloudEnv(cloud)})
 	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, OpenListen: true})
 	for i := range 20 {
 		if err := d.Detect("tell me a long story"); err != nil {
@@ -269,6 +275,7 @@ func TestAbortAnywhere(t *testing.T) {
 
 // TestFailuresAreHeard breaks the model and the voice.
 func TestFailuresAreHeard(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Failure(401, "no such key"))
@@ -298,8 +305,9 @@ func TestFailuresAreHeard(t *testing.T) {
 
 // TestGoodbyeHangsUp ends a conversation by its words, and dials again.
 func TestGoodbyeHangsUp(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{})
+	s := plainServer.use(t)
 	for range 2 {
 		d := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 		r := ask(ctx, t, d, "goodbye")
@@ -316,8 +324,9 @@ func TestGoodbyeHangsUp(t *testing.T) {
 
 // TestPages looks at what people see.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{})
+	s := plainServer.use(t)
 	base := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
 	for path, want := range map[string]string{
 		"/healthz": "ok", "/xiaozhi/ota/": "OTA", "/xiaozhi/ota": "OTA", "/xiaozhi/v1/": "WebSocket", "/nothing": "/xiaozhi/ota/",

@@ -209,6 +209,7 @@ func TestToolConversations(t *testing.T) {
 
 // TestToolLoopIsForced lets the model call tools for ever.
 func TestToolLoopIsForced(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud, w, d := workbench(ctx, t, devicetest.Options{})
 	n := 0
@@ -232,6 +233,7 @@ func TestToolLoopIsForced(t *testing.T) {
 // by wake word and by voice: one result, done once, and the device is answered.
 // (While a tool runs, a device does not even see its button.)
 func TestToolInterrupted(t *testing.T) {
+	t.Parallel()
 	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
 	for how, cut := range map[string]func(ctx context.Context, t *testing.T, d *devicetest.Device){
 		"button": func(ctx context.Context, t *testing.T, d *devicetest.Device) {

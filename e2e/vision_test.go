@@ -90,6 +90,7 @@ func startsBefore(t *testing.T, d *devicetest.Device, tool string) {
 // gives that back as its tool's result, and the first model speaks of it. All
 // of the device is frozen meanwhile.
 func TestTakePhoto(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	seeingModel(cloud, takePhoto, `{"question":"What lies on the desk?"}`, "A red disc and a blue square.", "I see a red disc.")
@@ -169,6 +170,7 @@ func visionToken(t *testing.T, d *devicetest.Device) string {
 // TestPhotoWithoutEyes: where no model can see, the camera says so in the
 // device's language, to a language model as well as to the small brain.
 func TestPhotoWithoutEyes(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	seeingModel(cloud, takePhoto, `{"question":"?"}`, "never", "Sorry.")
@@ -192,6 +194,7 @@ func TestPhotoWithoutEyes(t *testing.T) {
 
 // TestPictureInAResult: a tool that returns a picture itself has it looked at.
 func TestPictureInAResult(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	seeingModel(cloud, "self_screen_get_picture", `{}`, "A clock on a dark screen.", "It shows a clock.")
@@ -213,6 +216,7 @@ func TestPictureInAResult(t *testing.T) {
 // TestFrozenDevice: a control that freezes all of the device for 2 s keeps the
 // order of the turn, loses no sound and leaves the device well.
 func TestFrozenDevice(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat,

@@ -18,7 +18,7 @@ import (
 func TestWakeWord(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	s.waitReady(ctx, t)
 	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, Wake: devicetest.Wake{Word: "hi xiaozhi", Frames: 33}, NoMCP: true})
 	if r := reply(ctx, t, d); r.Frames == 0 || r.Cut {
@@ -78,7 +78,7 @@ func TestRedialAndReplace(t *testing.T) {
 // TestPingIsAnsweredInAReply pings while a story streams.
 func TestPingIsAnsweredInAReply(t *testing.T) {
 	t.Parallel()
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	r := dialRaw(t, s, "24:6f:28:cc:03:01")
 	r.hello(hello242)
 	r.text(typed("a story please"))
@@ -108,7 +108,7 @@ func TestPingIsAnsweredInAReply(t *testing.T) {
 func TestDevicesHearTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, _ := startEcho(t)
+	s := echoServer.use(t)
 	sessions := map[string]bool{}
 	var wg sync.WaitGroup
 	for i := range 3 {
