@@ -70,7 +70,7 @@ var rules = []rule{
 	{"internal/openaitest", "", "a fake cloud"},
 	{"internal/speechtest", "audio audio/file", "recordings"},
 	{"internal/bench", "audio audio/file internal/devicetest internal/openaitest", "it measures servers from outside, ours like any other"},
-	{"internal/wirediff", "audio internal/devicetest internal/openaitest", "it compares two servers from outside"},
+	{"internal/wirediff", "internal/devicetest internal/openaitest internal/speechtest", "it compares two servers from outside"},
 	{"internal/conformance", "internal/conformance mcp/...", "programs of others against ours"},
 	{"internal/scene", "agent/... mcp/... audio providers/... internal/...", "conversations in fake time"},
 	{"internal/testall", "", "which tests run"},
@@ -88,7 +88,7 @@ const testOnly = "audio/echo providers/providertest internal/devicetest internal
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
 	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
-	{"github.com/gorilla/websocket", "connection mcp/external mcp/gateway internal/devicetest e2e", "sockets stay in their rooms"},
+	{"github.com/gorilla/websocket", "connection mcp/external mcp/gateway internal/devicetest internal/wirediff e2e", "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
 	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},

@@ -24,7 +24,7 @@ type frames struct {
 
 func newFrames() *frames { return &frames{came: make(chan struct{}, 1)} }
 
-func (f *frames) add(at time.Time) {
+func (f *frames) add(at time.Time, _ []byte) {
 	f.mu.Lock()
 	f.at = append(f.at, at)
 	f.mu.Unlock()

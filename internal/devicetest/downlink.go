@@ -17,8 +17,8 @@ type downlink struct {
 	journal  *Journal
 	protocol int
 	aec      bool
-	onFrame  func(at time.Time) // nil: each packet makes an event
-	stamped  uint32             // the largest timestamp so far
+	onFrame  func(at time.Time, message []byte) // nil: each packet makes an event
+	stamped  uint32                             // the largest timestamp so far
 }
 
 func newDownlink(o Options, l *link, b *body, j *Journal) *downlink {
@@ -31,7 +31,7 @@ func (d *downlink) receive(now time.Time, data []byte) {
 		d.journal.violate(now, RuleTooLong, "binary message of %d bytes, at most %d", len(data), maxBinary)
 	}
 	if d.onFrame != nil {
-		d.onFrame(now)
+		d.onFrame(now, data)
 	} else {
 		d.journal.add(Event{At: now, Kind: KindFrame, Size: len(data)})
 	}

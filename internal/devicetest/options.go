@@ -73,9 +73,9 @@ type Sound struct {
 	AEC      bool  // hello with features.aec; downlink timestamps are echoed (4.5)
 	Room     *Room // the path from the loudspeaker to the microphone; nil: none
 	NoDecode bool  // sound is not decoded: replies keep none, and closing frames are not heard; for load generators
-	// OnFrame, if set, is called by the receiver with the arrival of each Opus packet, in place of an event of
-	// KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
-	OnFrame func(at time.Time)
+	// OnFrame, if set, is called by the receiver with the arrival of each binary message and its bytes, in place of
+	// an event of KindFrame: for load generators, whose long replies would fill the memory. It must return at once.
+	OnFrame func(at time.Time, message []byte)
 }
 
 // Limits are what the rules about time allow.

@@ -171,7 +171,7 @@ func TestSayPackets(t *testing.T) {
 // With OnFrame the journal holds no frames, and the reply is the same.
 func TestOnFrame(t *testing.T) {
 	var at []time.Time
-	d := talk(t, Options{OpenListen: true, Sound: Sound{NoDecode: true, OnFrame: func(now time.Time) { at = append(at, now) }}}, func(w *wire) {
+	d := talk(t, Options{OpenListen: true, Sound: Sound{NoDecode: true, OnFrame: func(now time.Time, _ []byte) { at = append(at, now) }}}, func(w *wire) {
 		w.hello()
 		w.await(`"state":"start"`)
 		w.reply(10)
