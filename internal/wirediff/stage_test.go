@@ -28,7 +28,7 @@ type talk struct {
 	play   func(*stage) error
 }
 
-// stage is where one talk is played: a server, its cloud, and the tape.
+// stage holds all of one talk while it is played: a server, its cloud, its clients and the tape.
 type stage struct {
 	ctx    context.Context //nolint:containedctx // that of one talk, for which a stage lives
 	server *server

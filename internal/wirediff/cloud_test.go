@@ -22,7 +22,7 @@ type cloud struct {
 	heard string
 }
 
-// answer is what the model does when a text comes up: it says something, or calls tools.
+// answer is one entry of the book: the model says something, or calls tools.
 type answer struct {
 	says  []string
 	calls []call
