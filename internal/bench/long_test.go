@@ -30,7 +30,7 @@ func TestJudgeLong(t *testing.T) {
 		FirstFrame: arrivals[0], LastFrame: arrivals[len(arrivals)-1],
 		Sentences: []devicetest.Sentence{{Text: "a", At: at(-100)[0]}, {Text: "b", At: at(1200)[0]}},
 	}
-	r := &rig{amounts: amounts{reply: 2 * time.Second}}
+	r := &rig{amounts: amounts{long: replyAmounts{length: 2 * time.Second}}}
 	good := figuresOf(r.judgeLong(reply, arrivals, packet, 2))
 	for _, name := range []string{"M4 underruns in 2s", "M4 overflows in 2s", "M4 lead at the receiver", "M5 jitter, 1 session", "M6 seam between sentences, voice 300 ms late"} {
 		if f, ok := good[name]; !ok || f.Verdict != Pass {

@@ -23,14 +23,14 @@ func (r *rig) flowing() Plan {
 // aborts is M8 and M9.
 func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
-	clients, err := r.fleet(ctx, r.aborters, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	clients, err := r.fleet(ctx, r.abort.devices, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err
 	}
 	late := make([]int, len(clients))
 	cuts, err := together(len(clients), len(clients), func(i int) ([]cut, error) {
 		var cuts []cut
-		for range r.cuts {
+		for range r.abort.cuts {
 			k, after, err := clients[i].abortOnce(ctx)
 			if err != nil {
 				return cuts, err
@@ -91,7 +91,7 @@ func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	var llm, tts []time.Duration
-	for range r.cancels {
+	for range r.abort.cancels {
 		r.stubs.Set(r.flowing())
 		k, _, err := c.abortOnce(ctx)
 		if err != nil {
@@ -136,7 +136,7 @@ const bargeLead = 25 * 60 * time.Millisecond
 // tts stop.
 func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
-	clients, err := r.fleet(ctx, r.bargers, devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true})
+	clients, err := r.fleet(ctx, r.barge.devices, devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 	packets = append(packets, pauses(int(5*time.Second/uplink.Frame))...)
 	took, err := each(clients, func(c *client) ([]time.Duration, error) {
 		var took []time.Duration
-		for i := range r.barges {
+		for i := range r.barge.times {
 			d, err := c.bargeOnce(ctx, packets)
 			if err != nil {
 				return took, fmt.Errorf("interruption %d: %w", i, err)

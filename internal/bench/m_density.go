@@ -53,13 +53,13 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 		levels = append(levels, level)
 		return ok, err
 	}
-	n, err := search(c.r.least, min(goal, c.r.most), c.r.most, c.r.step, c.r.fine, fits)
+	n, err := search(c.r.density.least, min(goal, c.r.density.most), c.r.density.most, c.r.density.step, c.r.density.fine, fits)
 	found := single("M11", what, "", len(levels), float64(n), least(Value, float64(goal)))
 	found.Note = fmt.Sprintf("p99 jitter under %g ms, no underrun, for %v each", jitterLimit, c.r.window)
-	if n == c.r.most {
+	if n == c.r.density.most {
 		found.Note += "; more were not tried"
 	}
-	if c.r.most < goal {
+	if c.r.density.most < goal {
 		found.Goals = nil // too few to say
 	}
 	if n >= goal {
@@ -202,7 +202,7 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	r.stubs.Set(r.endless())
-	devices, err := r.speaking(ctx, r.cpu, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	devices, err := r.speaking(ctx, r.speakers, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err
 	}

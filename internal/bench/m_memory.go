@@ -25,15 +25,15 @@ func footprint(ctx context.Context, r *rig) ([]Figure, error) {
 		goal float64
 		come func(n int) error
 	}{
-		{"idle after hello", r.idle, 60, func(n int) error {
+		{"idle after hello", r.memory.idle, 60, func(n int) error {
 			_, err := r.fleet(ctx, n, devicetest.Options{NoMCP: true})
 			return err
 		}},
-		{"idle, its tools listed", r.idle, 60, func(n int) error {
+		{"idle, its tools listed", r.memory.idle, 60, func(n int) error {
 			_, err := together(n, 8, func(int) (*client, error) { return r.withTools(ctx) })
 			return err
 		}},
-		{"speaking", r.memory, 400, func(n int) error {
+		{"speaking", r.memory.speaking, 400, func(n int) error {
 			r.stubs.Set(r.endless())
 			_, err := r.speaking(ctx, n, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 			return err
@@ -71,7 +71,7 @@ func (r *rig) withTools(ctx context.Context) (*client, error) {
 
 // resident is the server's memory in KiB once it has had time to settle.
 func (r *rig) resident(ctx context.Context) (int, error) {
-	if err := pause(ctx, r.settle); err != nil {
+	if err := pause(ctx, r.memory.settle); err != nil {
 		return 0, err
 	}
 	return r.target.pid.memory()
@@ -85,14 +85,14 @@ func churn(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(Plan{Sound: 5 * time.Second})
 	const ids = 50 // the server remembers devices for a while: that is no leak
 	cycle := func(i int) (struct{}, error) { return struct{}{}, r.cycle(ctx, deviceID(i%ids)) }
-	if _, err := together(max(ids, r.churn/10), 10, cycle); err != nil { // to warm up
+	if _, err := together(max(ids, r.cycles/10), 10, cycle); err != nil { // to warm up
 		return nil, err
 	}
 	memory, routines, err := r.afterwards(ctx, -1)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := together(r.churn, 10, cycle); err != nil {
+	if _, err := together(r.cycles, 10, cycle); err != nil {
 		return nil, err
 	}
 	memoryNow, routinesNow, err := r.afterwards(ctx, routines+2)
@@ -100,12 +100,12 @@ func churn(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	growth := 100 * float64(memoryNow-memory) / float64(memory)
-	grown := single("M14", "memory growth after connect, talk, drop", "%", r.churn, growth, most(Value, 5)).
+	grown := single("M14", "memory growth after connect, talk, drop", "%", r.cycles, growth, most(Value, 5)).
 		noted("%.1f to %.1f MiB", float64(memory)/1024, float64(memoryNow)/1024).untimed()
 	if r.target.prof.url == "" {
 		return []Figure{grown, unmeasured("M14", "goroutines", "no profiles of this server (--pprof-url)")}, nil
 	}
-	leaked := single("M14", "goroutines more than before", "", r.churn, float64(routinesNow-routines), least(Value, -2), most(Value, 2)).
+	leaked := single("M14", "goroutines more than before", "", r.cycles, float64(routinesNow-routines), least(Value, -2), most(Value, 2)).
 		noted("%d to %d", routines, routinesNow).untimed()
 	return []Figure{grown, leaked}, nil
 }

@@ -13,8 +13,8 @@ import (
 // longReply is M4 to M7: a long reply of many sentences, each 300 ms late from
 // the voice while the text is far ahead, and some short ones.
 func longReply(ctx context.Context, r *rig) ([]Figure, error) {
-	sentences := int(math.Ceil(float64(r.reply) / float64(r.sentence)))
-	r.stubs.Set(Plan{TTS: 300 * time.Millisecond, Sound: r.sentence, Replies: []string{story(sentences)}})
+	sentences := int(math.Ceil(float64(r.long.length) / float64(r.long.sentence)))
+	r.stubs.Set(Plan{TTS: 300 * time.Millisecond, Sound: r.long.sentence, Replies: []string{story(sentences)}})
 	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 	if err := c.ask(ctx); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, 2*r.reply+answerLimit)
+	limited, cancel := context.WithTimeout(ctx, 2*r.long.length+answerLimit)
 	defer cancel()
 	reply, err := c.replied(limited, asked)
 	if err != nil {
@@ -32,7 +32,7 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 	figures := r.judgeLong(reply, c.frames.all(), c.packet, sentences)
 	stops := []*devicetest.Reply{reply}
 	r.stubs.Set(Plan{Sound: 700 * time.Millisecond})
-	for range r.stops {
+	for range r.long.short {
 		asked := time.Now()
 		if err := c.ask(ctx); err != nil {
 			return figures, err
@@ -62,8 +62,8 @@ func (r *rig) judgeLong(reply *devicetest.Reply, arrivals []time.Time, packet ti
 	leads := describe(ms(p.slack))
 	slack := Figure{Metric: "M4", What: "lead at the receiver", Unit: "ms", N: len(p.slack), Numbers: leads, Goals: []Goal{least(Min, 120), most(Max, 600)}}
 	figures := []Figure{
-		single("M4", fmt.Sprintf("underruns in %v", r.reply), "", n, float64(p.underruns), most(Value, 0)),
-		single("M4", fmt.Sprintf("overflows in %v", r.reply), "", n, float64(max(p.overflows, reply.Dropped)), most(Value, 0)),
+		single("M4", fmt.Sprintf("underruns in %v", r.long.length), "", n, float64(p.underruns), most(Value, 0)),
+		single("M4", fmt.Sprintf("overflows in %v", r.long.length), "", n, float64(max(p.overflows, reply.Dropped)), most(Value, 0)),
 		slack,
 		sampled("M5", "jitter, 1 session", ms(p.jitter), most(P50, 1), most(P99, 5), most(Max, 20)).asJitter(),
 	}

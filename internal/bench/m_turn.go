@@ -26,7 +26,7 @@ func (r *rig) endless() Plan {
 // others are being spoken to.
 func manual(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
-	alone, starts, err := r.presses(ctx, r.turns)
+	alone, starts, err := r.presses(ctx, r.press.turns)
 	figures := []Figure{
 		sampled("M1", "added latency, manual, 1 session", ms(alone), most(P50, 5), most(P99, 20)),
 		sampled("M1", "listen stop to tts start, 1 session", ms(starts)),
@@ -34,11 +34,11 @@ func manual(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return figures, err
 	}
-	speakers, err := r.speaking(ctx, r.crowd, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	speakers, err := r.speaking(ctx, r.press.crowd, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return figures, err
 	}
-	crowd, _, err := r.presses(ctx, r.turns)
+	crowd, _, err := r.presses(ctx, r.press.turns)
 	what := fmt.Sprintf("added latency, manual, %d speaking", len(speakers))
 	return append(figures, sampled("M1", what, ms(crowd), most(P99, 40))), err
 }
@@ -52,7 +52,7 @@ func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Dura
 		return nil, nil, err
 	}
 	short := clip{packets: r.said.packets[:10]}
-	for i := range r.warm + turns {
+	for i := range r.press.warm + turns {
 		stop, err := c.pressed(ctx, short)
 		if err != nil {
 			return added, starts, err
@@ -64,7 +64,7 @@ func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Dura
 			return added, starts, fmt.Errorf("turn %d: %w", i, err)
 		}
 		c.frames.forget()
-		if i >= r.warm {
+		if i >= r.press.warm {
 			added = append(added, first.Sub(stop)-r.guard)
 			starts = append(starts, start.Sub(stop))
 		}
@@ -106,14 +106,14 @@ func overlap(ctx context.Context, r *rig) ([]Figure, error) {
 // utterances lets devices speak in auto mode, in real time, and gives for each
 // turn the time from the end of the last voiced sample to the first frame.
 func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
-	clients, err := r.fleet(ctx, r.auto, devicetest.Options{OpenListen: true, NoMCP: true})
+	clients, err := r.fleet(ctx, r.auto.devices, devicetest.Options{OpenListen: true, NoMCP: true})
 	if err != nil {
 		return nil, err
 	}
 	packets := append(append([][]byte(nil), r.said.packets...), pauses(int(5*time.Second/uplink.Frame))...)
 	return each(clients, func(c *client) ([]time.Duration, error) {
 		var took []time.Duration
-		for i := range r.autoTurns {
+		for i := range r.auto.turns {
 			d, err := c.utterance(ctx, packets, r.said.voiced)
 			if err != nil {
 				return took, fmt.Errorf("turn %d: %w", i, err)
