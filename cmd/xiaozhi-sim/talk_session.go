@@ -215,7 +215,7 @@ func (t *talker) connect(ctx context.Context) error {
 	return nil
 }
 
-// heardLimit is how many replies may wait to be taken; more are only printed.
+// heardLimit is the number of replies that may wait to be taken; more are only printed.
 const heardLimit = 16
 
 // forget drops replies that came unasked, so that the next one answers the next prompt.

@@ -35,7 +35,7 @@ func resample(pcm []int16, from, to int) ([]int16, error) {
 	return r.Flush(r.Write(nil, pcm)), nil
 }
 
-// trailing is how much silence a recording ends with.
+// trailing returns the length of the silence at the end of a recording.
 func trailing(pcm []int16) time.Duration {
 	const window, loud = 320, 300 // 20 ms; mean size of a sample (of 32768)
 	silent := 0

@@ -60,7 +60,7 @@ func answer(ctx context.Context, p *devicetest.Peer, heard, says string) {
 }
 
 // Nothing is typed before the server knows the tools, if it asks for them.
-func TestTalkTypesAfterItsTools(t *testing.T) {
+func TestTalkTypesAfterTools(t *testing.T) {
 	var order []string
 	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`)
@@ -274,9 +274,9 @@ func TestTrailing(t *testing.T) {
 	}
 }
 
-// TestTalkTellsRefusalsApart: a token that is not right and a full server are
+// TestTalkRefusals: a token that is not right and a full server are
 // named as such.
-func TestTalkTellsRefusalsApart(t *testing.T) {
+func TestTalkRefusals(t *testing.T) {
 	for status, want := range map[int]string{401: "401 Unauthorized", 503: "503 Service Unavailable"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		for _, url := range []string{"ws" + strings.TrimPrefix(server.URL, "http"), server.URL} {

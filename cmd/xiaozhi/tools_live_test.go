@@ -43,9 +43,9 @@ devices: {"`+id+`": {name: 客厅}}
 	return base
 }
 
-// TestToolsOfALivingDevice: what a person sees of a real device: each tool once,
+// TestToolsOfDevice: what a person sees of a real device: each tool once,
 // with its source, its kind and a reason for it, and a line about it.
-func TestToolsOfALivingDevice(t *testing.T) {
+func TestToolsOfDevice(t *testing.T) {
 	code, out, why := runTools(t, livingRoom(t, ""))
 	if code != 0 {
 		t.Fatal(code, why)
@@ -76,9 +76,9 @@ func TestToolsOfALivingDevice(t *testing.T) {
 	}
 }
 
-// TestToolsCallOnALivingDevice: one tool is run, and its answer is what the
+// TestToolsCallOnDevice: one tool is run, and its answer is what the
 // model would get.
-func TestToolsCallOnALivingDevice(t *testing.T) {
+func TestToolsCallOnDevice(t *testing.T) {
 	server := livingRoom(t, "")
 	for _, c := range []struct {
 		tool, arguments string
@@ -106,9 +106,9 @@ func TestToolsCallOnALivingDevice(t *testing.T) {
 	}
 }
 
-// TestToolsWithATokenOnly: the token of the environment opens the door, a wrong
+// TestToolsToken: the token of the environment opens the door, a wrong
 // or read-only one says what is wrong, and none of them is shown.
-func TestToolsWithATokenOnly(t *testing.T) {
+func TestToolsToken(t *testing.T) {
 	t.Setenv("XIAOZHI_MCP_TOKEN", "s3cret")
 	server := livingRoom(t, "mcp: {tokens: [{name: a, token: s3cret}, {name: b, token: l00k, read_only: true}]}")
 	for _, c := range []struct {

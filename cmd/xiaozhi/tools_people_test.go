@@ -35,9 +35,9 @@ func hostileAPI(t *testing.T) *httptest.Server {
 	return server
 }
 
-// TestToolsOnATerminal: what devices and their makers write cannot steer the
+// TestToolsTerminalSafe: what devices and their makers write cannot steer the
 // terminal of the person who looks, and long texts stay readable.
-func TestToolsOnATerminal(t *testing.T) {
+func TestToolsTerminalSafe(t *testing.T) {
 	server := hostileAPI(t)
 	steers := func(text string) bool {
 		return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' })
@@ -61,9 +61,9 @@ func TestToolsOnATerminal(t *testing.T) {
 	}
 }
 
-// TestToolsAsTyped: a server without its scheme, options in the wrong place, and
+// TestToolsTyped: a server without its scheme, options in the wrong place, and
 // arguments that are no object.
-func TestToolsAsTyped(t *testing.T) {
+func TestToolsTyped(t *testing.T) {
 	one, called := fakeAPI(t, 1)
 	if code, out, why := runTools(t, strings.TrimPrefix(one, "http://")); code != 0 || !strings.HasPrefix(out, "aa:bb: 2 tools") {
 		t.Errorf("without http://: %d %s %s", code, out, why)

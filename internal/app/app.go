@@ -36,7 +36,7 @@ import (
 // Version is the version that the server reports to devices, tools and people.
 const Version = "0.1.0"
 
-// Options are what the program needs beside its settings.
+// Options configure the program beside its settings.
 type Options struct {
 	Data     string       // folder of prompts, tools, music and what is stored
 	Profiles string       // loopback address of the runtime's profiles, for developers; "": none

@@ -51,7 +51,7 @@ const (
 	defaultTTSModel = "tts-1"
 )
 
-// errNoKey is why a service is left out.
+// errNoKey is returned for a service without its key; it is left out.
 var errNoKey = errors.New("no key / 没有密钥")
 
 // engines are the providers that all conversations share.
@@ -285,7 +285,7 @@ func (f *resolver) voices(ctx context.Context) (providers.TTS, error) {
 	return chain.NewTTS(members, chain.Options{Log: f.log, Patience: patience})
 }
 
-// patience is what the sections say of it, by their names.
+// patience returns one time of all sections that set it, by their names.
 func (f *resolver) patience(of func(config.Provider) time.Duration) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for name, p := range f.cfg.Providers {

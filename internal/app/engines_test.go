@@ -47,9 +47,9 @@ func found(t *testing.T, config, role string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestEnvironmentIsPickedUp: keys in the environment make language models, in
+// TestEnvironmentServices: keys in the environment make language models, in
 // the order of the README, under their names and with their own addresses.
-func TestEnvironmentIsPickedUp(t *testing.T) {
+func TestEnvironmentServices(t *testing.T) {
 	for _, c := range []struct {
 		name, config string
 		env          []string
@@ -133,9 +133,9 @@ func TestMembersLeftOut(t *testing.T) {
 	}
 }
 
-// TestOneKeyServesEveryRole: with nothing but OPENAI_API_KEY, and openai named in
+// TestOneKeyAllRoles: with nothing but OPENAI_API_KEY, and openai named in
 // the chains as the README says, each role asks for a model that can do it.
-func TestOneKeyServesEveryRole(t *testing.T) {
+func TestOneKeyAllRoles(t *testing.T) {
 	bare(t)
 	cloud, err := openaitest.New()
 	if err != nil {
@@ -256,9 +256,9 @@ func TestEveryRoleDown(t *testing.T) {
 	}
 }
 
-// TestRulesKnowWhetherAModelIsConfigured: without a model the brain says that
+// TestRulesKnowConfiguredModel: without a model the brain says that
 // there is none; with one, that it does not answer.
-func TestRulesKnowWhetherAModelIsConfigured(t *testing.T) {
+func TestRulesKnowConfiguredModel(t *testing.T) {
 	bare(t)
 	for config, want := range map[string]string{
 		"llm: [rules]": "No language model is configured",
@@ -288,8 +288,8 @@ func TestRulesKnowWhetherAModelIsConfigured(t *testing.T) {
 	}
 }
 
-// TestUnknownPromptStopsTheStart: else every turn would fail.
-func TestUnknownPromptStopsTheStart(t *testing.T) {
+// TestUnknownPrompt: else every turn would fail.
+func TestUnknownPrompt(t *testing.T) {
 	bare(t)
 	cfg := mustLoadText(t, "agent: {prompt: pirate}")
 	dir := t.TempDir()
@@ -319,8 +319,8 @@ func TestUnknownPromptStopsTheStart(t *testing.T) {
 	}
 }
 
-// TestSettingsReachTheEngines: what a section says is what the service is asked.
-func TestSettingsReachTheEngines(t *testing.T) {
+// TestSettingsReachEngines: what a section says is what the service is asked.
+func TestSettingsReachEngines(t *testing.T) {
 	bare(t)
 	cloud, err := openaitest.New()
 	if err != nil {

@@ -26,8 +26,8 @@ tools:
 	}
 }
 
-// TestFileOfServersIsReported: also what is wrong with it, before anything starts.
-func TestFileOfServersIsReported(t *testing.T) {
+// TestServersFileReported: also what is wrong with it, before anything starts.
+func TestServersFileReported(t *testing.T) {
 	lines := func(text string) string {
 		r := &report{log: slog.New(slog.DiscardHandler)}
 		reportFile(writeFile(t, "mcp_servers.json", text), r)

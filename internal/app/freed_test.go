@@ -11,13 +11,13 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// freedAfter is how long after a session's end nothing of it may be left.
+// freedAfter is the time after which nothing of a session may be left.
 const freedAfter = time.Second
 
-// TestEndedSessionIsFreed: however a session ends, and whatever its engines were
+// TestSessionEndFreesAll: however a session ends, and whatever its engines were
 // doing, a second later no goroutine, detector, stream, request or tool of it is
 // left.
-func TestEndedSessionIsFreed(t *testing.T) {
+func TestSessionEndFreesAll(t *testing.T) {
 	hang := []providertest.Step{{{Hang: true}}}
 	story := []providertest.Step{providertest.Say("Once upon a time there was a speaker. ", "It told stories all day long.")}
 	tool := []providertest.Step{providertest.Call(providers.ToolCall{ID: "c1", Name: "self_lamp_wait", Arguments: "{}"})}

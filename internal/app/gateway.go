@@ -123,7 +123,7 @@ func fitsAny(patterns []string, name string) bool {
 	})
 }
 
-// gatewayAccess is who may use the outward side.
+// gatewayAccess returns the rules of access to the gateway.
 func gatewayAccess(c *config.Config, log *slog.Logger) gateway.Access {
 	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
 	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {

@@ -15,7 +15,7 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// loadTime is how long a slow recogniser takes to load.
+// loadTime is the time that a slow recogniser takes to load.
 const loadTime = 5 * time.Second
 
 // slowEngine is a recogniser that takes sound at once, and understands it when it
@@ -55,10 +55,10 @@ func (s *loadingStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	}
 }
 
-// TestFirstTurnWhileTheRecogniserLoads: a recogniser takes 5 s to load. Hello is
+// TestTurnWhileRecogniserLoads: a recogniser takes 5 s to load. Hello is
 // answered at once, and only once; what is said meanwhile is answered as soon as
 // it is loaded, with all of its sound heard; the next turn is as quick as any.
-func TestFirstTurnWhileTheRecogniserLoads(t *testing.T) {
+func TestTurnWhileRecogniserLoads(t *testing.T) {
 	for _, mode := range []devicetest.Mode{devicetest.Auto, devicetest.Manual} {
 		t.Run(string(mode), func(t *testing.T) {
 			engine := &slowEngine{ASR: &providertest.ASR{Script: []providertest.Hearing{{Text: "what time is it", Language: "en"}}}}

@@ -8,7 +8,7 @@ import (
 	"xiaozhi/internal/config"
 )
 
-// tailLines is how many lines of the log others may read.
+// tailLines is the number of lines of the log that others may read.
 const tailLines = 200
 
 // logTail keeps the last lines of the log. It may be read while it is written.

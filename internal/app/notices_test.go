@@ -11,9 +11,9 @@ import (
 	"xiaozhi/prompts"
 )
 
-// TestNoticesAreHeard decodes every notice as a device would: it is the phrase,
+// TestNoticesAudible decodes every notice as a device would: it is the phrase,
 // audible, whole, and short enough for the end of the server.
-func TestNoticesAreHeard(t *testing.T) {
+func TestNoticesAudible(t *testing.T) {
 	set, err := prompts.Load(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func loudness(t *testing.T, packets [][]byte) float64 {
 	return sum / float64(samples)
 }
 
-func TestNoticeOfNoSound(t *testing.T) {
+func TestNoticeWithoutSound(t *testing.T) {
 	if _, err := newNotice(nil); err == nil {
 		t.Error("taken")
 	}

@@ -37,7 +37,7 @@ func TestProfiles(t *testing.T) {
 }
 
 // Profiles tell of the program's inside: they are for this machine only.
-func TestProfilesStayHere(t *testing.T) {
+func TestProfilesLoopbackOnly(t *testing.T) {
 	for _, addr := range []string{":6060", "0.0.0.0:6060", "192.168.1.2:6060", "example.org:6060", "127.0.0.1", ""} {
 		if stop, err := serveProfiles(t.Context(), addr, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--pprof") {
 			t.Errorf("%q: %v", addr, err)

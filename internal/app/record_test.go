@@ -106,9 +106,9 @@ func typeAll(t *testing.T, base string, texts ...string) {
 	}
 }
 
-// TestRecordNowhere: a folder that cannot be used stops the start, for whoever
+// TestRecordBadFolder: a folder that cannot be used stops the start, for whoever
 // asks for recordings must not believe that there are some.
-func TestRecordNowhere(t *testing.T) {
+func TestRecordBadFolder(t *testing.T) {
 	bare(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("XIAOZHI_ASR", "openai")

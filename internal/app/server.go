@@ -22,8 +22,8 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-// drainTime is how long everything may take after a signal: running replies are
-// heard to their end, and whoever is listened to is told.
+// drainTime limits the time from a signal to the end: running replies are played to
+// their end, and listening users are told.
 const drainTime = 10 * time.Second
 
 // Run opens all addresses, says where they are, and serves until ctx ends; then
@@ -117,7 +117,7 @@ func (s *httpServer) routes() http.Handler {
 	return s.beforeMux(s.devices.Handler(mux))
 }
 
-// bodyTime is how long a body may take to come where a handler sets no time of its own.
+// bodyTime limits the time of reading a body where a handler sets no limit of its own.
 const bodyTime = 10 * time.Second
 
 // beforeMux takes the paths of the gateway out, which a mux would clean.

@@ -12,7 +12,7 @@ import (
 
 // A body that is announced and never comes holds nothing for long, whoever it is
 // sent to.
-func TestBodyThatNeverComes(t *testing.T) {
+func TestBodyTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := pipes{make(chan net.Conn), make(chan struct{})}
 		s := &httpServer{}

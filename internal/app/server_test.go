@@ -31,9 +31,9 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// TestBannerNamesEveryAddress: a person sees the OTA URL of each interface and
+// TestBannerAddresses: a person sees the OTA URL of each interface and
 // port, that of the public address first, and can type it into a device.
-func TestBannerNamesEveryAddress(t *testing.T) {
+func TestBannerAddresses(t *testing.T) {
 	all, err := net.Listen("tcp4", ":0")
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func Tune() {
 	}
 }
 
-// tidyAfter is how long no device may have been connected before memory is given back.
+// tidyAfter is the time without a device after which memory is given back.
 const tidyAfter = time.Second
 
 // tidy runs free whenever devices have been connected and none has been for

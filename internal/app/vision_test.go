@@ -53,7 +53,7 @@ const (
 	blind  = "{type: openai, base_url: CLOUD, model: words-1}"
 )
 
-func TestWhoLooks(t *testing.T) {
+func TestVisionChain(t *testing.T) {
 	for name, test := range map[string]struct {
 		config, key string
 		want        []string // what the start tells, in its order
@@ -80,9 +80,9 @@ func TestWhoLooks(t *testing.T) {
 	}
 }
 
-// TestEyesExplain: the model gets the picture as it is, the question and our
+// TestPicturesExplain: the model gets the picture as it is, the question and our
 // instruction, in the language of the device.
-func TestEyesExplain(t *testing.T) {
+func TestPicturesExplain(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text(" A red disc", " and a blue square.\n"))
 	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
@@ -104,8 +104,8 @@ func TestEyesExplain(t *testing.T) {
 	}
 }
 
-// TestEyesLook: a tool's picture gets a question if it has none, and its real type.
-func TestEyesLook(t *testing.T) {
+// TestPicturesDescribe: a tool's picture gets a question if it has none, and its real type.
+func TestPicturesDescribe(t *testing.T) {
 	cloud := fakeCloud(t)
 	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
 	jpg, err := devicetest.TestPicture()
@@ -127,8 +127,8 @@ func TestEyesLook(t *testing.T) {
 	}
 }
 
-// TestEyesExcuses: what is told when nobody can see, and what only the log hears.
-func TestEyesExcuses(t *testing.T) {
+// TestPicturesExcuses: what is told when nobody can see, and what only the log hears.
+func TestPicturesExcuses(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Failure(401, "inner words"))
 	down, _, log := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
@@ -163,8 +163,8 @@ func TestEyesExcuses(t *testing.T) {
 	}
 }
 
-// TestEyesGiveUp: nobody waits for a model any more.
-func TestEyesGiveUp(t *testing.T) {
+// TestPicturesCancelled: nobody waits for a model any more.
+func TestPicturesCancelled(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Reply{Hang: true})
 	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
@@ -181,8 +181,8 @@ func TestEyesGiveUp(t *testing.T) {
 	}
 }
 
-// TestEyesEndlessAnswer: a model that does not stop is stopped.
-func TestEyesEndlessAnswer(t *testing.T) {
+// TestPicturesEndlessAnswer: a model that does not stop is stopped.
+func TestPicturesEndlessAnswer(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text(strings.Repeat("word ", 1000), strings.Repeat("word ", 1000), strings.Repeat("word ", 1000)))
 	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)

@@ -23,9 +23,9 @@ func cloudResolver(t *testing.T, section string) (*resolver, *bytes.Buffer) {
 	return f, log
 }
 
-// TestStartOpensOneConnection: the roles of a section share their connections,
+// TestWarmOpensOneConnection: the roles of a section share their connections,
 // and the start opens one of them.
-func TestStartOpensOneConnection(t *testing.T) {
+func TestWarmOpensOneConnection(t *testing.T) {
 	bare(t)
 	cloud := fakeCloud(t)
 	f, log := cloudResolver(t, "base_url: '"+cloud.URL()+"'")
@@ -49,7 +49,7 @@ func TestStartOpensOneConnection(t *testing.T) {
 	}
 }
 
-func TestServiceOutOfReachIsLogged(t *testing.T) {
+func TestUnreachableServiceLogged(t *testing.T) {
 	bare(t)
 	f, log := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1'")
 	if _, err := f.models(t.Context()); err != nil {
@@ -61,8 +61,8 @@ func TestServiceOutOfReachIsLogged(t *testing.T) {
 	}
 }
 
-// TestPatienceComesFromTheSection gives each role a patience of its own.
-func TestPatienceComesFromTheSection(t *testing.T) {
+// TestPatienceOfSection gives each role a patience of its own.
+func TestPatienceOfSection(t *testing.T) {
 	bare(t)
 	f, _ := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
 	for want, of := range map[time.Duration]func(config.Provider) time.Duration{

@@ -41,7 +41,7 @@ type Options struct {
 	Log     io.Writer     // what goes on, line by line; nil: nothing
 }
 
-// OwnGuard is what our own server keeps between tts start and sound.
+// OwnGuard is the pause that our own server keeps between tts start and sound.
 const OwnGuard = 105 * time.Millisecond
 
 // ownSilence is that after which our own server takes an utterance for finished.

@@ -11,7 +11,7 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// answerLimit is how long a device waits for anything before it counts as stuck.
+// answerLimit is the longest wait of a device for anything; then it counts as stuck.
 const answerLimit = 15 * time.Second
 
 // frames are the arrivals of a device's Opus packets. The device's reader adds,

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// resamples is how often a ratio is reckoned anew for its interval.
+// resamples is the number of bootstrap samples for the interval of a ratio.
 const resamples = 1000
 
 // Compare writes a table of the figures that two servers have in common: the

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// controlEvery is how often the control wakes: as often as a paced reply does.
+// controlEvery is the period of the control timers, that of a paced reply.
 const controlEvery = 60 * time.Millisecond
 
 // controlLimit is the p99 of the control above which a figure about time is void.
 const controlLimit = 5.0 // ms
 
-// Control is how late timers that do nothing woke while a figure was measured,
-// in milliseconds: one beside the load, one on the server's core. How late they
-// are, is how late the machine lets anybody be.
+// Control is the lateness, in milliseconds, of timers that do nothing else while a
+// figure is measured: one beside the load, one on the server's core. It tells how
+// late the machine makes everything.
 type Control struct {
 	P50  float64 `json:"p50_ms"` // of the load's timer
 	P99  float64 `json:"p99_ms"`
@@ -45,7 +45,7 @@ type controls struct {
 	core   []lateness
 }
 
-// lateness is by how much a timer was late, and when it woke.
+// lateness is one measurement of a control timer.
 type lateness struct {
 	at time.Time
 	by time.Duration

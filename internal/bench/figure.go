@@ -27,6 +27,7 @@ type Goal struct {
 	AtLeast bool    `json:"at_least,omitempty"` // the number must not be less; else not more
 }
 
+// String writes the goal with its sign, such as p99 ≤ 20.
 func (g Goal) String() string {
 	sign := "≤"
 	if g.AtLeast {
@@ -49,7 +50,7 @@ func (g Goal) met(v float64) bool {
 func most(s Stat, limit float64) Goal  { return Goal{Stat: s, Limit: limit} }
 func least(s Stat, limit float64) Goal { return Goal{Stat: s, Limit: limit, AtLeast: true} }
 
-// Verdict is what came of the goals.
+// Verdict tells whether a figure meets its goals.
 type Verdict string
 
 // The verdicts.
@@ -78,13 +79,13 @@ type Figure struct {
 	TimesControl float64 `json:"p99_times_control,omitempty"`
 	Verdict      Verdict `json:"verdict"`
 	Spread       *Spread `json:"spread,omitempty"` // of several runs
-	// Sample is what Numbers are of, at most 1000 of it, for Compare.
+	// Sample holds at most 1000 of the measurements behind Numbers, for Compare.
 	Sample []float64 `json:"sample,omitempty"`
 
 	jitter bool
 }
 
-// Spread is what several runs of the same figure gave.
+// Spread summarises several runs of the same figure.
 type Spread struct {
 	Runs int     `json:"runs"` // in which the figure was wanted
 	Void int     `json:"void"` // runs that were void; they count only if all were

@@ -80,7 +80,7 @@ func (c *client) abortOnce(ctx context.Context) (k cut, after int, err error) {
 	return k, k.after(time.Now()), nil
 }
 
-// closePatience is after which a request counts as never closed.
+// closePatience is the time after which a request counts as never closed.
 const closePatience = 5 * time.Second
 
 // cancelled is M9: from the abort until the model and the voice see their
@@ -107,7 +107,7 @@ func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 	}, nil
 }
 
-// closing is how long after the abort those requests ended that were open then.
+// closing returns the times from the abort to the end of the requests that were open then.
 func closing(ctx context.Context, requests []*openaitest.Request, aborted time.Time) []time.Duration {
 	var took []time.Duration
 	for _, q := range requests {
@@ -129,7 +129,7 @@ func closing(ctx context.Context, requests []*openaitest.Request, aborted time.T
 	return took
 }
 
-// bargeLead is how long the reply goes on before the user speaks over it.
+// bargeLead is the length of the reply before the user speaks over it.
 const bargeLead = 25 * 60 * time.Millisecond
 
 // bargeIn is M10: in realtime mode, from the first voiced sample of the user to

@@ -70,7 +70,7 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 	return append(levels, found), err
 }
 
-// levelTries is how often a number of speakers is tried while the machine is busy.
+// levelTries is the number of attempts at one number of speakers while the machine is busy.
 const levelTries = 3
 
 // level tries a number of speakers: whether they hear well.
@@ -161,7 +161,7 @@ func (c *crowd) silence() {
 	}
 }
 
-// listened is what devices heard in a window.
+// listened holds the measurements of all devices in one window.
 type listened struct {
 	jitter    []time.Duration
 	underruns int

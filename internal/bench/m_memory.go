@@ -138,7 +138,7 @@ func (r *rig) forget(gone *client) {
 	}
 }
 
-// leavePatience is how long a server has to let go of devices that are gone.
+// leavePatience is the time a server has to free devices that are gone.
 const leavePatience = 15 * time.Second
 
 // afterwards is the server's memory and number of goroutines once all devices

@@ -61,7 +61,7 @@ func (r *rig) greeted(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// stallPatience is how long a server is watched for closing a device that does not read.
+// stallPatience is the time a server has to close a device that does not read.
 const stallPatience = 15 * time.Second
 
 // fairness is M16: one device stops reading what it is sent; the others must
@@ -227,7 +227,7 @@ func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
 	}, nil
 }
 
-// firstLimit is how many Han characters the first segment may have (M17).
+// firstLimit is the largest number of Han characters of a first segment (M17).
 const firstLimit = 12
 
 // hanCount counts Han characters.

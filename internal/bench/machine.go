@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is where a figure was taken.
+// Machine describes the computer that a figure was taken on.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`

@@ -22,7 +22,7 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// settings are what scenarios ask of a server that the bench starts.
+// settings are the settings of a server that the bench starts for a scenario.
 type settings struct {
 	trigger, commit time.Duration // 0: 200 and 700 ms
 	ears            string        // the recogniser; empty: the stub

@@ -2,11 +2,11 @@ package bench
 
 import "time"
 
-// burst is how long a reply may build up its lead before its jitter and its
-// lead count (M4, M5).
+// burst is the time in which a reply builds up its lead; jitter and lead count
+// afterwards (M4, M5).
 const burst = 300 * time.Millisecond
 
-// queueLimit is how many packets a device holds (device-protocol 4.3).
+// queueLimit is the number of packets that a device holds (docs/protocol.md 4.3).
 const queueLimit = 40
 
 // playout is the arrivals of one reply's packets on the model clock: packet i
@@ -92,7 +92,7 @@ func apart(arrivals []time.Time, packet time.Duration) []time.Duration {
 	return out
 }
 
-// cut is what a device saw of an abort.
+// cut holds the times of one abort as the device saw them.
 type cut struct {
 	aborted, stopped time.Time   // abort written, tts stop read
 	frames           []time.Time // arrivals

@@ -29,7 +29,7 @@ type Report struct {
 	Errors   []string       `json:"errors,omitempty"`
 }
 
-// Settings are what figures were reckoned with.
+// Settings are the assumptions that figures were calculated with.
 type Settings struct {
 	Guard   float64 `json:"guard_ms"`
 	Silence float64 `json:"silence_ms"`

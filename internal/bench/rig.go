@@ -24,7 +24,8 @@ type target struct {
 	core     int // that it runs on alone; below 0: not known
 }
 
-// rig is what a scenario works with. The clients that it dials live until release.
+// rig gives a scenario its server, its stubs and its devices. The clients that it
+// dials live until release.
 type rig struct {
 	amounts
 	target    target

@@ -15,17 +15,17 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// soakLine is how often a soak tells how it goes.
+// soakLine is the period of the lines that a soak prints.
 const soakLine = time.Minute
 
 // soakTolerance is forgiven in rules about time: a soak looks for what breaks,
 // not for what a busy machine delays.
 const soakTolerance = 500 * time.Millisecond
 
-// kept is how many faults are told in full.
+// kept is the number of faults that are printed in full.
 const kept = 20
 
-// soak is devices that talk, interrupt, drop and come back, for a long time.
+// soak has devices talk, interrupt, drop and come back for a long time.
 type soak struct {
 	r   *rig
 	out io.Writer
@@ -117,7 +117,7 @@ func (s *soak) run(ctx context.Context, o Options) error {
 	return s.verdict()
 }
 
-// verdict is the sum of it all.
+// verdict sums up the whole soak.
 func (s *soak) verdict() error {
 	t := &s.total
 	fmt.Fprintf(s.out, "in all: %d connections, %d turns, %d interrupted, %d dropped, %d underruns, %d turned away, %d stuck, %d rules broken, %d excused by a busy machine\n",
@@ -134,7 +134,7 @@ func (s *soak) verdict() error {
 	return nil
 }
 
-// line tells of the time since the last line.
+// line prints what happened since the last line.
 func (s *soak) line(ctx context.Context, at time.Duration, timers *controls) {
 	c := timers.stop()
 	s.judge(append(timers.load, timers.core...))
@@ -215,7 +215,7 @@ func (s *soak) live(ctx context.Context, id string) {
 // rested is false when the soak ended meanwhile.
 func rested(ctx context.Context, d time.Duration) bool { return pause(ctx, d) == nil }
 
-// options are of a device that likes one mode or another.
+// options returns the options of a device that prefers one of the modes.
 func (s *soak) options(id string) devicetest.Options {
 	o := devicetest.Options{DeviceID: id, Mode: devicetest.Manual, NoMCP: rand.N(2) == 0}
 	switch rand.N(10) {
@@ -230,15 +230,15 @@ func (s *soak) options(id string) devicetest.Options {
 	return o
 }
 
-// excuse is how late a control must have been, and how long before and after
-// that a rule about time does not count.
+// A breach of a rule about time does not count if a control timer was late by
+// excuseLate: from excuseBefore before that until excuseAfter after it.
 const (
 	excuseLate   = 100 * time.Millisecond
 	excuseBefore = time.Second
 	excuseAfter  = 5 * time.Second
 )
 
-// excused says whether a breach says more of the machine than of the server.
+// excused reports whether the machine, not the server, explains a breach.
 func excused(v devicetest.Violation, late []lateness) bool {
 	return v.Rule.Timed() && slices.ContainsFunc(late, func(l lateness) bool {
 		return v.At.After(l.at.Add(-l.by-excuseBefore)) && v.At.Before(l.at.Add(excuseAfter))
@@ -285,7 +285,7 @@ func (s *soak) trouble(ctx context.Context, id string, err error) {
 	s.count(func(t *tally) { t.stuck++ })
 }
 
-// talk is what a device does between its hello and its end.
+// talk makes the turns of one connection, between its hello and its end.
 func (s *soak) talk(ctx context.Context, c *client) error {
 	auto := c.State() == devicetest.Listening
 	for range 1 + rand.N(12) {
@@ -309,7 +309,7 @@ func (s *soak) talk(ctx context.Context, c *client) error {
 	return nil
 }
 
-// outcome is how a turn of the soak ends.
+// outcome is the end of a turn of the soak.
 type outcome int
 
 const (

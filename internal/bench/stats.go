@@ -16,7 +16,7 @@ type Numbers struct {
 	Max float64 `json:"max"`
 }
 
-// describe is what is reported of a sample; nil of an empty one.
+// describe returns the percentiles of a sample; nil for an empty one.
 func describe(sample []float64) *Numbers {
 	if len(sample) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func quantile(sorted []float64, percent int) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// sampleLimit is how much of a sample is kept.
+// sampleLimit is the number of measurements that are kept of a sample.
 const sampleLimit = 1000
 
 // thin is a sample, or evenly chosen parts of it in their order if it is long,

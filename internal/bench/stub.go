@@ -18,7 +18,7 @@ import (
 // replyRate is the sample rate of what the stub voice says, in Hz.
 const replyRate = 24000
 
-// Trouble is what a stub does in place of its work.
+// Trouble is a fault that a stub shows in place of its work.
 type Trouble string
 
 // The troubles.
@@ -28,7 +28,7 @@ const (
 	Hanging Trouble = "hanging" // never answers
 )
 
-// Plan is how the stub providers behave. The zero value answers at once: a
+// Plan sets the behaviour of the stub providers. The zero value answers at once: a
 // transcript, a reply of one short sentence, 300 ms of speech for it.
 type Plan struct {
 	ASR, LLM, TTS time.Duration // until the transcript, the first delta, the first sound
@@ -98,7 +98,7 @@ func (s *Stubs) URL() string { return s.server.URL() }
 // Close ends them.
 func (s *Stubs) Close() error { return s.server.Close() }
 
-// Set is how they behave from now on. What was logged before is forgotten.
+// Set changes the behaviour of the stubs and forgets the requests so far.
 func (s *Stubs) Set(p Plan) {
 	if len(p.Replies) == 0 {
 		p.Replies = []string{defaultReply}
@@ -115,7 +115,7 @@ func (s *Stubs) Chats() []*openaitest.Request { return s.logged(&s.chats) }
 // Speeches are the requests of the voice since Set, if the plan logs them.
 func (s *Stubs) Speeches() []*openaitest.Request { return s.logged(&s.speeches) }
 
-// phraseSound is how long the phrases are that a server renders at its start.
+// phraseSound is the length of each phrase that a server renders at its start.
 const phraseSound = 300 * time.Millisecond
 
 // What settle waits for: that the voice was asked for nothing for so long, and how
@@ -187,7 +187,7 @@ func (t Trouble) in() (openaitest.Reply, bool) {
 	}
 }
 
-// transcript is what the recogniser answers.
+// transcript returns the answer of the recogniser.
 func (p *Plan) transcript() openaitest.Reply {
 	if r, ok := p.ASRTrouble.in(); ok {
 		return r
@@ -199,7 +199,7 @@ func (p *Plan) transcript() openaitest.Reply {
 	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, heard)).After(p.ASR)
 }
 
-// chat is what the model answers: the reply in deltas.
+// chat returns the answer of the model: the reply in deltas.
 func (p *Plan) chat(reply string) openaitest.Reply {
 	if r, ok := p.LLMTrouble.in(); ok {
 		return r
@@ -215,7 +215,7 @@ func (p *Plan) chat(reply string) openaitest.Reply {
 	return r
 }
 
-// speech is what the voice answers: the recording over and over, for as long as
+// speech returns the answer of the voice: the recording over and over, for as long as
 // the plan says, as bare PCM or as a WAV file. Its parts share their bytes.
 func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 	if r, ok := p.TTSTrouble.in(); ok {
@@ -247,7 +247,7 @@ func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 	return r
 }
 
-// wavHeader is what stands before so many bytes of PCM in a WAV file.
+// wavHeader returns the header of a WAV file with size bytes of PCM.
 func wavHeader(size int) string {
 	b := []byte("RIFF....WAVEfmt ")
 	binary.LittleEndian.PutUint32(b[4:], uint32(36+size))

@@ -98,9 +98,9 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestAllMistakesAreToldAtOnce holds keys, kinds and values wrong in one file
+// TestAllMistakesReported holds keys, kinds and values wrong in one file
 // against the report, and against complaints that would only follow from them.
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
+func TestAllMistakesReported(t *testing.T) {
 	tests := []struct {
 		name, text string
 		want       []string
@@ -134,7 +134,7 @@ agent: {max_steps: 99}
 	}
 }
 
-func TestFilesThatCannotBeRead(t *testing.T) {
+func TestUnreadableFiles(t *testing.T) {
 	_, _, err := Load(Options{File: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("a folder: %v", err)
@@ -150,8 +150,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestReservedAndUnknownNames: what would be ignored in silence is an error.
-func TestReservedAndUnknownNames(t *testing.T) {
+// TestReservedNames: what would be ignored in silence is an error.
+func TestReservedNames(t *testing.T) {
 	for config, want := range map[string]string{
 		"providers:\n  auto: {type: openai}":                     ":2: providers.auto: this name stands for what the environment offers",
 		"llm: [rules]\nproviders: {rules: {type: local}}":        "llm: rules cannot do llm, only tts",

@@ -37,7 +37,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-func TestNoFileIsDefaults(t *testing.T) {
+func TestNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, warnings, err := Load(Options{DataDir: "data"})
 	if err != nil || len(warnings) > 0 {
@@ -48,7 +48,7 @@ func TestNoFileIsDefaults(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothing(t *testing.T) {
+func TestEmptyFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "blank": "\n\n", "comments": "# nothing\n", "null": "~\n", "dashes": "---\n", "BOM": "\ufeff# x\n",
 		"empty sections": "server:\nauth:\nasr:\nvoice:\n  vad:\n", "empty map": "{}", "empty map of devices": "devices: {}",
@@ -169,7 +169,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-func TestEveryKindOfValue(t *testing.T) {
+func TestValueKinds(t *testing.T) {
 	c := mustLoadText(t, `
 auth: {enabled: true, token: 12345}
 providers:
@@ -194,7 +194,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 	}
 }
 
-func TestSecretsDoNotShow(t *testing.T) {
+func TestSecretsHidden(t *testing.T) {
 	c := mustLoadText(t, "auth: {enabled: true, token: hunter2}")
 	if text := strings.Join([]string{c.Auth.Token.String(), providers.Secret("x").GoString()}, ""); strings.Contains(text, "hunter2") {
 		t.Error(text)
@@ -205,7 +205,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreToldAtOnce(t *testing.T) {
+func TestAllProblemsJoined(t *testing.T) {
 	_, err := loadText(t, "sever: {}\nlog: {level: 1, fromat: x}\nvoice: {idle_close: 5}\n", "XIAOZHI_AGENT__MAX_STEPS=x")
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 5 {

@@ -49,7 +49,7 @@ func TestEnvironmentProblems(t *testing.T) {
 	}
 }
 
-func TestForeignVariablesAreOnlyWarnedOf(t *testing.T) {
+func TestForeignVariables(t *testing.T) {
 	_, warnings, err := Load(Options{
 		File: writeFile(t, "c.yaml", ""), Env: []string{"XIAOZHI_PORT=tcp://10.0.0.1:8000", "XIAOZHI_SERVICE_HOST=10.0.0.1", "OTHER=1"},
 	})
@@ -58,7 +58,7 @@ func TestForeignVariablesAreOnlyWarnedOf(t *testing.T) {
 	}
 }
 
-func TestListenFlagIsNamedInErrors(t *testing.T) {
+func TestListenFlagInErrors(t *testing.T) {
 	_, _, err := Load(Options{File: writeFile(t, "c.yaml", ""), Listen: []string{"8000"}})
 	if err == nil || !strings.Contains(err.Error(), `--listen: server.listen: "8000" is no address`) {
 		t.Errorf("got %v", err)
@@ -106,7 +106,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-func TestChainsTakeSectionsAndBuiltins(t *testing.T) {
+func TestChainMembers(t *testing.T) {
 	c := mustLoadText(t, `
 asr: [mine, openai, pocketsphinx]
 llm: [auto, mine, deepseek, dashscope, ollama, openai, rules]

@@ -61,8 +61,8 @@ func TestMCPProblems(t *testing.T) {
 	}
 }
 
-// TestOfferWithoutItsVariable is left out, with a line that says so.
-func TestOfferWithoutItsVariable(t *testing.T) {
+// TestOfferWithoutVariable is left out, with a line that says so.
+func TestOfferWithoutVariable(t *testing.T) {
 	c, warnings, err := Load(Options{File: writeFile(t, "config.yaml", "tools: {offer: [{url: 'wss://h/?token=${NOT_SET}'}]}")})
 	if err != nil || len(warnings) != 1 || !strings.Contains(string(warnings[0]), "tools.offer.0.url is empty") || c.Tools.Offer[0].URL != "" {
 		t.Errorf("%v, %v", warnings, err)

@@ -26,7 +26,7 @@ func TestBadPages(t *testing.T) {
 	}
 }
 
-func TestHeadersFromTheEnvironment(t *testing.T) {
+func TestHeadersFromEnvironment(t *testing.T) {
 	c := mustLoadText(t, "tools: {weather: {url: 'https://wttr.in/', headers: {X-Key: '${KEY}'}}}", "KEY=k")
 	if got := plainHeaders(c.Tools.Weather.Headers)["X-Key"]; got != "k" {
 		t.Errorf("the header is %q", got)
