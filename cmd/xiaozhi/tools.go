@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/offer"
 )
 
 const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
@@ -174,7 +175,7 @@ func (c toolsClient) device(ctx context.Context, name string) (string, error) {
 	}
 	quiet := c
 	quiet.asJSON = false
-	var list struct{ Devices []gateway.Device }
+	var list struct{ Devices []offer.Device }
 	if err := quiet.ask(ctx, http.MethodGet, "/api/devices", nil, &list); err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/offer"
 )
 
 // runTools runs the subcommand against a server and gives its exit code and
@@ -27,7 +28,7 @@ func fakeAPI(t *testing.T, devices int) (url string, called *[]string) {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 	mux.HandleFunc("GET /api/devices", func(w http.ResponseWriter, _ *http.Request) {
-		list := []gateway.Device{{ID: "aa:bb", Name: "kitchen"}, {ID: "cc:dd"}}[:devices]
+		list := []offer.Device{{ID: "aa:bb", Name: "kitchen"}, {ID: "cc:dd"}}[:devices]
 		answer(w, map[string]any{"devices": list})
 	})
 	mux.HandleFunc("GET /api/devices/{id}/tools", func(w http.ResponseWriter, r *http.Request) {

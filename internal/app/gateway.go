@@ -16,6 +16,8 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/prompts"
 )
 
@@ -25,19 +27,19 @@ func (a *App) outward(own mcp.Source, fleet *external.Fleet, set *prompts.Set) {
 	cfg := a.cfg
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg, a.log), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
-		Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools"),
+		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},
 	}
 	if cfg.MCP.AutoRegister {
-		o.Devices, o.Local, o.Prompts = a.outside, withoutDenied{own, cfg.Tools.Deny}, set
-		o.Acts, o.States = a.outside.acts(), a.outside.states
-		o.Config = cfg.Redacted
-		o.LogTail = a.tail.Text
+		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Offer.Acts, o.Offer.States = a.outside.acts(), a.outside.states
+		o.Offer.Config = cfg.Redacted
+		o.Offer.LogTail = a.tail.Text
 		if cfg.MCP.Transcripts {
-			o.Transcript = a.outside.transcript
+			o.Offer.Transcript = a.outside.transcript
 		}
 		if len(cfg.MCP.PassOn) > 0 {
 			shared := sharedTools{fleet, cfg.MCP.PassOn, cfg.Tools.Deny}
-			o.Shared, o.CallShared = shared.list, shared.call
+			o.Offer.Shared, o.Offer.CallShared = shared.list, shared.call
 		}
 	}
 	a.gateway = gateway.New(o)
@@ -130,7 +132,7 @@ func gatewayAccess(c *config.Config, log *slog.Logger) gateway.Access {
 		a.Hosts = append(a.Hosts, u.Hostname())
 	}
 	for _, t := range c.MCP.Tokens {
-		a.Tokens = append(a.Tokens, gateway.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
+		a.Tokens = append(a.Tokens, catalog.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
 	}
 	return a
 }

@@ -8,7 +8,7 @@ import (
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
 )
 
@@ -22,12 +22,12 @@ type outside struct {
 func newOutside() outside { return outside{directory.New(), router.NewJournal()} }
 
 // List describes the connected devices.
-func (o outside) List() []gateway.Device {
+func (o outside) List() []offer.Device {
 	list := o.devices.List(directory.Page{})
-	out := make([]gateway.Device, len(list))
+	out := make([]offer.Device, len(list))
 	for i, d := range list {
 		info := d.Info()
-		out[i] = gateway.Device{
+		out[i] = offer.Device{
 			ID: info.DeviceID, Name: info.Name, SessionID: info.SessionID,
 			Language: info.Language, Since: info.Since, Tools: len(d.Offers()),
 		}
@@ -58,17 +58,17 @@ func (o outside) Call(ctx context.Context, id string, call mcp.Call) (mcp.Action
 func (o outside) Calls(id string) []router.Record { return o.calls.Calls(id) }
 
 // acts are the functions that the gateway has devices do.
-func (o outside) acts() gateway.Acts {
-	return gateway.Acts{Say: o.say, Ask: o.ask, Listen: o.listen, Abort: o.abort}
+func (o outside) acts() offer.Acts {
+	return offer.Acts{Say: o.say, Ask: o.ask, Listen: o.listen, Abort: o.abort}
 }
 
-func (o outside) say(ctx context.Context, id, words string, now bool) (gateway.Said, error) {
+func (o outside) say(ctx context.Context, id, words string, now bool) (offer.Said, error) {
 	d, err := o.devices.Find(id)
 	if err != nil {
-		return gateway.Said{}, inLanguage(ctx, err)
+		return offer.Said{}, inLanguage(ctx, err)
 	}
 	spoken, err := d.Say(ctx, words, now)
-	return gateway.Said(spoken), inLanguage(ctx, err)
+	return offer.Said(spoken), inLanguage(ctx, err)
 }
 
 func (o outside) ask(ctx context.Context, id, question string) (string, error) {
@@ -107,14 +107,14 @@ func (o outside) states(id string) (map[string]map[string]any, bool) {
 }
 
 // transcript returns what was said with a device on its present connection.
-func (o outside) transcript(id string) ([]gateway.Line, bool) {
+func (o outside) transcript(id string) ([]offer.Line, bool) {
 	d, err := o.devices.Find(id)
 	if err != nil {
 		return nil, false
 	}
-	var lines []gateway.Line
+	var lines []offer.Line
 	for _, line := range d.Transcript() {
-		lines = append(lines, gateway.Line(line))
+		lines = append(lines, offer.Line(line))
 	}
 	return lines, true
 }

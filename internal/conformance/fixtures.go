@@ -20,6 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // A red pixel as PNG, and a WAV file of one sample.
@@ -87,8 +88,8 @@ func embedded(uri string) sdk.Content {
 }
 
 // fixed is a tool that always returns the same.
-func fixed(name string, content ...sdk.Content) gateway.Tool {
-	return gateway.Tool{Name: name, Description: "returns the same each time", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func fixed(name string, content ...sdk.Content) catalog.Tool {
+	return catalog.Tool{Name: name, Description: "returns the same each time", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: content}, nil
 	}}
 }
@@ -102,12 +103,12 @@ const schema2020 = `{"$schema":"https://json-schema.org/draft/2020-12/schema","t
 	`"additionalProperties":false}`
 
 // plainTools return contents of every kind.
-func plainTools() []gateway.Tool {
+func plainTools() []catalog.Tool {
 	odd := fixed("json_schema_2020_12_tool", &sdk.TextContent{Text: "called"})
 	odd.Schema = json.RawMessage(schema2020)
 	header := fixed("test_x_mcp_header", &sdk.TextContent{Text: "called"})
 	header.Schema = json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`)
-	return []gateway.Tool{
+	return []catalog.Tool{
 		fixed("test_simple_text", &sdk.TextContent{Text: "This is a simple text response for testing."}),
 		fixed("test_image_content", image()),
 		fixed("test_audio_content", &sdk.AudioContent{MIMEType: "audio/wav", Data: decode(sample)}),
@@ -122,17 +123,17 @@ func plainTools() []gateway.Tool {
 }
 
 // talkingTools speak to the client while they run.
-func talkingTools() []gateway.Tool {
-	return []gateway.Tool{
+func talkingTools() []catalog.Tool {
+	return []catalog.Tool{
 		{Name: "test_tool_with_logging", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 			for _, said := range []string{"begins", "works", "ends"} {
-				gateway.ClientFrom(ctx).Log(ctx, "info", "the tool "+said)
+				catalog.ClientFrom(ctx).Log(ctx, "info", "the tool "+said)
 				pause(ctx)
 			}
 			return "logged", nil
 		}},
 		{Name: "test_logging_tool", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			gateway.ClientFrom(ctx).Log(ctx, "info", "the tool runs")
+			catalog.ClientFrom(ctx).Log(ctx, "info", "the tool runs")
 			return "logged", nil
 		}},
 		{Name: "test_tool_with_progress", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -147,7 +148,7 @@ func talkingTools() []gateway.Tool {
 		{
 			Name: "test_sampling", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`),
 			Run: func(ctx context.Context, arguments map[string]any) (any, error) {
-				said, err := gateway.ClientFrom(ctx).Sample(ctx, fmt.Sprint(arguments["prompt"]), 100)
+				said, err := catalog.ClientFrom(ctx).Sample(ctx, fmt.Sprint(arguments["prompt"]), 100)
 				return "LLM response: " + said, err
 			},
 		},
@@ -192,10 +193,10 @@ func elicit(schema string) sdk.ToolHandler {
 }
 
 // changingTools change what is offered.
-func changingTools(r *gateway.Registry) []gateway.Tool {
+func changingTools(r *catalog.Registry) []catalog.Tool {
 	var count atomic.Int64
 	number := func() string { return "number " + strconv.FormatInt(count.Add(1), 10) } // what stays as it is, is no change
-	return []gateway.Tool{
+	return []catalog.Tool{
 		{Name: "test_trigger_tool_change", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			t := fixed("test_passing_tool")
 			t.Description = number()
@@ -214,9 +215,9 @@ func changingTools(r *gateway.Registry) []gateway.Tool {
 
 // waitingTools show that a call can be given up: one waits for that, the other
 // tells how often it came.
-func waitingTools() []gateway.Tool {
+func waitingTools() []catalog.Tool {
 	var count atomic.Int64
-	return []gateway.Tool{
+	return []catalog.Tool{
 		{Name: "test_wait", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			if token := r.Params.GetProgressToken(); token != nil {
 				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: 1, Total: 2})

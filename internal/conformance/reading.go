@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // texts is a resource of one text.
@@ -18,7 +18,7 @@ func texts(mime, content string) sdk.ResourceHandler {
 }
 
 // registerResources adds the resources that scenarios read.
-func registerResources(r *gateway.Registry) {
+func registerResources(r *catalog.Registry) {
 	r.AddResource("", &sdk.Resource{URI: "test://static-text", Name: "text", MIMEType: "text/plain"}, texts("text/plain", "This is the content of the static text resource."))
 	r.AddResource("", &sdk.Resource{URI: watched, Name: "watched", MIMEType: "text/plain"}, texts("text/plain", "it changes"))
 	r.AddResource("", &sdk.Resource{URI: "test://static-binary", Name: "binary", MIMEType: "image/png"}, func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -32,7 +32,7 @@ func registerResources(r *gateway.Registry) {
 }
 
 // registerPrompts adds the prompts that scenarios get.
-func registerPrompts(r *gateway.Registry) {
+func registerPrompts(r *catalog.Registry) {
 	r.AddPrompt("", &sdk.Prompt{Name: "test_simple_prompt", Description: described}, say("This is a simple prompt for testing."))
 	r.AddPrompt("", &sdk.Prompt{
 		Name: "test_prompt_with_arguments", Description: described, Arguments: []*sdk.PromptArgument{{Name: "arg1", Required: true}, {Name: "arg2", Required: true}},

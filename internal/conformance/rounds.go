@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // This file is the tools of 2026-07-28 that need more of the client before they
@@ -78,16 +78,16 @@ func (s seal) open(signed string) (string, bool) {
 	return state, ok && hmac.Equal([]byte(s.sign(state)), []byte(signed))
 }
 
-func roundTool(name string, handle func(q *sdk.CallToolRequest) (*sdk.CallToolResult, error)) gateway.Tool {
-	return gateway.Tool{Name: name, Description: "asks for more before it answers", Handle: func(_ context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func roundTool(name string, handle func(q *sdk.CallToolRequest) (*sdk.CallToolResult, error)) catalog.Tool {
+	return catalog.Tool{Name: name, Description: "asks for more before it answers", Handle: func(_ context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return handle(q)
 	}}
 }
 
 // roundTools are all of them.
-func roundTools() []gateway.Tool {
+func roundTools() []catalog.Tool {
 	s := newSeal()
-	return []gateway.Tool{
+	return []catalog.Tool{
 		roundTool("test_missing_capability", missingCapability),
 		roundTool("test_input_required_result_elicitation", askName),
 		roundTool("test_input_required_result_sampling", func(q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // TestLargeBodies: what is too long or too deep is refused, by every way in, and
@@ -62,11 +64,11 @@ func TestLargeBodies(t *testing.T) {
 // TestLargeResult: a result that is too long is cut, with a word about it.
 func TestLargeResult(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.Registry().Add(Tool{Name: "long", Run: func(context.Context, map[string]any) (any, error) { return strings.Repeat("灯", 1<<20), nil }}); err != nil {
+	if err := r.Registry().Add(catalog.Tool{Name: "long", Run: func(context.Context, map[string]any) (any, error) { return strings.Repeat("灯", 1<<20), nil }}); err != nil {
 		t.Fatal(err)
 	}
 	text := field(t, r.call("/api/mcp/jsonrpc", "long", "{}").body, "result", "content", 0, "text").(string)
-	if len(text) > maxResultText+100 || !strings.HasSuffix(text, "… [cut: 3145728 bytes in all]") || strings.ContainsRune(text, '�') {
+	if len(text) > 256<<10+100 || !strings.HasSuffix(text, "… [cut: 3145728 bytes in all]") || strings.ContainsRune(text, '�') {
 		t.Errorf("%d bytes, …%s", len(text), text[len(text)-60:])
 	}
 }
@@ -74,7 +76,7 @@ func TestLargeResult(t *testing.T) {
 // TestBrokenTool: a tool that panics costs its own call only.
 func TestBrokenTool(t *testing.T) {
 	r := newRig(t, nil)
-	for name, tool := range map[string]Tool{
+	for name, tool := range map[string]catalog.Tool{
 		"run":    {Run: func(context.Context, map[string]any) (any, error) { panic("secret") }},
 		"handle": {Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { panic("secret") }},
 	} {
@@ -307,39 +309,6 @@ func TestManyStreams(t *testing.T) {
 	})
 }
 
-// TestTooManyCalls: calls beyond the limit are refused at once, and the places of
-// those that are over are free again.
-func TestTooManyCalls(t *testing.T) {
-	var s slots
-	var free []func()
-	for range maxOwnSlots {
-		release, ok := s.take("a", func() {})
-		if !ok {
-			t.Fatal("refused too early")
-		}
-		free = append(free, release)
-	}
-	if _, ok := s.take("a", func() {}); ok {
-		t.Error("one more of the same token")
-	}
-	for range maxSlots - maxOwnSlots {
-		release, ok := s.take("", func() {})
-		if !ok {
-			t.Fatal("refused too early")
-		}
-		free = append(free, release)
-	}
-	if _, ok := s.take("", func() {}); ok {
-		t.Error("one more of all")
-	}
-	for _, release := range free {
-		release()
-	}
-	if len(s.cancel) != 0 || len(s.owned) != 0 {
-		t.Errorf("%d, %v are left", len(s.cancel), s.owned)
-	}
-}
-
 // TestSessionsMakeRoom: whoever opens sessions and never ends them loses the ones
 // that nobody uses, the oldest first, and locks neither himself nor others out.
 func TestSessionsMakeRoom(t *testing.T) {
@@ -392,7 +361,7 @@ func TestIdleSessions(t *testing.T) {
 func TestCallerGone(t *testing.T) {
 	r := newRig(t, nil)
 	running, ended := make(chan struct{}, 1), make(chan struct{}, 1)
-	if err := r.Registry().Add(Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+	if err := r.Registry().Add(catalog.Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 		running <- struct{}{}
 		<-ctx.Done()
 		ended <- struct{}{}
@@ -443,7 +412,7 @@ func TestCallerGone(t *testing.T) {
 // while a device comes and goes: each gets its own answers, and nothing is left.
 func TestManyClients(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.Registry().Add(Tool{Name: "echo", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Run: func(_ context.Context, a map[string]any) (any, error) {
+	if err := r.Registry().Add(catalog.Tool{Name: "echo", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Run: func(_ context.Context, a map[string]any) (any, error) {
 		return fmt.Sprint("n=", a["n"]), nil
 	}}); err != nil {
 		t.Fatal(err)
@@ -550,10 +519,10 @@ func FuzzMessages(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\u0000"}}`,
 	} {
 		f.Add([]byte(seed), "")
-		f.Add([]byte(seed), version2024)
+		f.Add([]byte(seed), catalog.Version2024)
 	}
 	for _, method := range []string{"tools/list", "tools/call", "completion/complete", "resources/read", "server/discover", "prompts/get", "initialize"} {
-		f.Add(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":"util.uuid","uri":"a","ref":{"type":"ref/prompt"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, method), versionModern)
+		f.Add(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":"util.uuid","uri":"a","ref":{"type":"ref/prompt"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, method), catalog.VersionModern)
 	}
 	g := New(Options{})
 	f.Cleanup(g.Close)
@@ -563,14 +532,14 @@ func FuzzMessages(f *testing.F) {
 			t.Fatal(err)
 		}
 		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost"
-		var m rpcMessage
+		var m message
 		if json.Unmarshal(body, &m) == nil && m.Method != nil && *m.Method == "subscriptions/listen" {
 			return // it lasts
 		}
 		if version != "" {
 			req.Header.Set(headerVersion, version)
 		}
-		if version >= versionModern && m.Method != nil {
+		if version >= catalog.VersionModern && m.Method != nil {
 			req.Header.Set("Mcp-Method", *m.Method)
 			req.Header.Set("Mcp-Name", "util.uuid")
 		}

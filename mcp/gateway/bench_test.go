@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 const benchCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{}}}`
@@ -18,7 +20,7 @@ const benchCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name
 func BenchmarkCall(b *testing.B) {
 	g := New(Options{})
 	defer g.Close()
-	if err := g.Registry().Add(Tool{Name: "noop", Run: func(context.Context, map[string]any) (any, error) { return "ok", nil }}); err != nil {
+	if err := g.Registry().Add(catalog.Tool{Name: "noop", Run: func(context.Context, map[string]any) (any, error) { return "ok", nil }}); err != nil {
 		b.Fatal(err)
 	}
 	bare := sdk.NewServer(&sdk.Implementation{Name: "bare", Version: "1"}, nil)

@@ -18,6 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/gateway/offer"
 )
 
 // socketTransport is a client's side of /mcp/ws for the SDK.
@@ -226,7 +228,7 @@ func TestProgressCancelLog(t *testing.T) {
 		running, ended := make(chan struct{}, 1), make(chan error, 1)
 		add := func(name string, run func(ctx context.Context, _ map[string]any) (any, error)) {
 			t.Helper()
-			if err := r.Registry().Add(Tool{Name: name, Run: run}); err != nil {
+			if err := r.Registry().Add(catalog.Tool{Name: name, Run: run}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -237,7 +239,7 @@ func TestProgressCancelLog(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		add("tells", func(ctx context.Context, _ map[string]any) (any, error) {
-			c := ClientFrom(ctx)
+			c := catalog.ClientFrom(ctx)
 			c.Log(ctx, "debug", "a detail")
 			c.Log(ctx, "warning", "a warning")
 			for i := range 3 {
@@ -245,7 +247,7 @@ func TestProgressCancelLog(t *testing.T) {
 			}
 			return "told", nil
 		})
-		modern := s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern
+		modern := s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern
 		if !modern {
 			if err := s.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "warning"}); err != nil {
 				t.Fatal(err)
@@ -289,12 +291,12 @@ func TestProgressCancelLog(t *testing.T) {
 // client has declared them.
 func TestSampling(t *testing.T) {
 	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, _ *heard) {
-		if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			text, err := ClientFrom(ctx).Sample(ctx, "hello", 10)
+		if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			text, err := catalog.ClientFrom(ctx).Sample(ctx, "hello", 10)
 			if err != nil {
 				return nil, err
 			}
-			roots, err := ClientFrom(ctx).Roots(ctx)
+			roots, err := catalog.ClientFrom(ctx).Roots(ctx)
 			return fmt.Sprint(text, " ", roots), err
 		}}); err != nil {
 			t.Fatal(err)
@@ -304,23 +306,23 @@ func TestSampling(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := "sampled [file:///home/x]"
-		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
-			want = ErrNotDeclared.Error() // its revision has no such requests
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
+			want = catalog.ErrNotDeclared.Error() // its revision has no such requests
 		}
 		if got := result.Content[0].(*sdk.TextContent).Text; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	r := newRig(t, nil)
-	if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-		return ClientFrom(ctx).Sample(ctx, "hello", 10)
+	if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+		return catalog.ClientFrom(ctx).Sample(ctx, "hello", 10)
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if a := r.call("/api/mcp/jsonrpc", "asks", "{}"); !strings.Contains(a.body, ErrNotDeclared.Error()) {
+	if a := r.call("/api/mcp/jsonrpc", "asks", "{}"); !strings.Contains(a.body, catalog.ErrNotDeclared.Error()) {
 		t.Errorf("without a handshake: %s", a.body)
 	}
-	if a := r.do("POST", "/api/mcp/tools/call", `{"name":"asks"}`); !strings.Contains(a.body, ErrNotDeclared.Error()) {
+	if a := r.do("POST", "/api/mcp/tools/call", `{"name":"asks"}`); !strings.Contains(a.body, catalog.ErrNotDeclared.Error()) {
 		t.Errorf("by REST: %s", a.body)
 	}
 }
@@ -329,11 +331,11 @@ func TestSampling(t *testing.T) {
 // once when they have changed.
 func TestRoots(t *testing.T) {
 	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
-		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
 			t.Skip("its revision has no such requests")
 		}
-		if err := r.Registry().Add(Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			roots, err := ClientFrom(ctx).Roots(ctx)
+		if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+			roots, err := catalog.ClientFrom(ctx).Roots(ctx)
 			return fmt.Sprint(roots), err
 		}}); err != nil {
 			t.Fatal(err)
@@ -364,7 +366,7 @@ func TestRoots(t *testing.T) {
 // concerns, and what is listed and can be called follows.
 func TestDevicesComeAndGo(t *testing.T) {
 	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
-		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= versionModern {
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
 			t.Skip("this revision subscribes to changes by a stream of its own, which conformance tests")
 		}
 		if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uriDevices}); err != nil {
@@ -444,7 +446,7 @@ func TestTranscript(t *testing.T) {
 	conn := r.dialSocket("", nil)
 	ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"xiaozhi://devices/246f28aa1002/transcript"}}`)
 	r.home.mu.Lock()
-	r.home.said = []Line{{Role: "user", Text: "你好"}}
+	r.home.said = []offer.Line{{Role: "user", Text: "你好"}}
 	r.home.mu.Unlock()
 	r.TranscriptChanged(kitchenID)
 	if got := read(t, conn); field(t, got, "method") != "notifications/resources/updated" || !strings.Contains(got, "transcript") {
@@ -468,9 +470,9 @@ func TestActs(t *testing.T) {
 		return nil
 	}
 	r := newRig(t, func(o *Options) {
-		o.Acts = Acts{
-			Say: func(_ context.Context, id, text string, now bool) (Said, error) {
-				return Said{text, true}, note("say %s %s %v", id, text, now)
+		o.Offer.Acts = offer.Acts{
+			Say: func(_ context.Context, id, text string, now bool) (offer.Said, error) {
+				return offer.Said{Heard: text, Whole: true}, note("say %s %s %v", id, text, now)
 			},
 			Ask:    func(_ context.Context, id, text string) (string, error) { return "yes", note("ask %s %s", id, text) },
 			Listen: func(context.Context, string) error { return errors.New("it listens by its button only") },
@@ -503,13 +505,13 @@ func TestActs(t *testing.T) {
 // cannot take the names of ours.
 func TestShared(t *testing.T) {
 	r := newRig(t, func(o *Options) {
-		o.Shared = func() []mcp.Tool {
+		o.Offer.Shared = func() []mcp.Tool {
 			return []mcp.Tool{
 				{Name: "navigate", Schema: []byte(`{"type":"object"}`), Source: "external:maps", Stream: "maps"},
 				{Name: "info", Schema: []byte(`{"type":"object"}`), Source: "external:system", Stream: "system"},
 			}
 		}
-		o.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {
+		o.Offer.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {
 			return source + " " + name, nil
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/router"
 )
 
@@ -82,7 +83,7 @@ func TestContradiction19(t *testing.T) {
 		tools: []mcp.Tool{{Name: "self.lamp.paint", Description: "paints", Schema: json.RawMessage(schema), Source: "device", Origin: mcp.Remote}},
 		call:  func(context.Context, string, map[string]any) (any, error) { return true, nil },
 	}
-	if err := r.Registry().Add(Tool{Stream: "own", Name: "paint", Schema: json.RawMessage(schema), Run: func(context.Context, map[string]any) (any, error) { return true, nil }}); err != nil {
+	if err := r.Registry().Add(catalog.Tool{Stream: "own", Name: "paint", Schema: json.RawMessage(schema), Run: func(context.Context, map[string]any) (any, error) { return true, nil }}); err != nil {
 		t.Fatal(err)
 	}
 	box := router.New(router.Options{}, source)
@@ -110,7 +111,7 @@ func TestContradiction20(t *testing.T) {
 		"number": {1.5, "1.5"}, "yes": {true, "true"}, "list": {[]any{"a", 1, nil}, `["a",1,null]`}, "object": {map[string]any{"a": map[string]any{"b": 1}}, `{"a":{"b":1}}`},
 		"response": {mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: 7}, "7"},
 	} {
-		if err := r.Registry().Add(Tool{Stream: "odd", Name: name, Run: func(context.Context, map[string]any) (any, error) { return c.result, nil }}); err != nil {
+		if err := r.Registry().Add(catalog.Tool{Stream: "odd", Name: name, Run: func(context.Context, map[string]any) (any, error) { return c.result, nil }}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.textOf("odd."+name, "{}"); got != c.want {

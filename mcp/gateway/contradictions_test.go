@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // The seeds contradict themselves in places; each test is one of them, with the
@@ -61,7 +62,7 @@ func TestContradiction2And3(t *testing.T) {
 		"text":   map[string]any{"success": false, "error": "it broke"},
 		"object": map[string]any{"success": false, "error": map[string]any{"code": "SHOW_DESKTOP_FAILED", "message": "it broke"}},
 	} {
-		if err := r.Registry().Add(Tool{Stream: "desk", Name: name, Run: func(context.Context, map[string]any) (any, error) { return result, nil }}); err != nil {
+		if err := r.Registry().Add(catalog.Tool{Stream: "desk", Name: name, Run: func(context.Context, map[string]any) (any, error) { return result, nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +89,7 @@ func TestContradiction2And3(t *testing.T) {
 // a tool that ran and failed is a result in all of them.
 func TestContradiction4And5(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.Registry().Add(Tool{Name: "breaks", Run: func(context.Context, map[string]any) (any, error) {
+	if err := r.Registry().Add(catalog.Tool{Name: "breaks", Run: func(context.Context, map[string]any) (any, error) {
 		return nil, &mcp.ToolError{Message: "it broke"}
 	}}); err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestContradiction6(t *testing.T) {
 func TestContradiction12(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{"streams", "stream", "call"} {
-		if err := r.Registry().Add(Tool{Name: name, Run: func(context.Context, map[string]any) (any, error) { return "I am " + name, nil }}); err != nil {
+		if err := r.Registry().Add(catalog.Tool{Name: name, Run: func(context.Context, map[string]any) (any, error) { return "I am " + name, nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +183,7 @@ func TestContradiction12(t *testing.T) {
 func TestContradiction13(t *testing.T) {
 	r := newRig(t, nil)
 	r.Registry().AddResource("", &sdk.Resource{URI: "str:////Users/to/some/path/", Name: "cwd"}, func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return textResource(q.Params.URI, "text/plain", "here"), nil
+		return textOf(q.Params.URI, "here"), nil
 	})
 	for path, want := range map[string]string{
 		"/api/mcp/resources/xiaozhi://devices":                             "kitchen",

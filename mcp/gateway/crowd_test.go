@@ -6,37 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
-
-// BenchmarkCrowd is 500 devices coming at once, while somebody looks on.
-func BenchmarkCrowd(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		g, ids := crowd(b, 500)
-		b.StartTimer()
-		g.takeDevices(ids)
-		b.StopTimer()
-		if n := len(g.views.current().tools); n < 1500 {
-			b.Fatalf("%d tools", n)
-		}
-		g.Close()
-		b.StartTimer()
-	}
-}
-
-func crowd(b *testing.B, n int) (*Gateway, []string) {
-	b.Helper()
-	h := newHome(b)
-	g := New(Options{Devices: h})
-	g.views.of(caller{}, "")
-	var ids []string
-	for i := range n {
-		id := fmt.Sprintf("24:6f:28:aa:%02x:%02x", i>>8, i&255)
-		h.connect(id, "", nil)
-		ids = append(ids, id)
-	}
-	return g, ids
-}
 
 // TestCrowd: many devices that come at once are one change.
 func TestCrowd(t *testing.T) {
@@ -54,7 +26,7 @@ func TestCrowd(t *testing.T) {
 			told++
 		}
 	}
-	until(t, "all of them", func() bool { return len(r.views.current().streams) > 100 })
+	until(t, "all of them", func() bool { return len(r.views.Streams(catalog.Caller{})) > 100 })
 	got := ask(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	for !strings.Contains(got, `"id":2`) {
 		if strings.Contains(got, "tools/list_changed") {
@@ -84,7 +56,7 @@ func TestNobodyAsks(t *testing.T) {
 		return out
 	}
 	asleep := counts()
-	if streams := r.views.current().streams; slices.ContainsFunc(streams, func(s string) bool { return strings.HasPrefix(s, "device-") }) {
+	if streams := r.views.Streams(catalog.Caller{}); slices.ContainsFunc(streams, func(s string) bool { return strings.HasPrefix(s, "device-") }) {
 		t.Errorf("kept before anybody asks: %q", streams)
 	}
 	if a := r.do("GET", "/api/mcp/tools/stream/device-246f28aa1003", ""); a.status != 200 || len(field(t, a.body, "tools").([]any)) != 3 {

@@ -1,11 +1,10 @@
-// Package gateway is what others may use of this server: its tools, its devices
+// Package gateway serves what others may use of this server: its tools, its devices
 // and what is known of them, by the Model Context Protocol over HTTP, SSE and
 // WebSocket, and by plain HTTP.
 //
-//	request ─▶ Access.Guard (who?) ─▶ Gateway (where?) ─▶ view (what may he see?) ─▶ entry (run it)
+//	request ─▶ Access ─▶ Gateway ─▶ catalog.View ─▶ catalog.Runner ─▶ tool
 //
-// A Registry holds what is offered, in groups called streams. A view is what one
-// caller sees of one stream, or of all; it has an MCP server of its own, so that
-// nothing can be reached through it that it does not show. The protocol is the
-// official SDK's (imported as sdk); REST, SSE and the WebSocket are our own.
+// Access control finds the caller of a request. The package catalog holds what is
+// offered and shows each caller its part; the package offer fills it. The protocol
+// is the official SDK's (imported as sdk); REST, SSE and the WebSocket are our own.
 package gateway

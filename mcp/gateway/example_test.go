@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // sum adds two numbers.
@@ -20,7 +22,7 @@ func sum(_ context.Context, arguments map[string]any) (any, error) {
 func Example() {
 	g := New(Options{})
 	defer g.Close()
-	err := g.Registry().Add(Tool{
+	err := g.Registry().Add(catalog.Tool{
 		Stream: "maths", Name: "sum", Description: "Adds two numbers.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}`),
 		Run: func(_ context.Context, arguments map[string]any) (any, error) {

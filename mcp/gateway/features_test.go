@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // TestPages: a walk over the pages of a long list meets each tool once, in order.
 func TestPages(t *testing.T) {
 	r := newRig(t, nil)
 	for i := range 1200 {
-		if err := r.Registry().Add(Tool{Stream: "many", Name: fmt.Sprintf("t%04d", i), Run: sum}); err != nil {
+		if err := r.Registry().Add(catalog.Tool{Stream: "many", Name: fmt.Sprintf("t%04d", i), Run: sum}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,11 +116,11 @@ func TestLevels(t *testing.T) {
 // that is replaced or removed is gone at once.
 func TestRegistering(t *testing.T) {
 	r := newRig(t, nil)
-	for what, tool := range map[string]Tool{
+	for what, tool := range map[string]catalog.Tool{
 		"letters, digits":    {Name: "灯", Run: sum},
 		"1 to 128":           {Name: strings.Repeat("x", 129), Run: sum},
 		"stream name":        {Stream: "a.b", Name: "x", Run: sum},
-		"either Run or":      {Name: "x"},
+		"one of Run":         {Name: "x"},
 		`"type":"object"`:    {Name: "x", Run: sum, Schema: []byte(`{"type":"string"}`)},
 		"no JSON object":     {Name: "x", Run: sum, Schema: []byte(`[]`)},
 		"references go in a": {Name: "x", Run: sum, Schema: []byte(`{"type":"object","allOf":[{"$ref":"#"}]}`)},
@@ -129,7 +131,7 @@ func TestRegistering(t *testing.T) {
 	}
 	add := func(answer string) {
 		t.Helper()
-		if err := r.Registry().Add(Tool{Stream: "mine", Name: "x", Run: func(context.Context, map[string]any) (any, error) { return answer, nil }}); err != nil {
+		if err := r.Registry().Add(catalog.Tool{Stream: "mine", Name: "x", Run: func(context.Context, map[string]any) (any, error) { return answer, nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,23 +150,11 @@ func TestRegistering(t *testing.T) {
 	if a := r.call("/api/mcp/jsonrpc", "mine.x", "{}"); field(t, a.body, "error", "code") != -32601.0 {
 		t.Errorf("after it was removed: %s", a.body)
 	}
-	if err := r.Registry().Add(Tool{Stream: "system", Name: "info", Run: sum}); err != nil {
+	if err := r.Registry().Add(catalog.Tool{Stream: "system", Name: "info", Run: sum}); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.call("/api/mcp/jsonrpc", "system.info", "{}"); !strings.Contains(a.body, "platform") {
 		t.Errorf("a core tool was replaced: %s", a.body)
-	}
-}
-
-// TestStreamOf: the stream of a device by its id (design.md section 10).
-func TestStreamOf(t *testing.T) {
-	for id, want := range map[string]string{
-		"24:6F:28:AA:10:02": "device-246f28aa1002", "24-6f-28-aa-10-02": "device-246f28aa1002", "246f28aa1002": "device-246f28aa1002",
-		"My Box.1": "device-my-box-1", "灯": "device--", "a_b-c": "device-a_b-c",
-	} {
-		if got := StreamOf(id); got != want {
-			t.Errorf("%s: %s, want %s", id, got, want)
-		}
 	}
 }
 
@@ -208,7 +198,7 @@ func TestReplacing(t *testing.T) {
 	r := newRig(t, nil)
 	for _, text := range []string{"one", "two"} {
 		read := func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return textResource(req.Params.URI, "text/plain", text), nil
+			return textOf(req.Params.URI, text), nil
 		}
 		r.Registry().AddResource("mine", &sdk.Resource{URI: "mine://a", Name: text}, read)
 		r.Registry().AddResourceTemplate("mine", &sdk.ResourceTemplate{URITemplate: "mine://of/{id}", Name: text}, read)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // healthReport is the answer to GET /api/mcp/health.
@@ -23,45 +25,38 @@ type healthReport struct {
 	Uptime    float64  `json:"uptime"` // seconds
 }
 
-// health is open to everybody; who may not see more sees no names and no numbers.
+// health answers GET /api/mcp/health. It is open to all; a caller that is not let in
+// sees no names and no numbers.
 func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", http.MethodGet)
-		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(languageOf(r), "不支持这个方法", "this method is not served"))
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.Say(catalog.LanguageOf(r.Header), "不支持这个方法", "this method is not served"))
 		return
 	}
 	out := healthReport{
-		Success: true, Status: "healthy", Streams: []string{}, Protocol: version2024, Supported: sdk.SupportedProtocolVersions(),
-		Version: "1.0.0", Server: g.options.Version, Uptime: time.Since(g.began).Round(time.Millisecond).Seconds(),
+		Success: true, Status: "healthy", Streams: []string{}, Protocol: catalog.Version2024, Supported: sdk.SupportedProtocolVersions(),
+		Version: "1.0.0", Server: g.version, Uptime: time.Since(g.began).Round(time.Millisecond).Seconds(),
 	}
-	if g.options.Disabled {
+	if g.disabled {
 		out.Success, out.Status = false, "disabled"
 		reply(w, http.StatusServiceUnavailable, out)
 		return
 	}
 	if c, denied := g.guard.admit(r); denied == nil {
-		v, _ := g.views.of(c, "")
-		out.Tools, out.Resources, out.Prompts = len(v.tools()), len(v.resources()), len(v.prompts())
-		out.Streams = slices.DeleteFunc(slices.Clone(g.views.current().streams), func(stream string) bool { return !c.sees(stream) })
+		v, _ := g.views.Of(c, "")
+		out.Tools, out.Resources, out.Prompts = len(v.Tools()), len(v.Resources()), len(v.Prompts())
+		out.Streams = g.views.Streams(c)
 		g.countSleeping(c, &out)
 	}
 	reply(w, http.StatusOK, out)
 }
 
-// countSleeping adds what devices offer while nobody has asked for it. Health
-// itself does not ask: whoever only watches the server would have it keep it all.
-func (g *Gateway) countSleeping(c caller, out *healthReport) {
-	g.mu.Lock()
-	awake := g.awake
-	g.mu.Unlock()
-	if awake {
-		return
-	}
-	for _, id := range g.deviceIDs() {
-		if stream := StreamOf(id); c.sees(stream) && !slices.Contains(out.Streams, stream) {
-			if p := g.devicePart(id); p != nil {
-				out.Tools, out.Resources, out.Streams = out.Tools+len(p.tools), out.Resources+len(p.resources), append(out.Streams, stream)
-			}
+// countSleeping adds what devices offer while nobody has asked for it. Health itself
+// does not ask: the server would keep it all for a client that only watches.
+func (g *Gateway) countSleeping(c catalog.Caller, out *healthReport) {
+	for stream, p := range g.follower.Asleep(c.Sees) {
+		if !slices.Contains(out.Streams, stream) {
+			out.Tools, out.Resources, out.Streams = out.Tools+p.Tools(), out.Resources+p.Resources(), append(out.Streams, stream)
 		}
 	}
 	slices.Sort(out.Streams)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 const bedroomID = "24:6f:28:aa:10:03"
@@ -141,7 +143,7 @@ func tokened(o *Options) {
 func TestTokenStreams(t *testing.T) {
 	r := newRig(t, tokened)
 	bearer := func(token string) string { return "Authorization: Bearer " + token }
-	if err := r.Registry().Add(Tool{Name: "bare", Run: sum}); err != nil {
+	if err := r.Registry().Add(catalog.Tool{Name: "bare", Run: sum}); err != nil {
 		t.Fatal(err)
 	}
 	all := names(t, field(t, r.do("GET", "/api/mcp/tools", "", bearer("t-all")).body, "tools"))

@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
-// plainWriter turns the SDK's errors in plain text into JSON-RPC, and has each
-// write end in time. A stream that lasts is kept open by comments, and nobody
-// waits for what is written to it.
+// plainWriter turns the SDK's errors in plain text into JSON-RPC, and bounds the
+// time of each write. A stream that lasts is kept open by comments, and writing to
+// it never waits.
 type plainWriter struct {
 	http.ResponseWriter
 	rc    *http.ResponseController
-	asked rpcMessage
+	asked message
 
 	before func(http.Header) // is called before the head is sent; nil: nothing is
 
@@ -37,7 +39,7 @@ type plainWriter struct {
 	kept     []json.RawMessage // the answers among them
 }
 
-func plainly(w http.ResponseWriter, asked rpcMessage) *plainWriter {
+func plainly(w http.ResponseWriter, asked message) *plainWriter {
 	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked}
 }
 
@@ -99,7 +101,7 @@ func (p *plainWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// began is the status of the answer; 0: there is none yet.
+// began returns the status of the answer; 0: there is none yet.
 func (p *plainWriter) began() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +113,7 @@ func (p *plainWriter) began() int {
 func (p *plainWriter) keep(event []byte) {
 	_, data, _ := bytes.Cut(event, []byte("data: "))
 	data = bytes.TrimSpace(data)
-	var m rpcMessage
+	var m message
 	if json.Unmarshal(data, &m) != nil || m.Method != nil {
 		return
 	}
@@ -145,8 +147,8 @@ func (p *plainWriter) Flush() {
 }
 
 // lasts makes this a stream that stays open until stop: what is written to it goes
-// out by itself, so that a client that reads slowly keeps nobody else waiting, and
-// a comment now and then. hangUp ends it when the client is too slow.
+// out by itself, so that a client that reads slowly keeps no other waiting, and a
+// comment now and then. hangUp ends it when the client is too slow.
 func (p *plainWriter) lasts(hangUp func()) {
 	p.events, p.hangUp, p.done = make(chan []byte, maxNews), hangUp, make(chan struct{})
 	p.wg.Go(func() {
@@ -198,7 +200,7 @@ func (p *plainWriter) stop() {
 		reply(p.ResponseWriter, http.StatusOK, kept)
 		return
 	case keeps: // the session has ended, or the client has gone
-		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, codeRefused, "the request was cancelled / 请求已取消"))
+		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, catalog.CodeRefused, "the request was cancelled / 请求已取消"))
 		return
 	}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // stuckWriter is an answer whose client reads nothing: a write ends when its time is up.
@@ -27,7 +29,7 @@ func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var hungUp atomic.Int32
-		p := plainly(stuckWriter{httptest.NewRecorder()}, rpcMessage{})
+		p := plainly(stuckWriter{httptest.NewRecorder()}, message{})
 		p.lasts(func() { hungUp.Add(1) })
 		p.WriteHeader(http.StatusOK)
 		for range maxNews {
@@ -47,7 +49,7 @@ func TestStuckStream(t *testing.T) {
 		}
 
 		w := httptest.NewRecorder()
-		p = plainly(w, rpcMessage{})
+		p = plainly(w, message{})
 		p.lasts(func() { t.Error("hung up on one that reads") })
 		p.WriteHeader(http.StatusOK)
 		p.Flush()
@@ -70,8 +72,8 @@ func TestStuckStream(t *testing.T) {
 // JSON from a session too, as the seeds' Python reads it; one that does gets events.
 func TestSessionsWithoutEvents(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.Registry().Add(Tool{Name: "tells", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-		c := ClientFrom(ctx)
+	if err := r.Registry().Add(catalog.Tool{Name: "tells", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+		c := catalog.ClientFrom(ctx)
 		c.Progress(ctx, 1, 2, "")
 		return "told", nil
 	}}); err != nil {
@@ -113,7 +115,7 @@ func TestSessionsWithoutEvents(t *testing.T) {
 // where a stream was to last.
 func TestErrorOfStream(t *testing.T) {
 	w := httptest.NewRecorder()
-	p := plainly(w, rpcMessage{ID: []byte("7")})
+	p := plainly(w, message{ID: []byte("7")})
 	p.lasts(func() { t.Error("hung up") })
 	http.Error(p, "session not found", http.StatusNotFound)
 	p.stop()

@@ -12,16 +12,17 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
-// The codes of REST errors (mcp.md 7.4).
+// The codes of REST errors, beside [catalog.CodeFailed].
 const (
 	codeNoTool       = "TOOL_NOT_FOUND"
 	codeArguments    = "INVALID_ARGUMENTS"
 	codeNoStream     = "STREAM_NOT_FOUND"
 	codeNoResource   = "RESOURCE_NOT_FOUND"
 	codeNoPrompt     = "PROMPT_NOT_FOUND"
-	codeFailed       = "EXECUTION_FAILED"
 	codeBadRequest   = "BAD_REQUEST"
 	codeUnauthorized = "UNAUTHORIZED"
 	codeForbidden    = "FORBIDDEN"
@@ -38,7 +39,7 @@ type restError struct {
 	IsError bool        `json:"isError"`
 }
 
-// restProblem is what went wrong.
+// restProblem is the error member of a REST error.
 type restProblem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -51,9 +52,9 @@ type restTool struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-func restToolOf(e *entry) restTool { return restTool{e.name, e.def.Description, e.schema} }
+func restToolOf(e *catalog.Entry) restTool { return restTool{e.Name(), e.Description(), e.Schema()} }
 
-func restTools(entries []*entry) []restTool {
+func restTools(entries []*catalog.Entry) []restTool {
 	out := make([]restTool, len(entries))
 	for i, e := range entries {
 		out[i] = restToolOf(e)
@@ -63,15 +64,15 @@ func restTools(entries []*entry) []restTool {
 
 // restRequest is one REST request on its way.
 type restRequest struct {
-	g    *Gateway
+	*front
 	w    http.ResponseWriter
 	r    *http.Request
-	who  caller
-	view *view
+	who  catalog.Caller
+	view *catalog.View
 }
 
 func (q *restRequest) fail(status int, code, zh, en string) {
-	reply(q.w, status, restError{Error: restProblem{code, say(q.who.language, zh, en)}, IsError: true})
+	reply(q.w, status, restError{Error: restProblem{code, catalog.Say(q.who.Language, zh, en)}, IsError: true})
 }
 
 // allow answers with 405 unless the method is one of them.
@@ -88,14 +89,17 @@ func (q *restRequest) allow(allowed ...string) bool {
 	return false
 }
 
-// serveREST is everything under /api/mcp that is plain HTTP. Literal paths win
-// over names; path is escaped and without a slash at its end.
-func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, path string) {
-	c.via = "rest"
-	c = c.until(r.Context())
-	ctx := withCaller(r.Context(), c)
-	v, _ := g.views.of(c, "")
-	q := &restRequest{g, w, r.WithContext(ctx), c, v}
+// restRequests serves everything under /api/mcp that is plain HTTP.
+type restRequests struct{ *front }
+
+// serve serves one request. Literal paths win over names; path is escaped and
+// without a slash at its end.
+func (g restRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller, path string) {
+	c.Via = "rest"
+	c = c.Until(r.Context())
+	ctx := catalog.WithCaller(r.Context(), c)
+	v, _ := g.views.Of(c, "")
+	q := &restRequest{g.front, w, r.WithContext(ctx), c, v}
 	rest := strings.TrimPrefix(path, pathAPI)
 	name := func(prefix string) (string, bool) {
 		escaped, ok := strings.CutPrefix(rest, prefix)
@@ -138,7 +142,7 @@ func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, c caller, pa
 	}
 }
 
-// toolList is the answer to GET /api/mcp/tools.
+// toolListing is the answer to GET /api/mcp/tools.
 type toolListing struct {
 	Success bool       `json:"success"`
 	Stream  *string    `json:"stream,omitempty"`
@@ -150,15 +154,15 @@ func (q *restRequest) tools() {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	tools := restTools(q.view.tools())
+	tools := restTools(q.view.Tools())
 	reply(q.w, http.StatusOK, toolListing{Success: true, Tools: tools, Count: len(tools)})
 }
 
 // narrow makes the view that of one stream, or answers that there is none.
 func (q *restRequest) narrow(stream string) bool {
-	v, ok := q.g.views.of(q.who, stream)
+	v, ok := q.views.Of(q.who, stream)
 	if !ok || stream == "" {
-		q.fail(http.StatusNotFound, codeNoStream, "工作流未找到: "+clip(stream), "stream not found: "+clip(stream))
+		q.fail(http.StatusNotFound, codeNoStream, "工作流未找到: "+catalog.Clip(stream), "stream not found: "+catalog.Clip(stream))
 		return false
 	}
 	q.view = v
@@ -169,7 +173,7 @@ func (q *restRequest) stream(stream string) {
 	if !q.allow(http.MethodGet) || !q.narrow(stream) {
 		return
 	}
-	tools := restTools(q.view.tools())
+	tools := restTools(q.view.Tools())
 	reply(q.w, http.StatusOK, toolListing{Success: true, Stream: &stream, Tools: tools, Count: len(tools)})
 }
 
@@ -180,7 +184,7 @@ type groups struct {
 	Count   int                   `json:"count"` // of streams
 }
 
-// streamListing has them twice: as the seed's table has it, and as its example.
+// streamListing has the groups twice: clients read either.
 type streamListing struct {
 	Success bool `json:"success"`
 	groups
@@ -192,15 +196,13 @@ func (q *restRequest) streams() {
 		return
 	}
 	out := groups{Streams: []string{}, Groups: map[string][]restTool{}}
-	for _, stream := range q.g.views.current().streams {
-		if q.who.sees(stream) {
-			out.Streams = append(out.Streams, stream)
-			out.Groups[stream] = []restTool{}
-		}
+	for _, stream := range q.views.Streams(q.who) {
+		out.Streams = append(out.Streams, stream)
+		out.Groups[stream] = []restTool{}
 	}
-	for _, e := range q.view.tools() {
-		if _, grouped := out.Groups[e.stream]; grouped {
-			out.Groups[e.stream] = append(out.Groups[e.stream], restToolOf(e))
+	for _, e := range q.view.Tools() {
+		if _, grouped := out.Groups[e.Stream()]; grouped {
+			out.Groups[e.Stream()] = append(out.Groups[e.Stream()], restToolOf(e))
 		}
 	}
 	out.Count = len(out.Streams)
@@ -217,7 +219,7 @@ func (q *restRequest) tool(name string) {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	e, ok := q.view.tool(name)
+	e, ok := q.view.Tool(name)
 	if !ok {
 		q.noTool(name)
 		return
@@ -226,14 +228,14 @@ func (q *restRequest) tool(name string) {
 }
 
 func (q *restRequest) noTool(name string) {
-	q.fail(http.StatusNotFound, codeNoTool, "工具未找到: "+clip(name), "tool not found: "+clip(name))
+	q.fail(http.StatusNotFound, codeNoTool, "工具未找到: "+catalog.Clip(name), "tool not found: "+catalog.Clip(name))
 }
 
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
-	data, status, err := q.g.readBody(q.w, q.r)
+	data, status, err := q.readBody(q.w, q.r)
 	if err != nil {
-		text := bodyProblem(q.who.language, status, err)
+		text := bodyProblem(q.who.Language, status, err)
 		q.fail(status, codeBadRequest, text, text)
 		return false
 	}
@@ -246,7 +248,7 @@ func (q *restRequest) body(into any, optional bool) bool {
 		err = decodeOne(strings.NewReader(string(data)), into)
 	}
 	if err != nil {
-		q.fail(http.StatusBadRequest, codeBadRequest, "请求体不是所要的 JSON: "+oneLine(err), "the body is not the JSON that is asked for: "+oneLine(err))
+		q.fail(http.StatusBadRequest, codeBadRequest, "请求体不是所要的 JSON: "+catalog.OneLine(err), "the body is not the JSON that is asked for: "+catalog.OneLine(err))
 		return false
 	}
 	return true
@@ -260,7 +262,7 @@ type restResult struct {
 	Metadata restNote      `json:"metadata"`
 }
 
-// restNote is what is said of the call itself.
+// restNote describes the call itself.
 type restNote struct {
 	Tool      string `json:"tool"`
 	Duration  string `json:"duration"`
@@ -279,28 +281,28 @@ func (q *restRequest) call(ctx context.Context) {
 		q.fail(http.StatusBadRequest, codeBadRequest, "缺少工具名 name", `the body has no "name" of a tool`)
 		return
 	}
-	e, ok := q.view.tool(req.Name)
+	e, ok := q.view.Tool(req.Name)
 	if !ok {
-		q.g.auditUnknown(q.who, req.Name)
+		q.runner.RefuseUnknown(q.who, req.Name)
 		q.noTool(req.Name)
 		return
 	}
 	began := time.Now()
-	result, invalid, err := q.g.perform(ctx, e, req.Arguments, nil)
+	result, invalid, err := q.runner.Run(ctx, e, req.Arguments, nil)
 	switch {
-	case errors.Is(err, errReadOnly):
+	case errors.Is(err, catalog.ErrReadOnly):
 		q.fail(http.StatusForbidden, codeForbidden, "这个令牌是只读的", "this token is read-only")
-	case errors.Is(err, errBusy):
+	case errors.Is(err, catalog.ErrBusy):
 		q.w.Header().Set("Retry-After", "1")
 		q.fail(http.StatusTooManyRequests, codeRate, "同时进行的调用太多", "too many calls at the same time")
 	case err != nil:
-		q.fail(http.StatusInternalServerError, codeFailed, reason(err), reason(err))
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
 	case invalid != "":
 		q.fail(http.StatusBadRequest, codeArguments, "参数无效: "+invalid, "invalid arguments: "+invalid)
 	default:
 		reply(q.w, http.StatusOK, restResult{
 			Success: !result.IsError, Content: result.Content, IsError: result.IsError,
-			Metadata: restNote{e.name, strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
+			Metadata: restNote{e.Name(), strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // resourceListing is the answer to GET /api/mcp/resources.
@@ -20,7 +22,7 @@ func (q *restRequest) resources() {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	out := resourceListing{Success: true, Resources: q.view.resources()}
+	out := resourceListing{Success: true, Resources: q.view.Resources()}
 	out.Count = len(out.Resources)
 	reply(q.w, http.StatusOK, out)
 }
@@ -35,12 +37,12 @@ func (q *restRequest) resource(ctx context.Context, uri string) {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	contents, err := q.view.readURI(ctx, uri)
+	contents, err := q.view.ReadURI(ctx, uri)
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams, err == nil && len(contents) == 0:
-		q.fail(http.StatusNotFound, codeNoResource, "资源未找到: "+clip(uri), "resource not found: "+clip(uri))
+		q.fail(http.StatusNotFound, codeNoResource, "资源未找到: "+catalog.Clip(uri), "resource not found: "+catalog.Clip(uri))
 	case err != nil:
-		q.fail(http.StatusInternalServerError, codeFailed, reason(err), reason(err))
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
 	default:
 		reply(q.w, http.StatusOK, oneResource{true, contents[0]})
 	}
@@ -57,7 +59,7 @@ func (q *restRequest) prompts() {
 	if !q.allow(http.MethodGet) {
 		return
 	}
-	out := promptListing{Success: true, Prompts: q.view.prompts()}
+	out := promptListing{Success: true, Prompts: q.view.Prompts()}
 	out.Count = len(out.Prompts)
 	reply(q.w, http.StatusOK, out)
 }
@@ -87,18 +89,18 @@ func (q *restRequest) prompt(ctx context.Context, name string) {
 	if !q.body(&req, true) {
 		return
 	}
-	if _, ok := q.view.promptNamed(name); !ok {
-		q.fail(http.StatusNotFound, codeNoPrompt, "提示词未找到: "+clip(name), "prompt not found: "+clip(name))
+	result, known, err := q.view.Prompt(ctx, name, req.Arguments)
+	if !known {
+		q.fail(http.StatusNotFound, codeNoPrompt, "提示词未找到: "+catalog.Clip(name), "prompt not found: "+catalog.Clip(name))
 		return
 	}
-	result, err := q.view.getPrompt(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: req.Arguments}})
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams:
 		q.fail(http.StatusBadRequest, codeArguments, e.Message, e.Message)
 	case err != nil:
-		q.fail(http.StatusInternalServerError, codeFailed, reason(err), reason(err))
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
 	case result == nil:
-		q.fail(http.StatusInternalServerError, codeFailed, "没有结果", "there is no result")
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, "没有结果", "there is no result")
 	default:
 		reply(q.w, http.StatusOK, onePrompt{true, promptText{result.Description, result.Messages}})
 	}

@@ -17,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -54,10 +57,10 @@ func (l *safeLog) String() string {
 type home struct {
 	t       testing.TB
 	mu      sync.Mutex
-	devices []Device
+	devices []offer.Device
 	boxes   map[string]*router.Router
 	acted   []mcp.ActionResponseCall
-	said    []Line
+	said    []offer.Line
 }
 
 func newHome(tb testing.TB) *home {
@@ -118,7 +121,7 @@ func (h *home) connect(id, name string, own mcp.Source) *fakeSource {
 	h.t.Cleanup(box.Close)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.devices = append(h.devices, Device{ID: id, Name: name, SessionID: "s-" + id, Language: "zh", Since: time.Unix(0, 0).UTC()})
+	h.devices = append(h.devices, offer.Device{ID: id, Name: name, SessionID: "s-" + id, Language: "zh", Since: time.Unix(0, 0).UTC()})
 	h.boxes[id] = box
 	return s
 }
@@ -136,10 +139,10 @@ func (h *home) leave(id string) {
 	}
 }
 
-func (h *home) List() []Device {
+func (h *home) List() []offer.Device {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]Device(nil), h.devices...)
+	return append([]offer.Device(nil), h.devices...)
 }
 
 func (h *home) box(id string) *router.Router {
@@ -205,17 +208,19 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	h.connect(kitchenID, "kitchen", own)
 	log := &safeLog{}
 	o := Options{
-		Devices: h, Local: own, Prompts: set, Assistant: "小智", Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, nil)),
-		Config: func() []byte { return []byte(`{"llm":["auto"],"auth":{"token":"***"}}`) }, LogTail: func() string { return "a line\n" },
-		States: func(id string) (map[string]map[string]any, bool) {
-			return map[string]map[string]any{"Lamp": {"power": true}}, id == kitchenID
+		Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, nil)), Zone: time.FixedZone("CST", 8*3600),
+		Offer: offer.Options{
+			Devices: h, Local: own, Prompts: set, Assistant: "小智",
+			Config: func() []byte { return []byte(`{"llm":["auto"],"auth":{"token":"***"}}`) }, LogTail: func() string { return "a line\n" },
+			States: func(id string) (map[string]map[string]any, bool) {
+				return map[string]map[string]any{"Lamp": {"power": true}}, id == kitchenID
+			},
+			Transcript: func(id string) ([]offer.Line, bool) {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				return append([]offer.Line(nil), h.said...), id == kitchenID
+			},
 		},
-		Transcript: func(id string) ([]Line, bool) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return append([]Line(nil), h.said...), id == kitchenID
-		},
-		Zone: time.FixedZone("CST", 8*3600),
 	}
 	if change != nil {
 		change(&o)
@@ -295,6 +300,14 @@ func (r *rig) rpc(path, body string, header ...string) answer {
 	r.t.Helper()
 	return r.do(http.MethodPost, path, body, header...)
 }
+
+// textOf is a resource of plain text.
+func textOf(uri, text string) *sdk.ReadResourceResult {
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: text}}}
+}
+
+// uriDevices is the list of the devices as a resource.
+const uriDevices = "xiaozhi://devices"
 
 // field is a value of a JSON text by its path: numbers are places in lists.
 func field(t *testing.T, text string, path ...any) any {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // The examples of seeds 002 and 003, as they stand there. The seed's desktop
@@ -300,7 +302,7 @@ func TestSeedHandshake(t *testing.T) {
 	if first["uri"] == nil || first["name"] == nil || first["metadata"] == nil {
 		t.Errorf("resources/list: %s", got)
 	}
-	if err := r.Registry().Add(Tool{Name: "sum", Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"integer","format":"int32"},"b":{"type":"integer","format":"int32"}},"required":["a","b"]}`), Run: sum}); err != nil {
+	if err := r.Registry().Add(catalog.Tool{Name: "sum", Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"integer","format":"int32"},"b":{"type":"integer","format":"int32"}},"required":["a","b"]}`), Run: sum}); err != nil {
 		t.Fatal(err)
 	}
 	if got = read(t, conn); field(t, got, "method") != "notifications/tools/list_changed" {

@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"context"
-	"net/http"
 	"sync"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
-// sessions are all that stays open: sessions over HTTP, streams and sockets.
+// sessions holds all that stays open: sessions over HTTP, streams and sockets. Its
+// methods may be called at the same time.
 type sessions struct {
 	mu     sync.Mutex
 	closed bool
@@ -21,7 +22,7 @@ type sessions struct {
 
 // httpSession is one session of the streamable transport.
 type httpSession struct {
-	view  *view
+	view  *catalog.View
 	leave func() // ends its calls
 	using int    // requests and streams that are open
 	last  time.Time
@@ -30,9 +31,10 @@ type httpSession struct {
 // lasting is a stream or a socket that is open.
 type lasting struct{ end func() }
 
-// reserve takes a place for a token. Where there is none, the session of that
-// token that nobody has used for the longest time makes room: clients that come
-// back and never say goodbye would lock themselves out. False: there are too many.
+// reserve takes a place for a token. Where there is none, the session of that token
+// that was unused for the longest time makes room: clients that come back and never
+// end their sessions would lock themselves out. It returns false if there are too
+// many.
 func (s *sessions) reserve(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,19 +47,19 @@ func (s *sessions) reserve(token string) bool {
 			return false
 		}
 		s.forget(id)
-		s.wg.Go(func() { idle.end(id) })
+		s.wg.Go(func() { idle.EndSession(id) })
 	}
 	s.held++
 	s.take(token, 1)
 	return true
 }
 
-// idlest is the session of a token that nobody has used for the longest time, of
-// those that nobody uses now; nil: there is none. The caller holds mu.
-func (s *sessions) idlest(token string) (id string, v *view) {
+// idlest returns the session of a token that was unused for the longest time, of
+// those that are not in use; nil: there is none. The caller holds mu.
+func (s *sessions) idlest(token string) (id string, v *catalog.View) {
 	var last time.Time
 	for key, h := range s.byID {
-		if h.using == 0 && h.view.key.token == token && (v == nil || h.last.Before(last)) {
+		if h.using == 0 && h.view.Token() == token && (v == nil || h.last.Before(last)) {
 			id, v, last = key, h.view, h.last
 		}
 	}
@@ -78,7 +80,7 @@ func (s *sessions) take(token string, places int) {
 func (s *sessions) forget(id string) {
 	if h := s.byID[id]; h != nil {
 		delete(s.byID, id)
-		s.take(h.view.key.token, -1)
+		s.take(h.view.Token(), -1)
 		h.leave()
 	}
 }
@@ -90,8 +92,8 @@ func (s *sessions) release(token string) {
 	s.take(token, -1)
 }
 
-// open takes a place for a stream or a socket; end has it end. False: there are
-// too many, or the gateway closes.
+// open takes a place for a stream or a socket, which end ends. It returns false if
+// there are too many, or the gateway closes.
 func (s *sessions) open(token string, end func()) (done func(), ok bool) {
 	if !s.reserve(token) {
 		return nil, false
@@ -129,19 +131,19 @@ func (s *sessions) use(id string) (done func()) {
 }
 
 // add notes a session that was opened; leave ends its calls.
-func (s *sessions) add(id string, v *view, leave func()) {
+func (s *sessions) add(id string, v *catalog.View, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = map[string]*httpSession{}
 	}
 	s.byID[id] = &httpSession{view: v, leave: leave, last: time.Now()}
-	s.take(v.key.token, 1)
+	s.take(v.Token(), 1)
 }
 
 // remove forgets a session of a view, which is about to end, and ends its calls:
-// the end of a session waits for them. False: the view has no such session.
-func (s *sessions) remove(id string, v *view) bool {
+// the end of a session waits for them. It returns false if the view has none.
+func (s *sessions) remove(id string, v *catalog.View) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.byID[id]
@@ -152,14 +154,14 @@ func (s *sessions) remove(id string, v *view) bool {
 	return true
 }
 
-// sweep ends sessions that nobody has used for long.
+// sweep ends sessions that were unused for long.
 func (s *sessions) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, h := range s.byID {
 		if h.using == 0 && time.Since(h.last) > sessionIdle {
 			s.forget(id)
-			s.wg.Go(func() { h.view.end(id) })
+			s.wg.Go(func() { h.view.EndSession(id) })
 		}
 	}
 }
@@ -176,67 +178,25 @@ func (s *sessions) closeAll() {
 	}
 }
 
-// end closes a session of the view.
-func (v *view) end(id string) {
-	for session := range v.server.Sessions() {
-		if session.ID() == id {
-			_ = session.Close()
-		}
+// addPost notes where a stream's messages are posted.
+func (s *sessions) addPost(id string, e *eventStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.posts == nil {
+		s.posts = map[string]*eventStream{}
 	}
+	s.posts[id] = e
 }
 
-// stateful serves a request of a session, or opens one. m is nil for GET and DELETE.
-func (g *Gateway) stateful(w http.ResponseWriter, r *http.Request, v *view, m *rpcMessage) {
-	id := r.Header.Get(headerSession)
-	var asked rpcMessage
-	noEvents := false
-	if m != nil {
-		asked = *m
-		noEvents = !acceptsEvents(r)
-		acceptAll(r)
-	}
-	out := plainly(w, asked)
-	out.noEvents = noEvents
-	if id == "" {
-		if !g.sessions.reserve(v.key.token) {
-			w.Header().Set("Retry-After", "10")
-			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(asked), rpcProblem{
-				codeRefused,
-				say(callerFrom(r.Context()).language, "会话太多", "too many sessions"),
-			}})
-			return
-		}
-		defer g.sessions.release(v.key.token)
-		r = g.opening(r, v, out)
-	}
-	defer g.sessions.use(id)()
-	defer out.stop()
-	switch r.Method {
-	case http.MethodGet:
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		r = r.WithContext(ctx)
-		out.lasts(cancel)
-	case http.MethodDelete:
-		if g.sessions.remove(id, v) {
-			v.end(id)
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-	}
-	v.stateful.ServeHTTP(out, r)
+func (s *sessions) removePost(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.posts, id)
 }
 
-// opening has a session that r opens noted before its client knows of it. Its
-// calls end with it.
-func (g *Gateway) opening(r *http.Request, v *view, out *plainWriter) *http.Request {
-	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
-	out.before = func(header http.Header) {
-		if id := header.Get(headerSession); id != "" {
-			g.sessions.add(id, v, leave)
-		} else {
-			leave()
-		}
-	}
-	return r.WithContext(withCaller(r.Context(), callerFrom(r.Context()).until(ctx)))
+// post is the stream of an id; nil: there is none.
+func (s *sessions) post(id string) *eventStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.posts[id]
 }

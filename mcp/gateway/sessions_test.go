@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // waiting registers slow.waits, which waits until its call ends, and returns what
@@ -13,7 +15,7 @@ import (
 func (r *rig) waiting() (running, ended chan struct{}) {
 	r.t.Helper()
 	running, ended = make(chan struct{}, 10), make(chan struct{}, 10)
-	if err := r.Registry().Add(Tool{Stream: "slow", Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+	if err := r.Registry().Add(catalog.Tool{Stream: "slow", Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 		running <- struct{}{}
 		<-ctx.Done()
 		ended <- struct{}{}
@@ -96,10 +98,7 @@ func TestStreamGoesDuringACall(t *testing.T) {
 	<-running
 	r.Registry().Remove("slow.waits")
 	until(t, "the view to be forgotten", func() bool {
-		r.views.mu.Lock()
-		defer r.views.mu.Unlock()
-		_, there := r.views.byKey[viewKey{"", "slow"}]
-		return !there
+		return r.views.Len() == 1
 	})
 	r.home.connect(bedroomID, "bedroom", nil)
 	r.DeviceChanged(bedroomID)

@@ -12,45 +12,49 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
-// socketIdle is how long a socket may be silent; pings are answered meanwhile.
+// socketIdle bounds the silence of a socket; pings are answered meanwhile.
 const socketIdle = 75 * time.Second
 
-// socket is /mcp/ws: JSON-RPC and the older messages of seed 002, mixed as the
-// client likes. One reader; send may be called by many.
+// socket is one WebSocket: JSON-RPC and messages without it, mixed as the client
+// likes. One goroutine reads; send may be called at the same time.
 type socket struct {
-	gateway *Gateway
-	conn    *websocket.Conn
-	view    *view
-	talk    *talk
+	front *front
+	conn  *websocket.Conn
+	view  *catalog.View
+	talk  *talk
 
 	mu sync.Mutex // writing
 	wg sync.WaitGroup
 }
 
-// serveSocket serves one socket until it ends.
-func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) {
-	c.via = "ws"
+// sockets serves /mcp/ws.
+type sockets struct{ *front }
+
+// serve serves one socket until it ends.
+func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
+	c.Via = "ws"
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		g.problem(w, r, http.StatusUpgradeRequired, codeBadRequest, say(c.language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
+		problem(w, r, http.StatusUpgradeRequired, codeBadRequest, catalog.Say(c.Language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
 		return
 	}
 	stream := r.URL.Query().Get("stream")
-	v, ok := g.views.of(c, stream)
+	v, ok := g.views.Of(c, stream)
 	if !ok {
-		g.noStream(w, r, c, stream)
+		noStream(w, r, c, stream)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
 	defer cancel()
-	s := &socket{gateway: g, view: v}
-	done, ok := g.sessions.open(c.name(), s.end)
+	s := &socket{front: g.front, view: v}
+	done, ok := g.sessions.open(c.Name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		problem(w, r, http.StatusServiceUnavailable, codeRate, catalog.Say(c.Language, "会话太多", "too many sessions"))
 		return
 	}
 	defer done()
@@ -65,9 +69,9 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, c caller) 
 	s.mu.Lock()
 	s.conn = conn
 	s.mu.Unlock()
-	s.talk = newTalk(v, s, r.Header)
+	s.talk = newTalk(g.front, v, s, r.Header)
 	s.talk.metered = true
-	s.run(withCaller(ctx, c.until(ctx)), cancel)
+	s.run(catalog.WithCaller(ctx, c.Until(ctx)), cancel)
 }
 
 // run reads until the socket ends, then waits for all that it began.
@@ -83,8 +87,8 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 			break
 		}
 		if kind != websocket.TextMessage {
-			err = s.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest,
-				say(callerFrom(ctx).language, "消息必须是文本帧", "messages must be frames of text")))
+			err = s.send(rpcFailure(message{}, jsonrpc.CodeInvalidRequest,
+				catalog.Say(catalog.Language(ctx), "消息必须是文本帧", "messages must be frames of text")))
 		} else {
 			err = s.receive(ctx, bytes.TrimSpace(data))
 		}
@@ -98,55 +102,22 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 	s.wg.Wait()
 }
 
-// oldMessage is a message without JSON-RPC, whose type says what is wanted. A
-// message with one of the last five members is JSON-RPC, though it may be broken.
-type oldMessage struct {
-	Type      json.RawMessage `json:"type"`
-	RequestID json.RawMessage `json:"requestId"`
-	Name      json.RawMessage `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-
-	JSONRPC json.RawMessage `json:"jsonrpc"`
-	Method  json.RawMessage `json:"method"`
-	ID      json.RawMessage `json:"id"`
-	Result  json.RawMessage `json:"result"`
-	Error   json.RawMessage `json:"error"`
-}
-
-// readOld reads a message that is meant to be an older one: an object without
-// jsonrpc that has a type or a requestId, or nothing of JSON-RPC.
-func readOld(data []byte) (m oldMessage, old bool) {
-	if deep(data) || len(data) == 0 || data[0] != '{' || json.Unmarshal(data, &m) != nil || m.JSONRPC != nil {
-		return m, false
-	}
-	return m, m.Type != nil || m.RequestID != nil || m.Method == nil && m.ID == nil && m.Result == nil && m.Error == nil
-}
-
-// stringOf returns the text that raw holds; "" if it holds anything else.
-func stringOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return text
-}
-
 // receive takes one frame. An error ends the socket.
 func (s *socket) receive(ctx context.Context, data []byte) error {
 	m, old := readOld(data)
 	if !old {
 		return s.talk.receive(ctx, data)
 	}
-	language := callerFrom(ctx).language
+	language := catalog.Language(ctx)
 	if !s.talk.within(ctx) {
-		return s.fail(m.RequestID, codeRate, say(language, "请求太频繁", "too many requests"))
+		return s.fail(m.RequestID, codeRate, catalog.Say(language, "请求太频繁", "too many requests"))
 	}
 	switch stringOf(m.Type) {
 	case "list_tools":
-		return s.sendJSON(oldTools{"tools_list", m.RequestID, restTools(s.view.tools())})
+		return s.sendJSON(oldTools{"tools_list", m.RequestID, restTools(s.view.Tools())})
 	case "call_tool":
 		if !s.talk.calls.take(ctx) {
-			return s.fail(m.RequestID, codeRate, say(language, "同时进行的请求太多", "too many requests at the same time"))
+			return s.fail(m.RequestID, codeRate, catalog.Say(language, "同时进行的请求太多", "too many requests at the same time"))
 		}
 		s.wg.Go(func() {
 			defer s.talk.calls.free()
@@ -155,54 +126,30 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 		return nil
 	}
 	if m.Type == nil {
-		return s.fail(m.RequestID, codeBadRequest, say(language, "缺少消息类型 type", `the message has no "type"`))
+		return s.fail(m.RequestID, codeBadRequest, catalog.Say(language, "缺少消息类型 type", `the message has no "type"`))
 	}
-	return s.fail(m.RequestID, codeBadRequest, say(language, "未知的消息类型: ", "unknown type of message: ")+clip(cmp.Or(stringOf(m.Type), string(m.Type))))
-}
-
-// oldTools, oldResult and oldError are the answers to older messages.
-type oldTools struct {
-	Type      string          `json:"type"`
-	RequestID json.RawMessage `json:"requestId,omitempty"`
-	Tools     []restTool      `json:"tools"`
-}
-
-type oldResult struct {
-	Type      string          `json:"type"`
-	RequestID json.RawMessage `json:"requestId,omitempty"`
-	Result    oldContent      `json:"result"`
-}
-
-type oldContent struct {
-	Content []sdk.Content `json:"content"`
-	IsError bool          `json:"isError"`
-}
-
-type oldError struct {
-	Type      string          `json:"type"`
-	RequestID json.RawMessage `json:"requestId,omitempty"`
-	Error     restProblem     `json:"error"`
+	return s.fail(m.RequestID, codeBadRequest, catalog.Say(language, "未知的消息类型: ", "unknown type of message: ")+catalog.Clip(cmp.Or(stringOf(m.Type), string(m.Type))))
 }
 
 // call runs a tool for an older message.
 func (s *socket) call(ctx context.Context, id json.RawMessage, name string, arguments json.RawMessage) {
-	language := callerFrom(ctx).language
-	e, ok := s.view.tool(name)
+	language := catalog.Language(ctx)
+	e, ok := s.view.Tool(name)
 	if !ok {
-		s.gateway.auditUnknown(callerFrom(ctx), name)
-		_ = s.fail(id, codeNoTool, say(language, "工具未找到: ", "tool not found: ")+clip(name))
+		s.front.runner.RefuseUnknown(catalog.CallerFrom(ctx), name)
+		_ = s.fail(id, codeNoTool, catalog.Say(language, "工具未找到: ", "tool not found: ")+catalog.Clip(name))
 		return
 	}
-	result, invalid, err := s.gateway.perform(ctx, e, arguments, nil)
+	result, invalid, err := s.front.runner.Run(ctx, e, arguments, nil)
 	switch {
-	case errors.Is(err, errReadOnly):
-		err = s.fail(id, codeForbidden, say(language, "这个令牌是只读的", "this token is read-only"))
-	case errors.Is(err, errBusy):
-		err = s.fail(id, codeRate, say(language, "同时进行的调用太多", "too many calls at the same time"))
+	case errors.Is(err, catalog.ErrReadOnly):
+		err = s.fail(id, codeForbidden, catalog.Say(language, "这个令牌是只读的", "this token is read-only"))
+	case errors.Is(err, catalog.ErrBusy):
+		err = s.fail(id, codeRate, catalog.Say(language, "同时进行的调用太多", "too many calls at the same time"))
 	case err != nil:
-		err = s.fail(id, codeFailed, reason(err))
+		err = s.fail(id, catalog.CodeFailed, catalog.Reason(err))
 	case invalid != "":
-		err = s.fail(id, codeArguments, say(language, "参数无效: ", "invalid arguments: ")+invalid)
+		err = s.fail(id, codeArguments, catalog.Say(language, "参数无效: ", "invalid arguments: ")+invalid)
 	default:
 		err = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}})
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // eventStream is an answer of server-sent events that stays open.
@@ -25,10 +27,13 @@ type eventStream struct {
 	over   chan struct{} // closed by end
 }
 
-// serveConnect is /api/mcp/connect: the older SSE transport for clients that
-// accept event streams, the literal stream of seed 002 for others (mcp.md 7.6).
-func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller) {
-	c.via = "sse"
+// eventStreams serves /api/mcp/connect: the older SSE transport for clients that
+// accept event streams, a plain stream of objects for others (docs/mcp.md).
+type eventStreams struct{ *front }
+
+// serve serves one request.
+func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
+	c.Via = "sse"
 	switch r.Method {
 	case http.MethodGet:
 	case http.MethodPost:
@@ -36,21 +41,21 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 		return
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		g.problem(w, r, http.StatusMethodNotAllowed, codeMethod, say(c.language, "不支持这个方法", "this method is not served"))
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.Say(c.Language, "不支持这个方法", "this method is not served"))
 		return
 	}
-	v, ok := g.views.of(c, r.URL.Query().Get("stream"))
+	v, ok := g.views.Of(c, r.URL.Query().Get("stream"))
 	if !ok {
-		g.noStream(w, r, c, r.URL.Query().Get("stream"))
+		noStream(w, r, c, r.URL.Query().Get("stream"))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.name(), over: make(chan struct{})}
-	done, ok := g.sessions.open(c.name(), s.end)
+	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.Name(), over: make(chan struct{})}
+	done, ok := g.sessions.open(c.Name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		g.problem(w, r, http.StatusServiceUnavailable, codeRate, say(c.language, "会话太多", "too many sessions"))
+		problem(w, r, http.StatusServiceUnavailable, codeRate, catalog.Say(c.Language, "会话太多", "too many sessions"))
 		return
 	}
 	defer done()
@@ -63,8 +68,8 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 		s.literal(ctx)
 		return
 	}
-	t := newTalk(v, s, r.Header)
-	asked := withCaller(ctx, c.until(ctx))
+	t := newTalk(g.front, v, s, r.Header)
+	asked := catalog.WithCaller(ctx, c.Until(ctx))
 	s.receive = func(data []byte) error { return t.receive(asked, data) }
 	id := rand.Text()
 	g.sessions.addPost(id, s)
@@ -84,8 +89,8 @@ func (g *Gateway) serveConnect(w http.ResponseWriter, r *http.Request, c caller)
 	s.keep(ctx, func() error { return s.write([]byte(": ping\n\n")) })
 }
 
-// literal is the stream that seed 002 shows: an object when it begins, and one
-// now and then, in the seed's words whatever the language.
+// literal is the plain stream: an object when it begins, and one now and then, in
+// the same words whatever the language.
 func (s *eventStream) literal(ctx context.Context) {
 	if s.event("", []byte(`{"type":"connected","message":"MCP连接已建立"}`)) != nil {
 		return
@@ -114,20 +119,20 @@ func (s *eventStream) keep(ctx context.Context, ping func() error) {
 }
 
 // postEvent takes a message for a stream that is open.
-func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request, c caller) {
+func (g eventStreams) postEvent(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
 	id := r.URL.Query().Get("sessionid")
 	s := g.sessions.post(id)
-	if s == nil || s.who != c.name() {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, say(c.language, "会话未找到", "session not found")}})
+	if s == nil || s.who != c.Name() {
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, catalog.Say(c.Language, "会话未找到", "session not found")}})
 		return
 	}
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.language, status, err)}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.Language, status, err)}})
 		return
 	}
 	if err := s.receive(body); err != nil {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, say(c.language, "会话已结束", "the session is over")}})
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, catalog.Say(c.Language, "会话已结束", "the session is over")}})
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -169,27 +174,4 @@ func (s *eventStream) end() {
 		s.closed = true
 		close(s.over)
 	}
-}
-
-// addPost notes where a stream's messages are posted.
-func (s *sessions) addPost(id string, e *eventStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.posts == nil {
-		s.posts = map[string]*eventStream{}
-	}
-	s.posts[id] = e
-}
-
-func (s *sessions) removePost(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.posts, id)
-}
-
-// post is the stream of an id; nil: there is none.
-func (s *sessions) post(id string) *eventStream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.posts[id]
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // connectFor reads /api/mcp/connect for so long, in fake time.
@@ -88,7 +90,7 @@ func TestConnectPost(t *testing.T) {
 func TestCloseEndsAll(t *testing.T) {
 	r := newRig(t, nil)
 	running := make(chan struct{}, 1)
-	if err := r.Registry().Add(Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
+	if err := r.Registry().Add(catalog.Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 		running <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -117,11 +119,7 @@ func TestCloseEndsAll(t *testing.T) {
 	if _, _, err := conn.ReadMessage(); err == nil {
 		t.Error("the socket is open")
 	}
-	if n := len(r.views.all()); n > 0 {
-		for _, v := range r.views.all() {
-			for range v.server.Sessions() {
-				t.Error("a session is left")
-			}
-		}
+	if n := r.views.Sessions(); n > 0 {
+		t.Errorf("%d sessions are left", n)
 	}
 }

@@ -58,6 +58,7 @@ func TestArgumentErrorsByRevision(t *testing.T) {
 func TestCompletionUnknownReference(t *testing.T) {
 	r := newRig(t, nil)
 	conn := r.dialSocket("", nil)
+	id := 0
 	for ref, want := range map[string]string{
 		`{"type":"ref/prompt","name":"nope"}`:                                   `"error":{"code":-32602,"message":"提示词未找到: nope"}`,
 		`{"type":"ref/resource","uri":"x://nope/{id}"}`:                         `"error":{"code":-32602,"message":"资源未找到: x://nope/{id}","data":{"uri":"x://nope/{id}"}}`,
@@ -65,7 +66,8 @@ func TestCompletionUnknownReference(t *testing.T) {
 		`{"type":"ref/resource","uri":"xiaozhi://devices/246f28aa1002/status"}`: `"values":[]`,
 		`{"type":"ref/resource","uri":"xiaozhi://config"}`:                      `"values":[]`,
 	} {
-		body := `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":` + ref + `,"argument":{"name":"none","value":""}}}`
+		id++
+		body := `{"jsonrpc":"2.0","id":` + fmt.Sprint(id) + `,"method":"completion/complete","params":{"ref":` + ref + `,"argument":{"name":"none","value":""}}}`
 		if got := r.rpc("/api/mcp/jsonrpc", body).body; !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", ref, got, want)
 		}

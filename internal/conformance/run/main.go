@@ -19,6 +19,7 @@ import (
 
 	"xiaozhi/internal/conformance"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 )
@@ -54,7 +55,9 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	g := gateway.New(gateway.Options{Local: own, Prompts: set, Assistant: "xiaozhi", Version: "conformance", Log: log})
+	g := gateway.New(gateway.Options{
+		Version: "conformance", Log: log, Offer: offer.Options{Local: own, Prompts: set, Assistant: "xiaozhi"},
+	})
 	defer g.Close()
 	g.Start(ctx)
 	wait, err := conformance.Register(ctx, g)

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/rawjson"
+)
+
+// errEncoded says that a body is compressed.
+var errEncoded = errors.New("compressed bodies are not read")
+
+// readBody reads a body that is not too long and comes in time. After an error
+// the connection is closed. The rest of a body that is too long is taken in, if it
+// comes soon, for many clients read no answer before they have sent all.
+func (f *front) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(f.bodyTime)) // recorders have none
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, http.StatusUnsupportedMediaType, errEncoded
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	}
+	w.Header().Set("Connection", "close")
+	status := http.StatusBadRequest
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		status = http.StatusRequestEntityTooLarge
+		if r.ContentLength <= maxDrain {
+			_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
+		}
+	}
+	_ = rc.SetReadDeadline(time.Now())
+	return nil, status, err
+}
+
+// bodyProblem returns what is wrong with a body that readBody did not take.
+func bodyProblem(language string, status int, err error) string {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		return catalog.Say(language, "请求体超过 ", "the body is over ") + strconv.Itoa(maxBody) + catalog.Say(language, " 字节", " bytes")
+	case http.StatusUnsupportedMediaType:
+		return catalog.Say(language, "不支持压缩的请求体 (Content-Encoding)", "compressed bodies are not read (Content-Encoding)")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return catalog.Say(language, "请求体没有及时到达", "the body did not come in time")
+	}
+	return catalog.Say(language, "请求体无法读取", "the body cannot be read")
+}
+
+// deep reports whether JSON nests deeper than any honest message does.
+func deep(data []byte) bool { return rawjson.Depth(data) > catalog.MaxDepth }
+
+// decodeOne reads a body of one JSON object. A key that is not known is an
+// error: arguments under another name would be lost without a word.
+func decodeOne(body io.Reader, into any) error {
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return err
+		}
+		return errors.New("something follows the object")
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Token lets its bearer in.
+type Token struct {
+	Name     string   // for the log
+	Token    string   // never empty, never logged
+	ReadOnly bool     // only reading is allowed: also of tools, those of this server that change nothing
+	Streams  []string // patterns (path.Match) of the streams that are shown; empty: all. Named devices: no others
+	Rate     int      // requests in a second, over some seconds; 0: no limit
+}
+
+// LogValue keeps the token out of logs.
+func (t Token) LogValue() slog.Value { return slog.StringValue(t.Name) }
+
+// Caller is the sender of a request, as access control has found it.
+type Caller struct {
+	Token    *Token // nil: this machine, without a token
+	Remote   string // address
+	Via      string // jsonrpc, rest, ws, sse, api: for the log
+	Language string // "zh" or "en"
+	// Gone runs f when the other side leaves, unless stop is called before; nil:
+	// that is not known.
+	Gone func(f func()) (stop func() bool)
+}
+
+type callerKey struct{}
+
+// WithCaller returns ctx with the caller of a request.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns the caller that [WithCaller] put into ctx. Without one it
+// returns a caller that is shown nothing for which a token is needed.
+func CallerFrom(ctx context.Context) Caller {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	if !ok {
+		c = Caller{Token: &Token{Name: "nobody", Streams: []string{""}, ReadOnly: true}, Language: "zh"}
+	}
+	return c
+}
+
+// HasCaller reports whether ctx has a caller.
+func HasCaller(ctx context.Context) bool {
+	_, ok := ctx.Value(callerKey{}).(Caller)
+	return ok
+}
+
+// Name returns the name of the caller's token; "" without one.
+func (c Caller) Name() string {
+	if c.Token == nil {
+		return ""
+	}
+	return c.Token.Name
+}
+
+// ReadOnly reports whether the caller may change nothing.
+func (c Caller) ReadOnly() bool { return c.Token != nil && c.Token.ReadOnly }
+
+// Sees reports whether a stream is shown to the caller.
+func (c Caller) Sees(stream string) bool {
+	return c.Token == nil || len(c.Token.Streams) == 0 || slices.ContainsFunc(c.Token.Streams, func(pattern string) bool {
+		ok, err := path.Match(pattern, stream)
+		return ok && err == nil && stream != ""
+	})
+}
+
+// Reaches reports whether the caller's tools may work on a device. A token that
+// names devices among its streams is kept to them.
+func (c Caller) Reaches(deviceID string) bool {
+	if c.Token == nil || c.Sees(StreamOf(deviceID)) {
+		return true
+	}
+	return !slices.ContainsFunc(c.Token.Streams, func(pattern string) bool { return strings.HasPrefix(pattern, "device-") })
+}
+
+// Shows reports whether a device may be named to the caller.
+func (c Caller) Shows(deviceID string) bool {
+	return c.Reaches(deviceID) && (c.Sees(StreamOf(deviceID)) || c.Sees("device"))
+}
+
+// LanguageOf returns the language to answer a request in: the first of zh and en
+// in Accept-Language, else zh.
+func LanguageOf(header http.Header) string {
+	for tag := range strings.SplitSeq(strings.ToLower(header.Get("Accept-Language")), ",") {
+		tag = strings.TrimSpace(tag)
+		for _, lang := range []string{"zh", "en"} {
+			if strings.HasPrefix(tag, lang) {
+				return lang
+			}
+		}
+	}
+	return "zh"
+}
+
+// Say returns the text in a language.
+func Say(language, zh, en string) string {
+	if language == "en" {
+		return en
+	}
+	return zh
+}
+
+// Until returns c as a caller whose other side leaves when ctx ends.
+func (c Caller) Until(ctx context.Context) Caller {
+	c.Gone = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
+	return c
+}
+
+// Language returns the language of the caller of ctx.
+func Language(ctx context.Context) string { return CallerFrom(ctx).Language }

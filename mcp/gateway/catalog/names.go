@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxToolName is how long a name may be, with its stream (MCP 2025-11-25).
+const maxToolName = 128
+
+// JoinName returns the full name of a tool.
+func JoinName(stream, bare string) string {
+	if stream == "" {
+		return bare
+	}
+	return stream + "." + bare
+}
+
+// CheckName returns what is wrong with the full name of a tool (MCP 2025-11-25).
+func CheckName(name string) error {
+	if name == "" || len(name) > maxToolName {
+		return fmt.Errorf("tool name %.40q… must have 1 to %d characters", name, maxToolName)
+	}
+	for _, r := range name {
+		if !IsPlain(r) && r != '.' {
+			return fmt.Errorf("tool name %q may hold letters, digits, _, - and . only", name)
+		}
+	}
+	return nil
+}
+
+// checkStream returns what is wrong with the name of a stream; "" is none.
+func checkStream(stream string) error {
+	for _, r := range stream {
+		if !IsPlain(r) {
+			return fmt.Errorf("stream name %q may hold letters, digits, _ and - only", stream)
+		}
+	}
+	return nil
+}
+
+// IsPlain reports whether r may stand in the name of a stream.
+func IsPlain(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+// StreamOf returns the stream of a device: device-<id>, the Device-Id in lower
+// case, a MAC without its separators, other signs as "-".
+func StreamOf(deviceID string) string {
+	id := strings.ToLower(deviceID)
+	if hex := strings.NewReplacer(":", "", "-", "").Replace(id); len(hex) == 12 && strings.Trim(hex, "0123456789abcdef") == "" {
+		id = hex
+	}
+	return "device-" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, id)
+}
+
+// Clip returns what a client wrote, shortened to what an error should show.
+func Clip(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64]) + "…"
+	}
+	return s
+}
+
+// OneLine returns the text of an error without line breaks.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ReadURI returns the contents of a resource.
+func (v *View) ReadURI(ctx context.Context, uri string) ([]*sdk.ResourceContents, error) {
+	result, err := v.readResource(ctx, &sdk.ReadResourceRequest{Params: &sdk.ReadResourceParams{URI: uri}})
+	if err != nil || result == nil {
+		return nil, err
+	}
+	return result.Contents, nil
+}
+
+// Prompt returns a prompt with its arguments filled in. It returns false if the
+// view does not show it.
+func (v *View) Prompt(ctx context.Context, name string, arguments map[string]string) (result *sdk.GetPromptResult, known bool, err error) {
+	if _, known := v.shown.prompt(name); !known {
+		return nil, false, nil
+	}
+	result, err = v.getPrompt(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: arguments}})
+	return result, true, err
+}
+
+// getPrompt fills in a prompt that the view shows.
+func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result *sdk.GetPromptResult, err error) {
+	language := Language(ctx)
+	p, ok := v.shown.prompt(req.Params.Name)
+	if !ok { // it has left since
+		return nil, unknownPrompt(language, req.Params.Name)
+	}
+	for _, a := range p.def.Arguments {
+		if a.Required && req.Params.Arguments[a.Name] == "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(language, "缺少参数: ", "argument is missing: ") + a.Name}
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v.log.Error("prompt crashed", "prompt", req.Params.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: Say(language, "提示词出错了", "the prompt failed")}
+		}
+	}()
+	return p.get(ctx, req)
+}
+
+// readResource reads a resource that the view shows.
+func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (result *sdk.ReadResourceResult, err error) {
+	read, ok := v.shown.reader(req.Params.URI)
+	if !ok {
+		return nil, UnknownResource(Language(ctx), req.Params.URI)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v.log.Error("resource crashed", "uri", req.Params.URI, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: Say(Language(ctx), "读取资源时出错", "reading the resource failed")}
+		}
+	}()
+	return read(ctx, req)
+}
+
+// subscribe lets a session hear of a resource that the view shows.
+func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
+	if _, known := v.shown.resource(req.Params.URI); !known {
+		return UnknownResource(Language(ctx), req.Params.URI)
+	}
+	return nil
+}
+
+// maxValues bounds the values that one completion offers.
+const maxValues = 100
+
+// complete completes an argument of a prompt or a variable of a template. A
+// reference to anything that the view does not show is an error.
+func (v *View) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	all, err := v.candidates(ctx, req.Params.Ref, req.Params.Argument.Name)
+	if err != nil {
+		return nil, err
+	}
+	prefix := strings.ToLower(req.Params.Argument.Value)
+	fit := []string{}
+	for _, value := range all {
+		if strings.HasPrefix(strings.ToLower(value), prefix) {
+			fit = append(fit, value)
+		}
+	}
+	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: fit, Total: len(fit)}}
+	if len(fit) > maxValues {
+		out.Completion.Values, out.Completion.HasMore = fit[:maxValues], true
+	}
+	return out, nil
+}
+
+// candidates returns all values that an argument can have, if that is known. The
+// URI of a reference is that of a template or of one resource.
+func (v *View) candidates(ctx context.Context, ref *sdk.CompleteReference, argument string) ([]string, error) {
+	var complete map[string]Values
+	switch ref.Type {
+	case "ref/prompt":
+		p, known := v.shown.prompt(ref.Name)
+		if !known {
+			return nil, unknownPrompt(Language(ctx), ref.Name)
+		}
+		complete = p.complete
+	case "ref/resource":
+		if _, known := v.shown.reader(ref.URI); !known {
+			return nil, UnknownResource(Language(ctx), ref.URI)
+		}
+		if t, known := v.shown.template(ref.URI); known {
+			complete = t.complete
+		}
+	}
+	if f := complete[argument]; f != nil {
+		return f(v.who.Shows), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,175 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The revisions of the protocol that differ in what is an error (docs/mcp.md).
+const (
+	Version2024   = "2024-11-05" // of clients that name none
+	Version2025   = "2025-11-25" // wrong arguments are a result from here on
+	VersionModern = "2026-07-28" // no handshake
+)
+
+// toolResult is the answer to tools/call for clients before 2026-07-28: isError is
+// always there, and metadata for those of 2024.
+type toolResult struct {
+	sdk.ResultBase
+	Content    []sdk.Content `json:"content"`
+	Structured any           `json:"structuredContent,omitempty"`
+	IsError    bool          `json:"isError"`
+	Metadata   *resultNote   `json:"metadata,omitempty"`
+}
+
+// resultNote is the metadata of a result.
+type resultNote struct {
+	ExecutionTime float64 `json:"executionTime"` // milliseconds
+}
+
+// rewrite stands between the protocol and the server: it finds tools by their bare
+// names, words errors, and gives older clients the shapes that they know. What goes
+// to a 2026-07-28 client is the SDK's own.
+func (v *View) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		began := time.Now()
+		version := versionOf(req)
+		ctx = context.WithValue(withRequest(ctx, req), viewIn{}, v)
+		switch r := req.(type) {
+		case *sdk.CallToolRequest:
+			e, known := v.Tool(r.Params.Name)
+			if !known {
+				v.runner.RefuseUnknown(CallerFrom(ctx), r.Params.Name)
+				return nil, unknownTool(Language(ctx), version, r.Params.Name)
+			}
+			r.Params.Name = e.name
+		case *sdk.GetPromptRequest:
+			if _, known := v.shown.prompt(r.Params.Name); !known {
+				return nil, unknownPrompt(Language(ctx), r.Params.Name)
+			}
+		case *sdk.ReadResourceRequest:
+			if _, known := v.shown.reader(r.Params.URI); !known {
+				return nil, UnknownResource(Language(ctx), r.Params.URI)
+			}
+		}
+		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels(), string(p.Level)) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(Language(ctx), "未知的日志级别: ", "unknown level: ") + Clip(string(p.Level))}
+		}
+		result, err := next(ctx, method, req)
+		if err != nil {
+			return nil, wireError(method, err)
+		}
+		if version >= VersionModern {
+			return result, nil
+		}
+		switch r := result.(type) {
+		case *sdk.CallToolResult:
+			return oldToolResult(r, version, time.Since(began)), nil
+		case *sdk.ListResourcesResult:
+			if version == Version2024 {
+				return oldResources(r), nil
+			}
+		}
+		return result, nil
+	}
+}
+
+// levels returns the levels of messages for a client's log.
+func levels() []string {
+	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+}
+
+// withRequest puts the caller of a request into its context: the one that it
+// carries, or that of its session, which may name another language in each request.
+func withRequest(ctx context.Context, req sdk.Request) context.Context {
+	extra := req.GetExtra()
+	if c, ok := callerOf(extra); ok {
+		return WithCaller(ctx, c)
+	}
+	if extra == nil || extra.Header.Get("Accept-Language") == "" {
+		return ctx
+	}
+	c := CallerFrom(ctx)
+	if language := LanguageOf(extra.Header); language != c.Language {
+		c.Language = language
+		ctx = WithCaller(ctx, c)
+	}
+	return ctx
+}
+
+// versioned is a request that knows its revision.
+type versioned interface{ ProtocolVersion() string }
+
+// versionOf returns the revision that a request speaks. The SDK tells the one that
+// the client asked for; where that is unknown, the handshake has settled on the
+// newest that has one.
+func versionOf(req sdk.Request) string {
+	r, ok := req.(versioned)
+	if !ok {
+		return Version2024
+	}
+	switch version := r.ProtocolVersion(); {
+	case version == "":
+		return Version2024
+	case slices.Contains(sdk.SupportedProtocolVersions(), version):
+		return version
+	}
+	return Version2025
+}
+
+func oldToolResult(r *sdk.CallToolResult, version string, took time.Duration) sdk.Result {
+	out := &toolResult{Content: r.Content, Structured: r.StructuredContent, IsError: r.IsError}
+	out.Meta = r.Meta
+	if version == Version2024 {
+		ms, _ := strconv.ParseFloat(strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', 1, 64), 64)
+		out.Metadata = &resultNote{ms}
+	}
+	return out
+}
+
+// resourceList is a list of resources for clients of 2024.
+type resourceList struct {
+	sdk.ResultBase
+	Resources  []oldResource `json:"resources"`
+	NextCursor string        `json:"nextCursor,omitempty"`
+}
+
+// oldResource is a resource with its type and size a second time, as metadata.
+type oldResource struct {
+	resourceJSON
+	Metadata resourceNote `json:"metadata"`
+}
+
+// resourceJSON is a resource as the SDK writes it.
+type resourceJSON struct {
+	Meta        sdk.Meta `json:"_meta,omitempty"`
+	Description string   `json:"description,omitempty"`
+	MIMEType    string   `json:"mimeType,omitempty"`
+	Name        string   `json:"name"`
+	Size        int64    `json:"size,omitempty"`
+	Title       string   `json:"title,omitempty"`
+	URI         string   `json:"uri"`
+}
+
+// resourceNote is the metadata of a resource.
+type resourceNote struct {
+	Type string `json:"type,omitempty"`
+	Size int64  `json:"size,omitempty"`
+}
+
+func oldResources(r *sdk.ListResourcesResult) sdk.Result {
+	out := &resourceList{Resources: []oldResource{}, NextCursor: r.NextCursor}
+	out.Meta = r.Meta
+	for _, x := range r.Resources {
+		out.Resources = append(out.Resources, oldResource{
+			resourceJSON{x.Meta, x.Description, x.MIMEType, x.Name, x.Size, x.Title, x.URI},
+			resourceNote{x.MIMEType, x.Size},
+		})
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
+)
+
+// Tool is one thing that others can do. Add one with [Registry.Add]. One of Run,
+// Do and Handle is set.
+type Tool struct {
+	Stream      string          // the group; "": none, it is listed under its bare name
+	Name        string          // 1 to 128 letters, digits, "_", "-", "." together with the stream
+	Description string          // what it does, for a model
+	Schema      json.RawMessage // JSON Schema of its arguments, of type object; nil: no arguments
+	Annotations mcp.Annotations // hints; ReadOnly lets tokens that are read-only call it
+	Timeout     time.Duration   // of one call; 0: 60 s
+	Foreign     bool            // others run it: what its annotations say is shown, and not believed
+
+	// Run does it. arguments are valid against Schema. The result is text, an
+	// [mcp.Image], a []any of both, an [mcp.ActionResponse], or anything that JSON
+	// can hold; one that says {"success":false} is a failure, as an error is.
+	// [ClientFrom] gives the client that asked. It may be called at the same time.
+	Run func(ctx context.Context, arguments map[string]any) (any, error)
+	// Do does it with the arguments as they were sent, which it checks itself. It
+	// may be called at the same time.
+	Do func(ctx context.Context, c Call) Outcome
+	// Handle does it with the whole protocol at hand: arguments come as they were
+	// sent. It is for calls over MCP only.
+	Handle sdk.ToolHandler
+}
+
+// noArguments is the schema of a tool that takes none.
+const noArguments = `{"type":"object","properties":{},"required":[]}`
+
+// Entry is a tool in its place. It does not change.
+type Entry struct {
+	name   string // full
+	stream string
+	def    *sdk.Tool // as it is listed
+	schema json.RawMessage
+	own    bool // this server runs it itself, so its annotations hold
+	limit  time.Duration
+	do     func(ctx context.Context, c Call) Outcome // nil: handle
+	handle sdk.ToolHandler
+}
+
+// Name returns the full name, stream.name.
+func (e *Entry) Name() string { return e.name }
+
+// Stream returns the stream; "" if it is in none.
+func (e *Entry) Stream() string { return e.stream }
+
+// Description returns what the tool does.
+func (e *Entry) Description() string { return e.def.Description }
+
+// Schema returns the JSON Schema of the arguments.
+func (e *Entry) Schema() json.RawMessage { return e.schema }
+
+func (e *Entry) in() string { return e.stream }
+
+// same reports whether two entries look the same from outside.
+func (e *Entry) same(other *Entry) bool {
+	return e.def.Description == other.def.Description && string(e.schema) == string(other.schema) &&
+		sameHints(e.def.Annotations, other.def.Annotations)
+}
+
+func sameHints(a, b *sdk.ToolAnnotations) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.ReadOnlyHint == b.ReadOnlyHint && a.IdempotentHint == b.IdempotentHint &&
+		(a.DestructiveHint == nil) == (b.DestructiveHint == nil) && (a.DestructiveHint == nil || *a.DestructiveHint == *b.DestructiveHint)
+}
+
+// readOnly reports whether the tool is known to change nothing.
+func (e *Entry) readOnly() bool {
+	return e.own && e.def.Annotations != nil && e.def.Annotations.ReadOnlyHint
+}
+
+// entry returns the tool in its place.
+func (t Tool) entry() (*Entry, error) {
+	if err := checkStream(t.Stream); err != nil {
+		return nil, err
+	}
+	e := &Entry{name: JoinName(t.Stream, t.Name), stream: t.Stream, schema: t.Schema, own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle}
+	if err := CheckName(e.name); err != nil {
+		return nil, err
+	}
+	if len(e.schema) == 0 {
+		e.schema = json.RawMessage(noArguments)
+	}
+	if err := CheckSchema(e.schema); err != nil {
+		return nil, fmt.Errorf("tool %s: %w", e.name, err)
+	}
+	if one := []bool{t.Run != nil, t.Do != nil, t.Handle != nil}; count(one) != 1 {
+		return nil, errors.New(e.name + " needs one of Run, Do and Handle")
+	}
+	if t.Run != nil {
+		checker, err := schema.NewChecker(e.schema)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", e.name, err)
+		}
+		e.do = Checked(checker, t.Run)
+	}
+	e.def = &sdk.Tool{Name: e.name, Description: t.Description, InputSchema: e.schema, Annotations: annotationsOf(t.Annotations)}
+	return e, nil
+}
+
+// count returns how many are true.
+func count(list []bool) int {
+	n := 0
+	for _, is := range list {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func annotationsOf(hints mcp.Annotations) *sdk.ToolAnnotations {
+	a := &sdk.ToolAnnotations{DestructiveHint: hints.Destructive}
+	if hints.ReadOnly != nil {
+		a.ReadOnlyHint = *hints.ReadOnly
+	}
+	if hints.Idempotent != nil {
+		a.IdempotentHint = *hints.Idempotent
+	}
+	return a
+}
+
+// CheckSchema returns what is wrong with a schema: the SDK would panic at it.
+func CheckSchema(schema json.RawMessage) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &fields); err != nil || fields == nil {
+		return errors.New("its schema is no JSON object")
+	}
+	if string(fields["type"]) != `"object"` {
+		return errors.New(`its schema must have "type":"object"`)
+	}
+	if rawjson.Depth(schema) > MaxDepth {
+		return fmt.Errorf("its schema nests deeper than %d levels", MaxDepth)
+	}
+	return nil
+}
+
+// MaxDepth bounds the nesting of objects and arrays in what clients send.
+const MaxDepth = 64

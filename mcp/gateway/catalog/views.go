@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Views holds the views of all callers, each made when it is first asked for. All
+// methods may be called at the same time.
+type Views struct {
+	runner  *Runner
+	version string // of this server
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	byKey map[viewKey]*View
+	now   *snapshot
+	wg    sync.WaitGroup // views that end because nobody uses them
+}
+
+// viewKey names a view.
+type viewKey struct {
+	token  string // its name; "" for this machine without a token
+	stream string // "" for all
+}
+
+// NewViews makes the views of a registry, whose tools runner runs. version is that
+// of this server.
+func NewViews(r *Registry, runner *Runner, version string, log *slog.Logger) *Views {
+	vs := &Views{runner: runner, version: version, log: log, byKey: map[viewKey]*View{}, now: &snapshot{}}
+	r.watch(vs.apply)
+	return vs
+}
+
+// Of returns a caller's view of a stream, "" for all. It returns false if there is
+// no such stream for the caller.
+func (vs *Views) Of(c Caller, stream string) (*View, bool) {
+	key := viewKey{c.Name(), stream}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if stream != "" && (!c.Sees(stream) || !slices.Contains(vs.now.streams, stream)) {
+		return nil, false
+	}
+	if v := vs.byKey[key]; v != nil {
+		return v, true
+	}
+	v := newView(vs, key, c)
+	v.apply(vs.now)
+	vs.byKey[key] = v
+	return v, true
+}
+
+// Kept is [Views.Of] for a request of a session: the stream may be away for a while.
+func (vs *Views) Kept(c Caller, stream string) (*View, bool) {
+	vs.mu.Lock()
+	v := vs.byKey[viewKey{c.Name(), stream}]
+	vs.mu.Unlock()
+	if v != nil {
+		return v, true
+	}
+	return vs.Of(c, stream)
+}
+
+// Streams returns the streams there are for a caller, sorted.
+func (vs *Views) Streams(c Caller) []string {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(vs.now.streams), func(stream string) bool { return !c.Sees(stream) })
+}
+
+// Tools returns how many tools are offered.
+func (vs *Views) Tools() int {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return len(vs.now.tools)
+}
+
+// Len returns how many views there are.
+func (vs *Views) Len() int { return len(vs.all()) }
+
+// Sessions returns how many sessions are open in all views.
+func (vs *Views) Sessions() int {
+	n := 0
+	for _, v := range vs.all() {
+		for range v.server.Sessions() {
+			n++
+		}
+	}
+	return n
+}
+
+// Updated tells clients that subscribed to them that resources have changed.
+func (vs *Views) Updated(ctx context.Context, uris ...string) {
+	for _, v := range vs.all() {
+		for _, uri := range uris {
+			if _, known := v.shown.resource(uri); known {
+				_ = v.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
+			}
+		}
+	}
+}
+
+// Sweep forgets views of streams that are gone and that nobody uses. It must not be
+// called after Close.
+func (vs *Views) Sweep() {
+	var gone []*View
+	vs.mu.Lock()
+	for key, v := range vs.byKey {
+		if key.stream != "" && !slices.Contains(vs.now.streams, key.stream) && v.unused() {
+			delete(vs.byKey, key)
+			gone = append(gone, v)
+		}
+	}
+	vs.mu.Unlock()
+	for _, v := range gone {
+		vs.wg.Go(v.close) // it waits for calls that are under way
+	}
+}
+
+// Close ends the sessions of all views and waits for them.
+func (vs *Views) Close() {
+	for _, v := range vs.all() {
+		v.close()
+	}
+	vs.wg.Wait()
+}
+
+// apply shows all views what is offered now.
+func (vs *Views) apply(s *snapshot) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.now = s
+	for _, v := range vs.byKey {
+		v.apply(s)
+	}
+}
+
+// all returns the views there are.
+func (vs *Views) all() []*View {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return slices.Collect(maps.Values(vs.byKey))
+}

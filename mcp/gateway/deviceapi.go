@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/gateway/offer"
+	"xiaozhi/mcp/router"
+)
+
+// maxBody bounds the body of a request, in bytes.
+const maxBody = 1 << 20
+
+// DeviceAPI returns the handler of /api/devices, which lists devices and their tools
+// and calls them. Access and limits are those of the gateway.
+func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
+	guard := *g.guard
+	guard.refused = failDenied
+	return guard.before(newDeviceAPI(d, g.log))
+}
+
+// failDenied answers a request that is not let in.
+func failDenied(w http.ResponseWriter, _ *http.Request, d *denial) { fail(w, d.status, d.zh, d.en) }
+
+// deviceAPI is DeviceAPI behind its guard.
+type deviceAPI struct {
+	devices offer.Devices
+	log     *slog.Logger
+	calls   atomic.Int64
+}
+
+func newDeviceAPI(d offer.Devices, log *slog.Logger) http.Handler {
+	a := &deviceAPI{devices: d, log: log}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/devices", a.list)
+	mux.HandleFunc("GET /api/devices/{id}/tools", a.tools)
+	mux.HandleFunc("GET /api/devices/{id}/calls", a.records)
+	mux.HandleFunc("POST /api/devices/{id}/tools/call", a.call)
+	mux.HandleFunc("/api/devices/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "没有这个地址", "nothing is here: "+r.Method+" "+r.URL.Path)
+	})
+	return mux
+}
+
+func (a *deviceAPI) list(w http.ResponseWriter, r *http.Request) {
+	out := offer.DeviceList{Devices: []offer.Device{}}
+	for _, d := range a.devices.List() {
+		if mayReach(r, d.ID) {
+			out.Devices = append(out.Devices, d)
+		}
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// mayReach reports whether the caller of a request may see a device. A request
+// without a caller has not passed access control, as in tests.
+func mayReach(r *http.Request, id string) bool {
+	return !catalog.HasCaller(r.Context()) || catalog.CallerFrom(r.Context()).Sees(catalog.StreamOf(id))
+}
+
+// ToolView is a tool as GET /api/devices/{id}/tools shows it.
+type ToolView struct {
+	Name        string          `json:"name"`     // what its source calls it
+	LLMName     string          `json:"llm_name"` // what the model calls it
+	Source      string          `json:"source"`
+	Origin      mcp.Origin      `json:"origin"`
+	Kind        mcp.Kind        `json:"kind"`
+	Why         string          `json:"why"` // it has that kind
+	Job         bool            `json:"job,omitempty"`
+	Consent     bool            `json:"consent,omitempty"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// ToolList is the answer to GET /api/devices/{id}/tools.
+type ToolList struct {
+	Device string     `json:"device"`
+	Tools  []ToolView `json:"tools"`
+}
+
+func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
+	id, offers, ok := a.find(w, r)
+	if !ok {
+		return
+	}
+	out := ToolList{Device: id, Tools: []ToolView{}}
+	for _, o := range offers {
+		out.Tools = append(out.Tools, ToolView{
+			Name: o.Tool.Name, LLMName: o.LLMName, Source: o.Tool.Source, Origin: o.Tool.Origin, Kind: o.Kind, Why: o.Why,
+			Job: o.Job, Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
+		})
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// callList is the answer to GET /api/devices/{id}/calls.
+type callList struct {
+	Device string          `json:"device"`
+	Calls  []router.Record `json:"calls"`
+}
+
+func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
+	id := strings.ToLower(r.PathValue("id"))
+	calls := a.devices.Calls(id)
+	if calls == nil || !mayReach(r, id) {
+		calls = []router.Record{}
+	}
+	reply(w, http.StatusOK, callList{id, calls})
+}
+
+// CallRequest is the body of POST /api/devices/{id}/tools/call.
+type CallRequest struct {
+	Name      string          `json:"name"` // the tool's own name, or the model's
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// CallResult is the answer to it.
+type CallResult struct {
+	Name    string `json:"name"`
+	Action  string `json:"action"` // a word of [mcp.Action]
+	Result  any    `json:"result"`
+	Say     any    `json:"response,omitempty"` // what would be spoken
+	IsError bool   `json:"isError"`
+	Took    int64  `json:"took_ms"`
+}
+
+// call runs one tool and waits for its true result, also of a control.
+func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
+	id, offers, ok := a.find(w, r)
+	if !ok {
+		return
+	}
+	var req CallRequest
+	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(time.Now().Add(bodyTime)) // recorders have none
+	if err := decodeOne(http.MaxBytesReader(w, r.Body, maxBody), &req); err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
+			return
+		}
+		fail(w, http.StatusBadRequest, "请求体不是所要的 JSON", `the body is not {"name":…,"arguments":{…}}: `+catalog.OneLine(err))
+		return
+	}
+	if req.Name == "" {
+		fail(w, http.StatusBadRequest, "没有给出工具名 name", `the body has no "name" of a tool`)
+		return
+	}
+	name, ok := llmName(offers, req.Name)
+	if !ok {
+		fail(w, http.StatusNotFound, "没有这个工具", "there is no tool named "+strconv.Quote(catalog.Clip(req.Name)))
+		return
+	}
+	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
+	began := time.Now()
+	call := mcp.Call{ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments), Language: a.language(r, id)}
+	response, _ := a.devices.Call(r.Context(), id, call)
+	took := time.Since(began)
+	who := catalog.CallerFrom(r.Context())
+	a.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", catalog.JoinName(catalog.StreamOf(id), req.Name), "call_id", call.ID,
+		"outcome", response.Action.String(), "took", took)
+	reply(w, http.StatusOK, CallResult{
+		Name: req.Name, Action: response.Action.String(), Result: response.Result, Say: response.Response,
+		IsError: response.Action.Failed(),
+		Took:    took.Milliseconds(),
+	})
+}
+
+// language returns the language that a client names in Accept-Language, else the
+// device's.
+func (a *deviceAPI) language(r *http.Request, id string) string {
+	wanted := strings.ToLower(strings.TrimSpace(r.Header.Get("Accept-Language")))
+	for _, lang := range []string{"zh", "en"} {
+		if strings.HasPrefix(wanted, lang) {
+			return lang
+		}
+	}
+	for _, d := range a.devices.List() {
+		if d.ID == id && d.Language != "" {
+			return d.Language
+		}
+	}
+	return "zh"
+}
+
+// find returns the device that the path names, or answers that there is none.
+func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []router.Offer, bool) {
+	id := strings.ToLower(r.PathValue("id"))
+	offers, ok := a.devices.Offers(id)
+	if ok = ok && mayReach(r, id); !ok {
+		fail(w, http.StatusNotFound, "设备没有连接", "no device "+strconv.Quote(catalog.Clip(id))+" is connected")
+	}
+	return id, offers, ok
+}
+
+// llmName returns the model's name of a tool that is named in either way.
+func llmName(offers []router.Offer, name string) (string, bool) {
+	for _, o := range offers {
+		if o.Tool.Name == name || o.LLMName == name {
+			return o.LLMName, true
+		}
+	}
+	return "", false
+}

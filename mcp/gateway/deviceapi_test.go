@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/offer"
+	"xiaozhi/mcp/router"
+)
+
+// lamp is a source with a control and a query.
+type lamp struct{ mcp.Source }
+
+func (lamp) GetAvailableTools() []mcp.Tool {
+	schema := json.RawMessage(`{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}`)
+	return []mcp.Tool{
+		{Name: "self.lamp.turn", Description: "Turns it\non", Schema: schema, Source: "device", Origin: mcp.Remote},
+		{Name: "sing", Description: "Sings", Schema: json.RawMessage(`{"type":"object"}`), Source: "local", Origin: mcp.Local},
+		{Name: "self.lamp.read", Description: "Reads", Schema: json.RawMessage(`{"type":"object"}`), Source: "device", Origin: mcp.Remote},
+	}
+}
+
+func (lamp) CallTool(_ context.Context, name string, args map[string]any) (any, error) {
+	if name == "sing" {
+		return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: "mcp_handler_sing", Args: "la"}}, nil
+	}
+	if name == "self.lamp.read" {
+		return nil, errors.New("the lamp is dark")
+	}
+	return map[string]any{"on": args["on"]}, nil
+}
+
+// house has one device.
+type house struct{ box *router.Router }
+
+func (h house) List() []offer.Device {
+	return []offer.Device{{ID: "24:6f:28:aa:10:02", Name: "kitchen", SessionID: "s", Language: "zh", Since: time.Unix(0, 0).UTC(), Tools: 2}}
+}
+
+func (h house) Offers(id string) ([]router.Offer, bool) {
+	return h.box.Offers(), id == "24:6f:28:aa:10:02"
+}
+
+func (h house) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
+	return callBox(ctx, h.box, id, call, func(c mcp.ActionResponseCall) mcp.ActionResponse {
+		return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: strings.Join([]string{id, c.FuncName, c.Args.(string), call.Language}, " ")}
+	})
+}
+
+func (h house) Calls(id string) []router.Record {
+	if id != "24:6f:28:aa:10:02" {
+		return nil
+	}
+	return []router.Record{{CallID: "c1", Tool: "self.lamp.turn", Outcome: "error", Late: true}}
+}
+
+func TestDeviceAPI(t *testing.T) {
+	box := router.New(router.Options{}, lamp{})
+	t.Cleanup(box.Close)
+	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
+	const device = "/api/devices/24:6F:28:AA:10:02"
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     []string
+	}{
+		{"list", "GET", "/api/devices", "", 200, []string{`"id":"24:6f:28:aa:10:02"`, `"name":"kitchen"`, `"tools":2`}},
+		{"tools", "GET", device + "/tools", "", 200, []string{
+			`"name":"self.lamp.turn","llm_name":"self_lamp_turn","source":"device","origin":"remote","kind":"control","why":"its name begins with turn"`,
+			`"kind":"query","why":"nothing says that it is a control"`, `"inputSchema":{"type":"object"}`,
+		}},
+		{"tools of nobody", "GET", "/api/devices/x/tools", "", 404, []string{`no device \"x\" is connected`, "设备没有连接"}},
+		{"calls", "GET", device + "/calls", "", 200, []string{`"call_id":"c1"`, `"late":true`}},
+		{"calls of nobody", "GET", "/api/devices/x/calls", "", 200, []string{`"calls":[]`}},
+		{"call", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":true}}`, 200, []string{`"result":{"on":true}`, `"isError":false`, `"action":"req_llm"`}},
+		{"call by the model's name", "POST", device + "/tools/call", `{"name":"self_lamp_turn","arguments":{"on":"true"}}`, 200, []string{`"result":{"on":true}`}},
+		{"call that fails", "POST", device + "/tools/call", `{"name":"self.lamp.read"}`, 200, []string{`"isError":true`, "the lamp is dark"}},
+		{"call with wrong arguments", "POST", device + "/tools/call", `{"name":"self.lamp.turn","arguments":{"on":7}}`, 200, []string{`"isError":true`, "参数不对"}},
+		{"call that the conversation completes", "POST", device + "/tools/call", `{"name":"sing"}`, 200, []string{`"action":"response"`, `"response":"24:6f:28:aa:10:02 mcp_handler_sing la zh"`}},
+		{"call of no tool", "POST", device + "/tools/call", `{"name":"self.oven"}`, 404, []string{"self.oven"}},
+		{"call without a body", "POST", device + "/tools/call", ``, 400, []string{"EOF"}},
+		{"call with a list", "POST", device + "/tools/call", `[]`, 400, []string{"arguments"}},
+		{"call with too much", "POST", device + "/tools/call", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 413, []string{"1048576 bytes"}},
+		{"nothing here", "GET", device + "/dreams", "", 404, []string{"没有这个地址"}},
+		{"wrong method", "DELETE", device + "/tools", "", 404, []string{"nothing is here: DELETE"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
+			if w.Code != c.status || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("status %d, want %d: %.300s", w.Code, c.status, w.Body)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(w.Body.String(), want) {
+					t.Errorf("no %s in %.600s", want, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// A call by this way leaves a line for the audit, as all that come from outside
+// do, and the gateway's limits are its own: a rate is one rate for both.
+func TestDeviceAPIOfAGateway(t *testing.T) {
+	box := router.New(router.Options{}, lamp{})
+	t.Cleanup(box.Close)
+	var log safeLog
+	g := New(Options{Access: Access{Tokens: []Token{{Name: "laptop", Token: "s3cret", Rate: 1}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(g.Close)
+	h := g.DeviceAPI(house{box})
+	ask := func(h http.Handler, method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer s3cret")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := ask(h, "POST", "/api/devices/24:6F:28:AA:10:02/tools/call", `{"name":"self.lamp.turn","arguments":{"on":true}}`); code != 200 {
+		t.Fatalf("status %d", code)
+	}
+	for _, want := range []string{"outward call", "token=laptop", "via=api", "tool=device-246f28aa1002.self.lamp.turn", "outcome=req_llm"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in %s", want, &log)
+		}
+	}
+	if code := ask(g, "GET", "/api/mcp/tools", ""); code != 200 { // the second of two
+		t.Errorf("status %d", code)
+	}
+	if code := ask(h, "GET", "/api/devices", ""); code != 429 {
+		t.Errorf("over the rate: status %d", code)
+	}
+}
+
+// nobody is a house without devices.
+type nobody struct{ house }
+
+func (nobody) List() []offer.Device { return nil }
+
+func TestDeviceAPIEmpty(t *testing.T) {
+	w := httptest.NewRecorder()
+	newDeviceAPI(nobody{}, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
+	if got := strings.TrimSpace(w.Body.String()); got != `{"devices":[]}` {
+		t.Errorf("got %s", got)
+	}
+}

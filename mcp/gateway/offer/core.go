@@ -1,0 +1,163 @@
+package offer
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // a checksum that clients ask for
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+)
+
+// The schemas of the core tools.
+const (
+	infoSchema = `{"type":"object","properties":{"detail":{"type":"boolean","description":"是否返回详细信息（默认false） / more of it"}},"required":[]}`
+	nowSchema  = `{"type":"object","properties":{` +
+		`"format":{"type":"string","enum":["iso","locale","timestamp","unix"],"description":"时间格式（默认locale） / the form of time"},` +
+		`"timezone":{"type":"string","maxLength":64,"description":"时区名称，如 Asia/Shanghai / the name of a time zone"}},"required":[]}`
+	uuidSchema = `{"type":"object","properties":{` +
+		`"version":{"type":"string","enum":["v4"],"description":"UUID版本（仅支持v4） / only v4"},` +
+		`"count":{"type":"integer","minimum":1,"maximum":100,"description":"生成数量（1-100，默认1） / how many"}},"required":[]}`
+	hashSchema = `{"type":"object","properties":{` +
+		`"data":{"type":"string","description":"要计算哈希的数据 / what to hash"},` +
+		`"algorithm":{"type":"string","enum":["md5","sha1","sha256","sha512"],"description":"算法（默认sha256） / sha256 by default"}},"required":["data"]}`
+)
+
+// System is what the core tools tell of this server.
+type System struct {
+	Version string         // of this server
+	Zone    *time.Location // of the times that are told
+	Began   time.Time
+	Devices Devices    // nil: none
+	Tools   func() int // how many tools are offered
+}
+
+// tools returns the tools that are always there.
+func (s System) tools() []catalog.Tool {
+	yes := true
+	tools := []catalog.Tool{
+		{
+			Stream: "system", Name: "info", Schema: json.RawMessage(infoSchema), Run: s.info,
+			Description: "获取系统信息（操作系统、CPU、内存、平台等） Tells about the system: operating system, CPU, memory, platform.",
+		},
+		{
+			Stream: "time", Name: "now", Schema: json.RawMessage(nowSchema), Run: s.now,
+			Description: "获取当前时间信息（支持多种格式和时区） Tells the current time in several forms and time zones.",
+		},
+		{
+			Stream: "util", Name: "uuid", Schema: json.RawMessage(uuidSchema), Run: newUUIDs,
+			Description: "生成UUID（通用唯一标识符） Makes universally unique identifiers.",
+		},
+		{
+			Stream: "util", Name: "hash", Schema: json.RawMessage(hashSchema), Run: hashOf,
+			Description: "计算字符串或数据的哈希值（支持多种算法） Hashes a text with one of several algorithms.",
+		},
+	}
+	for i := range tools {
+		tools[i].Annotations = mcp.Annotations{ReadOnly: &yes}
+	}
+	return tools
+}
+
+// nowInfo is the result of time.now.
+type nowInfo struct {
+	Format    string `json:"format"`
+	Time      any    `json:"time"` // in the format
+	Date      string `json:"date"`
+	TimeOnly  string `json:"timeOnly"`
+	Timezone  string `json:"timezone"`
+	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
+	Unix      int64  `json:"unix"`
+	ISO       string `json:"iso"`
+}
+
+// now tells the time.
+func (s System) now(ctx context.Context, arguments map[string]any) (any, error) {
+	zone := s.Zone
+	if name, _ := arguments["timezone"].(string); name != "" {
+		var err error
+		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
+			return nil, fmt.Errorf("%s%q", catalog.Say(catalog.Language(ctx), "未知的时区: ", "unknown time zone: "), name)
+		}
+	}
+	now := time.Now().In(zone)
+	out := nowInfo{
+		Format: "locale", Date: now.Format("2006/1/2"), TimeOnly: now.Format(time.TimeOnly), Timezone: zone.String(),
+		Timestamp: now.UnixMilli(), Unix: now.Unix(), ISO: now.UTC().Format("2006-01-02T15:04:05.000Z"),
+	}
+	out.Time = out.Date + " " + out.TimeOnly
+	switch format, _ := arguments["format"].(string); format {
+	case "iso":
+		out.Format, out.Time = format, out.ISO
+	case "timestamp":
+		out.Format, out.Time = format, out.Timestamp
+	case "unix":
+		out.Format, out.Time = format, out.Unix
+	}
+	return out, nil
+}
+
+// uuidResult is the result of util.uuid.
+type uuidResult struct {
+	Version string `json:"version"`
+	Count   int    `json:"count"`
+	UUIDs   any    `json:"uuids"` // a text for one, a list for more
+}
+
+func newUUIDs(_ context.Context, arguments map[string]any) (any, error) {
+	count := 1
+	if n, ok := arguments["count"].(int64); ok {
+		count = int(n)
+	}
+	list := make([]string, count)
+	for i := range list {
+		list[i] = newUUID()
+	}
+	if count == 1 {
+		return uuidResult{"v4", 1, list[0]}, nil
+	}
+	return uuidResult{"v4", count, list}, nil
+}
+
+// newUUID returns a random one (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// hashResult is the result of util.hash.
+type hashResult struct {
+	Algorithm string `json:"algorithm"`
+	Hash      string `json:"hash"`
+	Length    int    `json:"length"`
+}
+
+func hashOf(_ context.Context, arguments map[string]any) (any, error) {
+	algorithm, _ := arguments["algorithm"].(string)
+	var h hash.Hash
+	switch algorithm {
+	case "md5":
+		h = md5.New() //nolint:gosec // a checksum
+	case "sha1":
+		h = sha1.New() //nolint:gosec // a checksum
+	case "sha512":
+		h = sha512.New()
+	default:
+		algorithm, h = "sha256", sha256.New()
+	}
+	data, _ := arguments["data"].(string)
+	h.Write([]byte(data))
+	sum := hex.EncodeToString(h.Sum(nil))
+	return hashResult{algorithm, sum, len(sum)}, nil
+}

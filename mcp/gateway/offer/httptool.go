@@ -1,0 +1,347 @@
+package offer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/rawjson"
+)
+
+// Limits of declarative tools.
+const (
+	maxToolFile  = 256 << 10 // bytes of one file
+	maxToolFiles = 256
+	maxPage      = 1 << 20 // bytes of one answer
+	pageTime     = 15 * time.Second
+)
+
+// HTTPTool is a tool that is one HTTP request, as a file of the folder of tools
+// describes it. In its texts {name} stands for an argument: escaped in the
+// address, as JSON in a body of JSON, as it is elsewhere; ${NAME} stands for a
+// variable of the environment.
+type HTTPTool struct {
+	Name        string         `yaml:"name"` // stream.name, or a bare name
+	Description string         `yaml:"description"`
+	Schema      map[string]any `yaml:"schema"` // JSON Schema of the arguments; left out: none
+	ReadOnly    bool           `yaml:"read_only"`
+	Timeout     time.Duration  `yaml:"timeout"` // 0: 15 s
+	Request     HTTPRequest    `yaml:"request"`
+	Result      string         `yaml:"result"` // text with {path.of.json}, * for all of a list; "": all of the answer
+}
+
+// HTTPRequest is the request of a declarative tool.
+type HTTPRequest struct {
+	Method  string            `yaml:"method"` // "": GET, or POST with a body
+	URL     string            `yaml:"url"`
+	Headers map[string]string `yaml:"headers"`
+	Body    string            `yaml:"body"`
+}
+
+// toolFile is one file: one tool, or a list.
+type toolFile struct {
+	HTTPTool `yaml:",inline"`
+	Tools    []HTTPTool `yaml:"tools"`
+}
+
+// readToolFile reads the tools of a file. The error joins all that is wrong.
+func readToolFile(data []byte, lookup func(string) (string, bool)) ([]catalog.Tool, error) {
+	d := yaml.NewDecoder(strings.NewReader(string(data)))
+	d.KnownFields(true)
+	var f toolFile
+	if err := d.Decode(&f); err != nil {
+		return nil, err
+	}
+	list := f.Tools
+	if f.Name != "" {
+		list = append([]HTTPTool{f.HTTPTool}, list...)
+	}
+	if len(list) == 0 {
+		return nil, errors.New(`there is no tool: "name" or "tools" is missing`)
+	}
+	var out []catalog.Tool
+	var errs []error
+	for i, t := range list {
+		e, err := t.tool(lookup)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tool %d (%.64s): %w", i+1, t.Name, err))
+			continue
+		}
+		out = append(out, e)
+	}
+	return out, errors.Join(errs...)
+}
+
+// tool returns the tool as it is offered, checked.
+func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error) {
+	stream, bare, ok := strings.Cut(t.Name, ".")
+	if !ok {
+		stream, bare = "", t.Name
+	}
+	if strings.HasPrefix(stream, "device-") {
+		return catalog.Tool{}, errors.New("the streams device-… are those of devices")
+	}
+	p, err := t.compile(lookup)
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	var schema json.RawMessage
+	if t.Schema != nil {
+		if _, ok := t.Schema["type"]; !ok {
+			t.Schema["type"] = "object"
+		}
+		if schema, err = rawjson.Marshal(t.Schema); err != nil {
+			return catalog.Tool{}, fmt.Errorf("schema: %w", err)
+		}
+	}
+	limit := t.Timeout
+	if limit <= 0 {
+		limit = pageTime
+	}
+	tool := catalog.Tool{
+		Stream: stream, Name: bare, Description: t.Description, Schema: schema, Timeout: limit,
+		Annotations: mcp.Annotations{ReadOnly: &t.ReadOnly}, Run: p.run,
+	}
+	return tool, (&catalog.Part{}).AddTool(tool)
+}
+
+// page is a declarative tool, checked.
+type page struct {
+	method  string
+	address string
+	headers map[string]string
+	body    string
+	result  string
+	client  *http.Client
+}
+
+func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
+	var missing []string
+	expand := func(text string) string {
+		out, unset := expandEnv(text, lookup)
+		missing = append(missing, unset...)
+		return out
+	}
+	q := t.Request
+	p := &page{method: strings.ToUpper(q.Method), address: expand(q.URL), body: expand(q.Body), headers: map[string]string{}, result: t.Result}
+	for name, value := range q.Headers {
+		p.headers[http.CanonicalHeaderKey(name)] = expand(value)
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s is not set in the environment", strings.Join(missing, ", "))
+	}
+	u, err := url.Parse(fill(p.address, func(string) string { return "x" }))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("request.url is no address such as http://192.168.1.5/lamp?on={on}")
+	}
+	_, rest, _ := strings.Cut(p.address, "://")
+	if host, _, _ := strings.Cut(rest, "/"); strings.ContainsAny(host, "{}") {
+		return nil, errors.New("request.url: an argument cannot choose the host")
+	}
+	switch p.method {
+	case "":
+		p.method = http.MethodGet
+		if p.body != "" {
+			p.method = http.MethodPost
+		}
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return nil, fmt.Errorf("request.method: %q is none of GET, POST, PUT, PATCH, DELETE", q.Method)
+	}
+	if p.body != "" && p.headers["Content-Type"] == "" {
+		p.headers["Content-Type"] = "application/json"
+	}
+	p.client = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > 5 || r.URL.Host != via[0].URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return p, nil
+}
+
+// run makes the request.
+func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
+	address, query, hasQuery := strings.Cut(p.address, "?")
+	address = fill(address, func(name string) string { return url.PathEscape(plainText(arguments[name])) })
+	for part := range strings.SplitSeq(address, "/") {
+		if part == "." || part == ".." { // they would lead to another path than the one that the file names
+			return nil, errors.New("the arguments make no address")
+		}
+	}
+	if hasQuery {
+		address += "?" + fill(query, func(name string) string { return url.QueryEscape(plainText(arguments[name])) })
+	}
+	var body io.Reader
+	if p.body != "" {
+		body = strings.NewReader(fill(p.body, func(name string) string { return p.inBody(arguments[name]) }))
+	}
+	req, err := http.NewRequestWithContext(ctx, p.method, address, body)
+	if err != nil {
+		return nil, errors.New("the arguments make no address")
+	}
+	for name, value := range p.headers {
+		req.Header.Set(name, fill(value, func(name string) string {
+			return strings.NewReplacer("\r", " ", "\n", " ").Replace(plainText(arguments[name]))
+		}))
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return nil, withoutAddress(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+	if err != nil {
+		return nil, withoutAddress(err)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, fmt.Errorf("HTTP %d: %s", resp.StatusCode, catalog.Clip(strings.TrimSpace(string(text))))
+	}
+	return p.tell(text)
+}
+
+// inBody is an argument as it stands in a body of this kind.
+func (p *page) inBody(value any) string {
+	kind := p.headers["Content-Type"]
+	switch {
+	case strings.Contains(kind, "json"):
+		data, err := rawjson.Marshal(value)
+		if err != nil {
+			return "null"
+		}
+		return string(data)
+	case strings.Contains(kind, "x-www-form-urlencoded"):
+		return url.QueryEscape(plainText(value))
+	}
+	return plainText(value)
+}
+
+// tell is what the result template makes of an answer.
+func (p *page) tell(text []byte) (any, error) {
+	if p.result == "" {
+		return strings.TrimSpace(string(text)), nil
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, errors.New("the answer is no JSON, which the result template needs")
+	}
+	return fill(p.result, func(path string) string {
+		var parts []string
+		for _, found := range walk(value, strings.Split(path, ".")) {
+			parts = append(parts, plainText(found))
+		}
+		return strings.Join(parts, ", ")
+	}), nil
+}
+
+// walk follows a path into JSON; * goes into all of a list or an object's values.
+func walk(value any, path []string) []any {
+	if len(path) == 0 {
+		return []any{value}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if inner, ok := v[path[0]]; ok {
+			return walk(inner, path[1:])
+		}
+	case []any:
+		if path[0] == "*" {
+			var out []any
+			for _, item := range v {
+				out = append(out, walk(item, path[1:])...)
+			}
+			return out
+		}
+		if n, err := strconv.Atoi(path[0]); err == nil && n >= 0 && n < len(v) {
+			return walk(v[n], path[1:])
+		}
+	}
+	return nil
+}
+
+// fill replaces each {name} of a text. Braces around anything that is no name
+// stay, so that bodies can hold JSON.
+func fill(text string, value func(name string) string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed || name == "" || strings.Trim(strings.Map(nameRune, name), "a") != "" {
+			b.WriteByte('{')
+			text = rest
+			continue
+		}
+		b.WriteString(value(name))
+		text = after
+	}
+}
+
+// nameRune maps what a name may hold to "a".
+func nameRune(r rune) rune {
+	if catalog.IsPlain(r) || r == '.' || r == '*' || r > 0x7f {
+		return 'a'
+	}
+	return r
+}
+
+// plainText is a value as text: nothing for null.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	data, err := rawjson.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// withoutAddress is an error of an HTTP client without the address, which may
+// hold a key.
+func withoutAddress(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// expandEnv replaces each ${NAME}; unset are those that are not there.
+func expandEnv(text string, lookup func(string) (string, bool)) (out string, unset []string) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), unset
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			b.WriteString("${" + rest)
+			return b.String(), unset
+		}
+		value, ok := lookup(name)
+		if !ok {
+			unset = append(unset, name)
+		}
+		b.WriteString(value)
+		text = after
+	}
+}

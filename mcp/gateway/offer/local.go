@@ -1,0 +1,132 @@
+package offer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
+)
+
+// localPart returns this server's own tools. Those that need a device take its id.
+func localPart(o Options) *catalog.Part {
+	p := &catalog.Part{}
+	for _, t := range o.Local.GetAvailableTools() {
+		if t.NeedsDevice && o.Devices == nil {
+			continue
+		}
+		stream := t.Stream
+		if stream == "" {
+			stream = "local"
+		}
+		var offered catalog.Tool
+		var err error
+		if t.NeedsDevice {
+			offered, err = localDeviceTool(o.Devices, stream, t)
+		} else {
+			offered, err = sourceTool(stream, t, o.Local.CallTool)
+		}
+		if err == nil {
+			err = p.AddTool(offered)
+		}
+		if err != nil {
+			o.Log.Warn("tool is not offered outward", "tool", t.Name, "source", t.Source, "err", err)
+		}
+	}
+	return p
+}
+
+// sourceTool returns a tool of a source that belongs to no device.
+func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name string, arguments map[string]any) (any, error)) (catalog.Tool, error) {
+	checker, err := schema.NewChecker(t.Schema)
+	if err != nil { // it stands for any object, as in the router
+		if checker, err = schema.NewChecker(nil); err != nil {
+			return catalog.Tool{}, err
+		}
+	}
+	return catalog.Tool{
+		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
+		Do: catalog.Checked(checker, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
+	}, nil
+}
+
+// localDeviceTool returns a tool of this server that works on a device.
+func localDeviceTool(devices Devices, stream string, t mcp.Tool) (catalog.Tool, error) {
+	schema, err := withDeviceID(t.Schema)
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	return catalog.Tool{
+		Stream: stream, Name: t.Name, Description: t.Description, Schema: schema, Annotations: t.Annotations, Timeout: deviceTime,
+		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
+			meant, rest, err := takeDeviceID(c.Arguments)
+			if err != nil {
+				return catalog.Outcome{Invalid: err.Error()}
+			}
+			id, err := pick(ctx, devices, meant)
+			if err != nil {
+				return catalog.Outcome{Invalid: err.Error()}
+			}
+			c.Arguments = rest
+			return onDevice(ctx, devices, id, t.Name, false, c)
+		},
+	}, nil
+}
+
+// deviceTime bounds a call that goes to a device: its router has limits of its own,
+// and the user may have to be asked first.
+const deviceTime = askTime + catalog.CallTimeout
+
+// withDeviceID returns a schema with the argument device_id.
+func withDeviceID(schema json.RawMessage) (json.RawMessage, error) {
+	var fields, properties map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &fields); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	if raw := fields["properties"]; raw != nil {
+		if err := json.Unmarshal(raw, &properties); err != nil {
+			return nil, fmt.Errorf("read schema: %w", err)
+		}
+	}
+	var own map[string]json.RawMessage
+	if err := json.Unmarshal([]byte("{"+deviceProperty+"}"), &own); err != nil {
+		return nil, err
+	}
+	if properties == nil {
+		properties = map[string]json.RawMessage{}
+	}
+	properties["device_id"] = own["device_id"]
+	raw, err := rawjson.Marshal(properties)
+	if err != nil {
+		return nil, err
+	}
+	fields["properties"] = raw
+	return rawjson.Marshal(fields)
+}
+
+// takeDeviceID takes the argument device_id out of arguments.
+func takeDeviceID(arguments string) (id, rest string, err error) {
+	if strings.TrimSpace(arguments) == "" {
+		return "", "", nil
+	}
+	var fields map[string]json.RawMessage
+	var inner string
+	if json.Unmarshal([]byte(arguments), &inner) == nil { // as models write them, and the router takes them
+		arguments = inner
+	}
+	if err := json.Unmarshal([]byte(arguments), &fields); err != nil {
+		return "", "", fmt.Errorf("arguments are no JSON object: %w", err)
+	}
+	if raw, ok := fields["device_id"]; ok {
+		if err := json.Unmarshal(raw, &id); err != nil {
+			return "", "", fmt.Errorf("device_id is no text: %w", err)
+		}
+		delete(fields, "device_id")
+	}
+	out, err := rawjson.Marshal(fields)
+	return id, string(out), err
+}

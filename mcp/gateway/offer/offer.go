@@ -1,0 +1,58 @@
+package offer
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/prompts"
+)
+
+// Options say what is offered beside the core tools. The zero value offers nothing.
+type Options struct {
+	Devices Devices           // nil: none
+	Acts    Acts              // what can be done to a device's conversation from outside
+	Local   mcp.Source        // this server's own tools; nil: not offered
+	Shared  func() []mcp.Tool // tools of other servers that are passed on, their Stream set; nil: none
+	// CallShared runs one of them, by the name of its source.
+	CallShared func(ctx context.Context, source, name string, arguments map[string]any) (any, error)
+
+	// States returns the states of a device's things; nil: not offered.
+	States func(id string) (map[string]map[string]any, bool)
+	// Transcript returns what was said with a device in this session, the oldest
+	// first; nil: not offered.
+	Transcript func(id string) ([]Line, bool)
+
+	Prompts   *prompts.Set   // nil: none
+	Assistant string         // the assistant's name, for prompts
+	Config    func() []byte  // the settings without secrets, as JSON; nil: not offered
+	LogTail   func() string  // the last lines of the log; nil: not offered
+	ToolsDir  string         // folder of declarative tools (*.yaml), read again when it changes; "": none
+	Zone      *time.Location // of the times in prompts
+	Log       *slog.Logger
+}
+
+// Fill adds what does not change while the server runs: the core tools, this
+// server's own ones, its resources and its prompts.
+func Fill(r *catalog.Registry, o Options, s System) {
+	core := &catalog.Part{}
+	core.AddStreams("system", "time", "util")
+	for _, t := range append(s.tools(), actTools(o.Devices, o.Acts)...) {
+		if err := core.AddTool(t); err != nil { // the tools are constants: a test holds that they are right
+			o.Log.Error("core tool left out", "err", err)
+		}
+	}
+	addServerResources(core, o)
+	if o.Devices != nil {
+		devicesOf(o, nil).addList(core)
+	}
+	if o.Prompts != nil {
+		promptList{o.Prompts, o.Assistant, o.Zone, o.Devices}.add(core)
+	}
+	r.Set(catalog.PartCore, core)
+	if o.Local != nil {
+		r.Set(catalog.PartLocal, localPart(o))
+	}
+}

@@ -1,0 +1,360 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/gateway/catalog"
+)
+
+// wire is a stream or a socket that messages go out by. Its methods may be
+// called at the same time.
+type wire interface {
+	// send writes one message, in time.
+	send(data []byte) error
+	// end hangs up.
+	end()
+}
+
+var errWireClosed = errors.New("the other side has gone")
+
+// talk is the JSON-RPC side of a connection that lasts: it gives the messages
+// that come in to a session of the view. A client that does not begin with
+// initialize gets a session as if it had, in the revision that the request for the
+// connection named, else in that of 2024; one that does so later gets a new one.
+type talk struct {
+	front   *front
+	view    *catalog.View
+	wire    wire
+	version string // of a session without a handshake
+	metered bool   // each request counts against the rate of its token
+	calls   places // size maxCalls; one is taken by each call and each stream of changes
+	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
+
+	news chan []byte   // size maxNews; what goes out by itself. A client for which it is full is hung up on
+	lost atomic.Bool   // it was full
+	over chan struct{} // closed by close
+
+	mu      sync.Mutex
+	session *sdk.ServerSession
+	line    *talkLine
+	assumed bool // the handshake was not made by the client
+	closed  bool // no session is begun any more
+	wg      sync.WaitGroup
+}
+
+// newTalk begins a talk, which must be closed. header is that of the request for
+// the connection.
+func newTalk(f *front, v *catalog.View, w wire, header http.Header) *talk {
+	version := header.Get(headerVersion)
+	if version >= catalog.VersionModern || !slices.Contains(sdk.SupportedProtocolVersions(), version) {
+		version = catalog.Version2024
+	}
+	t := &talk{front: f, view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
+	t.wg.Go(t.tell)
+	return t
+}
+
+// receive takes one message from the wire. What cannot be read is answered; the
+// error is one of the wire. ctx is that of the connection and carries the caller.
+func (t *talk) receive(ctx context.Context, data []byte) error {
+	m, read, problem := t.read(ctx, data)
+	if problem != nil {
+		return t.wire.send(rpcFailure(m, problem.Code, problem.Message))
+	}
+	initialize := m.Method != nil && *m.Method == "initialize"
+	l, err := t.lineFor(ctx, initialize, metaVersion(m.Params))
+	if err != nil {
+		return err
+	}
+	if request, ok := read.(*jsonrpc.Request); ok {
+		if refusal := t.admit(ctx, l, m, request); refusal != nil {
+			return t.wire.send(refusal)
+		}
+	}
+	return l.Put(ctx, read)
+}
+
+// admit notes a request that is to be answered, or one that is taken back. It
+// gives what to answer instead where there is no room for it.
+func (t *talk) admit(ctx context.Context, l *talkLine, m message, request *jsonrpc.Request) (refusal []byte) {
+	if !request.IsCall() {
+		if request.Method == "notifications/cancelled" {
+			l.cancel(request.Params)
+		}
+		return nil
+	}
+	language, room := catalog.Language(ctx), t.placesFor(request.Method)
+	switch {
+	case !t.within(ctx):
+		return rpcFailure(m, catalog.CodeRefused, catalog.Say(language, "请求太频繁", "too many requests"))
+	case !room.take(ctx):
+		return rpcFailure(m, catalog.CodeRefused, catalog.Say(language, "同时进行的请求太多", "too many requests at the same time"))
+	case !l.ask(request.ID, room):
+		room.free()
+		text := catalog.Say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + catalog.Clip(string(m.ID))
+		return rpcFailure(message{}, jsonrpc.CodeInvalidRequest, text) // with its id it would answer the other one
+	}
+	return nil
+}
+
+// read reads one message, or says what is wrong with it.
+func (t *talk) read(ctx context.Context, data []byte) (m message, read jsonrpc.Message, problem *rpcProblem) {
+	language := catalog.Language(ctx)
+	wrong := func(code int, zh, en string) *rpcProblem { return &rpcProblem{code, catalog.Say(language, zh, en)} }
+	if deep(data) {
+		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "嵌套太深", "nested too deeply")
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		if json.Valid(data) {
+			return m, nil, wrong(jsonrpc.CodeInvalidRequest, "不是 JSON-RPC 请求", "this is no JSON-RPC request")
+		}
+		return m, nil, wrong(jsonrpc.CodeParseError, "不是有效的 JSON", "this is no JSON")
+	}
+	if problem := checkMessage(m, language); problem != nil {
+		return m, nil, problem
+	}
+	if problem := checkID(m.ID, language); problem != nil {
+		return m, nil, problem
+	}
+	if m.Method != nil {
+		if problem := checkMethod(m, language); problem != nil {
+			return m, nil, problem
+		}
+	}
+	read, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return m, nil, &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.OneLine(err)}
+	}
+	if problem := checkReading(m, read, language); problem != nil {
+		return m, nil, problem
+	}
+	return m, read, nil
+}
+
+// lineFor returns the line to the session that a message is for.
+func (t *talk) lineFor(ctx context.Context, initialize bool, version string) (*talkLine, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, io.ErrClosedPipe
+	}
+	if t.line != nil && (!initialize || !t.assumed) {
+		return t.line, nil
+	}
+	if t.session != nil { // it began without a handshake: its calls go on, and it ends
+		old, line := t.session, t.line
+		t.wg.Go(func() {
+			_ = old.Close()
+			line.drop()
+		})
+	}
+	l := newTalkLine(t)
+	revision := ""
+	if !initialize && version < catalog.VersionModern {
+		revision = t.version
+	}
+	session, err := t.view.Connect(ctx, l, revision)
+	if err != nil {
+		return nil, err
+	}
+	t.session, t.line, t.assumed = session, l, revision != ""
+	return l, nil
+}
+
+// close ends the session and waits.
+func (t *talk) close() {
+	t.mu.Lock()
+	session, l := t.session, t.line
+	t.closed = true // what is posted to a stream may come at any time
+	t.mu.Unlock()
+	close(t.over)
+	if session != nil {
+		_ = l.Close()
+		_ = session.Close()
+	}
+	t.wg.Wait()
+}
+
+// tell sends the news: a client that reads slowly must not keep them from the
+// others, to which they go one after the other.
+func (t *talk) tell() {
+	for {
+		select {
+		case <-t.over:
+			return
+		case data := <-t.news:
+			if t.lost.Load() || t.wire.send(data) != nil {
+				t.wire.end()
+				return
+			}
+		}
+	}
+}
+
+// placesFor returns the places of which a request takes one.
+func (t *talk) placesFor(method string) places {
+	if method == "tools/call" || method == "subscriptions/listen" {
+		return t.calls
+	}
+	return t.asks
+}
+
+// places are places for requests that are under way.
+type places chan struct{}
+
+// take takes a place, or waits a moment for one. False: there is none.
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(placeTime)
+	defer timer.Stop()
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// free gives a place back.
+func (p places) free() { <-p }
+
+// within reports whether the caller may send one request more.
+func (t *talk) within(ctx context.Context) bool {
+	return !t.metered || t.front.guard.within(catalog.CallerFrom(ctx))
+}
+
+// talkLine is the line to one session of a talk. It knows the requests that are
+// under way: the SDK would take any number, and lose one whose id is in use.
+type talkLine struct {
+	*catalog.Pipe
+	talk *talk
+
+	mu    sync.Mutex
+	asked map[jsonrpc.ID]asked
+}
+
+// asked is a request that is under way.
+type asked struct {
+	place     places // where it has one
+	cancelled bool   // nobody waits for the answer any more
+}
+
+func newTalkLine(t *talk) *talkLine {
+	l := &talkLine{talk: t, asked: map[jsonrpc.ID]asked{}}
+	l.Pipe = catalog.NewPipe(l.send)
+	return l
+}
+
+// ask notes a request, which has taken a place. False: its id is in use.
+func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, used := l.asked[id]; used {
+		return false
+	}
+	l.asked[id] = asked{place: place}
+	return true
+}
+
+// cancel notes that a request was taken back, whose answer is not sent (MCP
+// 2025-11-25, cancellation: clients take one for a mistake). One that has been
+// answered is unknown, as it may be: the two cross.
+func (l *talkLine) cancel(params json.RawMessage) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, used := l.asked[id]; used {
+		a.cancelled = true
+		l.asked[id] = a
+	}
+}
+
+// wanted reports whether somebody waits for the answer to a request.
+func (l *talkLine) wanted(id jsonrpc.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.asked[id].cancelled
+}
+
+// answered gives the place of a request back.
+func (l *talkLine) answered(id jsonrpc.ID) {
+	l.mu.Lock()
+	a, used := l.asked[id]
+	delete(l.asked, id)
+	l.mu.Unlock()
+	if used {
+		a.place.free()
+	}
+}
+
+// drop gives the places of all requests back, which will not be answered.
+func (l *talkLine) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.asked {
+		a.place.free()
+	}
+	clear(l.asked)
+}
+
+// send sends a message of the session.
+func (l *talkLine) send(m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		defer l.answered(m.ID)
+		if !l.wanted(m.ID) {
+			return nil
+		}
+	case *jsonrpc.Request:
+		if isNews(m) {
+			return l.talk.note(data)
+		}
+	}
+	return l.talk.wire.send(data)
+}
+
+// isNews reports whether a message goes to all clients that want it.
+func isNews(m *jsonrpc.Request) bool {
+	return !m.IsCall() && (strings.HasSuffix(m.Method, "/list_changed") || m.Method == "notifications/resources/updated")
+}
+
+// note has a message sent by tell. It never waits.
+func (t *talk) note(data []byte) error {
+	select {
+	case t.news <- data:
+		return nil
+	default:
+		t.lost.Store(true)
+		return errWireClosed
+	}
+}
