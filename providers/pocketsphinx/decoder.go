@@ -47,7 +47,7 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 	if d.grammar, err = newSearcher(lib, m.grammarArgs(), 0); err != nil {
 		return nil, err
 	}
-	if d.front, err = newFrontEnd(lib, d.grammar.cfg); err != nil {
+	if d.front, err = newFrontEnd(&lib.front, d.grammar.cfg); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -159,7 +159,7 @@ func (d *decoder) useGrammar(phrases []string) string {
 		return ""
 	}
 	if d.grammars = append(d.grammars, key); len(d.grammars) > maxGrammars {
-		d.grammar.lib.unsetSearch(d.grammar.ps, grammarName(d.grammars[0]))
+		d.grammar.dropSearch(grammarName(d.grammars[0]))
 		d.grammars = slices.Delete(d.grammars, 0, 1)
 	}
 	return name

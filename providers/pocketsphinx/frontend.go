@@ -15,27 +15,27 @@ type cepstrum [cepstraSize]float32
 // so that the same frames can be searched more than once and their mean is ours to
 // remove. It is for one goroutine at a time.
 type frontEnd struct {
-	lib *library
-	fe  handle
-	buf []cepstrum
+	calls *frontEndCalls
+	fe    handle
+	buf   []cepstrum
 }
 
-func newFrontEnd(lib *library, cfg handle) (*frontEnd, error) {
-	fe := lib.newFrontEnd(cfg)
+func newFrontEnd(calls *frontEndCalls, cfg handle) (*frontEnd, error) {
+	fe := calls.open(cfg)
 	if fe == 0 {
 		return nil, errors.New("pocketsphinx made no front end")
 	}
-	if lib.frameSize(fe) != cepstraSize {
-		lib.freeFrontEnd(fe)
+	if calls.size(fe) != cepstraSize {
+		calls.free(fe)
 		return nil, errors.New("the acoustic model does not use 13 cepstra (install the Debian package pocketsphinx-en-us)")
 	}
-	return &frontEnd{lib: lib, fe: fe}, nil
+	return &frontEnd{calls: calls, fe: fe}, nil
 }
 
 // begin forgets what was heard; the next PCM starts an utterance.
 func (f *frontEnd) begin() {
-	f.lib.resetFrontEnd(f.fe)
-	f.lib.beginFrames(f.fe)
+	f.calls.reset(f.fe)
+	f.calls.begin(f.fe)
 }
 
 // add appends the frames that pcm completes.
@@ -50,7 +50,7 @@ func (f *frontEnd) add(dst []cepstrum, pcm []int16) []cepstrum {
 		in := unsafe.SliceData(pcm)
 		left := uintptr(len(pcm))
 		n, first := int32(want), int32(0)
-		if f.lib.frames(f.fe, &in, &left, unsafe.SliceData(rows), &n, &first) < 0 {
+		if f.calls.process(f.fe, &in, &left, unsafe.SliceData(rows), &n, &first) < 0 {
 			return dst
 		}
 		dst = append(dst, f.buf[:n]...)
@@ -66,14 +66,14 @@ func (f *frontEnd) add(dst []cepstrum, pcm []int16) []cepstrum {
 func (f *frontEnd) end(dst []cepstrum) []cepstrum {
 	var last cepstrum
 	var n int32
-	f.lib.endFrames(f.fe, &last[0], &n)
+	f.calls.end(f.fe, &last[0], &n)
 	if n > 0 {
 		dst = append(dst, last)
 	}
 	return dst
 }
 
-func (f *frontEnd) close() { f.lib.freeFrontEnd(f.fe) }
+func (f *frontEnd) close() { f.calls.free(f.fe) }
 
 // rowsOf makes the C view of frames: an array of pointers to rows.
 func rowsOf(frames []cepstrum) []*float32 {

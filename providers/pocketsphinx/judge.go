@@ -102,7 +102,7 @@ func (v *verdict) limit(hinted bool) float64 {
 	return limit
 }
 
-// tooLong reports whether so many words cannot have taken so many frames.
+// tooLong reports whether the words cannot have been said in the frames.
 func tooLong(frames, words int) bool {
 	if words > fewWords {
 		return frames > maxManyFrames*words

@@ -7,25 +7,36 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// handle is the address of an object that lives in the C library; 0 is none.
+// handle is the address of an object of the C library; 0 stands for no object.
 type handle uintptr
 
 // library is the part of the C interface of PocketSphinx 0.8+5prealpha that is
 // used here (facts from its headers pocketsphinx.h, ps_search.h, cmd_ln.h,
-// fe.h and err.h). None of it is variadic: how variadic C functions take their
-// arguments differs between machines. The functions may be called from any
-// goroutine, but for one object only one at a time.
+// fe.h and err.h), by the C object that it is about. None of it is variadic: how
+// variadic C functions take their arguments differs between machines. The
+// functions may be called from any goroutine, but for one object only one at a
+// time.
 type library struct {
-	setLogFile func(file uintptr)
+	settings settingsCalls
+	search   searchCalls
+	word     wordCalls
+	front    frontEndCalls
+}
 
+// settingsCalls are the functions of a configuration (cmd_ln_t) and of the log.
+type settingsCalls struct {
+	setLogFile func(file uintptr)
 	defaults   func() handle
 	parse      func(cfg, defs handle, argc int32, argv **byte, strict int32) handle
-	freeConfig func(cfg handle) int32
+	free       func(cfg handle) int32
+}
 
-	newDecoder  func(cfg handle) handle
-	freeDecoder func(ps handle) int32
-	lookup      func(ps handle, word string) handle
-	freeText    func(text handle)
+// searchCalls are the functions of a decoder (ps_decoder_t).
+type searchCalls struct {
+	open     func(cfg handle) handle
+	free     func(ps handle) int32
+	lookup   func(ps handle, word string) handle
+	freeText func(text handle)
 
 	setGrammar  func(ps handle, name, jsgf string) int32
 	setSearch   func(ps handle, name string) int32
@@ -35,21 +46,27 @@ type library struct {
 	process func(ps handle, cepstra **float32, frames, noSearch, whole int32) int32
 	end     func(ps handle) int32
 	best    func(ps handle, score *int32) string
+}
 
-	firstWord  func(ps handle) handle
-	nextWord   func(seg handle) handle
-	freeWord   func(seg handle)
-	wordText   func(seg handle) string
-	wordFrames func(seg handle, first, last *int32)
-	wordScore  func(seg handle, acoustic, language, backoff *int32) int32
+// wordCalls are the functions of the words of a result (ps_seg_t). A result that
+// was walked to its end is freed.
+type wordCalls struct {
+	first  func(ps handle) handle
+	next   func(seg handle) handle
+	text   func(seg handle) string
+	frames func(seg handle, first, last *int32)
+	score  func(seg handle, acoustic, language, backoff *int32) int32
+}
 
-	newFrontEnd   func(cfg handle) handle
-	freeFrontEnd  func(fe handle) int32
-	resetFrontEnd func(fe handle)
-	beginFrames   func(fe handle) int32
-	frames        func(fe handle, pcm **int16, samples *uintptr, cepstra **float32, frames, first *int32) int32
-	endFrames     func(fe handle, cepstra *float32, frames *int32) int32
-	frameSize     func(fe handle) int32
+// frontEndCalls are the functions of a front end (fe_t).
+type frontEndCalls struct {
+	open    func(cfg handle) handle
+	free    func(fe handle) int32
+	reset   func(fe handle)
+	begin   func(fe handle) int32
+	process func(fe handle, pcm **int16, samples *uintptr, cepstra **float32, frames, first *int32) int32
+	end     func(fe handle, cepstra *float32, frames *int32) int32
+	size    func(fe handle) int32
 }
 
 // libraryFile is the shared object of Debian's libpocketsphinx3. It brings
@@ -71,7 +88,7 @@ func openLibrary(file string) (*library, error) {
 		}
 		purego.RegisterFunc(f.fn, address)
 	}
-	lib.setLogFile(0)
+	lib.settings.setLogFile(0)
 	return lib, nil
 }
 
@@ -84,34 +101,33 @@ type symbol struct {
 // table lists every function with its C name.
 func (l *library) table() []symbol {
 	return []symbol{
-		{"err_set_logfp", &l.setLogFile},
-		{"ps_args", &l.defaults},
-		{"cmd_ln_parse_r", &l.parse},
-		{"cmd_ln_free_r", &l.freeConfig},
-		{"ps_init", &l.newDecoder},
-		{"ps_free", &l.freeDecoder},
-		{"ps_lookup_word", &l.lookup},
-		{"ckd_free", &l.freeText},
-		{"ps_set_jsgf_string", &l.setGrammar},
-		{"ps_set_search", &l.setSearch},
-		{"ps_unset_search", &l.unsetSearch},
-		{"ps_start_utt", &l.begin},
-		{"ps_process_cep", &l.process},
-		{"ps_end_utt", &l.end},
-		{"ps_get_hyp", &l.best},
-		{"ps_seg_iter", &l.firstWord},
-		{"ps_seg_next", &l.nextWord},
-		{"ps_seg_free", &l.freeWord},
-		{"ps_seg_word", &l.wordText},
-		{"ps_seg_frames", &l.wordFrames},
-		{"ps_seg_prob", &l.wordScore},
-		{"fe_init_auto_r", &l.newFrontEnd},
-		{"fe_free", &l.freeFrontEnd},
-		{"fe_start_stream", &l.resetFrontEnd},
-		{"fe_start_utt", &l.beginFrames},
-		{"fe_process_frames", &l.frames},
-		{"fe_end_utt", &l.endFrames},
-		{"fe_get_output_size", &l.frameSize},
+		{"err_set_logfp", &l.settings.setLogFile},
+		{"ps_args", &l.settings.defaults},
+		{"cmd_ln_parse_r", &l.settings.parse},
+		{"cmd_ln_free_r", &l.settings.free},
+		{"ps_init", &l.search.open},
+		{"ps_free", &l.search.free},
+		{"ps_lookup_word", &l.search.lookup},
+		{"ckd_free", &l.search.freeText},
+		{"ps_set_jsgf_string", &l.search.setGrammar},
+		{"ps_set_search", &l.search.setSearch},
+		{"ps_unset_search", &l.search.unsetSearch},
+		{"ps_start_utt", &l.search.begin},
+		{"ps_process_cep", &l.search.process},
+		{"ps_end_utt", &l.search.end},
+		{"ps_get_hyp", &l.search.best},
+		{"ps_seg_iter", &l.word.first},
+		{"ps_seg_next", &l.word.next},
+		{"ps_seg_word", &l.word.text},
+		{"ps_seg_frames", &l.word.frames},
+		{"ps_seg_prob", &l.word.score},
+		{"fe_init_auto_r", &l.front.open},
+		{"fe_free", &l.front.free},
+		{"fe_start_stream", &l.front.reset},
+		{"fe_start_utt", &l.front.begin},
+		{"fe_process_frames", &l.front.process},
+		{"fe_end_utt", &l.front.end},
+		{"fe_get_output_size", &l.front.size},
 	}
 }
 
@@ -122,7 +138,7 @@ func (l *library) config(args []string) (handle, error) {
 		argv = append(argv, unsafe.SliceData(append([]byte(a), 0)))
 	}
 	argv = append(argv, nil) // C wants its argument lists ended by a null
-	cfg := l.parse(0, l.defaults(), int32(len(args)), unsafe.SliceData(argv), 1)
+	cfg := l.settings.parse(0, l.settings.defaults(), int32(len(args)), unsafe.SliceData(argv), 1)
 	if cfg == 0 {
 		return 0, fmt.Errorf("pocketsphinx refused its settings %q", args)
 	}

@@ -60,7 +60,7 @@ func checkBeginning(file, want string, at int64) (err error) {
 		return err
 	}
 	defer f.Close()
-	got := make([]byte, max(len(want), 1)) // an empty file is none
+	got := make([]byte, max(len(want), 1)) // an empty file is an error
 	if _, err := f.ReadAt(got, at); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}

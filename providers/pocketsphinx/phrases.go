@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Limits of the phrases, which may be strangers' text (tool names of devices).
+// Limits of the phrases, which may come from outside (tool names of devices).
 const (
 	maxPhrases     = 300 // of one request; the rest is left out
 	maxPhraseBytes = 200

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// pool lends a fixed number of decoders. Who waits is served first come, first
+// pool lends a fixed number of decoders. Callers are served first come, first
 // served; the pool never grows. A decoder is loaded when it is first lent.
 type pool struct {
 	lib   *library

@@ -36,9 +36,9 @@ func newSearcher(lib *library, args []string, shift int) (*searcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	ps := lib.newDecoder(cfg)
+	ps := lib.search.open(cfg)
 	if ps == 0 {
-		lib.freeConfig(cfg)
+		lib.settings.free(cfg)
 		return nil, fmt.Errorf("pocketsphinx could not load its model: %s", strings.Join(args, " "))
 	}
 	return &searcher{lib: lib, cfg: cfg, ps: ps, shift: shift}, nil
@@ -46,10 +46,10 @@ func newSearcher(lib *library, args []string, shift int) (*searcher, error) {
 
 // begin starts an utterance in the named search.
 func (s *searcher) begin(search string) error {
-	if s.lib.setSearch(s.ps, search) < 0 {
+	if s.lib.search.setSearch(s.ps, search) < 0 {
 		return fmt.Errorf("pocketsphinx has no search %q", search)
 	}
-	if s.lib.begin(s.ps) < 0 {
+	if s.lib.search.begin(s.ps) < 0 {
 		return fmt.Errorf("pocketsphinx did not begin an utterance in %q", search)
 	}
 	return nil
@@ -61,7 +61,7 @@ func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
 	for len(frames) > 0 && !stop() {
 		n := min(feedFrames, len(frames))
 		rows := rowsOf(frames[:n])
-		if s.lib.process(s.ps, unsafe.SliceData(rows), int32(n), 0, 0) < 0 {
+		if s.lib.search.process(s.ps, unsafe.SliceData(rows), int32(n), 0, 0) < 0 {
 			return fmt.Errorf("pocketsphinx failed in %d frames", n)
 		}
 		frames = frames[n:]
@@ -70,47 +70,50 @@ func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
 }
 
 // end completes the utterance.
-func (s *searcher) end() { s.lib.end(s.ps) }
+func (s *searcher) end() { s.lib.search.end(s.ps) }
 
 // best returns the text found so far. It may be called before end.
 func (s *searcher) best() string {
 	var score int32
-	return cleanText(s.lib.best(s.ps, &score))
+	return cleanText(s.lib.search.best(s.ps, &score))
 }
 
 // segments lists the words of the result, fillers included.
 func (s *searcher) segments() []segment {
 	var out []segment
-	for seg := s.lib.firstWord(s.ps); seg != 0; seg = s.lib.nextWord(seg) {
+	for seg := s.lib.word.first(s.ps); seg != 0; seg = s.lib.word.next(seg) {
 		var first, last, acoustic, language, backoff int32
-		s.lib.wordFrames(seg, &first, &last)
-		posterior := s.lib.wordScore(seg, &acoustic, &language, &backoff)
-		out = append(out, segment{s.lib.wordText(seg), int(last - first + 1), acoustic >> s.shift, language, posterior})
+		s.lib.word.frames(seg, &first, &last)
+		posterior := s.lib.word.score(seg, &acoustic, &language, &backoff)
+		out = append(out, segment{s.lib.word.text(seg), int(last - first + 1), acoustic >> s.shift, language, posterior})
 	}
 	return out
 }
 
 // knows reports whether the dictionary has the word.
 func (s *searcher) knows(word string) bool {
-	text := s.lib.lookup(s.ps, word)
+	text := s.lib.search.lookup(s.ps, word)
 	if text == 0 {
 		return false
 	}
-	s.lib.freeText(text)
+	s.lib.search.freeText(text)
 	return true
 }
 
 // setGrammar adds or replaces the named search by a JSGF grammar.
 func (s *searcher) setGrammar(name, jsgf string) error {
-	if s.lib.setGrammar(s.ps, name, jsgf) < 0 {
+	if s.lib.search.setGrammar(s.ps, name, jsgf) < 0 {
 		return fmt.Errorf("pocketsphinx refused the grammar %q", name)
 	}
 	return nil
 }
 
+// dropSearch removes the named search.
+func (s *searcher) dropSearch(name string) { s.lib.search.unsetSearch(s.ps, name) }
+
 func (s *searcher) close() {
-	s.lib.freeDecoder(s.ps)
-	s.lib.freeConfig(s.cfg)
+	s.lib.search.free(s.ps)
+	s.lib.settings.free(s.cfg)
 }
 
 // isFiller reports whether a word of a result is silence or noise.

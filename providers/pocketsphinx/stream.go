@@ -20,7 +20,7 @@ const (
 	hearSamples = 960
 	// partialEvery is the sound between two partial transcripts, 300 ms, in samples.
 	partialEvery = 300 * sampleRate / 1000
-	// results is the room for transcripts nobody has read: partial ones are
+	// results is the room for transcripts that are not read yet: partial ones are
 	// left out when only the place for the final one is left.
 	results = 4
 )
@@ -145,7 +145,7 @@ func (s *stream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	}
 }
 
-// partial offers a partial transcript; it is left out when nobody reads.
+// partial offers a partial transcript. It is dropped if the reader is not ready.
 func (s *stream) partial(t providers.Transcript) {
 	if len(s.out) < results-1 {
 		s.out <- result{transcript: t}
