@@ -132,8 +132,8 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	return e.follow(d)
 }
 
-// AwaitPause lets no utterance begin before Commit of silence: who was cut off
-// by MaxSpeech is not heard as somebody who speaks anew.
+// AwaitPause lets no utterance begin before Commit of silence: the rest of an
+// utterance that MaxSpeech has cut off is not a new one.
 func (e *Endpointer) AwaitPause() { e.sated, e.lastVoice = true, e.now }
 
 // pause handles a piece while a pause is awaited.
@@ -205,8 +205,8 @@ func (e *Endpointer) end(why Endpoint) Endpoint {
 	return why
 }
 
-// Await makes the present pause commit after so much silence, instead of
-// Commit: whoever has read what was said knows better. Voice ends its effect.
+// Await makes the present pause commit after that silence instead of Commit: the
+// words may tell that the user has finished. Voice ends its effect.
 func (e *Endpointer) Await(silence time.Duration) { e.patience = max(silence, e.o.Trigger) }
 
 // CommitAfter returns the silence that ends the utterance if no voice comes.

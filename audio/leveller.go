@@ -15,7 +15,7 @@ const (
 )
 
 // Leveller brings a voice to a loudness: it turns the gain slowly, so that
-// nobody hears it move, and holds peaks down in time, so that nothing is cut
+// its movement is inaudible, and holds peaks down in time, so that nothing is cut
 // off. It is for one goroutine, and allocates nothing.
 type Leveller struct {
 	rate  int

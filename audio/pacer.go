@@ -28,11 +28,10 @@ const (
 // a delay shorter than the lead the missing frames are due at once. If the
 // device has run dry, nothing is made up for: the schedule begins again.
 //
-// The lead adapts: while frames leave late (Late), so much
-// more goes ahead that a frame which is late again still finds 120 ms at the
-// device: after the first late frame up to 360 ms in all, after others up to
-// 600. As sending becomes punctual, the lead shrinks back within seconds, by
-// sending the next frames a little later each.
+// The lead adapts. While frames leave late ([Pacer.Late]), it grows until a frame
+// that is late again still finds 120 ms at the device: up to 360 ms in all after
+// the first late frame, up to 600 after others. When sending is punctual again,
+// the lead shrinks back within seconds: each frame is sent a little later.
 //
 // A Pacer is pure: it never looks at a clock. Times passed to it must not run
 // backwards. It is for one goroutine.
@@ -52,7 +51,7 @@ type Pacer struct {
 	shiftTo   time.Duration // shift goes there, by shiftStep with each frame
 }
 
-// shiftStep is small enough for nobody to see it as jitter.
+// shiftStep is the change of the shift per frame, small enough not to count as jitter.
 const shiftStep = time.Millisecond
 
 // NewPacer makes a pacer for frames of that length that keeps that many of them

@@ -28,7 +28,7 @@ type Repacketizer struct {
 	sizes  []int         // of the frames
 }
 
-// NewRepacketizer makes packets that last so long.
+// NewRepacketizer makes packets of that length.
 func NewRepacketizer(length time.Duration) *Repacketizer {
 	return &Repacketizer{length: length}
 }

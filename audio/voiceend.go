@@ -4,9 +4,9 @@ import "time"
 
 const (
 	voiceBlock   = 128  // samples that are judged together: 8 ms at 16 kHz
-	voiceFaint   = 300  // voice is not so many times softer than it mostly is (25 dB)
+	voiceFaint   = 300  // factor of power by which voice varies at most (25 dB)
 	voiceClear   = 20   // nor is anything louder than a 20th of it taken for noise
-	voiceNoise   = 3    // times the room's noise: what is softer is none
+	voiceNoise   = 3    // times the room's noise: below it, sound is not voice
 	voiceMemory  = 0.1  // of the voice's loudness, per block
 	roomMemory   = 0.05 // of the room's noise, per block
 	mostVoiceEnd = 64 * time.Millisecond

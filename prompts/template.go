@@ -103,8 +103,8 @@ func languageName(spoken, lang string) string {
 	return "中文"
 }
 
-// Nearest returns the known name that takes the fewest edits to come from name: what
-// somebody who mistyped it may have meant. known must not be empty.
+// Nearest returns the known name that is the fewest edits away from name: the one
+// that was probably meant. known must not be empty.
 func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
 		return cmp.Compare(edits(name, a), edits(name, b))

@@ -41,7 +41,8 @@ type Transcript struct {
 	Final    bool
 	Language string // "zh", "en", or "" when the recogniser does not say
 	// Rejected is set on a final transcript when the recogniser judges by its
-	// own measured score that this was not speech in a language it knows. Text then holds its best guess, for the log (at debug level) only.
+	// own measured score that this was not speech in a language it knows. Text then
+	// holds its best guess, for the log (at debug level) only.
 	Rejected bool
-	Provider string // who recognised it
+	Provider string // the name of the recogniser
 }

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Role says who a message is from.
+// Role is the author of a message.
 type Role string
 
 // The roles, as every OpenAI-compatible endpoint names them.
@@ -53,7 +53,7 @@ type Delta struct {
 	Text      string
 	Thought   string     // reasoning that is not part of the answer
 	ToolCalls []ToolCall // complete calls, each yielded once, as soon as its arguments are complete
-	Provider  string     // who answers; set on every delta
+	Provider  string     // the name of the model; set on every delta
 	// Fallback is set by a provider that is no language model (the rules brain)
 	// on text that says so, so that it is not mistaken for an answer.
 	Fallback bool

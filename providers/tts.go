@@ -17,8 +17,8 @@ type TTSRequest struct {
 type Sound struct {
 	Rate    int      // Hz of PCM
 	PCM     []int16  // mono; valid until the next piece
-	Packets [][]byte // whole Opus packets, 60 ms mono each, to be decoded by whoever needs PCM; nobody changes them any more
-	// Provider is who speaks, where that is not the one asked: of a chain, the
+	Packets [][]byte // whole Opus packets, 60 ms mono each; read-only
+	// Provider is the name of the voice, if it is not the one asked: of a chain, the
 	// member. "" is the one asked.
 	Provider string
 }

@@ -9,6 +9,6 @@ type Warmer interface {
 	// another goroutine is at it. It costs no money. It waits for the other side,
 	// within its own time limit and that of ctx; an error is for the log only: the
 	// request that follows tells by itself what is wrong. It may be called by any
-	// number of goroutines at any time, for instance whenever somebody begins to speak.
+	// number of goroutines at any time, for instance whenever a user begins to speak.
 	Warm(ctx context.Context) error
 }

@@ -3,14 +3,14 @@ package echo
 // When an alignment is believed.
 const (
 	front       = 320  // samples: how early the filter begins before the strongest echo
-	farJump     = 4800 // samples: a timestamp so far off the running alignment is believed at once
+	farJump     = 4800 // samples from the running alignment beyond which a timestamp is believed at once
 	clearPeak   = 7    // prominence of a delay that is taken for one
-	waryFrames  = 6    // so long a loudspeaker that has stood still is expected to be late
-	knownWay    = 0.5  // a known room leaves at most so much of an echo where it belongs
-	betterWay   = 0.7  // and at a better place so much of what it leaves at another
+	waryFrames  = 6    // for which a loudspeaker that has stood still is expected to be late
+	knownWay    = 0.5  // part of an echo that a known room leaves at most at the right place
+	betterWay   = 0.7  // part of that which it leaves at most at a better place
 	sameDelay   = 32   // samples by which two looks at one delay may differ
 	quietFrame  = 0.5  // of the usual power, which a frame must have to tell anything
-	strayFrames = 5    // so long an echo must be elsewhere before the room is another one
+	strayFrames = 5    // for which an echo must be elsewhere before the room is another one
 
 	settleFrames  = 8  // loud frames in which the known way is looked for
 	patienceFirst = 20 // loud frames until the search for the delay is given up

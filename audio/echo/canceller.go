@@ -9,7 +9,7 @@ const (
 	frameSize   = 960     // samples that are handled together: a frame of 60 ms
 	silentPower = 12 * 12 // mean power below which the reference is silence
 	hangHops    = 30      // hops for which an echo may go on after the reference, 300 ms
-	worseEcho   = 1.2     // a hop gets so much louder only if the filter is wrong
+	worseEcho   = 1.2     // factor by which a hop gets louder only if the filter is wrong
 	judgeStep   = 0.02    // of the powers by which the filter is judged, per hop: half a second
 )
 
@@ -116,7 +116,7 @@ func (c *Canceller) cancel() {
 	}
 	if c.hang <= 0 || !c.aligner.knows() {
 		// Nothing plays, or nothing is known of the echo yet, nor whether there is
-		// any: what somebody says meanwhile must not be lost.
+		// any: what the user says meanwhile must not be lost.
 		c.suppress.pass(&n.mic, &n.out)
 		return
 	}

@@ -38,7 +38,7 @@ type (
 // impulse response in the frequency domain, in partitions, and says what of the
 // microphone's sound came that way. Its step is a Kalman filter's, one scalar
 // for each bin of each partition: it learns fast what it does not know, and
-// hardly while somebody speaks over the echo, as that is noise to it.
+// little while the user speaks over the echo, which is noise to it.
 type filter struct {
 	fft   *dsp.FFT
 	past  [pastCount]spectrum // of the reference; newest at head

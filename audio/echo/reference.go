@@ -6,7 +6,7 @@ type reference struct {
 	ring    [memorySize]int16
 	written int64 // samples so far; the next one's place
 	begin   int64 // the stretch that is being played begins here: before it was silence
-	fence   int64 // the next stretch begins here, and is not played yet; negative: there is none
+	fence   int64 // where the next stretch begins, which is not played yet; negative: no stretch follows
 	packets [packetCount]stampedPacket
 	next    int
 }

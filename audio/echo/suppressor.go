@@ -6,7 +6,7 @@ import (
 	"xiaozhi/audio/internal/dsp"
 )
 
-// How what the filter leaves is told from somebody who speaks.
+// How the rest of an echo is told from the user's voice.
 const (
 	crossMemory = 0.85  // of the spectra that are compared, per hop of 10 ms
 	decay       = 0.75  // of an echo's power from hop to hop, beyond the filter
@@ -118,7 +118,7 @@ func (s *suppressor) compare(unsure *power) {
 }
 
 // follow moves the leak: down where less is left than was thought, up slowly,
-// for there may be somebody who speaks.
+// for the user may be speaking.
 func (s *suppressor) follow(k int) {
 	if s.echoMean[k] < noiseFloor {
 		return
@@ -144,7 +144,7 @@ func (s *suppressor) quiet(k int, power float32) {
 }
 
 // smooth takes the edges off the gains, and makes them small where the whole
-// hop says that nobody speaks.
+// hop says that the user is silent.
 func (s *suppressor) smooth() {
 	var speech, all float32
 	for k := 3; k < binCount; k++ { // from 100 Hz on

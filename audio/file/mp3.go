@@ -18,7 +18,7 @@ type MP3Reader struct {
 }
 
 // NewMP3Reader reads the first frame. An ID3 tag in front is gone over, but its
-// claimed length is held in memory: take it away from files of strangers.
+// claimed length is held in memory: skip it first in files that are not trusted.
 func NewMP3Reader(r io.Reader) (m *MP3Reader, err error) {
 	defer recoverAs(&err, "mp3")
 	m = &MP3Reader{in: watchedReader{r: r}, raw: make([]byte, 4608)}

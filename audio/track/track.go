@@ -30,7 +30,7 @@ type Track struct {
 	source source
 	rate   int
 	file   io.Closer
-	fold   int     // so many samples become one: rates over 48 kHz
+	fold   int     // number of samples that become one: rates over 48 kHz
 	left   []int16 // decoded, not yet folded
 	err    error   // the end, or what ended it
 }
@@ -100,7 +100,7 @@ func short(err error) error {
 func skipTags(r *bufio.Reader) error {
 	const headBytes, footer = 10, 0x10
 	for {
-		head, _ := r.Peek(headBytes) // what stops it is seen by who reads next
+		head, _ := r.Peek(headBytes) // the next read meets its error
 		if len(head) < headBytes || !bytes.HasPrefix(head, []byte("ID3")) {
 			return nil
 		}

@@ -207,7 +207,7 @@ func kindOf(err error) providers.Kind {
 	return providers.Unavailable
 }
 
-// isContext reports whether err only tells that somebody has hung up. A provider that
+// isContext reports whether err only tells that the caller has hung up. A provider that
 // has run out of its own time, as for a host that is switched off, has failed.
 func isContext(err error) bool {
 	_, own := errors.AsType[*providers.Error](err)

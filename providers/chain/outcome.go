@@ -49,7 +49,7 @@ func (r *race[P, V]) settle(i int, err error) {
 	r.walk.report(i, err)
 }
 
-// release lets go whoever is left when the consumer leaves or the context ends.
+// release releases the members that are left when the consumer leaves or the context ends.
 func (r *race[P, V]) release() {
 	for i, cancel := range r.live {
 		cancel()

@@ -23,7 +23,7 @@ const (
 	nothing weight = iota // neither an answer nor a sign of one; it is handed on
 	unasked               // as nothing, but it is not handed on
 	sign                  // it is at work, and so not late
-	doubt                 // an answer, the only one of its member, that counts if nobody gives a better one
+	doubt                 // an answer, the only one of its member, that counts if no other is better
 	answer                // it wins
 )
 
@@ -56,7 +56,7 @@ type race[P named, V any] struct {
 	empty error                  // of a member that ends without an answer; nil: that is an answer
 	ready <-chan struct{}        // closed when lateness begins to count; nil: with the asking
 
-	winner int                        // -1 until somebody has answered
+	winner int                        // -1 until a member has answered
 	asked  []int                      // members, in order
 	live   map[int]context.CancelFunc // those being asked
 	dead   []int                      // those that gave no answer
@@ -116,7 +116,7 @@ func (r *race[P, V]) run(ctx context.Context, first context.CancelFunc) error {
 	}
 }
 
-// next asks the next member. It is false when there is nobody to ask.
+// next asks the next member. It returns false if all were asked.
 func (r *race[P, V]) next(ctx context.Context, beside bool) bool {
 	before := r.walk.last
 	i, ok := r.walk.next(r.may)
@@ -144,7 +144,7 @@ func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
 	r.pumps.Go(func() { r.pump(memberCtx, i, gone) })
 }
 
-// wait lets the next member be asked when so many times this one's patience has passed.
+// wait lets the next member be asked when that many times this one's patience have passed.
 func (r *race[P, V]) wait(i, times int) {
 	if patience := r.walk.patience(i); patience > 0 && r.ready == nil && r.winner < 0 {
 		r.late.Reset(time.Duration(times) * patience)

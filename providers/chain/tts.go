@@ -107,7 +107,7 @@ func (s *speech) pass(sound providers.Sound, err error) bool {
 	return !s.left
 }
 
-// signed is sound that says who speaks.
+// signed returns sound with the name of its voice.
 func signed(name string, sounds iter.Seq2[providers.Sound, error]) iter.Seq2[providers.Sound, error] {
 	return func(yield func(providers.Sound, error) bool) {
 		for sound, err := range sounds {

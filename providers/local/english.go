@@ -89,7 +89,7 @@ func oClock(m []string) string {
 	return m[1] + " o'clock"
 }
 
-// englishFraction says 1/2 and 3/4; what is no small part, such as 24/7, it
+// englishFraction says 1/2 and 3/4; other figures, such as 24/7, it
 // leaves as it is.
 func englishFraction(m []string) string {
 	over, _ := strconv.Atoi(m[2])
@@ -106,7 +106,7 @@ func englishFraction(m []string) string {
 	return m[1] + said + m[4]
 }
 
-// knownLetters are abbreviations that are read as a word where nobody says so:
+// knownLetters are abbreviations that would be read as a word:
 // flite makes acer of ASR. Those that are words too count in capitals only.
 var knownLetters = regexp.MustCompile(`(?i:\b(?:asr|llm|tts|mcp|ota|url|api|iot)\b)|\b(?:IP|AI|LED)\b`)
 

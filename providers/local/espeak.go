@@ -16,7 +16,7 @@ const (
 	englishVoice = "en-us"
 	espeakRate   = 22050 // Hz, of all its voices
 	// maxProcesses is how many engine processes run at once for one
-	// Synthesizer. Who comes later waits, in order, until its context ends.
+	// Synthesizer. Later callers wait, in order, until their context ends.
 	maxProcesses = 8
 	// versionWait is how long the program may take to say its version.
 	versionWait = 5 * time.Second
@@ -30,8 +30,8 @@ type espeak struct {
 	slots chan struct{} // cap maxProcesses
 }
 
-// findEspeak returns the program's path, "" when there is none that says in time
-// who it is, and its version.
+// findEspeak returns the program's path and version, "" if there is no program
+// that reports its version in time.
 func findEspeak(ctx context.Context, path string) (found, version string) {
 	if path == "" {
 		path = "espeak-ng"

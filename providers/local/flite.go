@@ -170,7 +170,7 @@ const (
 )
 
 // openFlite opens the library once for the process: its voices and reference
-// counts are the process's, whoever asks, so there must be one lock for all.
+// counts are the process's, so there must be one lock for all.
 var openFlite = sync.OnceValues(func() (*fliteLibrary, error) {
 	l := &fliteLibrary{file: "libflite.so.1", turn: make(chan struct{}, 1), voices: map[string]uintptr{}}
 	h, err := purego.Dlopen(l.file, purego.RTLD_NOW|purego.RTLD_GLOBAL)

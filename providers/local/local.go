@@ -55,8 +55,8 @@ type Synthesizer struct {
 	name    string
 	log     *slog.Logger
 	front   *frontEnd
-	english engine // nil: there is none
-	chinese engine // nil: there is none
+	english engine // nil: not installed
+	chinese engine // nil: not installed
 	found   []string
 }
 

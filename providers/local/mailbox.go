@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// mailbox carries sound from an engine, which must not wait, to a listener, who
+// mailbox carries sound from an engine, which must not wait, to a reader, which
 // may be slow. It holds at most the sound of one unit (see maxHan and maxLatin:
 // about 15 s). One goroutine puts and ends, one takes.
 type mailbox struct {

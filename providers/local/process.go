@@ -53,7 +53,7 @@ func (p program) run(ctx context.Context, put func([]int16)) error {
 	defer stop()
 	soundErr := readWAV(out, p.rate, put)
 	if soundErr != nil {
-		cancel() // it may go on writing what nobody reads
+		cancel() // it may go on writing
 	}
 	err = cmd.Wait()
 	switch {

@@ -101,7 +101,7 @@ func (o *opusPlayer) yieldPacket() {
 	o.left = !o.yield(providers.Sound{Packets: [][]byte{o.merge.Take(nil)}}, nil)
 }
 
-// remember keeps a packet and forgets those that no decoder would need to hear.
+// remember keeps a packet and drops those that a decoder would not need.
 func (o *opusPlayer) remember(packet []byte, length time.Duration) {
 	need := int((o.merge.Waiting() + opusRoll + length - 1) / length)
 	var old []byte

@@ -30,7 +30,7 @@ type transport struct {
 	live        atomic.Int64 // connections
 	busy        atomic.Int64 // requests under way, their replies' bodies included
 	multiplexed atomic.Bool  // HTTP/2: one connection is enough for all requests
-	warming     atomic.Bool  // somebody is opening a connection in advance
+	warming     atomic.Bool  // a connection is being opened in advance
 }
 
 // NewHTTPClient makes the client that all roles of one Options share: it keeps

@@ -27,7 +27,7 @@ func (a *ASR) Warm(ctx context.Context) error { return a.o.warm(ctx) }
 // Warm opens a connection for the next request, if none waits for it already.
 func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
 
-// warm asks for the head of the list of models, which nobody charges for, and
+// warm asks for the head of the list of models, which costs nothing, and
 // takes any answer for a good one: what counts is the connection, which net/http
 // then keeps. One goroutine at a time does so.
 func (o Options) warm(ctx context.Context) error {

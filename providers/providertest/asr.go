@@ -169,7 +169,7 @@ func (s *fakeStream) wait() error {
 	return s.pause(s.script.Delay)
 }
 
-// cancelled notes that nobody wanted the transcript any more.
+// cancelled notes that the transcript is not wanted any more.
 func (s *fakeStream) cancelled() {
 	s.asr.mu.Lock()
 	defer s.asr.mu.Unlock()

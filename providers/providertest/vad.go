@@ -10,7 +10,7 @@ import (
 // frameSamples is what a fake detector takes at a time: 32 ms, as Silero does.
 const frameSamples = 512
 
-// VAD is a fake voice detector: loud is speech, silent is none. The mean
+// VAD is a fake voice detector that takes loud frames for speech. The mean
 // absolute sample decides: from 1000 on it is speech for certain, at 0 none for
 // certain.
 type VAD struct {

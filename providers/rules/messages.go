@@ -29,7 +29,7 @@ type result struct {
 func (r result) own() bool { return strings.HasPrefix(r.call.ID, callPrefix) }
 
 // readTurn finds the last thing said and what was done about it. It is false
-// where nobody asked for anything.
+// if there is no request.
 func readTurn(messages []providers.Message) (turn, bool) {
 	last := len(messages) - 1
 	user := last

@@ -80,7 +80,7 @@ func (r request) levelDone(in intent, res result) (providers.Delta, bool) {
 }
 
 // battery says how full it is. A level of anything else, such as the network's,
-// is none of the battery.
+// is not the battery's.
 func (r request) battery(called string, data any) (providers.Delta, bool) {
 	parts, _ := data.(map[string]any)
 	charge, ok := number(data, "battery")

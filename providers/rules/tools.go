@@ -31,7 +31,7 @@ type property struct {
 }
 
 // readTools reads the shapes of all tools. A schema that cannot be read counts
-// as one without parameters that somebody must not guess at: the tool is left out.
+// as one without parameters, which must not be guessed: the tool is left out.
 func readTools(specs []providers.ToolSpec) []tool {
 	tools := make([]tool, 0, len(specs))
 	for _, spec := range specs {

@@ -89,7 +89,7 @@ type spoken int
 const (
 	spokenOther     spoken = iota
 	spokenSound            // says nothing by itself
-	spokenListening        // says that somebody listens
+	spokenListening        // a sign of listening
 	spokenStop             // asks for silence
 	spokenBeside           // stands beside a stop-word: please, you
 )

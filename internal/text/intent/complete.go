@@ -59,7 +59,7 @@ func Complete(words string, lang text.Lang) Completeness {
 		return Finished
 	case strings.ContainsAny(marks, "。.．"):
 		// Recognisers that punctuate close whatever they were given with a full
-		// stop, so after an ending that is none it only raises a doubt.
+		// stop, so after an unfinished ending it only raises a doubt.
 		if f == Unfinished {
 			return Undecided
 		}

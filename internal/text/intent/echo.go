@@ -13,9 +13,9 @@ import (
 const (
 	echoRunes  = 500 // of each text, the last ones, are compared
 	echoErrors = 35  // per cent of what was heard that may be wrong in an echo
-	echoExact  = 2   // up to so many signs or words an echo has to be exact
-	echoShort  = 8   // up to so many it is short
-	echoEnd    = 3   // so many new ones in a row at an end are the user's; one less in a short text
+	echoExact  = 2   // units up to which an echo has to be exact
+	echoShort  = 8   // units up to which it is short
+	echoEnd    = 3   // new units in a row at an end that are the user's; one less in a short text
 )
 
 // Echo reports whether what the microphone heard is (mostly) the speaker's own
