@@ -165,15 +165,20 @@ func (a *actor) answered() error {
 	return nil
 }
 
-// speaks says something with these words, and is silent until they are taken as said.
-func (a *actor) speaks(words string) error {
+// speaks says something with these words, and is silent until they are taken as
+// said. Each pause is a silence in the middle of it.
+func (a *actor) speaks(words string, pauses ...time.Duration) error {
 	clips, err := speechtest.Mandarin()
 	if err != nil {
 		return err
 	}
 	a.s.cloud.hear(words)
-	pcm := slices.Concat(clips[len(clips)-1].PCM(), make([]int16, 3*speechtest.Rate/2))
-	return a.Say(a.s.ctx, pcm)
+	clip := clips[len(clips)-1].PCM()
+	pcm := slices.Clone(clip)
+	for _, p := range pauses {
+		pcm = slices.Concat(pcm, make([]int16, int(p.Seconds()*speechtest.Rate)), clip)
+	}
+	return a.Say(a.s.ctx, slices.Concat(pcm, make([]int16, 3*speechtest.Rate/2)))
 }
 
 // spoken says texts, each after the answer to the one before.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -175,6 +176,18 @@ func talks() []talk {
 				return err
 			}
 			return a.typed("what else is there to say")
+		}),
+		device("backchannel", options{Mode: devicetest.Realtime}, book{"tell me a story": says("And so " + goesOn + " and on, and then it goes on, and in the end it is over.")}, func(a *actor) error {
+			if err := errors.Join(a.Detect("tell me a story"), a.begun(1200*time.Millisecond), a.speaks("uh huh"), a.answered()); err != nil {
+				return err
+			}
+			return a.typed("what else is there to say")
+		}),
+		device("pauses while speaking", options{}, nil, func(a *actor) error {
+			if err := errors.Join(a.speaks("what else is there to say", 450*time.Millisecond, 300*time.Millisecond), a.answered()); err != nil {
+				return err
+			}
+			return a.spoken("and what is there to hear")
 		}),
 		device("tools", options{Tools: kitchen()}, book{
 			"light the room": calls("self.lamp.turn_on", "{}"), "gloomy": calls("self.lamp.get_state", "{}"),
@@ -380,6 +393,16 @@ func gatewayDevice() talk {
 				return err
 			}
 			s.pause(400 * time.Millisecond)
+		}
+		var ask sync.WaitGroup
+		var failed error
+		ask.Go(func() {
+			_, failed = s.http("POST", "/api/mcp/jsonrpc", rpc(3, "tools/call", `{"name":"device.ask","arguments":{"text":"Is it warm enough?"}}`), "Content-Type: application/json")
+		})
+		err = errors.Join(a.answered(), a.speaks("it is quite warm in here"))
+		ask.Wait()
+		if err = errors.Join(err, failed); err != nil {
+			return err
 		}
 		for _, uri := range []string{"xiaozhi://devices", "xiaozhi://devices/246f28aa1002/transcript"} {
 			if _, err := s.http("POST", "/api/mcp/jsonrpc", rpc(1, "resources/read", `{"uri":"`+uri+`"}`), "Content-Type: application/json"); err != nil {
