@@ -154,7 +154,7 @@ func TestOfferReturns(t *testing.T) {
 		var log record
 		m := newMarket(t)
 		p := folk(t, "a")
-		f := NewFleet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
+		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
 		running(t, f)
 		offer(t, m, &log, f)
 		s := m.client(t)

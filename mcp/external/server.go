@@ -3,7 +3,7 @@
 // Package external reaches other people's MCP servers and offers their tools:
 // programs that it runs, servers on the web, and tool servers that dial in. It
 // also offers our own tools to endpoints of others. A Server is one of them, as
-// an mcp.Source; a Fleet owns all. Only the config names programs and addresses.
+// an mcp.Source; a Set owns all. Only the config names programs and addresses.
 package external
 
 import (
@@ -56,7 +56,7 @@ type Server struct {
 	live   *session           // nil while not connected
 	tools  []mcp.Tool         // nobody changes it
 	read   bool               // the list was read, over this connection
-	said   drip               // messages for its log
+	said   logLimiter         // messages for its log
 	calls  map[uint64]context.CancelCauseFunc
 	number uint64 // of the last call
 	torn   bool   // calls were cancelled because the connection ends

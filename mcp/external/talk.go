@@ -24,7 +24,7 @@ const (
 
 // drip lets so many events through in a time and counts the others. It is for
 // one goroutine.
-type drip struct {
+type logLimiter struct {
 	began  time.Time
 	passed int
 	held   int
@@ -32,7 +32,7 @@ type drip struct {
 
 // pass reports whether an event goes through. held is how many did not in the
 // time that has just ended.
-func (d *drip) pass(now time.Time) (ok bool, held int) {
+func (d *logLimiter) pass(now time.Time) (ok bool, held int) {
 	if now.Sub(d.began) >= logWindow {
 		held, d.held = d.held, 0
 		d.began, d.passed = now, 0
@@ -48,7 +48,7 @@ func (d *drip) pass(now time.Time) (ok bool, held int) {
 // copyLog logs what a program writes to its standard error until it ends.
 func copyLog(r io.Reader, log *slog.Logger, m mask) {
 	lines := bufio.NewReaderSize(r, maxLogLine)
-	var d drip
+	var d logLimiter
 	for {
 		line, err := lines.ReadSlice('\n')
 		text := strings.TrimSpace(strings.ToValidUTF8(string(line), "?"))
