@@ -46,7 +46,7 @@ type peer struct {
 // endpoint is where tool servers dial in by WebSocket: we are the MCP client on
 // a socket that they opened. It is an http.Handler.
 type endpoint struct {
-	set    *Set
+	set      *Set
 	tokens   []Token
 	log      *slog.Logger
 	upgrader websocket.Upgrader
@@ -89,7 +89,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := newLink(newSocket(conn, maxPeerFrame), pingEvery, p.log)
-	p.open = func(context.Context, way) (*line, error) { return socketLine(l), nil }
+	p.dialling.open = func(context.Context, way) (*line, error) { return socketLine(l), nil }
 	p.log.Info("mcp tool server dialled in", "remote", r.RemoteAddr, "device_id", p.device)
 	if err := p.Start(r.Context()); err != nil { // the set is stopping
 		_ = conn.Close()
@@ -163,7 +163,7 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	name := set.freeName(t.Name)
 	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
 	p = &peer{Server: newServer(name, c, set.options.ServerOptions), device: strings.ToLower(t.Device)}
-	p.once, p.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
+	p.once, p.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
 	set.peers[name] = p
 	set.wg.Add(1)
 	return p, func() {

@@ -102,8 +102,8 @@ func (m *market) client(t *testing.T) *Server {
 	t.Helper()
 	conn := <-m.sockets
 	s := newServer("market", Config{}, ServerOptions{})
-	s.once, s.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
-	s.open = func(context.Context, way) (*line, error) {
+	s.once, s.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
+	s.dialling.open = func(context.Context, way) (*line, error) {
 		return socketLine(newLink(newSocket(conn, maxFrame), 0, s.log)), nil
 	}
 	running(t, s)

@@ -212,7 +212,7 @@ func (set *Set) over() bool {
 
 // view is a set as one device has it.
 type view struct {
-	set  *Set
+	set    *Set
 	device string
 }
 

@@ -36,7 +36,7 @@ func TestSource(t *testing.T) {
 			return sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil)
 		}),
 		"websocket": web(Entry{URL: "ws://tools.test/mcp"}, func(_ *testing.T, s *sdk.Server) http.Handler { return websockets(s) }),
-		"set":     fleetOfOne,
+		"set":       fleetOfOne,
 		"endpoint":  fleetOfPeers,
 	} {
 		t.Run(name, func(t *testing.T) {
