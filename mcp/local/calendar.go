@@ -16,8 +16,8 @@ const calendarSchema = `{"type":"object","properties":{` +
 	`"lunar_date":{"type":"string","maxLength":100,"description":"或农历日期 年-月-日，年可省略，闰月在月前加 r，如 2025-r6-1、8-15 / or a lunar date year-month-day, the year may be left out, r before a leap month"}}}`
 
 // calendar tells what day it is in both calendars, of today or of a given date.
-func (s *Source) calendar(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	date := s.today(ctx)
+func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	date := c.today(ctx)
 	switch solar, moon := textArg(arguments, "date"), textArg(arguments, "lunar_date"); {
 	case moon != "":
 		d, err := lunarDate(moon, date)

@@ -7,18 +7,21 @@ import (
 	"xiaozhi/mcp"
 )
 
+// clock tells the time, and what hangs on it: dates, timers and reminders.
+type clock struct{ now func() time.Time }
+
 // currentTime tells the time in the turn's zone, in words of the turn's
 // language; the Chinese ones are those of seed 004, 6.2, with the weekday.
-func (s *Source) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
-	now := s.today(ctx)
+func (c clock) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
+	now := c.today(ctx)
 	return tell(say(ctx,
 		"当前时间是: "+now.Format(time.DateTime)+" "+chineseWeekday(now.Weekday()),
 		"The current time is "+now.Format(time.DateTime)+" "+now.Weekday().String()))
 }
 
 // today is the present in the zone of the turn.
-func (s *Source) today(ctx context.Context) time.Time {
-	now := s.now()
+func (c clock) today(ctx context.Context) time.Time {
+	now := c.now()
 	if zone := mcp.InfoFrom(ctx).Zone; zone != nil {
 		now = now.In(zone)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -48,27 +49,35 @@ func outsideSchema(p *web.Page, name, description string) string {
 	return `{"type":"object","properties":{"` + name + `":{"type":"string","maxLength":100,"description":"` + description + `"}}}`
 }
 
-func (s *Source) tellWeather(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	city := cmp.Or(strings.TrimSpace(textArg(arguments, "city")), s.weather.City)
-	if city == "" && slices.Contains(s.weather.Page.Names(), "city") {
-		return fail(say(ctx, "哪个城市？请给出 city", "which city? give city"))
-	}
-	return s.fetch(ctx, s.weather.Page, map[string]string{"city": city})
+// outside tells of pages of others.
+type outside struct {
+	weather, news Outside
+	log           *slog.Logger
 }
 
-func (s *Source) tellNews(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	return s.fetch(ctx, s.news.Page, map[string]string{"query": strings.TrimSpace(textArg(arguments, "query"))})
+// tellWeather tells the weather of a city.
+func (o outside) tellWeather(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	city := cmp.Or(strings.TrimSpace(textArg(arguments, "city")), o.weather.City)
+	if city == "" && slices.Contains(o.weather.Page.Names(), "city") {
+		return fail(say(ctx, "哪个城市？请给出 city", "which city? give city"))
+	}
+	return o.fetch(ctx, o.weather.Page, map[string]string{"city": city})
+}
+
+// tellNews tells the news.
+func (o outside) tellNews(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	return o.fetch(ctx, o.news.Page, map[string]string{"query": strings.TrimSpace(textArg(arguments, "query"))})
 }
 
 // fetch tells what the page says now.
-func (s *Source) fetch(ctx context.Context, p *web.Page, values map[string]string) mcp.ActionResponse {
+func (o outside) fetch(ctx context.Context, p *web.Page, values map[string]string) mcp.ActionResponse {
 	values["language"] = cmp.Or(mcp.InfoFrom(ctx).Language, "zh")
 	text, err := p.Fetch(ctx, values)
 	if err == nil {
 		return tell(text)
 	}
 	if ctx.Err() == nil {
-		s.log.Warn("page not read", "err", err)
+		o.log.Warn("page not read", "err", err)
 	}
 	return fail(say(ctx, "查询失败：服务"+chineseTrouble(err), "the service could not be asked: "+err.Error()))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"xiaozhi/mcp"
@@ -27,23 +28,29 @@ func lacksPlayer(tools []mcp.Tool) bool {
 	return true
 }
 
+// player finds music of the server's own folder.
+type player struct {
+	music *Music
+	log   *slog.Logger
+}
+
 // playMusic finds the song; the conversation plays it.
-func (s *Source) playMusic(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+func (p player) playMusic(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	name := strings.TrimSpace(textArg(arguments, "name"))
-	song, err := s.music.Find(name)
+	song, err := p.music.Find(name)
 	switch {
 	case errors.Is(err, ErrNoSong) && name != "":
 		return fail(fmt.Sprintf(say(ctx, "没有找到《%s》", "there is no song like %q"), name))
 	case err != nil:
-		return s.noMusic(ctx, err)
+		return p.noMusic(ctx, err)
 	}
 	return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: mcp.MusicPlay, Name: name, Song: song.ID, Title: song.Title})
 }
 
 // noMusic says that there is none, or why it cannot be read.
-func (s *Source) noMusic(ctx context.Context, err error) mcp.ActionResponse {
+func (p player) noMusic(ctx context.Context, err error) mcp.ActionResponse {
 	if err != nil && !errors.Is(err, ErrNoSong) {
-		s.log.Warn("music folder not read", "err", err)
+		p.log.Warn("music folder not read", "err", err)
 	}
 	return fail(say(ctx, "音乐文件夹里没有音乐", "there is no music in the music folder"))
 }
@@ -52,10 +59,10 @@ func (s *Source) noMusic(ctx context.Context, err error) mcp.ActionResponse {
 const maxListed = 50
 
 // listMusic tells what there is.
-func (s *Source) listMusic(ctx context.Context, _ map[string]any) mcp.ActionResponse {
-	songs, err := s.music.Songs()
+func (p player) listMusic(ctx context.Context, _ map[string]any) mcp.ActionResponse {
+	songs, err := p.music.Songs()
 	if err != nil || len(songs) == 0 {
-		return s.noMusic(ctx, err)
+		return p.noMusic(ctx, err)
 	}
 	titles := make([]string, min(len(songs), maxListed))
 	for i := range titles {

@@ -24,13 +24,14 @@ type entry struct {
 // noArguments is the schema of a tool that takes none.
 const noArguments = `{"type":"object","properties":{}}`
 
-// registry is every tool that this server runs itself, in the order in which
-// models see them. Those whose outcome is a handler of the conversation are
-// queries, so that they are waited for.
-func (s *Source) registry() []entry {
+// registry returns every tool that this server runs itself, in the order in
+// which models see them. Those whose outcome is a handler of the conversation
+// are queries, so that they are waited for.
+func registry(o Options) []entry {
+	c := clock{o.Now}
 	return slices.Concat(
-		grouped("", s.knowing()), grouped("info", s.outside()), grouped("talk", s.talking()),
-		grouped("timer", s.ringing()), grouped("music", s.playing()), grouped("device", working()),
+		grouped("", c.knowing()), grouped("info", outside{o.Weather, o.News, o.Log}.telling()), grouped("talk", roles(slices.Clone(o.Roles)).talking()),
+		grouped("timer", c.ringing()), grouped("music", player{o.Music, o.Log}.playing()), grouped("device", working()),
 	)
 }
 
@@ -47,16 +48,16 @@ func grouped(stream string, entries []entry) []entry {
 }
 
 // knowing are the tools that tell something.
-func (s *Source) knowing() []entry {
+func (c clock) knowing() []entry {
 	return []entry{
 		{
-			name: "get_current_time", stream: "time", runs: mcp.ToolWait, handler: s.currentTime, readOnly: true,
+			name: "get_current_time", stream: "time", runs: mcp.ToolWait, handler: c.currentTime, readOnly: true,
 			zh:     "获取当前的日期、时间和星期。",
 			en:     "Tells the current date, time and weekday.",
 			schema: noArguments,
 		},
 		{
-			name: "get_lunar_calendar", stream: "time", runs: mcp.ToolWait, handler: s.calendar, readOnly: true,
+			name: "get_lunar_calendar", stream: "time", runs: mcp.ToolWait, handler: c.calendar, readOnly: true,
 			zh:     "查询农历：今天或某一天的农历日期、干支、生肖、节气和节日，或某个农历日期是公历哪天。",
 			en:     "Tells the Chinese lunar date, zodiac year, solar terms and festivals of today or of a day, or which day a lunar date is.",
 			schema: calendarSchema,
@@ -72,7 +73,7 @@ func (s *Source) knowing() []entry {
 }
 
 // talking are the tools that touch the conversation.
-func (s *Source) talking() []entry {
+func (r roles) talking() []entry {
 	entries := []entry{
 		{
 			name: "exit", runs: mcp.ToolSystemCtl, handler: exit,
@@ -88,28 +89,28 @@ func (s *Source) talking() []entry {
 			schema: noArguments,
 		},
 	}
-	if len(s.roles) > 0 {
+	if len(r) > 0 {
 		entries = append(entries, entry{
-			name: "change_role", runs: mcp.ToolChangeSysPrompt, handler: s.changeRole,
+			name: "change_role", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole,
 			zh:     "切换助手的角色，或换回原来的角色。",
 			en:     "Changes the assistant's role, or goes back to the first one.",
-			schema: roleSchema(s.roles),
+			schema: roleSchema(r),
 		})
 	}
 	return entries
 }
 
 // ringing are the tools for what is to be told later.
-func (s *Source) ringing() []entry {
+func (c clock) ringing() []entry {
 	return []entry{
 		{
-			name: "set_timer", runs: mcp.ToolSystemCtl, handler: s.setTimer,
+			name: "set_timer", runs: mcp.ToolSystemCtl, handler: c.setTimer,
 			zh:     "设一个倒计时，到时响铃提醒。",
 			en:     "Sets a countdown that rings when it is over.",
 			schema: timerSchema,
 		},
 		{
-			name: "set_reminder", runs: mcp.ToolSystemCtl, handler: s.setReminder,
+			name: "set_reminder", runs: mcp.ToolSystemCtl, handler: c.setReminder,
 			zh:     "设一个提醒或闹钟，在某个时间告诉用户一件事。",
 			en:     "Sets a reminder or an alarm: tells the user something at a time of day.",
 			schema: reminderSchema,
@@ -165,20 +166,20 @@ func working() []entry {
 	}
 }
 
-// outside are the tools for what stands in the config.
-func (s *Source) outside() []entry {
+// telling are the tools for what stands in the config.
+func (o outside) telling() []entry {
 	var entries []entry
-	if p := s.weather.Page; p != nil {
+	if p := o.weather.Page; p != nil {
 		entries = append(entries, entry{
-			name: "get_weather", runs: mcp.ToolWait, handler: s.tellWeather, readOnly: true,
+			name: "get_weather", runs: mcp.ToolWait, handler: o.tellWeather, readOnly: true,
 			zh:     "查询天气和预报。",
 			en:     "Tells the weather and the forecast.",
 			schema: outsideSchema(p, "city", "城市，如 北京；不给就是用户所在的城市 / the city; where the user is if left out"),
 		})
 	}
-	if p := s.news.Page; p != nil {
+	if p := o.news.Page; p != nil {
 		entries = append(entries, entry{
-			name: "get_news", runs: mcp.ToolWait, handler: s.tellNews, readOnly: true,
+			name: "get_news", runs: mcp.ToolWait, handler: o.tellNews, readOnly: true,
 			zh:     "查询最新的新闻。",
 			en:     "Tells the latest news.",
 			schema: outsideSchema(p, "query", "关于什么，可省略 / about what, may be left out"),
@@ -188,20 +189,20 @@ func (s *Source) outside() []entry {
 }
 
 // playing are the tools for music of the server's own folder.
-func (s *Source) playing() []entry {
-	if s.music == nil {
+func (p player) playing() []entry {
+	if p.music == nil {
 		return nil
 	}
 	return []entry{
 		{
-			name: "play_music", runs: mcp.ToolSystemCtl, handler: s.playMusic, when: lacksPlayer,
+			name: "play_music", runs: mcp.ToolSystemCtl, handler: p.playMusic, when: lacksPlayer,
 			zh: "播放服务器上的音乐：按歌名、歌手找，没有说就随便放一首。",
 			en: "Plays music from the server's folder, by title or artist, or any if none is named.",
 			schema: `{"type":"object","properties":{"name":{"type":"string","maxLength":200,` +
 				`"description":"歌名或歌手，可省略 / title or artist, may be left out"}}}`,
 		},
 		{
-			name: "list_music", runs: mcp.ToolWait, handler: s.listMusic, readOnly: true, when: lacksPlayer,
+			name: "list_music", runs: mcp.ToolWait, handler: p.listMusic, readOnly: true, when: lacksPlayer,
 			zh:     "列出服务器上有哪些音乐。",
 			en:     "Lists the music in the server's folder.",
 			schema: noArguments,

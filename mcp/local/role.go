@@ -14,8 +14,8 @@ import (
 const originalRole = "original"
 
 // roleSchema lets the model choose among the roles that there are.
-func roleSchema(roles []string) string {
-	names, err := json.Marshal(append(slices.Clone(roles), originalRole))
+func roleSchema(r roles) string {
+	names, err := json.Marshal(append(slices.Clone(r), originalRole))
 	if err != nil { // texts always encode
 		names = []byte(`["` + originalRole + `"]`)
 	}
@@ -23,14 +23,17 @@ func roleSchema(roles []string) string {
 		`,"description":"角色名；original 表示换回原来的 / the role; original goes back to the first one"}},"required":["role"]}`
 }
 
+// roles are the names of the roles that there are.
+type roles []string
+
 // changeRole asks the conversation to become somebody else, or itself again.
-func (s *Source) changeRole(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+func (r roles) changeRole(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	role := strings.TrimSpace(textArg(arguments, "role"))
 	if role == originalRole {
 		return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{})
 	}
-	if !slices.Contains(s.roles, role) {
-		return fail(fmt.Sprintf(say(ctx, "没有角色 %q，可选：%s", "there is no role %q; there are: %s"), role, strings.Join(s.roles, ", ")))
+	if !slices.Contains(r, role) {
+		return fail(fmt.Sprintf(say(ctx, "没有角色 %q，可选：%s", "there is no role %q; there are: %s"), role, strings.Join(r, ", ")))
 	}
 	return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{Role: role})
 }

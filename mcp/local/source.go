@@ -33,13 +33,6 @@ type Options struct {
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
 // It has no goroutines. All methods may be called at the same time.
 type Source struct {
-	now   func() time.Time
-	log   *slog.Logger
-	roles []string
-
-	weather, news Outside
-	music         *Music
-
 	mu       sync.Mutex
 	started  bool
 	ended    bool
@@ -57,11 +50,8 @@ func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Source{
-		now: o.Now, log: o.Log, roles: slices.Clone(o.Roles), weather: o.Weather, news: o.News, music: o.Music,
-		handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc),
-	}
-	for _, e := range s.registry() {
+	s := &Source{handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
+	for _, e := range registry(o) {
 		s.add(e.tool(), e.handler)
 	}
 	return s

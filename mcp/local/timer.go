@@ -27,7 +27,7 @@ const (
 )
 
 // setTimer asks the conversation to ring after a length of time.
-func (s *Source) setTimer(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	var length time.Duration
 	if seconds, ok := intArg(arguments, "seconds"); ok {
 		length = time.Duration(min(max(seconds, 0), int(spoken.MaxDuration.Seconds())+1)) * time.Second
@@ -46,14 +46,14 @@ func (s *Source) setTimer(ctx context.Context, arguments map[string]any) mcp.Act
 		return badTime(ctx, length.String(), spoken.ErrTooLong)
 	}
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
-		Action: mcp.TimerSet, Due: s.today(ctx).Add(length), Text: strings.TrimSpace(textArg(arguments, "text")),
+		Action: mcp.TimerSet, Due: c.today(ctx).Add(length), Text: strings.TrimSpace(textArg(arguments, "text")),
 	})
 }
 
 // setReminder asks the conversation to tell something at a time of day.
-func (s *Source) setReminder(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	text := textArg(arguments, "time")
-	due, err := spoken.Time(text, s.today(ctx))
+	due, err := spoken.Time(text, c.today(ctx))
 	if err != nil {
 		return badTime(ctx, text, err)
 	}
