@@ -12,6 +12,8 @@ const (
 	enforceRiddles   = false // comments that paraphrase a name
 	enforceDocuments = false // comments that name a document which is not in the repository
 	enforceDocs      = false // exported names without a doc comment
+	enforceWords     = false // names that the glossary has replaced
+	enforceTestNames = false // names of tests that are sentences
 	enforceActions   = true  // more than one switch over mcp.Action
 	enforceTexts     = false // Chinese text in Go outside the catalogues
 )
