@@ -3,7 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
-	core "xiaozhi/agent/turn"
+
+	"xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 )
@@ -21,20 +22,13 @@ func (c *Conversation) act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	if !ok {
 		return refuse(fmt.Errorf("there is no handler named %q", call.FuncName))
 	}
-	outside := &turn{order: order{language: lang}, tools: c.tools, log: c.log, outside: c.over}
-	outside.report = func(v any) {
-		select {
-		case c.reports <- v:
-		case <-ctx.Done():
-		case <-c.over:
-		}
-	}
-	did, _, err := outside.inConversation(ctx, func(c *Conversation) (handled, error) {
-		did, err := h(c, outside, call.Args)
+	var did handled
+	err := c.do(ctx, func() (err error) {
+		did, err = h(c, caller{lang: lang}, call.Args)
 		if err == nil && did.hangUp {
-			c.shadowed(func() core.Event { return core.Leave{Cause: ErrGoodbye} }, func() { c.hangUp(ErrGoodbye) })
+			c.step(turn.Leave{Cause: turn.ErrGoodbye})
 		}
-		return did, err
+		return err
 	})
 	switch {
 	case err != nil:

@@ -32,13 +32,12 @@ type alarm struct {
 // an alarm waits.
 const maxAlarmWait = time.Minute
 
-// setAlarm sets the timer of the next alarm.
-func (c *Conversation) setAlarm() {
-	if len(c.dev.alarms) == 0 {
-		c.alarm.Stop()
-		return
+// setAlarm sets when the alarms are looked at next.
+func (d *Device) setAlarm() {
+	d.alarmAt = time.Time{}
+	if len(d.alarms) > 0 {
+		d.alarmAt = time.Now().Add(min(time.Until(d.alarms[0].due), maxAlarmWait))
 	}
-	c.alarm.Reset(min(time.Until(c.dev.alarms[0].due), maxAlarmWait))
 }
 
 // ringAlarms tells all that is due.
@@ -47,7 +46,7 @@ func (c *Conversation) ringAlarms() {
 	c.dev.alarms = inOrder(c.dev.alarms)
 	for len(c.dev.alarms) > 0 && !c.dev.alarms[0].due.After(now) {
 		if len(c.dev.notices) >= maxNotices {
-			c.alarm.Reset(noticeAfter) // when there is room again
+			c.dev.alarmAt = now.Add(noticeAfter) // when there is room again
 			return
 		}
 		a := c.dev.alarms[0]
@@ -63,7 +62,7 @@ func (c *Conversation) ringAlarms() {
 		c.log.Info("timer is due", "due", a.due, "late", now.Sub(a.due).Round(time.Second))
 		c.dev.alarms = c.dev.alarms[1:]
 	}
-	c.setAlarm()
+	c.dev.setAlarm()
 }
 
 // inOrder is alarms in the order in which they are due: a clock that was set
@@ -75,12 +74,12 @@ func inOrder(alarms []alarm) []alarm {
 var errManyAlarms = errors.New("there are too many timers already")
 
 // handleTimer sets, lists or cancels timers and reminders.
-func handleTimer(c *Conversation, t *turn, args any) (handled, error) {
+func handleTimer(c *Conversation, from caller, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.TimerArgs](args)
 	if err != nil {
 		return handled{}, err
 	}
-	lang := t.order.language
+	lang := from.lang
 	switch a.Action {
 	case mcp.TimerSet:
 		return c.addAlarm(alarm{due: a.Due, text: a.Text, language: lang, reminder: a.Reminder})
@@ -105,7 +104,7 @@ func (c *Conversation) addAlarm(a alarm) (handled, error) {
 		a.due = now.Add(a.length) // by the clock that nobody sets
 	}
 	c.dev.alarms = inOrder(append(slices.Clone(c.dev.alarms), a))
-	c.setAlarm()
+	c.dev.setAlarm()
 	if a.reminder {
 		return handled{say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(a.language)))}, nil
 	}
@@ -151,7 +150,7 @@ func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (handled, erro
 	case before == 1:
 		c.dev.alarms = nil
 	}
-	c.setAlarm()
+	c.dev.setAlarm()
 	switch {
 	case before == 0:
 		return handled{result: c.alarmList(lang), again: true}, nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	core "xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -43,8 +42,8 @@ func (c *callRecord) result() string {
 
 // startCall begins a tool call. Controls are sent and taken to succeed, jobs
 // go on by themselves; all others are awaited by settle.
-func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall) error {
-	if err := t.floor.await(ctx); err != nil {
+func (t *reply) startCall(ctx context.Context, st *step, call providers.ToolCall) error {
+	if err := t.floor.awaitOpen(ctx); err != nil {
 		return err // a turn on trial does nothing that cannot be undone
 	}
 	call.ID = t.freshID(call.ID)
@@ -55,14 +54,9 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall)
 		t.settled(rec, *e)
 		return nil
 	}
-	t.report(shadowEvent{core.ToolWanted{Turn: t.id}})
-	if !t.floor.commit() {
-		return context.Cause(ctx) // undone in the meantime: the tool never runs
-	}
 	remote := p.Offer.Tool.Source != "local"
-	if remote && (p.Offer.Kind == mcp.Control || strings.HasPrefix(p.Offer.Tool.Name, "self.camera.")) {
-		// The tool holds the device's main task: a later tts start would wait behind it.
-		t.speaker.begin()
+	if err := t.acquire(ctx, remote && (p.Offer.Kind == mcp.Control || strings.HasPrefix(p.Offer.Tool.Name, "self.camera."))); err != nil {
+		return err // undone in the meantime: the tool never runs
 	}
 	p.Info = mcp.InfoFrom(ctx)
 	switch {
@@ -76,15 +70,15 @@ func (t *turn) startCall(ctx context.Context, st *step, call providers.ToolCall)
 		t.calling.Go(func() {
 			r := wait()
 			t.timing.tool(p.Offer.Tool.Name, time.Since(began))
-			t.settled(rec, dispatch(r, t.order.language))
+			t.settled(rec, dispatch(r, t.order.lang()))
 		})
 	}
 	return nil
 }
 
 // prepare looks a call up and checks it, or says what becomes of it instead.
-func (t *turn) prepare(call providers.ToolCall) (router.Prepared, *effect) {
-	lang := t.order.language
+func (t *reply) prepare(call providers.ToolCall) (router.Prepared, *effect) {
+	lang := t.order.lang()
 	refuse := func(zh, en string) *effect {
 		e := failed(handledText(lang, zh, en), "", lang)
 		return &e
@@ -103,7 +97,7 @@ func (t *turn) prepare(call providers.ToolCall) (router.Prepared, *effect) {
 	if !p.Offer.Consent {
 		return p, nil
 	}
-	if yes := t.order.consent; yes != nil && !t.allowed && yes.Name == call.Name && yes.Arguments == call.Arguments {
+	if yes := t.order.allow; yes != nil && !t.allowed && yes.Name == call.Name && yes.Arguments == call.Arguments {
 		t.allowed = true // once: what is called again is asked again
 		return p, nil
 	}
@@ -117,7 +111,7 @@ func (t *turn) prepare(call providers.ToolCall) (router.Prepared, *effect) {
 }
 
 // settled notes what became of a call.
-func (t *turn) settled(rec *callRecord, e effect) {
+func (t *reply) settled(rec *callRecord, e effect) {
 	if e.failed {
 		t.log.Warn("tool call failed", "tool", rec.call.Name, "call_id", rec.call.ID, "result", clip(e.result, 256))
 	}
@@ -126,11 +120,11 @@ func (t *turn) settled(rec *callRecord, e effect) {
 }
 
 // startControl sends a control and takes it to succeed.
-func (t *turn) startControl(rec *callRecord, p router.Prepared) {
+func (t *reply) startControl(rec *callRecord, p router.Prepared) {
 	rec.control = true
 	if err := t.tools.Go(p, func(r mcp.ActionResponse) { t.late(p, r) }); err != nil {
 		rec.control = false
-		t.settled(rec, dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, t.order.language))
+		t.settled(rec, dispatch(mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}, t.order.lang()))
 		return
 	}
 	t.settled(rec, effect{result: resultAssumed})
@@ -138,25 +132,25 @@ func (t *turn) startControl(rec *callRecord, p router.Prepared) {
 
 // startJob begins what takes long: the model can say so, and the result is told
 // when it is there.
-func (t *turn) startJob(ctx context.Context, rec *callRecord, p router.Prepared) {
+func (t *reply) startJob(ctx context.Context, rec *callRecord, p router.Prepared) {
 	if err := t.mail.start(ctx, p, t.tools.Detach); err != nil {
 		why := err.Error()
-		if t.order.language == "zh" {
+		if t.order.lang() == "zh" {
 			why = map[error]string{
 				errJobs: "同时进行的任务太多了", errJobRun: "同样的任务还在进行，完成后会告诉用户", errNoJobs: "服务器正在关闭",
 			}[err]
 		}
-		t.settled(rec, failed(why, "", t.order.language))
+		t.settled(rec, failed(why, "", t.order.lang()))
 		return
 	}
-	t.settled(rec, effect{again: true, result: handledText(t.order.language,
+	t.settled(rec, effect{again: true, result: handledText(t.order.lang(),
 		"已经开始执行，需要一些时间。完成后会自动告诉用户结果，不要再次调用。",
 		"it has begun and takes a while. The user will be told the result when it is there; do not call it again.")})
 }
 
 // freshID is id, or another one if id is empty or was used before: some
 // endpoints give no ids, or begin to count anew in each answer.
-func (t *turn) freshID(id string) string {
+func (t *reply) freshID(id string) string {
 	used := func(id string) bool {
 		return slices.ContainsFunc(t.history, func(m providers.Message) bool { return m.ToolCallID == id }) ||
 			slices.ContainsFunc(t.steps, func(s *step) bool {
@@ -171,7 +165,7 @@ func (t *turn) freshID(id string) string {
 
 // settle waits for the step's calls, acts on their effects in call order, and
 // reports whether the model is asked once more.
-func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
+func (t *reply) settle(ctx context.Context, st *step) (again bool, err error) {
 	controls, mute := true, st.said
 	for _, c := range st.calls {
 		if err := t.await(ctx, c.done); err != nil {
@@ -193,7 +187,7 @@ func (t *turn) settle(ctx context.Context, st *step) (again bool, err error) {
 		again = again || c.effect.again
 	}
 	if len(st.calls) > 0 && controls && !again && !st.said {
-		return false, t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.OK, t.order.language))
+		return false, t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.OK, t.order.lang()))
 	}
 	return again, nil
 }

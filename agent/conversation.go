@@ -8,93 +8,49 @@ import (
 	"sync/atomic"
 	"time"
 
-	core "xiaozhi/agent/turn"
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
-	"xiaozhi/audio/echo"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 )
 
-const (
-	afterDetect  = time.Second            // a listen start so soon after a detect belongs to it
-	greetAfter   = 300 * time.Millisecond // without a listen start after a wake word
-	burstFrames  = 8                      // so many frames in burstWindow before a detect mark a wake word
-	burstWindow  = time.Second
-	lateFrames   = 500 * time.Millisecond // so long after listen stop frames of the utterance still come
-	maxTyped     = 8000                   // characters of typed text; more is cut
-	hintInterval = time.Minute            // between two spoken hints about recognition
-	maxDeaf      = 3                      // failures of the ears in a row; then the conversation ends
-	keepAlive    = 60 * time.Second       // between the messages that keep a channel open for what is to come
-)
-
-// Conversation is what one device says and hears over one connection. Post may
-// be called at any time; everything else happens on the goroutine of Run, which
-// owns the state, the history and the turns.
+// Conversation is the actor of one talk over one connection: it feeds
+// [turn.Rules.Next] with what happens and performs the effects.
+//
+// # Concurrency
+//
+// Post, Hear and what remote.go offers may be called at any time. All else
+// happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
-	o        *Options
-	session  wire.Session
-	out      wire.Outbox
-	tools    *router.Router
-	log      *slog.Logger
-	in       *wire.Queue[wire.Event]
-	loopback *echo.SelfEcho // nil: there is no echo, or words have to tell
-	monitor  *echo.FarEnd   // nil: the device takes its own sound out of the microphone, or has none open
-	pacer    *audio.Pacer   // of the last reply: what it has learned of the way to the device
-	reports  chan any       // from ears and turns; size 64, senders wait until the conversation ends
+	o       *Options
+	session wire.Session
+	out     wire.Outbox
+	tools   *router.Router
+	log     *slog.Logger
+	in      *wire.Queue[wire.Event]
+	events  chan any // core events and calls; size 64, senders wait until the conversation ends
+
+	rules  turn.Rules
+	state  turn.State
+	voiced atomic.Bool // of state, for the goroutines of a reply
+	timer  *time.Timer // the earliest of all limits
+
+	mic   microphone
+	reply *reply       // that runs, or is being joined; nil: none
+	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
+	dev   *Device
+
+	question question           // of somebody outside
+	asked    allowed            // the call that the user was asked to allow last
+	urgent   map[uint64]*notice // to be told at once, and not begun yet
+	early    []settled          // true results that came before their call was in the history
 
 	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
 	over  chan struct{}                                     // closed when Run has left its loop: nobody acts any more
 	wg    sync.WaitGroup
-	dev   *Device
-	state State
-	mode  wire.Mode
-	open  bool // the device has opened its microphone
-
-	ears      *ears
-	earsStop  context.CancelCauseFunc
-	stretch   uint64       // counts the stretches of listening; what ears report of an older one is void
-	deafness  int          // failures of the ears in a row
-	garbled   atomic.Int64 // frames that are not Opus; of the ears
-	textDue   *time.Timer
-	heard     []*utterance // said, and not yet answered irrevocably
-	beside    []*utterance // said over a reply, and not understood yet
-	slow      []*utterance // said some time ago; their text is slow, or waits for its turn
-	trials    int          // turns begun on trial since the last answer
-	discarded int          // so many of them were undone
-	adopted   bool         // the turn that began on trial is the answer
-	overlap   overlap      // what is said over the reply that is spoken
-	hushDue   *time.Timer  // a paused reply goes on
-	lastSaid  lastSaid     // of the reply before
-	turn      *turn        // the one that runs, or is being joined
-	live      bool         // turn has not been taken away
-	turnDone  bool
-	pending   *order // begins when turn has been joined
-	turns     uint64
-	empties   int       // empty transcripts in a row
-	detected  time.Time // the last detect
-	stopped   time.Time // the last listen stop
-	burst     []time.Time
-	greet     *time.Timer
-	greeting  string // the wake word to greet, "" for none
-	idle      *time.Timer
-	hungUp    bool
-	active    time.Time   // when the last thing happened
-	voiced    atomic.Bool // somebody is speaking; turns look at it
-	calm      *time.Timer // the next notice may be told
-	alarm     *time.Timer // the next timer is due
-	early     []settled   // true results that came before their call was in the history
-	expect    *request    // who waits for the next words of the user; nil: nobody
-	asked     *consent    // what the user was asked to allow
-	shadow    *shadow     // nil: nobody compares
 }
-
-// turnEnded reports that a turn's goroutines have been joined.
-type turnEnded struct{ t *turn }
-
-// turnBegan reports that tts start was sent.
-type turnBegan struct{ t *turn }
 
 // settled is the true result of a call.
 type settled struct{ callID, result string }
@@ -104,17 +60,24 @@ type settled struct{ callID, result string }
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
-		o: &opts, session: s, out: out, tools: tools,
+		o: &opts, session: s, out: out, tools: tools, rules: opts.rules(s),
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  wire.NewQueue[wire.Event](), reports: make(chan any, 64), over: make(chan struct{}), mode: wire.Auto,
+		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), over: make(chan struct{}),
+		urgent: map[uint64]*notice{},
+		state:  turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
-	c.shadow = newShadow(c.o, s)
-	if s.AEC && !opts.NoEchoGuard {
-		c.monitor = &echo.FarEnd{}
-	} else if !opts.NoEchoGuard {
-		c.loopback = &echo.SelfEcho{}
-	}
+	c.mic = newMicrophone(c)
 	return c
+}
+
+// rules are what decides in conversations with these options.
+func (o *Options) rules(s wire.Session) turn.Rules {
+	end := o.Endpoint.WithDefaults()
+	return turn.Rules{
+		Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
+		IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
+		NoChinese: o.NoChinese, NoEchoGuard: o.NoEchoGuard, DeviceLang: text.Lang(s.Language),
+	}
 }
 
 // Post hands over what the device did. It never waits. [wire.ErrOverrun] means
@@ -138,35 +101,21 @@ func (c *Conversation) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.ended, c.dev = ctx.Done(), dev
-	c.greet, c.idle = time.NewTimer(time.Hour), time.NewTimer(c.o.IdleClose)
-	for _, timer := range []**time.Timer{&c.textDue, &c.calm, &c.alarm, &c.hushDue} {
-		*timer = time.NewTimer(time.Hour)
-	}
-	for _, timer := range []*time.Timer{c.greet, c.textDue, c.calm, c.alarm, c.hushDue} {
-		timer.Stop()
-		defer timer.Stop()
-	}
-	defer c.idle.Stop()
-	if c.shadow != nil {
-		c.shadow.state.Learned = core.Learned{
-			Lang: text.Lang(dev.language), Pause: core.LearnedPause{Need: dev.pause.need, Fast: dev.pause.fast}, Echoes: dev.echoes, Hinted: dev.hinted,
-		}
-		c.shadow.state.Active = time.Now()
-		c.shadow.state.Due.Idle = time.Now().Add(c.o.IdleClose)
-		if c.dev.expecting(time.Now()) {
-			c.shadow.state.Due.Idle = time.Now().Add(min(c.o.IdleClose, keepAlive))
-		}
-		c.shadow.state, _ = c.shadow.rules.Next(c.shadow.state, c.shadowSeen(), core.Queued{})
-	}
-	c.touch()
-	c.setAlarm()
+	c.state.Learned = dev.learned
+	c.state.Learned.Empty = 0
+	dev.setAlarm()
+	c.timer = time.NewTimer(time.Hour)
+	defer c.timer.Stop()
+	c.state.Active = time.Now()
+	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
+	c.step(turn.Queued{})
 	c.loop(ctx)
 	close(c.over)
-	c.step(sigHangUp)
+	c.step(turn.Close{})
 	cause := context.Cause(ctx)
-	if c.turn != nil && !c.turnDone {
-		c.turn.floor.cut()
-		c.turn.cancel(cause)
+	if c.reply != nil {
+		c.reply.floor.cut()
+		c.reply.cancel(cause)
 	}
 	cancel(cause)
 	c.wg.Wait()
@@ -188,97 +137,136 @@ func (c *Conversation) loop(ctx context.Context) {
 				c.log.Warn("audio frames dropped", "frames", lost)
 			}
 			for _, it := range items {
-				c.shadowed(func() core.Event { return c.shadowDevice(it) }, func() { c.device(it) })
+				c.device(it)
 			}
-		case r := <-c.reports:
-			c.shadowed(func() core.Event { return c.shadowReported(r) }, func() { c.reported(r) })
-		case <-c.greet.C:
-			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Greeting }, c.greetNow)
-		case <-c.textDue.C:
-			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Text }, c.textSlow)
+		case e := <-c.events:
+			if ctx.Err() != nil {
+				return // a turn that has ended with the connection is cut, not stopped
+			}
+			c.take(e)
 		case <-c.dev.mail.notify:
 			for _, news := range c.dev.mail.take() {
-				c.shadowed(func() core.Event { return nil }, func() { c.news(news) })
+				c.news(news)
 			}
-		case <-c.hushDue.C:
-			c.shadowTick(func(s *core.State) *time.Time { return &s.Reply.Until }, c.goOn)
-		case <-c.calm.C:
-			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Announce }, c.tellNext)
-		case <-c.alarm.C:
-			c.shadowed(func() core.Event { return nil }, c.ringAlarms)
-		case <-c.idle.C:
-			c.shadowTick(func(s *core.State) *time.Time { return &s.Due.Idle }, c.idleOver)
+		case <-c.timer.C:
+			c.tick()
 		}
 	}
 }
 
 // keep saves what the turn that was joined last has left behind.
 func (c *Conversation) keep() {
-	if c.turn == nil || c.turnDone {
-		return
+	if c.reply != nil && (c.reply.adopted || !c.reply.order.Speculative) { // else nobody has finished saying what it answers
+		c.remember(c.reply)
 	}
-	c.turnDone = true
-	if c.turn.order.trial && !c.adopted {
-		return // nobody has finished saying what it answers
-	}
-	c.remember(c.turn)
 }
 
-// report passes what children have to say to the loop.
-func (c *Conversation) report(v any) {
+// post passes what children have to say to the loop.
+func (c *Conversation) post(e any) {
 	select {
-	case c.reports <- v:
+	case c.events <- e:
 	case <-c.ended:
 	}
 }
 
-// device acts on what the device did.
+// device takes in what the device did.
 func (c *Conversation) device(it wire.Item[wire.Event]) {
 	switch {
-	case c.hungUp:
+	case c.state.Farewell != turn.Staying:
 		return
 	case it.IsPacket:
-		c.frame(it.Packet)
+		c.mic.packet(it.Packet, c.state.Mic.Open)
 		return
 	}
 	switch ev := it.Event.(type) {
 	case wire.ListenStart:
-		c.listenStart(ev.Mode)
+		c.mic.burst.reset()
+		c.step(turn.ListenStart{Mode: ev.Mode})
 	case wire.ListenStop:
-		c.listenStop()
+		c.mic.burst.stopped = time.Now()
+		c.step(turn.ListenStop{})
 	case wire.Detect:
-		c.detect(ev.Text)
+		c.step(c.detected(ev.Text))
 	case wire.Abort:
-		c.abort(ev.Reason)
+		c.log.Debug("abort", "reason", ev.Reason, "state", c.state.Phase())
+		c.step(turn.Abort{Wake: isWake(ev.Reason)})
 	}
 }
 
-// reported acts on what a child reports.
-func (c *Conversation) reported(v any) {
-	switch v := v.(type) {
-	case heardVoice:
-		c.voice(v.u)
-	case heardBargeIn:
-		c.bargeIn(v.u, v.own)
-	case heardGuess:
-		c.guessed(v)
-	case heardPause:
-		c.overlapPaused(v.u)
-	case heardResume:
-		c.resumed(v)
-	case heardEnd:
-		c.utteranceOver(v.u)
-	case heardText:
-		c.text(v)
-	case earsFailed:
-		c.deaf(v)
-	case turnBegan:
-		c.speaking(v.t)
-	case turnEnded:
-		c.turnOver(v.t)
-	case handlerCall:
-		c.runHandler(v)
+// take takes in what a child, a feature or somebody outside has posted.
+func (c *Conversation) take(e any) {
+	switch e := e.(type) {
+	case listenFailed:
+		if e.ears == c.mic.ears {
+			c.log.Error("hearing failed", "err", e.err)
+			c.step(turn.ListenFailed{Err: e.err})
+		}
+	case replyEnded:
+		c.step(c.finished(e.reply))
+	case call:
+		c.runCall(e)
+	case turn.Event:
+		c.step(e)
 	}
+}
+
+// step moves the state by an event, performs what follows, and sets the timer.
+// It may be called by an effect's performer, after the effects before it.
+func (c *Conversation) step(e turn.Event) {
+	before := c.state.Phase()
+	state, effects := c.rules.Next(c.state, c.seen(), e)
+	c.state = state
+	c.dev.learned = state.Learned
+	c.voiced.Store(state.Voiced())
+	if after := state.Phase(); after != before {
+		c.log.Debug("state", "from", before, "to", after, "event", fmt.Sprintf("%T", e))
+	}
+	for _, f := range effects {
+		c.perform(f)
+	}
+	if err := c.mic.failed; err != nil {
+		c.mic.failed = nil
+		c.step(turn.ListenFailed{Err: err})
+	}
+	c.setTimer()
+}
+
+// seen is what the rules may know beside state and event.
+func (c *Conversation) seen() turn.Seen {
+	now := time.Now()
+	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.queue()}
+	if c.reply != nil {
+		seen.Playing = c.reply.floor.playing(now)
+		seen.Stale = c.reply.version != c.dev.history.version
+	}
+	return seen
+}
+
+// setTimer sets the timer to the earliest limit.
+func (c *Conversation) setTimer() {
+	due := c.state.Deadline()
+	if at := c.dev.alarmDue(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
+		due = at
+	}
+	if due.IsZero() {
+		c.timer.Stop()
+		return
+	}
+	c.timer.Reset(time.Until(due))
+}
+
+// tick acts on the limits that are over.
+func (c *Conversation) tick() {
+	now := time.Now()
+	if at := c.dev.alarmDue(); !at.IsZero() && !at.After(now) {
+		c.ringAlarms()
+	}
+	c.dev.withdraw()
+	if at := c.state.Deadline(); !at.IsZero() && !at.After(now) {
+		c.step(turn.Tick{})
+		return
+	}
+	c.setTimer()
 }
 
 // news is what came for the device from outside its conversation.
@@ -291,71 +279,12 @@ func (c *Conversation) news(v any) {
 	}
 }
 
-// step moves the state.
-func (c *Conversation) step(sig signal) {
-	to, ok := next(c.state, sig, c.mode, c.open)
-	if !ok {
-		c.log.Debug("signal has no meaning here", "state", c.state, "signal", sig.String())
-		return
-	}
-	if to != c.state {
-		c.log.Debug("state", "from", c.state, "to", to, "signal", sig.String())
-	}
-	c.state = to
-}
-
-// touch notes that something happens, which puts off the idle close and the
-// next notice.
-func (c *Conversation) touch() {
-	c.active = time.Now()
-	after := c.o.IdleClose
-	if c.dev.expecting(c.active) {
-		after = min(after, keepAlive)
-	}
-	c.idle.Reset(after)
-	c.awaitCalm()
-}
-
-// idleOver hangs up a channel on which nothing happens (device-protocol 3.4),
-// unless something is expected: then a message keeps it open.
-func (c *Conversation) idleOver() {
-	switch {
-	case c.turn != nil && !c.turnDone:
-		c.touch()
-	case c.dev.expecting(time.Now()):
-		c.out.Send(wire.Message{Kind: wire.MessageKeepAlive})
-		c.did(core.Send{Kind: wire.MessageKeepAlive})
-		c.awaitCalm()
-		c.idle.Reset(min(c.o.IdleClose, keepAlive))
-	case time.Since(c.active) < c.o.IdleClose: // what was expected has come to nothing
-		c.idle.Reset(c.o.IdleClose - time.Since(c.active))
-	default:
-		c.hangUp(ErrIdle)
-	}
-}
-
-// hangUp ends the conversation in good order.
-func (c *Conversation) hangUp(cause error) {
-	if c.hungUp {
-		return
-	}
-	c.hungUp = true
-	c.log.Info("hanging up", "cause", cause)
-	defer c.did(core.HangUp{Cause: cause})
-	c.greet.Stop()
-	c.greeting = ""
-	c.forget()
-	c.forgetSlow()
-	c.closeEars(cause)
-	c.out.HangUp(cause)
-}
-
-// language is what is spoken when no text says it (design.md section 10).
+// language is what is spoken when no text says it.
 func (c *Conversation) language() string {
-	if c.dev.language != "" {
-		return c.dev.language
-	}
-	if c.session.Language != "" {
+	switch {
+	case c.dev.learned.Lang != "":
+		return string(c.dev.learned.Lang)
+	case c.session.Language != "":
 		return c.session.Language
 	}
 	return "zh"

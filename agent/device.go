@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"xiaozhi/agent/turn"
 )
 
 const (
@@ -19,15 +21,14 @@ const (
 type Device struct {
 	id       string
 	history  history
-	language string    // of the last turn; "" before the first
-	hinted   time.Time // when a hint about recognition was last spoken
+	learned  turn.Learned
 	role     string    // the prompt that the user chose; "" for the configured one
 	notices  []notice  // waiting to be told; at most maxNotices, and one put back
+	noticeID uint64    // the last that was given to a notice
+	alarmAt  time.Time // when the alarms are looked at; zero: never
 	alarms   []alarm   // in the order in which they are due; at most maxAlarms
 	song     *playing  // what plays or is paused; nil: no music
 	calls    budget
-	pause    learnedPause
-	echoes   bool // the microphone hears what is played: words came back
 	mail     *mailbox
 
 	returned time.Time
@@ -140,3 +141,6 @@ func (d *Devices) forget(dev *Device) {
 	dev.mail.close() // no job runs any more: they have their own limit
 	delete(d.byID, dev.id)
 }
+
+// alarmDue is when the alarms are looked at; zero: never.
+func (d *Device) alarmDue() time.Time { return d.alarmAt }

@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"xiaozhi/agent/turn"
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
@@ -15,32 +16,8 @@ import (
 	"xiaozhi/providers"
 )
 
-// earsCommand is what the conversation tells its ears, in order with the frames.
-type earsCommand interface{ command() }
-
-// The commands.
-type (
-	earsMute struct{} // throw frames away: the device has closed its microphone
-	earsOpen struct { // begin afresh
-		stretch uint64
-		commit  time.Duration // the silence that ends an utterance
-	}
-	earsStop  struct{}          // the button was let go: the utterance is over
-	earsWatch struct{ on bool } // a reply is spoken: guess what is said over it
-	earsAwait struct {          // let the present pause of u end it after so much silence
-		u       *utterance
-		silence time.Duration
-	}
-)
-
-func (earsMute) command()  {}
-func (earsOpen) command()  {}
-func (earsStop) command()  {}
-func (earsWatch) command() {}
-func (earsAwait) command() {}
-
-// earsFailed says that the ears are gone.
-type earsFailed struct {
+// listenFailed says that the listener has ended by itself.
+type listenFailed struct {
 	ears *ears
 	err  error
 }
@@ -60,17 +37,18 @@ const (
 // pass it to recognisers (utterance.go). They are one goroutine (run) and one
 // for each recogniser.
 type ears struct {
-	o        *Options
-	mode     wire.Mode
-	lang     string
-	phrases  func() []string
-	report   func(any) // to the conversation; gives up when the conversation ends
-	log      *slog.Logger
-	in       *wire.Queue[earsCommand]
-	monitor  *echo.FarEnd                                      // of the conversation; nil: no echo has to be taken out
-	loopback *echo.SelfEcho                                    // of the conversation; nil: words have to tell what is an echo
-	child    func() (context.Context, context.CancelCauseFunc) // the context of one utterance
-	wg       *sync.WaitGroup                                   // of the conversation
+	o          *Options
+	mode       wire.Mode
+	lang       string
+	phrases    func() []string
+	report     func(any) // to the conversation; gives up when the conversation ends
+	log        *slog.Logger
+	in         *wire.Queue[turn.Effect]                          // commands and packets
+	monitor    *echo.FarEnd                                      // of the conversation; nil: no echo has to be taken out
+	loopback   *echo.SelfEcho                                    // of the conversation; nil: words have to tell what is an echo
+	child      func() (context.Context, context.CancelCauseFunc) // the context of one utterance
+	wg         *sync.WaitGroup                                   // of the conversation
+	utterances *utterances                                       // of the conversation
 
 	uplink   audio.Uplink
 	decoder  *audio.Decoder
@@ -103,8 +81,7 @@ type ears struct {
 	guesses int
 	guessAt time.Duration // the next guess, by how much voice there is
 	barged  bool
-	failed  error         // why it cannot be recognised
-	garbled *atomic.Int64 // frames that are not Opus, of all ears of the conversation
+	failed  error // why it cannot be recognised
 }
 
 // mostBroken is how many broken packets in a row are made up for.
@@ -118,12 +95,12 @@ func (e *ears) run(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("panic in ears", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			e.drop(ErrFailed)
-			e.report(earsFailed{e, fmt.Errorf("%w: panic in ears: %v", ErrFailed, p)})
+			e.drop(turn.ErrFailed)
+			e.report(listenFailed{e, fmt.Errorf("%w: panic in ears: %v", turn.ErrFailed, p)})
 		}
 	}()
 	if err := e.prepare(); err != nil {
-		e.report(earsFailed{e, err})
+		e.report(listenFailed{e, err})
 		return
 	}
 	defer e.detector.Close()
@@ -132,7 +109,7 @@ func (e *ears) run(ctx context.Context) {
 	e.due = time.NewTimer(time.Hour)
 	defer e.due.Stop()
 	e.due.Stop()
-	var items []wire.Item[earsCommand]
+	var items []wire.Item[turn.Effect]
 	for {
 		select {
 		case <-ctx.Done():
@@ -182,7 +159,7 @@ func (e *ears) preRoll() time.Duration {
 	return o.PreRoll + o.MinSpeech + 100*time.Millisecond
 }
 
-func (e *ears) take(it wire.Item[earsCommand]) {
+func (e *ears) take(it wire.Item[turn.Effect]) {
 	if it.IsPacket {
 		if !e.muted {
 			e.frame(it.Packet)
@@ -190,22 +167,22 @@ func (e *ears) take(it wire.Item[earsCommand]) {
 		return
 	}
 	switch ev := it.Event.(type) {
-	case earsMute:
+	case turn.Mute:
 		e.muted = true
-		e.drop(ErrReplaced)
-	case earsOpen:
-		e.muted, e.watching, e.stretch = false, false, ev.stretch
-		e.drop(ErrReplaced)
+		e.drop(turn.ErrReplaced)
+	case turn.Listen:
+		e.muted, e.watching, e.stretch = false, false, ev.Epoch
+		e.drop(turn.ErrReplaced)
 		e.reset()
-		e.endpoint.SetCommit(ev.commit)
-	case earsStop:
+		e.endpoint.SetCommit(ev.Silence)
+	case turn.EndUtterance:
 		e.muted = true
 		e.commit(0)
-	case earsWatch:
-		e.watching = ev.on
-	case earsAwait:
-		if ev.u == e.current {
-			e.endpoint.Await(ev.silence)
+	case turn.Watch:
+		e.watching = ev.On
+	case turn.AwaitSilence:
+		if e.current != nil && ev.ID == e.current.id {
+			e.endpoint.Await(ev.Silence)
 		}
 	}
 }
@@ -240,7 +217,7 @@ func (e *ears) frame(f wire.Packet) {
 	}
 	n, err := e.decode(f)
 	if err != nil {
-		if n := e.garbled.Add(1); n%garbledEvery == 1 {
+		if n := e.utterances.isGarbled(); n%garbledEvery == 1 {
 			e.log.Warn("frame is not Opus", "err", err, "bytes", len(f.Data), "so_far", n)
 		}
 		return
@@ -319,7 +296,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	switch verdict {
 	case audio.EndpointSpeechStart:
 		e.open(e.preroll.Take())
-		e.report(heardVoice{e.current})
+		e.report(turn.SpeechStarted{ID: e.current.id, Epoch: e.stretch})
 	case audio.EndpointTrigger:
 		e.pause()
 	case audio.EndpointResume:
@@ -337,7 +314,7 @@ func (e *ears) judge(pcm []int16, at time.Time) {
 	length := e.endpoint.Voiced()
 	if !e.barged && length >= e.o.BargeIn {
 		e.barged = true
-		e.report(heardBargeIn{e.current, e.own()})
+		e.report(turn.SpeechLong{ID: e.current.id, Echo: e.own()})
 	}
 	if e.watching && length >= e.guessAt {
 		e.guess()

@@ -65,7 +65,7 @@ var interruptions = map[string]func(s *storm){
 		s.sound(s.mute, 20, "silence")
 	},
 	"push to talk": func(s *storm) {
-		time.Sleep(afterDetect) // before that, a listen start belongs to the typed text
+		time.Sleep(time.Second) // before that, a listen start belongs to the typed text
 		s.post(wire.ListenStart{Mode: wire.Manual}, "listen manual")
 		s.sound(s.loud, 10, "voice")
 		s.post(wire.ListenStop{}, "listen stop")

@@ -16,7 +16,7 @@ const (
 )
 
 // await waits for done. It says that it takes a while when it does.
-func (t *turn) await(ctx context.Context, done <-chan struct{}) error {
+func (t *reply) await(ctx context.Context, done <-chan struct{}) error {
 	began := time.Now()
 	timer := time.NewTimer(t.fillerIn(fillerFirst, began))
 	defer timer.Stop()
@@ -38,7 +38,7 @@ func (t *turn) await(ctx context.Context, done <-chan struct{}) error {
 
 // fillerIn is how soon a filler is due that is due in left, of somebody who has
 // waited since began: sooner where nothing was heard in the turn at all.
-func (t *turn) fillerIn(left time.Duration, began time.Time) time.Duration {
+func (t *reply) fillerIn(left time.Duration, began time.Time) time.Duration {
 	if t.o.SlowAfter > 0 && t.hums == 0 && t.floor.firstFrame().IsZero() {
 		return min(left, time.Until(t.tooLong(began)))
 	}
@@ -47,7 +47,7 @@ func (t *turn) fillerIn(left time.Duration, began time.Time) time.Duration {
 
 // hum says a filler if there has been silence for long enough and nobody is
 // speaking, and returns when to try again.
-func (t *turn) hum(ctx context.Context, began time.Time) (time.Duration, error) {
+func (t *reply) hum(ctx context.Context, began time.Time) (time.Duration, error) {
 	after, id := fillerFirst, prompts.Filler
 	switch t.hums {
 	case 0:

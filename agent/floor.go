@@ -10,9 +10,11 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// floor is one turn's right to speak. The turn's goroutines speak through it,
-// and the conversation takes it away: after cut, undo or stop nothing of the
-// turn can reach the device any more. All methods may be called at the same time.
+// floor passes the messages and the sound of one turn on to the device, as far as
+// the conversation lets it: its gate is shut or open, then tts start is sent,
+// then it may be paused, and at last it is stopped or cut. After that nothing of
+// the turn reaches the device any more. All methods may be called at the same
+// time; the conversation alone opens, holds, starts, pauses, stops and cuts.
 type floor struct {
 	out    wire.Outbox
 	turn   uint64
@@ -26,17 +28,17 @@ type floor struct {
 	slot    int     // of phases, while spreads
 	spreads bool
 
-	granted chan struct{} // closed when the turn may be seen and heard, or never will be
+	begun chan struct{} // closed when tts start was sent, or never will be
 
 	mu        sync.Mutex
-	trial     bool // nothing of the turn may reach the device yet
-	wanted    bool // the turn would have begun to speak
-	paused    bool // no frame leaves for the moment
+	opened    chan struct{} // closed when the turn may be seen and heard, or never will be
+	shut      bool          // nothing of the turn may reach the device yet
+	announced bool          // tts start was asked for: what comes now waits for it
+	before    int           // how much of held was there when it was asked for
+	paused    bool          // no frame leaves for the moment
 	resumed   time.Time
 	waiting   bool // a frame was encoded and is not handed over yet
-	firm      bool // voice does not cut it
 	closed    bool
-	committed bool // something irrevocable was done: the turn cannot be undone
 	started   time.Time
 	firstOut  time.Time      // when the first frame left
 	enc       *audio.Encoder // made with the first frame that needs it
@@ -44,7 +46,7 @@ type floor struct {
 	buf       []byte
 	strange   bool // the device's decoder is not where enc is: it got other packets, or not all of enc's
 	spoken    []spokenSentence
-	held      []wire.Message // what may be shown when the turn can no more be undone
+	held      []wire.Message // what waits for the gate, or for tts start
 	shown     bool           // a chunk was passed on
 }
 
@@ -55,72 +57,88 @@ type spokenSentence struct {
 	whole  bool // the last of its frames was handed over
 }
 
+// newFloor makes a floor with an open gate.
 func newFloor(out wire.Outbox, turn uint64, format audio.Format, lead int) *floor {
-	f := newTrialFloor(out, turn, format, lead)
-	f.grant()
+	f := &floor{
+		out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead),
+		opened: make(chan struct{}), begun: make(chan struct{}),
+	}
+	close(f.opened)
 	return f
 }
 
-// newTrialFloor makes a floor that lets nothing through before grant.
-func newTrialFloor(out wire.Outbox, turn uint64, format audio.Format, lead int) *floor {
-	return &floor{
-		out: out, turn: turn, format: format, lead: lead, pacer: audio.NewPacer(format.Frame, lead),
-		granted: make(chan struct{}), trial: true,
-	}
-}
-
-// grant ends the trial: what the turn has ready is let through. It reports
-// whether tts start was sent.
-func (f *floor) grant() (began bool) {
+// hold shuts the gate, until open. Nothing of the turn may have been heard.
+func (f *floor) hold() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || !f.trial {
-		return false
+	if f.closed || f.shut || !f.started.IsZero() {
+		return
 	}
-	f.endTrial()
+	f.shut, f.opened = true, make(chan struct{})
+}
+
+// open opens the gate: what waits for nothing else is passed on.
+func (f *floor) open() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.shut {
+		return
+	}
+	f.unlock()
 	held := f.held
 	f.held = nil
-	for _, m := range held {
-		if m.Kind == wire.MessageTTSStart {
-			f.open()
+	for i, m := range held {
+		if waitsForStart(m) || f.announced && i >= f.before {
+			f.held = append(f.held, m)
 			continue
 		}
-		f.pass(m)
+		f.out.Send(m)
 	}
-	return f.wanted
 }
 
-// recall puts a turn on trial that nobody has heard anything of, until grant. It
-// reports whether that was still possible.
-func (f *floor) recall() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || f.trial || !f.started.IsZero() {
-		return false
+// unlock lets those go on that wait for the gate. The caller holds mu.
+func (f *floor) unlock() {
+	if f.shut {
+		f.shut = false
+		close(f.opened)
 	}
-	f.trial, f.granted = true, make(chan struct{})
-	return true
 }
 
-// await waits until the turn may be heard, or never will be.
-func (f *floor) await(ctx context.Context) error {
+// waitsForStart reports whether a message must not come before tts start.
+func waitsForStart(m wire.Message) bool {
+	return m.Kind == wire.MessageChunk || m.Kind == wire.MessageEmotion
+}
+
+// awaitOpen waits until the turn may be seen and heard, or never will be.
+func (f *floor) awaitOpen(ctx context.Context) error {
 	f.mu.Lock()
-	granted := f.granted
+	opened := f.opened
 	f.mu.Unlock()
+	return await(ctx, opened)
+}
+
+// awaitStart waits until tts start was sent, or never will be.
+func (f *floor) awaitStart(ctx context.Context) error { return await(ctx, f.begun) }
+
+func await(ctx context.Context, done <-chan struct{}) error {
 	select {
-	case <-granted:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// endTrial lets those go on who wait for it. The caller holds mu.
-func (f *floor) endTrial() {
-	if f.trial {
-		f.trial = false
-		close(f.granted)
+// announce notes that tts start is asked for. It reports whether it was not
+// asked for before.
+func (f *floor) announce() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.announced || !f.started.IsZero() {
+		return false
 	}
+	f.announced, f.before = true, len(f.held)
+	return true
 }
 
 // close takes the floor away for good. The caller holds mu.
@@ -130,7 +148,10 @@ func (f *floor) close() {
 		f.spreads = false
 	}
 	f.closed = true
-	f.endTrial()
+	f.unlock()
+	if f.started.IsZero() {
+		close(f.begun)
+	}
 }
 
 // spread keeps the frames of this turn out of the way of others'. The caller
@@ -178,47 +199,25 @@ func (f *floor) halted() bool {
 	return f.paused && !f.closed
 }
 
-// hold makes the turn one that voice does not cut.
-func (f *floor) hold() {
+// start sends tts start, once, and what had to wait for it.
+func (f *floor) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.firm = true
-}
-
-// holds reports whether voice does not cut the turn.
-func (f *floor) holds() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.firm
-}
-
-// start sends tts start, once. It reports whether it was sent just now.
-func (f *floor) start() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || !f.started.IsZero() {
-		return false
+	if !f.closed && f.started.IsZero() {
+		f.begin()
 	}
-	if f.trial {
-		if !f.wanted {
-			f.wanted = true
-			f.held = append(f.held, wire.Message{Kind: wire.MessageTTSStart})
-		}
-		return false
-	}
-	f.open()
-	return true
 }
 
-// open sends tts start and what had to wait for it. The caller holds mu.
-func (f *floor) open() {
-	f.started, f.committed = time.Now(), true
+// begin sends tts start. The caller holds mu.
+func (f *floor) begin() {
+	f.started = time.Now()
 	f.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: f.turn})
 	for _, m := range f.held {
-		f.shown = true
+		f.shown = f.shown || m.Kind == wire.MessageChunk
 		f.out.Send(m)
 	}
 	f.held = nil
+	close(f.begun)
 }
 
 // startedAt is when tts start was sent; zero before.
@@ -235,47 +234,15 @@ func (f *floor) firstFrame() time.Time {
 	return f.firstOut
 }
 
-// commit makes the turn one that cannot be undone, because a tool is about to
-// run. False: it was undone already.
-func (f *floor) commit() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.committed = f.committed || !f.closed
-	return !f.closed
-}
-
-// undo takes the floor away if nothing irrevocable was done yet.
-func (f *floor) undo() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.committed || f.closed {
-		return false
-	}
-	f.close()
-	return true
-}
-
-// send passes a message of the turn on while it has the floor. A chunk of the
-// answer waits for tts start: before it, the turn may still be undone.
-func (f *floor) send(m wire.Message) bool {
+// send passes a message of the turn on, as soon as it may be seen.
+func (f *floor) send(m wire.Message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return false
+		return
 	}
 	m.Turn = f.turn
-	if f.trial {
-		f.held = append(f.held, m)
-		return true
-	}
-	f.pass(m)
-	return true
-}
-
-// pass passes a message on, or holds a chunk back until tts start. The caller
-// holds mu.
-func (f *floor) pass(m wire.Message) {
-	if m.Kind == wire.MessageChunk && f.started.IsZero() {
+	if f.shut || f.started.IsZero() && (f.announced || waitsForStart(m)) {
 		f.held = append(f.held, m)
 		return
 	}
@@ -297,26 +264,20 @@ func (f *floor) sentenceStart(s utterable) {
 	f.out.Send(wire.Message{Kind: wire.MessageSentenceStart, Turn: f.turn, Text: s.display})
 }
 
-// stop ends the reply in good order: the start/stop pair is completed, unless
-// the turn is still on trial.
+// stop ends the reply in good order: the start/stop pair is completed.
 func (f *floor) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return
 	}
-	if f.trial {
-		f.close()
-		return
-	}
 	if f.started.IsZero() {
-		f.open()
+		f.begin()
 	}
 	if n := len(f.spoken); n > 0 {
 		f.spoken[n-1].whole = true
 	}
 	f.close()
-	f.committed = true
 	f.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: f.turn})
 }
 
@@ -343,18 +304,4 @@ func (f *floor) cut() bool {
 	}
 	f.out.Send(m)
 	return true
-}
-
-// wants reports whether the turn would have begun to speak.
-func (f *floor) wants() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.trial && f.wanted && !f.closed
-}
-
-// gone reports whether the turn has lost the floor.
-func (f *floor) gone() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.closed
 }

@@ -25,35 +25,44 @@ func lines(b *box) string {
 	return strings.Join(out, "; ")
 }
 
-func TestFloorUndoneSaysNothing(t *testing.T) {
+func TestFloorHeldSaysNothing(t *testing.T) {
 	b := newBox()
 	f := newFloor(b, 1, audio.Reply, 4)
-	if !f.undo() {
-		t.Fatal("nothing was committed, but it could not be undone")
-	}
-	if f.start() || f.commit() || f.send(wire.Message{Kind: wire.MessageChunk}) || f.cut() {
-		t.Error("an undone turn still acts")
-	}
+	f.hold()
+	f.send(wire.Message{Kind: wire.MessageSTT})
+	f.send(wire.Message{Kind: wire.MessageChunk})
+	f.cut()
+	f.open()
+	f.start()
 	f.stop()
 	if packet, err := f.encode(make([]int16, 1440)); packet != nil || err != nil {
-		t.Error("an undone turn still encodes")
+		t.Error("a turn that was undone still encodes")
 	}
 	if got := lines(b); got != "" {
 		t.Errorf("the device got %q", got)
 	}
 }
 
-func TestFloorCommittedCannotBeUndone(t *testing.T) {
-	for name, act := range map[string]func(*floor){
-		"start":  func(f *floor) { f.start() },
-		"commit": func(f *floor) { f.commit() },
-		"stop":   func(f *floor) { f.stop() },
-	} {
-		f := newFloor(newBox(), 1, audio.Reply, 4)
-		act(f)
-		if f.undo() {
-			t.Errorf("undone after %s", name)
-		}
+// What was said while the gate was shut comes in its order, what belongs to the
+// answer after tts start.
+func TestFloorOpenKeepsTheOrder(t *testing.T) {
+	b := newBox()
+	f := newFloor(b, 1, audio.Reply, 4)
+	f.hold()
+	f.send(wire.Message{Kind: wire.MessageSTT, Text: "words"})
+	f.send(wire.Message{Kind: wire.MessageThought, Text: "one"})
+	f.send(wire.Message{Kind: wire.MessageChunk, Text: "Yes."})
+	if !f.announce() || f.announce() {
+		t.Error("a reply asks for its start once")
+	}
+	f.send(wire.Message{Kind: wire.MessageThought, Text: "two"})
+	f.open()
+	if got := lines(b); got != "stt words; thought one" {
+		t.Errorf("before the start the device got %q", got)
+	}
+	f.start()
+	if got := lines(b); got != "stt words; thought one; tts start; chunk Yes.; thought two" {
+		t.Errorf("the device got %q", got)
 	}
 }
 
@@ -61,9 +70,8 @@ func TestFloorCutBeforeAFrameHasNoSilentFrame(t *testing.T) {
 	b := newBox()
 	f := newFloor(b, 1, audio.Reply, 4)
 	f.start()
-	if !f.cut() || f.cut() {
-		t.Error("one cut sends one stop")
-	}
+	f.cut()
+	f.cut()
 	if got := lines(b); got != "tts start; tts stop" {
 		t.Errorf("the device got %q", got)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 
 	"xiaozhi/internal/text"
@@ -27,7 +26,7 @@ type handled struct {
 // handler acts on the conversation for a tool that answered CallHandler. It
 // runs on the conversation's goroutine and must not wait. args are the tool's
 // arguments, of any shape; an error says what is wrong with them.
-type handler func(c *Conversation, t *turn, args any) (handled, error)
+type handler func(c *Conversation, from caller, args any) (handled, error)
 
 // handlers are what CallHandler can name (seed 004 section 7.1).
 func handlers() map[string]handler {
@@ -41,45 +40,50 @@ func handlers() map[string]handler {
 	}
 }
 
-// handlerCall asks the conversation to run a handler, while the turn has the
-// floor. Whoever sets taken first decides: either the handler runs and the turn
-// waits for it, or the turn has given it up and it never runs.
-type handlerCall struct {
-	turn  *turn
-	run   func(*Conversation) handledOrError
-	taken *atomic.Bool
-	reply chan handledOrError // size 1
+// caller is who has a handler run: a turn, or somebody outside.
+type caller struct {
+	lang  string
+	reply *reply // nil: somebody outside
 }
 
-type handledOrError struct {
-	handled
-	err error
+// call asks the conversation to run f, for a turn while it has the floor, or for
+// somebody outside. Whoever sets taken first decides: either f runs and the
+// caller waits for it, or the caller has given it up and it never runs.
+type call struct {
+	turn  uint64 // 0: somebody outside
+	f     func(*Conversation) error
+	taken *atomic.Bool
+	done  chan error // size 1
 }
 
 // handle runs the handler that a tool named, on the conversation's goroutine,
 // and waits for it. mute: what it would say is left out.
-func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
+func (t *reply) handle(ctx context.Context, c *callRecord, mute bool) error {
 	name := c.effect.handler.FuncName
 	args := c.effect.handler.Args
 	h, ok := handlers()[name]
 	if !ok {
 		t.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
-		c.effect = failed(handledText(t.order.language, "调用工具失败", "tool call failed"), "", t.order.language)
+		c.effect = failed(handledText(t.order.lang(), "调用工具失败", "tool call failed"), "", t.order.lang())
 		return nil
 	}
-	did, ran, err := t.inConversation(ctx, func(c *Conversation) (handled, error) { return h(c, t, args) })
+	var did handled
+	ran, err := ask(ctx, t.post, nil, t.id, func(c *Conversation) (err error) {
+		did, err = h(c, caller{t.order.lang(), t}, args)
+		return err
+	})
 	if !ran {
 		return err
 	}
 	if err != nil {
 		t.log.Warn("handler failed", "tool", c.call.Name, "handler", name, "err", err)
-		lead := handledText(t.order.language, "调用工具失败: ", "tool call failed: ")
-		c.effect = failed(lead+err.Error(), err.Error(), t.order.language)
+		lead := handledText(t.order.lang(), "调用工具失败: ", "tool call failed: ")
+		c.effect = failed(lead+err.Error(), err.Error(), t.order.lang())
 		return nil
 	}
 	c.effect.result, c.effect.again = did.result, did.again
 	if did.result == "" {
-		c.effect.result = handledText(t.order.language, "调用工具成功: ", "the tool was called: ") + name
+		c.effect.result = handledText(t.order.lang(), "调用工具成功: ", "the tool was called: ") + name
 	}
 	if did.hangUp {
 		t.goodbye()
@@ -93,81 +97,76 @@ func (t *turn) handle(ctx context.Context, c *callRecord, mute bool) error {
 	return nil
 }
 
-// inConversation runs f on the conversation's goroutine and waits for it. It
-// says whether f was run: not if the turn was taken away before.
-func (t *turn) inConversation(ctx context.Context, f func(*Conversation) (handled, error)) (did handled, ran bool, err error) {
-	call := handlerCall{turn: t, taken: new(atomic.Bool), reply: make(chan handledOrError, 1), run: func(c *Conversation) (out handledOrError) {
-		defer func() {
-			if p := recover(); p != nil {
-				t.log.Error("panic", "where", "handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				out.err = fmt.Errorf("%w: panic in a handler: %v", ErrFailed, p)
-			}
-		}()
-		out.handled, out.err = f(c)
-		return out
-	}}
-	t.report(call)
+// ask runs f on the conversation's goroutine and waits for it. It says whether f
+// was run: not if the turn was taken away, or ctx or the conversation has ended
+// before.
+func ask(ctx context.Context, post func(any), over <-chan struct{}, id uint64, f func(*Conversation) error) (ran bool, err error) {
+	c := call{turn: id, f: f, taken: new(atomic.Bool), done: make(chan error, 1)}
+	post(c)
 	select {
-	case r := <-call.reply:
-		return r.handled, true, r.err
+	case err := <-c.done:
+		return true, err
 	case <-ctx.Done():
-		if call.taken.CompareAndSwap(false, true) {
-			return handled{}, false, context.Cause(ctx)
+		if c.taken.CompareAndSwap(false, true) {
+			return false, context.Cause(ctx)
 		}
-	case <-t.outside:
-		if call.taken.CompareAndSwap(false, true) {
-			return handled{}, false, ErrOver
+	case <-over:
+		if c.taken.CompareAndSwap(false, true) {
+			return false, ErrOver
 		}
 	}
-	r := <-call.reply // it runs, and does not wait for anybody
-	return r.handled, true, r.err
+	return true, <-c.done // it runs, and does not wait for anybody
 }
 
 // ErrOver says that the conversation on which somebody outside acts has ended.
 var ErrOver = errors.New("the device is not connected any more")
 
-// runHandler runs a handler for a turn that still has the floor, or for
-// somebody outside, who needs none.
-func (c *Conversation) runHandler(h handlerCall) {
-	if (h.turn.outside != nil || h.turn == c.turn && c.live) && h.taken.CompareAndSwap(false, true) {
-		h.reply <- h.run(c)
+// runCall runs a call of a turn that still has the floor, or of somebody outside,
+// who needs none.
+func (c *Conversation) runCall(k call) {
+	if k.turn != 0 && !c.state.Runs(k.turn) || !k.taken.CompareAndSwap(false, true) {
+		return
 	}
+	k.done <- protect(c.log, "handler", func() error { return k.f(c) })
+	c.setTimer()
 }
 
 // runInstead makes a call whose outcome becomes the result of the call c.
-func (t *turn) runInstead(ctx context.Context, c *callRecord, call mcp.Call) error {
+func (t *reply) runInstead(ctx context.Context, c *callRecord, call mcp.Call) error {
 	p, instead := t.prepare(providers.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	if instead != nil {
 		c.effect = *instead
 		return nil
 	}
 	if p.Offer.Tool.Source != "local" {
-		t.speaker.begin() // the device will be busy
+		if err := t.acquire(ctx, true); err != nil { // the device will be busy
+			return err
+		}
 	}
 	wait := t.tools.Begin(ctx, p)
 	done := make(chan struct{})
 	t.calling.Go(func() {
 		defer close(done)
-		c.effect = dispatch(wait(), t.order.language)
+		c.effect = dispatch(wait(), t.order.lang())
 	})
 	return t.await(ctx, done)
 }
 
 // handleExit says goodbye and ends the conversation.
-func handleExit(c *Conversation, t *turn, args any) (handled, error) {
+func handleExit(c *Conversation, from caller, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.ExitArgs](args)
 	if err != nil {
 		return handled{}, err
 	}
 	say := a.SayGoodbye
-	if segments.Speakable(say, text.Lang(t.order.language)) == "" {
-		say = c.o.Prompts.Phrase(prompts.Goodbye, t.order.language)
+	if segments.Speakable(say, text.Lang(from.lang)) == "" {
+		say = c.o.Prompts.Phrase(prompts.Goodbye, from.lang)
 	}
 	return handled{say: say, hangUp: true}, nil
 }
 
 // handleTakePhoto has the device's camera look.
-func handleTakePhoto(c *Conversation, t *turn, args any) (handled, error) {
+func handleTakePhoto(c *Conversation, from caller, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.PhotoArgs](args)
 	if err != nil {
 		return handled{}, err
@@ -180,10 +179,10 @@ func handleTakePhoto(c *Conversation, t *turn, args any) (handled, error) {
 		if err != nil {
 			return handled{}, err
 		}
-		return handled{call: &mcp.Call{ID: fmt.Sprintf("photo_%d", t.id), Name: o.LLMName, Arguments: arguments}}, nil
+		return handled{call: &mcp.Call{ID: fmt.Sprintf("photo_%d", from.turn()), Name: o.LLMName, Arguments: arguments}}, nil
 	}
 	return handled{
-		result: handledText(t.order.language, "这台设备没有摄像头。", "this device has no camera."), again: true,
+		result: handledText(from.lang, "这台设备没有摄像头。", "this device has no camera."), again: true,
 	}, nil
 }
 
@@ -201,25 +200,35 @@ func photoArguments(a mcp.PhotoArgs) (string, error) {
 
 // handleForget begins the dialogue anew: neither what was said before nor this
 // turn is kept.
-func handleForget(c *Conversation, t *turn, _ any) (handled, error) {
+func handleForget(c *Conversation, from caller, _ any) (handled, error) {
 	c.dev.history.clear()
-	t.forgotten = true
-	return handled{say: c.o.Prompts.Phrase(prompts.Forgotten, t.order.language)}, nil
+	if from.reply != nil {
+		from.reply.forgotten = true
+	}
+	return handled{say: c.o.Prompts.Phrase(prompts.Forgotten, from.lang)}, nil
 }
 
 // handleChangeRole takes another system prompt from the next turn on.
-func handleChangeRole(c *Conversation, t *turn, args any) (handled, error) {
+func handleChangeRole(c *Conversation, from caller, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.RoleArgs](args)
 	if err != nil {
 		return handled{}, err
 	}
 	if a.Role == "" || a.Role == c.o.Prompt {
 		c.dev.role = ""
-		return handled{say: c.o.Prompts.Phrase(prompts.RoleBack, t.order.language)}, nil
+		return handled{say: c.o.Prompts.Phrase(prompts.RoleBack, from.lang)}, nil
 	}
 	if !c.o.Prompts.Has(a.Role) {
-		return handled{}, fmt.Errorf("%s: %q", handledText(t.order.language, "没有这个角色", "there is no such role"), a.Role)
+		return handled{}, fmt.Errorf("%s: %q", handledText(from.lang, "没有这个角色", "there is no such role"), a.Role)
 	}
 	c.dev.role = a.Role
-	return handled{say: c.o.Prompts.Phrase(prompts.RoleChanged, t.order.language)}, nil
+	return handled{say: c.o.Prompts.Phrase(prompts.RoleChanged, from.lang)}, nil
+}
+
+// turn is the number of the caller's turn; 0: it has none.
+func (f caller) turn() uint64 {
+	if f.reply == nil {
+		return 0
+	}
+	return f.reply.id
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -14,37 +16,37 @@ import (
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
 	log := debugLog(t.Output())
-	c := &Conversation{dev: &Device{mail: newMailbox()}, log: log}
-	var calls []handlerCall
-	tn := &turn{log: log, report: func(v any) { calls = append(calls, v.(handlerCall)) }}
+	c := &Conversation{dev: &Device{mail: newMailbox()}, log: log, timer: time.NewTimer(time.Hour)}
+	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
+	var calls []call
+	later := func(v any) { calls = append(calls, v.(call)) }
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	ran := 0
-	handler := func(*Conversation) (handled, error) { ran++; return handled{result: "done"}, nil }
+	runs := 0
+	handler := func(*Conversation) error { runs++; return nil }
 
-	_, did, err := tn.inConversation(ctx, handler)
-	c.turn, c.live = tn, true
-	c.runHandler(calls[0])
-	if did || ran != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("given up by its turn: ran %d times, %v", ran, err)
+	ran, err := ask(ctx, later, nil, 1, handler)
+	c.runCall(calls[0])
+	if ran || runs != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("given up by its turn: ran %d times, %v", runs, err)
 	}
 
-	c.live = false
-	c.runHandler(handlerCall{turn: tn, taken: new(atomic.Bool), run: func(*Conversation) handledOrError { ran++; return handledOrError{} }})
-	if ran != 0 {
+	c.state.Reply.Stage = turn.Ending
+	c.runCall(call{turn: 1, taken: new(atomic.Bool), f: handler})
+	if runs != 0 {
 		t.Error("the handler of a turn without the floor ran")
 	}
 
-	c.live = true
-	tn.report = func(v any) { c.runHandler(v.(handlerCall)) }
-	for range 50 { // the reply and the end of the turn are there at the same time
-		if got, did, err := tn.inConversation(ctx, handler); !did || err != nil || got.result != "done" {
-			t.Fatalf("it ran, but %+v, %v, %v", got, did, err)
+	c.state.Reply.Stage = turn.Speaking
+	now := func(v any) { c.runCall(v.(call)) }
+	for range 50 { // the outcome and the end of the turn are there at the same time
+		if ran, err := ask(ctx, now, nil, 1, handler); !ran || err != nil {
+			t.Fatalf("it ran, but %v, %v", ran, err)
 		}
 	}
-	_, did, err = tn.inConversation(t.Context(), func(*Conversation) (handled, error) { panic("broken handler") })
-	if !did || !errors.Is(err, ErrFailed) {
-		t.Errorf("a handler that panics: %v, %v", did, err)
+	ran, err = ask(t.Context(), now, nil, 1, func(*Conversation) error { panic("broken handler") })
+	if !ran || !errors.Is(err, turn.ErrFailed) {
+		t.Errorf("a handler that panics: %v, %v", ran, err)
 	}
 }
 

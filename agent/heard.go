@@ -39,9 +39,12 @@ func (s spokenSentence) heard(left *time.Duration, frame time.Duration) (text st
 	return prefixHeard(s, played, frame), false
 }
 
-// saying is what the device is playing by now, and has played not long before:
+// echoMemory is how long what was played may come back into the microphone.
+const echoMemory = 3 * time.Second
+
+// playing is what the device is playing by now, and has played not long before:
 // the texts of the sentences.
-func (f *floor) saying(now time.Time) []string {
+func (f *floor) playing(now time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string
@@ -53,7 +56,7 @@ func (f *floor) saying(now time.Time) []string {
 		}
 		ended -= length
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 // asides is what the user has heard by now that is no part of the answer: a

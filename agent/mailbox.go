@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 )
@@ -103,7 +104,7 @@ func (m *mailbox) start(ctx context.Context, p router.Prepared, run func(context
 	j := &job{prepared: p, cancel: cancel}
 	m.jobs[j] = struct{}{}
 	m.wg.Go(func() {
-		defer cancel(ErrDone)
+		defer cancel(turn.ErrDone)
 		r := run(ctx, p)
 		m.mu.Lock()
 		delete(m.jobs, j)

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+
 	"xiaozhi/providers"
 )
 
@@ -23,8 +26,8 @@ type Memory struct {
 // memory is what the record holds. The caller has borrowed it.
 func (d *Device) memory() Memory {
 	return Memory{
-		History: slices.Clone(d.history.messages), Language: d.language, Role: d.role, Hinted: d.hinted,
-		Pause: d.pause.need, Fast: d.pause.fast, Echoes: d.echoes, Waiting: d.waiting() || d.song != nil,
+		History: slices.Clone(d.history.messages), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
+		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waiting() || d.song != nil,
 	}
 }
 
@@ -37,6 +40,8 @@ func (d *Devices) Remember(id string, m Memory) {
 	}
 	dev := d.record(id)
 	dev.history = history{messages: slices.Clone(m.History), version: dev.history.version}
-	dev.language, dev.role, dev.hinted = m.Language, m.Role, m.Hinted
-	dev.pause, dev.echoes = learnedPause{need: m.Pause, fast: m.Fast}, m.Echoes
+	dev.role = m.Role
+	dev.learned = turn.Learned{
+		Lang: text.Lang(m.Language), Pause: turn.LearnedPause{Need: m.Pause, Fast: m.Fast}, Echoes: m.Echoes, Hinted: m.Hinted,
+	}
 }

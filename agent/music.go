@@ -6,7 +6,8 @@ import (
 	"io"
 	"iter"
 	"time"
-	core "xiaozhi/agent/turn"
+
+	"xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -136,17 +137,17 @@ func (c *Conversation) play(id, title string, onward bool) error {
 }
 
 // songOver is what follows a stretch of music.
-func (c *Conversation) songOver(t *turn, p *playing) {
+func (c *Conversation) songOver(t *reply, p *playing) {
 	p.playing = false
 	switch {
 	case c.dev.song != p: // ended while its turn was being joined
 		_ = p.song.Close()
-	case errors.Is(t.out.cause, ErrAborted), t.out.err != nil:
+	case errors.Is(t.out.cause, turn.ErrAborted), t.out.err != nil:
 		c.dev.endSong()
 	case t.out.cut:
 		p.goBack(t.out.played)
 		if !p.held {
-			c.tell(notice{language: t.order.language, song: p})
+			c.tell(notice{language: t.order.lang(), song: p})
 		}
 	case p.onward:
 		id, title, err := c.o.Music.Next(p.id)
@@ -162,29 +163,14 @@ func (c *Conversation) songOver(t *turn, p *playing) {
 	}
 }
 
-// playsMusic reports whether the turn that runs plays a song.
-func (c *Conversation) playsMusic() bool {
-	return c.turn != nil && !c.turnDone && c.live && c.turn.order.notice != nil && c.turn.order.notice.song != nil
-}
-
-// hushMusic ends the stretch of music that plays, if any does.
-func (c *Conversation) hushMusic(cause error) {
-	if !c.playsMusic() {
-		return
-	}
-	c.takeAway(cause)
-	c.step(sigPlayedOut)
-	c.listenAgain()
-}
-
 // handlePlayMusic plays, stops, pauses, goes on or skips. A turn has paused the
 // music by its beginning; somebody outside finds it playing.
-func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
+func handlePlayMusic(c *Conversation, from caller, args any) (handled, error) {
 	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
 	if err != nil {
 		return handled{}, err
 	}
-	lang := t.order.language
+	lang := from.lang
 	say := func(id, title string) (handled, error) {
 		return handled{say: c.o.Prompts.Phrase(id, lang, "title", title)}, nil
 	}
@@ -194,7 +180,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err := c.play(a.Song, a.Title, a.Name == ""); err != nil {
 			return handled{}, err
 		}
-		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
+		c.step(turn.StopMusic{Cause: turn.ErrPaused})
 		return say(prompts.MusicPlay, a.Title)
 	case song == nil:
 		return say(prompts.MusicNone, "")
@@ -202,12 +188,12 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 	switch a.Action {
 	case mcp.MusicStop:
 		c.dev.endSong()
-		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrAborted} }, func() { c.hushMusic(ErrAborted) })
+		c.step(turn.StopMusic{Cause: turn.ErrAborted})
 		return say(prompts.OK, "")
 	case mcp.MusicPause:
 		song.held = true
 		c.dev.holdSong()
-		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
+		c.step(turn.StopMusic{Cause: turn.ErrPaused})
 		return say(prompts.OK, "")
 	case mcp.MusicResume, mcp.MusicPlay:
 		song.held = false
@@ -224,7 +210,7 @@ func handlePlayMusic(c *Conversation, t *turn, args any) (handled, error) {
 		if err != nil {
 			return handled{}, err
 		}
-		c.shadowed(func() core.Event { return core.StopMusic{Cause: ErrPaused} }, func() { c.hushMusic(ErrPaused) })
+		c.step(turn.StopMusic{Cause: turn.ErrPaused})
 		return say(prompts.MusicPlay, title)
 	}
 	return handled{}, fmt.Errorf("unknown music action %q", a.Action)

@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	"xiaozhi/internal/wire"
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
 )
 
 // This file is what the server says without being asked: server turns
@@ -13,15 +16,15 @@ import (
 // due without a connection is told on the next.
 
 const (
-	maxNotices  = 8               // waiting for one device; more are refused
-	maxNews     = 32              // the same for outcomes of calls, which cannot wait elsewhere
-	noticeAfter = time.Second     // of quiet, before a server turn begins
-	musicAfter  = 3 * time.Second // of quiet, before music goes on
+	maxNotices  = 8           // waiting for one device; more are refused
+	maxNews     = 32          // the same for outcomes of calls, which cannot wait elsewhere
+	noticeAfter = time.Second // until a full queue is tried again
 )
 
 // notice is one thing to be told. One that is not told because its turn was cut
 // before anything of it was heard, waits again.
 type notice struct {
+	id       uint64   // on this device
 	language string   // "zh" or "en"
 	ring     bool     // a chime comes first
 	reminds  bool     // its words say more than the chime
@@ -55,52 +58,39 @@ func (c *Conversation) queue(n notice, limit int) bool {
 	if n.song == nil && at > 0 && waiting[at-1].song != nil {
 		at--
 	}
+	n.id = c.dev.nextNotice()
 	c.dev.notices = slices.Insert(slices.Clone(waiting), at, n)
-	c.awaitCalm()
+	c.step(turn.Queued{})
 	return true
 }
 
-// awaitCalm sets the timer of the next notice.
-func (c *Conversation) awaitCalm() {
-	if len(c.dev.notices) == 0 && !c.slowReady() {
-		c.calm.Stop()
-		return
-	}
-	after := noticeAfter
-	if !c.slowReady() {
-		if song := c.dev.notices[0].song; song != nil && song.read > 0 {
-			after = musicAfter
-		}
-	}
-	c.calm.Reset(time.Until(c.active.Add(after)))
+// nextNotice is a number for a notice.
+func (d *Device) nextNotice() uint64 {
+	d.noticeID++
+	return d.noticeID
 }
 
-// tellNext begins a server turn, if nobody speaks or is about to. Otherwise the
-// end of what goes on brings the next occasion.
-func (c *Conversation) tellNext() {
-	c.dev.notices = slices.DeleteFunc(slices.Clone(c.dev.notices), func(n notice) bool { return n.from != nil && n.from.off.Load() })
-	if c.playsMusic() && !c.voiced.Load() && len(c.dev.notices) > 0 && c.dev.notices[0].song == nil {
-		c.hushMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
+// queue is what waits to be told, as the rules see it.
+func (d *Device) queue() turn.Queue {
+	if len(d.notices) == 0 {
+		return turn.Queue{}
 	}
-	listening := c.state == Listening && c.mode != wire.Manual && !c.voiced.Load()
-	if len(c.dev.notices) == 0 && !c.slowReady() || c.hungUp || c.greeting != "" || c.busy() || (c.turn != nil && !c.turnDone) ||
-		(c.state != Idle && !listening) {
-		return
+	n := d.notices[0]
+	return turn.Queue{
+		Len: len(d.notices), Head: n.id, Lang: text.Lang(n.language),
+		Music: n.song != nil, Resumes: n.song != nil && n.song.read > 0,
 	}
-	if c.slowReady() {
-		c.answerSlow()
-		return
-	}
-	n := c.takeNotice()
-	c.forget()
-	c.step(sigServer)
-	c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
+}
+
+// withdraw drops what nobody waits for any more.
+func (d *Device) withdraw() {
+	d.notices = slices.DeleteFunc(slices.Clone(d.notices), func(n notice) bool { return n.from != nil && n.from.off.Load() })
 }
 
 // takeNotice is the next notice; plain sentences that wait behind it in the
 // same language are said with it.
-func (c *Conversation) takeNotice() notice {
-	waiting := c.dev.notices
+func (d *Device) takeNotice() notice {
+	waiting := d.notices
 	n := waiting[0]
 	waiting = waiting[1:]
 	parts := []notice{n}
@@ -112,7 +102,7 @@ func (c *Conversation) takeNotice() notice {
 	if len(parts) > 1 {
 		n.parts = parts
 	}
-	c.dev.notices = append([]notice(nil), waiting...)
+	d.notices = append([]notice(nil), waiting...)
 	return n
 }
 
@@ -124,7 +114,7 @@ func (n notice) plain() bool {
 // untold puts back what nobody has heard anything of.
 func (c *Conversation) untold(n ...notice) {
 	c.dev.notices = slices.Concat(n, c.dev.notices)
-	c.awaitCalm()
+	c.step(turn.Queued{})
 }
 
 // actionWords is what a tool does, in words that can be said: "turn on the
@@ -178,4 +168,41 @@ func shortClause(description string) string {
 		return ""
 	}
 	return clause
+}
+
+// noticeOver puts back what was not heard of a notice, and music that was paused.
+func (c *Conversation) noticeOver(t *reply, n notice) {
+	switch {
+	case n.song != nil:
+		c.songOver(t, n.song)
+	case n.from != nil:
+		requestOver(t, n.from)
+	case !t.out.cut || errors.Is(t.out.cause, turn.ErrFailed):
+	case n.ring && t.out.played > 0 && (!n.reminds || errors.Is(t.out.cause, turn.ErrAborted)):
+		// The bell was heard, and it says all, or the button has ended it.
+	case t.out.heard == 0:
+		c.untold(n)
+	default:
+		c.untold(unheard(n.parts, t.out.heard)...)
+	}
+}
+
+// unheard are those parts of which no character is among the first heard.
+func unheard(parts []notice, heard int) []notice {
+	for len(parts) > 0 && heard > 0 {
+		heard -= len([]rune(parts[0].say)) + 1
+		parts = parts[1:]
+	}
+	return parts
+}
+
+// answerText is all that the assistant said in a turn.
+func answerText(messages []providers.Message) string {
+	var text string
+	for _, m := range messages {
+		if m.Role == providers.RoleAssistant {
+			text = joinText(text, m.Content)
+		}
+	}
+	return text
 }

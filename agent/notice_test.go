@@ -54,8 +54,8 @@ func TestBudget(t *testing.T) {
 // TestNoticesAreBounded: what waits to be told has a limit, and nothing that
 // was taken is lost.
 func TestNoticesAreBounded(t *testing.T) {
-	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), calm: time.NewTimer(time.Hour)}
-	defer c.calm.Stop()
+	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), timer: time.NewTimer(time.Hour)}
+	defer c.timer.Stop()
 	taken := 0
 	for range 20 {
 		if c.tell(notice{language: "en", say: "One more."}) {
@@ -80,7 +80,7 @@ func TestNoticesAreBounded(t *testing.T) {
 	c.dev.notices[4].ring = true
 	var sizes []int
 	for len(c.dev.notices) > 0 {
-		sizes = append(sizes, strings.Count(c.takeNotice().say, "more"))
+		sizes = append(sizes, strings.Count(c.dev.takeNotice().say, "more"))
 	}
 	if len(sizes) != 5 || sizes[0] != 2 || sizes[1] != 1 || sizes[2] != 1 || sizes[3] != 1 || sizes[4] != 3 {
 		t.Errorf("told in pieces of %v", sizes)

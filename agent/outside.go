@@ -1,16 +1,17 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
-	core "xiaozhi/agent/turn"
 
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
 
@@ -29,6 +30,7 @@ var (
 	ErrQueueFull = errors.New("too much is waiting to be told on this device")
 	ErrManual    = errors.New("the device listens only while its button is pressed")
 	ErrNoAnswer  = errors.New("the user has not answered")
+	ErrShutdown  = errors.New("server is stopping") // only of jobs
 	ErrUnheard   = errors.New("the user has interrupted it before anything was heard")
 )
 
@@ -48,16 +50,16 @@ type request struct {
 
 // Say speaks a text at the next pause, or at once if now is set, which ends a
 // reply that is going on. It returns when the text has been played or was cut.
-func (c *Conversation) Say(ctx context.Context, text string, now bool) (Said, error) {
-	return c.speak(ctx, text, now, &request{said: make(chan Said, 1)})
+func (c *Conversation) Say(ctx context.Context, words string, now bool) (Said, error) {
+	return c.speak(ctx, words, now, &request{said: make(chan Said, 1)})
 }
 
 // Ask says a text at the next pause and gives the user's next words, which are
 // not answered by anybody else. within counts from the end of the question; 0
 // means 30 s.
-func (c *Conversation) Ask(ctx context.Context, text string, within time.Duration) (string, error) {
+func (c *Conversation) Ask(ctx context.Context, words string, within time.Duration) (string, error) {
 	r := &request{asks: true, said: make(chan Said, 1), answer: make(chan string, 1)}
-	said, err := c.speak(ctx, text, false, r)
+	said, err := c.speak(ctx, words, false, r)
 	switch {
 	case err != nil:
 		return "", err
@@ -77,7 +79,7 @@ func (c *Conversation) Ask(ctx context.Context, text string, within time.Duratio
 	case <-c.over:
 		err = ErrOver
 	}
-	r.off.Store(true)
+	c.withdraw(r)
 	select {
 	case words := <-r.answer: // it came at the last moment
 		return words, nil
@@ -90,16 +92,10 @@ func (c *Conversation) Ask(ctx context.Context, text string, within time.Duratio
 // the device listens, speaks or thinks it does nothing.
 func (c *Conversation) Listen(ctx context.Context) error {
 	return c.do(ctx, func() error { //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
-		switch {
-		case c.mode == wire.Manual:
+		if c.state.Mic.Mode == wire.Manual {
 			return ErrManual
-		case c.state != Idle || c.busy():
-			return nil
 		}
-		c.shadowed(func() core.Event { return core.Invite{} }, func() {
-			c.step(sigServer)
-			c.begin(order{language: c.language(), timing: &timing{endOfSpeech: time.Now()}})
-		})
+		c.step(turn.Invite{})
 		return nil
 	})
 }
@@ -107,15 +103,9 @@ func (c *Conversation) Listen(ctx context.Context) error {
 // Stop ends the reply, as the button of the device does, and reports whether
 // there was one.
 func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
-	err = c.do(ctx, func() error { //nolint:contextcheck // its ears are the conversation's
-		if stopped = c.busy() && !c.onTrial(); !stopped {
-			return nil
-		}
-		c.shadowed(func() core.Event { return core.StopReply{} }, func() {
-			c.stopReply("outside")
-			c.step(sigAbort)
-			c.listenAgain()
-		})
+	err = c.do(ctx, func() error { //nolint:contextcheck // its listener is the conversation's
+		stopped = c.state.Busy() && !c.state.Speculates()
+		c.step(turn.StopReply{})
 		return nil
 	})
 	return stopped, err
@@ -136,24 +126,22 @@ func (c *Conversation) Dialogue(ctx context.Context) (out []providers.Message, e
 }
 
 // speak has a text spoken for r.
-func (c *Conversation) speak(ctx context.Context, text string, now bool, r *request) (Said, error) {
-	text = strings.TrimSpace(text)
-	if n := len([]rune(text)); n == 0 || n > maxSay {
+func (c *Conversation) speak(ctx context.Context, words string, now bool, r *request) (Said, error) {
+	words = strings.TrimSpace(words)
+	if n := len([]rune(words)); n == 0 || n > maxSay {
 		return Said{}, fmt.Errorf("a text of %d characters, want 1 to %d", n, maxSay)
 	}
 	err := c.do(ctx, func() error { //nolint:contextcheck // as in Listen
-		n := notice{language: c.textLanguage(text), say: text, from: r}
+		n := notice{language: cmp.Or(string(text.Of(words)), c.language()), say: words, from: r}
 		if !now {
 			if !c.tell(n) {
 				return ErrQueueFull
 			}
 			return nil
 		}
-		c.shadowed(func() core.Event { return core.Interrupt{Announcement: 1, Lang: langOf(n.language)} }, func() {
-			c.forget()
-			c.step(sigServer)
-			c.begin(order{notice: &n, language: n.language, timing: &timing{endOfSpeech: time.Now()}})
-		})
+		n.id = c.dev.nextNotice()
+		c.urgent[n.id] = &n
+		c.step(turn.Interrupt{Announcement: n.id, Lang: text.Lang(n.language)})
 		return nil
 	})
 	if err != nil {
@@ -171,45 +159,66 @@ func (c *Conversation) speak(ctx context.Context, text string, now bool, r *requ
 	return Said{}, err
 }
 
-// do runs f on the conversation's goroutine, which it does not hold up.
+// do runs f on the conversation's goroutine, which it does not hold up. The
+// error is f's, or why f was not run.
 func (c *Conversation) do(ctx context.Context, f func() error) error {
-	outside := &turn{log: c.log, outside: c.over}
-	outside.report = func(v any) {
+	post := func(v any) {
 		select {
-		case c.reports <- v:
+		case c.events <- v:
 		case <-ctx.Done():
 		case <-c.over:
 		}
 	}
-	_, _, err := outside.inConversation(mcp.WithInfo(ctx, mcp.Info{}), func(c *Conversation) (handled, error) {
-		if c.hungUp {
-			return handled{}, ErrOver
+	_, err := ask(ctx, post, c.over, 0, func(c *Conversation) error {
+		if c.state.Farewell != turn.Staying {
+			return ErrOver
 		}
-		return handled{}, f()
+		return f()
 	})
 	return err
 }
 
 // requestOver tells who waits for it what was heard.
-func (c *Conversation) requestOver(t *turn, r *request) {
-	said := Said{Heard: answerText(t.out.messages), Whole: !t.out.cut && t.out.err == nil}
-	if r.asks && said.Heard != "" && !r.off.Load() {
-		c.expect = r
-	}
-	r.said <- said
+func requestOver(r *reply, from *request) {
+	from.said <- Said{Heard: answerText(r.out.messages), Whole: !r.out.cut && r.out.err == nil}
 }
 
-// answers gives the user's words to somebody outside who has asked for them.
-func (c *Conversation) answers(words string) bool {
-	awaited := c.awaited()
-	r := c.expect
-	c.expect = nil
-	if awaited {
-		c.did(core.Answer{Words: words})
-		r.answer <- words
-	}
-	return awaited
+// expect has the user's next words go to whoever asks, and gives the number of
+// that question.
+func (c *Conversation) expect(r *request) uint64 {
+	c.question.id++
+	c.question.from = r
+	return c.question.id
 }
 
-// awaited reports whether somebody outside waits for the user's next words.
-func (c *Conversation) awaited() bool { return c.expect != nil && !c.expect.off.Load() }
+// answer gives the user's words to whoever has asked for them.
+func (c *Conversation) answer(id uint64, words string) {
+	if c.question.id == id && c.question.from != nil {
+		c.question.from.answer <- words
+		c.question.from = nil
+	}
+}
+
+// withdraw says that r does not wait for an answer any more. It returns when no
+// answer can come.
+func (c *Conversation) withdraw(r *request) {
+	r.off.Store(true)
+	_, _ = ask(context.Background(), func(v any) {
+		select {
+		case c.events <- v:
+		case <-c.over:
+		}
+	}, c.over, 0, func(c *Conversation) error {
+		if c.question.from == r {
+			c.question.from = nil
+			c.step(turn.Withdraw{ID: c.question.id})
+		}
+		return nil
+	})
+}
+
+// question is what somebody outside has asked the user.
+type question struct {
+	id   uint64
+	from *request // nil: nobody waits
+}

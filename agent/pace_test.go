@@ -20,7 +20,7 @@ func TestLeadAdaptsToTheOutbox(t *testing.T) {
 		dev.refuse = func(at time.Duration) bool { // 300 ms of every second, until 30 s
 			return at < 30*time.Second && at%time.Second > 700*time.Millisecond
 		}
-		r := newReply(t, &o, dev)
+		r := newSpoken(t, &o, dev)
 		r.say("A long story.")
 		time.Sleep(6 * time.Second)
 		dev.mu.Lock()
@@ -57,7 +57,7 @@ func TestLeadAdaptsToTheSocket(t *testing.T) {
 			o := soundOptions(t, &providertest.TTS{Script: []providertest.Speech{{Length: 10 * time.Second}}})
 			dev := newDevice()
 			dev.lag = func(time.Duration) time.Duration { return lag }
-			r := newReply(t, &o, dev)
+			r := newSpoken(t, &o, dev)
 			r.say("A long story.")
 			r.end()
 			if off := want - dev.most; off < 0 || off > 10*time.Millisecond || dev.silence > 0 {
@@ -72,7 +72,7 @@ func TestLeadAdaptsToTheSocket(t *testing.T) {
 func TestSlowSynthesisIsNoLateness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := soundOptions(t, &providertest.TTS{Script: []providertest.Speech{{Length: 10 * time.Second, StallAt: 3 * time.Second, Stall: 2 * time.Second}}})
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("A long story.")
 		r.end()
 		if r.dev.most > 300*time.Millisecond {
@@ -95,7 +95,7 @@ func downlink(tb testing.TB) (frame func()) {
 	o := Options{TTS: &soundTTS{name: "none"}, Levels: audio.NewLevels()}.withDefaults()
 	f := newFloor(&taker{}, 1, o.Reply, o.Lead)
 	f.start()
-	s := newSpeaker(&o, nil, f, &timing{}, "", func() {})
+	s := newSpeaker(&o, nil, f, &timing{}, "", f.start)
 	from := &supply{utterable: utterable{length: new(soundLength)}, pieces: make(chan piece, supplyPieces)}
 	c := s.cut(from.utterable)
 	c.voice = s.voiceOf("", "en")

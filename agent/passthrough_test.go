@@ -54,7 +54,7 @@ func TestPacketsArePassedThrough(t *testing.T) {
 		tts, packets := packetTTS(t, audio.Format{Rate: 16000, Frame: 60 * time.Millisecond})
 		o := soundOptions(t, tts)
 		o.Levels = audio.NewLevels()
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("One.", "Two.")
 		r.end()
 		if len(r.dev.packets) != 2*len(packets) || r.dev.silence != 0 || r.dev.most > 360*time.Millisecond {
@@ -77,7 +77,7 @@ func TestPacketsAndPCMTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts, _ := packetTTS(t, audio.Reply)
 		o := soundOptions(t, tts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("One is plain.", "Two.", "Three is plain.", "Four.")
 		time.Sleep(105*time.Millisecond + 4*1800*time.Millisecond - 700*time.Millisecond)
 		texts, _ := r.floor.heard(time.Now(), 1)
@@ -118,7 +118,7 @@ func TestPacketsThatDoNotFitAreDecoded(t *testing.T) {
 			o := soundOptions(t, tts)
 			o.Reply = c.to
 			dev := newDevice()
-			r := newReply(t, &o, dev)
+			r := newSpoken(t, &o, dev)
 			r.say("One.")
 			r.end()
 			dec, err := audio.NewDecoder(24000)

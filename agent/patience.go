@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"xiaozhi/agent/turn"
 )
 
 // patience ends a context when a provider gives nothing for too long. The time
@@ -31,5 +33,5 @@ func (p *patience) resume() { p.timer.Reset(p.limit) }
 // end ends the context and lets the timer go.
 func (p *patience) end() {
 	p.timer.Stop()
-	p.cancel(ErrDone)
+	p.cancel(turn.ErrDone)
 }

@@ -60,7 +60,7 @@ func (s *speaker) next(ctx context.Context, timer *time.Timer) (speech, bool, er
 }
 
 func (s *speaker) playFrame(ctx context.Context, timer *time.Timer, f speech) error {
-	if err := s.floor.await(ctx); err != nil {
+	if err := s.floor.awaitStart(ctx); err != nil {
 		return err
 	}
 	ready := time.Now()

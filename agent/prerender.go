@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/turn"
 	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
 )
@@ -47,7 +48,7 @@ func renderPhrase(ctx context.Context, o *Options, id, language string) error {
 	ctx, stop := context.WithTimeout(ctx, renderWithin)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(ErrDone)
+	defer cancel(turn.ErrDone)
 	s := newSpeaker(o, slog.New(slog.DiscardHandler), newFloor(nobody{}, 0, o.Reply, o.Lead), &timing{}, "", func() {})
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -99,8 +99,8 @@ func (d *device) hear(t *testing.T) []int16 {
 	return all
 }
 
-// reply is a speaker at work in a bubble.
-type reply struct {
+// utteredReply is a speaker at work in a bubble.
+type utteredReply struct {
 	*testing.T
 	speaker *speaker
 	floor   *floor
@@ -120,11 +120,11 @@ func soundOptions(t *testing.T, tts providers.TTS) Options {
 	return Options{TTS: tts, Prompts: set}.withDefaults()
 }
 
-func newReply(t *testing.T, o *Options, dev *device) *reply {
+func newSpoken(t *testing.T, o *Options, dev *device) *utteredReply {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	r := &reply{T: t, dev: dev, floor: newFloor(dev, 1, o.Reply, o.Lead)}
-	r.speaker = newSpeaker(o, log, r.floor, &timing{}, "", func() {})
+	r := &utteredReply{T: t, dev: dev, floor: newFloor(dev, 1, o.Reply, o.Lead)}
+	r.speaker = newSpeaker(o, log, r.floor, &timing{}, "", r.floor.start)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
 	r.over.Go(func() { r.err = r.speaker.synthesize(ctx) })
@@ -136,14 +136,14 @@ func newReply(t *testing.T, o *Options, dev *device) *reply {
 	return r
 }
 
-func (r *reply) say(texts ...string) {
+func (r *utteredReply) say(texts ...string) {
 	for _, text := range texts {
 		r.speaker.sentences <- utterable{sentence: newSentence(text, "en"), length: new(soundLength)}
 	}
 }
 
 // end waits until all was played.
-func (r *reply) end() {
+func (r *utteredReply) end() {
 	r.Helper()
 	close(r.speaker.sentences)
 	r.over.Wait()
@@ -173,7 +173,7 @@ func TestNoSeam(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tts := &providertest.TTS{Script: script}
 				o := soundOptions(t, tts)
-				r := newReply(t, &o, newDevice())
+				r := newSpoken(t, &o, newDevice())
 				r.say("One is short,", "two is longer.", "Three is the end.")
 				r.end()
 				if r.dev.silence != 0 || len(r.dev.lines) != 3 {
@@ -222,7 +222,7 @@ func TestOneSentenceAhead(t *testing.T) {
 		fake := &providertest.TTS{Script: []providertest.Speech{{Length: time.Minute}}}
 		tts := &watchedTTS{TTS: fake}
 		o := soundOptions(t, tts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("One.", "Two.", "Three.", "Four.", "Five.")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -255,7 +255,7 @@ func TestFirstRequestIsAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fake := &providertest.TTS{Script: []providertest.Speech{{Delay: c.delay, Length: time.Second}}}
 			o := soundOptions(t, fake)
-			r := newReply(t, &o, newDevice())
+			r := newSpoken(t, &o, newDevice())
 			r.say("One.", "Two.")
 			time.Sleep(c.second - time.Millisecond)
 			if n := len(fake.Spoken()); n != 1 {
@@ -344,7 +344,7 @@ func TestVoicesAreLevelled(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := soundOptions(t, tts)
 			o.Levels = c.levels
-			r := newReply(t, &o, newDevice())
+			r := newSpoken(t, &o, newDevice())
 			r.say("Hello there.", "你好，很高兴。")
 			r.end()
 			pcm := r.dev.hear(t)
@@ -365,7 +365,7 @@ func TestMusicKeepsItsLoudness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := soundOptions(t, &soundTTS{name: "none"})
 		o.Levels = audio.NewLevels()
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		song := voiced(24000, 2*time.Second, 2000)
 		r.speaker.sentences <- utterable{
 			sentence: sentence{display: "♪"}, length: new(soundLength),
@@ -405,7 +405,7 @@ func TestNoClickAtTheEdges(t *testing.T) {
 			}[text])}}
 		}}
 		o := soundOptions(t, tts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("Exactly.", "With a rest.", "Cut.")
 		time.Sleep(1900 * time.Millisecond)
 		r.floor.cut()
@@ -498,7 +498,7 @@ func TestAnotherVoiceTakesOverSoftly(t *testing.T) {
 			return []providers.Sound{{Rate: 24000, PCM: hum(610 * time.Millisecond)}, {Rate: 16000, PCM: low, Provider: "second"}}
 		}}
 		o := soundOptions(t, tts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("One sentence.")
 		r.end()
 		pcm := r.dev.hear(t)
@@ -522,7 +522,7 @@ func TestStallEndsSoftly(t *testing.T) {
 		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 2 * time.Second, StallAt: time.Second, Stall: 3 * time.Second}}}
 		humming := &replacedTTS{tts, sound}
 		o := soundOptions(t, humming)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("A long word.")
 		r.end()
 		pcm := r.dev.hear(t)
@@ -575,7 +575,7 @@ func TestSynthesiserThatJustKeepsUpIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 3 * time.Second, EveryPiece: 60 * time.Millisecond}}}
 		o := soundOptions(t, tts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("In real time.")
 		r.end()
 		if len(r.dev.packets) != 50 || r.dev.silence > 0 {

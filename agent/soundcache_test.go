@@ -21,11 +21,11 @@ func phraseTTS(delay time.Duration) *soundTTS {
 	}}
 }
 
-// spoken is what a device gets of some sentences.
+// utteredReply is what a device gets of some sentences.
 func spokenWords(t *testing.T, o *Options, texts ...string) *device {
 	t.Helper()
 	dev := newDevice()
-	r := newReply(t, o, dev)
+	r := newSpoken(t, o, dev)
 	r.say(texts...)
 	close(r.speaker.sentences)
 	r.over.Wait()
@@ -157,7 +157,7 @@ func TestCutPhraseIsNotKept(t *testing.T) {
 		}
 		o := soundOptions(t, tts)
 		o.Sounds = NewSoundCache(o.Prompts)
-		r := newReply(t, &o, newDevice())
+		r := newSpoken(t, &o, newDevice())
 		r.say("I'm here.")
 		time.Sleep(500 * time.Millisecond)
 		r.floor.cut()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/wire"
@@ -61,8 +62,7 @@ type speaker struct {
 	floor  *floor
 	timing *timing
 	voice  string
-	began  func() // tts start was sent
-	wanted func()
+	ready  func() // asks for tts start
 
 	sentences chan utterable // closed by the turn; size: see newSpeaker
 	frames    chan speech    // closed by synthesize
@@ -76,9 +76,9 @@ type speaker struct {
 	excused bool               // of synthesize: it was said that the voice is slow
 }
 
-func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voiceName string, began func()) *speaker {
+func newSpeaker(o *Options, log *slog.Logger, f *floor, t *timing, voiceName string, ready func()) *speaker {
 	return &speaker{
-		o: o, log: log, floor: f, timing: t, voice: voiceName, began: began,
+		o: o, log: log, floor: f, timing: t, voice: voiceName, ready: ready,
 		sentences: make(chan utterable, 64),
 		frames:    make(chan speech, aheadFrames),
 		free:      make(chan []int16, aheadFrames+2),
@@ -96,7 +96,7 @@ func (s *speaker) synthesize(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel(ErrDone)
+	defer cancel(turn.ErrDone)
 	supplies := make(chan *supply) // unbuffered: one is open ahead of the one that is spoken
 	wg.Go(func() {
 		defer close(supplies)
@@ -129,17 +129,15 @@ func (s *speaker) quietSince() (time.Time, bool) {
 	return end, !end.After(time.Now())
 }
 
-// begin sends tts start, once.
+// begin asks for tts start, once.
 func (s *speaker) begin() {
-	if s.floor.start() {
-		s.began()
-	} else if s.wanted != nil && s.floor.wants() {
-		s.wanted()
+	if s.floor.announce() {
+		s.ready()
 	}
 }
 
 func (s *speaker) sentence(ctx context.Context, from *supply) error {
-	defer from.stop(ErrDone)
+	defer from.stop(turn.ErrDone)
 	u := from.utterable
 	s.begin()
 	if u.emotion != "" {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -135,9 +136,8 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	outside.Wait()
-	if c := s.c; c.busy() || c.state != Listening || len(c.heard)+len(c.slow) > 0 || c.overlap.hushed || len(c.dev.notices) > 0 {
-		t.Errorf("stuck in %s: busy %v, %d heard, %d slow, hushed %v, %d notices",
-			c.state, c.busy(), len(c.heard), len(c.slow), c.overlap.hushed, len(c.dev.notices))
+	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.notices) > 0 {
+		t.Errorf("stuck with %d announcements in %+v", len(c.dev.notices), c.state)
 	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")

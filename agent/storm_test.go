@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -125,7 +126,7 @@ func (s *storm) after() {
 		do()
 		time.Sleep(20 * time.Second)
 		if got := strings.Count(s.box.String(), "sentence Yes,"); got <= n || s.stops() <= before {
-			s.t.Errorf("after the storm: %s is not answered (state %s)", what, s.c.state)
+			s.t.Errorf("after the storm: %s is not answered (state %s)", what, s.c.state.Phase())
 		}
 	}
 	speak("typed text", func() { s.post(wire.Detect{Text: "are you there"}, "typed, after all") })
@@ -209,8 +210,8 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 	s.post(wire.ListenStop{}, "listen stop, at the end")
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
-	if c := s.c; c.busy() || (c.state != Idle && c.state != Listening) || len(c.dev.notices) > 0 {
-		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d notices", c.state, len(c.dev.notices))
+	if c := s.c; c.state.Busy() || c.state.Phase() > turn.Listening || len(c.dev.notices) > 0 {
+		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d announcements", c.state.Phase(), len(c.dev.notices))
 	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")

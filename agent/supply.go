@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/providers"
 )
@@ -60,7 +61,7 @@ func (s *speaker) feed(ctx context.Context, wg *sync.WaitGroup, supplies chan<- 
 		select {
 		case supplies <- next:
 		case <-ctx.Done():
-			next.stop(ErrDone)
+			next.stop(turn.ErrDone)
 			return
 		}
 		if next.pieces == nil {

@@ -6,7 +6,8 @@ import (
 	"iter"
 	"strings"
 	"time"
-	core "xiaozhi/agent/turn"
+
+	"xiaozhi/agent/turn"
 
 	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
@@ -26,19 +27,19 @@ type step struct {
 }
 
 // think produces the answer: model steps with tools between them.
-func (t *turn) think(ctx context.Context) error {
+func (t *reply) think(ctx context.Context) error {
 	switch {
-	case t.order.phrase != "":
-		return t.sayPhrase(ctx, 0, t.order.phrase)
-	case t.order.reply != "":
-		return t.sayOwn(ctx, t.order.reply)
+	case t.order.Phrase != "":
+		return t.sayPhrase(ctx, 0, t.order.Phrase)
+	case t.order.Answer != "":
+		return t.sayOwn(ctx, t.o.Prompts.Phrase(t.order.Answer, t.order.lang()))
 	case t.order.notice != nil:
 		return t.tell(ctx, *t.order.notice)
-	case !t.order.told && isOneOf(t.order.text, t.o.ExitWords):
+	case !t.order.Told && isOneOf(t.order.Words, t.o.ExitWords):
 		t.goodbye()
-		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.language))
+		return t.sayOwn(ctx, t.o.Prompts.Phrase(prompts.Goodbye, t.order.lang()))
 	}
-	if t.order.text == "" || t.order.told {
+	if t.order.Words == "" || t.order.Told {
 		return nil // nothing but the start/stop pair
 	}
 	return t.converse(ctx, "")
@@ -46,14 +47,13 @@ func (t *turn) think(ctx context.Context) error {
 
 // goodbye makes the reply the last of the conversation, which voice does not
 // cut any more (voice.md, behaviour 33); the button does.
-func (t *turn) goodbye() {
+func (t *reply) goodbye() {
 	t.hangUp = true
-	t.report(shadowEvent{core.Firmed{Turn: t.id}})
-	t.floor.hold()
+	t.post(turn.Firmed{Turn: t.id})
 }
 
 // tell says what waited to be told.
-func (t *turn) tell(ctx context.Context, n notice) error {
+func (t *reply) tell(ctx context.Context, n notice) error {
 	if n.song != nil {
 		return t.saySound(ctx, "♪ "+n.song.title, n.song.sounds())
 	}
@@ -74,14 +74,14 @@ func (t *turn) tell(ctx context.Context, n notice) error {
 
 // converse asks the model, with tools between its steps. note is something that
 // the user did not say and the model should know; "" for nothing.
-func (t *turn) converse(ctx context.Context, note string) error {
+func (t *reply) converse(ctx context.Context, note string) error {
 	system, err := t.system()
 	if err != nil {
 		return err
 	}
-	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.language, Zone: t.o.Zone}))
+	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, mcp.Info{DeviceID: t.session.DeviceID, Language: t.order.lang(), Zone: t.o.Zone}))
 	defer t.calling.Wait()
-	defer giveUp(ErrDone) // calls whose results nobody waits for, because the model broke
+	defer giveUp(turn.ErrDone) // calls whose results nobody waits for, because the model broke
 	again, err := t.callAllowed(ctx)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (t *turn) converse(ctx context.Context, note string) error {
 	if !again {
 		return t.question(ctx)
 	}
-	fast := t.o.FastPath != nil && note == "" && t.order.consent == nil
+	fast := t.o.FastPath != nil && note == "" && t.order.allow == nil
 	for n := 0; ; n++ {
 		st := &step{index: len(t.steps)}
 		req := t.request(system, note, n >= t.o.MaxSteps)
@@ -121,13 +121,13 @@ func (t *turn) converse(ctx context.Context, note string) error {
 
 // callAllowed makes the call that the user has just allowed, and reports
 // whether the model is to be asked.
-func (t *turn) callAllowed(ctx context.Context) (bool, error) {
-	if t.order.consent == nil {
+func (t *reply) callAllowed(ctx context.Context) (bool, error) {
+	if t.order.allow == nil {
 		return true, nil
 	}
 	st := &step{index: len(t.steps)}
 	t.steps = append(t.steps, st)
-	if err := t.startCall(ctx, st, *t.order.consent); err != nil {
+	if err := t.startCall(ctx, st, *t.order.allow); err != nil {
 		return false, err
 	}
 	return t.settle(ctx, st)
@@ -137,7 +137,7 @@ func (t *turn) callAllowed(ctx context.Context) (bool, error) {
 var errEmpty = errors.New("the answer is empty")
 
 // silent reports whether nothing was answered in any step.
-func (t *turn) silent() bool {
+func (t *reply) silent() bool {
 	for _, s := range t.steps {
 		if strings.TrimSpace(s.text.String()) != "" {
 			return false
@@ -147,17 +147,17 @@ func (t *turn) silent() bool {
 }
 
 // system is the turn's system prompt.
-func (t *turn) system() (string, error) {
+func (t *reply) system() (string, error) {
 	return t.o.Prompts.Render(t.role, t.session.Language, prompts.Data{
 		AssistantName: t.o.Name,
 		DeviceName:    t.session.Name,
-		Language:      t.order.language,
+		Language:      t.order.lang(),
 		Now:           time.Now().In(t.o.Zone),
 	})
 }
 
 // request is the next model call.
-func (t *turn) request(system, note string, forced bool) providers.LLMRequest {
+func (t *reply) request(system, note string, forced bool) providers.LLMRequest {
 	messages := []providers.Message{{Role: providers.RoleSystem, Content: system}}
 	messages = append(messages, t.history...)
 	if note != "" {
@@ -165,7 +165,7 @@ func (t *turn) request(system, note string, forced bool) providers.LLMRequest {
 	}
 	messages = append(messages, t.messages()...)
 	return providers.LLMRequest{
-		Messages: messages, Tools: toolSpecs(t.tools), NoTools: forced, Language: t.order.language,
+		Messages: messages, Tools: toolSpecs(t.tools), NoTools: forced, Language: t.order.lang(),
 	}
 }
 
@@ -194,7 +194,7 @@ func specOf(o router.Offer) providers.ToolSpec {
 }
 
 // answerFast lets the fast path answer, and reports whether it did.
-func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMRequest) (bool, error) {
+func (t *reply) answerFast(ctx context.Context, st *step, req providers.LLMRequest) (bool, error) {
 	d, ok := t.o.FastPath.Answer(req)
 	if !ok {
 		return false, nil
@@ -204,7 +204,7 @@ func (t *turn) answerFast(ctx context.Context, st *step, req providers.LLMReques
 }
 
 // generate runs one model call.
-func (t *turn) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
+func (t *reply) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
 	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
 	defer patience.end()
 	t.timing.llmStart()
@@ -240,7 +240,7 @@ func (e *modelError) Error() string { return "language model: " + e.err.Error() 
 func (e *modelError) Unwrap() error { return e.err }
 
 // delta takes in a piece of the model's answer.
-func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
+func (t *reply) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
 	t.timing.llmToken(d.Provider)
 	if d.Thought != "" {
 		t.floor.send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
@@ -266,10 +266,10 @@ func (t *turn) delta(ctx context.Context, st *step, d providers.Delta, noTools b
 }
 
 // sayAll gives segments of the model's text to the speaker.
-func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
+func (t *reply) sayAll(ctx context.Context, st *step, segments []string) error {
 	for _, seg := range segments {
 		t.floor.send(wire.Message{Kind: wire.MessageChunk, Text: seg})
-		s := newSentence(seg, t.order.language)
+		s := newSentence(seg, t.order.lang())
 		if !t.faced {
 			t.faced = true
 			s.face()
@@ -285,7 +285,7 @@ func (t *turn) sayAll(ctx context.Context, st *step, segments []string) error {
 }
 
 // sayOwn says a sentence of our own as part of the answer.
-func (t *turn) sayOwn(ctx context.Context, text string) error {
+func (t *reply) sayOwn(ctx context.Context, text string) error {
 	if len(t.steps) == 0 {
 		t.steps = append(t.steps, &step{})
 	}
@@ -296,9 +296,9 @@ func (t *turn) sayOwn(ctx context.Context, text string) error {
 }
 
 // sayPhrase says a phrase that is no part of the answer.
-func (t *turn) sayPhrase(ctx context.Context, stepIndex int, id string) error {
-	text := t.o.Prompts.Phrase(id, t.order.language)
-	s := newSentence(text, t.order.language)
+func (t *reply) sayPhrase(ctx context.Context, stepIndex int, id string) error {
+	text := t.o.Prompts.Phrase(id, t.order.lang())
+	s := newSentence(text, t.order.lang())
 	s.keep = false
 	s.face()
 	s.fallback = id
@@ -306,9 +306,9 @@ func (t *turn) sayPhrase(ctx context.Context, stepIndex int, id string) error {
 }
 
 // saySound plays a sound that is no part of the answer, showing display.
-func (t *turn) saySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
+func (t *reply) saySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
 	u := utterable{
-		sentence: sentence{display: display, language: t.order.language, fallback: prompts.FailInternal},
+		sentence: sentence{display: display, language: t.order.lang(), fallback: prompts.FailInternal},
 		length:   new(soundLength), sound: sound,
 	}
 	select {
@@ -320,7 +320,7 @@ func (t *turn) saySound(ctx context.Context, display string, sound iter.Seq2[pro
 }
 
 // sayFailure makes a failure of the turn heard.
-func (t *turn) sayFailure(ctx context.Context, err error) {
+func (t *reply) sayFailure(ctx context.Context, err error) {
 	id := prompts.FailInternal
 	if _, ok := errors.AsType[*modelError](err); ok {
 		id = prompts.FailLLM
@@ -334,7 +334,7 @@ func (t *turn) sayFailure(ctx context.Context, err error) {
 }
 
 // say gives one sentence to the speaker; it waits when many are waiting.
-func (t *turn) say(ctx context.Context, s sentence, stepIndex int) error {
+func (t *reply) say(ctx context.Context, s sentence, stepIndex int) error {
 	select {
 	case t.speaker.sentences <- utterable{sentence: s, step: stepIndex, length: new(soundLength)}:
 		return nil

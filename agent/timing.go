@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"xiaozhi/agent/turn"
 )
 
 // timing collects the times of one turn (design.md section 8). The conversation
@@ -29,6 +31,27 @@ type timing struct {
 	speculation string // how the answer came about: none or used
 	discarded   int    // answers on trial that were undone
 }
+
+func newTiming(t turn.Times) *timing {
+	return &timing{
+		endOfSpeech: t.EndOfSpeech, endpoint: t.Endpoint, silent: t.Silent, transcript: t.Transcript, asr: t.ASR, discarded: t.Discarded,
+	}
+}
+
+// commit takes over the times of the utterance that a speculation answers after all.
+func (t *timing) commit(from turn.Times) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.endOfSpeech, t.endpoint, t.silent, t.transcript = from.EndOfSpeech, from.Endpoint, from.Silent, from.Transcript
+	t.asr = from.ASR
+	t.speculation, t.discarded = speculationUsed, from.Discarded
+}
+
+// How the answer to an utterance came about, for the turn's log line.
+const (
+	speculationNone = "none"
+	speculationUsed = "used"
+)
 
 // first sets at to now if it is not set.
 func first(at *time.Time) {

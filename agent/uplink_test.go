@@ -3,10 +3,10 @@ package agent
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 )
@@ -16,10 +16,10 @@ import (
 func TestUplinkDoesNotAllocate(t *testing.T) {
 	var detectors sync.WaitGroup
 	o := Options{VAD: energyVAD{&detectors}}.withDefaults()
-	first, second := wire.NewQueue[wire.Event](), wire.NewQueue[earsCommand]()
+	first, second := wire.NewQueue[wire.Event](), wire.NewQueue[turn.Effect]()
 	e := &ears{
 		o: &o, mode: wire.Auto, in: second, log: slog.New(slog.DiscardHandler),
-		report: func(any) {}, garbled: new(atomic.Int64),
+		report: func(any) {}, utterances: &utterances{},
 	}
 	if err := e.prepare(); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	packet = packet[:n]
 	at := time.Now()
 	var out []wire.Item[wire.Event]
-	var heard []wire.Item[earsCommand]
+	var heard []wire.Item[turn.Effect]
 	frame := func() {
 		at = at.Add(60 * time.Millisecond)
 		first.Put(wire.Packet{Data: packet, At: at})

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/turn"
+
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
@@ -26,28 +28,9 @@ const (
 // recogniser that hears it is asked for its text there. If the user goes on,
 // that text is void, and another recogniser hears all of it.
 type utterance struct {
-	stretch uint64                                            // of listening, in which it was said
-	cancel  context.CancelCauseFunc                           // of all that is done for it
-	branch  func() (context.Context, context.CancelCauseFunc) // a context below that; for ears
-
-	// Set by ears before heardEnd is reported.
-	voiced time.Duration
-	echoed bool      // all of it is what the device plays
-	spoken time.Time // the last voiced sample, on the wall clock
-	ended  time.Time // when it was taken to be over
-
-	// Of the conversation.
-	hearing  int  // whose text counts: the number of the recogniser that hears it
-	over     bool // ears say that it is over
-	final    bool // text or err is there
-	text     providers.Transcript
-	err      error
-	textAt   time.Time // when it was there
-	overlaps bool      // it began while a reply was spoken, or held back for it
-	cut      bool      // it has cut that reply
-	kept     bool      // it is answered when that reply is over
-	slow     bool      // the user was told that its text is late
-	own      bool      // it is what the device plays
+	id     uint64
+	cancel context.CancelCauseFunc                           // of all that is done for it
+	branch func() (context.Context, context.CancelCauseFunc) // a context below that
 }
 
 // hearing is one recogniser at work on an utterance.
@@ -59,46 +42,10 @@ type hearing struct {
 	own    atomic.Bool // what it has heard is what the device plays
 }
 
-// What ears report to the conversation about an utterance, in this order.
-type (
-	// heardVoice says that an utterance has begun.
-	heardVoice struct{ u *utterance }
-	// heardBargeIn says that an utterance has become long enough to cut a reply.
-	heardBargeIn struct {
-		u   *utterance
-		own bool // it is what the device plays
-	}
-	// heardGuess is what was understood of an utterance that goes on.
-	heardGuess struct {
-		u    *utterance
-		text providers.Transcript
-		own  bool // as in heardText
-	}
-	// heardPause says that nobody has spoken for long enough to ask for the text.
-	heardPause struct{ u *utterance }
-	// heardResume says that the user goes on after such a pause, of that length.
-	// From now on the text of recogniser n counts.
-	heardResume struct {
-		u     *utterance
-		n     int
-		pause time.Duration
-	}
-	// heardEnd says that an utterance is over; its text follows or was there before.
-	heardEnd struct{ u *utterance }
-	// heardText is the text of an utterance so far, or why there is none.
-	heardText struct {
-		u          *utterance
-		n          int
-		transcript providers.Transcript
-		err        error
-		own        bool // it was not the user who said it, but the device
-	}
-)
-
 // open begins an utterance with the sound that came before it was noticed.
 func (e *ears) open(before []int16) {
 	ctx, cancel := e.child()
-	u := &utterance{stretch: e.stretch, cancel: cancel, hearing: 1}
+	u := &utterance{id: e.utterances.add(cancel), cancel: cancel}
 	u.branch = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	e.current, e.said, e.recent, e.keeps = u, nil, e.recent[:0], e.mode != wire.Manual
 	e.drafts, e.guesses, e.guessAt = 0, 0, e.o.BargeIn
@@ -116,7 +63,7 @@ func (e *ears) own() bool { return !e.foreign && e.loopback.Is(e.recent, time.No
 func (e *ears) warm(u *utterance) {
 	ctx, cancel := u.branch()
 	e.wg.Go(func() {
-		defer cancel(ErrDone)
+		defer cancel(turn.ErrDone)
 		for _, engine := range []any{e.o.ASR, e.o.LLM, e.o.TTS} {
 			w, ok := engine.(providers.Warmer)
 			if !ok {
@@ -181,7 +128,7 @@ func (e *ears) pause() {
 		h.own.Store(e.own())
 		e.ask(e.current, h)
 	}
-	e.report(heardPause{e.current})
+	e.report(turn.SpeechPaused{ID: e.current.id})
 }
 
 // ask asks the recogniser for its text, once.
@@ -191,7 +138,7 @@ func (e *ears) ask(u *utterance, h *hearing) {
 	}
 	h.asked = true
 	if err := h.stream.CloseWrite(); err != nil {
-		e.report(heardText{u: u, n: h.n, err: fmt.Errorf("end the utterance: %w", err)})
+		e.report(turn.Transcript{ID: u.id, Attempt: h.n, Text: transcript(providers.Transcript{}, fmt.Errorf("end the utterance: %w", err))})
 	}
 }
 
@@ -200,11 +147,11 @@ func (e *ears) resume(window time.Duration) {
 	h := e.now
 	gap := e.fed - window - e.paused
 	if !h.asked {
-		e.report(heardResume{e.current, h.n, gap})
+		e.report(turn.SpeechResumed{ID: e.current.id, Attempt: h.n, Gap: gap})
 		return
 	}
-	h.cancel(ErrResumed)
-	e.report(heardResume{e.current, h.n + 1, gap})
+	h.cancel(turn.ErrResumed)
+	e.report(turn.SpeechResumed{ID: e.current.id, Attempt: h.n + 1, Gap: gap})
 	e.hear(e.current, h.n+1)
 	said := e.said
 	e.said, e.recent = nil, e.recent[:0]
@@ -222,19 +169,19 @@ func (e *ears) guess() {
 	ctx, cancel := u.branch()
 	stream, err := e.listener(ctx)
 	if err != nil {
-		cancel(ErrFailed)
+		cancel(turn.ErrFailed)
 		e.log.Debug("no guess", "err", err)
 		return
 	}
 	if err := errors.Join(stream.Write(e.said), stream.CloseWrite()); err != nil {
 		e.log.Debug("no guess", "err", err)
-		cancel(ErrFailed)
+		cancel(turn.ErrFailed)
 	}
 	h := &hearing{stream: stream, cancel: cancel, asked: true}
 	h.own.Store(e.own())
 	e.wg.Go(func() {
-		if got := e.read(u, h); got.err == nil {
-			e.report(heardGuess{u, got.transcript, got.own})
+		if got := e.read(u, h); got.Text.Status != turn.Failed {
+			e.report(turn.Interim{ID: u.id, Words: got.Text.Words, Rejected: got.Text.Status == turn.Rejected, Echo: got.Echo})
 		}
 	})
 }
@@ -246,23 +193,21 @@ func (e *ears) commit(silence time.Duration) {
 		if e.mode != wire.Manual {
 			return
 		}
-		u = &utterance{stretch: e.stretch, cancel: func(error) {}, hearing: 1} // pressed and let go without a sound
+		u = &utterance{id: e.utterances.add(nil), cancel: func(error) {}} // pressed and let go without a sound
 		e.failed, e.now = nil, &hearing{n: 1}
 	}
 	h := e.now
-	u.voiced = e.endpoint.Voiced()
-	u.ended = time.Now()
-	u.spoken = u.ended.Add(-silence)
+	ended := time.Now()
 	if !h.asked {
 		h.own.Store(e.own())
 	}
-	u.echoed = h.own.Load()
+	echoed := h.own.Load()
 	e.current, e.now, e.said, e.barged = nil, nil, nil, false
 	e.endpoint.Reset()
 	e.fed = 0
-	e.report(heardEnd{u})
+	e.report(turn.SpeechEnded{ID: u.id, Epoch: e.stretch, Attempt: h.n, Spoken: ended.Add(-silence), Ended: ended, Echo: echoed})
 	if h.stream == nil {
-		e.report(heardText{u: u, n: h.n, transcript: providers.Transcript{Final: true}, err: e.failed, own: u.echoed})
+		e.report(turn.Transcript{ID: u.id, Attempt: h.n, Text: transcript(providers.Transcript{Final: true}, e.failed), Echo: echoed})
 		return
 	}
 	e.ask(u, h)
@@ -271,33 +216,34 @@ func (e *ears) commit(silence time.Duration) {
 // drop forgets the utterance that is going on.
 func (e *ears) drop(cause error) {
 	if e.current != nil {
-		e.current.cancel(cause)
+		e.utterances.release(e.current.id, cause)
 		e.current, e.now, e.said = nil, nil, nil
 	}
 }
 
 // read waits for the text of an utterance.
-func (e *ears) read(u *utterance, h *hearing) (got heardText) {
-	got = heardText{u: u, n: h.n}
+func (e *ears) read(u *utterance, h *hearing) (got turn.Transcript) {
+	got = turn.Transcript{ID: u.id, Attempt: h.n}
+	failed := func(err error) turn.Text { return transcript(providers.Transcript{}, err) }
 	defer func() {
-		got.own = h.own.Load()
+		got.Echo = h.own.Load()
 		if p := recover(); p != nil {
 			e.log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			got.err = fmt.Errorf("%w: panic in recogniser: %v", ErrFailed, p)
+			got.Text = failed(fmt.Errorf("%w: panic in recogniser: %v", turn.ErrFailed, p))
 		}
-		h.cancel(ErrDone)
+		h.cancel(turn.ErrDone)
 	}()
 	for t, err := range h.stream.Transcripts() {
 		if err != nil {
-			got.err = err
+			got.Text = failed(err)
 			return got
 		}
 		if t.Final {
-			got.transcript = t
+			got.Text = transcript(t, nil)
 			return got
 		}
 		e.log.Debug("partial transcript", "chars", len([]rune(t.Text)))
 	}
-	got.err = fmt.Errorf("%w: the recogniser gave no final transcript", ErrFailed)
+	got.Text = failed(fmt.Errorf("%w: the recogniser gave no final transcript", turn.ErrFailed))
 	return got
 }

@@ -266,6 +266,9 @@ func (s *State) Voiced() bool {
 	return false
 }
 
+// Runs reports whether a turn has the floor: it was neither cut nor undone.
+func (s *State) Runs(turn uint64) bool { return s.Reply.Turn == turn && s.Reply.runs() }
+
 // Speculates reports whether the turn that runs, or waits to begin, is a speculation.
 func (s *State) Speculates() bool {
 	if s.Pending != nil {

@@ -161,7 +161,7 @@ func (d *dialer) web(t Transport) (*line, error) {
 		TLSHandshakeTimeout: dialLimit, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 	}
 	lost := make(chan error, 1)
-	way := &roundTripper{
+	way := &courier{
 		base: base, server: server, headers: d.config.Headers, first: t == SSE,
 		lost: func(err error) {
 			select {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,10 +22,9 @@ const (
 	logWindow  = 10 * time.Second // … in such a time; the others are counted
 )
 
-// logLimiter lets so many events through in a time and counts the others. Its
-// method may be called at the same time.
-type logLimiter struct {
-	mu     sync.Mutex
+// drip lets so many events through in a time and counts the others. It is for
+// one goroutine.
+type drip struct {
 	began  time.Time
 	passed int
 	held   int
@@ -34,9 +32,7 @@ type logLimiter struct {
 
 // pass reports whether an event goes through. held is how many did not in the
 // time that has just ended.
-func (d *logLimiter) pass(now time.Time) (ok bool, held int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *drip) pass(now time.Time) (ok bool, held int) {
 	if now.Sub(d.began) >= logWindow {
 		held, d.held = d.held, 0
 		d.began, d.passed = now, 0
@@ -52,7 +48,7 @@ func (d *logLimiter) pass(now time.Time) (ok bool, held int) {
 // copyLog logs what a program writes to its standard error until it ends.
 func copyLog(r io.Reader, log *slog.Logger, m mask) {
 	lines := bufio.NewReaderSize(r, maxLogLine)
-	var d logLimiter
+	var d drip
 	for {
 		line, err := lines.ReadSlice('\n')
 		text := strings.TrimSpace(strings.ToValidUTF8(string(line), "?"))
@@ -82,7 +78,9 @@ func (s *Server) note(m *sdk.LoggingMessageParams) { //nolint:staticcheck // see
 	if m == nil {
 		return
 	}
-	ok, held := s.messages.pass(time.Now())
+	s.mu.Lock()
+	ok, held := s.said.pass(time.Now())
+	s.mu.Unlock()
 	if !ok {
 		return
 	}

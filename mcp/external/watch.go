@@ -27,11 +27,11 @@ func stampOf(file string) stamp {
 
 // watch starts the servers, and again what has changed each time that the file
 // has, until ctx ends.
-func (set *Set) watch(ctx context.Context) {
-	defer set.end()
-	last := stampOf(set.options.File)
-	set.reload(ctx)
-	ticker := time.NewTicker(set.options.Poll)
+func (f *Fleet) watch(ctx context.Context) {
+	defer f.end()
+	last := stampOf(f.options.File)
+	f.reload(ctx)
+	ticker := time.NewTicker(f.options.Poll)
 	defer ticker.Stop()
 	for {
 		select {
@@ -39,52 +39,52 @@ func (set *Set) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if now := stampOf(set.options.File); now != last {
+		if now := stampOf(f.options.File); now != last {
 			last = now
-			set.reload(ctx)
+			f.reload(ctx)
 		}
 	}
 }
 
 // reload reads the file and applies it. One that is broken changes nothing.
-func (set *Set) reload(ctx context.Context) {
-	configs := maps.Clone(set.options.Servers)
+func (f *Fleet) reload(ctx context.Context) {
+	configs := maps.Clone(f.options.Servers)
 	if configs == nil {
 		configs = make(map[string]Config)
 	}
-	if set.options.File == "" {
-		set.apply(ctx, configs, nil)
+	if f.options.File == "" {
+		f.apply(ctx, configs, nil)
 		return
 	}
-	more, problems, err := CheckFile(set.options.File, set.options.Lookup)
+	more, problems, err := CheckFile(f.options.File, f.options.Lookup)
 	if err != nil {
-		set.log.Error("file of mcp servers is broken; the servers stay as they were", "file", set.options.File, "err", err)
-		set.begin(ctx, configs)
+		f.log.Error("file of mcp servers is broken; the servers stay as they were", "file", f.options.File, "err", err)
+		f.begin(ctx, configs)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		set.log.Error("mcp server is left out", "file", set.options.File, "server", name, "err", problems[name])
+		f.log.Error("mcp server is left out", "file", f.options.File, "server", name, "err", problems[name])
 	}
 	for name, c := range more {
 		if _, taken := configs[name]; taken {
-			set.log.Warn("mcp server is in the settings and in the file; the settings count", "server", name, "file", set.options.File)
+			f.log.Warn("mcp server is in the settings and in the file; the settings count", "server", name, "file", f.options.File)
 			continue
 		}
 		configs[name] = c
 	}
-	for name := range set.options.Servers {
+	for name := range f.options.Servers {
 		delete(problems, name)
 	}
-	set.apply(ctx, configs, problems)
+	f.apply(ctx, configs, problems)
 }
 
 // begin starts those of configs that do not run yet and ends none.
-func (set *Set) begin(ctx context.Context, configs map[string]Config) {
-	set.mu.Lock()
-	keep := make(map[string]error, len(set.servers))
-	for name := range set.servers {
+func (f *Fleet) begin(ctx context.Context, configs map[string]Config) {
+	f.mu.Lock()
+	keep := make(map[string]error, len(f.servers))
+	for name := range f.servers {
 		keep[name] = nil
 	}
-	set.mu.Unlock()
-	set.apply(ctx, configs, keep)
+	f.mu.Unlock()
+	f.apply(ctx, configs, keep)
 }

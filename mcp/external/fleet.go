@@ -15,7 +15,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Options describe a Set. The zero value is one without servers.
+// Options describe a Fleet. The zero value is one without servers.
 type Options struct {
 	Servers map[string]Config // of the config; they win over those of the file
 	File    string            // a JSON file of more, read again when it changes; "" for none
@@ -25,10 +25,10 @@ type Options struct {
 	ServerOptions
 }
 
-// Set owns all external servers, those that the config and the file name and
+// Fleet owns all external servers, those that the config and the file name and
 // those that dial in. It is an mcp.Group: a toolbox sees each of its servers.
 // All methods may be called at the same time.
-type Set struct {
+type Fleet struct {
 	options Options
 	log     *slog.Logger
 	wg      sync.WaitGroup // the watcher of the file, and one for each peer
@@ -46,10 +46,10 @@ type member struct {
 	config Config
 }
 
-var _ mcp.Group = (*Set)(nil)
+var _ mcp.Group = (*Fleet)(nil)
 
-// NewSet makes a set. It does nothing before Start.
-func NewSet(o Options) *Set {
+// NewFleet makes a fleet. It does nothing before Start.
+func NewFleet(o Options) *Fleet {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -59,58 +59,58 @@ func NewSet(o Options) *Set {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
-	return &Set{options: o, log: o.Log, servers: make(map[string]*member), peers: make(map[string]*peer)}
+	return &Fleet{options: o, log: o.Log, servers: make(map[string]*member), peers: make(map[string]*peer)}
 }
 
 // Start starts all servers and the watch over the file, and returns at once. The
-// set ends with ctx or with Stop. A second Start does nothing.
-func (set *Set) Start(ctx context.Context) error {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	if set.ended {
+// fleet ends with ctx or with Stop. A second Start does nothing.
+func (f *Fleet) Start(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
 		return fmt.Errorf("start mcp servers: %w", mcp.ErrClosed)
 	}
-	if set.cancel != nil {
+	if f.cancel != nil {
 		return nil
 	}
-	ctx, set.cancel = context.WithCancel(ctx)
-	set.wg.Go(func() { set.watch(ctx) })
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.wg.Go(func() { f.watch(ctx) })
 	return nil
 }
 
 // Stop ends all servers and peers, all at the same time, and waits for them. It
 // may be called many times.
-func (set *Set) Stop() error {
-	set.end()
-	set.wg.Wait()
+func (f *Fleet) Stop() error {
+	f.end()
+	f.wg.Wait()
 	return nil
 }
 
 // end ends everything but the watch, which sees it by its context.
-func (set *Set) end() {
-	set.mu.Lock()
-	set.ended = true
-	if set.cancel != nil {
-		set.cancel()
+func (f *Fleet) end() {
+	f.mu.Lock()
+	f.ended = true
+	if f.cancel != nil {
+		f.cancel()
 	}
-	set.mu.Unlock()
+	f.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, s := range set.all() {
+	for _, s := range f.all() {
 		wg.Go(func() { _ = s.Stop() })
 	}
 	wg.Wait()
 }
 
 // all are all servers and peers, whoever they are for.
-func (set *Set) all() []*Server {
-	set.mu.Lock()
-	defer set.mu.Unlock()
+func (f *Fleet) all() []*Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var out []*Server
-	for _, name := range slices.Sorted(maps.Keys(set.servers)) {
-		out = append(out, set.servers[name].Server)
+	for _, name := range slices.Sorted(maps.Keys(f.servers)) {
+		out = append(out, f.servers[name].Server)
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.peers)) {
-		out = append(out, set.peers[name].Server)
+	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
+		out = append(out, f.peers[name].Server)
 	}
 	return out
 }
@@ -119,50 +119,50 @@ func (set *Set) all() []*Server {
 // others begin, those that changed do both. keep names servers whose config
 // could not be read: they stay as they are. It waits for the end of the old
 // ones, so that a new one does not meet them at a port or a file.
-func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[string]error) {
+func (f *Fleet) apply(ctx context.Context, configs map[string]Config, keep map[string]error) {
 	var wg sync.WaitGroup
-	set.mu.Lock()
-	for name, old := range set.servers {
+	f.mu.Lock()
+	for name, old := range f.servers {
 		if _, broken := keep[name]; broken {
 			continue
 		}
 		if c, stays := configs[name]; stays && reflect.DeepEqual(c, old.config) {
 			continue
 		}
-		delete(set.servers, name)
+		delete(f.servers, name)
 		wg.Go(func() { _ = old.Stop() })
 	}
-	set.mu.Unlock()
+	f.mu.Unlock()
 	wg.Wait()
-	set.mu.Lock()
-	defer set.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
-		if set.ended || set.servers[name] != nil {
+		if f.ended || f.servers[name] != nil {
 			continue
 		}
-		m := &member{Server: NewServer(name, configs[name], set.options.ServerOptions), config: configs[name]}
-		set.servers[name] = m
-		set.log.Info("mcp server", "server", name, "config", configs[name])
+		m := &member{Server: NewServer(name, configs[name], f.options.ServerOptions), config: configs[name]}
+		f.servers[name] = m
+		f.log.Info("mcp server", "server", name, "config", configs[name])
 		_ = m.Start(ctx) // it is new, so it starts
 	}
 }
 
 // Sources are the servers by name, then the peers that are for all devices.
-func (set *Set) Sources() []mcp.Source { return set.sources("") }
+func (f *Fleet) Sources() []mcp.Source { return f.sources("") }
 
-// For is the set as one device has it: with the peers that are for it alone.
+// For is the fleet as one device has it: with the peers that are for it alone.
 // Its Start and Stop do nothing.
-func (set *Set) For(device string) mcp.Group { return &view{set: set, device: strings.ToLower(device)} }
+func (f *Fleet) For(device string) mcp.Group { return &view{fleet: f, device: strings.ToLower(device)} }
 
-func (set *Set) sources(device string) []mcp.Source {
-	set.mu.Lock()
-	defer set.mu.Unlock()
+func (f *Fleet) sources(device string) []mcp.Source {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var out []mcp.Source
-	for _, name := range slices.Sorted(maps.Keys(set.servers)) {
-		out = append(out, set.servers[name].Server)
+	for _, name := range slices.Sorted(maps.Keys(f.servers)) {
+		out = append(out, f.servers[name].Server)
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.peers)) {
-		if p := set.peers[name]; p.device == "" || p.device == device {
+	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
+		if p := f.peers[name]; p.device == "" || p.device == device {
 			out = append(out, p.Server)
 		}
 	}
@@ -170,33 +170,33 @@ func (set *Set) sources(device string) []mcp.Source {
 }
 
 // HasTool reports whether any server has the tool.
-func (set *Set) HasTool(name string) bool { return hasTool(set.Sources(), name) }
+func (f *Fleet) HasTool(name string) bool { return hasTool(f.Sources(), name) }
 
 // GetAvailableTools lists the tools of all servers, in the order of Sources.
-func (set *Set) GetAvailableTools() []mcp.Tool { return toolsOf(set.Sources()) }
+func (f *Fleet) GetAvailableTools() []mcp.Tool { return toolsOf(f.Sources()) }
 
 // CallTool runs a tool of the first server that has it.
-func (set *Set) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
-	if set.over() {
+func (f *Fleet) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	if f.over() {
 		return nil, fmt.Errorf("call %s: %w", name, mcp.ErrClosed)
 	}
-	return callFirst(ctx, set.Sources(), name, arguments)
+	return callFirst(ctx, f.Sources(), name, arguments)
 }
 
-// IsReady reports whether the set runs. Its servers come and go.
-func (set *Set) IsReady() bool {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	return set.cancel != nil && !set.ended
+// IsReady reports whether the fleet runs. Its servers come and go.
+func (f *Fleet) IsReady() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cancel != nil && !f.ended
 }
 
 // ResetConnection resets every server.
-func (set *Set) ResetConnection() error {
-	if set.over() {
+func (f *Fleet) ResetConnection() error {
+	if f.over() {
 		return fmt.Errorf("reset mcp servers: %w", mcp.ErrClosed)
 	}
 	var errs []error
-	for _, s := range set.all() {
+	for _, s := range f.all() {
 		if err := s.ResetConnection(); err != nil && !errors.Is(err, mcp.ErrClosed) { // it has just left
 			errs = append(errs, err)
 		}
@@ -204,23 +204,23 @@ func (set *Set) ResetConnection() error {
 	return errors.Join(errs...)
 }
 
-func (set *Set) over() bool {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	return set.ended
+func (f *Fleet) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
 }
 
-// view is a set as one device has it.
+// view is a fleet as one device has it.
 type view struct {
-	set    *Set
+	fleet  *Fleet
 	device string
 }
 
 func (v *view) Start(context.Context) error   { return nil }
 func (v *view) Stop() error                   { return nil }
-func (v *view) IsReady() bool                 { return v.set.IsReady() }
-func (v *view) ResetConnection() error        { return v.set.ResetConnection() }
-func (v *view) Sources() []mcp.Source         { return v.set.sources(v.device) }
+func (v *view) IsReady() bool                 { return v.fleet.IsReady() }
+func (v *view) ResetConnection() error        { return v.fleet.ResetConnection() }
+func (v *view) Sources() []mcp.Source         { return v.fleet.sources(v.device) }
 func (v *view) HasTool(name string) bool      { return hasTool(v.Sources(), name) }
 func (v *view) GetAvailableTools() []mcp.Tool { return toolsOf(v.Sources()) }
 func (v *view) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {

@@ -1,11 +1,10 @@
-package agent
+package turn
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
 )
 
@@ -31,8 +30,8 @@ func TestDelayUnlearned(t *testing.T) {
 		{0, intent.Undecided, 0},
 		{0, intent.Unfinished, 0},
 	} {
-		var p learnedPause
-		if got := p.delay(c.base, c.said); got != c.want {
+		var p LearnedPause
+		if got := p.Delay(c.base, c.said); got != c.want {
 			t.Errorf("base %v, %v: %v, want %v", c.base, c.said, got, c.want)
 		}
 	}
@@ -41,28 +40,28 @@ func TestDelayUnlearned(t *testing.T) {
 // pausingTalker plays a user against a learned pause, as the conversation does: a
 // silence as long as the delay commits, and going on soon after is a cut-off.
 // It returns how many of the pauses were cut off.
-func pausingTalker(p *learnedPause, base time.Duration, said intent.Completeness, pauses ...time.Duration) (cuts int) {
+func pausingTalker(p *LearnedPause, base time.Duration, said intent.Completeness, pauses ...time.Duration) (cuts int) {
 	for _, d := range pauses {
-		if d < p.delay(base, said) {
-			p.paused(d)
+		if d < p.Delay(base, said) {
+			p.Paused(d)
 			continue
 		}
-		p.cutOff(d)
+		p.CutOff(d)
 		cuts++
 	}
-	p.turn()
+	p.Answered()
 	return cuts
 }
 
 // Behaviour 6: a pause of 600 below a commit of 800 is one turn, and teaches
 // nothing that would make the next one slower.
 func TestPauseBelowCommit(t *testing.T) {
-	var p learnedPause
+	var p LearnedPause
 	for turn := range 20 {
 		if cuts := pausingTalker(&p, 800*milli, intent.Undecided, 600*milli); cuts != 0 {
 			t.Fatalf("turn %d was cut off", turn)
 		}
-		if got := p.delay(800*milli, intent.Undecided); got != 800*milli {
+		if got := p.Delay(800*milli, intent.Undecided); got != 800*milli {
 			t.Fatalf("turn %d: the delay is %v", turn, got)
 		}
 	}
@@ -84,33 +83,33 @@ func TestPauseIsLearned(t *testing.T) {
 		{"a short base", 500 * milli, intent.Undecided, []time.Duration{700 * milli, 900 * milli, 800 * milli, 700 * milli, 900 * milli}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var p learnedPause
+			var p LearnedPause
 			for _, d := range c.pauses {
 				pausingTalker(&p, c.base, c.said, d)
 			}
-			got := p.delay(c.base, intent.Undecided)
+			got := p.Delay(c.base, intent.Undecided)
 			if got < 850*milli || got > 1100*milli {
 				t.Errorf("after five turns: %v", got)
 			}
-			if done := p.delay(c.base, intent.Finished); done <= c.base || done >= got {
+			if done := p.Delay(c.base, intent.Finished); done <= c.base || done >= got {
 				t.Errorf("after a finished text: %v, with %v after one that may be", done, got)
 			}
-			if open := p.delay(c.base, intent.Unfinished); open < 2*got && open != pauseLimit {
+			if open := p.Delay(c.base, intent.Unfinished); open < 2*got && open != pauseLimit {
 				t.Errorf("after an unfinished text: %v", open)
 			}
 			for fast := range 10 {
-				if p.delay(c.base, intent.Undecided) == c.base {
+				if p.Delay(c.base, intent.Undecided) == c.base {
 					t.Fatalf("fell back after %d fast turns", fast)
 				}
-				if now := p.delay(c.base, intent.Undecided); now > got {
+				if now := p.Delay(c.base, intent.Undecided); now > got {
 					t.Fatalf("rose to %v in fast turns", now)
 				} else {
 					got = now
 				}
 				pausingTalker(&p, c.base, intent.Undecided)
 			}
-			if p != (learnedPause{}) || p.delay(c.base, intent.Undecided) != c.base {
-				t.Errorf("after ten fast turns: %v", p.delay(c.base, intent.Undecided))
+			if p != (LearnedPause{}) || p.Delay(c.base, intent.Undecided) != c.base {
+				t.Errorf("after ten fast turns: %v", p.Delay(c.base, intent.Undecided))
 			}
 		})
 	}
@@ -119,18 +118,18 @@ func TestPauseIsLearned(t *testing.T) {
 // Who pauses 700 to 900 is cut off a few times at most, and then no more.
 func TestCutOffsEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var p learnedPause
+	var p LearnedPause
 	for turn := range 200 {
 		d := 700*milli + time.Duration(r.IntN(200))*milli
 		if cuts := pausingTalker(&p, 700*milli, intent.Undecided, d); cuts > 0 && turn >= 5 {
-			t.Errorf("turn %d: a pause of %v was cut off, the delay is %v", turn, d, p.delay(700*milli, intent.Undecided))
+			t.Errorf("turn %d: a pause of %v was cut off, the delay is %v", turn, d, p.Delay(700*milli, intent.Undecided))
 		}
 	}
 }
 
 // A long pause in every third turn keeps what was learned.
 func TestPauseIsKept(t *testing.T) {
-	var p learnedPause
+	var p LearnedPause
 	for range 5 {
 		pausingTalker(&p, 700*milli, intent.Undecided, 900*milli)
 	}
@@ -140,7 +139,7 @@ func TestPauseIsKept(t *testing.T) {
 		} else {
 			pausingTalker(&p, 700*milli, intent.Undecided, 250*milli) // a breath
 		}
-		if got := p.delay(700*milli, intent.Undecided); got < 850*milli {
+		if got := p.Delay(700*milli, intent.Undecided); got < 850*milli {
 			t.Fatalf("turn %d: %v", turn, got)
 		}
 	}
@@ -148,36 +147,36 @@ func TestPauseIsKept(t *testing.T) {
 
 // Breaths do not count as long pauses: with nothing else it falls back.
 func TestBreathsForget(t *testing.T) {
-	var p learnedPause
+	var p LearnedPause
 	for range 5 {
 		pausingTalker(&p, 700*milli, intent.Undecided, 900*milli)
 	}
 	for range 10 {
 		pausingTalker(&p, 700*milli, intent.Undecided, 250*milli)
 	}
-	if got := p.delay(700*milli, intent.Undecided); got != 700*milli {
+	if got := p.Delay(700*milli, intent.Undecided); got != 700*milli {
 		t.Errorf("after ten turns with breaths: %v", got)
 	}
 }
 
 // Who speaks again while a slow answer is awaited has not paused.
 func TestImpatienceTeachesNothing(t *testing.T) {
-	var p learnedPause
+	var p LearnedPause
 	for range 10 {
-		p.cutOff(pauseLimit + time.Second)
+		p.CutOff(pauseLimit + time.Second)
 	}
-	if p != (learnedPause{}) {
+	if p != (LearnedPause{}) {
 		t.Errorf("learned %+v", p)
 	}
 }
 
 // One strange pause teaches little.
 func TestOnePause(t *testing.T) {
-	for _, teach := range []func(*learnedPause, time.Duration){(*learnedPause).paused, (*learnedPause).cutOff} {
+	for _, teach := range []func(*LearnedPause, time.Duration){(*LearnedPause).Paused, (*LearnedPause).CutOff} {
 		for _, d := range []time.Duration{-time.Second, 0, 300 * milli, 900 * milli, 2 * time.Second, time.Hour} {
-			var p learnedPause
+			var p LearnedPause
 			teach(&p, d)
-			if got := p.delay(700*milli, intent.Undecided); got != 700*milli {
+			if got := p.Delay(700*milli, intent.Undecided); got != 700*milli {
 				t.Errorf("after one pause of %v: %v", d, got)
 			}
 		}
@@ -190,20 +189,20 @@ func TestOnePause(t *testing.T) {
 func TestDelayIsBounded(t *testing.T) {
 	run := func(seed uint64) []time.Duration {
 		r := rand.New(rand.NewPCG(seed, 3))
-		var p learnedPause
+		var p LearnedPause
 		var all []time.Duration
 		for range 300 {
 			d := time.Duration(r.Int64N(int64(4*time.Second))) - time.Second
 			switch r.IntN(4) {
 			case 0:
-				p.paused(d)
+				p.Paused(d)
 			case 1:
-				p.cutOff(d)
+				p.CutOff(d)
 			default:
-				p.turn()
+				p.Answered()
 			}
 			base := time.Duration(r.IntN(2400)+100) * milli
-			done, maybe, open := p.delay(base, intent.Finished), p.delay(base, intent.Undecided), p.delay(base, intent.Unfinished)
+			done, maybe, open := p.Delay(base, intent.Finished), p.Delay(base, intent.Undecided), p.Delay(base, intent.Unfinished)
 			if done < base || maybe < done || open < maybe || open > pauseLimit {
 				t.Fatalf("base %v: %v, %v, %v with %+v", base, done, maybe, open, p)
 			}
@@ -217,16 +216,6 @@ func TestDelayIsBounded(t *testing.T) {
 			if a[i] != b[i] {
 				t.Fatalf("seed %d: %v and %v", seed, a[i], b[i])
 			}
-		}
-	}
-}
-
-// TestStopWords: the stop-words that end music end a reply too.
-func TestStopWords(t *testing.T) {
-	words := Options{}.withDefaults().StopWords
-	for _, word := range words {
-		if got := intent.Classify(word, text.Of(word), words); got != intent.Stop {
-			t.Errorf("%q: %v", word, got)
 		}
 	}
 }

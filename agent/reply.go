@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,45 +12,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/turn"
+
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
 
-// Why a turn or a conversation ended: read with context.Cause, logged as cause.
-var (
-	ErrDone     = errors.New("done")
-	ErrBargeIn  = errors.New("barge-in")
-	ErrAborted  = errors.New("aborted")
-	ErrResumed  = errors.New("resumed") // the user went on speaking: the turn is undone
-	ErrReplaced = errors.New("replaced by a newer turn")
-	ErrPaused   = errors.New("paused") // only music: it goes on
-	ErrNoSpeech = errors.New("no speech")
-	ErrFailed   = errors.New("failed")
-	ErrGoodbye  = errors.New("goodbye")
-	ErrIdle     = errors.New("idle")
-	ErrShutdown = errors.New("server is stopping") // only of jobs: a conversation ends with the cause of its ctx
-)
-
-// order is what a turn is asked to do.
+// order is a request with what its numbers stand for.
 type order struct {
-	text     string              // the user's words: think about them; "" for none
-	stt      string              // shown as the user's words; "" for none
-	phrase   string              // say this phrase instead of thinking; "" for none
-	reply    string              // say this as the answer instead of thinking; "" for none
-	language string              // of the turn: "zh" or "en"
-	before   string              // the device's language until this turn, which counts again if the turn is undone
-	hangUp   bool                // the conversation ends after it
-	failed   error               // why the phrase is said, when something failed before the turn
-	cause    error               // how the turn ends if all goes well; nil: ErrDone
-	notice   *notice             // tell this; nil: the turn has a user's utterance
-	consent  *providers.ToolCall // the user has just allowed it: it is run before anything else
-	asked    *consent            // the question that was open when the user said text; nil: none
-	told     bool                // text is the answer to somebody outside: nothing is thought about it
-	trial    bool                // begin before it is known whether the user has finished
-	timing   *timing
+	turn.Request
+	notice *notice             // of Announcement; nil: the turn has a user's utterance
+	allow  *providers.ToolCall // the call that Allow is about: it is made before anything else
 }
+
+// lang is the language of the turn.
+func (o *order) lang() string { return string(o.Lang) }
+
+// allowed is a call that the user was asked to allow, by the number of its question.
+type allowed struct {
+	id   uint64
+	call providers.ToolCall
+}
+
+// replyEnded says that the goroutines of a turn have been joined.
+type replyEnded struct{ reply *reply }
 
 // outcome is what a turn leaves behind.
 type outcome struct {
@@ -64,9 +52,9 @@ type outcome struct {
 	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
 }
 
-// turn is one utterance and its answer. run thinks, and joins the two
-// goroutines of the speaker; the conversation reads out after run has returned.
-type turn struct {
+// reply is one turn at work: run thinks, and joins the goroutines of the speaker.
+// The conversation reads out after run has returned.
+type reply struct {
 	id      uint64
 	order   order
 	o       *Options
@@ -77,45 +65,87 @@ type turn struct {
 	speaker *speaker
 	timing  *timing
 	history []providers.Message // a snapshot
+	version uint64              // of the history that it knows
 	cancel  context.CancelCauseFunc
 	late    func(router.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
 	mail    *mailbox                                  // of the device: jobs begin there
-	report  func(any)                                 // to the conversation
+	post    func(any)                                 // to the conversation
+	allow   chan struct{}                             // size 1: the leave to run a tool
 	voiced  *atomic.Bool                              // of the conversation: somebody is speaking
 	calls   *budget                                   // of the device's calls
 	role    string                                    // the name of the system prompt
 
-	steps   []*step
-	faced   bool                // the reply's face was looked for
-	hangUp  bool                // the conversation ends after the reply
-	asked   *providers.ToolCall // what the user is being asked to allow
-	action  string              // asked, as words
-	asking  string              // how the question begins: so much of it has to be heard
-	allowed bool                // the call that the user has allowed was made
-	calling sync.WaitGroup      // goroutines that wait for tools
-	made    int                 // calls so far
-	hums    int                 // fillers so far
-	excused bool                // it was said that the model is slow
-	out     outcome
+	steps     []*step
+	faced     bool                // the reply's face was looked for
+	hangUp    bool                // the conversation ends after the reply
+	asked     *providers.ToolCall // what the user is being asked to allow
+	action    string              // asked, as words
+	asking    string              // how the question begins: so much of it has to be heard
+	allowed   bool                // the call that the user has allowed was made
+	calling   sync.WaitGroup      // goroutines that wait for tools
+	made      int                 // calls so far
+	hums      int                 // fillers so far
+	excused   bool                // it was said that the model is slow
+	out       outcome
+	forgotten bool // the user asked to forget: nothing of it is kept; of the conversation
+	adopted   bool // it began as a speculation and is the answer; of the conversation
+	pauses    int  // false interruptions; of the conversation
+}
 
-	// outside is nil in a turn. Where somebody outside acts on the conversation
-	// (act.go), it is closed when the conversation is over.
-	outside <-chan struct{}
+// newReply makes the turn of an order. It may be seen and heard at once, unless
+// it is a speculation.
+func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
+	r := &reply{
+		id: id, order: o, o: c.o, tools: c.tools, session: c.session, log: c.log.With("turn", id),
+		timing: newTiming(o.Times), history: c.dev.history.snapshot(), version: c.dev.history.version, cancel: cancel,
+		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, post: c.post, calls: &c.dev.calls,
+		voiced: &c.voiced, allow: make(chan struct{}, 1),
+	}
+	r.floor = newFloor(c.out, id, c.o.Reply, c.o.Lead)
+	r.floor.monitor, r.floor.loopback, r.floor.phases = c.mic.farEnd, c.mic.selfEcho, &c.o.Devices.phases
+	if c.pacer != nil {
+		r.floor.pacer.Inherit(c.pacer)
+	}
+	c.pacer = r.floor.pacer
+	if o.Speculative {
+		r.floor.hold()
+	}
+	ended := c.ended
+	r.late = func(p router.Prepared, response mcp.ActionResponse) {
+		l := lateCall{prepared: p, response: response}
+		select {
+		case <-ended:
+			l.gone = true
+		default:
+		}
+		r.mail.post(l)
+	}
+	r.speaker = newSpeaker(c.o, r.log, r.floor, r.timing, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
+	return r
+}
 
-	// Of the conversation.
-	forgotten bool   // the user asked to forget: nothing of it is kept
-	undo      order  // what is to be unsaid should the turn be undone
-	version   uint64 // of the history that it knows
-	alarms    int    // how often voice has paused it for nothing
+// acquire waits for the leave to run a tool. With start, tts start goes first:
+// the tool holds the device's main task, and a later one would wait behind it.
+func (r *reply) acquire(ctx context.Context, start bool) error {
+	if start {
+		r.floor.announce()
+	}
+	r.post(turn.ToolWanted{Turn: r.id, Start: start})
+	select {
+	case <-r.allow:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // run does the whole turn and fills out. It always completes the start/stop
 // pair, unless the floor was taken away.
-func (t *turn) run(ctx context.Context) {
+func (t *reply) run(ctx context.Context) {
 	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(ErrDone)
+	defer stop(turn.ErrDone)
 	thinkCtx, halt := context.WithCancelCause(ctx)
-	defer halt(ErrDone)
+	defer halt(turn.ErrDone)
 	var wg sync.WaitGroup
 	var synthErr, broken error
 	wg.Go(func() {
@@ -137,7 +167,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	close(t.speaker.sentences)
 	wg.Wait()
-	_ = t.floor.await(ctx) // finish sees how ctx ended
+	_ = t.floor.awaitOpen(ctx) // finish sees how ctx ended
 	t.finish(ctx, thinkErr, synthErr, broken)
 }
 
@@ -146,7 +176,7 @@ func protect(log *slog.Logger, what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: panic in %s: %v", ErrFailed, what, p)
+			err = fmt.Errorf("%w: panic in %s: %v", turn.ErrFailed, what, p)
 		}
 	}()
 	return f()
@@ -154,29 +184,29 @@ func protect(log *slog.Logger, what string, f func() error) (err error) {
 
 // finish closes the pair and works out what the turn leaves behind. broken is
 // why the play-out failed by itself.
-func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
+func (t *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	now := time.Now()
-	t.out.cause = t.order.cause
+	t.out.cause = t.order.Cause
 	if t.out.cause == nil {
-		t.out.cause = ErrDone
+		t.out.cause = turn.ErrDone
 	}
-	t.out.err = t.order.failed
+	t.out.err = t.order.Err
 	switch {
 	case broken != nil:
-		t.out.cause, t.out.err = ErrFailed, broken
+		t.out.cause, t.out.err = turn.ErrFailed, broken
 	case ctx.Err() != nil:
 		t.out.cause, t.out.cut = context.Cause(ctx), true
 	case synthErr != nil:
-		t.out.cause, t.out.err, t.out.cut = ErrFailed, synthErr, true
+		t.out.cause, t.out.err, t.out.cut = turn.ErrFailed, synthErr, true
 		if thinkErr != nil && !errors.Is(thinkErr, errTTS) {
 			t.out.err = errors.Join(thinkErr, synthErr)
 		}
 	case thinkErr != nil:
-		t.out.cause, t.out.err = ErrFailed, thinkErr
-	case t.order.failed != nil:
-		t.out.cause = ErrFailed
+		t.out.cause, t.out.err = turn.ErrFailed, thinkErr
+	case t.order.Err != nil:
+		t.out.cause = turn.ErrFailed
 	}
-	if t.out.cut || errors.Is(t.out.cause, ErrFailed) {
+	if t.out.cut || errors.Is(t.out.cause, turn.ErrFailed) {
 		t.out.messages = t.heardMessages(now)
 	} else {
 		t.out.messages = t.messages()
@@ -185,23 +215,19 @@ func (t *turn) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	if t.asked != nil && t.questionHeard() {
 		t.out.asked = t.asked
 	}
-	t.out.hangUp = (t.hangUp || t.order.hangUp) && !t.out.cut
-	if ctx.Err() != nil && broken == nil {
-		t.floor.cut() // the connection ends within the reply
-	}
-	t.floor.stop()
+	t.out.hangUp = (t.hangUp || t.order.HangUp) && !t.out.cut
 	for _, m := range t.out.messages {
 		if m.Role == providers.RoleAssistant {
 			t.out.heard += len([]rune(m.Content))
 		}
 	}
-	if errors.Is(t.out.cause, ErrResumed) {
+	if errors.Is(t.out.cause, turn.ErrResumed) {
 		t.out.messages = nil
 	}
 }
 
 // messages is the turn so far, as if all of it was heard.
-func (t *turn) messages() []providers.Message {
+func (t *reply) messages() []providers.Message {
 	texts := make([]string, len(t.steps))
 	for i, s := range t.steps {
 		texts[i] = s.text.String()
@@ -211,7 +237,7 @@ func (t *turn) messages() []providers.Message {
 
 // heardMessages is the turn with only those words that were played (voice.md,
 // behaviour 32). A cut is marked by an ellipsis.
-func (t *turn) heardMessages(now time.Time) []providers.Message {
+func (t *reply) heardMessages(now time.Time) []providers.Message {
 	texts, partial := t.floor.heard(now, len(t.steps))
 	if partial {
 		for i := len(texts) - 1; i >= 0; i-- {
@@ -226,10 +252,10 @@ func (t *turn) heardMessages(now time.Time) []providers.Message {
 
 // assemble puts the user's message, the steps and their results in order. Every
 // call gets exactly one result.
-func (t *turn) assemble(texts []string) []providers.Message {
+func (t *reply) assemble(texts []string) []providers.Message {
 	var out []providers.Message
-	if t.order.text != "" {
-		out = append(out, providers.Message{Role: providers.RoleUser, Content: t.order.text})
+	if t.order.Words != "" {
+		out = append(out, providers.Message{Role: providers.RoleUser, Content: t.order.Words})
 	}
 	for i, s := range t.steps {
 		m := providers.Message{Role: providers.RoleAssistant}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"time"
+
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/wire"
+)
+
+// perform does what an event has led to. It never waits.
+func (c *Conversation) perform(e turn.Effect) {
+	switch e := e.(type) {
+	case turn.Begin:
+		c.begin(e)
+	case turn.Remember:
+		c.remember(c.reply)
+		c.reply = nil // with its buffers and its encoder: most devices are silent most of the time
+	case turn.Discard:
+		c.log.Debug("speculation discarded", "turn", e.Turn, "cause", c.reply.out.cause)
+		c.reply = nil
+	case turn.Send:
+		c.out.Send(wire.Message{Kind: e.Kind})
+	case turn.EndMusic:
+		c.dev.endSong()
+	case turn.Answer:
+		c.answer(e.ID, e.Words)
+	case turn.Drop:
+		c.drop(e.Announcement)
+	case turn.Ignored:
+		c.log.Debug("echo of the reply is no speech", "utterance", e.ID)
+	case turn.NotUnderstood:
+		c.log.Info("transcript rejected", "provider", e.Text.Provider, "chars", len([]rune(e.Text.Words)))
+		c.log.Debug("rejected guess", "guess", text.Cut(e.Text.Words, 128))
+	case turn.NoRecognizer:
+		c.log.Warn("speech is not English, and no Chinese recogniser is configured",
+			"hint", "add a Chinese-capable section to asr in the config")
+	case turn.HangUp:
+		c.log.Info("hanging up", "cause", e.Cause)
+		c.out.HangUp(e.Cause)
+	default:
+		if !c.mic.perform(e) {
+			c.control(e)
+		}
+	}
+}
+
+// control does what concerns the reply that runs.
+func (c *Conversation) control(e turn.Effect) {
+	r := c.reply
+	switch e := e.(type) {
+	case turn.Adopt:
+		r.adopted = true
+		r.timing.commit(e.Request.Times)
+	case turn.Commit:
+		r.floor.open()
+	case turn.Hold:
+		r.floor.hold()
+	case turn.Start:
+		r.floor.start()
+	case turn.AllowTool:
+		r.allow <- struct{}{}
+	case turn.Pause:
+		r.floor.pause()
+	case turn.Resume:
+		r.floor.resume()
+		r.pauses++
+	case turn.Stop:
+		r.floor.stop()
+	case turn.Cut:
+		r.floor.cut()
+		r.cancel(e.Cause)
+	}
+}
+
+// begin starts the goroutines of a turn.
+func (c *Conversation) begin(e turn.Begin) {
+	o := order{Request: e.Request}
+	if e.Request.Announcement != 0 {
+		o.notice = c.announcement(e.Request.Announcement)
+	}
+	if e.Request.Allow && c.asked.id == e.Request.Consent.ID {
+		o.allow = &c.asked.call
+	}
+	ctx, cancel := c.child()
+	c.reply = newReply(c, e.Turn, o, cancel)
+	r := c.reply
+	if e.Request.Shown != "" {
+		r.floor.send(wire.Message{Kind: wire.MessageSTT, Text: e.Request.Shown})
+	}
+	c.wg.Go(func() {
+		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
+			r.out = outcome{cause: turn.ErrFailed, err: err}
+		}
+		c.post(replyEnded{r})
+	})
+}
+
+// announcement is what a turn has to tell: what was asked for at once, or the
+// first that waits, with those that can be told with it.
+func (c *Conversation) announcement(id uint64) *notice {
+	if n, ok := c.urgent[id]; ok {
+		delete(c.urgent, id)
+		return n
+	}
+	n := c.dev.takeNotice()
+	if n.song != nil {
+		n.song.playing = true
+	}
+	return &n
+}
+
+// drop gives up what was to be told at once. Whoever waits for it hears that
+// nothing of it was heard.
+func (c *Conversation) drop(id uint64) {
+	if n, ok := c.urgent[id]; ok {
+		delete(c.urgent, id)
+		if n.from != nil {
+			n.from.said <- Said{}
+		}
+	}
+}
+
+// finished is what the end of a turn's goroutines means to the rules.
+func (c *Conversation) finished(r *reply) turn.Event {
+	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
+	if r.out.asked != nil {
+		e.Consent = turn.Consent{ID: r.id, Action: r.action}
+		c.asked = allowed{r.id, *r.out.asked}
+	}
+	if n := r.order.notice; n != nil && n.from != nil && n.from.asks && !n.from.off.Load() && answerText(r.out.messages) != "" {
+		e.Ask = c.expect(n.from)
+	}
+	return e
+}
+
+// remember puts a turn into the history and writes its one log line.
+func (c *Conversation) remember(r *reply) {
+	if !r.forgotten {
+		c.dev.history.add(r.out.messages...)
+		c.dev.history.cut(c.o.HistoryTokens, c.count)
+	}
+	for _, s := range c.early {
+		c.dev.history.replaceResult(s.callID, s.result)
+	}
+	c.early = nil
+	if n := r.order.notice; n != nil {
+		c.noticeOver(r, *n)
+	}
+	log := r.log.With("cause", r.out.cause, "interrupted", r.out.cut, "heard_chars", r.out.heard)
+	if r.pauses > 0 {
+		log = log.With("false_alarms", r.pauses)
+	}
+	if r.out.err != nil {
+		log.Warn("turn", append(r.timing.attrs(r.floor), "err", r.out.err)...)
+	} else {
+		log.Info("turn", r.timing.attrs(r.floor)...)
+	}
+	// One final for each reply, also for one of which nothing was heard.
+	if words := joinText(answerText(r.out.messages), r.out.asides); words != "" || r.floor.showed() {
+		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
+	}
+}
+
+// count is how many tokens a text has.
+func (c *Conversation) count(words string) int {
+	if c.o.Tokens == nil {
+		return len(words)
+	}
+	return c.o.Tokens.Count(words)
+}
+
+// wakeBurst tells a wake word from typed text: firmware sends the sound of a
+// wake word, some frames in quick succession, before it names the word.
+type wakeBurst struct {
+	frames  []time.Time // arrivals while nobody listened, at most burstFrames
+	stopped time.Time   // the last listen stop
+}
+
+const (
+	burstFrames = 8 // so many frames in burstWindow before a detect mark a wake word
+	burstWindow = time.Second
+	lateFrames  = 500 * time.Millisecond // so long after listen stop frames of the utterance still come
+	maxTyped    = 8000                   // characters of typed text; more is cut
+)
+
+func (b *wakeBurst) reset() { b.frames = b.frames[:0] }
+
+// frame counts a frame that nobody listens to.
+func (b *wakeBurst) frame(now time.Time) {
+	if now.Sub(b.stopped) < lateFrames {
+		return
+	}
+	b.frames = append(b.frames, now)
+	if len(b.frames) > burstFrames {
+		b.frames = b.frames[1:]
+	}
+}
+
+// before reports whether a burst has just come, and forgets it.
+func (b *wakeBurst) before(now time.Time) bool {
+	burst := len(b.frames) >= burstFrames && now.Sub(b.frames[0]) <= burstWindow+burstWindow/2
+	b.reset()
+	return burst
+}
