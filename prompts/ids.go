@@ -62,6 +62,14 @@ const (
 // them, and it holds their names.
 const brainPhrases = "rules_"
 
+// The ids of single words in prompts. They are never spoken alone.
+const (
+	wordPhrases     = "word_" // begins them all
+	deviceName      = "word_speaker"
+	languageChinese = "word_chinese"
+	languageEnglish = "word_english"
+)
+
 // IDs lists the ids that have a constant here, in the order of the file.
 func IDs() []string {
 	return []string{

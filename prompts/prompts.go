@@ -138,7 +138,7 @@ func (s *Set) Render(name, lang string, d Data) (string, error) {
 			lang, t = other, version
 		}
 	}
-	return t.render(values(language(lang), d)), nil
+	return t.render(s.values(language(lang), d)), nil
 }
 
 // language returns lang if it is one of the two, else Chinese, the default.

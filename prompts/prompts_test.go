@@ -157,6 +157,10 @@ func FuzzParseTemplate(f *testing.F) {
 	for _, seed := range []string{"", "{{language}}", "a{{b}}c", "{{", "}}{{", "{{{{language}}}}", "\n{{language\n}}"} {
 		f.Add(seed)
 	}
+	set, err := Load("")
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		tmpl, err := parseTemplate("f", text)
 		if err != nil {
@@ -165,6 +169,6 @@ func FuzzParseTemplate(f *testing.F) {
 		if len(tmpl.texts) != len(tmpl.names)+1 {
 			t.Fatalf("%d texts, %d names", len(tmpl.texts), len(tmpl.names))
 		}
-		tmpl.render(values("en", Data{}))
+		tmpl.render(set.values("en", Data{}))
 	})
 }

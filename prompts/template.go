@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
 )
 
 // template is a prompt cut at its variables: texts[0], names[0], texts[1] and so on.
@@ -70,37 +73,21 @@ func (t template) render(values map[string]string) string {
 }
 
 // values returns the values of the variables in a prompt of the language lang.
-func values(lang string, d Data) map[string]string {
-	device := d.DeviceName
-	if device == "" {
-		device = map[string]string{"zh": "音箱", "en": "speaker"}[lang]
-	}
-	spoken := d.Language
-	if spoken == "" {
-		spoken = lang
+func (s *Set) values(lang string, d Data) map[string]string {
+	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))
+	name := languageChinese
+	if language(cmp.Or(d.Language, lang)) == "en" {
+		name = languageEnglish
 	}
 	return map[string]string{
 		"assistant_name": d.AssistantName,
 		"device_name":    device,
-		"language":       languageName(spoken, lang),
+		"language":       s.Phrase(name, lang),
 		"current_time":   d.Now.Format("15:04"),
-		"today_date":     Date(d.Now, lang),
-		"today_weekday":  Weekday(d.Now, lang),
+		"today_date":     spoken.SayDate(d.Now, text.Lang(lang)),
+		"today_weekday":  spoken.SayWeekday(d.Now, text.Lang(lang)),
 		"emojiList":      emojiList(),
 	}
-}
-
-// languageName names the language spoken in words of the language lang.
-func languageName(spoken, lang string) string {
-	switch {
-	case language(spoken) == "en" && lang == "en":
-		return "English"
-	case language(spoken) == "en":
-		return "英语"
-	case lang == "en":
-		return "Chinese"
-	}
-	return "中文"
 }
 
 // Nearest returns the known name that is the fewest edits away from name: the one

@@ -14,7 +14,7 @@ const ground = "prompts internal/text internal/lru internal/timeline internal/wi
 
 // rules is the map of the program: one row a package, lowest rooms first.
 var rules = []rule{
-	{"prompts", "", "texts and sounds only"},
+	{"prompts", "internal/text internal/text/spoken", "texts and sounds only"},
 	{"internal/text", "", "plain helpers for texts"},
 	{"internal/text/sentence", "internal/text", "a text into what can be spoken"},
 	{"internal/text/intent", "internal/text/*", "what words mean for the turn"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local/lunar"
@@ -47,7 +48,7 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 func chineseDay(date time.Time, d lunar.Date) string {
 	zodiac, _ := d.Zodiac()
 	parts := []string{
-		date.Format("公历2006年1月2日") + " " + chineseWeekday(date.Weekday()),
+		date.Format("公历2006年1月2日") + " " + spoken.SayWeekday(date, text.Chinese),
 		"农历" + d.StemBranch() + "年（" + zodiac + "年）" + d.MonthName() + d.DayName(),
 	}
 	for _, f := range lunar.Festivals(date) {

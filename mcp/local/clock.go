@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 )
 
@@ -15,7 +17,7 @@ type clock struct{ now func() time.Time }
 func (c clock) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	now := c.today(ctx)
 	return tell(say(ctx,
-		"当前时间是: "+now.Format(time.DateTime)+" "+chineseWeekday(now.Weekday()),
+		"当前时间是: "+now.Format(time.DateTime)+" "+spoken.SayWeekday(now, text.Chinese),
 		"The current time is "+now.Format(time.DateTime)+" "+now.Weekday().String()))
 }
 
@@ -26,8 +28,4 @@ func (c clock) today(ctx context.Context) time.Time {
 		now = now.In(zone)
 	}
 	return now
-}
-
-func chineseWeekday(day time.Weekday) string {
-	return [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[day]
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/providers"
 )
 
@@ -51,7 +53,7 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	case actExit:
 		return r.text(phraseGoodbye)
 	case actTimer:
-		return r.text(phraseTimerSet, "duration", spokenLength(in.length, r.lang))
+		return r.text(phraseTimerSet, "duration", spoken.SayInOneUnit(in.length, text.Lang(r.lang)))
 	case actTimers:
 		if spoken, ok := r.timers(data); ok {
 			return spoken, true

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/providers"
 )
 
@@ -69,9 +71,9 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	now := r.options.Now().In(r.options.Zone)
 	switch in.act {
 	case actTime:
-		return r.text(phraseTime, "time", spokenTime(now, r.lang))
+		return r.text(phraseTime, "time", spoken.SayTimeOfDay(now, text.Lang(r.lang)))
 	case actDate:
-		return r.text(phraseDate, "date", spokenDate(now, r.lang), "weekday", weekday(now, r.lang))
+		return r.text(phraseDate, "date", spoken.SayDay(now, text.Lang(r.lang)), "weekday", spoken.SayWeekday(now, text.Lang(r.lang)))
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
 	case actAsk, actBattery, actStatus:

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -57,11 +58,7 @@ func (r request) timers(data any) (providers.Delta, bool) {
 			return providers.Delta{}, false
 		}
 	}
-	between := "；"
-	if r.lang != "zh" {
-		between = "; "
-	}
-	all := strings.Join(parts, between)
+	all := strings.Join(parts, text.Lang(r.lang).Pick("；", "; "))
 	if len(parts) == 1 {
 		return r.text(phraseOneTimer, "timers", all)
 	}

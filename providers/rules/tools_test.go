@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"xiaozhi/providers"
 )
@@ -206,25 +205,6 @@ func TestTimerResult(t *testing.T) {
 		d := generate(t, b, req)
 		if got := generate(t, b, then(req, d, "true")).Text; got != want {
 			t.Errorf("%q: got %q", said, got)
-		}
-	}
-}
-
-func TestSpokenTime(t *testing.T) {
-	for _, c := range []struct {
-		hour, minute int
-		zh, en       string
-	}{
-		{0, 0, "凌晨0点整", "12:00 AM"},
-		{0, 5, "凌晨0点5分", "12:05 AM"},
-		{8, 0, "上午8点整", "8:00 AM"},
-		{12, 30, "中午12点30分", "12:30 PM"},
-		{13, 0, "下午1点整", "1:00 PM"},
-		{23, 59, "晚上11点59分", "11:59 PM"},
-	} {
-		when := time.Date(2026, time.November, 22, c.hour, c.minute, 0, 0, time.UTC)
-		if zh, en := spokenTime(when, "zh"), spokenTime(when, "en"); zh != c.zh || en != c.en {
-			t.Errorf("%d:%d: %q, %q", c.hour, c.minute, zh, en)
 		}
 	}
 }
