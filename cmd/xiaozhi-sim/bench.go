@@ -15,17 +15,9 @@ import (
 	"time"
 
 	"xiaozhi/internal/bench"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
-
-const benchUsage = `usage: xiaozhi bench [flags]
-
-Measures a server, ours or another's, with simulated speakers and stub providers
-(docs/bench.md). Without --url it starts its own. Beside each figure stand its
-goal and a control timer, which voids what was taken on a busy machine.
-用模拟设备和桩服务测量服务器，我们的或别人的（见 docs/bench.zh-CN.md）；不带 --url 时自己启动一个。
-每个数字旁边有目标和一个对照定时器：机器太忙时，数字作废（void）。
-
-`
 
 // benchFlags are the command line of bench.
 type benchFlags struct {
@@ -48,13 +40,13 @@ func benchmark(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "xiaozhi bench: %v\nxiaozhi bench --help lists the flags / 查看参数\n", err)
+		fmt.Fprintf(stderr, "xiaozhi bench: %v\n%s\n", err, message.Both("sim/help", "bench"))
 		return 2
 	}
 	f.Log = stderr
 	f.Program = serverProgram()
 	if err := f.run(ctx, stdout); err != nil {
-		fmt.Fprintf(stderr, "xiaozhi bench: %v / 测量失败\n", err)
+		fmt.Fprintf(stderr, "xiaozhi bench: %s\n", message.Both("bench/failed", err))
 		return 1
 	}
 	return 0
@@ -83,45 +75,45 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // errors are returned, and printed once
 	set.Usage = func() {}
-	set.StringVar(&f.URL, "url", "", "OTA or WebSocket `URL` of the server; default: our own is started / 服务地址，默认启动我们自己的")
-	set.StringVar(&f.Token, "token", "", "token of the devices / 设备令牌")
-	set.IntVar(&f.PID, "pid", 0, "process id of that server, for memory and CPU / 服务进程号，用于内存和 CPU")
-	set.StringVar(&f.Profiles, "pprof-url", "", "`URL` of that server's /debug/pprof/, if it is written in Go / 性能剖析地址")
-	set.StringVar(&f.Stubs, "stubs", "", "address of the stub providers, as 127.0.0.1:9100; default: a free port / 桩服务地址")
-	set.BoolVar(&f.stubsOnly, "stubs-only", false, "only run the stub providers, until interrupted / 只运行桩服务")
-	set.Func("scenario", "`LIST` of metrics to measure, as m1,m4; default: all / 要测的指标，默认全部", func(s string) error {
+	set.StringVar(&f.URL, "url", "", message.Both("bench/flag-url"))
+	set.StringVar(&f.Token, "token", "", message.Both("bench/flag-token"))
+	set.IntVar(&f.PID, "pid", 0, message.Both("bench/flag-pid"))
+	set.StringVar(&f.Profiles, "pprof-url", "", message.Both("bench/flag-pprof-url"))
+	set.StringVar(&f.Stubs, "stubs", "", message.Both("bench/flag-stubs"))
+	set.BoolVar(&f.stubsOnly, "stubs-only", false, message.Both("bench/flag-stubs-only"))
+	set.Func("scenario", message.Both("bench/flag-scenario"), func(s string) error {
 		f.Metrics = append(f.Metrics, strings.Split(s, ",")...)
 		return nil
 	})
-	set.BoolVar(&f.list, "list", false, "list the metrics / 列出指标")
-	set.BoolVar(&f.quick, "quick", false, "a few seconds for each, only to see that it works / 每项几秒，只看能不能用")
-	set.BoolVar(&f.full, "full", false, "as much as the definitions ask for: more than an hour / 按定义完整测量，一小时以上")
-	set.IntVar(&f.Runs, "runs", 1, "repeat everything so often and give medians / 重复次数，给出中位数")
-	set.IntVar(&f.Retries, "retry", 0, "measure a scenario again, up to so often, if the machine was too busy / 作废时最多重测几次")
-	set.StringVar(&f.json, "json", "", "`FILE` for the report as JSON; - for standard output, in place of the table / 写出 JSON 报告；- 为标准输出")
-	set.DurationVar(&f.guard, "guard", bench.OwnGuard, "pause that the server keeps between tts start and sound / 首帧保护间隔")
-	set.DurationVar(&f.Silence, "silence", 0, "silence after which the server takes speech for finished; default 700ms, 800ms for m3 / 断句静音，默认 700ms（m3 为 800ms）")
-	set.DurationVar(&f.Sentence, "sentence", 0, "how long a sentence lasts, as 10s, for a server that reads all of its sound before it speaks; default: endless / 每句时长，用于要读完整句才开口的服务器")
-	set.StringVar(&f.Label, "label", "", "what to call the server in the report / 报告里的名称")
-	set.Func("compare", "`FILES` of JSON reports of two servers, as a.json,b.json; compare them and measure nothing / 比较两个服务器的报告，不测量", func(s string) error {
+	set.BoolVar(&f.list, "list", false, message.Both("bench/flag-list"))
+	set.BoolVar(&f.quick, "quick", false, message.Both("bench/flag-quick"))
+	set.BoolVar(&f.full, "full", false, message.Both("bench/flag-full"))
+	set.IntVar(&f.Runs, "runs", 1, message.Both("bench/flag-runs"))
+	set.IntVar(&f.Retries, "retry", 0, message.Both("bench/flag-retry"))
+	set.StringVar(&f.json, "json", "", message.Both("bench/flag-json"))
+	set.DurationVar(&f.guard, "guard", bench.OwnGuard, message.Both("bench/flag-guard"))
+	set.DurationVar(&f.Silence, "silence", 0, message.Both("bench/flag-silence"))
+	set.DurationVar(&f.Sentence, "sentence", 0, message.Both("bench/flag-sentence"))
+	set.StringVar(&f.Label, "label", "", message.Both("bench/flag-label"))
+	set.Func("compare", message.Both("bench/flag-compare"), func(s string) error {
 		f.compare = append(f.compare, strings.Split(s, ",")...)
 		return nil
 	})
-	set.StringVar(&f.Dir, "pprof", "", "`DIR` for CPU and heap profiles of the server / 剖析文件目录")
-	set.BoolVar(&f.NoPin, "no-pin", false, "do not bind server and load to cores / 不绑定处理器核")
-	set.DurationVar(&f.Soak, "soak", 0, "let devices talk for this `duration`, in place of the metrics / 长时间运行，不测指标")
-	set.IntVar(&f.Devices, "devices", 50, "devices of a soak / 长时间运行的设备数")
-	set.StringVar(&f.trouble, "trouble", "", "how the stubs of --stubs-only misbehave: failing or hanging / 桩服务的故障：failing（报错）或 hanging（不回应）")
+	set.StringVar(&f.Dir, "pprof", "", message.Both("bench/flag-pprof"))
+	set.BoolVar(&f.NoPin, "no-pin", false, message.Both("bench/flag-no-pin"))
+	set.DurationVar(&f.Soak, "soak", 0, message.Both("bench/flag-soak"))
+	set.IntVar(&f.Devices, "devices", 50, message.Both("bench/flag-devices"))
+	set.StringVar(&f.trouble, "trouble", "", message.Both("bench/flag-trouble"))
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(help, benchUsage)
+			fmt.Fprintf(help, "usage: xiaozhi bench [flags]\n\n%s\n%s\n\n", message.In(text.English, "bench/usage"), message.In(text.Chinese, "bench/usage"))
 			set.SetOutput(help)
 			set.PrintDefaults()
 		}
 		return f, err
 	}
 	if set.NArg() > 0 {
-		return f, fmt.Errorf("unknown argument %q / 未知参数", set.Arg(0))
+		return f, errors.New(message.Both("sim/unknown-argument", set.Arg(0)))
 	}
 	return f, f.check()
 }
@@ -129,7 +121,7 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 func (f *benchFlags) check() error {
 	switch {
 	case f.quick && f.full:
-		return errors.New("--quick and --full exclude each other / 不能同时使用")
+		return errors.New(message.Both("bench/size"))
 	case f.quick:
 		f.Size = bench.Quick
 	case f.full:
@@ -139,16 +131,16 @@ func (f *benchFlags) check() error {
 		f.Guard = -1 // none, where 0 would be the usual one
 	}
 	if f.guard < 0 || f.Silence < 0 || f.Sentence < 0 {
-		return errors.New("--guard, --silence and --sentence must not be less than 0 / 不能小于 0")
+		return errors.New(message.Both("bench/negative"))
 	}
 	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0 {
-		return errors.New("--runs and --devices must be 1 or more, --soak, --pid and --retry not less than 0 / 前两个至少为 1，其余不能小于 0")
+		return errors.New(message.Both("bench/counts"))
 	}
 	if f.URL == "" && (f.PID != 0 || f.Profiles != "" || f.Token != "") {
-		return errors.New("--pid, --pprof-url and --token are about the server of --url / 需要 --url")
+		return errors.New(message.Both("bench/url"))
 	}
 	if !slices.Contains([]string{"", string(bench.Failing), string(bench.Hanging)}, f.trouble) {
-		return fmt.Errorf("--trouble %q: must be failing or hanging / 只能是 failing 或 hanging", f.trouble)
+		return errors.New(message.Both("bench/trouble", f.trouble))
 	}
 	return bench.CheckMetrics(f.Metrics)
 }

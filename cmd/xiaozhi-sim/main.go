@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"xiaozhi/internal/text/message"
 )
 
 func main() {
@@ -31,17 +33,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case "bench":
 		return benchmark(ctx, args, stdout, stderr)
 	case "help", "-h", "--help":
-		fmt.Fprint(stdout, usage)
+		fmt.Fprint(stdout, usage())
 		return 0
 	}
-	fmt.Fprintf(stderr, "xiaozhi-sim: unknown command %q / 没有这个命令\n%s", command, usage)
+	fmt.Fprintf(stderr, "xiaozhi-sim: %s\n%s", message.Both("command/unknown", command), usage())
 	return 2
 }
 
-const usage = `usage: xiaozhi-sim COMMAND [flags]
-
-  talk      talk to a server as a simulated speaker / 模拟一台设备与服务对话
-  bench     measure a server, ours or another's / 测量服务器
-
-xiaozhi-sim COMMAND --help lists the flags / 查看参数
-`
+// usage lists the commands.
+func usage() string {
+	return fmt.Sprintf("usage: xiaozhi-sim COMMAND [flags]\n\n  talk      %s\n  bench     %s\n\n%s\n",
+		message.Both("command/talk"), message.Both("command/bench"), message.Both("command/help", "xiaozhi-sim"))
+}

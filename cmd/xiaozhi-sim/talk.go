@@ -12,16 +12,9 @@ import (
 	"time"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
-
-const talkUsage = `usage: xiaozhi talk [flags]
-
-Talks to a server as a simulated speaker: shows each message with its time,
-offers tools as a real device does, and says which rules of the device protocol
-the server broke. With neither --text nor --wav it takes typed lines.
-模拟一台设备与服务对话；不带 --text 和 --wav 时，逐行读取键盘输入。
-
-`
 
 // prompt is one thing to say to the server.
 type prompt struct {
@@ -57,7 +50,7 @@ func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		return 0
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi talk: %v\nxiaozhi talk --help lists the flags / 查看参数\n", err)
+		fmt.Fprintf(stderr, "xiaozhi talk: %v\n%s\n", err, message.Both("sim/help", "talk"))
 		return 2
 	}
 	t := &talker{o: o, out: newTranscript(stdout, o.verbose), board: devicetest.NewBoard()}
@@ -77,7 +70,7 @@ func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		err = saveErr
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi talk: %v / 对话失败\n", err)
+		fmt.Fprintf(stderr, "xiaozhi talk: %s\n", message.Both("talk/failed", err))
 		return 1
 	}
 	return 0
@@ -89,39 +82,39 @@ func parseTalk(args []string, help io.Writer) (talkOptions, error) {
 	flags := flag.NewFlagSet("talk", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are returned, and printed once
 	flags.Usage = func() {}
-	flags.StringVar(&o.server, "server", "http://127.0.0.1:8000/xiaozhi/ota/", "WebSocket `URL` (ws://), or OTA URL (http://) that says where to connect / 服务地址")
-	flags.Func("text", "typed `words`; may be given again / 文字输入，可重复", func(s string) error {
+	flags.StringVar(&o.server, "server", "http://127.0.0.1:8000/xiaozhi/ota/", message.Both("talk/flag-server"))
+	flags.Func("text", message.Both("talk/flag-text"), func(s string) error {
 		if strings.TrimSpace(s) == "" {
 			return errors.New("no words")
 		}
 		o.prompts = append(o.prompts, prompt{text: s})
 		return nil
 	})
-	flags.Func("wav", "`file` to speak, any usual rate; may be given again / 语音文件，可重复", func(s string) error {
+	flags.Func("wav", message.Both("talk/flag-wav"), func(s string) error {
 		o.prompts = append(o.prompts, prompt{wav: s})
 		return nil
 	})
-	flags.StringVar(&o.mode, "mode", "auto", "auto, manual or realtime / 拾音模式")
-	flags.StringVar(&o.save, "save", "", "WAV `file` for the replies / 保存回复")
-	flags.StringVar(&o.deviceID, "device-id", "", "Device-Id; default: a fixed address / 设备号")
-	flags.StringVar(&o.token, "token", "", "token, in place of the one that the OTA reply gives / 令牌")
-	flags.IntVar(&o.protocol, "protocol", 0, "binary framing: 1, 2 or 3; default: what the OTA reply says, or 1 / 音频封装")
-	flags.IntVar(&o.frame, "frame", 60, "length of an uplink frame: 20, 40 or 60 ms / 帧长")
-	flags.BoolVar(&o.noMCP, "no-mcp", false, "offer no tools / 不提供工具")
-	flags.StringVar(&o.lang, "lang", "", "language that the device reports, as zh-CN / 设备语言")
-	flags.DurationVar(&o.timeout, "timeout", 60*time.Second, "longest wait for a connection and for each reply / 最长等待")
-	flags.DurationVar(&o.abortAfter, "abort-after", 0, "press the button this long after a reply's first sound / 打断回复")
-	flags.BoolVar(&o.verbose, "verbose", false, "show every message / 显示全部消息")
+	flags.StringVar(&o.mode, "mode", "auto", message.Both("talk/flag-mode"))
+	flags.StringVar(&o.save, "save", "", message.Both("talk/flag-save"))
+	flags.StringVar(&o.deviceID, "device-id", "", message.Both("talk/flag-device-id"))
+	flags.StringVar(&o.token, "token", "", message.Both("talk/flag-token"))
+	flags.IntVar(&o.protocol, "protocol", 0, message.Both("talk/flag-protocol"))
+	flags.IntVar(&o.frame, "frame", 60, message.Both("talk/flag-frame"))
+	flags.BoolVar(&o.noMCP, "no-mcp", false, message.Both("talk/flag-no-mcp"))
+	flags.StringVar(&o.lang, "lang", "", message.Both("talk/flag-lang"))
+	flags.DurationVar(&o.timeout, "timeout", 60*time.Second, message.Both("talk/flag-timeout"))
+	flags.DurationVar(&o.abortAfter, "abort-after", 0, message.Both("talk/flag-abort-after"))
+	flags.BoolVar(&o.verbose, "verbose", false, message.Both("talk/flag-verbose"))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(help, talkUsage)
+			fmt.Fprintf(help, "usage: xiaozhi talk [flags]\n\n%s\n%s\n\n", message.In(text.English, "talk/usage"), message.In(text.Chinese, "talk/usage"))
 			flags.SetOutput(help)
 			flags.PrintDefaults()
 		}
 		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q / 未知参数", flags.Arg(0))
+		return o, errors.New(message.Both("sim/unknown-argument", flags.Arg(0)))
 	}
 	return o, o.check()
 }
@@ -132,7 +125,7 @@ func (o talkOptions) check() error {
 		return fmt.Errorf("--server: %w", err)
 	}
 	if !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) || u.Host == "" {
-		return fmt.Errorf("--server %q: must begin with ws://, wss://, http:// or https:// / 地址无效", o.server)
+		return errors.New(message.Both("talk/server", o.server))
 	}
 	if !slices.Contains([]string{"auto", "manual", "realtime"}, o.mode) {
 		return fmt.Errorf("--mode %q: must be auto, manual or realtime", o.mode)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/text/message"
 )
 
 // transcript prints a conversation, each line with the time since the start.
@@ -56,7 +57,7 @@ func (t *transcript) event(e devicetest.Event) {
 	case devicetest.KindTool:
 		t.at(e.At, "tool", fmt.Sprintf("%s %s → %s", e.Type, e.Raw, brief(e.Text)))
 	case devicetest.KindViolation:
-		t.at(e.At, "WRONG", e.Type+": "+e.Text+" / 违反协议")
+		t.at(e.At, "WRONG", message.Both("talk/violation", e.Type, e.Text))
 	case devicetest.KindClosed:
 		t.at(e.At, "closed", e.Text)
 	case devicetest.KindReply: // latency sums it up
@@ -88,7 +89,7 @@ func (t *transcript) sent(e devicetest.Event) {
 	case e.Type == "listen":
 		t.at(e.At, "device", "listen "+e.State)
 	case e.Type == "abort":
-		t.at(e.At, "device", "abort / 打断")
+		t.at(e.At, "device", message.Both("talk/abort"))
 	}
 }
 
@@ -98,7 +99,7 @@ func (t *transcript) frame(e devicetest.Event) {
 	t.sounding = true
 	t.mu.Unlock()
 	if first {
-		t.at(e.At, "reply", "first sound / 开始出声")
+		t.at(e.At, "reply", message.Both("talk/first-sound"))
 	}
 }
 
@@ -114,7 +115,7 @@ func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
 	if r.Cut {
 		text += ", cut"
 	}
-	t.print("latency", text+" / 延迟")
+	t.print("latency", message.Both("talk/latency", text))
 }
 
 // summary prints the counters and the rules that were broken.
@@ -124,7 +125,7 @@ func (t *talker) summary() {
 	if len(t.violations) == 0 {
 		return
 	}
-	t.out.print("warning", fmt.Sprintf("the server broke the device protocol %d times / 服务违反设备协议", len(t.violations)))
+	t.out.print("warning", message.Both("talk/violations", len(t.violations)))
 	for _, v := range t.violations {
 		t.out.at(v.At, "WRONG", v.String())
 	}

@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/text/message"
 )
 
 // talker is one run of the subcommand: a device that is connected anew when the
@@ -75,7 +76,7 @@ func (t *talker) all(ctx context.Context, prompts []prompt) error {
 // lines takes typed prompts until the input or ctx ends.
 func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) error {
 	if terminal {
-		t.out.print("type", "one line each, Ctrl-D ends / 每行一句，Ctrl-D 结束")
+		t.out.print("type", message.Both("talk/type"))
 	}
 	lines := make(chan string)
 	// A read of a terminal cannot be called off, so this goroutine is not waited
@@ -190,7 +191,7 @@ func (t *talker) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.out.print("connected", fmt.Sprintf("%s, session %s / 已连接", t.url, device.SessionID()))
+	t.out.print("connected", message.Both("talk/connected", t.url, device.SessionID()))
 	t.device = device
 	heard, listed := make(chan *devicetest.Reply, heardLimit), make(chan struct{})
 	t.heard, t.listed, t.typed = heard, listed, false
@@ -253,7 +254,7 @@ func (t *talker) provision(ctx context.Context, o devicetest.Options) error {
 		}
 		t.out.print("ota", p.URL)
 		if p.Code != "" {
-			t.out.print("ota", "this device is not bound yet; its code is "+p.Code+" / 设备尚未绑定")
+			t.out.print("ota", message.Both("talk/unbound", p.Code))
 		}
 	}
 	t.located = true

@@ -14,6 +14,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"xiaozhi/internal/app"
+	"xiaozhi/internal/text/message"
 )
 
 func main() {
@@ -42,20 +43,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "xiaozhi", app.Version)
 		return 0
 	case "help", "-h", "--help":
-		fmt.Fprint(stdout, usage)
+		fmt.Fprint(stdout, usage())
 		return 0
 	}
-	fmt.Fprintf(stderr, "xiaozhi: unknown command %q / 没有这个命令\n%s", command, usage)
+	fmt.Fprintf(stderr, "xiaozhi: %s\n%s", message.Both("command/unknown", command), usage())
 	return 2
 }
 
-const usage = `usage: xiaozhi COMMAND [flags]
-
-  serve     run the server / 启动服务
-  talk      talk to a server as a simulated speaker / 模拟一台设备与服务对话
-  tools     list and call the tools of a connected device / 查看和调用设备的工具
-  bench     measure a server, ours or another's / 测量服务器
-  version   print the version / 显示版本
-
-xiaozhi COMMAND --help lists the flags / 查看参数
-`
+// usage lists the commands.
+func usage() string {
+	text := "usage: xiaozhi COMMAND [flags]\n\n"
+	for _, command := range [][2]string{
+		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"bench", "command/bench"}, {"version", "command/version"},
+	} {
+		text += fmt.Sprintf("  %-9s %s\n", command[0], message.Both(command[1]))
+	}
+	return text + "\n" + message.Both("command/help", "xiaozhi") + "\n"
+}

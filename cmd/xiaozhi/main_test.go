@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"xiaozhi/internal/app"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 )
 
 // serveFlags are the command line of serve.
@@ -29,19 +30,19 @@ func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 	if len(args) == 1 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
 		set.SetOutput(stdout) // what was asked for is no complaint
 	}
-	set.StringVar(&f.config, "config", "", "read `FILE` instead of config.yaml / 代替 config.yaml 的配置文件")
-	set.StringVar(&f.data, "data", "data", "folder for prompts, settings and what is stored (`DIR`) / 数据目录")
-	set.Func("listen", "address to listen on, e.g. 127.0.0.1:8000; may be repeated (`ADDR`) / 监听地址，可重复", func(s string) error {
+	set.StringVar(&f.config, "config", "", message.Both("command/flag-config"))
+	set.StringVar(&f.data, "data", "data", message.Both("command/flag-data"))
+	set.Func("listen", message.Both("command/flag-listen"), func(s string) error {
 		f.listen = append(f.listen, s)
 		return nil
 	})
-	set.BoolVar(&f.check, "check", false, "check the settings and engines, then exit / 只检查配置")
-	set.StringVar(&f.pprof, "pprof", "", "serve profiles for developers on this loopback address, e.g. 127.0.0.1:6060 (`ADDR`) / 性能剖析地址，仅限本机")
+	set.BoolVar(&f.check, "check", false, message.Both("command/flag-check"))
+	set.StringVar(&f.pprof, "pprof", "", message.Both("command/flag-pprof"))
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
 	if set.NArg() > 0 {
-		err := fmt.Errorf("unexpected argument %q / 多余的参数", set.Arg(0))
+		err := errors.New(message.Both("command/unexpected", set.Arg(0)))
 		fmt.Fprintln(stderr, "xiaozhi serve:", err)
 		return f, err
 	}
@@ -80,7 +81,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	defer program.Close()
 	if f.check {
 		program.Report(stdout)
-		fmt.Fprintln(stdout, "the settings are fine / 配置没有问题")
+		fmt.Fprintln(stdout, message.Both("command/checked"))
 		return nil
 	}
 	return program.Run(ctx)

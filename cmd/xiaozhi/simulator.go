@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // simulatorName is the file name of the simulator's program.
@@ -21,9 +24,8 @@ func simulate(command string, args []string, stderr io.Writer) int {
 	if err == nil {
 		err = syscall.Exec(program, append([]string{program, command}, args...), os.Environ())
 	}
-	fmt.Fprintf(stderr, "xiaozhi %s: %v\n"+
-		"it is a program of its own, %[3]s: put it beside xiaozhi or into PATH (make build builds both)\n"+
-		"这个命令由 %[3]s 执行：请把它放在 xiaozhi 旁边或 PATH 中（make build 会同时构建）\n", command, err, simulatorName)
+	fmt.Fprintf(stderr, "xiaozhi %s: %v\n%s\n%s\n", command, err,
+		message.In(text.English, "sim/where", simulatorName), message.In(text.Chinese, "sim/where", simulatorName))
 	return 1
 }
 
@@ -37,7 +39,7 @@ func findSimulator() (string, error) {
 	}
 	path, err := exec.LookPath(simulatorName)
 	if errors.Is(err, exec.ErrNotFound) {
-		err = fmt.Errorf("%s not found / 找不到 %[1]s", simulatorName)
+		err = errors.New(message.Both("sim/not-found", simulatorName))
 	}
 	return path, err
 }

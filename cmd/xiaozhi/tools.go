@@ -17,6 +17,8 @@ import (
 	"time"
 	"unicode"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/gateway/offer"
 )
@@ -24,13 +26,8 @@ import (
 const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
        xiaozhi tools [flags] call DEVICE TOOL [ARGUMENTS]
 
-Asks a running server what a device offers to the model, and why each tool is a
-control (its success is assumed) or a query (its result is awaited); or runs one
-tool. DEVICE is a Device-Id; it may be left out, or be -, when one device is
-connected. ARGUMENTS is a JSON object. A token, where the server wants one, is
-taken from the variable XIAOZHI_MCP_TOKEN.
-查看一台设备提供给模型的全部工具，以及每个工具为什么是 control 或 query；或者执行一个工具。
-只连接了一台设备时，DEVICE 可以省略或写成 -。令牌取自环境变量 XIAOZHI_MCP_TOKEN。
+%s
+%s
 
 `
 
@@ -50,12 +47,12 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("tools", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), toolsUsage)
+		fmt.Fprintf(flags.Output(), toolsUsage, message.In(text.English, "tool/usage"), message.In(text.Chinese, "tool/usage"))
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", "`URL` of the server / 服务地址")
-	flags.BoolVar(&c.asJSON, "json", false, "print what the server answers / 输出 JSON")
-	flags.DurationVar(&c.timeout, "timeout", 70*time.Second, "longest wait for an answer / 最长等待")
+	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
+	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
+	flags.DurationVar(&c.timeout, "timeout", 70*time.Second, message.Both("tool/flag-timeout"))
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -67,19 +64,19 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	rest := flags.Args()
 	if i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
-		fmt.Fprintf(stderr, "xiaozhi tools: %s must come before the other arguments / 选项要写在最前面\n", rest[i])
+		fmt.Fprintf(stderr, "xiaozhi tools: %s\n", message.Both("tool/order", rest[i]))
 		return 2
 	}
 	var err error
 	switch {
 	case len(rest) > 0 && rest[0] == "call":
 		if len(rest) < 3 || len(rest) > 4 {
-			fmt.Fprintln(stderr, "xiaozhi tools: call needs DEVICE TOOL [ARGUMENTS] / 参数不对")
+			fmt.Fprintln(stderr, "xiaozhi tools:", message.Both("tool/call"))
 			return 2
 		}
 		err = c.call(ctx, rest[1:])
 	case len(rest) > 1:
-		fmt.Fprintf(stderr, "xiaozhi tools: unknown argument %q / 多余的参数\n", rest[1])
+		fmt.Fprintf(stderr, "xiaozhi tools: %s\n", message.Both("tool/unexpected", rest[1]))
 		return 2
 	default:
 		err = c.list(ctx, strings.Join(rest, ""))
@@ -101,14 +98,14 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 	if err := c.ask(ctx, http.MethodGet, "/api/devices/"+url.PathEscape(device)+"/tools", nil, &list); err != nil || c.asJSON {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s: %d tools / 个工具\n", list.Device, len(list.Tools))
+	fmt.Fprintf(c.out, "%s: %s\n", list.Device, message.Both("tool/count", len(list.Tools)))
 	for _, t := range list.Tools {
 		marks := ""
 		if t.Job {
-			marks += ", a job / 后台任务"
+			marks += ", " + message.Both("tool/job")
 		}
 		if t.Consent {
-			marks += ", needs a yes / 需要确认"
+			marks += ", " + message.Both("tool/consent")
 		}
 		name := t.Name
 		if t.LLMName != t.Name {
@@ -131,7 +128,7 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 	req := gateway.CallRequest{Name: args[1], Arguments: json.RawMessage("{}")}
 	if len(args) == 3 {
 		if !json.Valid([]byte(args[2])) {
-			return fmt.Errorf("the arguments are not JSON / 参数不是 JSON: %s", args[2])
+			return fmt.Errorf("%s: %s", message.Both("tool/arguments"), args[2])
 		}
 		req.Arguments = json.RawMessage(args[2])
 	}
@@ -162,7 +159,7 @@ func (c toolsClient) print(result gateway.CallResult) error {
 		fmt.Fprintln(c.out, plainText(string(data)))
 	}
 	if result.Say != nil {
-		fmt.Fprintf(c.out, "says / 会说: %s\n", plainText(fmt.Sprint(result.Say)))
+		fmt.Fprintf(c.out, "%s: %s\n", message.Both("tool/says"), plainText(fmt.Sprint(result.Say)))
 	}
 	fmt.Fprintf(c.out, "(%s, %d ms)\n", result.Action, result.Took)
 	return nil
@@ -181,7 +178,7 @@ func (c toolsClient) device(ctx context.Context, name string) (string, error) {
 	}
 	switch len(list.Devices) {
 	case 0:
-		return "", errors.New("no device is connected / 没有设备连接")
+		return "", errors.New(message.Both("tool/no-device"))
 	case 1:
 		return list.Devices[0].ID, nil
 	}
@@ -189,7 +186,7 @@ func (c toolsClient) device(ctx context.Context, name string) (string, error) {
 	for _, d := range list.Devices {
 		names = append(names, strings.TrimSpace(d.ID+" "+d.Name))
 	}
-	return "", fmt.Errorf("which device? / 哪台设备？\n  %s", strings.Join(names, "\n  "))
+	return "", fmt.Errorf("%s\n  %s", message.Both("tool/which"), strings.Join(names, "\n  "))
 }
 
 // ask makes one request. An answer that is an error comes back as one.
@@ -212,7 +209,7 @@ func (c toolsClient) ask(ctx context.Context, method, path string, body, answer 
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("no answer; does the server run? / 服务没有回应: %w", err)
+		return fmt.Errorf("%s: %w", message.Both("tool/no-answer"), err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
@@ -230,7 +227,7 @@ func (c toolsClient) ask(ctx context.Context, method, path string, body, answer 
 		fmt.Fprintf(c.out, "%s", data)
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("the answer is not that of a xiaozhi server / 不是 xiaozhi 服务的回应: %w", err)
+		return fmt.Errorf("%s: %w", message.Both("tool/strange-answer"), err)
 	}
 	return nil
 }

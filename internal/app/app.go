@@ -6,7 +6,7 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,6 +20,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
@@ -87,8 +88,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	if names := texts.Names(); !slices.Contains(names, cfg.Agent.Prompt) {
-		return fmt.Errorf("agent.prompt: there is no prompt %q (there are: %s); put %[1]s.zh.md or %[1]s.en.md into %[3]s / 没有这个提示词",
-			cfg.Agent.Prompt, strings.Join(names, ", "), folder)
+		return errors.New(message.Both("app/no-prompt", cfg.Agent.Prompt, strings.Join(names, ", "), folder))
 	}
 	e, err := findEngines(ctx, cfg, texts, a.report, a.life, a.log)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/audio"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
@@ -51,8 +52,8 @@ const (
 	defaultTTSModel = "tts-1"
 )
 
-// errNoKey is returned for a service without its key; it is left out.
-var errNoKey = errors.New("no key / 没有密钥")
+// noKey returns the error for a service without its key, which is left out.
+func noKey(name string) error { return errors.New(message.Both("app/no-key") + ": " + name) }
 
 // engines are the providers that all conversations share.
 type engines struct {
@@ -71,7 +72,7 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	if e.vad, err = silero.New(); err != nil {
 		return e, err
 	}
-	found.found("VAD", "Silero v6 (embedded / 内置)")
+	found.found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
 	f := &resolver{cfg: cfg, report: found, life: life, log: log}
 	if e.asr, e.chinese, err = f.recognizers(ctx); err != nil {
 		return e, err
@@ -108,10 +109,10 @@ type resolver struct {
 func (f *resolver) section(ctx context.Context, name string) (config.Provider, error) {
 	if p, ok := f.cfg.Providers[name]; ok {
 		if len(p.MissingEnv) > 0 {
-			return p, fmt.Errorf("%w: $%s", errNoKey, strings.Join(p.MissingEnv, ", $"))
+			return p, noKey("$" + strings.Join(p.MissingEnv, ", $"))
 		}
 		if p.Type == "openai" && p.BaseURL == "" && p.APIKey == "" && len(p.Headers) == 0 {
-			return p, fmt.Errorf("%w: providers.%s.api_key", errNoKey, name) // a service at another address may need none
+			return p, noKey("providers." + name + ".api_key") // a service at another address may need none
 		}
 		return p, nil
 	}
@@ -121,7 +122,7 @@ func (f *resolver) section(ctx context.Context, name string) (config.Provider, e
 		}
 		key := os.Getenv(s.key)
 		if key == "" {
-			return config.Provider{}, fmt.Errorf("%w: $%s", errNoKey, s.key)
+			return config.Provider{}, noKey("$" + s.key)
 		}
 		upper := strings.ToUpper(name)
 		return config.Provider{
@@ -177,7 +178,7 @@ func (f *resolver) recognizers(ctx context.Context) (providers.ASR, bool, error)
 		return member, what, err
 	})
 	if !chinese {
-		f.report.found("ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别（配置项 asr）")
+		f.report.found("ASR", message.Both("app/no-chinese"))
 	}
 	if len(members) == 0 {
 		return nothing{"ASR", f.cfg.ASR}, chinese, nil
@@ -196,7 +197,7 @@ func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, st
 		}
 		f.life.load(r.Warm)
 		f.life.atEnd(func() { r.Close() })
-		return r, "English, offline / 英文，离线", nil
+		return r, message.Both("app/pocketsphinx"), nil
 	case "openai":
 		o := f.openai(name, p)
 		if o.ASRModel == "" && o.Model == "" {
@@ -206,7 +207,7 @@ func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, st
 		f.warm(r, err)
 		return r, describe(o.BaseURL, first(o.ASRModel, o.Model)), err
 	}
-	return nil, "", fmt.Errorf("type %q cannot recognise speech / 不能识别语音", p.Type)
+	return nil, "", errors.New(message.Both("app/not-asr", p.Type))
 }
 
 // isRules reports whether a name stands for the rules brain: its own name, or
@@ -231,7 +232,7 @@ func (f *resolver) models(ctx context.Context) ([]providers.LLM, error) {
 			continue
 		}
 		if p.Type != "openai" {
-			return nil, fmt.Errorf("llm: provider %s has type %q, which is no language model / 不是语言模型", name, p.Type)
+			return nil, errors.New(message.Both("app/not-llm", name, p.Type))
 		}
 		o := f.openai(name, p)
 		m, err := openai.NewLLM(o)
@@ -263,9 +264,9 @@ func (f *resolver) thinker(models []providers.LLM, brain *rules.Brain) (provider
 	members := slices.Clone(models)
 	if slices.ContainsFunc(f.cfg.LLM, f.isRules) || len(models) == 0 {
 		members = append(members, brain)
-		what := "rules: time, volume, brightness, device tools; no free talk / 规则：时间、音量、亮度、设备工具，不能闲聊"
+		what := message.Both("app/rules")
 		if len(models) > 0 {
-			what = "rules: when all before it fail / 前面的都失败时使用"
+			what = message.Both("app/rules-last")
 		}
 		f.report.found("LLM", what)
 	}
@@ -304,7 +305,7 @@ func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (p
 			return nil, "", err
 		}
 		if len(s.Found()) == 0 {
-			return nil, "", errors.New("neither flite nor espeak-ng is installed / 没有安装 flite 和 espeak-ng")
+			return nil, "", errors.New(message.Both("app/no-voices"))
 		}
 		return s, strings.Join(s.Found(), ", "), nil
 	case "openai":
@@ -316,7 +317,7 @@ func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (p
 		f.warm(s, err)
 		return s, describe(o.BaseURL, first(o.TTSModel, o.Model)), err
 	}
-	return nil, "", fmt.Errorf("type %q cannot speak / 不能合成语音", p.Type)
+	return nil, "", errors.New(message.Both("app/not-tts", p.Type))
 }
 
 // openai are the options of one section.

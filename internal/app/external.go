@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/router"
@@ -38,7 +39,7 @@ func (a *App) external(ctx context.Context, own mcp.Source) (*external.Fleet, er
 			})
 		}
 		a.endpoint = fleet.Endpoint(tokens)
-		a.report.line("  MCP  tool servers dial in at / 工具服务接入点: /mcp/endpoint/?token=…")
+		a.report.line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
 	}
 	for _, o := range cfg.Tools.Offer {
 		if o.URL == "" {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -75,7 +76,7 @@ func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
 		}
 	}
 	if len(cfg.MCP.Tokens) == 0 {
-		fmt.Fprintln(w, "  other machines need a token / 其他机器需要令牌: mcp.tokens")
+		fmt.Fprintf(w, "  %s: mcp.tokens\n", message.Both("app/needs-token"))
 	}
 	fmt.Fprintln(w)
 }

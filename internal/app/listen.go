@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"xiaozhi/internal/text/message"
 )
 
 // listenAll opens every address or none of them. ctx is about the opening only.
@@ -32,14 +34,14 @@ func listenAll(ctx context.Context, addrs []string) ([]net.Listener, error) {
 // explainListen names who holds a port that is taken, where the system tells.
 func explainListen(addr string, err error) error {
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("cannot listen on %s / 无法监听: %w", addr, err)
+		return fmt.Errorf("%s: %w", message.Both("app/cannot-listen", addr), err)
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	n, _ := strconv.Atoi(port)
 	if who := portHolder("/proc", n); who != "" {
-		return fmt.Errorf("port %s is already used by %s / 端口已被占用 (server.listen, --listen)", port, who)
+		return errors.New(message.Both("app/port-taken-by", port, who) + " (server.listen, --listen)")
 	}
-	return fmt.Errorf("port %s is already in use / 端口已被占用 (server.listen, --listen)", port)
+	return errors.New(message.Both("app/port-taken", port) + " (server.listen, --listen)")
 }
 
 // portHolder is the name and process id of who listens on a TCP port, from

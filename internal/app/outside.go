@@ -7,6 +7,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
@@ -128,18 +129,15 @@ func inLanguage(ctx context.Context, err error) error {
 	if err == nil || language == text.English {
 		return err
 	}
-	for _, known := range []struct {
-		err error
-		zh  string
-	}{
-		{agent.ErrOver, "设备已经断开"},
-		{agent.ErrQueueFull, "等着这台设备说的话太多了"},
-		{agent.ErrManual, "这台设备只在按住按钮时聆听"},
-		{agent.ErrNoAnswer, "用户没有回答"},
-		{agent.ErrUnheard, "还没说出来就被用户打断了"},
+	for known, id := range map[error]string{
+		agent.ErrOver:      "app/device-over",
+		agent.ErrQueueFull: "app/device-queue-full",
+		agent.ErrManual:    "app/device-manual",
+		agent.ErrNoAnswer:  "app/device-no-answer",
+		agent.ErrUnheard:   "app/device-unheard",
 	} {
-		if errors.Is(err, known.err) {
-			return errors.New(known.zh)
+		if errors.Is(err, known) {
+			return errors.New(message.In(text.Chinese, id))
 		}
 	}
 	return err

@@ -10,6 +10,8 @@ import (
 	"net/http/pprof"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/text/message"
 )
 
 // serveProfiles serves the runtime's profiles under /debug/pprof/ on a loopback
@@ -18,7 +20,7 @@ import (
 func serveProfiles(ctx context.Context, addr string, log *slog.Logger) (stop func(), err error) {
 	host, _, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		err = errors.New("it must be 127.0.0.1, [::1] or localhost / 只能是本机地址")
+		err = errors.New(message.Both("app/loopback"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--pprof %q: %w", addr, err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"xiaozhi/agent/record"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // record has all conversations recorded into a folder; "" is none. It says so
@@ -14,10 +16,10 @@ func (a *App) record(dir string) error {
 	}
 	recorder, err := record.New(record.Options{Dir: dir, Log: a.log})
 	if err != nil {
-		return fmt.Errorf("log.record: %w / 无法录制对话", err)
+		return fmt.Errorf("log.record: %w / %s", err, message.In(text.Chinese, "app/cannot-record"))
 	}
 	a.recorder = recorder
-	a.report.line(fmt.Sprintf("  REC  all that is said is recorded in %s / 所有对话（含声音）都会录在这里", dir))
+	a.report.line("  REC  " + message.Both("app/recorded", dir))
 	a.log.Warn("conversations are recorded", "folder", dir)
 	return nil
 }

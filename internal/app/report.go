@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"xiaozhi/internal/text/message"
 )
 
 // report collects what was found and what was left out, in lines for people; both
@@ -21,7 +23,7 @@ func (r *report) found(role, what string) {
 
 // missing adds an engine or service that is not used, with the reason.
 func (r *report) missing(role, name string, why error) {
-	r.line(fmt.Sprintf("  %-4s - %s: left out / 未启用: %v", role, name, why))
+	r.line(fmt.Sprintf("  %-4s - %s: %s: %v", role, name, message.Both("app/left-out"), why))
 	r.log.Warn("engine left out", "role", role, "provider", name, "err", why)
 }
 

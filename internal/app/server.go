@@ -19,6 +19,7 @@ import (
 
 	"xiaozhi/connection"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
 )
 
@@ -76,7 +77,7 @@ func NewLogger(c config.Log, w io.Writer) *slog.Logger {
 func makeDataDir(dir string) error {
 	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return fmt.Errorf("make the data folder (--data) / 无法创建数据目录: %w", err)
+			return fmt.Errorf("%s: %w", message.Both("app/data-folder"), err)
 		}
 	}
 	return nil
@@ -100,7 +101,7 @@ func (s *httpServer) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !s.ready.Load() {
-			http.Error(w, "engines are loading / 引擎正在加载", http.StatusServiceUnavailable)
+			http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")
@@ -112,7 +113,7 @@ func (s *httpServer) routes() http.Handler {
 		mux.Handle("/mcp/endpoint/{$}", s.endpoint)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "nothing here; devices ask for /xiaozhi/ota/ / 这里没有内容，设备地址是 /xiaozhi/ota/", http.StatusNotFound)
+		http.Error(w, message.Both("app/nothing-here"), http.StatusNotFound)
 	})
 	return s.beforeMux(s.devices.Handler(mux))
 }
@@ -181,7 +182,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, app *App
 func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App) {
 	fmt.Fprintf(w, "xiaozhi %s\n\n", Version)
 	app.Report(w)
-	fmt.Fprintf(w, "\nOTA URL: type one into the device's Wi-Fi setup page / 在设备配网页面填写其中一个 OTA 地址\n")
+	fmt.Fprintf(w, "\n%s\n", message.Both("app/ota"))
 	var urls []string
 	if cfg.Server.PublicURL != "" {
 		public := strings.TrimRight(cfg.Server.PublicURL, "/")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/connection"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -55,7 +56,7 @@ func (f *resolver) visionModels(ctx context.Context) (providers.LLM, error) {
 		f.report.found("VLM", name+": "+what)
 	}
 	if len(members) == 0 {
-		f.report.found("VLM", "no model that can see is configured (key: vision) / 没有配置能看图的模型（配置项 vision）")
+		f.report.found("VLM", message.Both("app/no-vision"))
 		return nil, nil
 	}
 	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience})

@@ -19,6 +19,7 @@ var rules = []rule{
 	{"internal/text/sentence", "internal/text", "a text into what can be spoken"},
 	{"internal/text/intent", "internal/text/*", "what words mean for the turn"},
 	{"internal/text/spoken", "internal/text", "numbers and times as people say them"},
+	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/lru", "", "one bounded cache"},
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "", "what a turn left behind"},
@@ -62,7 +63,7 @@ var rules = []rule{
 	{"connection/camera", "connection", "uploads"},
 
 	{"internal/directory", "mcp mcp/router", "the devices that talk now"},
-	{"internal/config", "mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/config", "internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 

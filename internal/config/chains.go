@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -47,21 +46,21 @@ func (l *loader) checkChains(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		l.checkProvider(name, c.Providers[name])
 	}
-	l.checkChain(c, c.ASR, roleASR, "asr")
-	l.checkChain(c, c.LLM, roleLLM, "llm")
-	l.checkChain(c, c.TTS, roleTTS, "tts")
-	l.checkChain(c, c.Vision, roleVLM, "vision")
-	for _, key := range []struct {
-		chain []string
-		name  string
+	l.checkChain(c, c.ASR, roleASR)
+	l.checkChain(c, c.LLM, roleLLM)
+	l.checkChain(c, c.TTS, roleTTS)
+	l.checkChain(c, c.Vision, roleVLM)
+	for _, chain := range []struct {
+		members []string
+		name    string
 	}{{c.ASR, "asr"}, {c.LLM, "llm"}, {c.TTS, "tts"}} {
-		if len(key.chain) == 0 {
-			l.bad("at least one member is needed", "至少要有一个成员", key.name)
+		if len(chain.members) == 0 {
+			l.bad(key(chain.name), "config/chain-empty")
 		}
 	}
 }
 
-func (l *loader) checkChain(c *Config, chain []string, role, key string) {
+func (l *loader) checkChain(c *Config, chain []string, role string) {
 	for i, name := range chain {
 		roles, known := builtinRoles()[name]
 		if p, section := c.Providers[name]; section {
@@ -75,11 +74,11 @@ func (l *loader) checkChain(c *Config, chain []string, role, key string) {
 			// Its section may be what could not be read.
 		case !known:
 			near := prompts.Nearest(name, c.namesFor(role))
-			l.bad(fmt.Sprintf("there is no providers.%s (did you mean %s?)", name, near), fmt.Sprintf("没有 providers.%s 这一节（是 %s 吗？）", name, near), key)
+			l.bad(key(role), "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
-			l.bad(fmt.Sprintf("%s cannot do %s, only %s", name, role, strings.Join(roles, ", ")), fmt.Sprintf("%s 不能用于 %s", name, role), key)
+			l.bad(key(role), "config/wrong-role", name, role, strings.Join(roles, ", "))
 		case slices.Contains(chain[:i], name):
-			l.bad(name+" is there twice", name+" 写了两次", key)
+			l.bad(key(role), "config/member-twice", name)
 		}
 	}
 }
@@ -105,18 +104,18 @@ func (l *loader) checkProvider(name string, p Provider) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
 	if name == "auto" {
-		l.bad("this name stands for what the environment offers; choose another", "auto 表示环境里有的服务，请换个名字", "providers", name)
+		l.bad(key("providers", name), "config/reserved-name")
 	}
 	switch {
 	case p.Type == "" && !l.whole("providers", name):
 		// The key may be misspelt.
 	case p.Type == "":
-		l.bad("a type is needed, one of: "+strings.Join(types, ", "), "需要写明 type："+strings.Join(types, ", "), at("type")...)
+		l.bad(at("type"), "config/no-type", strings.Join(types, ", "))
 	case typeRoles()[p.Type] == nil:
-		l.bad(fmt.Sprintf("unknown type %q (did you mean %s?)", p.Type, prompts.Nearest(p.Type, types)), "未知的 type，可用："+strings.Join(types, ", "), at("type")...)
+		l.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, types), strings.Join(types, ", "))
 	}
 	if p.BaseURL != "" && !strings.HasPrefix(p.BaseURL, "http://") && !strings.HasPrefix(p.BaseURL, "https://") {
-		l.bad(fmt.Sprintf("%q is no address; it begins with http:// or https://", p.BaseURL), "地址应以 http:// 或 https:// 开头", at("base_url")...)
+		l.bad(at("base_url"), "config/base-url", p.BaseURL)
 	}
 	if p.Temp != nil {
 		within(l, *p.Temp, 0, 2, at("temperature")...)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -26,22 +25,25 @@ func (l *loader) check(c *Config) {
 }
 
 // bad reports what is wrong with the value at a path.
-func (l *loader) bad(english, chinese string, at ...string) {
-	l.problems.add(l.place(at...), keyName(at)+": "+english, chinese)
+func (l *loader) bad(at []string, id string, args ...any) {
+	l.problems.add(l.place(at...), keyName(at)+": ", id, args...)
 }
+
+// key is the path of a setting.
+func key(names ...string) []string { return names }
 
 // oneOf reports a value that is none of the possible ones.
 func (l *loader) oneOf(value string, possible []string, at ...string) {
 	if !slices.Contains(possible, value) {
 		all := strings.Join(possible, ", ")
-		l.bad(fmt.Sprintf("%q is none of: %s", value, all), fmt.Sprintf("只能是：%s", all), at...)
+		l.bad(at, "config/none-of", value, all)
 	}
 }
 
 // within reports a value that is not between the two bounds, both allowed.
 func within[T int | float64 | time.Duration](l *loader, value, low, high T, at ...string) {
 	if value < low || value > high {
-		l.bad(fmt.Sprintf("%v is not within %v and %v", value, low, high), fmt.Sprintf("应在 %v 到 %v 之间", low, high), at...)
+		l.bad(at, "config/not-within", value, low, high)
 	}
 }
 
@@ -50,26 +52,25 @@ func (l *loader) checkAuth(a Auth) {
 		return
 	}
 	if unset := strings.Join(l.unset["auth"+keySeparator+"token"], ", "); unset != "" {
-		l.bad(fmt.Sprintf("auth is on, but there is no token: the environment variable %s is not set", unset),
-			fmt.Sprintf("已开启认证，但没有 token：没有设置环境变量 %s", unset), "auth", "token")
+		l.bad(key("auth", "token"), "config/auth-unset", unset)
 		return
 	}
-	l.bad("auth is on, but there is no token: set auth.token or auth.token_file", "已开启认证，但没有 token：请设置 auth.token 或 auth.token_file", "auth", "enabled")
+	l.bad(key("auth", "enabled"), "config/auth-no-token")
 }
 
 func (l *loader) checkServer(s Server) {
 	if len(s.Listen) == 0 {
-		l.bad("at least one address is needed", "至少要有一个地址", "server", "listen")
+		l.bad(key("server", "listen"), "config/no-address")
 	}
 	l.addresses(s.Listen, "server", "listen")
 	if s.PublicURL != "" {
 		u, err := url.Parse(s.PublicURL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
-			l.bad(fmt.Sprintf("%q is no full address such as https://speaker.example.org", s.PublicURL), "应是完整的地址，例如 https://speaker.example.org", "server", "public_url")
+			l.bad(key("server", "public_url"), "config/public-url", s.PublicURL)
 		}
 	}
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
-		l.bad(fmt.Sprintf("%q is no known time zone; write a name such as Asia/Shanghai", s.Timezone), "未知的时区，例如 Asia/Shanghai", "server", "timezone")
+		l.bad(key("server", "timezone"), "config/timezone", s.Timezone)
 	}
 	l.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
 	within(l, s.MaxDevices, 1, 100000, "server", "max_devices")
@@ -82,7 +83,7 @@ func (l *loader) addresses(list []string, at ...string) {
 		_, port, err := net.SplitHostPort(address)
 		n, perr := strconv.Atoi(port)
 		if err != nil || perr != nil || n < 0 || n > 65535 {
-			l.bad(fmt.Sprintf("%q is no address; write :8000 or 127.0.0.1:8000", address), "地址应写成 :8000 或 127.0.0.1:8000", at...)
+			l.bad(at, "config/listen", address)
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (l *loader) checkVoice(v Voice) {
 	within(l, v.VAD.Start, 0.05, 0.95, "voice", "vad", "start")
 	within(l, v.VAD.End, 0.01, 0.95, "voice", "vad", "end")
 	if v.VAD.End > v.VAD.Start && l.whole("voice", "vad") {
-		l.bad(fmt.Sprintf("%v must not be above voice.vad.start (%v)", v.VAD.End, v.VAD.Start), "不能大于 voice.vad.start", "voice", "vad", "end")
+		l.bad(key("voice", "vad", "end"), "config/vad-end", v.VAD.End, v.VAD.Start)
 	}
 	within(l, e.PreRoll, 0, 2*time.Second, "voice", "endpointing", "pre_roll")
 	within(l, e.MinSpeech, 0, 2*time.Second, "voice", "endpointing", "min_speech")
@@ -103,7 +104,7 @@ func (l *loader) checkVoice(v Voice) {
 	within(l, e.Commit, 100*ms, 5*time.Second, "voice", "endpointing", "commit")
 	within(l, e.MaxSpeech, time.Second, time.Minute, "voice", "endpointing", "max_speech")
 	if e.Trigger > e.Commit && l.whole("voice", "endpointing") {
-		l.bad(fmt.Sprintf("%v must not be above voice.endpointing.commit (%v)", e.Trigger, e.Commit), "不能大于 voice.endpointing.commit", "voice", "endpointing", "trigger")
+		l.bad(key("voice", "endpointing", "trigger"), "config/trigger", e.Trigger, e.Commit)
 	}
 	within(l, e.Trials, 0, 5, "voice", "endpointing", "trials")
 	within(l, v.BargeIn, 100*ms, 3*time.Second, "voice", "barge_in")
@@ -113,10 +114,10 @@ func (l *loader) checkVoice(v Voice) {
 
 func (l *loader) checkAgent(a Agent) {
 	if strings.TrimSpace(a.Name) == "" {
-		l.bad("a name is needed", "需要一个名字", "agent", "name")
+		l.bad(key("agent", "name"), "config/agent-name")
 	}
 	if a.Prompt == "" || strings.ContainsAny(a.Prompt, `./\`) {
-		l.bad(fmt.Sprintf("%q is no name of a prompt; write NAME for data/prompts/NAME.zh.md", a.Prompt), "应是提示词的名字：NAME 对应 data/prompts/NAME.zh.md", "agent", "prompt")
+		l.bad(key("agent", "prompt"), "config/prompt", a.Prompt)
 	}
 	within(l, a.MaxSteps, 1, 20, "agent", "max_steps")
 	within(l, a.HistoryTokens, 500, 1000000, "agent", "history_tokens")
@@ -155,10 +156,10 @@ func (l *loader) checkTokens(m MCP) {
 		l.patterns(t.Streams, append(at, "streams")...)
 		within(l, t.Rate, 0, 100000, append(at, "rate")...)
 		if t.Token == "" {
-			l.bad("the token is empty", "令牌是空的", append(at, "token")...)
+			l.bad(append(at, "token"), "config/mcp-token-empty")
 		}
 		if t.Name == "" || names[t.Name] {
-			l.bad("a token needs a name of its own", "每个令牌都要有自己的名字", append(at, "name")...)
+			l.bad(append(at, "name"), "config/mcp-token-name")
 		}
 		names[t.Name] = true
 	}
@@ -168,7 +169,7 @@ func (l *loader) checkTokens(m MCP) {
 func (l *loader) patterns(list []string, at ...string) {
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
-			l.bad(fmt.Sprintf("%q is no pattern; write a name, or self.lamp.*", p), "不是有效的模式，例如 self.lamp.*", at...)
+			l.bad(at, "config/pattern", p)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (r envReader) transform(name, value string) (string, any) {
 	reader := reader{file: name, problems: &r.loader.problems, places: r.loader.places, holes: r.loader.holes}
 	node, err := envNode(value, t)
 	if err != nil {
-		r.loader.problems.add(name, "not valid YAML: "+err.Error(), "YAML 格式有错")
+		r.loader.problems.add(name, "", "config/not-yaml", err.Error())
 		return "", nil
 	}
 	v, ok := reader.read(node, t, path)

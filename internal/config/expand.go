@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -60,9 +59,7 @@ func (x expander) text(text string, path []string) string {
 		case parts[2] != "":
 			return strings.TrimPrefix(parts[2], ":-")
 		case !isSecret(path) && !set:
-			x.loader.problems.add(x.loader.place(path...),
-				fmt.Sprintf("%s: the environment variable %s is not set", keyName(path), parts[1]),
-				fmt.Sprintf("%s：没有设置环境变量 %s", keyName(path), parts[1]))
+			x.loader.problems.add(x.loader.place(path...), "", "config/unset", keyName(path), parts[1])
 		case isSecret(path):
 			lost = true
 			owner := strings.Join(path[:secretOwner(path)], keySeparator)
@@ -127,12 +124,12 @@ func (l *loader) secretFiles(c *Config) {
 func (l *loader) secretFile(file string, path ...string) providers.Secret {
 	data, err := readFile(file)
 	if err != nil {
-		l.problems.add(l.place(path...), keyName(path)+": "+err.Error(), keyName(path)+"：读不到这个文件")
+		l.problems.add(l.place(path...), "", "config/secret-not-read", keyName(path), err)
 		return ""
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		l.problems.add(l.place(path...), fmt.Sprintf("%s: %s is empty", keyName(path), file), fmt.Sprintf("%s：文件 %s 是空的", keyName(path), file))
+		l.problems.add(l.place(path...), "", "config/secret-empty", keyName(path), file)
 	}
 	return providers.Secret(secret)
 }

@@ -68,7 +68,7 @@ func Load(o Options) (*Config, []Warning, error) {
 // layer merges a tree of settings over those before it.
 func (l *loader) layer(tree map[string]any) {
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
-		l.problems.add("", "settings cannot be merged: "+err.Error(), "无法合并设置")
+		l.problems.add("", "", "config/not-merged", err)
 	}
 }
 
@@ -83,7 +83,7 @@ func (l *loader) file(asked, usual string) {
 	case errors.Is(err, fs.ErrNotExist) && asked == "":
 		return
 	case err != nil:
-		l.problems.add(name, "cannot be read: "+err.Error(), "无法读取")
+		l.problems.add(name, "", "config/not-read", err)
 		l.holes[""] = true
 		return
 	}
@@ -134,7 +134,7 @@ func (l *loader) environment(environ []string) {
 		EnvironFunc:   func() []string { return environ },
 	})
 	if err := l.k.Load(provider, nil); err != nil {
-		l.problems.add("XIAOZHI_*", "cannot be read: "+err.Error(), "无法读取环境变量")
+		l.problems.add("XIAOZHI_*", "", "config/environment-not-read", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/providers"
@@ -94,7 +95,7 @@ func (l *loader) checkMCP(t Tools) {
 			continue
 		}
 		if _, err := s.Entry().Config(); err != nil {
-			l.bad(strings.ReplaceAll(err.Error(), "\n", "; "), "这个 MCP 服务的设置有误", "tools", "external", "mcpServers", name)
+			l.bad(key("tools", "external", "mcpServers", name), "config/mcp-server", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	l.checkEndpoint(t.Endpoint)
@@ -106,28 +107,27 @@ func (l *loader) checkMCP(t Tools) {
 		l.patterns(o.Allow, append(at, "allow")...)
 		l.patterns(o.Deny, append(at, "deny")...)
 		if o.URL == "" {
-			l.warnings = append(l.warnings, Warning(keyName(at)+".url is empty: nothing is offered there / 地址为空，不会提供工具"))
+			l.warnings = append(l.warnings, Warning(message.Both("config/offer-empty", keyName(at))))
 			continue
 		}
 		if _, err := external.NewOffer(external.OfferOptions{URL: string(o.URL)}); err != nil {
-			l.bad(err.Error(), "应是以 ws:// 或 wss:// 开头的完整地址", append(at, "url")...)
+			l.bad(append(at, "url"), "config/offer-url", err)
 		}
 	}
 }
 
 func (l *loader) checkEndpoint(e Endpoint) {
 	if e.Enabled && len(e.Tokens) == 0 {
-		l.bad("the endpoint is on, but there is no token: set tools.endpoint.tokens",
-			"已开启接入点，但没有 token：请设置 tools.endpoint.tokens", "tools", "endpoint", "enabled")
+		l.bad(key("tools", "endpoint", "enabled"), "config/endpoint-no-token")
 	}
 	seen := map[providers.Secret]bool{}
 	for i, token := range e.Tokens {
 		at := []string{"tools", "endpoint", "tokens", fmt.Sprint(i)}
 		switch {
 		case e.Enabled && token.Token == "":
-			l.bad("the token is empty", "token 是空的", at...)
+			l.bad(at, "config/endpoint-token-empty")
 		case e.Enabled && seen[token.Token]:
-			l.bad("the token is there twice", "token 重复了", at...)
+			l.bad(at, "config/endpoint-token-twice")
 		}
 		seen[token.Token] = true
 		for _, pattern := range slices.Sorted(maps.Keys(token.Kinds)) {

@@ -39,12 +39,11 @@ func plainHeaders(headers map[string]providers.Secret) map[string]string {
 
 // checkPages reports what is wrong with the pages that tools tell of.
 func (l *loader) checkPages(t Tools) {
-	const hint = "应是完整的地址，例如 https://wttr.in/{city}?format=j1"
 	if _, err := t.Weather.Page(); err != nil {
-		l.bad(err.Error(), hint, "tools", "weather", "url")
+		l.bad(key("tools", "weather", "url"), "config/page-url", err)
 	}
 	if _, err := t.News.Page(); err != nil {
-		l.bad(err.Error(), hint, "tools", "news", "url")
+		l.bad(key("tools", "news", "url"), "config/page-url", err)
 	}
 	within(l, t.Weather.Timeout, 0, time.Minute, "tools", "weather", "timeout")
 	within(l, t.News.Timeout, 0, time.Minute, "tools", "news", "timeout")

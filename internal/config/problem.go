@@ -2,10 +2,11 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 )
 
@@ -28,8 +29,12 @@ func (p *Error) Error() string {
 // problems collects all that is wrong, so that it is told at once.
 type problems struct{ list []error }
 
-func (ps *problems) add(place, english, chinese string) {
-	p := &Error{Place: place, English: english, Chinese: chinese}
+// add collects a message of the catalogue. prefix stands before the English text.
+func (ps *problems) add(place, prefix, id string, args ...any) {
+	ps.addError(&Error{Place: place, English: prefix + message.In(text.English, id, args...), Chinese: message.In(text.Chinese, id, args...)})
+}
+
+func (ps *problems) addError(p *Error) {
 	if !slices.ContainsFunc(ps.list, func(e error) bool { return e.Error() == p.Error() }) {
 		ps.list = append(ps.list, p)
 	}
@@ -39,21 +44,24 @@ func (ps *problems) add(place, english, chinese string) {
 func (ps *problems) unknownKey(place string, parents []string, key string, known []string) {
 	full := keyName(append(slices.Clone(parents), key))
 	if len(known) == 0 {
-		ps.add(place, "unknown key "+full, "未知的键 "+full)
+		ps.add(place, "", "config/unknown-key", full)
 		return
 	}
 	near := keyName(append(slices.Clone(parents), prompts.Nearest(key, known)))
-	ps.add(place, fmt.Sprintf("unknown key %s (did you mean %s?)", full, near), fmt.Sprintf("未知的键 %s（是 %s 吗？）", full, near))
+	ps.add(place, "", "config/unknown-key-near", full, near)
 }
 
-// wrongType reports a value of another kind than expected.
-func (ps *problems) wrongType(place string, path []string, want, wantChinese, found string) {
-	if len(path) == 0 {
-		ps.add(place, "the file must be "+want+", found "+found, "文件应为"+wantChinese)
-		return
+// wrongType reports a value of another kind than expected. want is the id of the
+// expected kind.
+func (ps *problems) wrongType(place string, path []string, want, found string) {
+	in := func(lang text.Lang) string {
+		kind := message.In(lang, want)
+		if len(path) == 0 {
+			return message.In(lang, "config/wrong-file", kind, found)
+		}
+		return message.In(lang, "config/wrong-type", keyName(path), kind, found)
 	}
-	ps.add(place, fmt.Sprintf("%s must be %s, found %s", keyName(path), want, found),
-		fmt.Sprintf("%s 应为%s，现在是 %s", keyName(path), wantChinese, found))
+	ps.addError(&Error{Place: place, English: in(text.English), Chinese: in(text.Chinese)})
 }
 
 func (ps *problems) err() error { return errors.Join(ps.list...) }

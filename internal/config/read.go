@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"regexp"
@@ -31,10 +30,10 @@ func parseYAML(name string, data []byte, problems *problems) *yaml.Node {
 		line, tab := yamlErrorLine(err, data)
 		place := name + ":" + strconv.Itoa(line)
 		if tab {
-			problems.add(place, "a tab is used to indent; use spaces", "缩进用了制表符，请改用空格")
+			problems.add(place, "", "config/tab")
 			return nil
 		}
-		problems.add(place, "not valid YAML: "+yamlErrorPlace().ReplaceAllString(err.Error(), ""), "YAML 格式有错")
+		problems.add(place, "", "config/not-yaml", yamlErrorPlace().ReplaceAllString(err.Error(), ""))
 		return nil
 	}
 	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
@@ -88,7 +87,7 @@ func configType() reflect.Type { return reflect.TypeFor[Config]() }
 func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	r.places[strings.Join(path, keySeparator)] = r.at(n)
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		r.problems.add(r.at(n), keyName(path)+": anchors and aliases are not supported", keyName(path)+"：不支持锚点和别名")
+		r.problems.add(r.at(n), "", "config/anchors", keyName(path))
 		return nil, false
 	}
 	if t.Kind() == reflect.Pointer {
@@ -110,7 +109,7 @@ func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	case reflect.Interface:
 		var v any
 		if err := n.Decode(&v); err != nil {
-			r.wrong(n, path, "a value", "一个值")
+			r.wrong(n, path, "config/a-value")
 			return nil, false
 		}
 		return v, true
@@ -122,7 +121,7 @@ func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 // mapping reads a section, or a map whose keys are names.
 func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	if n.Kind != yaml.MappingNode {
-		return r.wrong(n, path, "a section of keys", "一组键")
+		return r.wrong(n, path, "config/a-section")
 	}
 	tree, ok := map[string]any{}, true
 	seen := map[string]int{}
@@ -130,8 +129,7 @@ func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool)
 		key, value := n.Content[i], n.Content[i+1]
 		name := keyInTree(path, key.Value)
 		if line, twice := seen[name]; twice {
-			r.problems.add(r.at(key), fmt.Sprintf("%s is set twice (first in line %d)", keyName(append(path, key.Value)), line),
-				fmt.Sprintf("%s 写了两次（第一次在第 %d 行）", keyName(append(path, key.Value)), line))
+			r.problems.add(r.at(key), "", "config/set-twice", keyName(append(path, key.Value)), line)
 			r.hole(path)
 			ok = false
 			continue
@@ -166,7 +164,7 @@ func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool)
 
 func (r reader) list(n *yaml.Node, element reflect.Type, path []string) (any, bool) {
 	if n.Kind != yaml.SequenceNode {
-		return r.wrong(n, path, "a list such as [a, b]", "列表，例如 [a, b]")
+		return r.wrong(n, path, "config/a-list")
 	}
 	values, ok := make([]any, 0, len(n.Content)), true
 	for i, item := range n.Content {
@@ -185,8 +183,8 @@ func (r reader) at(n *yaml.Node) string {
 }
 
 // wrong reports a value of the wrong kind.
-func (r reader) wrong(n *yaml.Node, path []string, want, wantChinese string) (any, bool) {
-	r.problems.wrongType(r.at(n), path, want, wantChinese, nodeKind(n))
+func (r reader) wrong(n *yaml.Node, path []string, want string) (any, bool) {
+	r.problems.wrongType(r.at(n), path, want, nodeKind(n))
 	return nil, false
 }
 

@@ -18,39 +18,39 @@ func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) 
 	switch t.Kind() {
 	case reflect.String:
 		if tag == "" || tag == "!!bool" || tag == "!!null" {
-			return r.wrong(n, path, "text", "文字")
+			return r.wrong(n, path, "config/a-text")
 		}
 		return n.Value, true // a number is taken as it is written
 	case reflect.Bool:
 		if b, err := strconv.ParseBool(n.Value); err == nil && tag == "!!bool" {
 			return b, true
 		}
-		return r.wrong(n, path, "true or false", " true 或 false")
+		return r.wrong(n, path, "config/a-switch")
 	case reflect.Int:
 		var i int
 		if tag != "!!int" || n.Decode(&i) != nil {
-			return r.wrong(n, path, "a whole number", "整数")
+			return r.wrong(n, path, "config/a-integer")
 		}
 		return i, true
 	case reflect.Float64:
 		var f float64
 		if tag != "!!int" && tag != "!!float" || n.Decode(&f) != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return r.wrong(n, path, "a number", "数字")
+			return r.wrong(n, path, "config/a-number")
 		}
 		return f, true
 	default:
-		return r.wrong(n, path, "a "+t.String(), t.String())
+		return r.wrong(n, path, t.String())
 	}
 }
 
 // duration reads a length of time with its unit.
 func (r reader) duration(n *yaml.Node, path []string) (any, bool) {
 	if n.Kind != yaml.ScalarNode {
-		return r.wrong(n, path, "a time such as 100s", "时间，例如 100s")
+		return r.wrong(n, path, "config/a-time")
 	}
 	d, err := time.ParseDuration(n.Value)
 	if err != nil {
-		r.problems.wrongType(r.at(n), path, "a time with its unit, such as 100s or 240ms", "带单位的时间，例如 100s 或 240ms", strconv.Quote(n.Value))
+		r.problems.wrongType(r.at(n), path, "config/a-duration", strconv.Quote(n.Value))
 		return nil, false
 	}
 	return d.String(), true
@@ -63,7 +63,7 @@ func (r reader) voices(n *yaml.Node, path []string) (any, bool) {
 		return map[string]any{"": v, "zh": v, "en": v}, ok
 	}
 	if n.Kind != yaml.MappingNode {
-		return r.wrong(n, path, "a voice name, or names for zh and en", "音色名，或 zh 和 en 各一个")
+		return r.wrong(n, path, "config/a-voices")
 	}
 	return r.mapping(n, reflect.TypeFor[voiceNames](), path)
 }

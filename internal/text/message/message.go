@@ -1,0 +1,54 @@
+// Package message holds what people read on a terminal or in an error, by language:
+// en.txt and zh.txt are the catalogue. What is spoken, and what models read, is in
+// package prompts.
+package message
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"xiaozhi/internal/text"
+)
+
+var (
+	//go:embed en.txt
+	english string
+	//go:embed zh.txt
+	chinese string
+)
+
+// Both returns a message in English and in Chinese, with " / " between them.
+func Both(id string, args ...any) string {
+	return In(text.English, id, args...) + " / " + In(text.Chinese, id, args...)
+}
+
+// In returns a message in Chinese, or in English for every other language. Its verbs
+// are those of [fmt.Sprintf]; a message in which none is explicit, such as %[2]s,
+// takes all arguments or none. An id that is not in the catalogue is returned as it is.
+func In(lang text.Lang, id string, args ...any) string {
+	format, ok := find(lang.Pick(chinese, english), id)
+	if !ok || len(args) == 0 || !strings.Contains(format, "%") {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// find returns the text of an id. A line of the catalogue is "id = text"; lines
+// that begin with a tab continue the text. Looking through all lines takes some
+// microseconds: these messages are for starts and failures.
+func find(catalogue, id string) (string, bool) {
+	_, rest, found := strings.Cut("\n"+catalogue, "\n"+id+" = ")
+	if !found {
+		return id, false
+	}
+	var lines []string
+	for line := range strings.SplitSeq(rest, "\n") {
+		continued, more := strings.CutPrefix(line, "\t")
+		if len(lines) > 0 && !more {
+			break
+		}
+		lines = append(lines, continued)
+	}
+	return strings.Join(lines, "\n"), true
+}
