@@ -4,14 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,7 +44,8 @@ providers:
   cloud: {type: openai, base_url: %q, api_key: k, model: chat-1, asr_model: ears-1, tts_model: voice-1, vision: true,
     first_token: 30s, first_sound: 30s, transcript: 30s}
 server: {max_lateness: 0s}
-voice: {slow_notice: 0s, loudness: false}
+voice: {slow_notice: 0s, loudness: false} # loudness depends on the pieces in which sound arrives
+log: {format: json}
 `
 
 var banner = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/xiaozhi/ota/`)
@@ -145,6 +149,24 @@ func (s *server) logged() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.String()
+}
+
+// entries lists the log messages with their level and keys, each kind once.
+func (s *server) entries() []string {
+	var kinds []string
+	for line := range strings.Lines(s.logged()) {
+		var entry map[string]any
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		level, msg := entry["level"], entry["msg"]
+		for _, key := range []string{"time", "level", "msg"} {
+			delete(entry, key)
+		}
+		kinds = append(kinds, fmt.Sprint(level, " ", msg, ": ", strings.Join(slices.Sorted(maps.Keys(entry)), " ")))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // signal asks the server to end.

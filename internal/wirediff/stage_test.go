@@ -68,6 +68,9 @@ func record(ctx context.Context, binary string, t talk) (*tape, error) {
 		f()
 	}
 	s.tape.add("end", "server: "+server.end())
+	for _, line := range server.entries() {
+		s.tape.add("log", line)
+	}
 	s.providers()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%s: the talk took too long\n%s", t.name, server.logged())

@@ -22,7 +22,8 @@ const talkLimit = 2 * time.Minute
 // same. A simulated device, or another client, plays the talk; all messages of
 // both directions and the Opus frames of the server are written down. Ids, times
 // and the order of streams that do not depend on each other are evened out, and
-// every other difference is an error. With -v it prints what was recorded.
+// every other difference is an error; so is a kind of log line (its message and
+// keys) that only one of them writes. With -v it prints what was recorded.
 //
 // A talk takes place in real time: a machine that stands still for a moment
 // changes what is heard. So a talk that differs is played again, and only a
