@@ -1,6 +1,6 @@
 # xiaozhi: two commands do everything on a fresh Debian 12 with Go, gcc and make.
 #   make run    sets up, builds and starts the server
-#   make test   sets up and runs all tests
+#   make test   sets up and runs the tests
 # Both install the Debian packages they need when run as root, and otherwise say
 # which are missing. No target calls sudo.
 
@@ -20,7 +20,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test e2e check lint fuzz bench gobench vuln phrases conformance clean
+.PHONY: all run build test test-all quality e2e check lint fuzz bench gobench vuln phrases conformance clean
 
 all: build
 
@@ -33,15 +33,29 @@ build:
 	@mkdir -p bin
 	go build -o bin/ ./cmd/xiaozhi ./cmd/xiaozhi-sim
 
-test: ## everything: vet, all tests with the race detector, fuzz seeds, end to end, programs of others
+# Tests of pure arithmetic in these run without the race detector, under which they
+# take ten times as long (testall.Arithmetic; internal/archtest checks the list).
+PLAIN := ./audio/echo ./audio/track ./providers/silero
+
+test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
 	go vet ./...
-	go test -race -parallel 4 -timeout 14m ./...
+	go test -race -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
+	go test -parallel 12 -timeout 14m $(PLAIN) ./e2e
+
+test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
+	@$(MAKE) --no-print-directory test
+	TEST_ALL=1 go test -race -parallel 4 -timeout 60m -skip '^TestQuality$$' $$(go list ./... | grep -v '/e2e$$')
+	@$(MAKE) --no-print-directory quality
+	TEST_ALL=1 go test -race -parallel 4 -timeout 60m ./e2e
 	@scripts/conformance.sh
 
-e2e:
+quality: ## how much of the recordings is recognised: the tables of providers/pocketsphinx/README.md
+	TEST_ALL=1 go test -v -timeout 60m -run '^TestQuality$$' ./providers/pocketsphinx
+
+e2e: ## end to end only
 	@scripts/packages.sh test
-	go test -race -count=1 -parallel 4 ./e2e/...
+	go test -count=1 -parallel 12 ./e2e
 
 check: ## before a release: format, vet, staticcheck, tests, tidy
 	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi

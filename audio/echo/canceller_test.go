@@ -8,12 +8,14 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/internal/dsp"
+	"xiaozhi/internal/testall"
 )
 
 // usualRoom is one that every test can start from.
 func usualRoom() echoRoom { return echoRoom{decay: 100, delay: 90, gain: 0.5, phase: 400} }
 
 func TestEchoIsGone(t *testing.T) {
+	testall.Arithmetic(t)
 	far := farSpeech(t, 8)
 	for name, change := range map[string]func(*echoRoom){
 		"usual":            func(*echoRoom) {},
@@ -47,6 +49,7 @@ func TestEchoIsGone(t *testing.T) {
 
 // The suppressor hides much: the filter has to learn the room all the same.
 func TestEchoFilterLearnsTheRoom(t *testing.T) {
+	testall.Arithmetic(t)
 	for coded, want := range map[bool]float64{false: 16, true: 13} {
 		r := usualRoom()
 		r.coded = coded
@@ -111,6 +114,7 @@ func doubleTalk(t *testing.T, r echoRoom, level float64) echoScene {
 }
 
 func TestDoubleTalk(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, tc := range []struct {
 		name   string
 		change func(*echoRoom)
@@ -164,6 +168,7 @@ func TestSilentReferenceChangesNothing(t *testing.T) {
 
 // A device whose loudspeaker cannot be heard, as with headphones.
 func TestNoEchoKeepsSpeech(t *testing.T) {
+	testall.Arithmetic(t)
 	r := usualRoom()
 	r.gain = 0
 	s := r.play(t, farSpeech(t, 10), nearSpeech(t, 10))
@@ -177,6 +182,7 @@ func TestNoEchoKeepsSpeech(t *testing.T) {
 // Who speaks for the first time over a reply that the microphone did not hear is
 // heard from the first word on.
 func TestNoEchoKeepsTheFirstWord(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, late := range []int{1, 2, 4} {
 		r := usualRoom()
 		r.gain = 0
@@ -192,6 +198,7 @@ func TestNoEchoKeepsTheFirstWord(t *testing.T) {
 }
 
 func TestLostFrames(t *testing.T) {
+	testall.Arithmetic(t)
 	r := usualRoom()
 	s := r.play(t, farSpeech(t, 8), nil)
 	for _, i := range []int{110, 71, 70, 40} {
@@ -210,6 +217,7 @@ func TestLostFrames(t *testing.T) {
 // Devices may cut the microphone's sound into shorter frames than the reply's,
 // and callers into longer ones.
 func TestOtherFrames(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, size := range []int{320, 640, 1920} {
 		s := usualRoom().play(t, farSpeech(t, 6), nil)
 		c, out := NewCanceller(), slices.Clone(s.mic)
@@ -235,6 +243,7 @@ func TestOtherFrames(t *testing.T) {
 // Timestamps that are missing, old, unknown or stand still do no harm once the
 // reference runs.
 func TestBadTimestamps(t *testing.T) {
+	testall.Arithmetic(t)
 	far := farSpeech(t, 6)
 	for name, spoil := range map[string]func(i int, rng *rand.Rand, stamp uint32) uint32{
 		"mostly missing":  func(i int, _ *rand.Rand, s uint32) uint32 { return s * b2u(i%10 == 0) },
@@ -264,6 +273,7 @@ func b2u(b bool) uint32 {
 }
 
 func TestTimestampsWrapAround(t *testing.T) {
+	testall.Arithmetic(t)
 	s := usualRoom().play(t, farSpeech(t, 5), nil)
 	straight := s.run(NewCanceller(), 0)
 	wrapped := s.run(NewCanceller(), math.MaxUint32-60)
@@ -275,6 +285,7 @@ func TestTimestampsWrapAround(t *testing.T) {
 
 // The second reply finds the room known, though it begins elsewhere in a frame.
 func TestNextReplyIsQuickerGone(t *testing.T) {
+	testall.Arithmetic(t)
 	far := farSpeech(t, 4)
 	c := NewCanceller()
 	usualRoom().play(t, far, nil).run(c, 0)
@@ -296,6 +307,7 @@ func TestNextReplyIsQuickerGone(t *testing.T) {
 // A reply that is cut leaves packets that were sent and never played; the next
 // one begins soon, and elsewhere in a frame.
 func TestReplyAfterACut(t *testing.T) {
+	testall.Arithmetic(t)
 	far := farSpeech(t, 8)
 	for _, pause := range []int{1, 3, 6, 20} {
 		c := NewCanceller()
@@ -322,6 +334,7 @@ func TestReplyAfterACut(t *testing.T) {
 
 // After a reply the microphone is as it was again, a third of a second later.
 func TestSpeechAfterReplyIsUntouched(t *testing.T) {
+	testall.Arithmetic(t)
 	c := NewCanceller()
 	usualRoom().play(t, farSpeech(t, 5), nil).run(c, 0)
 	near := nearSpeech(t, 3)
@@ -336,6 +349,7 @@ func TestSpeechAfterReplyIsUntouched(t *testing.T) {
 }
 
 func TestEchoReset(t *testing.T) {
+	testall.Arithmetic(t)
 	s := usualRoom().play(t, farSpeech(t, 6), nil)
 	c := NewCanceller()
 	s.run(c, 0)
@@ -356,6 +370,7 @@ func TestEchoReset(t *testing.T) {
 
 // Sound that breaks every rule must not break the canceller.
 func TestCancellerRecovers(t *testing.T) {
+	testall.Arithmetic(t)
 	c := NewCanceller()
 	rng := rand.New(rand.NewPCG(5, 5))
 	frame := make([]int16, frameSize)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/testall"
 )
 
 // overOpus is speech as it comes out of a codec.
@@ -35,6 +36,7 @@ func overOpus(t *testing.T, pcm []int16) []int16 {
 // TestSimilarity: speech that comes back, soft, late and in noise, is known by its
 // sound within 0.7 s; other people's speech at the same time is not taken for it.
 func TestSimilarity(t *testing.T) {
+	testall.Arithmetic(t)
 	const delay = 16000 * 180 / 1000
 	far, near := overOpus(t, farSpeech(t, 60)), nearSpeech(t, 60)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"xiaozhi/internal/testall"
 )
 
 // song is a file that goes on for ever: its head, then its sound again and again.
@@ -73,6 +75,7 @@ func held(t *testing.T, track *Track, seconds int) (live, spent uint64) {
 
 // TestLongSong: however long a song is, it takes the same small memory.
 func TestLongSong(t *testing.T) {
+	testall.Arithmetic(t)
 	for name, file := range longSongs(t) {
 		track, err := Open(file)
 		if err != nil {

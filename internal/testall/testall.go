@@ -18,3 +18,21 @@ func Only(tb testing.TB) {
 		tb.Skip("runs in make test-all (TEST_ALL=1)")
 	}
 }
+
+// Pick returns all if all tests run, and quick otherwise.
+func Pick[T any](all, quick T) T {
+	if Running() {
+		return all
+	}
+	return quick
+}
+
+// Arithmetic skips the test under the race detector, where sums take ten times as
+// long. The test starts no goroutine, so nothing is lost: make test runs its
+// package a second time without the race detector (PLAIN in the Makefile).
+func Arithmetic(tb testing.TB) {
+	tb.Helper()
+	if race {
+		tb.Skip("arithmetic of one goroutine: runs without the race detector")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/speechtest"
+	"xiaozhi/internal/testall"
 )
 
 // echoCase is a speaker that hears itself, far from quiet.
@@ -167,6 +168,7 @@ func loudness(pcm []int16) float64 {
 // The detector hears no voice in what is left of a reply of 20 s, though it
 // hears hardly anything else in what the microphone gets.
 func TestEchoAloneIsNoVoice(t *testing.T) {
+	testall.Arithmetic(t)
 	m := newModel(t)
 	reply := coded(t, sentences(t, speechtest.Prompts, 20), audio.Reply)
 	for _, e := range echoCases() {
@@ -183,6 +185,7 @@ func TestEchoAloneIsNoVoice(t *testing.T) {
 
 // Somebody who speaks over the reply, as loud as its echo and half so, is heard.
 func TestVoiceOverEchoIsHeard(t *testing.T) {
+	testall.Arithmetic(t)
 	m := newModel(t)
 	reply := coded(t, sentences(t, speechtest.Prompts, 12), audio.Reply)
 	speech := sentences(t, speechtest.Others, 12)

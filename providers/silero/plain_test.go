@@ -5,6 +5,8 @@ import (
 	"math/cmplx"
 	"math/rand/v2"
 	"testing"
+
+	"xiaozhi/internal/testall"
 )
 
 // plain is the model as its definition says it, in float64, step by step and
@@ -118,6 +120,7 @@ func wantPlain(t *testing.T, m *Model, what string, pcm []int16) {
 }
 
 func TestDetectorAgreesWithItsDefinition(t *testing.T) {
+	testall.Arithmetic(t)
 	m := newModel(t)
 	dice := rand.New(rand.NewPCG(1, 2))
 	speech := loadClips(t)[0].pcm
@@ -145,6 +148,7 @@ func TestDetectorAgreesWithItsDefinition(t *testing.T) {
 // TestSilenceIsComputedInShort lets speech begin at every place of a frame after
 // silence, so that context and frame are silent in every combination.
 func TestSilenceIsComputedInShort(t *testing.T) {
+	testall.Arithmetic(t)
 	m := newModel(t)
 	speech := loadClips(t)[0].pcm[16000:]
 	for _, before := range []int{0, 4} { // frames of speech before the silence
@@ -160,6 +164,7 @@ func TestSilenceIsComputedInShort(t *testing.T) {
 // TestLongSilence checks that what is left out changes nothing at all, however
 // long the silence is: the same sound is heard by way of the whole network.
 func TestLongSilence(t *testing.T) {
+	testall.Arithmetic(t)
 	m := newModel(t)
 	speech := loadClips(t)[0].pcm[16000:]
 	d, whole := newDetector(t, m).(*Detector), &state{}

@@ -35,6 +35,8 @@ func (f *FFT) Bins() int { return f.size/2 + 1 }
 
 // Forward writes the spectrum of x, [FFT.Size] samples, to dst, which has
 // [FFT.Bins] values.
+//
+//go:norace
 func (f *FFT) Forward(dst []complex64, x []float32) {
 	half := f.size / 2
 	z, x := dst[:half], x[:f.size]
@@ -57,6 +59,8 @@ func (f *FFT) Forward(dst []complex64, x []float32) {
 
 // Inverse writes the samples whose spectrum is src to x. It uses src as
 // scratch.
+//
+//go:norace
 func (f *FFT) Inverse(x []float32, src []complex64) {
 	half := f.size / 2
 	first, last := real(src[0]), real(src[half])
@@ -86,6 +90,8 @@ func (f *FFT) Inverse(x []float32, src []complex64) {
 }
 
 // transform does a complex transform in place, of values in reversed order.
+//
+//go:norace
 func (f *FFT) transform(z []complex64) {
 	n := len(z)
 	for i := 0; i+3 < n; i += 4 { // the first two stages only add
