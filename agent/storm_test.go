@@ -13,13 +13,14 @@ import (
 
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
-var storms = flag.Int("storms", 60, "how many random conversations TestStorm holds")
+var storms = flag.Int("storms", testall.Pick(60, 8), "how many random conversations TestStorm holds")
 
 // storm is one device that does anything at any time.
 type storm struct {
