@@ -49,14 +49,3 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stderr, "xiaozhi: %s\n%s", message.Both("command/unknown", command), usage())
 	return 2
 }
-
-// usage lists the commands.
-func usage() string {
-	text := "usage: xiaozhi COMMAND [flags]\n\n"
-	for _, command := range [][2]string{
-		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"bench", "command/bench"}, {"version", "command/version"},
-	} {
-		text += fmt.Sprintf("  %-9s %s\n", command[0], message.Both(command[1]))
-	}
-	return text + "\n" + message.Both("command/help", "xiaozhi") + "\n"
-}
