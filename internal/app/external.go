@@ -18,12 +18,12 @@ import (
 
 // external makes the fleet of other people's MCP servers, the endpoint where
 // they dial in, and the offers of our own tools. Nothing starts before warm.
-func (a *App) external(ctx context.Context, own mcp.Source) (*external.Fleet, error) {
+func (a *App) external(ctx context.Context, own mcp.Source) (*external.Set, error) {
 	cfg := a.cfg
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
 	servers := externalServers(cfg.Tools.External.MCPServers, a.report)
 	reportFile(file, a.report)
-	fleet := external.NewFleet(external.Options{
+	fleet := external.NewSet(external.Options{
 		Servers: servers, File: file, Lookup: os.LookupEnv,
 		ServerOptions: external.ServerOptions{Version: Version, Log: a.log},
 	})

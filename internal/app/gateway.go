@@ -24,7 +24,7 @@ import (
 
 // outward makes what is offered to others: the gateway over the devices, our own
 // tools, and those of other people's servers that are passed on.
-func (a *App) outward(own mcp.Source, fleet *external.Fleet, set *prompts.Set) {
+func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 	cfg := a.cfg
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg, a.log), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
@@ -94,7 +94,7 @@ func (s withoutDenied) GetAvailableTools() []mcp.Tool {
 
 // sharedTools are the tools of other people's servers that are passed on.
 type sharedTools struct {
-	fleet  *external.Fleet
+	fleet  *external.Set
 	passOn []string // patterns of the servers' names
 	deny   []string // patterns of tools that nobody is offered
 }

@@ -40,7 +40,7 @@ func TestCompareSounds(t *testing.T) {
 		"same":              {whole, whole, true},
 		"other frame":       {whole, sound{frames: []string{"a", "b", "c", "x", "e", "f"}, sentences: []int{0}}, false},
 		"fewer":             {whole, sound{frames: whole.frames[:5], sentences: []int{0}}, false},
-		"other subtitle":    {whole, sound{frames: whole.frames, sentences: []int{1}}, false},
+		"other subtitle":    {whole, sound{frames: whole.frames, sentences: []int{2}}, false},
 		"cut earlier":       {cut, sound{frames: whole.frames[:5], cut: true}, true},
 		"cut, other start":  {cut, sound{frames: []string{"x", "b", "c", "d", "e", "f"}, cut: true}, false},
 		"cut only one":      {cut, whole, false},

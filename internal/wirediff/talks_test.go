@@ -138,6 +138,7 @@ func talks() []talk {
 			if err := errors.Join(a.Abort(devicetest.WakeWord), a.answered()); err != nil {
 				return err
 			}
+			a.s.pause(time.Second) // it listens by itself once its queue is played
 			return a.typed("what else is there to say")
 		}),
 		device("abort", options{}, book{"tell me a story": endless}, func(a *actor) error {
@@ -492,7 +493,7 @@ func light(name string, enveloped bool) talk {
 			if err != nil {
 				return err
 			}
-			s.pause(2500 * time.Millisecond) // a failure is told at the next pause
+			s.pause(4 * time.Second) // a failure is told at the next pause
 		}
 		_, err = l.Register(s.ctx, "r2")
 		return err

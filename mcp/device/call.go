@@ -37,13 +37,47 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments map[string
 	return plainResult(result.Content), nil
 }
 
+// session is the initialised session, made if there is none yet.
+func (c *Client) session(ctx context.Context) (*liveSession, error) {
+	c.mu.Lock()
+	live := c.live
+	c.mu.Unlock()
+	if live != nil {
+		return live, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	l := newLink(c)
+	peer := c.options.Lists.peer(c.options.Name, c.options.Version)
+	s, err := peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
+	if err != nil {
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	live = &liveSession{ClientSession: s, link: l}
+	info := ServerInfo{}
+	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
+		info = ServerInfo{Name: r.ServerInfo.Name, Version: r.ServerInfo.Version, Protocol: r.ProtocolVersion}
+	}
+	c.log.Info("device mcp initialized", "name", info.Name, "version", info.Version, "protocol", info.Protocol)
+	c.tools.identified(info)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.info = live, info
+	close(c.up)
+	if c.ended {
+		_ = l.Close()
+	}
+	return live, nil
+}
+
 // sessionFor is the session in which a tool that is there can be called. One
 // that is only remembered has to wait until initialize is answered, and may be
 // gone by then.
 func (c *Client) sessionFor(ctx context.Context, name string) (*liveSession, error) {
 	for waited := false; ; waited = true {
+		has := c.tools.has(name) // before ended, which is set first
 		c.mu.Lock()
-		ended, has, live := c.ended, c.list.has(name), c.live
+		ended, live := c.ended, c.live
 		c.mu.Unlock()
 		switch {
 		case ended:

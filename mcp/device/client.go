@@ -5,14 +5,12 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +18,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/rawjson"
 )
 
 // Vision is where a device's camera tool sends its pictures.
@@ -64,35 +61,27 @@ type ServerInfo struct {
 	Protocol      string // the version that the session uses
 }
 
-// Client is a device that speaks the standard dialect, as a Source. One Client
-// serves one connection of the device. All methods may be called at the same
-// time; Deliver is made for the socket's reader and never waits.
+// Client is a device that speaks the standard dialect, as an [mcp.Source]. It
+// owns the session of one connection of the device: its inbox, its ids, the
+// calls that run. What the device offers is its lister's. All methods may be
+// called at the same time; Deliver is made for the socket's reader and never
+// waits.
 type Client struct {
 	options Options
 	log     *slog.Logger
-	inbox   chan *json.RawMessage // maxQueue; never closed. Pointers, for most of these queues lie idle
-	queued  atomic.Int64          // bytes in inbox
+	inbox   inbox
 	ids     atomic.Int64
 	counts  counters
-	refresh chan struct{} // 1: read the list if it is not complete
-	relist  chan struct{} // 1: read the list again
-
-	up   chan struct{} // closed when initialize is answered
-	down chan struct{} // closed when the client ends
-
+	tools   *lister
+	up      chan struct{}  // closed when initialize is answered
+	down    chan struct{}  // closed when the client ends
 	wg      sync.WaitGroup // finish, from Start on
-	readers sync.WaitGroup // run
-	last    time.Time      // when the list was read last; of run
 
-	mu       sync.Mutex
-	read     func()             // begins run in its goroutine; set by Start
-	reading  bool               // run has begun, and will look for reasons before it ends
-	cancel   context.CancelFunc // nil before Start
-	ended    bool               // for good: Stop was called or Start's ctx is done
-	live     *liveSession       // nil before initialize is answered
-	list     toolList
-	info     ServerInfo
-	recalled *ServerInfo // whose list it is, while it is the one remembered
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil before Start
+	ended  bool               // for good: Stop was called or Start's ctx is done
+	live   *liveSession       // nil before initialize is answered
+	info   ServerInfo
 }
 
 // liveSession is an initialised SDK session and its link.
@@ -127,15 +116,15 @@ func New(o Options) *Client {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{
+	c := &Client{
 		options: o,
 		log:     o.Log,
-		inbox:   make(chan *json.RawMessage, maxQueue),
-		refresh: make(chan struct{}, 1),
-		relist:  make(chan struct{}, 1),
+		inbox:   inbox{payloads: make(chan *json.RawMessage, maxQueue)},
 		up:      make(chan struct{}),
 		down:    make(chan struct{}),
 	}
+	c.tools = newLister(c)
+	return c
 }
 
 // Deliver takes one JSON-RPC payload that the device sent. It never waits and
@@ -143,21 +132,12 @@ func New(o Options) *Client {
 // maxQueued bytes are waiting, the payload is dropped and counted: a stuck
 // session must not stop the reader, which also brings the sound.
 func (c *Client) Deliver(payload json.RawMessage) {
-	size := int64(len(payload))
-	if size <= rawjson.MaxSize && c.queued.Add(size) <= maxQueued {
-		own := json.RawMessage(bytes.Clone(payload))
-		select {
-		case c.inbox <- &own:
-			return
-		default:
-		}
-	}
-	if size <= rawjson.MaxSize {
-		c.queued.Add(-size)
+	if c.inbox.put(payload) {
+		return
 	}
 	// One line for the first, the second, the fourth … so that a flood cannot flood the log.
 	if n := c.counts.dropped.Add(1); bits.OnesCount64(n) == 1 {
-		c.log.Warn("device mcp messages dropped", "count", n, "size", size)
+		c.log.Warn("device mcp messages dropped", "count", n, "size", len(payload))
 	}
 }
 
@@ -176,19 +156,12 @@ func (c *Client) Start(ctx context.Context) error {
 		return errors.New("start device mcp: options have no Send")
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	if old, ok := c.options.Lists.recall(c.options.Device); ok {
-		c.list = toolList{tools: *old.tools, held: old.tools, complete: true, stale: true}
-		c.recalled = &old.info
-		c.log.Debug("device tools remembered", "tools", len(c.list.tools), "name", old.info.Name, "version", old.info.Version)
-	}
 	c.wg.Add(1)
 	context.AfterFunc(ctx, func() {
 		defer c.wg.Done()
 		c.finish()
 	})
-	c.read = func() { c.readers.Go(func() { c.run(ctx) }) }
-	c.wake(c.refresh)
-	c.beginReading()
+	c.tools.start(ctx)
 	return nil
 }
 
@@ -214,22 +187,31 @@ func (c *Client) end() {
 		close(c.down)
 	}
 	c.ended = true
-	c.list = toolList{}
+	c.tools.end()
 	if c.live != nil {
 		_ = c.live.link.Close()
+	}
+}
+
+// finish closes the session and waits until the SDK's goroutines are done with it.
+func (c *Client) finish() {
+	c.end()
+	c.tools.wg.Wait()
+	c.mu.Lock()
+	live, cancel := c.live, c.cancel
+	c.mu.Unlock()
+	cancel()
+	if live != nil {
+		_ = live.Close()
 	}
 }
 
 // Refresh reads the list again if the last try did not bring all of it. The
 // connection calls it when a device starts to listen.
 func (c *Client) Refresh() {
-	if c.current() {
-		return
+	if !c.tools.current() {
+		c.tools.want(c.tools.refresh)
 	}
-	c.wake(c.refresh)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.beginReading()
 }
 
 // ResetConnection forgets the list and reads it again.
@@ -239,35 +221,21 @@ func (c *Client) ResetConnection() error {
 	if c.ended {
 		return fmt.Errorf("reset device mcp: %w", mcp.ErrClosed)
 	}
-	c.list, c.recalled = toolList{}, nil
-	c.wake(c.relist)
-	c.beginReading()
+	c.tools.reset()
 	return nil
 }
 
 // HasTool reports whether the device has the tool, or had it when it was last
 // here and has not told us of its tools yet.
-func (c *Client) HasTool(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.list.has(name)
-}
+func (c *Client) HasTool(name string) bool { return c.tools.has(name) }
 
 // GetAvailableTools lists the device's tools in its own order, those meant only
 // for people too (Tool.UserOnly). Until the list has been read it is the one
 // that the device had when it was last here, if that is remembered.
-func (c *Client) GetAvailableTools() []mcp.Tool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.list.tools)
-}
+func (c *Client) GetAvailableTools() []mcp.Tool { return c.tools.all() }
 
 // IsReady reports whether a list was read on this connection; it may still be incomplete.
-func (c *Client) IsReady() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.list.read
-}
+func (c *Client) IsReady() bool { return c.tools.ready() }
 
 // ServerInfo is what the device said of itself; zero before initialize is answered.
 func (c *Client) ServerInfo() ServerInfo {
@@ -283,31 +251,6 @@ func (c *Client) Counts() Counts {
 		Unknown: c.counts.unknown.Load(), Ignored: c.counts.ignored.Load(),
 		Late: c.counts.late.Load(), Repaired: c.counts.repaired.Load(),
 	}
-}
-
-// current reports whether the list is all that the device has, as far as we know.
-func (c *Client) current() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.list.complete && !c.list.stale
-}
-
-// wake puts a token into a signal channel unless one is there.
-func (c *Client) wake(signal chan<- struct{}) {
-	select {
-	case signal <- struct{}{}:
-	default:
-	}
-}
-
-// beginReading sees to it that somebody looks for the reasons to read the list.
-// The caller holds mu.
-func (c *Client) beginReading() {
-	if c.read == nil || c.reading || c.ended {
-		return
-	}
-	c.reading = true
-	c.read()
 }
 
 // send hands a payload to the connection.

@@ -127,8 +127,8 @@ func TestClientDeliverNeverWaits(t *testing.T) {
 		c.Deliver(big)
 	}
 	c.Deliver(append(big, ' '))
-	if n := c.Counts().Dropped; n != 3 || c.queued.Load() > maxQueued {
-		t.Errorf("%d dropped by size, want 3; %d bytes queued", n, c.queued.Load())
+	if n := c.Counts().Dropped; n != 3 || c.inbox.bytes.Load() > maxQueued {
+		t.Errorf("%d dropped by size, want 3; %d bytes queued", n, c.inbox.bytes.Load())
 	}
 }
 
@@ -137,7 +137,7 @@ func TestClientOwnsPayload(t *testing.T) {
 	payload := []byte(`{"id":1}`)
 	c.Deliver(payload)
 	copy(payload, "XXXXXXXX")
-	if got := <-c.inbox; string(*got) != `{"id":1}` {
+	if got := <-c.inbox.payloads; string(*got) != `{"id":1}` {
 		t.Errorf("the queue holds %s", got)
 	}
 }

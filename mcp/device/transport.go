@@ -82,8 +82,8 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case <-ctx.Done():
 			return nil, io.EOF
-		case payload := <-l.client.inbox:
-			l.client.queued.Add(-int64(len(*payload)))
+		case payload := <-l.client.inbox.payloads:
+			l.client.inbox.taken(payload)
 			if response := l.receive(*payload); response != nil {
 				return response, nil
 			}
@@ -187,7 +187,7 @@ func (l *link) takePage() page {
 func (l *link) request(m inbound) {
 	if m.replyTo == nil {
 		if m.method == methodListChanged {
-			l.client.relistSoon()
+			l.client.tools.want(l.client.tools.relist)
 			return
 		}
 		l.client.counts.ignored.Add(1)

@@ -69,9 +69,7 @@ func (s *Server) answer(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nobody here opens an address"}
 	}
 	result := filledIn(r.Params.RequestedSchema)
-	s.mu.Lock()
-	ok, held := s.said.pass(time.Now())
-	s.mu.Unlock()
+	ok, held := s.messages.pass(time.Now())
 	if ok {
 		s.log.Info("mcp server asks a person", "question", s.mask.text(text.Cut(r.Params.Message, maxQuestion)), "answer", result.Action, "left_out", held)
 	}

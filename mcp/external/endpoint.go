@@ -46,21 +46,21 @@ type peer struct {
 // endpoint is where tool servers dial in by WebSocket: we are the MCP client on
 // a socket that they opened. It is an http.Handler.
 type endpoint struct {
-	fleet    *Fleet
+	set      *Set
 	tokens   []Token
 	log      *slog.Logger
 	upgrader websocket.Upgrader
 
 	mu      sync.Mutex
-	refused drip
+	refused logLimiter
 }
 
 // Endpoint is the handler of /mcp/endpoint. Who shows one of tokens, as ?token=
-// or as a bearer, is asked for its tools, which belong to the fleet until its
+// or as a bearer, is asked for its tools, which belong to the set until its
 // socket ends. With no token nobody is let in.
-func (f *Fleet) Endpoint(tokens []Token) http.Handler {
+func (set *Set) Endpoint(tokens []Token) http.Handler {
 	return &endpoint{
-		fleet: f, tokens: tokens, log: f.log,
+		set: set, tokens: tokens, log: set.log,
 		upgrader: websocket.Upgrader{HandshakeTimeout: dialLimit, Subprotocols: []string{"mcp"}},
 	}
 }
@@ -76,7 +76,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "tool servers connect here by WebSocket / 工具服务请用 WebSocket 连接这个地址", http.StatusUpgradeRequired)
 		return
 	}
-	p, release, err := e.fleet.enrol(token)
+	p, release, err := e.set.enrol(token)
 	if err != nil {
 		e.refuse(r, err.Error())
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -89,9 +89,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := newLink(newSocket(conn, maxPeerFrame), pingEvery, p.log)
-	p.open = func(context.Context, way) (*line, error) { return socketLine(l), nil }
+	p.dialling.open = func(context.Context, way) (*line, error) { return socketLine(l), nil }
 	p.log.Info("mcp tool server dialled in", "remote", r.RemoteAddr, "device_id", p.device)
-	if err := p.Start(r.Context()); err != nil { // the fleet is stopping
+	if err := p.Start(r.Context()); err != nil { // the set is stopping
 		_ = conn.Close()
 		return
 	}
@@ -151,31 +151,31 @@ var (
 
 // enrol gives a tool server its place and a name that nobody has: the token's,
 // or that with a number. release frees them.
-func (f *Fleet) enrol(t Token) (p *peer, release func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
 	switch {
-	case f.ended || f.cancel == nil:
+	case set.ended || set.cancel == nil:
 		return nil, nil, errStopping
-	case len(f.peers) >= maxPeers:
+	case len(set.peers) >= maxPeers:
 		return nil, nil, errFull
 	}
-	name := f.freeName(t.Name)
+	name := set.freeName(t.Name)
 	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
-	p = &peer{Server: newServer(name, c, f.options.ServerOptions), device: strings.ToLower(t.Device)}
-	p.once, p.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
-	f.peers[name] = p
-	f.wg.Add(1)
+	p = &peer{Server: newServer(name, c, set.options.ServerOptions), device: strings.ToLower(t.Device)}
+	p.once, p.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
+	set.peers[name] = p
+	set.wg.Add(1)
 	return p, func() {
-		f.mu.Lock()
-		delete(f.peers, name)
-		f.mu.Unlock()
-		f.wg.Done()
+		set.mu.Lock()
+		delete(set.peers, name)
+		set.mu.Unlock()
+		set.wg.Done()
 	}, nil
 }
 
 // freeName is the first of NAME, NAME-2, NAME-3 … that is free.
-func (f *Fleet) freeName(name string) string {
+func (set *Set) freeName(name string) string {
 	if name == "" {
 		name = "endpoint"
 	}
@@ -184,7 +184,7 @@ func (f *Fleet) freeName(name string) string {
 		if n > 1 {
 			candidate = name + "-" + strconv.Itoa(n)
 		}
-		if f.peers[candidate] == nil && f.servers[candidate] == nil {
+		if set.peers[candidate] == nil && set.servers[candidate] == nil {
 			return candidate
 		}
 	}

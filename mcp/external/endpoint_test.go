@@ -16,10 +16,10 @@ import (
 	"xiaozhi/mcp"
 )
 
-// home is a fleet with an endpoint on a network.
-func home(t *testing.T, log *record, tokens ...Token) (*Fleet, *pipeNet) {
+// home is a set with an endpoint on a network.
+func home(t *testing.T, log *record, tokens ...Token) (*Set, *pipeNet) {
 	t.Helper()
-	f, p := NewFleet(Options{ServerOptions: ServerOptions{Log: log.logger()}}), newPipeNet()
+	f, p := NewSet(Options{ServerOptions: ServerOptions{Log: log.logger()}}), newPipeNet()
 	p.serve(t, f.Endpoint(tokens))
 	running(t, f)
 	return f, p
@@ -86,7 +86,7 @@ func TestPeerOfOneDevice(t *testing.T) {
 // TestRefused: who has no token learns nothing, and is named in the log.
 func TestRefused(t *testing.T) {
 	var log record
-	f := NewFleet(Options{ServerOptions: ServerOptions{Log: log.logger()}})
+	f := NewSet(Options{ServerOptions: ServerOptions{Log: log.logger()}})
 	h := f.Endpoint([]Token{{Name: "a", Secret: "s3cret"}, {Name: "none"}})
 	ask := func(method, query, bearer string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), method, "/mcp/endpoint"+query, nil)
@@ -249,7 +249,7 @@ func TestBadPeers(t *testing.T) {
 	})
 }
 
-// TestStopEndsPeers: the end of the fleet is the end of every socket.
+// TestStopEndsPeers: the end of the set is the end of every socket.
 func TestStopEndsPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log record

@@ -161,7 +161,7 @@ func (d *dialer) web(t Transport) (*line, error) {
 		TLSHandshakeTimeout: dialLimit, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 	}
 	lost := make(chan error, 1)
-	way := &courier{
+	way := &roundTripper{
 		base: base, server: server, headers: d.config.Headers, first: t == SSE,
 		lost: func(err error) {
 			select {

@@ -127,9 +127,9 @@ func TestKilledInMidCall(t *testing.T) {
 		failed <- err
 	}()
 	until(t, "the call", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.calls) == 1
+		s.calls.mu.Lock()
+		defer s.calls.mu.Unlock()
+		return len(s.calls.running) == 1
 	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -30,8 +30,8 @@ type puppet struct {
 // server is a Server that the puppet serves.
 func (p *puppet) server(o ServerOptions) *Server {
 	s := newServer("puppet", Config{}, o)
-	s.ways = Config{Transport: Stdio}.ways()
-	s.open = func(context.Context, way) (*line, error) {
+	s.dialling.ways = Config{Transport: Stdio}.ways()
+	s.dialling.open = func(context.Context, way) (*line, error) {
 		p.opened++
 		ours, theirs := net.Pipe()
 		done := make(chan struct{})

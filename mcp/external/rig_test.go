@@ -207,8 +207,8 @@ func piped(t *testing.T, peer *sdk.Server, o ServerOptions) (s *Server, cut func
 	var mu sync.Mutex
 	var live []io.Closer
 	s = newServer("near", Config{}, o)
-	s.ways = Config{Transport: Stdio}.ways()
-	s.open = func(context.Context, way) (*line, error) {
+	s.dialling.ways = Config{Transport: Stdio}.ways()
+	s.dialling.open = func(context.Context, way) (*line, error) {
 		ours, theirs := net.Pipe()
 		mu.Lock()
 		live = append(live, theirs)

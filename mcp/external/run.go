@@ -3,7 +3,6 @@ package external
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"time"
 
@@ -17,24 +16,10 @@ const (
 	relistRest = time.Second      // between two lists that a server asked for
 )
 
-// backoff gives the pauses between tries: doubled each time, a fifth more or
-// less so that many servers do not come back in step.
-type backoff struct {
-	tries int
-	rand  func() float64 // 0 to 1
-}
-
-// next is the pause after one more failure.
-func (b *backoff) next() time.Duration {
-	pause := min(firstPause<<min(b.tries, 10), lastPause)
-	b.tries++
-	return time.Duration(float64(pause) * (0.8 + 0.4*b.rand()))
-}
-
 // run connects, serves, and connects again until ctx ends. It is the server's
 // only goroutine and owns the session.
 func (s *Server) run(ctx context.Context) {
-	defer s.end()
+	defer s.calls.end()
 	for {
 		began := time.Now()
 		err := s.attempt(ctx)
@@ -42,7 +27,7 @@ func (s *Server) run(ctx context.Context) {
 			return
 		}
 		if time.Since(began) >= steadyTime || errors.Is(err, errReset) {
-			s.pause.tries = 0
+			s.dialling.pause.tries = 0
 		}
 		if s.once {
 			s.log.Info("mcp tool server left", "why", s.mask.err(err))
@@ -51,11 +36,11 @@ func (s *Server) run(ctx context.Context) {
 		if errors.Is(err, errReset) || errors.Is(err, errStream) && time.Since(began) >= steadyTime {
 			continue
 		}
-		pause := s.pause.next()
+		pause := s.dialling.pause.next()
 		// A line for the first, the second, the fourth … failure: one that stays
 		// away for a day must not fill the log.
-		if bits.OnesCount(uint(s.pause.tries)) == 1 {
-			s.log.Warn("mcp server is away", "err", s.mask.err(err), "try", s.pause.tries, "retry_in", pause.Round(time.Millisecond))
+		if bits.OnesCount(uint(s.dialling.pause.tries)) == 1 {
+			s.log.Warn("mcp server is away", "err", s.mask.err(err), "try", s.dialling.pause.tries, "retry_in", pause.Round(time.Millisecond))
 		}
 		if !s.rest(ctx, pause) {
 			return
@@ -78,59 +63,26 @@ func (s *Server) rest(ctx context.Context, pause time.Duration) bool {
 
 // attempt connects once and serves until the connection ends. The error says why.
 func (s *Server) attempt(ctx context.Context) error {
-	live, err := s.connect(ctx)
+	live, w, err := s.dialling.connect(ctx)
 	if err != nil {
 		return err
 	}
+	name, version := live.serverName()
+	s.log.Info("mcp server connected", "transport", w.transport, "name", name, "version", version, "protocol", live.protocol())
 	defer s.leave(live)
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
+	if !s.calls.open(live) {
 		return errNotConnected
 	}
-	s.live, s.torn = live, false
-	s.mu.Unlock()
 	return s.serve(ctx, live)
 }
 
 // leave takes the tools away, then closes the connection.
 func (s *Server) leave(live *session) {
-	s.drop()
-	s.mu.Lock()
-	torn := s.torn
-	s.mu.Unlock()
-	if torn && live.line.hurry != nil {
+	s.calls.drop()
+	if s.calls.wasTorn() && live.line.hurry != nil {
 		live.line.hurry()
 	}
 	live.close()
-}
-
-// connect tries the ways in their order; the one that works is the first to be
-// tried next time.
-func (s *Server) connect(ctx context.Context) (*session, error) {
-	var errs []error
-	for i, w := range s.ways {
-		live, err := connect(ctx, s.open, w, s.peer)
-		if err == nil {
-			s.ways[0], s.ways[i] = w, s.ways[0]
-			name, version := live.serverName()
-			s.log.Info("mcp server connected", "transport", w.transport, "name", name, "version", version, "protocol", live.protocol())
-			return live, nil
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", w, err))
-		if ctx.Err() != nil || errors.Is(err, errUnopened) {
-			break
-		}
-	}
-	return nil, errors.Join(errs...)
-}
-
-// String names a way in logs.
-func (w way) String() string {
-	if w.version == "" {
-		return string(w.transport)
-	}
-	return string(w.transport) + " " + w.version
 }
 
 var (
@@ -193,7 +145,7 @@ func (s *Server) readTools(ctx context.Context, live *session) error {
 		return err
 	}
 	r := enlist(s.name, s.config, listed)
-	s.keep(live, r)
+	s.calls.keep(live, r)
 	s.log.Info("mcp server tools listed", "tools", len(r.tools), "listed", len(listed))
 	if len(r.omitted) > 0 {
 		s.log.Warn("mcp server tools left out", "count", len(r.omitted), "first", text.Cut(r.omitted[0], 200))

@@ -3,7 +3,7 @@
 // Package external reaches other people's MCP servers and offers their tools:
 // programs that it runs, servers on the web, and tool servers that dial in. It
 // also offers our own tools to endpoints of others. A Server is one of them, as
-// an mcp.Source; a Fleet owns all. Only the config names programs and addresses.
+// an mcp.Source; a Set owns all. Only the config names programs and addresses.
 package external
 
 import (
@@ -32,34 +32,26 @@ type ServerOptions struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
 
-// Server is one external MCP server, as an mcp.Source. It connects in the
-// background, again after each loss, and has tools only while it is connected.
-// All methods may be called at the same time.
+// Server is one external MCP server, as an mcp.Source. It owns the goroutine
+// that connects in the background, again after each loss, and reads the list of
+// tools; there are tools only while it is connected. All methods may be called
+// at the same time.
 type Server struct {
 	name     string
 	config   Config
 	log      *slog.Logger
 	mask     mask
-	open     opener
-	ways     []way
-	once     bool // it cannot be reached again: the end of the connection is its end
-	pause    backoff
-	peer     *sdk.Client
+	dialling dialling
+	once     bool          // it cannot be reached again: the end of the connection is its end
 	relist   chan struct{} // 1: read the list again
 	redial   chan struct{} // 1: connect again at once
 	finished chan struct{} // closed when run has returned; never closed without Start
+	calls    calls
+	messages logLimiter // for its log
 	wg       sync.WaitGroup
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // nil before Start
-	ended  bool               // for good
-	live   *session           // nil while not connected
-	tools  []mcp.Tool         // nobody changes it
-	read   bool               // the list was read, over this connection
-	said   drip               // messages for its log
-	calls  map[uint64]context.CancelCauseFunc
-	number uint64 // of the last call
-	torn   bool   // calls were cancelled because the connection ends
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
@@ -69,7 +61,7 @@ func NewServer(name string, c Config, o ServerOptions) *Server {
 	if d.environ == nil {
 		d.environ = os.Environ()
 	}
-	s.open, s.ways = d.open, c.ways()
+	s.dialling.open, s.dialling.ways = d.open, c.ways()
 	return s
 }
 
@@ -84,11 +76,11 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		c.Timeout = defaultTimeout
 	}
 	s := &Server{
-		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), pause: backoff{rand: o.rand},
+		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
-		calls: make(map[uint64]context.CancelCauseFunc),
+		calls: calls{running: make(map[uint64]context.CancelCauseFunc)},
 	}
-	s.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, s.options(&sdk.ClientOptions{
+	s.dialling.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, s.options(&sdk.ClientOptions{
 		Logger:                 s.log,
 		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
@@ -113,7 +105,7 @@ func (s *Server) Name() string { return s.name }
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.calls.over() {
 		return fmt.Errorf("start mcp server %s: %w", s.name, mcp.ErrClosed)
 	}
 	if s.cancel != nil {
@@ -131,8 +123,8 @@ func (s *Server) Start(ctx context.Context) error {
 // waits for the end of the connection; a program that does not want to end is
 // killed after 7 s. It may be called many times.
 func (s *Server) Stop() error {
-	s.end()
 	s.mu.Lock()
+	s.calls.end()
 	cancel := s.cancel
 	s.mu.Unlock()
 	if cancel != nil {
@@ -142,74 +134,29 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// end is the end of all, before the connection's.
-func (s *Server) end() {
-	s.mu.Lock()
-	s.ended = true
-	s.mu.Unlock()
-	s.drop()
-}
-
-// drop takes the tools away and fails the calls that are running.
-func (s *Server) drop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live, s.tools, s.read = nil, nil, false
-	s.torn = s.torn || len(s.calls) > 0
-	for _, cancel := range s.calls {
-		cancel(mcp.ErrClosed)
-	}
-}
-
 // HasTool reports whether the server has the tool now.
 func (s *Server) HasTool(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.has(name)
-}
-
-func (s *Server) has(name string) bool {
-	return slices.ContainsFunc(s.tools, func(t mcp.Tool) bool { return t.Name == name })
+	return slices.ContainsFunc(s.calls.list(), func(t mcp.Tool) bool { return t.Name == name })
 }
 
 // GetAvailableTools lists the tools in the server's order; none while it is away.
-func (s *Server) GetAvailableTools() []mcp.Tool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.tools)
-}
+func (s *Server) GetAvailableTools() []mcp.Tool { return slices.Clone(s.calls.list()) }
 
 // IsReady reports whether the server is connected and its list was read.
-func (s *Server) IsReady() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.read
-}
+func (s *Server) IsReady() bool { return s.calls.ready() }
 
 // ResetConnection forgets the list and connects again; one that dialled in is
 // asked for its list again.
 func (s *Server) ResetConnection() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
+	if !s.calls.forget() {
 		return fmt.Errorf("reset mcp server %s: %w", s.name, mcp.ErrClosed)
 	}
-	s.tools, s.read = nil, false
 	if s.once {
 		wake(s.relist)
 		return nil
 	}
 	wake(s.redial)
 	return nil
-}
-
-// keep makes r the known list, unless the connection it is from has ended.
-func (s *Server) keep(live *session, r roster) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended && s.live == live {
-		s.tools, s.read = r.tools, true
-	}
 }
 
 var errNotConnected = errors.New("not connected")

@@ -55,8 +55,8 @@ func TestBackoff(t *testing.T) {
 		var times []time.Duration
 		began := time.Now()
 		s := newServer("far", Config{}, ServerOptions{})
-		s.ways = []way{{Stdio, "", time.Second}}
-		s.open = func(context.Context, way) (*line, error) {
+		s.dialling.ways = []way{{Stdio, "", time.Second}}
+		s.dialling.open = func(context.Context, way) (*line, error) {
 			dials.Add(1)
 			times = append(times, time.Since(began))
 			return nil, errors.New("nobody there")
@@ -84,15 +84,15 @@ func TestBackoff(t *testing.T) {
 func TestResetIsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := piped(t, tools(t), ServerOptions{})
-		good := s.open
-		s.open = func(context.Context, way) (*line, error) { return nil, errors.New("not yet") }
+		good := s.dialling.open
+		s.dialling.open = func(context.Context, way) (*line, error) { return nil, errors.New("not yet") }
 		running(t, s)
 		later(20 * time.Second)
 		if s.IsReady() {
 			t.Fatal("ready")
 		}
 		s.mu.Lock() // the run goroutine sleeps
-		s.open = good
+		s.dialling.open = good
 		s.mu.Unlock()
 		if err := s.ResetConnection(); err != nil {
 			t.Fatal(err)
@@ -364,9 +364,9 @@ func TestServersOwnLog(t *testing.T) {
 		peer := tools(t)
 		s, _ := piped(t, peer, ServerOptions{Log: log.logger()})
 		s.mask = newMask(Config{Env: map[string]string{"K": "hush-hush"}})
-		s.ways = []way{{Stdio, legacyVersion, time.Second}}
+		s.dialling.ways = []way{{Stdio, legacyVersion, time.Second}}
 		running(t, s)
-		if err := s.live.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "debug"}); err != nil { //nolint:staticcheck // see above
+		if err := s.calls.live.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "debug"}); err != nil { //nolint:staticcheck // see above
 			t.Fatal(err)
 		}
 		for range 100 {

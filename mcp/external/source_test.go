@@ -36,7 +36,7 @@ func TestSource(t *testing.T) {
 			return sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil)
 		}),
 		"websocket": web(Entry{URL: "ws://tools.test/mcp"}, func(_ *testing.T, s *sdk.Server) http.Handler { return websockets(s) }),
-		"fleet":     fleetOfOne,
+		"set":       fleetOfOne,
 		"endpoint":  fleetOfPeers,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,35 +45,35 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// started is a fleet that does more at its start.
+// started is a set that does more at its start.
 type started struct {
-	*Fleet
+	*Set
 	also func()
 }
 
 func (s started) Start(ctx context.Context) error {
-	err := s.Fleet.Start(ctx)
+	err := s.Set.Start(ctx)
 	if err == nil {
 		s.also()
 	}
 	return err
 }
 
-// fleetOfOne is a fleet with one server over WebSocket.
+// fleetOfOne is a set with one server over WebSocket.
 func fleetOfOne(t *testing.T) mcp.Source {
 	t.Helper()
 	p := newPipeNet()
 	p.serve(t, websockets(tools(t)))
-	return NewFleet(Options{
+	return NewSet(Options{
 		Servers:       map[string]Config{"far": config(t, Entry{URL: "ws://tools.test/mcp", Timeout: "5m"})},
 		ServerOptions: ServerOptions{dial: p.dial},
 	})
 }
 
-// fleetOfPeers is a fleet that a tool server dials in to.
+// fleetOfPeers is a set that a tool server dials in to.
 func fleetOfPeers(t *testing.T) mcp.Source {
 	t.Helper()
-	f := NewFleet(Options{})
+	f := NewSet(Options{})
 	p := newPipeNet()
 	return started{f, func() {
 		p.serve(t, f.Endpoint([]Token{{Name: "lamp", Secret: "s3cret"}}))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,9 +23,10 @@ const (
 	logWindow  = 10 * time.Second // … in such a time; the others are counted
 )
 
-// drip lets so many events through in a time and counts the others. It is for
-// one goroutine.
-type drip struct {
+// logLimiter lets so many events through in a time and counts the others. Its
+// method may be called at the same time.
+type logLimiter struct {
+	mu     sync.Mutex
 	began  time.Time
 	passed int
 	held   int
@@ -32,7 +34,9 @@ type drip struct {
 
 // pass reports whether an event goes through. held is how many did not in the
 // time that has just ended.
-func (d *drip) pass(now time.Time) (ok bool, held int) {
+func (d *logLimiter) pass(now time.Time) (ok bool, held int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if now.Sub(d.began) >= logWindow {
 		held, d.held = d.held, 0
 		d.began, d.passed = now, 0
@@ -48,7 +52,7 @@ func (d *drip) pass(now time.Time) (ok bool, held int) {
 // copyLog logs what a program writes to its standard error until it ends.
 func copyLog(r io.Reader, log *slog.Logger, m mask) {
 	lines := bufio.NewReaderSize(r, maxLogLine)
-	var d drip
+	var d logLimiter
 	for {
 		line, err := lines.ReadSlice('\n')
 		text := strings.TrimSpace(strings.ToValidUTF8(string(line), "?"))
@@ -78,9 +82,7 @@ func (s *Server) note(m *sdk.LoggingMessageParams) { //nolint:staticcheck // see
 	if m == nil {
 		return
 	}
-	s.mu.Lock()
-	ok, held := s.said.pass(time.Now())
-	s.mu.Unlock()
+	ok, held := s.messages.pass(time.Now())
 	if !ok {
 		return
 	}

@@ -27,11 +27,11 @@ func stampOf(file string) stamp {
 
 // watch starts the servers, and again what has changed each time that the file
 // has, until ctx ends.
-func (f *Fleet) watch(ctx context.Context) {
-	defer f.end()
-	last := stampOf(f.options.File)
-	f.reload(ctx)
-	ticker := time.NewTicker(f.options.Poll)
+func (set *Set) watch(ctx context.Context) {
+	defer set.end()
+	last := stampOf(set.options.File)
+	set.reload(ctx)
+	ticker := time.NewTicker(set.options.Poll)
 	defer ticker.Stop()
 	for {
 		select {
@@ -39,52 +39,52 @@ func (f *Fleet) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if now := stampOf(f.options.File); now != last {
+		if now := stampOf(set.options.File); now != last {
 			last = now
-			f.reload(ctx)
+			set.reload(ctx)
 		}
 	}
 }
 
 // reload reads the file and applies it. One that is broken changes nothing.
-func (f *Fleet) reload(ctx context.Context) {
-	configs := maps.Clone(f.options.Servers)
+func (set *Set) reload(ctx context.Context) {
+	configs := maps.Clone(set.options.Servers)
 	if configs == nil {
 		configs = make(map[string]Config)
 	}
-	if f.options.File == "" {
-		f.apply(ctx, configs, nil)
+	if set.options.File == "" {
+		set.apply(ctx, configs, nil)
 		return
 	}
-	more, problems, err := CheckFile(f.options.File, f.options.Lookup)
+	more, problems, err := CheckFile(set.options.File, set.options.Lookup)
 	if err != nil {
-		f.log.Error("file of mcp servers is broken; the servers stay as they were", "file", f.options.File, "err", err)
-		f.begin(ctx, configs)
+		set.log.Error("file of mcp servers is broken; the servers stay as they were", "file", set.options.File, "err", err)
+		set.begin(ctx, configs)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		f.log.Error("mcp server is left out", "file", f.options.File, "server", name, "err", problems[name])
+		set.log.Error("mcp server is left out", "file", set.options.File, "server", name, "err", problems[name])
 	}
 	for name, c := range more {
 		if _, taken := configs[name]; taken {
-			f.log.Warn("mcp server is in the settings and in the file; the settings count", "server", name, "file", f.options.File)
+			set.log.Warn("mcp server is in the settings and in the file; the settings count", "server", name, "file", set.options.File)
 			continue
 		}
 		configs[name] = c
 	}
-	for name := range f.options.Servers {
+	for name := range set.options.Servers {
 		delete(problems, name)
 	}
-	f.apply(ctx, configs, problems)
+	set.apply(ctx, configs, problems)
 }
 
 // begin starts those of configs that do not run yet and ends none.
-func (f *Fleet) begin(ctx context.Context, configs map[string]Config) {
-	f.mu.Lock()
-	keep := make(map[string]error, len(f.servers))
-	for name := range f.servers {
+func (set *Set) begin(ctx context.Context, configs map[string]Config) {
+	set.mu.Lock()
+	keep := make(map[string]error, len(set.servers))
+	for name := range set.servers {
 		keep[name] = nil
 	}
-	f.mu.Unlock()
-	f.apply(ctx, configs, keep)
+	set.mu.Unlock()
+	set.apply(ctx, configs, keep)
 }

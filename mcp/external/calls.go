@@ -5,13 +5,127 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
 )
+
+// calls owns what the present connection brings: the tools that can be called,
+// and the calls that end with it. All methods may be called at the same time.
+type calls struct {
+	mu      sync.Mutex
+	ended   bool       // for good
+	live    *session   // nil while not connected
+	tools   []mcp.Tool // nobody changes it
+	read    bool       // the list was read, over this connection
+	running map[uint64]context.CancelCauseFunc
+	number  uint64 // of the last call
+	torn    bool   // calls were cancelled because the connection ends
+}
+
+// open makes live the present connection; false: all has ended.
+func (c *calls) open(live *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	c.live, c.torn = live, false
+	return true
+}
+
+// keep makes r the known list, unless the connection it is from has ended.
+func (c *calls) keep(live *session, r roster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended && c.live == live {
+		c.tools, c.read = r.tools, true
+	}
+}
+
+// forget drops the list; false: all has ended.
+func (c *calls) forget() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.tools, c.read = nil, false
+	}
+	return !c.ended
+}
+
+// drop takes the tools away and fails the calls that are running.
+func (c *calls) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.tools, c.read = nil, nil, false
+	c.torn = c.torn || len(c.running) > 0
+	for _, cancel := range c.running {
+		cancel(mcp.ErrClosed)
+	}
+}
+
+// end is drop for good.
+func (c *calls) end() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.drop()
+}
+
+// over reports whether end was called.
+func (c *calls) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// wasTorn reports whether calls were cancelled as the last connection ended.
+func (c *calls) wasTorn() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.torn
+}
+
+// list returns the tools, which nobody may change.
+func (c *calls) list() []mcp.Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools
+}
+
+// ready reports whether the list was read over the present connection.
+func (c *calls) ready() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read
+}
+
+// begin notes a call, so that it ends when the server leaves.
+func (c *calls) begin(name string, cancel context.CancelCauseFunc) (*session, uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, 0, mcp.ErrClosed
+	}
+	if c.live == nil || !slices.ContainsFunc(c.tools, func(t mcp.Tool) bool { return t.Name == name }) {
+		return nil, 0, mcp.ErrNoTool
+	}
+	c.number++
+	c.running[c.number] = cancel
+	return c.live, c.number, nil
+}
+
+// finish forgets a call that has ended.
+func (c *calls) finish(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, number)
+}
 
 // errTimeout is the cause when the server's own limit ends a call.
 var errTimeout = errors.New("no answer in the time set for this server")
@@ -27,11 +141,11 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 	defer cancel(nil)
 	own, stop := context.WithTimeoutCause(own, s.config.Timeout, errTimeout)
 	defer stop()
-	live, number, err := s.begin(name, cancel)
+	live, number, err := s.calls.begin(name, cancel)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	defer s.finish(number)
+	defer s.calls.finish(number)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
@@ -49,27 +163,6 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 		return nil, &mcp.ToolError{Message: textOf(result)}
 	}
 	return resultOf(result), nil
-}
-
-// begin notes a call, so that it ends when the server leaves.
-func (s *Server) begin(name string, cancel context.CancelCauseFunc) (*session, uint64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return nil, 0, mcp.ErrClosed
-	}
-	if s.live == nil || !s.has(name) {
-		return nil, 0, mcp.ErrNoTool
-	}
-	s.number++
-	s.calls[s.number] = cancel
-	return s.live, s.number, nil
-}
-
-func (s *Server) finish(number uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.calls, number)
 }
 
 // callError says whose fault a failed call is. own is the call's context, ctx

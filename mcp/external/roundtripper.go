@@ -13,10 +13,10 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// courier is the HTTP client's way to one server. It adds the headers of the
+// roundTripper is the HTTP client's way to one server. It adds the headers of the
 // config, goes nowhere else, bounds what comes back, leaves out events that the
 // SDK would die of, and tells when the server cannot be reached.
-type courier struct {
+type roundTripper struct {
 	base    http.RoundTripper
 	server  *url.URL
 	headers map[string]string
@@ -32,7 +32,7 @@ var errElsewhere = errors.New("the server points to another host, where it was n
 var errStream = errors.New("the stream of changes ended")
 
 // RoundTrip sends one request. It keeps the caller's request as it is.
-func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != c.server.Scheme || r.URL.Host != c.server.Host {
 		return nil, errElsewhere
 	}

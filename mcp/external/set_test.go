@@ -61,7 +61,7 @@ func TestFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log record
 		p := folk(t, "a", "b", "c")
-		f := NewFleet(Options{
+		f := NewSet(Options{
 			Servers:       map[string]Config{"fixed": config(t, Entry{URL: "ws://h/a"})},
 			File:          file,
 			ServerOptions: ServerOptions{Log: log.logger(), dial: p.dial},
@@ -99,7 +99,7 @@ func TestUnchangedServersStay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mcp_servers.json")
 	synctest.Test(t, func(t *testing.T) {
 		p := folk(t, "a", "b")
-		f := NewFleet(Options{File: file, ServerOptions: ServerOptions{dial: p.dial}})
+		f := NewSet(Options{File: file, ServerOptions: ServerOptions{dial: p.dial}})
 		write(t, file, `{"mcpServers":{"a":{"url":"ws://h/a"}}}`)
 		running(t, f)
 		before := f.Sources()[0]
@@ -117,7 +117,7 @@ func TestUnchangedServersStay(t *testing.T) {
 func TestCollisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := folk(t, "a", "b", "c")
-		f := NewFleet(Options{
+		f := NewSet(Options{
 			Servers: map[string]Config{
 				"2": config(t, Entry{URL: "ws://h/b"}), "3": config(t, Entry{URL: "ws://h/c"}), "1": config(t, Entry{URL: "ws://h/a"}),
 			},
@@ -150,7 +150,7 @@ func TestCollisions(t *testing.T) {
 func TestView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := folk(t, "a")
-		f := NewFleet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
+		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
 		v := f.For("d")
 		if err := v.Start(t.Context()); err != nil || v.IsReady() {
 			t.Errorf("%v, ready %v", err, v.IsReady())
@@ -168,11 +168,11 @@ func TestView(t *testing.T) {
 	})
 }
 
-// TestFleetEndsWithItsContext.
-func TestFleetEndsWithItsContext(t *testing.T) {
+// TestSetEndsWithItsContext.
+func TestSetEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := folk(t, "a")
-		f := NewFleet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
+		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := f.Start(ctx); err != nil {
 			t.Fatal(err)

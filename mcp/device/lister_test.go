@@ -309,24 +309,24 @@ func TestClientRests(t *testing.T) {
 		}
 		c := connected(t, d, Options{Lists: shelf})
 		before := lists
-		if c.reading {
+		if c.tools.reading {
 			t.Error("somebody waits for a reason")
 		}
 		for i, again := range []func(){
 			func() { d.Say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`) },
 			func() { _ = c.ResetConnection() },
-			func() { c.markStale(); c.Refresh() },
+			func() { c.tools.markStale(); c.Refresh() },
 		} {
 			again()
 			pass(time.Minute)
-			if lists == before || c.reading || !c.current() {
-				t.Errorf("reason %d: %d requests, reading %v, current %v", i, lists-before, c.reading, c.current())
+			if lists == before || c.tools.reading || !c.tools.current() {
+				t.Errorf("reason %d: %d requests, reading %v, current %v", i, lists-before, c.tools.reading, c.tools.current())
 			}
 			before = lists
 		}
 		c.Refresh()
 		pass(time.Minute)
-		if lists != before || c.reading {
+		if lists != before || c.tools.reading {
 			t.Errorf("a list that is complete was read again")
 		}
 		first := shelf.peer("xiaozhi", "")

@@ -1,0 +1,324 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp"
+)
+
+// toolList is what is known of a device's tools.
+type toolList struct {
+	tools    []mcp.Tool
+	held     *[]mcp.Tool // of the cache: tools is what it points to
+	read     bool        // at least one page came
+	complete bool        // all pages came
+	stale    bool        // it is of an earlier connection, or the device says it changed, and reading it failed
+}
+
+func (l toolList) has(name string) bool {
+	return slices.ContainsFunc(l.tools, func(t mcp.Tool) bool { return t.Name == name })
+}
+
+// add appends the tools of a page; a name that is there already, and what is
+// over maxTools, is left out and counted.
+func (l *toolList) add(page []mcp.Tool) (skipped int) {
+	l.read = true
+	for _, tool := range page {
+		if l.has(tool.Name) || len(l.tools) == mcp.MaxTools {
+			skipped++
+			continue
+		}
+		l.tools = append(l.tools, tool)
+	}
+	return skipped
+}
+
+// lister owns the list of a device's tools: it reads the list, keeps it, and
+// reads it again when there is a reason to.
+type lister struct {
+	client  *Client
+	log     *slog.Logger
+	refresh chan struct{}  // 1: read the list if it is not complete
+	relist  chan struct{}  // 1: read the list again
+	wg      sync.WaitGroup // run
+	last    time.Time      // when the list was read last; of run
+
+	mu       sync.Mutex
+	begin    func() // begins run in its goroutine; nil before start
+	reading  bool   // run has begun, and will look for reasons before it ends
+	ended    bool
+	list     toolList
+	recalled *ServerInfo // whose list it is, while it is the one remembered
+}
+
+func newLister(c *Client) *lister {
+	return &lister{client: c, log: c.log, refresh: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
+}
+
+// start takes the list that is remembered of the device and begins to read its
+// present one.
+func (l *lister) start(ctx context.Context) {
+	l.mu.Lock()
+	if old, ok := l.client.options.Lists.recall(l.client.options.Device); ok {
+		l.list = toolList{tools: *old.tools, held: old.tools, complete: true, stale: true}
+		l.recalled = &old.info
+		l.log.Debug("device tools remembered", "tools", len(l.list.tools), "name", old.info.Name, "version", old.info.Version)
+	}
+	l.begin = func() { l.wg.Go(func() { l.run(ctx) }) }
+	l.mu.Unlock()
+	l.want(l.refresh)
+}
+
+// end takes the tools away for good.
+func (l *lister) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.list = toolList{}
+}
+
+// reset forgets the list and reads it again.
+func (l *lister) reset() {
+	l.mu.Lock()
+	l.list, l.recalled = toolList{}, nil
+	l.mu.Unlock()
+	l.want(l.relist)
+}
+
+// want notes a reason to read the list and sees to it that run looks for it.
+func (l *lister) want(reason chan<- struct{}) {
+	select {
+	case reason <- struct{}{}:
+	default: // it is noted already
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.begin == nil || l.reading || l.ended {
+		return
+	}
+	l.reading = true
+	l.begin()
+}
+
+// has reports whether the list has the tool.
+func (l *lister) has(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.list.has(name)
+}
+
+// all returns the tools. The caller owns the slice.
+func (l *lister) all() []mcp.Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list.tools)
+}
+
+// ready reports whether a list was read on this connection.
+func (l *lister) ready() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.list.read
+}
+
+// current reports whether the list is all that the device has, as far as we know.
+func (l *lister) current() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.list.complete && !l.list.stale
+}
+
+// identified forgets the remembered list if the device has other firmware now.
+func (l *lister) identified(info ServerInfo) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.recalled != nil && *l.recalled != info {
+		l.log.Info("device tools forgotten: it has another firmware now", "was", l.recalled.Version, "is", info.Version)
+		l.list, l.recalled = toolList{}, nil
+	}
+}
+
+// run initialises the session and reads the list, as often as there are reasons,
+// and ends when there are none: most devices are idle most of the time. There is
+// at most one.
+func (l *lister) run(ctx context.Context) {
+	if l.last.IsZero() && len(l.all()) > 0 { // remembered ones
+		l.tell()
+	}
+	for l.reason(ctx) {
+		l.last = time.Now()
+		l.readTools(ctx)
+	}
+}
+
+// reason reports whether the list must be read; false: not now, and whoever has
+// a reason later begins run again. A burst of reasons makes one list, not sooner
+// than relistPause after the last.
+func (l *lister) reason(ctx context.Context) bool {
+	for {
+		select {
+		case <-l.relist:
+			if !sleep(ctx, max(relistGather, relistPause-time.Since(l.last))) {
+				return false
+			}
+			select {
+			case <-l.relist: // said again meanwhile: the same list will show it
+			default:
+			}
+			return true
+		default:
+		}
+		select {
+		case <-l.refresh:
+			if !l.current() {
+				return true
+			}
+		default:
+			if l.rest(ctx) {
+				return false
+			}
+		}
+	}
+}
+
+// rest reports whether there is no reason to read the list any more, and that
+// run ends.
+func (l *lister) rest(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() == nil && len(l.relist)+len(l.refresh) > 0 {
+		return false
+	}
+	l.reading = false
+	return true
+}
+
+// readTools initialises if needed and reads the list, again after each pause of
+// ListRetry while it fails or is incomplete.
+func (l *lister) readTools(ctx context.Context) {
+	for attempt := 0; ; attempt++ {
+		err := l.attempt(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if attempt == len(l.client.options.ListRetry) {
+			l.log.Warn("device tools not read", "err", err, "attempts", attempt+1)
+			l.markStale()
+			return
+		}
+		pause := l.client.options.ListRetry[attempt]
+		l.log.Debug("device tools not read yet", "err", err, "retry_in", pause)
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// attempt makes sure of the session and reads the list once. The error says
+// that it should be tried again.
+func (l *lister) attempt(ctx context.Context) error {
+	live, err := l.client.session(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := l.readPages(ctx, live)
+	if list.read {
+		list.held = l.client.options.Lists.share(list.tools)
+		list.tools = *list.held
+		l.keep(list)
+	}
+	if list.complete {
+		l.client.options.Lists.remember(l.client.options.Device, l.client.ServerInfo(), list.held)
+	}
+	return err
+}
+
+// readPages walks tools/list. With an error the list holds the pages before it.
+func (l *lister) readPages(ctx context.Context, live *liveSession) (toolList, error) {
+	var list toolList
+	var cursor string
+	seen := make(map[string]struct{})
+	for pages := 1; ; pages++ {
+		p, err := readPage(ctx, live, cursor)
+		if err != nil {
+			return list, fmt.Errorf("tools/list page %d: %w", pages, err)
+		}
+		if n := list.add(p.tools); n > 0 {
+			l.log.Warn("device tools left out", "count", n, "page", pages)
+		}
+		if p.next == "" {
+			list.complete = true
+			return list, nil
+		}
+		_, repeated := seen[p.next]
+		if repeated || pages == maxPages {
+			// Asking again would bring the same: this is all there is to have.
+			l.log.Warn("device tool list does not end", "pages", pages, "repeated_cursor", repeated)
+			list.complete = true
+			return list, nil
+		}
+		seen[p.next] = struct{}{}
+		cursor = p.next
+	}
+}
+
+// readPage asks for one page.
+func readPage(ctx context.Context, live *liveSession, cursor string) (page, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live.link.takePage() // one that came too late for its request
+	if _, err := live.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor}); err != nil {
+		return page{}, err
+	}
+	return live.link.takePage(), nil
+}
+
+// keep makes list the known one, unless it lacks pages and the known one does not.
+func (l *lister) keep(list toolList) {
+	l.mu.Lock()
+	if l.ended || (l.list.complete && !list.complete) {
+		l.list.read = l.list.read || !l.ended
+		l.mu.Unlock()
+		return
+	}
+	changed := l.list.held != list.held
+	l.list, l.recalled = list, nil
+	l.mu.Unlock()
+	l.log.Info("device tools listed", "tools", len(list.tools), "complete", list.complete, "changed", changed)
+	if changed {
+		l.tell()
+	}
+}
+
+// tell says that the list is another one.
+func (l *lister) tell() {
+	if l.client.options.OnTools != nil {
+		l.client.options.OnTools()
+	}
+}
+
+// markStale makes Refresh read the list again although it was complete once.
+func (l *lister) markStale() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list.stale = true
+}
+
+// sleep waits for d; false: ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
