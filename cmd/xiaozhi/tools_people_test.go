@@ -11,7 +11,7 @@ import (
 	"xiaozhi/mcp/gateway"
 )
 
-// hostileAPI is a server whose device was given its names by somebody unkind.
+// hostileAPI is a server whose device has names that attack the terminal.
 func hostileAPI(t *testing.T) *httptest.Server {
 	t.Helper()
 	const clear = "\x1b[2J\x1b]0;owned\a\r"

@@ -79,7 +79,7 @@ func TestTailOptions(t *testing.T) {
 	}
 }
 
-// TestDeniedOutward: a tool that nobody is offered is not offered outward either.
+// TestDeniedOutward: a tool that is denied to all devices is not offered outward either.
 func TestDeniedOutward(t *testing.T) {
 	s := withoutDenied{oneTool{name: "exit"}, []string{"ex*"}}
 	if got := s.GetAvailableTools(); len(got) != 0 {
@@ -91,7 +91,7 @@ func TestDeniedOutward(t *testing.T) {
 }
 
 // TestOutwardBanner: without a token only this machine's addresses are shown,
-// for nobody else is let in.
+// for no other machine is let in.
 func TestOutwardBanner(t *testing.T) {
 	var lc net.ListenConfig
 	all, err := lc.Listen(t.Context(), "tcp", ":0")

@@ -31,7 +31,7 @@ func listenAll(ctx context.Context, addrs []string) ([]net.Listener, error) {
 	return out, nil
 }
 
-// explainListen names who holds a port that is taken, where the system tells.
+// explainListen names the process that holds a port, where the system tells.
 func explainListen(addr string, err error) error {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s: %w", message.Both("app/cannot-listen", addr), err)
@@ -44,7 +44,7 @@ func explainListen(addr string, err error) error {
 	return errors.New(message.Both("app/port-taken", port) + " (server.listen, --listen)")
 }
 
-// portHolder is the name and process id of who listens on a TCP port, from
+// portHolder returns the name and id of the process that listens on a TCP port, from
 // Linux's proc file system; "" when it does not tell.
 func portHolder(proc string, port int) string {
 	inodes := map[string]bool{}

@@ -106,7 +106,7 @@ func typeAll(t *testing.T, base string, texts ...string) {
 	}
 }
 
-// TestRecordBadFolder: a folder that cannot be used stops the start, for whoever
+// TestRecordBadFolder: a folder that cannot be used stops the start: whoever
 // asks for recordings must not believe that there are some.
 func TestRecordBadFolder(t *testing.T) {
 	bare(t)

@@ -127,7 +127,7 @@ func TestPicturesDescribe(t *testing.T) {
 	}
 }
 
-// TestPicturesExcuses: what is told when nobody can see, and what only the log hears.
+// TestPicturesExcuses: the text for the user if no model understands pictures, and what only the log gets.
 func TestPicturesExcuses(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Failure(401, "inner words"))
@@ -163,7 +163,7 @@ func TestPicturesExcuses(t *testing.T) {
 	}
 }
 
-// TestPicturesCancelled: nobody waits for a model any more.
+// TestPicturesCancelled: a model is not waited for any more.
 func TestPicturesCancelled(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Reply{Hang: true})

@@ -9,7 +9,7 @@
 // the last 10 ms whose power is within 15 dB of the loudest. So the end of the
 // last voiced sample is the end of what is left. That is encoded as Opus in
 // frames of 60 ms, with zeros behind it for as long as a device's encoder takes
-// to see that nobody speaks and to send pauses.
+// to see that there is no speech and to send pauses.
 package main
 
 import (
