@@ -83,9 +83,10 @@ func (e Endpoint) String() string {
 }
 
 // Endpointer finds where utterances begin and end in a stream of speech
-// probabilities. It knows no clock: time is the length of the sound it was fed,
-// and every delay counts from the end of the last piece that held voice.
-// It is for one goroutine.
+// probabilities. It owns the state of one utterance: its voice, its pauses and
+// whether it is over. It reads no clock: time is the length of the sound it was
+// fed, and every delay counts from the end of the last piece that held voice. It
+// is for one goroutine.
 type Endpointer struct {
 	o   EndpointOptions
 	now time.Duration // sound fed since the last Reset

@@ -34,12 +34,8 @@ type suppressor struct {
 	echo    block
 	overlap block // what the hop before adds to the next
 
-	restMean, echoMean power
-	cross              [binCount]complex64
-	reach              power // the echo with its end
-	leak               power // how much of the echo is left
-	comfort            power // the room's noise
-	seed               uint32
+	leak    leak
+	comfort comfort
 
 	window     window
 	restFT     spectrum
@@ -48,13 +44,27 @@ type suppressor struct {
 	gainSmooth power
 }
 
+// leak estimates the part of the echo that the filter leaves, by frequency.
+type leak struct {
+	restMean, echoMean power
+	cross              [binCount]complex64
+	reach              power // the echo with its end
+	share              power // the part of it that is left
+}
+
+// comfort is noise like the room's own.
+type comfort struct {
+	power power // of the softest that the room gets
+	seed  uint32
+}
+
 func newSuppressor(f *dsp.FFT) *suppressor {
-	s := &suppressor{fft: f, seed: 1}
+	s := &suppressor{fft: f, comfort: comfort{seed: 1}}
 	for i := range s.slope {
 		s.slope[i] = float32(math.Sin(math.Pi * (float64(i) + 0.5) / (2 * hopSize)))
 	}
-	for k := range s.leak {
-		s.leak[k], s.comfort[k] = leakFirst, math.MaxFloat32
+	for k := range s.leak.share {
+		s.leak.share[k], s.comfort.power[k] = leakFirst, math.MaxFloat32
 	}
 	return s
 }
@@ -100,46 +110,52 @@ func (s *suppressor) spectrum(dst *spectrum, before, now *block) {
 // compare finds each frequency's gain.
 func (s *suppressor) compare(unsure *power) {
 	for k, e := range s.restFT {
-		y := s.echoFT[k]
-		ee, yy := real(e)*real(e)+imag(e)*imag(e), real(y)*real(y)+imag(y)*imag(y)
-		s.restMean[k] = crossMemory*s.restMean[k] + (1-crossMemory)*ee
-		s.echoMean[k] = crossMemory*s.echoMean[k] + (1-crossMemory)*yy
-		s.cross[k] = complex(
-			crossMemory*real(s.cross[k])+(1-crossMemory)*(real(e)*real(y)+imag(e)*imag(y)),
-			crossMemory*imag(s.cross[k])+(1-crossMemory)*(imag(e)*real(y)-real(e)*imag(y)))
-		s.reach[k] = max(yy, decay*s.reach[k])
-		c := s.cross[k]
-		alike := (real(c)*real(c) + imag(c)*imag(c)) / (s.restMean[k]*s.echoMean[k] + 1)
-		s.follow(k)
-		left := max(s.leak[k]*s.reach[k], (alike-chance)*ee) + unsure[k]
+		ee := real(e)*real(e) + imag(e)*imag(e)
+		left := s.leak.left(k, e, s.echoFT[k], ee) + unsure[k]
 		s.gain[k] = max(0, 1-overdrive*left/(ee+1))
-		s.quiet(k, ee)
+		s.comfort.follow(k, ee)
 	}
 }
 
-// follow moves the leak: down where less is left than was thought, up slowly,
+// left takes in the rest e of a hop, of power ee, and its echo y at frequency k,
+// and returns the power of the echo in the rest.
+func (l *leak) left(k int, e, y complex64, ee float32) float32 {
+	yy := real(y)*real(y) + imag(y)*imag(y)
+	l.restMean[k] = crossMemory*l.restMean[k] + (1-crossMemory)*ee
+	l.echoMean[k] = crossMemory*l.echoMean[k] + (1-crossMemory)*yy
+	l.cross[k] = complex(
+		crossMemory*real(l.cross[k])+(1-crossMemory)*(real(e)*real(y)+imag(e)*imag(y)),
+		crossMemory*imag(l.cross[k])+(1-crossMemory)*(imag(e)*real(y)-real(e)*imag(y)))
+	l.reach[k] = max(yy, decay*l.reach[k])
+	c := l.cross[k]
+	alike := (real(c)*real(c) + imag(c)*imag(c)) / (l.restMean[k]*l.echoMean[k] + 1)
+	l.follow(k)
+	return max(l.share[k]*l.reach[k], (alike-chance)*ee)
+}
+
+// follow moves the share: down where less is left than was thought, up slowly,
 // for the user may be speaking.
-func (s *suppressor) follow(k int) {
-	if s.echoMean[k] < noiseFloor {
+func (l *leak) follow(k int) {
+	if l.echoMean[k] < noiseFloor {
 		return
 	}
-	ratio := s.restMean[k] / s.echoMean[k]
-	if ratio < s.leak[k] {
-		s.leak[k] += leakFall * (ratio - s.leak[k])
+	ratio := l.restMean[k] / l.echoMean[k]
+	if ratio < l.share[k] {
+		l.share[k] += leakFall * (ratio - l.share[k])
 	} else {
-		s.leak[k] = min(ratio, s.leak[k]*leakRise)
+		l.share[k] = min(ratio, l.share[k]*leakRise)
 	}
-	s.leak[k] = max(s.leak[k], leakLeast)
+	l.share[k] = max(l.share[k], leakLeast)
 }
 
-// quiet follows the softest that the room gets.
-func (s *suppressor) quiet(k int, power float32) {
-	if power < s.comfort[k] {
-		s.comfort[k] = min(power, comfortMost)
+// follow follows the softest that the room gets.
+func (c *comfort) follow(k int, power float32) {
+	if power < c.power[k] {
+		c.power[k] = min(power, comfortMost)
 		return
 	}
-	if s.comfort[k] <= comfortMost { // else nothing is known of it
-		s.comfort[k] = min(s.comfort[k]*comfortRise, comfortMost)
+	if c.power[k] <= comfortMost { // else nothing is known of it
+		c.power[k] = min(c.power[k]*comfortRise, comfortMost)
 	}
 }
 
@@ -148,8 +164,8 @@ func (s *suppressor) quiet(k int, power float32) {
 func (s *suppressor) smooth() {
 	var speech, all float32
 	for k := 3; k < binCount; k++ { // from 100 Hz on
-		all += s.restMean[k]
-		speech += s.gain[k] * s.restMean[k]
+		all += s.leak.restMean[k]
+		speech += s.gain[k] * s.leak.restMean[k]
 	}
 	share := float32(1)
 	if all > 0 {
@@ -176,9 +192,9 @@ func (s *suppressor) shape() {
 		g := s.gainSmooth[k]
 		v := s.restFT[k]
 		v = complex(real(v)*g, imag(v)*g)
-		if missing := s.comfort[k] * (1 - g*g); missing > 0 && s.comfort[k] <= comfortMost {
+		if missing := s.comfort.power[k] * (1 - g*g); missing > 0 && s.comfort.power[k] <= comfortMost {
 			amplitude := float32(math.Sqrt(float64(missing)))
-			v += complex(amplitude*s.random(), amplitude*s.random())
+			v += complex(amplitude*s.comfort.random(), amplitude*s.comfort.random())
 		}
 		s.restFT[k] = v
 	}
@@ -187,9 +203,9 @@ func (s *suppressor) shape() {
 }
 
 // random returns a number from -1 to 1, from a generator of its own.
-func (s *suppressor) random() float32 {
-	s.seed ^= s.seed << 13
-	s.seed ^= s.seed >> 17
-	s.seed ^= s.seed << 5
-	return float32(int32(s.seed)) * (1.0 / (1 << 31))
+func (c *comfort) random() float32 {
+	c.seed ^= c.seed << 13
+	c.seed ^= c.seed >> 17
+	c.seed ^= c.seed << 5
+	return float32(int32(c.seed)) * (1.0 / (1 << 31))
 }

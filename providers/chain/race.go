@@ -41,20 +41,13 @@ type event[V any] struct {
 
 // race is one request to a chain. Its loop runs on the caller's goroutine and
 // owns all fields; each member that is asked has one goroutine, its pump, that
-// only sends events. What a pump sends is borrowed: it goes on only when the
-// consumer is done with it, even if ctx ends meanwhile, so that a member may use
-// its buffers again.
+// only sends events. The value that a pump sends is lent: the pump goes on only
+// when the consumer is done with it, even if ctx ends meanwhile, so that a member
+// may use its buffers again.
 type race[P named, V any] struct {
+	policy[V]
 	walk  *run[P]
 	yield func(V, error) bool
-
-	ask   func(ctx context.Context, member int) iter.Seq2[V, error]
-	weigh func(member int, v V) weight
-	name  func(v *V, who string) // sets the provider's name, where the value has one
-	last  func(v V) bool         // whether the stream is complete with it, before it ends
-	may   func(member int) bool  // whether it may be asked now
-	empty error                  // of a member that ends without an answer; nil: that is an answer
-	ready <-chan struct{}        // closed when lateness begins to count; nil: with the asking
 
 	winner int                        // -1 until a member has answered
 	asked  []int                      // members, in order
@@ -68,18 +61,30 @@ type race[P named, V any] struct {
 	late   *time.Timer // when it fires, the next member is asked
 }
 
+// policy holds the rules of a race that differ between recognisers, models and
+// voices.
+type policy[V any] struct {
+	ask   func(ctx context.Context, member int) iter.Seq2[V, error]
+	weigh func(member int, v V) weight
+	name  func(v *V, provider string) // sets the provider's name, where the value has one
+	last  func(v V) bool              // whether the stream is complete with it, before it ends
+	may   func(member int) bool       // whether it may be asked now
+	empty error                       // of a member that ends without an answer; nil: that is an answer
+	ready <-chan struct{}             // closed when lateness begins to count; nil: with the asking
+}
+
 // newRace makes a race along the members of the walk. ask and weigh are to be set.
 func newRace[P named, V any](walk *run[P], yield func(V, error) bool) *race[P, V] {
 	return &race[P, V]{
-		walk: walk, yield: yield, winner: -1, empty: errEmpty,
-		name: func(*V, string) {}, last: func(V) bool { return false }, may: anyMember,
+		policy: policy[V]{name: func(*V, string) {}, last: func(V) bool { return false }, may: anyMember, empty: errEmpty},
+		walk:   walk, yield: yield, winner: -1,
 		live: map[int]context.CancelFunc{}, events: make(chan event[V]), taken: make(chan struct{}),
 	}
 }
 
-// run runs the race until its stream is over. It gives the error that the
-// consumer is still to be told, nil if there is none. first is a member that is
-// open already, with the function that closes it; nil: there is none.
+// run runs the race until its stream is over. It returns the error that is still
+// to be yielded, or nil. first is the function that closes a member that is open
+// already; nil: no member is.
 func (r *race[P, V]) run(ctx context.Context, first context.CancelFunc) error {
 	raceCtx, cancel := context.WithCancel(ctx)
 	r.late = time.NewTimer(time.Hour)
@@ -134,7 +139,7 @@ func (r *race[P, V]) next(ctx context.Context, beside bool) bool {
 	return true
 }
 
-// enter starts a member's pump. Whoever lets the member go also calls free.
+// enter starts a member's pump. free is called when the member is released.
 func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
 	memberCtx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
@@ -154,7 +159,7 @@ func (r *race[P, V]) wait(i, times int) {
 }
 
 // pump sends what a member yields until its stream or its context ends. gone is
-// closed when the member is let go.
+// closed when the member is released.
 func (r *race[P, V]) pump(ctx context.Context, i int, gone <-chan struct{}) {
 	send := func(e event[V]) bool {
 		e.member = i
@@ -165,7 +170,7 @@ func (r *race[P, V]) pump(ctx context.Context, i int, gone <-chan struct{}) {
 			return false
 		}
 	}
-	defer func() { // this goroutine is ours, so a member's panic would be everybody's end
+	defer func() { // a member's panic on this goroutine would end the program
 		if broken := recover(); broken != nil {
 			send(event[V]{err: fmt.Errorf("it panicked: %v", broken)})
 		}
@@ -183,7 +188,7 @@ func (r *race[P, V]) pump(ctx context.Context, i int, gone <-chan struct{}) {
 	send(event[V]{end: true})
 }
 
-// handle takes one event. It says whether the race's stream is over, and with
+// handle takes one event. It reports whether the race's stream is over, and with
 // which error.
 func (r *race[P, V]) handle(ctx context.Context, e event[V]) (over bool, err error) {
 	if _, ok := r.live[e.member]; !ok {

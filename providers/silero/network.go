@@ -1,7 +1,7 @@
 package silero
 
-// network is the model behind the spectrum: four convolutions over time, one
-// recurrent cell, one output. It is read-only.
+// network holds the weights of the model behind the spectrum: four convolutions
+// over time, one recurrent cell, one output. It is read-only.
 type network struct {
 	conv0 [points]matrix // 129 → 128, kernel 3, stride 1, transformed
 	bias0 []float32
