@@ -176,7 +176,7 @@ func TestEndpointerTellsAboutTheUtterance(t *testing.T) {
 	}
 }
 
-func TestNothingBeginsBeforeThePauseThatIsAwaited(t *testing.T) {
+func TestEndpointerAwaitPause(t *testing.T) {
 	e := NewEndpointer(EndpointOptions{MaxSpeech: time.Second})
 	if got, want := listen(e, 10*ms, voice(time.Second)), []string{"speech_start@150", "overlong@1000"}; !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)

@@ -22,7 +22,7 @@ func constant(v int16, n int) []int16 {
 	return pcm
 }
 
-func TestEdgesAreSmooth(t *testing.T) {
+func TestFadeEdges(t *testing.T) {
 	for _, v := range []int16{8000, -8000, 32767, -32768} {
 		pcm := constant(v, 1440)
 		FadeIn(pcm, 24000)

@@ -127,9 +127,9 @@ func TestGainIsBoundedAndSlow(t *testing.T) {
 	}
 }
 
-// TestNothingIsCutOff plays loud voices that are made louder still: no sample
+// TestLevellerNoClipping plays loud voices that are made louder still: no sample
 // is beyond the ceiling, no top is flat, and the shape of the wave stays.
-func TestNothingIsCutOff(t *testing.T) {
+func TestLevellerNoClipping(t *testing.T) {
 	for _, amplitude := range []float64{9000, 20000, 32000} {
 		l := NewLeveller(24000)
 		in := tone(24000, 200, amplitude, 0, 24000)

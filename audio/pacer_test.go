@@ -40,7 +40,7 @@ func (t *pacerTest) send(n int) {
 	}
 }
 
-func TestPacerOpensWithTheLeadAndKeepsTheGrid(t *testing.T) {
+func TestPacerOpeningLead(t *testing.T) {
 	pt := newPacerTest(t, 0)
 	var got []time.Duration
 	for range 9 {
@@ -56,7 +56,7 @@ func TestPacerOpensWithTheLeadAndKeepsTheGrid(t *testing.T) {
 	}
 }
 
-func TestPacerLatenessDoesNotAddUp(t *testing.T) {
+func TestPacerLateness(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 1000 {
@@ -70,7 +70,7 @@ func TestPacerLatenessDoesNotAddUp(t *testing.T) {
 	}
 }
 
-func TestPacerRefillsAfterAShortStall(t *testing.T) {
+func TestPacerAfterShortStall(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	pt.send(10)
 	lead := pt.p.Lead(pt.at(pt.now))
@@ -88,7 +88,7 @@ func TestPacerRefillsAfterAShortStall(t *testing.T) {
 	}
 }
 
-func TestPacerBeginsAgainAfterAnUnderrun(t *testing.T) {
+func TestPacerAfterUnderrun(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	pt.send(10)
 	pt.now = 3 * time.Second
@@ -107,7 +107,7 @@ func TestPacerBeginsAgainAfterAnUnderrun(t *testing.T) {
 	}
 }
 
-func TestPacerSentExactlyAtTheEndIsNoUnderrun(t *testing.T) {
+func TestPacerSentAtEnd(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	pt.p.Sent(pt.at(0))
 	pt.p.Sent(pt.at(testFrame))
@@ -242,7 +242,7 @@ func (t *pacerTest) arrive(frames int, late time.Duration) (largest time.Duratio
 	return largest
 }
 
-func TestPacerLeadStaysWhileSendingIsPunctual(t *testing.T) {
+func TestPacerLeadPunctual(t *testing.T) {
 	for lead, most := range map[int]time.Duration{0: 270 * ms, 3: 210 * ms, 5: 330 * ms, 6: 360 * ms} {
 		pt := newPacerTest(t, lead)
 		if got := pt.arrive(500, 20*ms); got > most {
@@ -254,7 +254,7 @@ func TestPacerLeadStaysWhileSendingIsPunctual(t *testing.T) {
 	}
 }
 
-func TestPacerLeadGrowsWithJitterAndShrinksBack(t *testing.T) {
+func TestPacerLeadAdapts(t *testing.T) {
 	pt := newPacerTest(t, 4)
 	pt.send(20)
 	pt.arrive(1, 200*ms)

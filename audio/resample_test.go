@@ -133,7 +133,7 @@ func TestLengthIsKept(t *testing.T) {
 	})
 }
 
-func TestSoundStaysWhereItIs(t *testing.T) {
+func TestResampleDelay(t *testing.T) {
 	forAllRatios(t, func(t *testing.T, from, to int) {
 		src := make([]int16, from/4)
 		src[from/8] = 30000 // a click in the middle

@@ -74,7 +74,7 @@ func TestUplinkFindsLosses(t *testing.T) {
 	}
 }
 
-func TestUplinkTakesNoDelayForALoss(t *testing.T) {
+func TestUplinkDelayIsNotLoss(t *testing.T) {
 	for _, frame := range []time.Duration{20 * ms, 60 * ms} {
 		m := newMic(t, frame)
 		m.talk(20)

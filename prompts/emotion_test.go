@@ -38,7 +38,7 @@ func TestEmotionOf(t *testing.T) {
 	}
 }
 
-func TestEmotionsAreThoseOfTheProtocol(t *testing.T) {
+func TestEmotionsOfProtocol(t *testing.T) {
 	if n := len(Emotions()); n != 21 {
 		t.Errorf("%d emotions, want 21", n)
 	}

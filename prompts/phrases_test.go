@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-func TestPhrasesAreTheSameInBothLanguages(t *testing.T) {
+func TestPhrasesMatchAcrossLanguages(t *testing.T) {
 	s := mustLoad(t, nil)
 	zh, en := s.phrases["zh"], s.phrases["en"]
 	for id, text := range zh {
@@ -36,7 +36,7 @@ func TestPhrasesAreTheSameInBothLanguages(t *testing.T) {
 
 func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-func TestEveryIDHasAPhraseAndBack(t *testing.T) {
+func TestPhraseIDs(t *testing.T) {
 	s := mustLoad(t, nil)
 	for _, id := range IDs() {
 		if s.Phrase(id, "zh") == id || s.Phrase(id, "en") == id {
@@ -75,7 +75,7 @@ func TestPhrase(t *testing.T) {
 	}
 }
 
-func TestFailuresNameTheirPartAndNeedNoArguments(t *testing.T) {
+func TestFailurePhrases(t *testing.T) {
 	s := mustLoad(t, nil)
 	for _, id := range Sounded() {
 		for _, lang := range []string{"zh", "en"} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSoundsAreWhatDevicesCanHear holds every embedded file to its promise.
-func TestSoundsAreWhatDevicesCanHear(t *testing.T) {
+// TestSoundFormat holds every embedded file to its promise.
+func TestSoundFormat(t *testing.T) {
 	entries, err := fs.ReadDir(sounds, "sounds")
 	if err != nil {
 		t.Fatal(err)

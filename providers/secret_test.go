@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestSecretShowsItselfNowhere(t *testing.T) {
+func TestSecretRedacted(t *testing.T) {
 	const key = "sk-very-secret-0123"
 	type options struct {
 		Key  Secret
@@ -41,7 +41,7 @@ func TestSecretShowsItselfNowhere(t *testing.T) {
 	}
 }
 
-func TestNoSecretIsShownAsNothing(t *testing.T) {
+func TestEmptySecret(t *testing.T) {
 	if got := fmt.Sprintf("%v|%q", Secret(""), Secret("")); got != `|""` {
 		t.Errorf("got %s", got)
 	}

@@ -181,7 +181,7 @@ func TestNoEchoKeepsSpeech(t *testing.T) {
 
 // Who speaks for the first time over a reply that the microphone did not hear is
 // heard from the first word on.
-func TestNoEchoKeepsTheFirstWord(t *testing.T) {
+func TestNoEchoFirstWord(t *testing.T) {
 	testall.Arithmetic(t)
 	for _, late := range []int{1, 2, 4} {
 		r := usualRoom()

@@ -82,7 +82,7 @@ func TestReadWAV(t *testing.T) {
 	}
 }
 
-func TestReadWAVNamesWhatIsWrong(t *testing.T) {
+func TestReadWAVErrors(t *testing.T) {
 	plain := fmtChunk(1, 1, 16000, 16)
 	for name, c := range map[string]struct {
 		file []byte
@@ -116,7 +116,7 @@ func TestReadWAVNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestReadWAVPassesReadErrorsOn(t *testing.T) {
+func TestReadWAVReaderFails(t *testing.T) {
 	broken := errors.New("line is down")
 	whole := wavFile(fmtChunk(1, 1, 16000, 16), sized(100, 1, 2, 3, 4))
 	for n := range len(whole) {

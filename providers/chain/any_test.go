@@ -44,11 +44,11 @@ func anyStep(dice *rand.Rand, label string) (step pt.Step, answers, stuck bool) 
 	return step, answers, false
 }
 
-// TestWhateverTheMembersDo plays chains of members that answer, think, call,
+// TestLLMRandomMembers plays chains of members that answer, think, call,
 // fail, hang or say nothing, at any pace. Whoever listens hears one of them, or
 // one error; nobody is left running; and the last resort speaks for nobody who
 // is only late.
-func TestWhateverTheMembersDo(t *testing.T) {
+func TestLLMRandomMembers(t *testing.T) {
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 3))

@@ -113,11 +113,11 @@ func TestTranscriptsAreAskedForOnce(t *testing.T) {
 	})
 }
 
-// TestWhateverTheRecognisersDo plays chains of recognisers that understand,
+// TestASRRandomMembers plays chains of recognisers that understand,
 // reject, fail, hang or cannot be opened, at any pace. There is one final
 // transcript or one error, and nobody is left running; an error comes only if
 // nobody would have understood.
-func TestWhateverTheRecognisersDo(t *testing.T) {
+func TestASRRandomMembers(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 11))

@@ -64,7 +64,7 @@ func TestLateVoice(t *testing.T) {
 	}
 }
 
-func TestLoserOfTheVoicesIsClosedAtOnce(t *testing.T) {
+func TestTTSLoserClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &pt.TTS{Script: []pt.Speech{{Delay: time.Hour}}}, &pt.TTS{Script: []pt.Speech{{EveryPiece: time.Second}}}
 		for _, err := range newTTS(t, first, second).Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
@@ -98,8 +98,8 @@ func TestPatienceOfVoices(t *testing.T) {
 	})
 }
 
-// TestVoiceThatBreaksOff checks what the next member is asked to say.
-func TestVoiceThatBreaksOff(t *testing.T) {
+// TestTTSBreaksOff checks what the next member is asked to say.
+func TestTTSBreaksOff(t *testing.T) {
 	const text = "今天上海多云，最高气温二十八度，傍晚可能有阵雨，出门请带伞。"
 	breaks := func(after time.Duration) *pt.TTS {
 		return &pt.TTS{Label: "first", Script: []pt.Speech{{PerLetter: 200 * ms, FailAt: after, Err: unavailable("first")}}}
@@ -130,8 +130,8 @@ func TestVoiceThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestWhoSaysTheRest plays voices that break off one after the other.
-func TestWhoSaysTheRest(t *testing.T) {
+// TestTTSRestAfterFailure plays voices that break off one after the other.
+func TestTTSRestAfterFailure(t *testing.T) {
 	broken := func(name string) *pt.TTS {
 		return &pt.TTS{Label: name, Script: []pt.Speech{{FailAt: 60 * ms, Err: unavailable(name)}}}
 	}
@@ -200,7 +200,7 @@ func (*reuses) Synthesize(context.Context, providers.TTSRequest) iter.Seq2[provi
 	}
 }
 
-func TestSoundIsLeftAloneUntilItIsUsed(t *testing.T) {
+func TestTTSSoundUntilUsed(t *testing.T) {
 	n := int16(0)
 	for sound, err := range newTTS(t, &reuses{}).Synthesize(t.Context(), providers.TTSRequest{Text: "x"}) {
 		for range 20 {
@@ -247,10 +247,10 @@ func TestProbeIsOneCallOnly(t *testing.T) {
 	})
 }
 
-// TestWhateverTheVoicesDo plays chains of voices that speak, stall, break off
+// TestTTSRandomMembers plays chains of voices that speak, stall, break off
 // and hang. Nobody is left running, and if there is a voice that speaks whole
 // sentences, the sentence is heard to its end.
-func TestWhateverTheVoicesDo(t *testing.T) {
+func TestTTSRandomMembers(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 7))
@@ -299,9 +299,9 @@ func TestWhateverTheVoicesDo(t *testing.T) {
 	}
 }
 
-// TestSoundIsLeftAloneWhenTheTurnEnds ends the turn while a piece is in use: the
+// TestTTSSoundAfterCancel ends the turn while a piece is in use: the
 // member must not get its buffer back before the consumer is done with it.
-func TestSoundIsLeftAloneWhenTheTurnEnds(t *testing.T) {
+func TestTTSSoundAfterCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -207,7 +207,7 @@ func TestLLMBreaker(t *testing.T) {
 	})
 }
 
-func TestWhatOpensNoBreaker(t *testing.T) {
+func TestBreakerIgnoresErrors(t *testing.T) {
 	for name, step := range map[string]pt.Step{
 		"bad requests":   pt.Fail(down("first", providers.BadRequest)),
 		"context errors": pt.Fail(context.DeadlineExceeded),
@@ -319,7 +319,7 @@ func (*panics) Generate(context.Context, providers.LLMRequest) iter.Seq2[provide
 	return func(func(providers.Delta, error) bool) { panic("broken") }
 }
 
-func TestPanicOfAMemberIsItsFailure(t *testing.T) {
+func TestMemberPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text, _, _, err := think(t.Context(), newLLM(t, Options{}, &panics{}, &pt.LLM{Script: []pt.Step{pt.Say("b")}}))
 		if text != "b" || err != nil {

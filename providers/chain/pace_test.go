@@ -40,10 +40,10 @@ func TestRestOf(t *testing.T) {
 	}
 }
 
-// TestNoWordIsLost breaks sentences off everywhere, spoken at every usual pace,
+// TestPaceKeepsWords breaks sentences off everywhere, spoken at every usual pace,
 // and looks that the rest begins no later than the sound ended: before any
 // sentence was heard, and after some were.
-func TestNoWordIsLost(t *testing.T) {
+func TestPaceKeepsWords(t *testing.T) {
 	sentences := []providers.TTSRequest{
 		{Language: "zh", Text: "今天上海多云，最高气温二十八度，傍晚可能有阵雨，出门请记得带伞。"},
 		{Language: "zh", Text: "好的，已经把客厅的灯打开了，还需要我做什么吗？"},
@@ -70,8 +70,8 @@ func TestNoWordIsLost(t *testing.T) {
 	}
 }
 
-// TestLittleIsSaidTwice checks the other side once the voice is known.
-func TestLittleIsSaidTwice(t *testing.T) {
+// TestPaceRepeatsLittle checks the other side once the voice is known.
+func TestPaceRepeatsLittle(t *testing.T) {
 	req := providers.TTSRequest{Language: "zh", Text: strings.Repeat("今天上海多云有时有雨，", 6)}
 	var p pace
 	p.learn(req, time.Duration(units(req.Text)*200)*time.Millisecond)

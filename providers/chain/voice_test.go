@@ -70,7 +70,7 @@ func TestTTSFailover(t *testing.T) {
 	}
 }
 
-func TestTTSBreakerAndTotalOutage(t *testing.T) {
+func TestTTSTotalOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: unavailable("first")}}}
 		second := &pt.TTS{Label: "second", Script: []pt.Speech{{}, {}, {}, {Err: errors.New("second broke")}}}
@@ -203,7 +203,7 @@ func (earlyStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	}
 }
 
-func TestASRTakesOverWhileSoundComes(t *testing.T) {
+func TestASRFailoverMidSpeech(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		second := &pt.ASR{Label: "second", Script: []pt.Hearing{{Text: "ok"}}}
 		texts, _, err := hear(t.Context(), t, newASR(t, &early{}, second), make([]int16, 16000))
@@ -242,7 +242,7 @@ func TestASRHangUp(t *testing.T) {
 	})
 }
 
-func TestASRKeepsNoMoreThanItMay(t *testing.T) {
+func TestASRBufferLimit(t *testing.T) {
 	a := newASR(t, &pt.ASR{})
 	s, err := a.Open(t.Context(), providers.ASRRequest{Rate: 100})
 	if err != nil {
@@ -297,10 +297,10 @@ func TestBreakerStates(t *testing.T) {
 	step("open, and a call from before is hung up on", false)
 }
 
-// TestHostThatIsSwitchedOff: a member whose host takes no connection has failed,
+// TestHostSwitchedOff: a member whose host takes no connection has failed,
 // though the time that ran out has the name of a context's: after three times it
 // is left out.
-func TestHostThatIsSwitchedOff(t *testing.T) {
+func TestHostSwitchedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial := &providers.Error{Provider: "off", Op: "transcribe", Kind: providers.Unavailable, Err: &net.OpError{Op: "dial", Err: context.DeadlineExceeded}}
 		down := pt.Hearing{Delay: 1400 * time.Millisecond, Err: dial}
@@ -321,8 +321,8 @@ func TestHostThatIsSwitchedOff(t *testing.T) {
 	})
 }
 
-// TestVoiceSaysWhoSpeaks: whoever listens can tell one voice from another.
-func TestVoiceSaysWhoSpeaks(t *testing.T) {
+// TestTTSProviderName: whoever listens can tell one voice from another.
+func TestTTSProviderName(t *testing.T) {
 	first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: errors.New("down")}}}
 	c := newTTS(t, first, &pt.TTS{Label: "second"})
 	for sound, err := range c.Synthesize(t.Context(), providers.TTSRequest{Text: "Hello there.", Language: "en"}) {

@@ -21,7 +21,7 @@ func (w *warmed) Warm(context.Context) error {
 	return nil
 }
 
-func TestTheMemberThatWillBeAskedGetsReady(t *testing.T) {
+func TestChainWarmsNextMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := &warmed{TTS: pt.TTS{Label: "first", Script: []pt.Speech{{Err: unavailable("first")}}}}
 		second := &warmed{}

@@ -159,9 +159,9 @@ func TestRunsOfTwoLanguages(t *testing.T) {
 	}
 }
 
-// TestEveryFigureIsHeard: whatever stands around them, no figure of a text is
+// TestFiguresSpoken: whatever stands around them, no figure of a text is
 // lost on the way to the voices.
-func TestEveryFigureIsHeard(t *testing.T) {
+func TestFiguresSpoken(t *testing.T) {
 	f := testFront(t)
 	const figures = "ling2 yi1 er4 san1 si4 wu3 liu4 qi1 ba1 jiu3"
 	for i, name := range strings.Fields(figures) {
@@ -227,9 +227,9 @@ func TestEngineDiesInMidSentence(t *testing.T) {
 	}
 }
 
-// TestManyWaitForAHangingEngine: those who wait for their turn with an engine
+// TestEngineHangsManyWait: those who wait for their turn with an engine
 // that hangs leave at once when they are cancelled, and the next is served.
-func TestManyWaitForAHangingEngine(t *testing.T) {
+func TestEngineHangsManyWait(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	path, notes := fakeEspeak(t, `[ -e `+gate+` ] && exec `+needEspeak(t)+` "$@"; exec sleep 300`)
 	s := testSynthesizer(t, Options{EspeakPath: path})

@@ -10,10 +10,10 @@ import (
 	"xiaozhi/providers"
 )
 
-// TestPeerThatTakesNoConnection asks an address at which packets are dropped: a
+// TestPeerUnreachable asks an address at which packets are dropped: a
 // socket whose queue of connections is full. No retry follows, for connecting
 // has taken longer than anybody waits.
-func TestPeerThatTakesNoConnection(t *testing.T) {
+func TestPeerUnreachable(t *testing.T) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func TestChatRequestOnTheWire(t *testing.T) {
 	}
 }
 
-func TestNoToolsWithoutToolsAsksForNothing(t *testing.T) {
+func TestNoToolsWithoutTools(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
 	o.Model, o.MaxTokens, o.APIKey = "gpt-5-mini", 9, ""
@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	delta := openaitest.Delta
 	tests := []struct {
 		name  string
@@ -272,7 +272,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestRetriesStopWhenNobodyWaitsAnyMore(t *testing.T) {
+func TestRetriesStopOnCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &scripted{statuses: []int{503}}
 		l := newLLM(t, Options{Model: "m", Retries: 100, HTTPClient: &http.Client{Transport: transport}})

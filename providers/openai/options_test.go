@@ -15,7 +15,7 @@ import (
 	"xiaozhi/providers"
 )
 
-func TestOptionsThatCannotWork(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	tests := []struct {
 		name string
 		o    Options

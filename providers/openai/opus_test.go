@@ -201,7 +201,7 @@ func TestOpusThatChangesIsDecoded(t *testing.T) {
 	}
 }
 
-func TestOpusThatDevicesDoNotPlayIsDecoded(t *testing.T) {
+func TestOpusUnplayableDecoded(t *testing.T) {
 	for name, packets := range map[string][][]byte{
 		"40 ms":  sung(t, 24000, 40*time.Millisecond, 0.61),
 		"100 ms": sung(t, 24000, 100*time.Millisecond, 0.61),

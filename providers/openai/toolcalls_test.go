@@ -29,7 +29,7 @@ func assemble(t *testing.T, entries []string) (calls []providers.ToolCall, err e
 	return calls, err
 }
 
-func TestToolCallsAsServersSendThem(t *testing.T) {
+func TestToolCallDialects(t *testing.T) {
 	call := func(id, name, arguments string) providers.ToolCall {
 		return providers.ToolCall{ID: id, Name: name, Arguments: arguments}
 	}
@@ -84,7 +84,7 @@ func TestToolCallsAsServersSendThem(t *testing.T) {
 	}
 }
 
-func TestToolCallsThatCannotBe(t *testing.T) {
+func TestToolCallsInvalid(t *testing.T) {
 	for name, entries := range map[string][]string{
 		"no name":    {`{"index":0,"id":"1"}`},
 		"late piece": {`{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}`, `{"index":1,"id":"2","function":{"name":"b"}}`, `{"index":0,"function":{"arguments":"x"}}`},

@@ -218,7 +218,7 @@ func TestOddPiecesOfPCM(t *testing.T) {
 	}
 }
 
-func TestSoundThatIsNone(t *testing.T) {
+func TestInvalidSound(t *testing.T) {
 	tone := openaitest.Tone(24000, 440, 100*time.Millisecond)
 	float := wavOf(t, tone, 24000, 1, 0)
 	float[bytes.Index(float, []byte("fmt "))+8] = 3
@@ -359,7 +359,7 @@ func TestSentencesShareNoBuffer(t *testing.T) {
 	all.Wait()
 }
 
-func TestPiecesOfPCMDoNotAllocate(t *testing.T) {
+func TestPCMAllocations(t *testing.T) {
 	tone := openaitest.Tone(24000, 440, time.Second)
 	p := &player{yield: func(providers.Sound, error) bool { return true }}
 	in := bytes.NewReader(tone)

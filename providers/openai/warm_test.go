@@ -79,7 +79,7 @@ func say(tb testing.TB, v *TTS) {
 	}
 }
 
-func TestWarmOpensTheConnectionOfTheNextRequest(t *testing.T) {
+func TestWarmNextConnection(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, http2, beep)
@@ -105,7 +105,7 @@ func TestWarmOpensTheConnectionOfTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestWarmOpensAnotherWhileTheOneIsBusy(t *testing.T) {
+func TestWarmBusyConnection(t *testing.T) {
 	for name, tt := range map[string]struct {
 		http2  bool
 		opened int64
@@ -137,7 +137,7 @@ func TestWarmOpensAnotherWhileTheOneIsBusy(t *testing.T) {
 	}
 }
 
-func TestWarmAfterTheServerHasHungUp(t *testing.T) {
+func TestWarmAfterServerClosed(t *testing.T) {
 	s := newService(t, false, beep)
 	v, tr := s.voice(t)
 	if err := v.Warm(t.Context()); err != nil {

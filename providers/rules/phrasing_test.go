@@ -116,9 +116,9 @@ func TestManyWaysToSayIt(t *testing.T) {
 	}
 }
 
-// TestNumbersAreNotBent: a number that a level cannot have, or that is written
+// TestNumbersOutOfRange: a number that a level cannot have, or that is written
 // in another way, must not become some other number.
-func TestNumbersAreNotBent(t *testing.T) {
+func TestNumbersOutOfRange(t *testing.T) {
 	var w wants
 	for _, said := range []string{
 		"音量调到3.5", "音量0.5", "把亮度调到1.5", "音量调到-10", "音量调到五点五", "音量调到一千", "音量调到负十", "音量调到10:30",
@@ -226,9 +226,9 @@ func TestBattery(t *testing.T) {
 	}
 }
 
-// TestTakesOverALevelFromAModel: the model set the volume with further numbers
+// TestLevelAfterModelFailed: the model set the volume with further numbers
 // and failed before it could say so.
-func TestTakesOverALevelFromAModel(t *testing.T) {
+func TestLevelAfterModelFailed(t *testing.T) {
 	b := newBrain(t, true)
 	req := ask("set the volume to 40", "en", deviceTools())
 	for arguments, want := range map[string]string{

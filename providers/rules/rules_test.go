@@ -186,7 +186,7 @@ func TestZeroOptionsWork(t *testing.T) {
 	}
 }
 
-func TestEveryPhraseHasAText(t *testing.T) {
+func TestPhrasesHaveTexts(t *testing.T) {
 	say := phraseTexts(t)
 	for _, id := range PhraseIDs() {
 		say(id, "zh")
@@ -229,7 +229,7 @@ func TestFastPath(t *testing.T) {
 	}
 }
 
-func TestFastPathFollowsOnlyItsOwnCalls(t *testing.T) {
+func TestFastPathForeignCalls(t *testing.T) {
 	b := newBrain(t, true)
 	req := ask("louder", "en", deviceTools())
 	d, ok := b.Answer(req)
@@ -257,7 +257,7 @@ func TestToolsOffAreNotCalled(t *testing.T) {
 	}
 }
 
-func TestCallIDsAreNew(t *testing.T) {
+func TestCallIDsUnique(t *testing.T) {
 	b := newBrain(t, false)
 	req := ask("mute", "en", deviceTools())
 	seen := map[string]bool{}

@@ -167,7 +167,7 @@ func loudness(pcm []int16) float64 {
 
 // The detector hears no voice in what is left of a reply of 20 s, though it
 // hears hardly anything else in what the microphone gets.
-func TestEchoAloneIsNoVoice(t *testing.T) {
+func TestEchoAlone(t *testing.T) {
 	testall.Arithmetic(t)
 	m := newModel(t)
 	reply := coded(t, sentences(t, speechtest.Prompts, 20), audio.Reply)

@@ -28,7 +28,7 @@ func randomSignal(n int) []float32 {
 	return x
 }
 
-func TestFFTIsTheDefinition(t *testing.T) {
+func TestFFTDefinition(t *testing.T) {
 	for size := 8; size <= 2048; size *= 2 {
 		f, x := NewFFT(size), randomSignal(size)
 		got := make([]complex64, f.Bins())
@@ -41,7 +41,7 @@ func TestFFTIsTheDefinition(t *testing.T) {
 	}
 }
 
-func TestFFTComesBack(t *testing.T) {
+func TestFFTInverse(t *testing.T) {
 	for size := 8; size <= 65536; size *= 2 {
 		f, x := NewFFT(size), randomSignal(size)
 		spectrum, back := make([]complex64, f.Bins()), make([]float32, size)

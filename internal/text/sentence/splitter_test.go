@@ -101,7 +101,7 @@ func TestSplitMarksInARow(t *testing.T) {
 
 // The first segment never waits for more than twelve CJK characters when there
 // is a mark to cut at (M17).
-func TestSplitFirstSegmentIsNeverLate(t *testing.T) {
+func TestSplitFirstSegmentLength(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		words := make([]rune, 80)
