@@ -1,10 +1,10 @@
 package mcp
 
-// Action says what the conversation does with a tool's outcome (seed 004, 3.3).
-// The only switch over it is agent/dispatch.go.
+// Action says what the conversation does with a tool's outcome. The only switch
+// over it is [ActionResponse.Outcome] (docs/mcp.md, Dialects 8).
 type Action int
 
-// The six actions, with the values of seed 004.
+// The six actions. Their values are part of the contract.
 const (
 	ActionTypeError       Action = -1 // it failed
 	ActionTypeNotFound    Action = 0  // no such tool
@@ -33,24 +33,24 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// ActionResponse is the outcome of a tool call (seed 004, 3.3).
+// ActionResponse is the outcome of a tool call as a tool returns it.
 type ActionResponse struct {
 	Action   Action `json:"action"`
 	Result   any    `json:"result"`   // any JSON value, or ActionResponseCall
 	Response any    `json:"response"` // what to speak
 }
 
-// ActionResponseCall names a handler of the conversation (seed 004, 3.3).
+// ActionResponseCall names a handler of the conversation, with its arguments.
 type ActionResponseCall struct {
 	FuncName string `json:"funcName"`
 	Args     any    `json:"args"`
 }
 
-// ToolType is the older classification of tools (seed 004, 8.1). Its values are
-// part of that contract; here it only decides a tool's Kind.
+// ToolType is the older classification of tools. Its values are part of the
+// contract; here it only decides a tool's [Kind].
 type ToolType int
 
-// The tool types, with the values of seed 004.
+// The tool types.
 const (
 	ToolNone            ToolType = iota + 1 // nothing happens after the call
 	ToolWait                                // the result is waited for
@@ -60,9 +60,9 @@ const (
 	ToolMcpClient                           // belongs to an MCP peer, which knows best
 )
 
-// Kind is how tools of the type are called: those that change the conversation
-// are waited for, since their outcome is a handler to run. It is "" for
-// ToolMcpClient and for unknown types: KindOf decides by the tool itself.
+// Kind returns the kind of tools of the type: those that change the conversation
+// are queries, since their outcome is a handler to run. It is "" for
+// ToolMcpClient and for unknown types: [KindOf] decides by the tool itself.
 func (t ToolType) Kind() Kind {
 	switch t {
 	case ToolNone, ToolIotCtl:

@@ -1,6 +1,6 @@
 package mcp
 
-// Call is what a model (or a platform) wants done.
+// Call is a request of a model, or of a platform, to run a tool.
 type Call struct {
 	ID        string // the model's id of the call
 	Name      string // LLMName of an offer

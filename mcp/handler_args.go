@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// The handlers of a conversation that a tool can name with CallHandler. Those
-// of seed 004, section 7.1, have its names; the others are named like them. The
-// tools of mcp/local name them, agent/handlers.go runs them.
+// The handlers of a conversation that a tool can name with CallHandler (docs/mcp.md,
+// Dialects 8). The tools of mcp/local name them, the conversation runs them.
 const (
 	HandlerExit       = "mcp_handler_exit"        // ExitArgs
 	HandlerTakePhoto  = "mcp_handler_take_photo"  // PhotoArgs
@@ -30,10 +29,10 @@ type PhotoArgs struct {
 	Argument string `json:"argument,omitempty"` // the argument of Tool that takes the question; "": it takes none
 }
 
-// MusicAction is what the player shall do.
+// MusicAction is an order to the player.
 type MusicAction string
 
-// What a player can do.
+// The orders to the player.
 const (
 	MusicPlay   MusicAction = "play"
 	MusicStop   MusicAction = "stop"
@@ -55,18 +54,17 @@ type RoleArgs struct {
 	Role string `json:"role"` // the name of a prompt; "": back to the configured one
 }
 
-// TimerAction is what is to be done with timers.
+// TimerAction is an order about timers.
 type TimerAction string
 
-// What can be done with timers.
+// The orders about timers.
 const (
 	TimerSet    TimerAction = "set"
 	TimerList   TimerAction = "list"
 	TimerCancel TimerAction = "cancel"
 )
 
-// TimerArgs ask for something to be told later, for what is waiting to be told,
-// or to give it up.
+// TimerArgs ask to set a timer or reminder, to list them, or to cancel them.
 type TimerArgs struct {
 	Action   TimerAction `json:"action"`
 	Reminder bool        `json:"reminder,omitempty"` // set: it is for a time of day, not for a length of time

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Info is what a tool may want to know of the turn that it is called in. The
-// zero value is a turn of which nothing is known.
+// Info describes the turn that a tool is called in. The zero value is a turn of
+// which nothing is known.
 type Info struct {
 	DeviceID string         // Device-Id in lower case; "" for none
 	Language string         // "zh" or "en": the language to answer in; "" for none
 	Zone     *time.Location // nil: the server's zone
-	Pictures bool           // the caller takes pictures as they are: nobody looks at them for it
+	Pictures bool           // the caller takes pictures as they are: they are not described for it
 }
 
 type infoKey struct{}

@@ -39,7 +39,7 @@ func FunctionNames(names []string) []string {
 	return out
 }
 
-// FunctionName is what name becomes when nothing stands in its way.
+// FunctionName returns the function name for a tool, before names that are alike are told apart.
 func FunctionName(name string) string {
 	var b strings.Builder
 	exact := true

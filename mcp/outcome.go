@@ -6,8 +6,8 @@ import (
 	"xiaozhi/internal/text"
 )
 
-// Outcome is what an [ActionResponse] means, both to a conversation and to an
-// MCP client.
+// Outcome is the meaning of an [ActionResponse], both to a conversation and to
+// an MCP client.
 type Outcome struct {
 	Text    string              // the one result of the call in the history
 	Say     string              // to be spoken as it is; "" for nothing

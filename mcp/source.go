@@ -2,8 +2,8 @@ package mcp
 
 import "context"
 
-// Source is where tools come from: the client contract of seed 004, section
-// 3.1, which every source meets. All methods may be called at the same time.
+// Source gives tools. Package sourcetest holds every source to this contract
+// (docs/mcp.md, Dialects 8). All methods may be called at the same time.
 type Source interface {
 	// Start begins connecting and listing; it does not wait for either.
 	Start(ctx context.Context) error

@@ -5,7 +5,7 @@ package mcp
 
 import "encoding/json"
 
-// Origin says where a tool runs (the seed's main_type).
+// Origin says where a tool runs (main_type in the light dialect).
 type Origin string
 
 // The origins.
@@ -14,7 +14,7 @@ const (
 	Local  Origin = "local"  // this server runs it
 )
 
-// Kind says whether its result is awaited (the seed's sub_type).
+// Kind says whether a tool's result is awaited (sub_type in the light dialect).
 type Kind string
 
 // The kinds. The zero value means not declared: see KindOf.
@@ -56,7 +56,7 @@ type Tool struct {
 }
 
 // UserOnly reports whether the tool is meant for people, not for the model
-// (annotation audience ["user"], device-protocol 5.3).
+// (annotation audience ["user"], docs/protocol.md 5.3).
 func (t Tool) UserOnly() bool {
 	return len(t.Annotations.Audience) == 1 && t.Annotations.Audience[0] == "user"
 }

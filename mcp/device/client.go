@@ -20,7 +20,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Vision is where a device's camera tool sends its pictures.
+// Vision is the service that a device's camera tool sends its pictures to.
 type Vision struct {
 	URL   string // plain http or https, reachable by the device
 	Token string // "" for none
@@ -55,7 +55,7 @@ type Options struct {
 	OnTools func()
 }
 
-// ServerInfo is what a device said of itself in its answer to initialize.
+// ServerInfo is the identity that a device gives in its answer to initialize.
 type ServerInfo struct {
 	Name, Version string
 	Protocol      string // the version that the session uses
@@ -90,7 +90,7 @@ type liveSession struct {
 	link *link
 }
 
-// counters are what went past without being of use.
+// counters count messages that were of no use, and those that were repaired.
 type counters struct {
 	dropped, broken, unknown, ignored, late, repaired atomic.Uint64
 }
@@ -225,8 +225,8 @@ func (c *Client) ResetConnection() error {
 	return nil
 }
 
-// HasTool reports whether the device has the tool, or had it when it was last
-// here and has not told us of its tools yet.
+// HasTool reports whether the device has the tool, or had it on its last
+// connection while the list of this one is not read yet.
 func (c *Client) HasTool(name string) bool { return c.tools.has(name) }
 
 // GetAvailableTools lists the device's tools in its own order, those meant only
@@ -237,7 +237,7 @@ func (c *Client) GetAvailableTools() []mcp.Tool { return c.tools.all() }
 // IsReady reports whether a list was read on this connection; it may still be incomplete.
 func (c *Client) IsReady() bool { return c.tools.ready() }
 
-// ServerInfo is what the device said of itself; zero before initialize is answered.
+// ServerInfo returns the identity of the device; zero before initialize is answered.
 func (c *Client) ServerInfo() ServerInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -223,7 +223,7 @@ func TestClientSendFails(t *testing.T) {
 func TestClientConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, NewFakeDevice(t), Options{})
-		const calls = 100 // mcp.md 5.2
+		const calls = 100 // ids come back in any order
 		errs := make(chan error, calls)
 		places := make(chan struct{}, maxQueue) // this device answers at once, and no more than that may wait
 		for i := range calls {

@@ -92,7 +92,7 @@ func (d *FakeDevice) send(payload json.RawMessage) error {
 	return nil
 }
 
-// read checks a payload as firmware does (device-protocol 5.1).
+// read checks a payload as firmware does (docs/protocol.md 5.1).
 func (d *FakeDevice) read(payload json.RawMessage) (FakeRequest, bool) {
 	var m struct {
 		Version string          `json:"jsonrpc"`

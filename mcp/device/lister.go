@@ -13,7 +13,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// toolList is what is known of a device's tools.
+// toolList is a device's tools as far as they are known.
 type toolList struct {
 	tools    []mcp.Tool
 	held     *[]mcp.Tool // of the cache: tools is what it points to

@@ -13,8 +13,8 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// What devices really send is not always JSON-RPC. The functions here take a
-// stranger's bytes and give back a message that the SDK can decode, with a note
+// Devices do not always send proper JSON-RPC (docs/mcp.md, Dialects 9). The functions here take a
+// device's bytes and give back a message that the SDK can decode, with a note
 // of each thing that was put right. They never panic and never keep a reference
 // to a shared buffer's later contents: the caller owns the payload.
 
@@ -142,7 +142,7 @@ type remappedCode struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// initializeResult is what we let the SDK see of a device's answer to initialize.
+// initializeResult is the part of a device's answer to initialize that the SDK sees.
 type initializeResult struct {
 	ProtocolVersion string              `json:"protocolVersion"`
 	Capabilities    map[string]struct{} `json:"capabilities"`

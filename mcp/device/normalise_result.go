@@ -50,7 +50,7 @@ func repairCall(raw json.RawMessage) (result json.RawMessage, fixes []string) {
 	return result, fixes
 }
 
-// repairMeta joins _meta and the metadata member of seed 003; _meta wins.
+// repairMeta joins _meta and the metadata member of other dialects. _meta wins.
 func repairMeta(fields map[string]json.RawMessage) map[string]json.RawMessage {
 	var meta, own map[string]json.RawMessage
 	if json.Unmarshal(fields["metadata"], &meta) != nil {
@@ -129,7 +129,7 @@ func repairBlock(item json.RawMessage) (b block, ok bool) {
 }
 
 // repairImage reads a standard image block, or the firmware's, whose image
-// member is a string that holds a standard block as JSON (device-protocol 5.4).
+// member is a string that holds a standard block as JSON (docs/protocol.md 5.4).
 func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b block, ok bool) {
 	ok = true
 	if inner := fields["image"]; rawjson.Present(inner) {

@@ -17,7 +17,7 @@ import (
 	"xiaozhi/mcp/schema"
 )
 
-// The rows of mcp.md 5.2 and the tests that hold them:
+// The rows of docs/mcp.md, Dialects 9, and the tests that hold them:
 //
 //   - server/discover, silence on unknown methods: TestNothingBeforeInitialize
 //   - the id as text; no jsonrpc; error as text; broken JSON: TestQuirks, TestDroppedMessages
@@ -33,7 +33,7 @@ import (
 //   - paging without end: TestClientPaging; 100 calls at once: TestClientConcurrentCalls.
 
 // TestQuirks holds the client against what devices were seen to send, one row
-// for each row of mcp.md 5.2 that is about a call. %d is the id.
+// for each row of docs/mcp.md, Dialects 9, that is about a call. %d is the id.
 func TestQuirks(t *testing.T) {
 	picture := base64.StdEncoding.EncodeToString([]byte{0xff, 0xd8, 0xff})
 	image := mcp.Image{MIMEType: "image/jpeg", Data: []byte{0xff, 0xd8, 0xff}}
@@ -310,7 +310,7 @@ func TestListQuirks(t *testing.T) {
 	}
 }
 
-// TestMetadataIsKept: what seed 003 calls metadata reaches the SDK as _meta.
+// TestMetadataIsKept: the member metadata of other dialects reaches the SDK as _meta.
 func TestMetadataIsKept(t *testing.T) {
 	got, fixes := repairCall(json.RawMessage(`{"content":[],"metadata":{"a":1,"b":2},"_meta":{"b":3}}`))
 	if want := `{"_meta":{"a":1,"b":3},"content":[],"isError":false}`; string(got) != want || len(fixes) != 0 {

@@ -16,7 +16,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Transport is how a server is reached.
+// Transport names the way to a server.
 type Transport string
 
 // The transports.

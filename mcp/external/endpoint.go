@@ -43,7 +43,7 @@ type peer struct {
 	device string
 }
 
-// endpoint is where tool servers dial in by WebSocket: we are the MCP client on
+// endpoint accepts tool servers that dial in by WebSocket: we are the MCP client on
 // a socket that they opened. It is an http.Handler.
 type endpoint struct {
 	set      *Set

@@ -24,7 +24,7 @@ func inherited(name string) bool {
 	return false
 }
 
-// environment is what a program gets: the inherited part of ours, and above it
+// environment returns the environment of a program: the inherited part of ours, and above it
 // what its config says.
 func environment(ours []string, own map[string]string) []string {
 	var out []string

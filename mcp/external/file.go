@@ -19,7 +19,7 @@ const maxFile = 1 << 20
 // maxServers is how many servers there may be.
 const maxServers = 64
 
-// servers is what a file says.
+// servers holds the servers that a file names.
 type servers struct {
 	configs  map[string]Config
 	problems map[string]error // of single entries, which are left out

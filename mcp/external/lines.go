@@ -16,7 +16,7 @@ type lines struct {
 	once sync.Once
 }
 
-// pipeWriter is what we need of a pipe's writing end.
+// pipeWriter is the writing end of a pipe.
 type pipeWriter interface {
 	io.WriteCloser
 	SetWriteDeadline(t time.Time) error

@@ -302,7 +302,7 @@ func (l *link) Write(_ context.Context, m jsonrpc.Message) error {
 	}
 }
 
-// cancelled is what is said of a request that was given up.
+// cancelled is the notification that a request was given up.
 type cancelled struct {
 	RequestID int64 `json:"requestId"`
 }

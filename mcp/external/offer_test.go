@@ -110,7 +110,7 @@ func (m *market) client(t *testing.T) *Server {
 	return s
 }
 
-// TestOffer: our tools can be listed and called there; each outcome as design.md
+// TestOffer: our tools can be listed and called there; each outcome as docs/decisions.md
 // section 10 has it for calls from outside.
 func TestOffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// ServerOptions are what all servers have in common. The zero value works.
+// ServerOptions hold the options that all servers share. The zero value works.
 type ServerOptions struct {
 	Version string       // ours, for clientInfo
 	Environ []string     // of which programs inherit the harmless part; nil means os.Environ
@@ -97,7 +97,7 @@ func wake(signal chan<- struct{}) {
 	}
 }
 
-// Name is what the config calls the server.
+// Name returns the name of the server in the config.
 func (s *Server) Name() string { return s.name }
 
 // Start begins to connect and returns at once. The server ends with ctx or with

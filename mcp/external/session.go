@@ -120,7 +120,7 @@ func (s *session) protocol() string {
 	return ""
 }
 
-// serverName is what the server calls itself.
+// serverName returns the name and version that the server gives itself.
 func (s *session) serverName() (name, version string) {
 	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
 		return text.Cut(r.ServerInfo.Name, 100), text.Cut(r.ServerInfo.Version, 100)
@@ -150,7 +150,7 @@ func (s *session) watch(ctx context.Context) {
 	close(s.silent)
 }
 
-// The codes that the SDK gives errors of its own (mcp.md 5.2).
+// The codes that the SDK gives errors of its own (docs/mcp.md, Dialects 9).
 const (
 	codeClientClosing = -32003
 	codeServerClosing = -32004

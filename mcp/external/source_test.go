@@ -11,7 +11,7 @@ import (
 	"xiaozhi/mcp/sourcetest"
 )
 
-// TestSource holds every transport to the contract of seed 004.
+// TestSource holds every transport to the contract of a source.
 func TestSource(t *testing.T) {
 	web := func(e Entry, handler func(*testing.T, *sdk.Server) http.Handler) func(*testing.T) mcp.Source {
 		return func(t *testing.T) mcp.Source {

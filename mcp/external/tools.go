@@ -120,7 +120,7 @@ func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 }
 
 // streamOf is the group that a server's tools are listed under: stream names
-// hold no dots (mcp.md 7.3).
+// hold no dots.
 func streamOf(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
 // sanitise gives a schema that every model and SDK takes: an object of type object.

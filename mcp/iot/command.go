@@ -13,7 +13,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// iotCommand is one command as a device takes it (device-protocol 6). Older
+// iotCommand is one command in the form that a device takes (docs/protocol.md 6). Older
 // firmware reads its members without looking: a missing or mistyped one crashes it.
 type iotCommand struct {
 	Name       string         `json:"name"`

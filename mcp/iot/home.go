@@ -13,7 +13,7 @@ import (
 // maxStateText is how many bytes of a property's text are kept.
 const maxStateText = 1 << 10
 
-// home is what is known of one device's things. It outlives connections where
+// home holds one device's things and their states. It outlives connections where
 // there is a cache. All methods may be called at the same time.
 type home struct {
 	kinds map[string]mcp.Kind // overrides; not changed
@@ -37,7 +37,7 @@ type reading struct {
 	stale bool // of an earlier connection
 }
 
-// target is what a tool stands for: a property or a method of a thing.
+// target is the property or the method of a thing that a tool stands for.
 type target struct {
 	thing    string
 	property string  // of a reader
@@ -219,7 +219,7 @@ func (h *home) isStale() bool {
 	return slices.ContainsFunc(h.things, func(k *knownThing) bool { return k.stale })
 }
 
-// size is how many things are known.
+// size returns the number of things.
 func (h *home) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

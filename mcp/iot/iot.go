@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Source is the things of a device of older firmware as an [mcp.Source]
-// (device-protocol 6): every property is a tool that reads it, every method a
+// (docs/protocol.md 6): every property is a tool that reads it, every method a
 // tool that calls it. A lamp's are self.lamp.get_power and self.lamp.turn_on.
 //
 // The protocol has no replies. So a property is answered from what the device

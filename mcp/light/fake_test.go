@@ -9,7 +9,7 @@ import (
 )
 
 // FakeLight is a scripted device of the light dialect in memory. It reads only
-// what seed 000 writes, byte for byte.
+// what docs/mcp.md, Dialects 1, says, byte for byte.
 type FakeLight struct {
 	t     *testing.T
 	light *Source

@@ -23,7 +23,7 @@ const (
 	codeInvalidParams  = -32602
 )
 
-// The frames that we send, with their members in the order of seed 000.
+// The frames that we send, with their members in the order of docs/mcp.md, Dialects 1.
 type (
 	execute struct {
 		Version string        `json:"jsonrpc"`
@@ -69,7 +69,7 @@ type (
 	}
 )
 
-// The types of an AI message (seed 000, 5).
+// The types of an AI message (docs/mcp.md, Dialects 1).
 const (
 	Chunk   = "chunk"   // a piece of the reply, to be appended
 	Final   = "final"   // the whole reply, or what was heard of it
@@ -173,7 +173,7 @@ func anyResult(raw json.RawMessage) any {
 	return json.RawMessage(bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")))
 }
 
-// readError reads an error in any shape: seed 000's object, or a bare text.
+// readError reads an error in any shape: an object with code and message, or a bare text.
 func readError(raw json.RawMessage) *mcp.ToolError {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {

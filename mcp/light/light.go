@@ -40,7 +40,7 @@ type Options struct {
 	OnTools func()
 }
 
-// Source is a device that speaks the light dialect (seed 000), as a Source. The
+// Source is a device that speaks the light dialect (docs/mcp.md, Dialects 1), as an [mcp.Source]. The
 // device pushes its list with mcp/registerTools, and nobody can ask for it; the
 // source is empty until then. One Source serves one connection. It has no
 // goroutines. All methods may be called at the same time.
@@ -69,7 +69,7 @@ type pendingCall struct {
 	givenUp bool
 }
 
-// answer is what the device said to a call.
+// answer is the device's answer to a call.
 type answer struct {
 	result any
 	err    error

@@ -18,17 +18,17 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// The frames of seed 000, as it prints them but for their white space.
+// The frames of docs/mcp.md, Dialects 1, without their white space.
 const (
-	seedRegister = `{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"mac_addr":"AA-BB-CC-DD-EE-FF","tools":[` +
+	wantRegister = `{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"mac_addr":"AA-BB-CC-DD-EE-FF","tools":[` +
 		`{"name":"amplify_volume","description":"设置设备音量","main_type":"remote","sub_type":"control","parameters":{"type":"object",` +
 		`"properties":{"level":{"type":"integer","description":"音量大小，从0到100。0为静音，100为最大音量。"}},"required":["level"]}},` +
 		`{"name":"set_virtual_human_expression","description":"设置AI虚拟人的表情","main_type":"remote","sub_type":"control","parameters":{"type":"object",` +
 		`"properties":{"expression":{"type":"string","description":"要设置的表情","enum":["close_eyes_smile","close_eyes","amazed","smile","cry","idle"]}},` +
 		`"required":["expression"]}}]},"id":"client-reg-001"}`
-	seedConfirmation = `{"jsonrpc":"2.0","id":"client-reg-001","result":{"status":"registered","message":"Tools were successfully registered."}}`
-	seedExecute      = `{"jsonrpc":"2.0","method":"mcp/tool/execute","params":{"tool_name":"amplify_volume","tool_input":{"level":80}},"id":"tool-call-12345-abcdef"}`
-	seedChunk        = `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"chunk","content":"北京今天天气晴朗，气温25摄氏度，有微风。"}}`
+	wantConfirmation = `{"jsonrpc":"2.0","id":"client-reg-001","result":{"status":"registered","message":"Tools were successfully registered."}}`
+	wantExecute      = `{"jsonrpc":"2.0","method":"mcp/tool/execute","params":{"tool_name":"amplify_volume","tool_input":{"level":80}},"id":"tool-call-12345-abcdef"}`
+	wantChunk        = `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"chunk","content":"北京今天天气晴朗，气温25摄氏度，有微风。"}}`
 )
 
 // registered is a started source whose device has registered, and the device.
@@ -41,14 +41,14 @@ func registered(t *testing.T, o Options) (*Source, *FakeLight) {
 	}
 	t.Cleanup(func() { _ = light.Stop() })
 	device.Register()
-	if got := device.Got(); len(got) != 1 || got[0] != seedConfirmation {
+	if got := device.Got(); len(got) != 1 || got[0] != wantConfirmation {
 		t.Fatalf("confirmation: %q", got)
 	}
 	return light, device
 }
 
-// TestLightSeed000 holds every frame of ours to the seed's bytes.
-func TestLightSeed000(t *testing.T) {
+// TestFrames holds every frame of ours to its exact bytes.
+func TestFrames(t *testing.T) {
 	var sent []string
 	light := New(Options{DeviceID: "aa:bb:cc:dd:ee:ff", Send: func(frame json.RawMessage) error {
 		sent = append(sent, string(frame))
@@ -57,9 +57,9 @@ func TestLightSeed000(t *testing.T) {
 	if err := light.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	light.Deliver(json.RawMessage(seedRegister))
-	if len(sent) != 1 || sent[0] != seedConfirmation {
-		t.Fatalf("the seed's registration was answered by %q", sent)
+	light.Deliver(json.RawMessage(wantRegister))
+	if len(sent) != 1 || sent[0] != wantConfirmation {
+		t.Fatalf("the registration was answered by %q", sent)
 	}
 	tools := light.GetAvailableTools()
 	if len(tools) != 2 || tools[0].Name != "amplify_volume" || tools[0].Description != "设置设备音量" || tools[0].Kind != mcp.Control ||
@@ -76,8 +76,8 @@ func TestLightSeed000(t *testing.T) {
 	if err != nil || mcp.ResultText(mcp.ActionResponse{Result: result}) != `{"status":"success","message":"音量已成功设置为 80"}` {
 		t.Errorf("result %v, %v", result, err)
 	}
-	if sent[1] != seedExecute {
-		t.Errorf("sent %s\nwant %s", sent[1], seedExecute)
+	if sent[1] != wantExecute {
+		t.Errorf("sent %s\nwant %s", sent[1], wantExecute)
 	}
 	light.options.Send = func(json.RawMessage) error {
 		light.Deliver(json.RawMessage(`{"jsonrpc":"2.0","id":"tool-call-12346-abcdef","error":{"code":-32000,"message":"执行失败：音量级别超出范围（0-100）。"}}`))
@@ -87,7 +87,7 @@ func TestLightSeed000(t *testing.T) {
 	if reported, ok := errors.AsType[*mcp.ToolError](err); !ok || reported.Code != -32000 || reported.Message != "执行失败：音量级别超出范围（0-100）。" {
 		t.Errorf("error %v", err)
 	}
-	if chunk, err := Message(Chunk, "北京今天天气晴朗，气温25摄氏度，有微风。"); err != nil || string(chunk) != seedChunk {
+	if chunk, err := Message(Chunk, "北京今天天气晴朗，气温25摄氏度，有微风。"); err != nil || string(chunk) != wantChunk {
 		t.Errorf("chunk %s, %v", chunk, err)
 	}
 	if final, err := Message(Final, `<a> & "b"`); err != nil || string(final) != `{"jsonrpc":"2.0","method":"mcp/ai/message","params":{"type":"final","content":"<a> & \"b\""}}` {
@@ -451,7 +451,7 @@ func TestSameAddress(t *testing.T) {
 // be offered.
 func FuzzLight(f *testing.F) {
 	for _, seed := range []string{
-		seedRegister, seedConfirmation, seedExecute, seedChunk, lightTools,
+		wantRegister, wantConfirmation, wantExecute, wantChunk, lightTools,
 		`{"jsonrpc":"2.0","id":"tool-call-1-abcdef","result":{"status":"success"}}`,
 		`{"jsonrpc":"2.0","id":"tool-call-1-abcdef","error":{"code":-32000,"message":"执行失败"}}`,
 		`{"jsonrpc":"2.0","id":1,"error":"x"}`, `{"method":"ping","id":"\u0000"}`, `{"method":"mcp/registerTools","params":{"tools":[{"name":"a","parameters":{"type":"object","properties":{"x":1}}}]},"id":"` + "\xff" + `"}`,

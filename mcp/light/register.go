@@ -15,7 +15,7 @@ import (
 	"xiaozhi/mcp/schema"
 )
 
-// Confirmations of a registration. The first is the seed's, word for word.
+// Confirmations of a registration. The first is fixed, word for word (docs/mcp.md, Dialects 1).
 const (
 	statusRegistered = "registered"
 	allRegistered    = "Tools were successfully registered."
@@ -171,7 +171,7 @@ func (r *registration) reject(i int, name, why string) {
 	r.rejected = append(r.rejected, entryName(i, name)+" "+why)
 }
 
-// entryName is how an answer names an entry.
+// entryName returns the name of an entry in an answer.
 func entryName(i int, name string) string {
 	if name == "" {
 		return fmt.Sprintf("tools[%d]", i)

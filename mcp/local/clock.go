@@ -12,8 +12,8 @@ import (
 // clock tells the time, and what hangs on it: dates, timers and reminders.
 type clock struct{ now func() time.Time }
 
-// currentTime tells the time in the turn's zone, in words of the turn's
-// language; the Chinese ones are those of seed 004, 6.2, with the weekday.
+// currentTime tells the time in the turn's zone, in the turn's language, with
+// the weekday.
 func (c clock) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	now := c.today(ctx)
 	return tell(say(ctx,

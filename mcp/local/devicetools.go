@@ -10,7 +10,7 @@ import (
 )
 
 // What makers call their tools differs: self.audio_speaker.set_volume (standard
-// firmware, device-protocol 5.5), amplify_volume (seed 000), Speaker SetVolume
+// firmware, docs/protocol.md 5.5), amplify_volume (docs/mcp.md, Dialects 1), Speaker SetVolume
 // (IoT). They are known by the words of their names and the shape of their
 // arguments.
 
@@ -22,7 +22,7 @@ type deviceTool struct {
 	shape *shape // nil: not read yet
 }
 
-// shape is what matters of a schema.
+// shape is the part of a schema that decides what a tool does.
 type shape struct {
 	Properties map[string]property `json:"properties"`
 	Required   []string            `json:"required"`

@@ -95,14 +95,14 @@ func (l level) readerOf(tools []mcp.Tool) (string, bool) {
 	return found, best > 0
 }
 
-// lacksPlain is when set_volume and its like are offered: the device can do it,
+// lacksPlain reports whether set_volume and its like are offered: the device can do it,
 // but its own tool has another name.
 func (l level) lacksPlain(tools []mcp.Tool) bool {
 	s, ok := l.setterOf(tools)
 	return ok && !s.plain
 }
 
-// moves is when adjust_volume and its like are offered.
+// moves reports whether adjust_volume and its like are offered.
 func (l level) moves(tools []mcp.Tool) bool {
 	if _, ok := l.setterOf(tools); !ok {
 		return false

@@ -37,7 +37,7 @@ func hasWords(text string, words []string) bool {
 	return len(words) > 0
 }
 
-// pairs is how many of wanted's pairs of neighbouring letters are in name, so
+// pairs counts wanted's pairs of neighbouring letters that are in name, so
 // that a letter wrong or missing costs little. A short name must also have
 // little else, for its few pairs are soon found.
 func pairs(wanted, name string) float64 {

@@ -18,7 +18,7 @@ type move struct {
 // usualStep is how far "louder" goes.
 const usualStep = 10
 
-// from is where the move ends that starts at now.
+// from returns the level that the move leads to from now.
 func (m move) from(now int) int {
 	by := m.by
 	if by == 0 {
@@ -89,7 +89,7 @@ func parseMove(text string) (move, bool) {
 	return m, true
 }
 
-// stepOf is how far to go: a number, a lot, or 0 for the usual.
+// stepOf returns the size of a step: a number, a lot, or 0 for the usual.
 func stepOf(text string) int {
 	plain := strings.NewReplacer("一点", "", "一些", "", "一下", "", "一个", "", "百分之", "").Replace(text)
 	if n, ok := spoken.FirstNumber(plain); ok && n > 0 {
@@ -123,7 +123,7 @@ func target(text string) (int, bool) {
 	return 0, false
 }
 
-// lastOf is where the last of the words begins in text, -1 for none.
+// lastOf returns the index at which the last of the words begins in text, -1 for none.
 func lastOf(text string, words ...string) int {
 	last := -1
 	for _, w := range words {

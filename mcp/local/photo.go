@@ -31,7 +31,7 @@ func cameraOf(tools []mcp.Tool) (camera, bool) {
 	return camera{}, false
 }
 
-// lacksPhoto is when take_photo is offered: there is a camera, but its tool is
+// lacksPhoto reports whether take_photo is offered: there is a camera, but its tool is
 // not one that a model can just ask.
 func lacksPhoto(tools []mcp.Tool) bool {
 	c, ok := cameraOf(tools)

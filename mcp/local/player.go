@@ -17,7 +17,7 @@ func playerControl(action mcp.MusicAction) Handler {
 	}
 }
 
-// lacksPlayer is when music is offered: the device plays none by itself.
+// lacksPlayer reports whether music is offered: the device plays none by itself.
 func lacksPlayer(tools []mcp.Tool) bool {
 	for _, tool := range tools {
 		t, ok := readTool(tool, "music", "song")

@@ -85,7 +85,7 @@ func (s *Source) add(tool mcp.Tool, handler Handler) {
 	s.tools = append(s.tools, tool)
 }
 
-// RegisterTools adds tools with their handlers by name (seed 004, 10.1). A tool
+// RegisterTools adds tools with their handlers by name. A tool
 // without a handler, or a handler without a tool, is an error and nothing is added.
 func (s *Source) RegisterTools(tools []mcp.Tool, handlers map[string]Handler) error {
 	named := make(map[string]struct{}, len(tools))

@@ -36,7 +36,7 @@ func statusReaders(tools []mcp.Tool) []string {
 	return readers
 }
 
-// lacksStatus is when get_device_status is offered: the device tells parts of
+// lacksStatus reports whether get_device_status is offered: the device tells parts of
 // its status, but has no tool for all of it.
 func lacksStatus(tools []mcp.Tool) bool {
 	_, ok := statusTool(tools)
@@ -65,7 +65,7 @@ func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	return tell(strings.Join(lines, "\n"))
 }
 
-// firmwareStatus is what self.get_device_status says (device-protocol 5.5).
+// firmwareStatus is the result of self.get_device_status (docs/protocol.md 5.5).
 type firmwareStatus struct {
 	Speaker struct {
 		Volume *int `json:"volume"`

@@ -11,7 +11,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Describe says in words what a picture shows. mime is its type as the tool said
+// Describe puts into words what a picture shows. mime is its type as the tool said
 // it, question may be empty. The language to answer in is in InfoFrom(ctx).
 type Describe func(ctx context.Context, mime string, data []byte, question string) (string, error)
 
@@ -27,7 +27,7 @@ var (
 	errLookSize = fmt.Errorf("it is larger than %d bytes", maxLookBytes)
 )
 
-// look puts what the pictures in a result show behind each of them, in words.
+// look puts a description behind each picture in a result.
 // ctx is the caller's: when it ends, looking does. The pictures stay.
 func (j *job) look(ctx context.Context, result any) any {
 	t, p := j.toolbox, j.call
@@ -81,7 +81,7 @@ func holdsImage(result any) bool {
 	return false
 }
 
-// words is what the n-th picture of a result shows, or why nobody can say.
+// words describes the n-th picture of a result, or says why it cannot.
 func (j *job) words(ctx context.Context, image mcp.Image, question string, n int) (text string) {
 	var err error
 	began := time.Now()

@@ -27,7 +27,7 @@ func (t *Router) response(p Prepared, language string, result any, err error) mc
 	}
 	if text, ok := r.Result.(string); ok && p.Offer.Kind == mcp.Control && p.Offer.Tool.Source == "device" &&
 		strings.TrimSpace(text) == "false" {
-		return failure(p, language, errRefused) // device-protocol 5.4
+		return failure(p, language, errRefused) // docs/protocol.md 5.4
 	}
 	r.Result = t.cut(r.Result)
 	if say, ok := r.Response.(string); ok {
@@ -78,7 +78,7 @@ var (
 )
 
 // failure is the outcome of a call that did not work, in words for the model
-// that asked for it (seed 004, 9.2 has the Chinese ones). Response is the bare
+// that asked for it. Response is the bare
 // reason, for the ear.
 func failure(p Prepared, language string, err error) mcp.ActionResponse {
 	r := mcp.ActionResponse{Action: mcp.ActionTypeError}

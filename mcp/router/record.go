@@ -9,7 +9,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Record is what one call leaves behind, for those who look on.
+// Record describes one call that has ended, for the log and the API.
 type Record struct {
 	CallID    string        `json:"call_id"`
 	Tool      string        `json:"tool"`

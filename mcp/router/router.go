@@ -225,7 +225,7 @@ func ungrouped(sources []mcp.Source) []mcp.Source {
 	return out
 }
 
-// slow reports whether the tool takes or shows a picture (device-protocol 5.4).
+// slow reports whether the tool takes or shows a picture (docs/protocol.md 5.4).
 func slow(t mcp.Tool) bool {
 	return strings.HasPrefix(t.Name, "self.camera.") ||
 		t.Name == "self.screen.snapshot" || t.Name == "self.screen.preview_image"

@@ -166,7 +166,7 @@ func (t *Router) contain(p Prepared) {
 	}
 }
 
-// outcome is what a source returned.
+// outcome is the answer of a source.
 type outcome struct {
 	result any
 	err    error
@@ -192,7 +192,7 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	return j.finish(o, sent)
 }
 
-// span is when a call was sent and how long it took; zero for one never sent.
+// span is the time that a call took, from its sending; zero for one never sent.
 type span struct {
 	began time.Time
 	took  time.Duration

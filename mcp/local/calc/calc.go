@@ -29,7 +29,7 @@ const (
 	Undefined      Cause = "undefined" // the square root of -1
 )
 
-// Error is what is wrong, and where.
+// Error is a mistake in an expression, with its place.
 type Error struct {
 	Cause Cause
 	At    int    // the sign at which it was found, from 1
@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s at sign %d, near %s", e.Cause, e.At, near)
 }
 
-// Result is what an expression comes to.
+// Result is the value of an expression.
 type Result struct {
 	Text  string // in plain digits, or like 1.5e+30 when it is very large or very small
 	Exact bool   // Text is all of it

@@ -34,7 +34,7 @@ type lexer struct {
 	calls   int // open calls of functions: a comma within is no part of a number
 }
 
-// words are what is said for signs, longer ones before their beginnings.
+// words are the spoken forms of signs, longer ones before their beginnings.
 func words() [][2]string {
 	return [][2]string{
 		{"divided by", "/"},

@@ -40,7 +40,7 @@ const (
 	postfixPower
 )
 
-// binding is how tightly the next token binds what is before it, 0 if it ends
+// binding returns the precedence of the next token as an operator, 0 if it ends
 // the expression.
 func (p *parser) binding() int {
 	if p.token.kind == name && p.token.text == "x" && p.startsOperand() {

@@ -43,7 +43,7 @@ func yearOf(n int) year {
 	return year{v & 0x1fff, int(v >> 13)}
 }
 
-// count is how many months it has.
+// count returns the number of months.
 func (y year) count() int {
 	if y.leap > 0 {
 		return 13
@@ -63,7 +63,7 @@ func (y year) days() int {
 	return days
 }
 
-// place is where a month stands in the year, from 0; false if there is none.
+// place returns the index of a month in the year, from 0; false if there is none.
 func (y year) place(month int, leap bool) (int, bool) {
 	i := month - 1
 	if leap || (y.leap > 0 && month > y.leap) {
