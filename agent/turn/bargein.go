@@ -31,7 +31,7 @@ func (x *step) isOver(u *Utterance) bool {
 
 // speechLong takes in voice that is long enough to cut a reply. One that is
 // spoken is paused; the words decide, there and where it is still thought about.
-func (x *step) speechLong(e SpeechLong) {
+func speechLong(x *step, e SpeechLong) {
 	u := x.find(e.ID)
 	if u == nil || u.Epoch != x.Mic.Epoch || x.muted() || !x.Busy() {
 		return
@@ -49,7 +49,7 @@ func (x *step) speechLong(e SpeechLong) {
 	case Talking:
 		x.Reply.Over, u.Over = u.ID, OverReply
 		if e.Echo {
-			x.hearsItself(u.ID)
+			hearsItself(x, u.ID)
 		}
 		if !x.Learned.Echoes && x.Reply.Pauses < maxPauses && !x.Reply.Firm && x.Reply.Stage == Speaking {
 			x.Reply.Stage, x.Reply.Until = Paused, x.seen.Now.Add(maxPause)
@@ -62,7 +62,7 @@ func (x *step) speechLong(e SpeechLong) {
 // hold keeps an answer back that cannot be undone, for a tool has run, while the
 // user goes on: with its tts start the device would close its microphone. The
 // words decide, as they do over a reply. In realtime mode it stays open.
-func (x *step) hold(id uint64) {
+func hold(x *step, id uint64) {
 	if x.Mic.Mode != wire.Auto || (x.Reply.Stage != Committed && x.Reply.Stage != Held) {
 		return
 	}
@@ -77,14 +77,14 @@ func (x *step) hold(id uint64) {
 }
 
 // limitPause sets the limit of a pause for an utterance.
-func (x *step) limitPause(id uint64, d time.Duration) {
+func limitPause(x *step, id uint64, d time.Duration) {
 	if x.Reply.waits() && x.Reply.Over == id {
 		x.Reply.Until = x.seen.Now.Add(d)
 	}
 }
 
 // interim takes in what was understood of an utterance that goes on.
-func (x *step) interim(e Interim) {
+func interim(x *step, e Interim) {
 	u := x.find(e.ID)
 	if u == nil || !x.isOver(u) || u.final() || u.Late {
 		return
@@ -94,35 +94,35 @@ func (x *step) interim(e Interim) {
 	if e.Rejected {
 		said.Status = Rejected
 	}
-	x.interject(u, said, false)
+	interject(x, u, said, false)
 }
 
 // interject decides by its words what an utterance over a reply means. whole:
 // they are all of it, else it goes on.
-func (x *step) interject(u *Utterance, said Text, whole bool) {
+func interject(x *step, u *Utterance, said Text, whole bool) {
 	id, over := u.ID, u.Role != Live
-	switch kind := x.meant(u, said); kind {
+	switch kind := meant(x, u, said); kind {
 	case intent.Stop, intent.Request:
 		if x.muted() && x.Phase() == Talking {
 			if u.Over = OverReply; whole {
 				u.Over = AfterReply // the microphone is closed: it is answered after the reply
 			}
 		} else if !x.Reply.Firm {
-			x.cutIn(id, kind == intent.Stop)
+			cutIn(x, id, kind == intent.Stop)
 			return
 		}
 	case intent.Noise, intent.Backchannel:
 	}
 	if whole {
-		x.goOn()
+		goOn(x)
 	}
 	if whole && over {
-		x.letGoOverlap()
+		letGoOverlap(x)
 	}
 }
 
 // letGoOverlap lets go of what was said over a reply and has not cut it.
-func (x *step) letGoOverlap() {
+func letGoOverlap(x *step) {
 	for _, u := range x.all(Overlap) {
 		if u.final() && u.Over == AfterReply {
 			x.do(Release{u.ID, ErrDone})
@@ -132,9 +132,9 @@ func (x *step) letGoOverlap() {
 }
 
 // meant is what words over a reply mean. Those of the reply itself mean nothing.
-func (x *step) meant(u *Utterance, said Text) intent.Kind {
+func meant(x *step, u *Utterance, said Text) intent.Kind {
 	if u.Echo {
-		x.hearsItself(u.ID)
+		hearsItself(x, u.ID)
 		return intent.Noise
 	}
 	if said.Status == Rejected {
@@ -146,7 +146,7 @@ func (x *step) meant(u *Utterance, said Text) intent.Kind {
 	}
 	playing := x.playing()
 	if !x.NoEchoGuard && intent.Echo(said.Words, playing) {
-		x.hearsItself(u.ID)
+		hearsItself(x, u.ID)
 		return intent.Noise
 	}
 	if strings.ContainsAny(playing, "?？") {
@@ -167,21 +167,21 @@ func (x *step) playing() string {
 }
 
 // hearsItself notes that the microphone hears what the device plays.
-func (x *step) hearsItself(id uint64) {
+func hearsItself(x *step, id uint64) {
 	x.Learned.Echoes = true
 	x.do(Ignored{id})
 }
 
 // disregard takes an utterance for the device's own sound. What was said before
 // it is awaited as it was.
-func (x *step) disregard(u *Utterance) {
-	x.hearsItself(u.ID)
-	x.drop(u.ID, ErrDone)
+func disregard(x *step, u *Utterance) {
+	hearsItself(x, u.ID)
+	drop(x, u.ID, ErrDone)
 	if x.last(Awaited) != nil {
 		if x.Phase() == Listening {
 			x.Ear = Reading
 		}
-		x.answerAwaited()
+		answerAwaited(x)
 		return
 	}
 	x.awaitQuiet()
@@ -190,7 +190,7 @@ func (x *step) disregard(u *Utterance) {
 // cutIn ends the reply; the utterance that cuts it is answered. A stop-word does
 // to music, and to what is announced, what the button does: it does not begin
 // again.
-func (x *step) cutIn(id uint64, stop bool) {
+func cutIn(x *step, id uint64, stop bool) {
 	cause := ErrBargeIn
 	if stop && x.Reply.Request.Announcement != 0 {
 		cause = ErrAborted
@@ -204,14 +204,14 @@ func (x *step) cutIn(id uint64, stop bool) {
 	x.Ear = Hearing
 	switch u := x.find(id); {
 	case u.Role != Live:
-		x.await(u)
+		await(x, u)
 	case u.final():
-		x.speculate(u)
+		speculate(x, u)
 	}
 }
 
 // goOn lets a reply go on that was paused, or held back, for nothing.
-func (x *step) goOn() {
+func goOn(x *step) {
 	switch x.Reply.Stage {
 	case Paused:
 		x.Reply.Stage, x.Reply.Until = Speaking, time.Time{}
@@ -219,14 +219,14 @@ func (x *step) goOn() {
 		x.do(Resume{x.Reply.Turn})
 		x.touch()
 	case Held:
-		x.commit()
+		commit(x)
 	case None, Speculative, Committed, Speaking, Ending, Discarded:
 	}
 }
 
 // replyOver ends what was said over a reply that has come to its own end: what
 // is not decided yet is an utterance like any other, unless it means nothing.
-func (x *step) replyOver(played time.Duration) {
+func replyOver(x *step, played time.Duration) {
 	if !x.muted() && x.Reply.Over == 0 && played > quietReply {
 		x.Learned.Echoes = false
 	}
@@ -245,28 +245,28 @@ func (x *step) replyOver(played time.Duration) {
 	for _, id := range undecided {
 		if phase = x.Phase(); phase == Listening || phase == Recognizing {
 			x.Mic.Detected = x.seen.Now // the listen start that follows a reply belongs to it
-			x.await(x.find(id))
+			await(x, x.find(id))
 		} else {
-			x.drop(id, ErrReplaced)
+			drop(x, id, ErrReplaced)
 		}
 	}
 }
 
 // nothingMeant reports whether all that was said needs no answer: a sound or a
 // backchannel over a reply, an echo, or the word that has stopped the reply.
-func (x *step) nothingMeant() bool {
+func nothingMeant(x *step) bool {
 	if x.Consent.ID != 0 {
 		return false
 	}
 	for _, u := range x.all(Awaited) {
 		if u.Echo && u.Over != CutReply {
-			x.hearsItself(u.ID)
+			hearsItself(x, u.ID)
 			continue
 		}
 		if u.Text.Status == Failed || u.Over == OverNothing && !u.Echo {
 			return false
 		}
-		switch x.meant(u, u.Text) {
+		switch meant(x, u, u.Text) {
 		case intent.Request:
 			return false
 		case intent.Stop:

@@ -8,41 +8,41 @@ import (
 )
 
 // device takes in what the device does.
-func (x *step) device(e Event) {
+func device(x *step, e Event) {
 	x.touch()
 	switch e := e.(type) {
 	case ListenStart:
-		x.listenStart(e.Mode)
+		listenStart(x, e.Mode)
 	case ListenStop:
 		x.Mic.Open = false
 		x.do(Microphone{false}, EndUtterance{})
 	case WakeWord:
-		x.detected()
+		detected(x)
 		x.Greeting, x.Due.Greeting = e.Word, x.seen.Now.Add(greetAfter)
 	case Typed:
-		x.detected()
+		detected(x)
 		x.Learned.Empty = 0
 		x.releaseAll(Overdue, ErrReplaced)
-		x.begin(x.answer(e.Words, Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}))
+		x.begin(answer(x, e.Words, Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}))
 	case Abort:
-		x.abort(e.Wake)
+		abort(x, e.Wake)
 	}
 }
 
 // listenStart opens the microphone. A reply that is going on is cut, unless it
 // answers the wake word that came right before.
-func (x *step) listenStart(mode wire.Mode) {
+func listenStart(x *step, mode wire.Mode) {
 	x.Mic.Mode, x.Mic.Open = mode, true
 	x.do(Microphone{mode == wire.Realtime})
 	switch {
 	case x.Greeting != "":
 		x.listen()
-		x.greet()
+		greet(x)
 		return
 	case x.Busy() && x.seen.Now.Sub(x.Mic.Detected) < afterDetect:
 		x.listen()
 		if x.Phase() == Talking {
-			x.listenOverReply()
+			listenOverReply(x)
 		}
 		return
 	case x.Busy() && x.PlaysMusic():
@@ -56,7 +56,7 @@ func (x *step) listenStart(mode wire.Mode) {
 }
 
 // detected ends what goes on for a wake word or a text.
-func (x *step) detected() {
+func detected(x *step) {
 	x.Mic.Detected = x.seen.Now
 	x.Greeting, x.Due.Greeting = "", time.Time{}
 	if x.Busy() {
@@ -69,7 +69,7 @@ func (x *step) detected() {
 }
 
 // greet answers a wake word.
-func (x *step) greet() {
+func greet(x *step) {
 	if x.Greeting == "" {
 		return
 	}
@@ -81,9 +81,9 @@ func (x *step) greet() {
 
 // abort stops the reply at once. The device gets exactly one tts stop, also when
 // nothing is going on (docs/protocol.md 3.2.4).
-func (x *step) abort(wake bool) {
+func abort(x *step, wake bool) {
 	phase := x.Phase()
-	if !x.stopReply(wake) {
+	if !stopReply(x, wake) {
 		x.do(Send{wire.MessageTTSStop})
 	}
 	x.rest(phase != Idle)
@@ -94,7 +94,7 @@ func (x *step) abort(wake bool) {
 
 // stopReply ends whatever is going on, and reports whether tts stop was sent. A
 // wake word pauses music, everything else ends it.
-func (x *step) stopReply(wake bool) (stopped bool) {
+func stopReply(x *step, wake bool) (stopped bool) {
 	x.touch()
 	x.Greeting, x.Due.Greeting = "", time.Time{}
 	x.releaseAll(Overdue, ErrReplaced)
@@ -111,7 +111,7 @@ func (x *step) stopReply(wake bool) (stopped bool) {
 }
 
 // listenFailed takes in that the listener is gone.
-func (x *step) listenFailed(err error) {
+func listenFailed(x *step, err error) {
 	x.Mic.Deaf = true
 	x.dropLive()
 	x.do(CloseListener{err})
@@ -123,7 +123,7 @@ func (x *step) listenFailed(err error) {
 }
 
 // listenOverReply is what the listener does while a reply is spoken.
-func (x *step) listenOverReply() {
+func listenOverReply(x *step) {
 	u := x.find(x.Reply.Over)
 	switch {
 	case x.Mic.Mode == wire.Realtime:

@@ -41,7 +41,7 @@ type Rules struct {
 func (r *Rules) Next(s State, seen Seen, e Event) (State, []Effect) {
 	s.Said = slices.Clone(s.Said)
 	x := &step{Rules: r, State: s, seen: seen}
-	x.event(e)
+	event(x, e)
 	return x.State, x.effects
 }
 
@@ -56,47 +56,47 @@ type step struct {
 func (x *step) do(e ...Effect) { x.effects = append(x.effects, e...) }
 
 // event is the table's first column.
-func (x *step) event(e Event) {
+func event(x *step, e Event) {
 	switch e := e.(type) {
 	case ListenStart, ListenStop, WakeWord, Typed, Abort:
 		if x.Farewell == Staying {
-			x.device(e)
+			device(x, e)
 		}
 	case SpeechStarted:
-		x.speechStarted(e)
+		speechStarted(x, e)
 	case SpeechLong:
-		x.speechLong(e)
+		speechLong(x, e)
 	case Interim:
-		x.interim(e)
+		interim(x, e)
 	case SpeechPaused:
-		x.limitPause(e.ID, decideWithin-x.Trigger)
+		limitPause(x, e.ID, decideWithin-x.Trigger)
 	case SpeechResumed:
-		x.speechResumed(e)
+		speechResumed(x, e)
 	case SpeechEnded:
-		x.speechEnded(e)
+		speechEnded(x, e)
 	case Transcript:
-		x.transcript(e)
+		transcript(x, e)
 	case ListenFailed:
-		x.listenFailed(e.Err)
+		listenFailed(x, e.Err)
 	case Ready:
-		x.ready(e.Turn)
+		ready(x, e.Turn)
 	case ToolWanted:
-		x.toolWanted(e)
+		toolWanted(x, e)
 	case Firmed:
 		if e.Turn == x.Reply.Turn {
 			x.Reply.Firm = true
 		}
 	case Finished:
-		x.finished(e)
+		finished(x, e)
 	case Close:
 		x.Farewell, x.Due, x.Reply.Until = Gone, Due{}, time.Time{}
 	default:
-		x.others(e)
+		others(x, e)
 	}
 }
 
 // others takes in what neither the device nor the conversation itself wants.
-func (x *step) others(e Event) {
+func others(x *step, e Event) {
 	switch e := e.(type) {
 	case Queued:
 		x.awaitQuiet()
@@ -109,12 +109,12 @@ func (x *step) others(e Event) {
 		}
 	case StopReply:
 		if phase := x.Phase(); x.Busy() && !x.Speculates() {
-			x.stopReply(false)
+			stopReply(x, false)
 			x.rest(phase != Idle)
 			x.listenAgain()
 		}
 	case StopMusic:
-		x.stopMusic(e.Cause)
+		stopMusic(x, e.Cause)
 	case Withdraw:
 		if x.Asked == e.ID {
 			x.Asked = 0
@@ -122,27 +122,27 @@ func (x *step) others(e Event) {
 	case Leave:
 		x.hangUp(e.Cause)
 	case Tick:
-		x.tick()
+		tick(x)
 	}
 }
 
 // tick acts on the limits that are over. One that an action sets anew is for the
 // next tick, even if it is over at once.
-func (x *step) tick() {
-	var due []func()
-	over := func(at *time.Time, act func()) {
+func tick(x *step) {
+	var due []func(*step)
+	over := func(at *time.Time, act func(*step)) {
 		if !at.IsZero() && !at.After(x.seen.Now) {
 			*at = time.Time{}
 			due = append(due, act)
 		}
 	}
-	over(&x.Due.Greeting, x.greet)
-	over(&x.Due.Text, x.textLate)
-	over(&x.Reply.Until, x.goOn)
-	over(&x.Due.Announce, x.announce)
-	over(&x.Due.Idle, x.idle)
+	over(&x.Due.Greeting, greet)
+	over(&x.Due.Text, textLate)
+	over(&x.Reply.Until, goOn)
+	over(&x.Due.Announce, announce)
+	over(&x.Due.Idle, idle)
 	for _, act := range due {
-		act()
+		act(x)
 	}
 }
 
@@ -159,7 +159,7 @@ func (x *step) touch() {
 
 // idle hangs up when nothing happens, unless something is expected: then a
 // message keeps the channel open.
-func (x *step) idle() {
+func idle(x *step) {
 	switch {
 	case x.Farewell != Staying:
 	case x.Reply.Stage != None:

@@ -68,39 +68,39 @@ func (x *step) replyEnds(f func()) {
 }
 
 // ready takes in that a turn has something to be heard.
-func (x *step) ready(turn uint64) {
+func ready(x *step, turn uint64) {
 	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() {
 		return
 	}
 	x.Reply.Ready = true
 	if x.Reply.Stage == Committed {
-		x.start()
+		start(x)
 	}
 }
 
 // start sends tts start: from here on the turn cannot be undone.
-func (x *step) start() {
+func start(x *step) {
 	x.do(Start{x.Reply.Turn})
 	x.answered()
 	x.Reply.Stage = Speaking
-	x.listenOverReply()
+	listenOverReply(x)
 }
 
 // commit lets the reply be seen and act.
-func (x *step) commit() {
+func commit(x *step) {
 	x.Reply.Stage, x.Reply.Until = Committed, time.Time{}
 	x.do(Commit{x.Reply.Turn})
 	if x.Reply.Ready {
-		x.start()
+		start(x)
 	}
 	if x.Reply.Waits {
-		x.allowTool()
+		allowTool(x)
 	}
 }
 
 // toolWanted takes in that a turn wants to run a tool. What may still be undone
 // waits.
-func (x *step) toolWanted(e ToolWanted) {
+func toolWanted(x *step, e ToolWanted) {
 	if e.Turn != x.Reply.Turn {
 		return
 	}
@@ -109,14 +109,14 @@ func (x *step) toolWanted(e ToolWanted) {
 		x.Reply.Waits, x.Reply.Ready = true, x.Reply.Ready || e.Start
 	case Committed, Speaking, Paused:
 		if e.Start {
-			x.ready(e.Turn)
+			ready(x, e.Turn)
 		}
-		x.allowTool()
+		allowTool(x)
 	case None, Ending, Discarded: // its context has ended
 	}
 }
 
-func (x *step) allowTool() {
+func allowTool(x *step) {
 	x.Reply.Acted, x.Reply.Waits = true, false
 	x.do(AllowTool{x.Reply.Turn})
 }
@@ -128,14 +128,14 @@ func (x *step) answered() {
 }
 
 // finished takes in what a turn has left behind, and begins the next.
-func (x *step) finished(e Finished) {
+func finished(x *step, e Finished) {
 	if e.Turn != x.Reply.Turn || x.Reply.Stage == None {
 		return
 	}
 	stage := x.Reply.Stage
 	if stage == Speculative || stage == Discarded { // undone, or broken: whatever it was is void
 		x.do(Discard{e.Turn})
-		x.nextTurn()
+		nextTurn(x)
 		return
 	}
 	if stage != Ending {
@@ -154,15 +154,15 @@ func (x *step) finished(e Finished) {
 		x.hangUp(ErrGoodbye)
 	}
 	if stage != Ending {
-		x.replyOver(e.Played)
+		replyOver(x, e.Played)
 		x.listenAgain()
 	}
-	x.nextTurn()
+	nextTurn(x)
 }
 
 // nextTurn lets go of the turn that was joined, and begins the one that waits
 // for that.
-func (x *step) nextTurn() {
+func nextTurn(x *step) {
 	x.Reply = Reply{}
 	next := x.Pending
 	x.Pending = nil
@@ -175,7 +175,7 @@ func (x *step) nextTurn() {
 	case x.Asked != 0:
 		r.Told = x.tell(r.Words)
 	case x.Consent.ID != 0:
-		r = x.consented(r)
+		r = consented(x, r)
 	}
 	x.begin(r)
 }
@@ -193,7 +193,7 @@ func (x *step) tell(words string) bool {
 
 // consented closes the question whether a call is allowed, if one is open, and
 // takes words as the answer to it.
-func (x *step) consented(r Request) Request {
+func consented(x *step, r Request) Request {
 	asked := x.Consent
 	x.Consent = Consent{}
 	if asked.ID == 0 || x.seen.Now.After(asked.Until) {
@@ -223,18 +223,18 @@ func (x *step) undo(r Request) {
 
 // announce begins a turn without an utterance, if nobody speaks or is about to.
 // Otherwise the end of what goes on brings the next occasion.
-func (x *step) announce() {
+func announce(x *step) {
 	if x.PlaysMusic() && !x.Voiced() && x.seen.Queue.Len > 0 && !x.seen.Queue.Music {
-		x.stopMusic(ErrPaused) // what is to be told goes before music; its end brings the next occasion
+		stopMusic(x, ErrPaused) // what is to be told goes before music; its end brings the next occasion
 	}
 	phase := x.Phase()
 	quiet := phase == Idle || (phase == Listening && x.Mic.Mode != wire.Manual && !x.Voiced())
-	late := x.overdueReady()
+	late := overdueReady(x)
 	if x.seen.Queue.Len == 0 && !late || x.Farewell != Staying || x.Greeting != "" || x.Pending != nil || x.Reply.Stage != None || !quiet {
 		return
 	}
 	if late {
-		x.answerOverdue()
+		answerOverdue(x)
 		return
 	}
 	q := x.seen.Queue
@@ -243,7 +243,7 @@ func (x *step) announce() {
 }
 
 // stopMusic ends the stretch of music that plays, if any does.
-func (x *step) stopMusic(cause error) {
+func stopMusic(x *step, cause error) {
 	if !x.PlaysMusic() {
 		return
 	}
@@ -253,7 +253,7 @@ func (x *step) stopMusic(cause error) {
 
 // awaitQuiet sets the limit after which something is announced.
 func (x *step) awaitQuiet() {
-	late := x.overdueReady()
+	late := overdueReady(x)
 	switch {
 	case x.Farewell != Staying || x.seen.Queue.Len == 0 && !late:
 		x.Due.Announce = time.Time{}

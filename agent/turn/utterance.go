@@ -17,7 +17,7 @@ const slowGrace = 400 * time.Millisecond
 
 // speechStarted takes in that the user begins to speak. Between the commit and
 // tts start that undoes the turn: the user has not finished.
-func (x *step) speechStarted(e SpeechStarted) {
+func speechStarted(x *step, e SpeechStarted) {
 	x.touch()
 	if e.Epoch != x.Mic.Epoch {
 		return
@@ -42,7 +42,7 @@ func (x *step) speechStarted(e SpeechStarted) {
 		case x.Pending != nil:
 			x.undo(*x.Pending)
 		case x.Reply.Acted:
-			x.hold(u.ID)
+			hold(x, u.ID)
 			return
 		default:
 			r := x.Reply.Request
@@ -55,7 +55,7 @@ func (x *step) speechStarted(e SpeechStarted) {
 }
 
 // speechResumed takes in that the user goes on after a pause.
-func (x *step) speechResumed(e SpeechResumed) {
+func speechResumed(x *step, e SpeechResumed) {
 	x.touch()
 	u := x.find(e.ID)
 	if u == nil {
@@ -67,7 +67,7 @@ func (x *step) speechResumed(e SpeechResumed) {
 	if u.Epoch != x.Mic.Epoch {
 		return
 	}
-	x.limitPause(u.ID, maxPause)
+	limitPause(x, u.ID, maxPause)
 	if x.Phase() == Listening {
 		x.Learned.Pause.Paused(e.Gap) // over a reply it may be anything, also the reply itself
 		x.discard(ErrResumed)
@@ -75,7 +75,7 @@ func (x *step) speechResumed(e SpeechResumed) {
 }
 
 // speechEnded waits for the text of what was said, if it is to be answered.
-func (x *step) speechEnded(e SpeechEnded) {
+func speechEnded(x *step, e SpeechEnded) {
 	x.touch()
 	x.Mic.Failures = 0
 	u := x.find(e.ID)
@@ -91,50 +91,50 @@ func (x *step) speechEnded(e SpeechEnded) {
 	}
 	switch {
 	case x.Farewell != Staying:
-		x.drop(e.ID, ErrReplaced)
+		drop(x, e.ID, ErrReplaced)
 	case u.Epoch == x.Mic.Epoch && (phase == Listening || phase == Recognizing):
 		if u.Echo {
-			x.disregard(u)
+			disregard(x, u)
 			return
 		}
-		x.await(u)
+		await(x, u)
 	case over:
 		u.Role = Overlap
 		x.Due.Text = x.seen.Now.Add(x.RecognizeTimeout)
 		echo, said := u.Echo, u.Text
-		x.letGoOverlap()
+		letGoOverlap(x)
 		if echo {
 			if u = x.find(e.ID); u == nil {
 				u = &Utterance{ID: e.ID, Epoch: e.Epoch, Role: Overlap, Over: OverReply, Echo: true, Text: said}
 			}
-			x.interject(u, said, true)
+			interject(x, u, said, true)
 		}
 	default:
 		x.discard(ErrReplaced)
-		x.drop(e.ID, ErrReplaced)
+		drop(x, e.ID, ErrReplaced)
 	}
 }
 
 // drop lets go of one utterance.
-func (x *step) drop(id uint64, cause error) {
+func drop(x *step, id uint64, cause error) {
 	x.release(cause, func(u *Utterance) bool { return u.ID == id })
 }
 
 // await takes an utterance that is over as one that is to be answered.
-func (x *step) await(u *Utterance) {
+func await(x *step, u *Utterance) {
 	u.Role = Awaited
 	for _, late := range x.all(Overdue) {
 		late.Role = Awaited
 	}
-	x.Due.Text = x.seen.Now.Add(x.textWithin(u))
+	x.Due.Text = x.seen.Now.Add(textWithin(x, u))
 	if x.Phase() == Listening {
 		x.Ear = Reading
 	}
-	x.answerAwaited()
+	answerAwaited(x)
 }
 
 // transcript takes in the text of an utterance.
-func (x *step) transcript(e Transcript) {
+func transcript(x *step, e Transcript) {
 	u := x.find(e.ID)
 	if u == nil || u.final() || e.Attempt != u.Attempt {
 		return // too late
@@ -148,54 +148,54 @@ func (x *step) transcript(e Transcript) {
 	case u.Role == Overdue:
 		x.awaitQuiet()
 	case x.isOver(u):
-		x.interject(u, u.Text, true)
+		interject(x, u, u.Text, true)
 	case u.Role != Live:
-		x.answerAwaited()
+		answerAwaited(x)
 	case !u.Echo:
-		x.speculate(u)
+		speculate(x, u)
 	}
 }
 
 // answerAwaited begins the answer when the text of all that was said is there.
-func (x *step) answerAwaited() {
+func answerAwaited(x *step) {
 	last := x.last(Awaited)
 	if x.Phase() != Recognizing || last == nil {
 		return
 	}
 	if last.final() {
-		x.dropUnread(false) // the user has said it again, or something else
+		dropUnread(x, false) // the user has said it again, or something else
 	}
 	for _, u := range x.all(Awaited) {
 		if !u.final() {
 			return
 		}
 	}
-	if x.nothingMeant() {
+	if nothingMeant(x) {
 		x.forget()
 		x.Ear = Hearing
 		x.awaitQuiet() // what waited to be announced was put off by it
 		return
 	}
-	r := x.understood()
+	r := understood(x)
 	x.Learned.Pause.Answered()
-	if !x.adopt(r) {
+	if !adopt(x, r) {
 		x.begin(r)
 	}
 }
 
 // dropUnread lets go of what was said before and is still not understood: all
 // of it, or what was said to be late or may have been a cough over a reply.
-func (x *step) dropUnread(all bool) {
+func dropUnread(x *step, all bool) {
 	x.release(ErrReplaced, func(u *Utterance) bool {
 		return u.Role == Awaited && !u.final() && (all || u.Late || u.Over != OverNothing)
 	})
 }
 
 // understood makes a request of all that was said.
-func (x *step) understood() Request {
+func understood(x *step) Request {
 	last := x.last(Awaited)
 	times := Times{
-		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: x.silentFrom(last), Transcript: last.Text.At,
+		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
 		Discarded: x.Speculate.Discarded,
 	}
 	var words string
@@ -216,24 +216,24 @@ func (x *step) understood() Request {
 	switch {
 	case text.Bare(words) != "":
 		x.Learned.Empty = 0
-		return x.answer(words, times)
+		return answer(x, words, times)
 	case failed != nil:
 		return Request{Phrase: prompts.FailASR, Err: failed, Lang: x.lang(), Times: times}
-	case rejected && x.NoChinese && x.hint():
+	case rejected && x.NoChinese && hint(x):
 		x.do(NoRecognizer{})
 		return Request{Phrase: prompts.NoChineseASR, Lang: x.deviceLang(), Cause: ErrNoSpeech, Times: times}
 	}
-	return x.empty(times)
+	return empty(x, times)
 }
 
 // answer is the request to answer words.
-func (x *step) answer(words string, times Times) Request {
+func answer(x *step, words string, times Times) Request {
 	r := Request{Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Times: times}
 	x.Learned.Lang = r.Lang
 	if r.Told = x.tell(words); r.Told {
 		return r
 	}
-	r = x.consented(r)
+	r = consented(x, r)
 	if !r.Allow && r.Answer == "" && x.seen.Song && text.In(words, x.StopWords) {
 		x.do(EndMusic{})
 		r.Answer = prompts.OK
@@ -243,20 +243,20 @@ func (x *step) answer(words string, times Times) Request {
 
 // empty is the request for an utterance without words: "pardon?" at first, a
 // hint at the second in a row, then nothing but the start/stop pair.
-func (x *step) empty(times Times) Request {
+func empty(x *step, times Times) Request {
 	x.Learned.Empty++
 	r := Request{Lang: x.lang(), Cause: ErrNoSpeech, Times: times}
 	switch {
 	case x.Learned.Empty == 1:
 		r.Phrase = prompts.Pardon
-	case x.Learned.Empty == 2 && x.hint():
+	case x.Learned.Empty == 2 && hint(x):
 		r.Phrase = prompts.HintNoSpeech
 	}
 	return r
 }
 
 // hint reports whether a hint about recognition may be spoken now.
-func (x *step) hint() bool {
+func hint(x *step) bool {
 	if !x.Learned.Hinted.IsZero() && x.seen.Now.Sub(x.Learned.Hinted) < hintInterval {
 		return false
 	}
@@ -267,7 +267,7 @@ func (x *step) hint() bool {
 // silentFrom is from when on the user of an utterance waits: who pauses for long
 // is not surprised that we wait for the end of such a pause, and who hears a
 // reply does not wait.
-func (x *step) silentFrom(u *Utterance) time.Time {
+func silentFrom(x *step, u *Utterance) time.Time {
 	from := u.Spoken
 	for _, later := range []time.Time{u.Ended.Add(-x.Commit), x.Last.At} {
 		if later.After(from) {
@@ -278,12 +278,12 @@ func (x *step) silentFrom(u *Utterance) time.Time {
 }
 
 // textWithin is how long the text of an utterance is waited for.
-func (x *step) textWithin(u *Utterance) time.Duration {
+func textWithin(x *step, u *Utterance) time.Duration {
 	if x.SlowAfter <= 0 || x.last(Overdue) != nil {
 		return x.RecognizeTimeout
 	}
 	left := x.SlowAfter
-	if from := x.silentFrom(u); !from.IsZero() {
+	if from := silentFrom(x, u); !from.IsZero() {
 		left = max(x.SlowAfter-x.seen.Now.Sub(from), min(slowGrace, x.SlowAfter))
 	}
 	return min(left, x.RecognizeTimeout)
@@ -291,32 +291,32 @@ func (x *step) textWithin(u *Utterance) time.Duration {
 
 // textLate acts on a text that does not come: at first that is said, and at last
 // the recogniser is given up.
-func (x *step) textLate() {
+func textLate(x *step) {
 	reading := x.Phase() == Recognizing
 	switch {
-	case reading && x.anyUnderstood():
-		x.dropUnread(true) // something was understood: that is answered
-		x.answerAwaited()
+	case reading && anyUnderstood(x):
+		dropUnread(x, true) // something was understood: that is answered
+		answerAwaited(x)
 	case reading && x.last(Overdue) == nil && x.SlowAfter > 0 && x.SlowAfter < x.RecognizeTimeout:
 		for _, u := range x.all(Awaited) {
 			u.Role, u.Late = Overdue, true
 		}
-		x.Due.Text = x.seen.Now.Add(x.textLeft())
+		x.Due.Text = x.seen.Now.Add(textLeft(x))
 		var spoken time.Time
 		if u := x.last(Overdue); u != nil {
 			spoken = u.Spoken
 		}
 		x.begin(Request{Phrase: prompts.SlowASR, Lang: x.lang(), Times: Times{EndOfSpeech: spoken, Silent: x.seen.Now}})
 	default:
-		if left := x.textLeft(); left > 0 {
+		if left := textLeft(x); left > 0 {
 			x.Due.Text = x.seen.Now.Add(left) // somebody is speaking: nothing is said, and nothing given up
 			return
 		}
-		x.giveUpTexts()
+		giveUpTexts(x)
 	}
 }
 
-func (x *step) anyUnderstood() bool {
+func anyUnderstood(x *step) bool {
 	for _, u := range x.all(Awaited) {
 		if u.final() && text.Bare(u.Text.Words) != "" {
 			return true
@@ -326,7 +326,7 @@ func (x *step) anyUnderstood() bool {
 }
 
 // textLeft is how much longer texts may take that are not there yet.
-func (x *step) textLeft() (left time.Duration) {
+func textLeft(x *step) (left time.Duration) {
 	for i := range x.Said {
 		if u := &x.Said[i]; (u.Role == Awaited || u.Role == Overdue) && !u.final() {
 			left = max(left, x.RecognizeTimeout-x.seen.Now.Sub(u.Ended))
@@ -336,7 +336,7 @@ func (x *step) textLeft() (left time.Duration) {
 }
 
 // giveUpTexts gives up on recognisers that do not come to an end.
-func (x *step) giveUpTexts() {
+func giveUpTexts(x *step) {
 	for i := range x.Said {
 		if u := &x.Said[i]; u.Role != Live && !u.final() {
 			err := fmt.Errorf("%w: no transcript within %s", ErrFailed, x.RecognizeTimeout)
@@ -344,13 +344,13 @@ func (x *step) giveUpTexts() {
 			x.do(Release{u.ID, err})
 		}
 	}
-	x.letGoOverlap()
-	x.answerAwaited()
+	letGoOverlap(x)
+	answerAwaited(x)
 	x.awaitQuiet()
 }
 
 // overdueReady reports whether what the user was told to be late can be answered.
-func (x *step) overdueReady() bool {
+func overdueReady(x *step) bool {
 	late := x.all(Overdue)
 	for _, u := range late {
 		if !u.final() {
@@ -361,23 +361,23 @@ func (x *step) overdueReady() bool {
 }
 
 // answerOverdue answers it.
-func (x *step) answerOverdue() {
+func answerOverdue(x *step) {
 	x.forget()
 	for _, u := range x.all(Overdue) {
 		u.Role = Awaited
 	}
 	x.Due.Text = time.Time{}
-	r := x.understood()
+	r := understood(x)
 	r.Times.Silent = x.seen.Now // it was told meanwhile
 	x.begin(r)
 }
 
 // speculate begins the answer to what was said so far, if that may be all.
-func (x *step) speculate(u *Utterance) {
+func speculate(x *step, u *Utterance) {
 	if u.Epoch != x.Mic.Epoch || x.Phase() != Listening {
 		return
 	}
-	words, ok := x.draft(u)
+	words, ok := draft(x, u)
 	if ok || text.Bare(words) != "" {
 		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, intent.Complete(words, x.langOf(words)))})
 	}
@@ -393,7 +393,7 @@ func (x *step) speculate(u *Utterance) {
 
 // draft is all that was said so far, and whether its answer can begin before the
 // end: whatever has an effect beside the answer waits for that.
-func (x *step) draft(u *Utterance) (words string, ok bool) {
+func draft(x *step, u *Utterance) (words string, ok bool) {
 	ok = true
 	for _, said := range append(x.all(Awaited), u) {
 		if said.Text.Status != Final {
@@ -415,7 +415,7 @@ func (x *step) discard(cause error) {
 
 // adopt makes a speculation the answer to a request, and reports whether it is:
 // the words and all that the model was told must be the same.
-func (x *step) adopt(r Request) bool {
+func adopt(x *step, r Request) bool {
 	switch {
 	case !x.Speculates():
 		return false
@@ -431,7 +431,7 @@ func (x *step) adopt(r Request) bool {
 	}
 	x.Reply.Request = r
 	x.do(Adopt{x.Reply.Turn, r})
-	x.commit()
+	commit(x)
 	return true
 }
 
