@@ -36,7 +36,7 @@ type Conversation struct {
 	voiced atomic.Bool // of state, for the goroutines of a reply
 	timer  *time.Timer // the earliest of all limits
 
-	mic   microphone
+	mic   *microphone
 	reply *reply       // that runs, or is being joined; nil: none
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
 	dev   *Device
@@ -197,7 +197,7 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 func (c *Conversation) take(e any) {
 	switch e := e.(type) {
 	case listenFailed:
-		if e.ears == c.mic.ears {
+		if e.listener == c.mic.listener {
 			c.log.Error("hearing failed", "err", e.err)
 			c.step(turn.ListenFailed{Err: e.err})
 		}

@@ -70,7 +70,7 @@ func TestEarsComeBack(t *testing.T) {
 		if !strings.Contains(lines(b), "sentence Something went wrong") || b.hungUp != nil {
 			t.Errorf("the device got %q", lines(b))
 		}
-		if c.mic.ears == nil || c.state.Phase() != turn.Listening {
+		if c.mic.listener == nil || c.state.Phase() != turn.Listening {
 			t.Errorf("the conversation stays deaf: state %s", c.state.Phase())
 		}
 	})

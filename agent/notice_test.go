@@ -54,7 +54,7 @@ func TestBudget(t *testing.T) {
 // TestNoticesAreBounded: what waits to be told has a limit, and nothing that
 // was taken is lost.
 func TestNoticesAreBounded(t *testing.T) {
-	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), timer: time.NewTimer(time.Hour)}
+	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), timer: time.NewTimer(time.Hour), mic: &microphone{}}
 	defer c.timer.Stop()
 	taken := 0
 	for range 20 {

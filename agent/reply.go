@@ -102,7 +102,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		voiced: &c.voiced, allow: make(chan struct{}, 1),
 	}
 	r.floor = newFloor(c.out, id, c.o.Reply, c.o.Lead)
-	r.floor.monitor, r.floor.loopback, r.floor.phases = c.mic.farEnd, c.mic.selfEcho, &c.o.Devices.phases
+	r.floor.monitor, r.floor.loopback, r.floor.phases = c.mic.o.FarEnd, c.mic.o.SelfEcho, &c.o.Devices.phases
 	if c.pacer != nil {
 		r.floor.pacer.Inherit(c.pacer)
 	}

@@ -1,29 +1,25 @@
-package agent
+package listen
 
 import (
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
+	"xiaozhi/providers/providertest"
 )
 
 // TestUplinkDoesNotAllocate: a packet of the microphone costs no memory on its
 // way through the two queues, the decoder and the voice detector.
 func TestUplinkDoesNotAllocate(t *testing.T) {
-	var detectors sync.WaitGroup
-	o := Options{VAD: energyVAD{&detectors}}.withDefaults()
-	first, second := wire.NewQueue[wire.Event](), wire.NewQueue[turn.Effect]()
-	e := &ears{
-		o: &o, mode: wire.Auto, in: second, log: slog.New(slog.DiscardHandler),
-		report: func(any) {}, utterances: &utterances{},
-	}
-	if err := e.prepare(); err != nil {
+	o := &Options{Engines: Engines{VAD: &providertest.VAD{}}, Book: &Book{}, Log: slog.New(slog.DiscardHandler)}
+	first, l := wire.NewQueue[wire.Event](), New(o, turn.Listen{Mode: wire.Auto})
+	if err := l.prepare(); err != nil {
 		t.Fatal(err)
 	}
+	var heard []wire.Item[turn.Effect]
 	enc, err := audio.NewEncoder(audio.Recognition)
 	if err != nil {
 		t.Fatal(err)
@@ -36,14 +32,13 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	packet = packet[:n]
 	at := time.Now()
 	var out []wire.Item[wire.Event]
-	var heard []wire.Item[turn.Effect]
 	frame := func() {
 		at = at.Add(60 * time.Millisecond)
 		first.Put(wire.Packet{Data: packet, At: at})
 		out, _ = first.Take(out)
-		second.Put(out[0].Packet)
-		heard, _ = second.Take(heard)
-		e.take(heard[0])
+		l.Put(out[0].Packet)
+		heard, _ = l.in.Take(heard)
+		l.take(heard[0])
 	}
 	for range 20 {
 		frame()
@@ -51,7 +46,5 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(200, frame); n > 0 {
 		t.Errorf("%v allocations for a frame", n)
 	}
-	if err := e.detector.Close(); err != nil {
-		t.Error(err)
-	}
+	l.detector.close()
 }

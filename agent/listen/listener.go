@@ -1,0 +1,292 @@
+package listen
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
+	"xiaozhi/audio/echo"
+	"xiaozhi/internal/wire"
+	"xiaozhi/providers"
+)
+
+// stalledMic is how long no packet may come within an utterance before the
+// silence counts as the user's: some clients stop sending when they think that
+// nobody speaks.
+const stalledMic = 1200 * time.Millisecond
+
+// Options are what the listeners of a conversation share. Every field must be set
+// but Phrases, FarEnd and SelfEcho.
+type Options struct {
+	Engines
+	Endpoint audio.EndpointOptions
+	BargeIn  time.Duration // of voice, after which SpeechLong is reported
+	Attempts int           // how often the text of an utterance is asked for before its end; 0: never
+	FarEnd   *echo.FarEnd  // what the device plays, to be taken out of the microphone; nil: there is nothing to take out
+	SelfEcho *echo.SelfEcho
+	Book     *Book
+	Report   func(turn.Event)                                  // may wait; called by all goroutines of a listener
+	Child    func() (context.Context, context.CancelCauseFunc) // a context that ends with the conversation
+	Go       func(func())                                      // starts a goroutine that the conversation joins
+	Log      *slog.Logger
+}
+
+// Engines recognise speech.
+type Engines struct {
+	VAD     providers.VAD
+	ASR     providers.ASR
+	Warm    []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
+	Phrases func() []string // what is likely to be said; nil: nothing is known
+}
+
+// Listener listens in one mode. It is one goroutine, Run, and one for each
+// recogniser at work.
+//
+// # Concurrency
+//
+// Put and Tell may be called at any time.
+type Listener struct {
+	o     *Options
+	mode  wire.Mode
+	lang  string
+	epoch uint64
+	in    *wire.Queue[turn.Effect]
+
+	silence time.Duration // that ends the first utterance
+
+	decoder  *decoder
+	detector *detector
+	preroll  *audio.PreRoll
+	quiet    time.Duration // how long nothing was heard before the next utterance
+	muted    bool
+	watching bool        // a reply is spoken: interim texts are wanted
+	due      *time.Timer // the silence has lasted long enough
+	speech   *speech     // the utterance that goes on; nil: none
+}
+
+// New makes a listener in the mode and with the language of l.
+func New(o *Options, l turn.Listen) *Listener {
+	return &Listener{o: o, mode: l.Mode, lang: string(l.Lang), epoch: l.Epoch, silence: l.Silence, in: wire.NewQueue[turn.Effect]()}
+}
+
+// Mode is the mode in which the listener listens.
+func (l *Listener) Mode() wire.Mode { return l.mode }
+
+// Put hands over a copy of a microphone packet. It never waits.
+func (l *Listener) Put(p wire.Packet) { l.in.Put(p) }
+
+// Tell hands over a command: [turn.Listen], [turn.Mute], [turn.EndUtterance],
+// [turn.Watch] or [turn.AwaitSilence], in order with the packets. The error is
+// [wire.ErrOverrun] if the listener hangs.
+func (l *Listener) Tell(e turn.Effect) error { return l.in.Post(e) }
+
+// Run listens until ctx ends, and then drops the utterance that goes on. The
+// error is why it ended by itself, else nil.
+func (l *Listener) Run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.o.Log.Error("panic in the listener", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			l.drop(turn.ErrFailed)
+			err = fmt.Errorf("%w: panic in the listener: %v", turn.ErrFailed, p)
+		}
+	}()
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	defer l.detector.close()
+	stalled := time.NewTimer(time.Hour)
+	defer stalled.Stop()
+	l.due = time.NewTimer(time.Hour)
+	defer l.due.Stop()
+	l.due.Stop()
+	var items []wire.Item[turn.Effect]
+	for {
+		select {
+		case <-ctx.Done():
+			l.drop(context.Cause(ctx))
+			return nil
+		case <-stalled.C:
+			if l.speech != nil && l.mode != wire.Manual {
+				l.commit(stalledMic)
+			}
+		case <-l.due.C:
+			l.silenceOver()
+		case <-l.in.Ready():
+			var lost int
+			if items, lost = l.in.Take(items); lost > 0 {
+				l.o.Log.Warn("audio frames dropped", "frames", lost)
+			}
+			for _, it := range items {
+				l.take(it)
+			}
+			stalled.Reset(stalledMic)
+			l.schedule()
+		}
+	}
+}
+
+func (l *Listener) prepare() (err error) {
+	far := l.o.FarEnd
+	if l.mode != wire.Realtime {
+		far = nil // the microphone is closed while the device plays
+	}
+	if l.decoder, err = newDecoder(far, l.o.Book, l.o.Log); err != nil {
+		return err
+	}
+	if l.detector, err = newDetector(l.o.VAD, l.o.Endpoint); err != nil {
+		return err
+	}
+	l.detector.endpoint.SetCommit(l.silence)
+	end := l.o.Endpoint.WithDefaults()
+	// What comes before voice is noticed, and the voice that has to be there before it counts.
+	l.preroll = audio.NewPreRoll(audio.Recognition.Rate, end.PreRoll+end.MinSpeech+100*time.Millisecond)
+	return nil
+}
+
+func (l *Listener) take(it wire.Item[turn.Effect]) {
+	if it.IsPacket {
+		if !l.muted {
+			l.decoder.write(it.Packet, l.hear)
+		}
+		return
+	}
+	switch e := it.Event.(type) {
+	case turn.Mute:
+		l.muted = true
+		l.drop(turn.ErrReplaced)
+	case turn.Listen:
+		l.muted, l.watching, l.epoch, l.quiet = false, false, e.Epoch, 0
+		l.drop(turn.ErrReplaced)
+		l.decoder.reset()
+		l.preroll.Take()
+		l.detector.reset(e.Silence)
+	case turn.EndUtterance:
+		l.muted = true
+		l.commit(0)
+	case turn.Watch:
+		l.watching = e.On
+	case turn.AwaitSilence:
+		if l.speech != nil && e.ID == l.speech.id {
+			l.detector.endpoint.Await(e.Silence)
+		}
+	}
+}
+
+// hear takes in sound that has come at a time. In manual mode all of it is the
+// utterance.
+func (l *Listener) hear(pcm []int16, at time.Time) {
+	if l.mode != wire.Manual {
+		l.detector.write(pcm, at, l.window)
+		return
+	}
+	if l.speech == nil {
+		l.open(nil)
+	}
+	l.write(pcm)
+}
+
+// window acts on one window of the detector.
+func (l *Listener) window(pcm []int16, verdict audio.Endpoint, err error) {
+	if err != nil {
+		l.o.Log.Warn("voice detector failed", "err", err)
+		return
+	}
+	length := audio.Recognition.Duration(len(pcm))
+	if l.speech == nil {
+		l.quiet += length
+		l.preroll.Write(pcm)
+	} else {
+		l.write(pcm)
+	}
+	switch verdict {
+	case audio.EndpointSpeechStart:
+		l.open(l.preroll.Take())
+		l.o.Report(turn.SpeechStarted{ID: l.speech.id, Epoch: l.epoch})
+	case audio.EndpointTrigger:
+		l.pause()
+	case audio.EndpointResume:
+		l.speech.resume(l.detector.fed - length)
+	case audio.EndpointCommit:
+		l.commit(l.detector.silence())
+	case audio.EndpointOverlong:
+		l.commit(l.detector.silence())
+		l.detector.endpoint.AwaitPause() // else the voice that goes on would undo the turn
+	case audio.EndpointNone:
+	}
+	if l.speech != nil {
+		l.speech.voiced(l.detector.endpoint.Voiced(), l.watching)
+	}
+}
+
+// open begins an utterance with the sound that came before it was noticed.
+func (l *Listener) open(before []int16) {
+	minSpeech := l.o.Endpoint.WithDefaults().MinSpeech
+	unheard := l.o.SelfEcho.Unheard(l.quiet-minSpeech, minSpeech, time.Now())
+	l.quiet = 0
+	l.speech = newSpeech(l.o, l.lang, l.mode != wire.Manual, unheard)
+	l.write(before)
+}
+
+// write gives sound to the utterance. One whose recogniser takes no more ends in
+// manual mode: it was held for longer than any recogniser buffers.
+func (l *Listener) write(pcm []int16) {
+	if !l.speech.write(pcm) && l.mode == wire.Manual {
+		l.muted = true
+		l.commit(0)
+	}
+}
+
+// pause asks for the text of what was said so far: it may be all.
+func (l *Listener) pause() { l.speech.pause(l.detector.endpoint.LastVoice()) }
+
+// commit ends the utterance; silence is how long nobody has spoken. A button that
+// was pressed without a sound is an utterance too.
+func (l *Listener) commit(silence time.Duration) {
+	s := l.speech
+	switch {
+	case s != nil:
+	case l.mode == wire.Manual:
+		s = &speech{o: l.o, id: l.o.Book.add(nil), attempt: &attempt{n: 1}}
+	default:
+		return
+	}
+	l.speech = nil
+	l.detector.restart()
+	s.end(l.epoch, silence)
+}
+
+// drop forgets the utterance that goes on.
+func (l *Listener) drop(cause error) {
+	if l.speech != nil {
+		l.o.Book.Release(l.speech.id, cause)
+		l.speech = nil
+	}
+}
+
+// schedule sets the timer by which a pause begins to count, and by which the
+// utterance ends.
+func (l *Listener) schedule() {
+	l.due.Stop()
+	if l.speech == nil || l.mode == wire.Manual {
+		return
+	}
+	if at := l.detector.due(); !at.IsZero() {
+		l.due.Reset(time.Until(at))
+	}
+}
+
+// silenceOver acts on that timer, unless there is something to be heard first.
+func (l *Listener) silenceOver() {
+	switch {
+	case l.speech == nil || !l.in.Empty():
+	case l.detector.endpoint.Pause():
+		l.pause()
+		l.schedule()
+	case l.detector.endpoint.Paused():
+		l.commit(time.Since(l.detector.voiceAt))
+	}
+}
