@@ -44,9 +44,9 @@ var rules = []rule{
 	{"mcp/local", "mcp mcp/schema mcp/rawjson mcp/router internal/text/...", "our own tools"},
 	{"mcp/external", "mcp mcp/device mcp/schema mcp/rawjson mcp/router", "other people's servers"},
 	{"mcp/sourcetest", "mcp", "the contract every source meets"},
-	{"mcp/gateway", "mcp mcp/schema mcp/rawjson mcp/router", "what is offered outward goes through the router"},
-	{"mcp/gateway/catalog", "mcp mcp/schema mcp/rawjson mcp/router", "what is offered to whom"},
-	{"mcp/gateway/offer", "mcp mcp/schema mcp/rawjson mcp/router mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
+	{"mcp/gateway", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered outward goes through the router"},
+	{"mcp/gateway/catalog", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered to whom"},
+	{"mcp/gateway/offer", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
 
 	{"agent/turn", "internal/text/...", "pure: no clock, lock or goroutine"},
 	{"agent/history", "providers", "messages within a budget"},

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -31,14 +33,14 @@ type Access struct {
 type denial struct {
 	status int
 	code   string // of REST
-	zh, en string
+	text   string // id of a message
 }
 
 // guard applies an [Access]. Its methods may be called at the same time.
 type guard struct {
 	Access
 	rates   *rates
-	refused func(w http.ResponseWriter, r *http.Request, d *denial) // answers
+	refused func(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) // answers
 }
 
 // before returns next behind access control. The handler finds the caller in the
@@ -47,7 +49,7 @@ func (g *guard) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, denied := g.admit(r)
 		if denied == nil && c.ReadOnly() && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			denied = &denial{http.StatusForbidden, codeForbidden, "这个令牌是只读的", "this token is read-only"}
+			denied = &denial{http.StatusForbidden, codeForbidden, "gateway/read-only"}
 		}
 		if denied != nil {
 			g.refuse(w, r, c, denied)
@@ -59,7 +61,7 @@ func (g *guard) before(next http.Handler) http.Handler {
 	})
 }
 
-func (a Access) guard(refused func(http.ResponseWriter, *http.Request, *denial)) *guard {
+func (a Access) guard(refused func(http.ResponseWriter, *http.Request, catalog.Caller, *denial)) *guard {
 	if a.Log == nil {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
@@ -68,47 +70,44 @@ func (a Access) guard(refused func(http.ResponseWriter, *http.Request, *denial))
 
 // refuse answers and logs a request that is not let in.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
-	g.Log.Warn("request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status, "why", d.en, "token", c.Name())
+	g.Log.Warn("request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status, "why", message.In(text.English, d.text), "token", c.Name())
 	switch d.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="xiaozhi"`)
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
 	}
-	g.refused(w, r, d)
+	g.refused(w, r, c, d)
 }
 
 // admit returns the caller of a request, or the reason for which it is refused.
 func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
-	c := catalog.Caller{Remote: r.RemoteAddr, Language: catalog.LanguageOf(r.Header)}
+	c := catalog.CallerOf(r)
 	if len(g.Tokens) == 0 {
 		if !g.ownMachine(r) {
-			return c, &denial{
-				http.StatusForbidden, codeForbidden, "没有配置 mcp.tokens，只允许本机访问",
-				"only this machine is let in, because mcp.tokens is not configured",
-			}
+			return c, &denial{http.StatusForbidden, codeForbidden, "gateway/own-machine-only"}
 		}
 		return c, nil
 	}
 	if !g.hostFits(r) {
-		return c, &denial{http.StatusForbidden, codeForbidden, "不接受这个 Host，请看 mcp.hosts", "this Host is not served, see mcp.hosts"}
+		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/host-refused"}
 	}
 	if !g.originFits(r) {
-		return c, &denial{http.StatusForbidden, codeForbidden, "不接受这个网页来源，请看 mcp.origins", "this Origin is not served, see mcp.origins"}
+		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/origin-refused"}
 	}
 	t, ok := g.bearer(r)
 	if !g.rates.listens(r.RemoteAddr, t.Name) {
-		return c, &denial{http.StatusTooManyRequests, codeRate, "错误的令牌太多，请稍后再试", "too many wrong tokens, try again later"}
+		return c, &denial{http.StatusTooManyRequests, codeRate, "gateway/wrong-tokens"}
 	}
 	if !ok {
 		if r.Header.Get("Authorization") != "" || r.URL.Query().Has("token") {
 			g.rates.guessed(r.RemoteAddr)
 		}
-		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "需要 mcp.tokens 里的令牌", "a token of mcp.tokens is needed: Authorization: Bearer …"}
+		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "gateway/token-needed"}
 	}
 	c.Token = &t
 	if !g.within(c) {
-		return c, &denial{http.StatusTooManyRequests, codeRate, "请求太频繁", "too many requests"}
+		return c, &denial{http.StatusTooManyRequests, codeRate, "gateway/too-many-requests"}
 	}
 	return c, nil
 }

@@ -44,7 +44,7 @@ func TestAccess(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
-			h := Access{Tokens: c.tokens, Log: slog.New(slog.NewTextHandler(&log, nil))}.guard(failDenied).before(
+			h := Access{Tokens: c.tokens, Log: slog.New(slog.NewTextHandler(&log, nil))}.guard(refused).before(
 				http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			r := httptest.NewRequest(c.method, "/api/devices", nil)
 			r.RemoteAddr, r.Host = c.remote, c.host

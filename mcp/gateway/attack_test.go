@@ -532,7 +532,7 @@ func FuzzMessages(f *testing.F) {
 			t.Fatal(err)
 		}
 		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost"
-		var m message
+		var m rpcMessage
 		if json.Unmarshal(body, &m) == nil && m.Method != nil && *m.Method == "subscriptions/listen" {
 			return // it lasts
 		}

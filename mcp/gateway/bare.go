@@ -16,7 +16,7 @@ import (
 // JSON, HTTP 200, errors as JSON-RPC has them.
 func (g rpcRequests) bareRPC(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
 	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
-		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(c.Language, "不支持的协议版本: ", "unsupported protocol version: ") + catalog.Clip(version)}})
+		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/version-unknown", catalog.Clip(version))}})
 		return
 	}
 	c = c.Until(r.Context())
@@ -36,15 +36,15 @@ func (g rpcRequests) bareRPC(w http.ResponseWriter, r *http.Request, v *catalog.
 // bareBatch answers a batch, in its order.
 func (g rpcRequests) bareBatch(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
 	var messages []json.RawMessage
-	refuse := func(code int, zh, en string) {
-		reply(w, http.StatusOK, rpcError{"2.0", []byte("null"), rpcProblem{code, catalog.Say(c.Language, zh, en)}})
+	refuse := func(code int, id string) {
+		reply(w, http.StatusOK, rpcError{"2.0", []byte("null"), rpcProblem{code, c.Say(id)}})
 	}
 	switch err := json.Unmarshal(body, &messages); {
 	case err != nil:
-		refuse(jsonrpc.CodeParseError, "不是有效的 JSON", "this is no JSON")
+		refuse(jsonrpc.CodeParseError, "gateway/no-json")
 		return
 	case len(messages) == 0 || len(messages) > maxBatch:
-		refuse(jsonrpc.CodeInvalidRequest, batchZH, batchEN)
+		refuse(jsonrpc.CodeInvalidRequest, "gateway/batch-size")
 		return
 	}
 	var answers []json.RawMessage
@@ -64,76 +64,70 @@ func (g rpcRequests) bareBatch(w http.ResponseWriter, r *http.Request, v *catalo
 // checkBatch returns what is wrong with a batch for a session: the SDK would take any
 // number of messages, and answer only one of those that share an id.
 func (g rpcRequests) checkBatch(c catalog.Caller, body []byte) (*rpcProblem, int) {
-	var messages []message
+	var messages []rpcMessage
 	if json.Unmarshal(body, &messages) != nil {
 		return nil, 0 // the SDK says why
 	}
-	wrong := func(status int, zh, en string) (*rpcProblem, int) {
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(c.Language, zh, en)}, status
+	wrong := func(status int, id string) (*rpcProblem, int) {
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say(id)}, status
 	}
 	if len(messages) == 0 || len(messages) > maxBatch {
-		return wrong(http.StatusBadRequest, batchZH, batchEN)
+		return wrong(http.StatusBadRequest, "gateway/batch-size")
 	}
 	ids := map[string]struct{}{}
 	for i, m := range messages {
-		if problem := checkID(m.ID, c.Language); problem != nil {
+		if problem := checkID(m.ID, c); problem != nil {
 			return problem, http.StatusBadRequest
 		}
 		if _, used := ids[string(m.ID)]; used && len(m.ID) > 0 {
-			return wrong(http.StatusBadRequest, "同一批请求里有重复的 id", "an id is there twice in the batch")
+			return wrong(http.StatusBadRequest, "gateway/batch-ids")
 		}
 		ids[string(m.ID)] = struct{}{}
 		if i > 0 && !g.guard.within(c) {
-			return wrong(http.StatusTooManyRequests, "请求太频繁", "too many requests")
+			return wrong(http.StatusTooManyRequests, "gateway/too-many-requests")
 		}
 	}
 	return nil, 0
 }
 
-// The error of a batch that is too short or too long (maxBatch).
-const (
-	batchZH = "批量请求应有 1 到 50 条"
-	batchEN = "a batch has 1 to 50 messages"
-)
-
 // bareOne returns the answer to one message; nil: there is none. One that is not the
 // first of its request counts against the rate of the caller's token.
 func (g rpcRequests) bareOne(r *http.Request, v *catalog.View, c catalog.Caller, body []byte, further bool) json.RawMessage {
-	var m message
+	var m rpcMessage
 	if err := json.Unmarshal(body, &m); err != nil {
 		if json.Valid(body) {
-			return rpcFailure(m, jsonrpc.CodeInvalidRequest, catalog.Say(c.Language, "不是 JSON-RPC 请求", "this is no JSON-RPC request"))
+			return rpcFailure(m, jsonrpc.CodeInvalidRequest, c.Say("gateway/no-request"))
 		}
-		return rpcFailure(message{}, jsonrpc.CodeParseError, catalog.Say(c.Language, "不是有效的 JSON", "this is no JSON"))
+		return rpcFailure(rpcMessage{}, jsonrpc.CodeParseError, c.Say("gateway/no-json"))
 	}
-	if problem := checkMessage(m, c.Language); problem != nil {
+	if problem := checkMessage(m, c); problem != nil {
 		return rpcFailure(m, problem.Code, problem.Message)
 	}
 	if m.Method == nil || len(m.ID) == 0 { // an answer to nobody's question, or a notification
 		return nil
 	}
 	if further && !g.guard.within(c) {
-		return rpcFailure(m, catalog.CodeRefused, catalog.Say(c.Language, "请求太频繁", "too many requests"))
+		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/too-many-requests"))
 	}
-	if problem := checkMethod(m, c.Language); problem != nil {
+	if problem := checkMethod(m, c); problem != nil {
 		return rpcFailure(m, problem.Code, problem.Message)
 	}
 	switch *m.Method {
 	case "initialize", "resources/subscribe", "resources/unsubscribe", "server/discover":
-		return rpcFailure(m, jsonrpc.CodeInvalidRequest, catalog.Say(c.Language, "这个方法需要单独的会话: ", "this method needs a session of its own: ")+*m.Method)
+		return rpcFailure(m, jsonrpc.CodeInvalidRequest, c.Say("gateway/session-needed", *m.Method))
 	}
 	return askServer(r, v, c, m)
 }
 
 // askServer has the server of the view answer one request.
-func askServer(r *http.Request, v *catalog.View, c catalog.Caller, m message) json.RawMessage {
+func askServer(r *http.Request, v *catalog.View, c catalog.Caller, m rpcMessage) json.RawMessage {
 	version := r.Header.Get(headerVersion)
 	if version == "" {
 		version = catalog.Version2024
 	}
 	answer, err := v.Ask(r.Context(), c, version, r.Header, &jsonrpc.Request{Method: *m.Method, Params: m.Params})
 	if err != nil {
-		return rpcFailure(m, catalog.CodeRefused, catalog.Say(c.Language, "请求已取消", "the request was cancelled"))
+		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/cancelled"))
 	}
 	return encodeAnswer(m, answer)
 }

@@ -44,17 +44,17 @@ func (f *front) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, e
 }
 
 // bodyProblem returns what is wrong with a body that readBody did not take.
-func bodyProblem(language string, status int, err error) string {
+func bodyProblem(c catalog.Caller, status int, err error) string {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		return catalog.Say(language, "请求体超过 ", "the body is over ") + strconv.Itoa(maxBody) + catalog.Say(language, " 字节", " bytes")
+		return c.Say("gateway/body-over", strconv.Itoa(maxBody))
 	case http.StatusUnsupportedMediaType:
-		return catalog.Say(language, "不支持压缩的请求体 (Content-Encoding)", "compressed bodies are not read (Content-Encoding)")
+		return c.Say("gateway/body-encoded")
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return catalog.Say(language, "请求体没有及时到达", "the body did not come in time")
+		return c.Say("gateway/body-late")
 	}
-	return catalog.Say(language, "请求体无法读取", "the body cannot be read")
+	return c.Say("gateway/body-unread")
 }
 
 // deep reports whether JSON nests deeper than any honest message does.

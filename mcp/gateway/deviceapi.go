@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
@@ -23,29 +25,43 @@ const maxBody = 1 << 20
 // and calls them. Access and limits are those of the gateway.
 func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
 	guard := *g.guard
-	guard.refused = failDenied
-	return guard.before(newDeviceAPI(d, g.log))
+	api := newDeviceAPI(d, g.log)
+	guard.refused = func(w http.ResponseWriter, _ *http.Request, _ catalog.Caller, denied *denial) {
+		api.fail(w, denied.status, denied.text)
+	}
+	return guard.before(api.handler())
 }
 
-// failDenied answers a request that is not let in.
-func failDenied(w http.ResponseWriter, _ *http.Request, d *denial) { fail(w, d.status, d.zh, d.en) }
-
-// deviceAPI is DeviceAPI behind its guard.
+// deviceAPI serves /api/devices, behind access control.
 type deviceAPI struct {
 	devices offer.Devices
 	log     *slog.Logger
 	calls   atomic.Int64
 }
 
-func newDeviceAPI(d offer.Devices, log *slog.Logger) http.Handler {
-	a := &deviceAPI{devices: d, log: log}
+func newDeviceAPI(d offer.Devices, log *slog.Logger) *deviceAPI {
+	return &deviceAPI{devices: d, log: log}
+}
+
+// deviceFailure is the body of an answer that is an error.
+type deviceFailure struct {
+	Error   string `json:"error"`   // in English
+	Message string `json:"message"` // in both languages
+}
+
+// fail answers with an error: a message by its id.
+func (a *deviceAPI) fail(w http.ResponseWriter, status int, id string, args ...any) {
+	reply(w, status, deviceFailure{message.In(text.English, id, args...), catalog.Both(id, args...)})
+}
+
+func (a *deviceAPI) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/devices", a.list)
 	mux.HandleFunc("GET /api/devices/{id}/tools", a.tools)
 	mux.HandleFunc("GET /api/devices/{id}/calls", a.records)
 	mux.HandleFunc("POST /api/devices/{id}/tools/call", a.call)
 	mux.HandleFunc("/api/devices/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, http.StatusNotFound, "没有这个地址", "nothing is here: "+r.Method+" "+r.URL.Path)
+		a.fail(w, http.StatusNotFound, "gateway/path-unknown-at", r.Method+" "+r.URL.Path)
 	})
 	return mux
 }
@@ -143,19 +159,19 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	_ = deadlines.SetReadDeadline(time.Now().Add(bodyTime)) // recorders have none
 	if err := decodeOne(http.MaxBytesReader(w, r.Body, maxBody), &req); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			fail(w, http.StatusRequestEntityTooLarge, "请求体太大", "the body is over "+strconv.Itoa(maxBody)+" bytes")
+			a.fail(w, http.StatusRequestEntityTooLarge, "gateway/body-large", strconv.Itoa(maxBody))
 			return
 		}
-		fail(w, http.StatusBadRequest, "请求体不是所要的 JSON", `the body is not {"name":…,"arguments":{…}}: `+catalog.OneLine(err))
+		a.fail(w, http.StatusBadRequest, "gateway/body-no-call", catalog.OneLine(err))
 		return
 	}
 	if req.Name == "" {
-		fail(w, http.StatusBadRequest, "没有给出工具名 name", `the body has no "name" of a tool`)
+		a.fail(w, http.StatusBadRequest, "gateway/tool-not-given")
 		return
 	}
 	name, ok := llmName(offers, req.Name)
 	if !ok {
-		fail(w, http.StatusNotFound, "没有这个工具", "there is no tool named "+strconv.Quote(catalog.Clip(req.Name)))
+		a.fail(w, http.StatusNotFound, "gateway/tool-none", strconv.Quote(catalog.Clip(req.Name)))
 		return
 	}
 	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
@@ -195,7 +211,7 @@ func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []rout
 	id := strings.ToLower(r.PathValue("id"))
 	offers, ok := a.devices.Offers(id)
 	if ok = ok && mayReach(r, id); !ok {
-		fail(w, http.StatusNotFound, "设备没有连接", "no device "+strconv.Quote(catalog.Clip(id))+" is connected")
+		a.fail(w, http.StatusNotFound, "gateway/device-none", strconv.Quote(catalog.Clip(id)))
 	}
 	return id, offers, ok
 }

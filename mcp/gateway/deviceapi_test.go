@@ -65,7 +65,7 @@ func (h house) Calls(id string) []router.Record {
 func TestDeviceAPI(t *testing.T) {
 	box := router.New(router.Options{}, lamp{})
 	t.Cleanup(box.Close)
-	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
+	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler)).handler()
 	const device = "/api/devices/24:6F:28:AA:10:02"
 	for _, c := range []struct {
 		name, method, path, body string
@@ -146,7 +146,7 @@ func (nobody) List() []offer.Device { return nil }
 
 func TestDeviceAPIEmpty(t *testing.T) {
 	w := httptest.NewRecorder()
-	newDeviceAPI(nobody{}, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
+	newDeviceAPI(nobody{}, slog.New(slog.DiscardHandler)).handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
 	if got := strings.TrimSpace(w.Body.String()); got != `{"devices":[]}` {
 		t.Errorf("got %s", got)
 	}

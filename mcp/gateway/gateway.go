@@ -64,7 +64,8 @@ func New(o Options) *Gateway {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
-	o.Access.Log, o.Offer.Log, o.Offer.Zone = o.Log, o.Log, o.Zone
+	o.Access.Log = o.Log
+	o.Offer.Log, o.Offer.Zone = o.Log, o.Zone
 	runner := catalog.NewRunner(o.Zone, o.Log)
 	views := catalog.NewViews(o.Registry, runner, o.Version, o.Log)
 	g := &Gateway{
@@ -139,6 +140,6 @@ func (g *Gateway) TranscriptChanged(id string) { g.follower.TranscriptChanged(id
 func (g *Gateway) Updated(ctx context.Context, uris ...string) { g.views.Updated(ctx, uris...) }
 
 // refused answers a request that Access does not let in.
-func refused(w http.ResponseWriter, r *http.Request, d *denial) {
-	problem(w, r, d.status, d.code, catalog.Say(catalog.LanguageOf(r.Header), d.zh, d.en))
+func refused(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
+	problem(w, r, d.status, d.code, c.Say(d.text))
 }

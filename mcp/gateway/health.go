@@ -30,7 +30,7 @@ type healthReport struct {
 func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", http.MethodGet)
-		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.Say(catalog.LanguageOf(r.Header), "不支持这个方法", "this method is not served"))
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.CallerOf(r).Say("gateway/http-method"))
 		return
 	}
 	out := healthReport{

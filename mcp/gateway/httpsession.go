@@ -8,23 +8,23 @@ import (
 )
 
 // stateful serves a request of a session, or opens one. m is nil for GET and DELETE.
-func (g rpcRequests) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View, m *message) {
+func (g rpcRequests) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View, m *rpcMessage) {
 	id := r.Header.Get(headerSession)
-	var asked message
+	var asked rpcMessage
 	noEvents := false
 	if m != nil {
 		asked = *m
 		noEvents = !acceptsEvents(r)
 		acceptAll(r)
 	}
-	out := plainly(w, asked)
+	out := plainly(w, catalog.CallerFrom(r.Context()), asked)
 	out.noEvents = noEvents
 	if id == "" {
 		if !g.sessions.reserve(v.Token()) {
 			w.Header().Set("Retry-After", "10")
 			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(asked), rpcProblem{
 				catalog.CodeRefused,
-				catalog.Say(catalog.Language(r.Context()), "会话太多", "too many sessions"),
+				catalog.CallerFrom(r.Context()).Say("gateway/too-many-sessions"),
 			}})
 			return
 		}

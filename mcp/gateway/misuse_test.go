@@ -58,7 +58,7 @@ func oddHouse(t *testing.T) (*odd, *router.Router, http.Handler) {
 	source := &odd{}
 	box := router.New(router.Options{}, source)
 	t.Cleanup(box.Close)
-	return source, box, newDeviceAPI(house{box}, slog.New(slog.DiscardHandler))
+	return source, box, newDeviceAPI(house{box}, slog.New(slog.DiscardHandler)).handler()
 }
 
 func post(h http.Handler, body string) *httptest.ResponseRecorder {
@@ -187,7 +187,7 @@ func TestAccessTricks(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, kitchen, unread{t})
 		r.RemoteAddr, r.Host, r.Header = "127.0.0.1:5000", "127.0.0.1:8000", header
 		w := httptest.NewRecorder()
-		Access{}.guard(failDenied).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) })).ServeHTTP(w, r)
+		Access{}.guard(refused).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) })).ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, w.Code)
 		}
@@ -197,7 +197,7 @@ func TestAccessTricks(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/api/devices?token=right", unread{t})
 		r.Header.Set("Authorization", shown)
 		w := httptest.NewRecorder()
-		Access{Tokens: tokens}.guard(failDenied).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) })).ServeHTTP(w, r)
+		Access{Tokens: tokens}.guard(refused).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) })).ServeHTTP(w, r)
 		if w.Code != http.StatusUnauthorized {
 			t.Errorf("%q: %d", shown, w.Code)
 		}

@@ -18,8 +18,9 @@ import (
 // it never waits.
 type plainWriter struct {
 	http.ResponseWriter
-	rc    *http.ResponseController
-	asked message
+	rc     *http.ResponseController
+	caller catalog.Caller
+	asked  rpcMessage
 
 	before func(http.Header) // is called before the head is sent; nil: nothing is
 
@@ -39,8 +40,8 @@ type plainWriter struct {
 	kept     []json.RawMessage // the answers among them
 }
 
-func plainly(w http.ResponseWriter, asked message) *plainWriter {
-	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), asked: asked}
+func plainly(w http.ResponseWriter, c catalog.Caller, asked rpcMessage) *plainWriter {
+	return &plainWriter{ResponseWriter: w, rc: http.NewResponseController(w), caller: c, asked: asked}
 }
 
 // WriteHeader notes whether an error in plain text follows, or events that are to be kept.
@@ -113,7 +114,7 @@ func (p *plainWriter) began() int {
 func (p *plainWriter) keep(event []byte) {
 	_, data, _ := bytes.Cut(event, []byte("data: "))
 	data = bytes.TrimSpace(data)
-	var m message
+	var m rpcMessage
 	if json.Unmarshal(data, &m) != nil || m.Method != nil {
 		return
 	}
@@ -200,7 +201,7 @@ func (p *plainWriter) stop() {
 		reply(p.ResponseWriter, http.StatusOK, kept)
 		return
 	case keeps: // the session has ended, or the client has gone
-		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, catalog.CodeRefused, "the request was cancelled / 请求已取消"))
+		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, catalog.CodeRefused, p.caller.Say("gateway/cancelled")))
 		return
 	}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests

@@ -29,7 +29,7 @@ func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var hungUp atomic.Int32
-		p := plainly(stuckWriter{httptest.NewRecorder()}, message{})
+		p := plainly(stuckWriter{httptest.NewRecorder()}, catalog.Caller{}, rpcMessage{})
 		p.lasts(func() { hungUp.Add(1) })
 		p.WriteHeader(http.StatusOK)
 		for range maxNews {
@@ -49,7 +49,7 @@ func TestStuckStream(t *testing.T) {
 		}
 
 		w := httptest.NewRecorder()
-		p = plainly(w, message{})
+		p = plainly(w, catalog.Caller{}, rpcMessage{})
 		p.lasts(func() { t.Error("hung up on one that reads") })
 		p.WriteHeader(http.StatusOK)
 		p.Flush()
@@ -115,7 +115,7 @@ func TestSessionsWithoutEvents(t *testing.T) {
 // where a stream was to last.
 func TestErrorOfStream(t *testing.T) {
 	w := httptest.NewRecorder()
-	p := plainly(w, message{ID: []byte("7")})
+	p := plainly(w, catalog.Caller{}, rpcMessage{ID: []byte("7")})
 	p.lasts(func() { t.Error("hung up") })
 	http.Error(p, "session not found", http.StatusNotFound)
 	p.stop()

@@ -7,17 +7,6 @@ import (
 	"time"
 )
 
-// failure is the body of an answer that is an error, in both languages.
-type failure struct {
-	Error   string `json:"error"`
-	Message string `json:"message"`
-}
-
-// fail answers with an error.
-func fail(w http.ResponseWriter, status int, zh, en string) {
-	reply(w, status, failure{en, zh + " / " + en})
-}
-
 // reply answers with JSON.
 func reply(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)

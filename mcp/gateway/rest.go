@@ -71,8 +71,14 @@ type restRequest struct {
 	view *catalog.View
 }
 
-func (q *restRequest) fail(status int, code, zh, en string) {
-	reply(q.w, status, restError{Error: restProblem{code, catalog.Say(q.who.Language, zh, en)}, IsError: true})
+// fail answers with an error: a message by its id.
+func (q *restRequest) fail(status int, code, id string, args ...any) {
+	q.failWith(status, code, q.who.Say(id, args...))
+}
+
+// failWith answers with an error in words.
+func (q *restRequest) failWith(status int, code, message string) {
+	reply(q.w, status, restError{Error: restProblem{code, message}, IsError: true})
 }
 
 // allow answers with 405 unless the method is one of them.
@@ -85,7 +91,7 @@ func (q *restRequest) allow(allowed ...string) bool {
 		return true
 	}
 	q.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	q.fail(http.StatusMethodNotAllowed, codeMethod, "不支持这个方法", "this method is not served")
+	q.fail(http.StatusMethodNotAllowed, codeMethod, "gateway/http-method")
 	return false
 }
 
@@ -137,7 +143,7 @@ func (g restRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 		} else if prompt, ok := name("/prompts/"); ok {
 			q.prompt(ctx, prompt)
 		} else {
-			q.fail(http.StatusNotFound, codeNotFound, "没有这个地址", "nothing is here")
+			q.fail(http.StatusNotFound, codeNotFound, "gateway/path-unknown")
 		}
 	}
 }
@@ -162,7 +168,7 @@ func (q *restRequest) tools() {
 func (q *restRequest) narrow(stream string) bool {
 	v, ok := q.views.Of(q.who, stream)
 	if !ok || stream == "" {
-		q.fail(http.StatusNotFound, codeNoStream, "工作流未找到: "+catalog.Clip(stream), "stream not found: "+catalog.Clip(stream))
+		q.fail(http.StatusNotFound, codeNoStream, "gateway/stream-unknown", catalog.Clip(stream))
 		return false
 	}
 	q.view = v
@@ -228,15 +234,15 @@ func (q *restRequest) tool(name string) {
 }
 
 func (q *restRequest) noTool(name string) {
-	q.fail(http.StatusNotFound, codeNoTool, "工具未找到: "+catalog.Clip(name), "tool not found: "+catalog.Clip(name))
+	q.fail(http.StatusNotFound, codeNoTool, "gateway/tool-unknown", catalog.Clip(name))
 }
 
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
 	data, status, err := q.readBody(q.w, q.r)
 	if err != nil {
-		text := bodyProblem(q.who.Language, status, err)
-		q.fail(status, codeBadRequest, text, text)
+		text := bodyProblem(q.who, status, err)
+		q.failWith(status, codeBadRequest, text)
 		return false
 	}
 	if optional && len(strings.TrimSpace(string(data))) == 0 {
@@ -248,7 +254,7 @@ func (q *restRequest) body(into any, optional bool) bool {
 		err = decodeOne(strings.NewReader(string(data)), into)
 	}
 	if err != nil {
-		q.fail(http.StatusBadRequest, codeBadRequest, "请求体不是所要的 JSON: "+catalog.OneLine(err), "the body is not the JSON that is asked for: "+catalog.OneLine(err))
+		q.fail(http.StatusBadRequest, codeBadRequest, "gateway/body-wrong", catalog.OneLine(err))
 		return false
 	}
 	return true
@@ -278,7 +284,7 @@ func (q *restRequest) call(ctx context.Context) {
 		return
 	}
 	if req.Name == "" {
-		q.fail(http.StatusBadRequest, codeBadRequest, "缺少工具名 name", `the body has no "name" of a tool`)
+		q.fail(http.StatusBadRequest, codeBadRequest, "gateway/tool-unnamed")
 		return
 	}
 	e, ok := q.view.Tool(req.Name)
@@ -291,14 +297,14 @@ func (q *restRequest) call(ctx context.Context) {
 	result, invalid, err := q.runner.Run(ctx, e, req.Arguments, nil)
 	switch {
 	case errors.Is(err, catalog.ErrReadOnly):
-		q.fail(http.StatusForbidden, codeForbidden, "这个令牌是只读的", "this token is read-only")
+		q.fail(http.StatusForbidden, codeForbidden, "gateway/read-only")
 	case errors.Is(err, catalog.ErrBusy):
 		q.w.Header().Set("Retry-After", "1")
-		q.fail(http.StatusTooManyRequests, codeRate, "同时进行的调用太多", "too many calls at the same time")
+		q.fail(http.StatusTooManyRequests, codeRate, "gateway/calls-at-once")
 	case err != nil:
-		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
+		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
 	case invalid != "":
-		q.fail(http.StatusBadRequest, codeArguments, "参数无效: "+invalid, "invalid arguments: "+invalid)
+		q.fail(http.StatusBadRequest, codeArguments, "gateway/arguments-wrong", invalid)
 	default:
 		reply(q.w, http.StatusOK, restResult{
 			Success: !result.IsError, Content: result.Content, IsError: result.IsError,

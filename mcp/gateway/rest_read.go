@@ -40,9 +40,9 @@ func (q *restRequest) resource(ctx context.Context, uri string) {
 	contents, err := q.view.ReadURI(ctx, uri)
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams, err == nil && len(contents) == 0:
-		q.fail(http.StatusNotFound, codeNoResource, "资源未找到: "+catalog.Clip(uri), "resource not found: "+catalog.Clip(uri))
+		q.fail(http.StatusNotFound, codeNoResource, "gateway/resource-unknown", catalog.Clip(uri))
 	case err != nil:
-		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
+		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
 	default:
 		reply(q.w, http.StatusOK, oneResource{true, contents[0]})
 	}
@@ -91,16 +91,16 @@ func (q *restRequest) prompt(ctx context.Context, name string) {
 	}
 	result, known, err := q.view.Prompt(ctx, name, req.Arguments)
 	if !known {
-		q.fail(http.StatusNotFound, codeNoPrompt, "提示词未找到: "+catalog.Clip(name), "prompt not found: "+catalog.Clip(name))
+		q.fail(http.StatusNotFound, codeNoPrompt, "gateway/prompt-unknown", catalog.Clip(name))
 		return
 	}
 	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
 	case e != nil && e.Code == jsonrpc.CodeInvalidParams:
-		q.fail(http.StatusBadRequest, codeArguments, e.Message, e.Message)
+		q.failWith(http.StatusBadRequest, codeArguments, e.Message)
 	case err != nil:
-		q.fail(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err), catalog.Reason(err))
+		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
 	case result == nil:
-		q.fail(http.StatusInternalServerError, catalog.CodeFailed, "没有结果", "there is no result")
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, "gateway/no-result")
 	default:
 		reply(q.w, http.StatusOK, onePrompt{true, promptText{result.Description, result.Messages}})
 	}

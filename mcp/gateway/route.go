@@ -33,7 +33,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what cannot be read would be left out: a view would become that of all
-		problem(w, r, http.StatusBadRequest, codeBadRequest, catalog.Say(catalog.LanguageOf(r.Header), "地址中的参数无法读取: ", "the query of the address cannot be read: ")+catalog.Clip(catalog.OneLine(err)))
+		problem(w, r, http.StatusBadRequest, codeBadRequest, catalog.CallerOf(r).Say("gateway/query-unread", catalog.Clip(catalog.OneLine(err))))
 		return
 	}
 	path := strings.TrimSuffix(r.URL.EscapedPath(), "/")
@@ -47,7 +47,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.disabled {
-		problem(w, r, http.StatusServiceUnavailable, codeDisabled, catalog.Say(c.Language, "MCP 服务未启用（mcp.enabled）", "MCP is switched off (mcp.enabled)"))
+		problem(w, r, http.StatusServiceUnavailable, codeDisabled, c.Say("gateway/switched-off"))
 		return
 	}
 	g.follower.Wake()

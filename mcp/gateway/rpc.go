@@ -40,29 +40,29 @@ func (g rpcRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Cal
 		if r.Header.Get(headerSession) == "" {
 			w.Header().Set("Allow", "POST")
 			problem(w, r, http.StatusMethodNotAllowed, codeMethod,
-				catalog.Say(c.Language, "没有会话：GET 和 DELETE 需要 Mcp-Session-Id", "no session: GET and DELETE need Mcp-Session-Id"))
+				c.Say("gateway/no-session"))
 			return
 		}
 		g.stateful(w, r, v, nil)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.Say(c.Language, "不支持这个方法", "this method is not served"))
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
 	}
 }
 
 // noStream answers that there is no such stream.
 func noStream(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
-	problem(w, r, http.StatusNotFound, codeNoStream, catalog.Say(c.Language, "工作流未找到: ", "stream not found: ")+catalog.Clip(stream))
+	problem(w, r, http.StatusNotFound, codeNoStream, c.Say("gateway/stream-unknown", catalog.Clip(stream)))
 }
 
 // postRPC takes one message, or a batch of them, to where it belongs.
 func (g rpcRequests) postRPC(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.Language, status, err)}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c, status, err)}})
 		return
 	}
-	var m message
+	var m rpcMessage
 	shallow := !deep(body)
 	parsed := shallow && json.Unmarshal(body, &m) == nil
 	way := wayOf(r, m)
@@ -72,13 +72,13 @@ func (g rpcRequests) postRPC(w http.ResponseWriter, r *http.Request, c catalog.C
 	}
 	v, ok := find(c, stream)
 	if !ok {
-		reply(w, http.StatusNotFound, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, catalog.Say(c.Language, "工作流未找到: ", "stream not found: ") + catalog.Clip(stream)}})
+		reply(w, http.StatusNotFound, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, c.Say("gateway/stream-unknown", catalog.Clip(stream))}})
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	if !shallow {
-		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(c.Language, "嵌套太深", "nested too deeply")}})
+		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/nested")}})
 		return
 	}
 	if way == wayBare {
@@ -87,7 +87,7 @@ func (g rpcRequests) postRPC(w http.ResponseWriter, r *http.Request, c catalog.C
 	}
 	problem, status := g.checkForSDK(c, m, parsed, body)
 	if problem == nil && way == wayStateful && parsed && m.Method != nil {
-		problem, status = checkMethod(m, c.Language), http.StatusOK
+		problem, status = checkMethod(m, c), http.StatusOK
 	}
 	if problem != nil {
 		reply(w, status, rpcError{"2.0", idOf(m), *problem})
@@ -110,7 +110,7 @@ const (
 )
 
 // wayOf returns the way of a message; m is empty if it could not be read.
-func wayOf(r *http.Request, m message) way {
+func wayOf(r *http.Request, m rpcMessage) way {
 	version := r.Header.Get(headerVersion)
 	switch {
 	case r.Header.Get(headerSession) != "" && version < catalog.VersionModern:
@@ -125,24 +125,24 @@ func wayOf(r *http.Request, m message) way {
 
 // checkForSDK returns what is wrong with a message, or a batch, that the SDK is to
 // read itself, and with which HTTP status that is told.
-func (g rpcRequests) checkForSDK(c catalog.Caller, m message, parsed bool, body []byte) (*rpcProblem, int) {
+func (g rpcRequests) checkForSDK(c catalog.Caller, m rpcMessage, parsed bool, body []byte) (*rpcProblem, int) {
 	if !parsed {
 		return g.checkBatch(c, body)
 	}
-	if problem := checkID(m.ID, c.Language); problem != nil {
+	if problem := checkID(m.ID, c); problem != nil {
 		return problem, http.StatusBadRequest
 	}
 	read, err := jsonrpc.DecodeMessage(body)
 	if err != nil {
 		return nil, 0 // the SDK says why
 	}
-	return checkReading(m, read, c.Language), http.StatusBadRequest
+	return checkReading(m, read, c), http.StatusBadRequest
 }
 
 // modern serves a request of the newest revision. One that listens for changes
 // lasts, and takes a place as a session does.
-func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, m message) {
-	out := plainly(w, m)
+func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, m rpcMessage) {
+	out := plainly(w, c, m)
 	defer out.stop()
 	listens := m.Method != nil && *m.Method == "subscriptions/listen"
 	out.noEvents = !listens && !acceptsEvents(r)
@@ -153,7 +153,7 @@ func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.V
 		done, ok := g.sessions.open(c.Name(), cancel)
 		if !ok {
 			w.Header().Set("Retry-After", "10")
-			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, catalog.Say(c.Language, "会话太多", "too many sessions")}})
+			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, c.Say("gateway/too-many-sessions")}})
 			return
 		}
 		defer done()

@@ -39,7 +39,7 @@ func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller)
 	c.Via = "ws"
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		problem(w, r, http.StatusUpgradeRequired, codeBadRequest, catalog.Say(c.Language, "这里是 WebSocket 地址", "this is the address of a WebSocket"))
+		problem(w, r, http.StatusUpgradeRequired, codeBadRequest, c.Say("gateway/websocket-only"))
 		return
 	}
 	stream := r.URL.Query().Get("stream")
@@ -54,7 +54,7 @@ func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller)
 	done, ok := g.sessions.open(c.Name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		problem(w, r, http.StatusServiceUnavailable, codeRate, catalog.Say(c.Language, "会话太多", "too many sessions"))
+		problem(w, r, http.StatusServiceUnavailable, codeRate, c.Say("gateway/too-many-sessions"))
 		return
 	}
 	defer done()
@@ -87,8 +87,8 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 			break
 		}
 		if kind != websocket.TextMessage {
-			err = s.send(rpcFailure(message{}, jsonrpc.CodeInvalidRequest,
-				catalog.Say(catalog.Language(ctx), "消息必须是文本帧", "messages must be frames of text")))
+			err = s.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest,
+				catalog.CallerFrom(ctx).Say("gateway/frame-kind")))
 		} else {
 			err = s.receive(ctx, bytes.TrimSpace(data))
 		}
@@ -108,16 +108,16 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	if !old {
 		return s.talk.receive(ctx, data)
 	}
-	language := catalog.Language(ctx)
+	c := catalog.CallerFrom(ctx)
 	if !s.talk.within(ctx) {
-		return s.fail(m.RequestID, codeRate, catalog.Say(language, "请求太频繁", "too many requests"))
+		return s.fail(m.RequestID, codeRate, c.Say("gateway/too-many-requests"))
 	}
 	switch stringOf(m.Type) {
 	case "list_tools":
 		return s.sendJSON(oldTools{"tools_list", m.RequestID, restTools(s.view.Tools())})
 	case "call_tool":
 		if !s.talk.calls.take(ctx) {
-			return s.fail(m.RequestID, codeRate, catalog.Say(language, "同时进行的请求太多", "too many requests at the same time"))
+			return s.fail(m.RequestID, codeRate, c.Say("gateway/requests-at-once"))
 		}
 		s.wg.Go(func() {
 			defer s.talk.calls.free()
@@ -126,30 +126,30 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 		return nil
 	}
 	if m.Type == nil {
-		return s.fail(m.RequestID, codeBadRequest, catalog.Say(language, "缺少消息类型 type", `the message has no "type"`))
+		return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-missing"))
 	}
-	return s.fail(m.RequestID, codeBadRequest, catalog.Say(language, "未知的消息类型: ", "unknown type of message: ")+catalog.Clip(cmp.Or(stringOf(m.Type), string(m.Type))))
+	return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-unknown", catalog.Clip(cmp.Or(stringOf(m.Type), string(m.Type)))))
 }
 
 // call runs a tool for an older message.
 func (s *socket) call(ctx context.Context, id json.RawMessage, name string, arguments json.RawMessage) {
-	language := catalog.Language(ctx)
+	c := catalog.CallerFrom(ctx)
 	e, ok := s.view.Tool(name)
 	if !ok {
-		s.front.runner.RefuseUnknown(catalog.CallerFrom(ctx), name)
-		_ = s.fail(id, codeNoTool, catalog.Say(language, "工具未找到: ", "tool not found: ")+catalog.Clip(name))
+		s.front.runner.RefuseUnknown(c, name)
+		_ = s.fail(id, codeNoTool, c.Say("gateway/tool-unknown", catalog.Clip(name)))
 		return
 	}
 	result, invalid, err := s.front.runner.Run(ctx, e, arguments, nil)
 	switch {
 	case errors.Is(err, catalog.ErrReadOnly):
-		err = s.fail(id, codeForbidden, catalog.Say(language, "这个令牌是只读的", "this token is read-only"))
+		err = s.fail(id, codeForbidden, c.Say("gateway/read-only"))
 	case errors.Is(err, catalog.ErrBusy):
-		err = s.fail(id, codeRate, catalog.Say(language, "同时进行的调用太多", "too many calls at the same time"))
+		err = s.fail(id, codeRate, c.Say("gateway/calls-at-once"))
 	case err != nil:
 		err = s.fail(id, catalog.CodeFailed, catalog.Reason(err))
 	case invalid != "":
-		err = s.fail(id, codeArguments, catalog.Say(language, "参数无效: ", "invalid arguments: ")+invalid)
+		err = s.fail(id, codeArguments, c.Say("gateway/arguments-wrong", invalid))
 	default:
 		err = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}})
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -41,7 +43,7 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 		return
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.Say(c.Language, "不支持这个方法", "this method is not served"))
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
 		return
 	}
 	v, ok := g.views.Of(c, r.URL.Query().Get("stream"))
@@ -55,7 +57,7 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	done, ok := g.sessions.open(c.Name(), s.end)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		problem(w, r, http.StatusServiceUnavailable, codeRate, catalog.Say(c.Language, "会话太多", "too many sessions"))
+		problem(w, r, http.StatusServiceUnavailable, codeRate, c.Say("gateway/too-many-sessions"))
 		return
 	}
 	defer done()
@@ -65,7 +67,7 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	w.Header().Set("Connection", "keep-alive")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.URL.Query().Get("legacy") == "1" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		s.literal(ctx)
+		s.literal(ctx, message.In(text.Chinese, "gateway/connected"))
 		return
 	}
 	t := newTalk(g.front, v, s, r.Header)
@@ -91,8 +93,8 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 
 // literal is the plain stream: an object when it begins, and one now and then, in
 // the same words whatever the language.
-func (s *eventStream) literal(ctx context.Context) {
-	if s.event("", []byte(`{"type":"connected","message":"MCP连接已建立"}`)) != nil {
+func (s *eventStream) literal(ctx context.Context, connected string) {
+	if s.event("", []byte(`{"type":"connected","message":"`+connected+`"}`)) != nil {
 		return
 	}
 	s.keep(ctx, func() error {
@@ -123,16 +125,16 @@ func (g eventStreams) postEvent(w http.ResponseWriter, r *http.Request, c catalo
 	id := r.URL.Query().Get("sessionid")
 	s := g.sessions.post(id)
 	if s == nil || s.who != c.Name() {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, catalog.Say(c.Language, "会话未找到", "session not found")}})
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, c.Say("gateway/session-unknown")}})
 		return
 	}
 	body, status, err := g.readBody(w, r)
 	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c.Language, status, err)}})
+		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c, status, err)}})
 		return
 	}
 	if err := s.receive(body); err != nil {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, catalog.Say(c.Language, "会话已结束", "the session is over")}})
+		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, c.Say("gateway/session-over")}})
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -143,24 +145,24 @@ func (s *eventStream) send(data []byte) error { return s.event("message", data) 
 
 // event writes one event; data has no line breaks.
 func (s *eventStream) event(name string, data []byte) error {
-	var text []byte
+	var lines []byte
 	if name != "" {
-		text = append(text, "event: "+name+"\n"...)
+		lines = append(lines, "event: "+name+"\n"...)
 	}
-	text = append(text, "data: "...)
-	text = append(text, data...)
-	return s.write(append(text, "\n\n"...))
+	lines = append(lines, "data: "...)
+	lines = append(lines, data...)
+	return s.write(append(lines, "\n\n"...))
 }
 
 // write writes, in time, unless the stream is over.
-func (s *eventStream) write(text []byte) error {
+func (s *eventStream) write(lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return errWireClosed
 	}
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
-	if _, err := s.w.Write(text); err != nil {
+	if _, err := s.w.Write(lines); err != nil {
 		return err
 	}
 	return s.rc.Flush()

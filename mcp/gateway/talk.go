@@ -88,48 +88,48 @@ func (t *talk) receive(ctx context.Context, data []byte) error {
 
 // admit notes a request that is to be answered, or one that is taken back. It
 // gives what to answer instead where there is no room for it.
-func (t *talk) admit(ctx context.Context, l *talkLine, m message, request *jsonrpc.Request) (refusal []byte) {
+func (t *talk) admit(ctx context.Context, l *talkLine, m rpcMessage, request *jsonrpc.Request) (refusal []byte) {
 	if !request.IsCall() {
 		if request.Method == "notifications/cancelled" {
 			l.cancel(request.Params)
 		}
 		return nil
 	}
-	language, room := catalog.Language(ctx), t.placesFor(request.Method)
+	c, room := catalog.CallerFrom(ctx), t.placesFor(request.Method)
 	switch {
 	case !t.within(ctx):
-		return rpcFailure(m, catalog.CodeRefused, catalog.Say(language, "请求太频繁", "too many requests"))
+		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/too-many-requests"))
 	case !room.take(ctx):
-		return rpcFailure(m, catalog.CodeRefused, catalog.Say(language, "同时进行的请求太多", "too many requests at the same time"))
+		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/requests-at-once"))
 	case !l.ask(request.ID, room):
 		room.free()
-		text := catalog.Say(language, "这个 id 的请求还没有结束: ", "a request of this id is under way: ") + catalog.Clip(string(m.ID))
-		return rpcFailure(message{}, jsonrpc.CodeInvalidRequest, text) // with its id it would answer the other one
+		text := c.Say("gateway/id-in-use", catalog.Clip(string(m.ID)))
+		return rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text) // with its id it would answer the other one
 	}
 	return nil
 }
 
 // read reads one message, or says what is wrong with it.
-func (t *talk) read(ctx context.Context, data []byte) (m message, read jsonrpc.Message, problem *rpcProblem) {
-	language := catalog.Language(ctx)
-	wrong := func(code int, zh, en string) *rpcProblem { return &rpcProblem{code, catalog.Say(language, zh, en)} }
+func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, read jsonrpc.Message, problem *rpcProblem) {
+	c := catalog.CallerFrom(ctx)
+	wrong := func(code int, id string) *rpcProblem { return &rpcProblem{code, c.Say(id)} }
 	if deep(data) {
-		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "嵌套太深", "nested too deeply")
+		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "gateway/nested")
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
 		if json.Valid(data) {
-			return m, nil, wrong(jsonrpc.CodeInvalidRequest, "不是 JSON-RPC 请求", "this is no JSON-RPC request")
+			return m, nil, wrong(jsonrpc.CodeInvalidRequest, "gateway/no-request")
 		}
-		return m, nil, wrong(jsonrpc.CodeParseError, "不是有效的 JSON", "this is no JSON")
+		return m, nil, wrong(jsonrpc.CodeParseError, "gateway/no-json")
 	}
-	if problem := checkMessage(m, language); problem != nil {
+	if problem := checkMessage(m, c); problem != nil {
 		return m, nil, problem
 	}
-	if problem := checkID(m.ID, language); problem != nil {
+	if problem := checkID(m.ID, c); problem != nil {
 		return m, nil, problem
 	}
 	if m.Method != nil {
-		if problem := checkMethod(m, language); problem != nil {
+		if problem := checkMethod(m, c); problem != nil {
 			return m, nil, problem
 		}
 	}
@@ -137,7 +137,7 @@ func (t *talk) read(ctx context.Context, data []byte) (m message, read jsonrpc.M
 	if err != nil {
 		return m, nil, &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.OneLine(err)}
 	}
-	if problem := checkReading(m, read, language); problem != nil {
+	if problem := checkReading(m, read, c); problem != nil {
 		return m, nil, problem
 	}
 	return m, read, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +65,8 @@ func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(Token) (*tal
 		}
 		var all []*talk
 		f(t, g, func(token Token) (*talk, *fakeWire, context.Context) {
-			c := catalog.Caller{Token: &token, Language: "en"}
+			c := english()
+			c.Token = &token
 			v, ok := g.views.Of(c, "")
 			if !ok {
 				t.Fatal("no view")
@@ -87,6 +89,11 @@ func (t *talk) mustReceive(tb testing.TB, ctx context.Context, message string) {
 		tb.Fatal(err)
 	}
 	synctest.Wait()
+}
+
+// english returns a caller in English.
+func english() catalog.Caller {
+	return catalog.CallerOf(&http.Request{Header: http.Header{"Accept-Language": {"en"}}})
 }
 
 // TestFloodOfRequests: no more requests of one connection are under way than there
@@ -264,7 +271,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		w := &fakeWire{}
 		k := newTalk(g.front, v, w, nil)
-		ctx, cancel := context.WithCancel(catalog.WithCaller(t.Context(), catalog.Caller{Language: "en"}))
+		ctx, cancel := context.WithCancel(catalog.WithCaller(t.Context(), english()))
 		for range 2 { // the second time its id may be in use
 			_ = k.receive(ctx, frame)
 		}

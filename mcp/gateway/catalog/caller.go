@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // Token lets its bearer in.
@@ -102,12 +105,21 @@ func LanguageOf(header http.Header) string {
 	return "zh"
 }
 
-// Say returns the text in a language.
-func Say(language, zh, en string) string {
-	if language == "en" {
-		return en
-	}
-	return zh
+// CallerOf returns the sender of a request, without a token.
+func CallerOf(r *http.Request) Caller {
+	return Caller{Remote: r.RemoteAddr, Language: LanguageOf(r.Header)}
+}
+
+// Both returns a text of the gateway in Chinese and in English, for what is listed
+// to clients of any language.
+func Both(id string, args ...any) string {
+	return message.In(text.Chinese, id, args...) + " / " + message.In(text.English, id, args...)
+}
+
+// Say returns a text of the gateway in the caller's language, with args filled in as
+// by [message.In].
+func (c Caller) Say(id string, args ...any) string {
+	return message.In(text.Lang(c.Language), id, args...)
 }
 
 // Until returns c as a caller whose other side leaves when ctx ends.

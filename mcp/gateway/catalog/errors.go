@@ -12,8 +12,8 @@ const CodeRefused = -32000
 
 // unknownTool returns the error for a name that the view does not know. Its code
 // depends on the revision (docs/mcp.md).
-func unknownTool(language, version, name string) error {
-	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(language, "工具未找到: ", "tool not found: ") + Clip(name)}
+func unknownTool(c Caller, version, name string) error {
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/tool-unknown", Clip(name))}
 	if version == Version2024 {
 		e.Code = jsonrpc.CodeMethodNotFound
 		return noToolError{e}
@@ -22,18 +22,18 @@ func unknownTool(language, version, name string) error {
 }
 
 // unknownPrompt returns the error for a prompt that the view does not show.
-func unknownPrompt(language, name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(language, "提示词未找到: ", "prompt not found: ") + Clip(name)}
+func unknownPrompt(c Caller, name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/prompt-unknown", Clip(name))}
 }
 
 // UnknownResource returns the error for a resource that the view does not show.
 // Clients look for the URI in its data.
-func UnknownResource(language, uri string) error {
+func UnknownResource(c Caller, uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(language, "资源未找到: ", "resource not found: ") + Clip(uri), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/resource-unknown", Clip(uri)), Data: data}
 }
 
 // noToolError is an error with the code of an unknown method that the SDK does not

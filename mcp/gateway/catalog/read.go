@@ -31,20 +31,20 @@ func (v *View) Prompt(ctx context.Context, name string, arguments map[string]str
 
 // getPrompt fills in a prompt that the view shows.
 func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result *sdk.GetPromptResult, err error) {
-	language := Language(ctx)
+	c := CallerFrom(ctx)
 	p, ok := v.shown.prompt(req.Params.Name)
 	if !ok { // it has left since
-		return nil, unknownPrompt(language, req.Params.Name)
+		return nil, unknownPrompt(c, req.Params.Name)
 	}
 	for _, a := range p.def.Arguments {
 		if a.Required && req.Params.Arguments[a.Name] == "" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(language, "缺少参数: ", "argument is missing: ") + a.Name}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/argument-missing", a.Name)}
 		}
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			v.log.Error("prompt crashed", "prompt", req.Params.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: Say(language, "提示词出错了", "the prompt failed")}
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: c.Say("gateway/prompt-crashed")}
 		}
 	}()
 	return p.get(ctx, req)
@@ -54,12 +54,12 @@ func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result
 func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (result *sdk.ReadResourceResult, err error) {
 	read, ok := v.shown.reader(req.Params.URI)
 	if !ok {
-		return nil, UnknownResource(Language(ctx), req.Params.URI)
+		return nil, UnknownResource(CallerFrom(ctx), req.Params.URI)
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			v.log.Error("resource crashed", "uri", req.Params.URI, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: Say(Language(ctx), "读取资源时出错", "reading the resource failed")}
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: CallerFrom(ctx).Say("gateway/resource-crashed")}
 		}
 	}()
 	return read(ctx, req)
@@ -68,7 +68,7 @@ func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (
 // subscribe lets a session hear of a resource that the view shows.
 func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	if _, known := v.shown.resource(req.Params.URI); !known {
-		return UnknownResource(Language(ctx), req.Params.URI)
+		return UnknownResource(CallerFrom(ctx), req.Params.URI)
 	}
 	return nil
 }
@@ -105,12 +105,12 @@ func (v *View) candidates(ctx context.Context, ref *sdk.CompleteReference, argum
 	case "ref/prompt":
 		p, known := v.shown.prompt(ref.Name)
 		if !known {
-			return nil, unknownPrompt(Language(ctx), ref.Name)
+			return nil, unknownPrompt(CallerFrom(ctx), ref.Name)
 		}
 		complete = p.complete
 	case "ref/resource":
 		if _, known := v.shown.reader(ref.URI); !known {
-			return nil, UnknownResource(Language(ctx), ref.URI)
+			return nil, UnknownResource(CallerFrom(ctx), ref.URI)
 		}
 		if t, known := v.shown.template(ref.URI); known {
 			complete = t.complete

@@ -45,20 +45,20 @@ func (v *View) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 			e, known := v.Tool(r.Params.Name)
 			if !known {
 				v.runner.RefuseUnknown(CallerFrom(ctx), r.Params.Name)
-				return nil, unknownTool(Language(ctx), version, r.Params.Name)
+				return nil, unknownTool(CallerFrom(ctx), version, r.Params.Name)
 			}
 			r.Params.Name = e.name
 		case *sdk.GetPromptRequest:
 			if _, known := v.shown.prompt(r.Params.Name); !known {
-				return nil, unknownPrompt(Language(ctx), r.Params.Name)
+				return nil, unknownPrompt(CallerFrom(ctx), r.Params.Name)
 			}
 		case *sdk.ReadResourceRequest:
 			if _, known := v.shown.reader(r.Params.URI); !known {
-				return nil, UnknownResource(Language(ctx), r.Params.URI)
+				return nil, UnknownResource(CallerFrom(ctx), r.Params.URI)
 			}
 		}
 		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels(), string(p.Level)) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: Say(Language(ctx), "未知的日志级别: ", "unknown level: ") + Clip(string(p.Level))}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: CallerFrom(ctx).Say("gateway/level-unknown", Clip(string(p.Level)))}
 		}
 		result, err := next(ctx, method, req)
 		if err != nil {

@@ -132,7 +132,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 		return nil, o.Invalid, nil
 	}
 	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) && o.Response.Action == mcp.ActionTypeError {
-		o.Response.Result = Say(who.Language, "没有按时回应", "no answer in time")
+		o.Response.Result = who.Say("gateway/tool-late")
 	}
 	return contentOf(o.Response), "", nil
 }
@@ -147,7 +147,7 @@ func (r *Runner) contain(ctx context.Context, e *Entry, c Call) (o Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("tool crashed", "tool", e.name, "call_id", c.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			o = Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: Say(c.Language, "工具出错了", "the tool crashed")}}
+			o = Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: CallerFrom(ctx).Say("gateway/tool-crashed")}}
 		}
 	}()
 	return e.do(ctx, c)
@@ -156,12 +156,12 @@ func (r *Runner) contain(ctx context.Context, e *Entry, c Call) (o Outcome) {
 // handle runs a tool that speaks the protocol itself.
 func (r *Runner) handle(ctx context.Context, e *Entry, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
 	if req == nil {
-		return failed(Say(Language(ctx), "这个工具只能通过 MCP 会话使用", "this tool works in an MCP session only")), nil
+		return failed(CallerFrom(ctx).Say("gateway/tool-in-session")), nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("tool crashed", "tool", e.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = failed(Say(Language(ctx), "工具出错了", "the tool crashed")), nil
+			result, err = failed(CallerFrom(ctx).Say("gateway/tool-crashed")), nil
 		}
 	}()
 	return e.handle(ctx, req)

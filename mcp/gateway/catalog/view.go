@@ -9,6 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // View is what one caller sees of one stream, or of all. It has a server and
@@ -31,8 +34,8 @@ type View struct {
 
 func newView(vs *Views, key viewKey, c Caller) *View {
 	v := &View{key: key, who: c, runner: vs.runner, log: vs.log, shown: newShown(key.stream, c)}
-	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: "小智 xiaozhi", Version: vs.version}, &sdk.ServerOptions{
-		Instructions: instructions,
+	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: message.In(text.Chinese, "gateway/server-title") + " " + message.In(text.English, "gateway/server-title"), Version: vs.version}, &sdk.ServerOptions{
+		Instructions: message.In(text.English, "gateway/server-instructions") + " " + message.In(text.Chinese, "gateway/server-instructions"),
 		Logger:       slog.New(slog.DiscardHandler), // it logs every request
 		Capabilities: &sdk.ServerCapabilities{
 			Tools:       &sdk.ToolCapabilities{ListChanged: true},
@@ -63,10 +66,6 @@ func newView(vs *Views, key viewKey, c Caller) *View {
 	})
 	return v
 }
-
-// instructions tell a model what this server is.
-const instructions = "xiaozhi: voice devices and their tools. Tools are named stream.tool; each connected device is the stream device-<id>. " +
-	"小智服务器：语音设备及其工具。工具名为 stream.tool，每台已连接的设备是一个 stream：device-<id>。"
 
 // Token returns the name of the token whose view it is; "" without one.
 func (v *View) Token() string { return v.key.token }
@@ -152,17 +151,17 @@ func (v *View) addTool(e *Entry) {
 
 // call runs a tool for the server of the view.
 func (v *View) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	language, version := Language(ctx), versionOf(req)
+	c, version := CallerFrom(ctx), versionOf(req)
 	e, ok := v.Tool(req.Params.Name)
 	if !ok { // it has left since
-		return nil, unknownTool(language, version, req.Params.Name)
+		return nil, unknownTool(c, version, req.Params.Name)
 	}
 	result, invalid, err := v.runner.Run(ctx, e, req.Params.Arguments, req)
 	switch {
 	case errors.Is(err, ErrReadOnly):
-		return nil, &jsonrpc.Error{Code: CodeRefused, Message: Say(language, "这个令牌是只读的: ", "this token is read-only: ") + e.name}
+		return nil, &jsonrpc.Error{Code: CodeRefused, Message: c.Say("gateway/read-only-tool", e.name)}
 	case errors.Is(err, ErrBusy):
-		return nil, &jsonrpc.Error{Code: CodeRefused, Message: Say(language, "同时进行的调用太多", "too many calls at the same time")}
+		return nil, &jsonrpc.Error{Code: CodeRefused, Message: c.Say("gateway/calls-at-once")}
 	case err != nil:
 		if _, protocol := errors.AsType[*jsonrpc.Error](err); protocol {
 			return nil, err
@@ -171,9 +170,9 @@ func (v *View) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 	case invalid == "":
 		return result, nil
 	}
-	text := Say(language, "参数无效: ", "invalid arguments: ") + e.name + ": " + invalid
+	why := c.Say("gateway/arguments-wrong", e.name+": "+invalid)
 	if version < Version2025 {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}
 	}
-	return failed(text), nil
+	return failed(why), nil
 }

@@ -8,27 +8,14 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
+	"strconv"
 	"time"
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
-)
-
-// The schemas of the core tools.
-const (
-	infoSchema = `{"type":"object","properties":{"detail":{"type":"boolean","description":"是否返回详细信息（默认false） / more of it"}},"required":[]}`
-	nowSchema  = `{"type":"object","properties":{` +
-		`"format":{"type":"string","enum":["iso","locale","timestamp","unix"],"description":"时间格式（默认locale） / the form of time"},` +
-		`"timezone":{"type":"string","maxLength":64,"description":"时区名称，如 Asia/Shanghai / the name of a time zone"}},"required":[]}`
-	uuidSchema = `{"type":"object","properties":{` +
-		`"version":{"type":"string","enum":["v4"],"description":"UUID版本（仅支持v4） / only v4"},` +
-		`"count":{"type":"integer","minimum":1,"maximum":100,"description":"生成数量（1-100，默认1） / how many"}},"required":[]}`
-	hashSchema = `{"type":"object","properties":{` +
-		`"data":{"type":"string","description":"要计算哈希的数据 / what to hash"},` +
-		`"algorithm":{"type":"string","enum":["md5","sha1","sha256","sha512"],"description":"算法（默认sha256） / sha256 by default"}},"required":["data"]}`
 )
 
 // System is what the core tools tell of this server.
@@ -43,28 +30,13 @@ type System struct {
 // tools returns the tools that are always there.
 func (s System) tools() []catalog.Tool {
 	yes := true
-	tools := []catalog.Tool{
-		{
-			Stream: "system", Name: "info", Schema: json.RawMessage(infoSchema), Run: s.info,
-			Description: "获取系统信息（操作系统、CPU、内存、平台等） Tells about the system: operating system, CPU, memory, platform.",
-		},
-		{
-			Stream: "time", Name: "now", Schema: json.RawMessage(nowSchema), Run: s.now,
-			Description: "获取当前时间信息（支持多种格式和时区） Tells the current time in several forms and time zones.",
-		},
-		{
-			Stream: "util", Name: "uuid", Schema: json.RawMessage(uuidSchema), Run: newUUIDs,
-			Description: "生成UUID（通用唯一标识符） Makes universally unique identifiers.",
-		},
-		{
-			Stream: "util", Name: "hash", Schema: json.RawMessage(hashSchema), Run: hashOf,
-			Description: "计算字符串或数据的哈希值（支持多种算法） Hashes a text with one of several algorithms.",
-		},
+	hints := mcp.Annotations{ReadOnly: &yes}
+	return []catalog.Tool{
+		{Stream: "system", Name: "info", Run: s.info, Annotations: hints},
+		{Stream: "time", Name: "now", Run: s.now, Annotations: hints},
+		{Stream: "util", Name: "uuid", Run: newUUIDs, Annotations: hints},
+		{Stream: "util", Name: "hash", Run: hashOf, Annotations: hints},
 	}
-	for i := range tools {
-		tools[i].Annotations = mcp.Annotations{ReadOnly: &yes}
-	}
-	return tools
 }
 
 // nowInfo is the result of time.now.
@@ -85,7 +57,7 @@ func (s System) now(ctx context.Context, arguments map[string]any) (any, error) 
 	if name, _ := arguments["timezone"].(string); name != "" {
 		var err error
 		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
-			return nil, fmt.Errorf("%s%q", catalog.Say(catalog.Language(ctx), "未知的时区: ", "unknown time zone: "), name)
+			return nil, errors.New(catalog.CallerFrom(ctx).Say("gateway/zone-unknown", strconv.Quote(name)))
 		}
 	}
 	now := time.Now().In(zone)

@@ -66,16 +66,16 @@ func (x *devices) tool(id, stream string, o router.Offer) catalog.Tool {
 // onDevice runs a tool by the router of a device, as a call of its model would be:
 // its own tool, or one of this server that works on it.
 func onDevice(ctx context.Context, devices Devices, id, name string, own bool, c catalog.Call) catalog.Outcome {
-	failure := func(zh, en string) catalog.Outcome {
-		return catalog.Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: catalog.Say(c.Language, zh, en)}}
+	failure := func(id string, args ...any) catalog.Outcome {
+		return catalog.Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: catalog.CallerFrom(ctx).Say(id, args...)}}
 	}
 	offers, ok := devices.Offers(id)
 	if !ok {
-		return failure("设备没有连接: "+id, "the device is not connected: "+id)
+		return failure("gateway/device-gone-id", id)
 	}
 	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.OfDevice() == own })
 	if i < 0 {
-		return failure("这台设备没有这个功能，请看 "+catalog.StreamOf(id)+" 里的工具", "this device does not do that; see the tools of "+catalog.StreamOf(id))
+		return failure("gateway/device-without", catalog.StreamOf(id))
 	}
 	response, invalid := devices.Call(ctx, id, mcp.Call{ID: c.ID, Name: offers[i].LLMName, Arguments: c.Arguments, Language: c.Language})
 	return catalog.Outcome{Response: response, Invalid: invalid}

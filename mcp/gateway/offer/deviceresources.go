@@ -14,7 +14,7 @@ import (
 
 // addList adds the list of the devices and the templates of their resources.
 func (x *devices) addList(p *catalog.Part) {
-	addJSON(p, "device", uriDevices, "devices", "已连接的设备 / the devices that are connected", func(ctx context.Context) (any, error) {
+	addJSON(p, "device", uriDevices, "devices", catalog.Both("gateway/about-devices"), func(ctx context.Context) (any, error) {
 		out := DeviceList{[]Device{}}
 		for _, d := range x.List() {
 			if catalog.CallerFrom(ctx).Reaches(d.ID) {
@@ -38,17 +38,17 @@ func (x *devices) addTemplates(p *catalog.Part) {
 		}
 		return out
 	}
-	parts := []struct{ about, name, description string }{{partStatus, "device status", "设备状态 / the status of a device"}}
+	parts := []struct{ about, name, description string }{{partStatus, "device status", catalog.Both("gateway/about-device-status")}}
 	if x.states != nil {
-		parts = append(parts, struct{ about, name, description string }{partStates, "device states", "设备的物联网状态 / the states of a device's things"})
+		parts = append(parts, struct{ about, name, description string }{partStates, "device states", catalog.Both("gateway/about-device-states")})
 	}
 	if x.transcript != nil {
-		parts = append(parts, struct{ about, name, description string }{partTranscript, "transcript", "本次会话的对话记录 / what was said in this session"})
+		parts = append(parts, struct{ about, name, description string }{partTranscript, "transcript", catalog.Both("gateway/about-device-transcript")})
 	}
 	for _, t := range parts {
 		def := &sdk.ResourceTemplate{URITemplate: uriDevices + "/{id}" + t.about, Name: t.name, Description: t.description, MIMEType: mimeJSON}
 		p.AddTemplate("device", def, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return nil, catalog.UnknownResource(catalog.Language(ctx), r.Params.URI) // those that are there are resources of their own
+			return nil, catalog.UnknownResource(catalog.CallerFrom(ctx), r.Params.URI) // those that are there are resources of their own
 		}, map[string]catalog.Values{"id": ids})
 	}
 }
@@ -78,10 +78,10 @@ func (x *devices) addResources(p *catalog.Part, id string) {
 			if value, connected := of(ctx); connected {
 				return value, nil
 			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.Say(catalog.Language(ctx), "设备没有连接", "the device is not connected")}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.CallerFrom(ctx).Say("gateway/device-gone")}
 		})
 	}
-	add(partStatus, " status", "设备状态 / status of the device", func(ctx context.Context) (any, bool) {
+	add(partStatus, " status", catalog.Both("gateway/about-status"), func(ctx context.Context) (any, bool) {
 		for _, d := range x.List() {
 			if d.ID == id {
 				return deviceStatus{d, x.askStatus(ctx, id)}, true
@@ -90,7 +90,7 @@ func (x *devices) addResources(p *catalog.Part, id string) {
 		return nil, false
 	})
 	if x.states != nil {
-		add(partStates, " states", "物联网状态 / states of its things", func(context.Context) (any, bool) {
+		add(partStates, " states", catalog.Both("gateway/about-states"), func(context.Context) (any, bool) {
 			things, ok := x.states(id)
 			if things == nil {
 				things = map[string]map[string]any{}
@@ -99,7 +99,7 @@ func (x *devices) addResources(p *catalog.Part, id string) {
 		})
 	}
 	if x.transcript != nil {
-		add(partTranscript, " transcript", "对话记录 / what was said", func(context.Context) (any, bool) {
+		add(partTranscript, " transcript", catalog.Both("gateway/about-transcript"), func(context.Context) (any, bool) {
 			lines, ok := x.transcript(id)
 			if lines == nil {
 				lines = []Line{}

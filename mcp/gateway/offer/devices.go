@@ -2,7 +2,7 @@ package offer
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +65,6 @@ func idsOf(devices Devices) []string {
 // its stream; "" means the only one there is.
 func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 	who := catalog.CallerFrom(ctx)
-	language := who.Language
 	all := slices.DeleteFunc(devices.List(), func(d Device) bool { return !who.Reaches(d.ID) })
 	if meant == "" {
 		if len(all) == 1 {
@@ -75,7 +74,7 @@ func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 		for _, d := range all {
 			ids = append(ids, d.ID)
 		}
-		return "", fmt.Errorf("%s%s", catalog.Say(language, "请用 device_id 指明设备，已连接的有: ", "name the device by device_id; connected are: "), strings.Join(ids, ", "))
+		return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(ids, ", ")))
 	}
 	wanted := strings.ToLower(strings.TrimSpace(meant))
 	for _, d := range all {
@@ -84,5 +83,5 @@ func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 			return d.ID, nil
 		}
 	}
-	return "", fmt.Errorf("%s%s", catalog.Say(language, "设备没有连接: ", "no such device is connected: "), catalog.Clip(meant))
+	return "", errors.New(who.Say("gateway/device-unknown", catalog.Clip(meant)))
 }

@@ -12,8 +12,9 @@ import (
 	"xiaozhi/mcp/schema"
 )
 
-// localPart returns this server's own tools. Those that need a device take its id.
-func localPart(o Options) *catalog.Part {
+// localPart returns this server's own tools. Those that need a device take its id,
+// with the schema deviceID.
+func localPart(o Options, deviceID json.RawMessage) *catalog.Part {
 	p := &catalog.Part{}
 	for _, t := range o.Local.GetAvailableTools() {
 		if t.NeedsDevice && o.Devices == nil {
@@ -26,7 +27,7 @@ func localPart(o Options) *catalog.Part {
 		var offered catalog.Tool
 		var err error
 		if t.NeedsDevice {
-			offered, err = localDeviceTool(o.Devices, stream, t)
+			offered, err = localDeviceTool(o.Devices, stream, t, deviceID)
 		} else {
 			offered, err = sourceTool(stream, t, o.Local.CallTool)
 		}
@@ -55,8 +56,8 @@ func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name st
 }
 
 // localDeviceTool returns a tool of this server that works on a device.
-func localDeviceTool(devices Devices, stream string, t mcp.Tool) (catalog.Tool, error) {
-	schema, err := withDeviceID(t.Schema)
+func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.RawMessage) (catalog.Tool, error) {
+	schema, err := withDeviceID(t.Schema, deviceID)
 	if err != nil {
 		return catalog.Tool{}, err
 	}
@@ -82,7 +83,7 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool) (catalog.Tool, 
 const deviceTime = askTime + catalog.CallTimeout
 
 // withDeviceID returns a schema with the argument device_id.
-func withDeviceID(schema json.RawMessage) (json.RawMessage, error) {
+func withDeviceID(schema, deviceID json.RawMessage) (json.RawMessage, error) {
 	var fields, properties map[string]json.RawMessage
 	if err := json.Unmarshal(schema, &fields); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
@@ -92,14 +93,10 @@ func withDeviceID(schema json.RawMessage) (json.RawMessage, error) {
 			return nil, fmt.Errorf("read schema: %w", err)
 		}
 	}
-	var own map[string]json.RawMessage
-	if err := json.Unmarshal([]byte("{"+deviceProperty+"}"), &own); err != nil {
-		return nil, err
-	}
 	if properties == nil {
 		properties = map[string]json.RawMessage{}
 	}
-	properties["device_id"] = own["device_id"]
+	properties["device_id"] = deviceID
 	raw, err := rawjson.Marshal(properties)
 	if err != nil {
 		return nil, err

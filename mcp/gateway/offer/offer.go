@@ -39,9 +39,17 @@ type Options struct {
 func Fill(r *catalog.Registry, o Options, s System) {
 	core := &catalog.Part{}
 	core.AddStreams("system", "time", "util")
+	known, err := readDefinitions()
+	if err != nil { // the definitions are built in: a test holds that they are right
+		o.Log.Error("no core tools", "err", err)
+	}
 	for _, t := range append(s.tools(), actTools(o.Devices, o.Acts)...) {
-		if err := core.AddTool(t); err != nil { // the tools are constants: a test holds that they are right
-			o.Log.Error("core tool left out", "err", err)
+		t, err := known.tool(t)
+		if err == nil {
+			err = core.AddTool(t)
+		}
+		if err != nil { // as above
+			o.Log.Error("core tool left out", "tool", t.Name, "err", err)
 		}
 	}
 	addServerResources(core, o)
@@ -53,6 +61,6 @@ func Fill(r *catalog.Registry, o Options, s System) {
 	}
 	r.Set(catalog.PartCore, core)
 	if o.Local != nil {
-		r.Set(catalog.PartLocal, localPart(o))
+		r.Set(catalog.PartLocal, localPart(o, known.DeviceID))
 	}
 }

@@ -129,7 +129,7 @@ func TestPrompts(t *testing.T) {
 	if n := len(v.Prompts()); n < 3 {
 		t.Fatalf("%d prompts", n)
 	}
-	ctx := catalog.WithCaller(t.Context(), catalog.Caller{Language: "en"})
+	ctx := catalog.WithCaller(t.Context(), english())
 	got, known, err := v.Prompt(ctx, "default", map[string]string{"device_name": "kitchen"})
 	if err != nil || !known || len(got.Messages) != 1 {
 		t.Errorf("%v, %v, %v", got, known, err)

@@ -32,11 +32,11 @@ func (l promptList) add(p *catalog.Part) {
 	}
 	for _, name := range l.set.Names() {
 		p.AddPrompt(streamPrompts, &sdk.Prompt{
-			Name: name, Description: "系统提示词 " + name + " / the system prompt " + name,
+			Name: name, Description: catalog.Both("gateway/about-prompt", name),
 			Arguments: []*sdk.PromptArgument{
-				{Name: "language", Description: "zh 或 en，默认 zh / zh or en, zh by default"},
-				{Name: "device_name", Description: "设备的名字 / what the device is called"},
-				{Name: "assistant_name", Description: "助手的名字 / what the assistant is called"},
+				{Name: "language", Description: catalog.Both("gateway/about-language")},
+				{Name: "device_name", Description: catalog.Both("gateway/about-device-name")},
+				{Name: "assistant_name", Description: catalog.Both("gateway/about-assistant-name")},
 			},
 		}, l.render(name), complete)
 	}
@@ -59,8 +59,8 @@ func (l promptList) deviceNames(shown func(string) bool) []string {
 // render fills in one prompt.
 func (l promptList) render(name string) sdk.PromptHandler {
 	return func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		invalid := func(zh, en string) error {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.Say(catalog.Language(ctx), zh, en)}
+		invalid := func(id string, args ...any) error {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.CallerFrom(ctx).Say(id, args...)}
 		}
 		data := prompts.Data{AssistantName: l.assistant, Now: time.Now().In(l.zone)}
 		language := catalog.Language(ctx)
@@ -68,7 +68,7 @@ func (l promptList) render(name string) sdk.PromptHandler {
 			switch argument {
 			case "language":
 				if value != "zh" && value != "en" {
-					return nil, invalid("language 只能是 zh 或 en", "language must be zh or en")
+					return nil, invalid("gateway/language-wrong")
 				}
 				language = value
 			case "device_name":
@@ -76,7 +76,7 @@ func (l promptList) render(name string) sdk.PromptHandler {
 			case "assistant_name":
 				data.AssistantName = value
 			default:
-				return nil, invalid("未知的参数: "+catalog.Clip(argument), "unknown argument: "+catalog.Clip(argument))
+				return nil, invalid("gateway/argument-unknown", catalog.Clip(argument))
 			}
 		}
 		text, err := l.set.Render(name, language, data)

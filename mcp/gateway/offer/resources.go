@@ -52,12 +52,12 @@ func textResource(uri, mime, text string) *sdk.ReadResourceResult {
 // addServerResources adds what is known of this server.
 func addServerResources(p *catalog.Part, o Options) {
 	if o.Config != nil {
-		addJSON(p, "system", uriConfig, "config", "服务器设置（不含密钥） / the settings, without secrets", func(context.Context) (any, error) {
+		addJSON(p, "system", uriConfig, "config", catalog.Both("gateway/about-config"), func(context.Context) (any, error) {
 			return json.RawMessage(o.Config()), nil
 		})
 	}
 	if o.LogTail != nil {
-		def := &sdk.Resource{URI: uriLog, Name: "log", Description: "最近的日志 / the last lines of the log", MIMEType: "text/plain"}
+		def := &sdk.Resource{URI: uriLog, Name: "log", Description: catalog.Both("gateway/about-log"), MIMEType: "text/plain"}
 		p.AddResource("system", def, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return textResource(uriLog, "text/plain", o.LogTail()), nil
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +21,13 @@ import (
 // viewOf returns what this machine sees of a registry.
 func viewOf(r *catalog.Registry) *catalog.View {
 	log := slog.New(slog.DiscardHandler)
-	v, _ := catalog.NewViews(r, catalog.NewRunner(time.UTC, log), "test", log).Of(catalog.Caller{Language: "en"}, "")
+	v, _ := catalog.NewViews(r, catalog.NewRunner(time.UTC, log), "test", log).Of(english(), "")
 	return v
+}
+
+// english returns a caller in English.
+func english() catalog.Caller {
+	return catalog.CallerOf(&http.Request{Header: http.Header{"Accept-Language": {"en"}}})
 }
 
 // answer is the result of a call.
@@ -45,7 +51,7 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 	if !ok {
 		t.Fatalf("there is no tool %s", name)
 	}
-	ctx := catalog.WithCaller(t.Context(), catalog.Caller{Language: "en"})
+	ctx := catalog.WithCaller(t.Context(), english())
 	result, invalid, err := catalog.NewRunner(time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
 	if err != nil {
 		t.Fatal(err)

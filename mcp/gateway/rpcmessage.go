@@ -13,8 +13,8 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// message is a JSON-RPC message as the dispatcher reads it.
-type message struct {
+// rpcMessage is a JSON-RPC message as the dispatcher reads it.
+type rpcMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Method  *string         `json:"method"`
@@ -36,26 +36,26 @@ func methodOf(name string) (known, params bool) {
 }
 
 // checkMessage returns what is wrong with a message as JSON-RPC.
-func checkMessage(m message, language string) *rpcProblem {
+func checkMessage(m rpcMessage, c catalog.Caller) *rpcProblem {
 	switch {
 	case m.Version != "2.0":
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(language, `缺少 "jsonrpc":"2.0"`, `"jsonrpc":"2.0" is missing`)}
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/no-version")}
 	case m.Method == nil && m.Result == nil && m.Error == nil || m.Method != nil && *m.Method == "":
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(language, "缺少 method", "method is missing")}
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/no-method")}
 	case len(m.ID) > 0 && !validID(m.ID):
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(language, "id 必须是字符串或数字", "the id must be a text or a number")}
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/id-kind")}
 	}
 	return nil
 }
 
 // checkID refuses ids that would come back as others: the SDK keeps numbers as
 // whole ones, and reads them as floating ones.
-func checkID(id json.RawMessage, language string) *rpcProblem {
+func checkID(id json.RawMessage, c catalog.Caller) *rpcProblem {
 	if len(id) == 0 || id[0] == '"' {
 		return nil
 	}
 	if f, err := strconv.ParseFloat(string(id), 64); !validID(id) || err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(language, "id 必须是字符串或不太大的整数", "the id must be a text or a whole number below 2^53")}
+		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/id-size")}
 	}
 	return nil
 }
@@ -63,32 +63,32 @@ func checkID(id json.RawMessage, language string) *rpcProblem {
 // checkReading refuses a message that the SDK reads otherwise than we do: it has a
 // key twice, or once in capitals, and would be checked as one request and served
 // as another.
-func checkReading(m message, read jsonrpc.Message, language string) *rpcProblem {
+func checkReading(m rpcMessage, read jsonrpc.Message, c catalog.Caller) *rpcProblem {
 	r, ok := read.(*jsonrpc.Request)
 	if ok == (m.Method != nil) && (!ok || *m.Method == r.Method && (len(m.ID) > 0) == r.IsCall()) {
 		return nil
 	}
-	return &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.Say(language, "这条消息有两种读法", "this message can be read in two ways")}
+	return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/two-readings")}
 }
 
 // checkMethod returns what is wrong with the method of a message or its params.
-func checkMethod(m message, language string) *rpcProblem {
+func checkMethod(m rpcMessage, c catalog.Caller) *rpcProblem {
 	if len(m.ID) == 0 {
 		return nil
 	}
 	known, params := methodOf(*m.Method)
 	switch {
 	case !known:
-		return &rpcProblem{jsonrpc.CodeMethodNotFound, catalog.Say(language, "方法未找到: ", "method not found: ") + catalog.Clip(*m.Method)}
+		return &rpcProblem{jsonrpc.CodeMethodNotFound, c.Say("gateway/method-unknown", catalog.Clip(*m.Method))}
 	case len(m.Params) > 0 && m.Params[0] != '{' && string(m.Params) != "null",
 		params && (len(m.Params) == 0 || string(m.Params) == "null"):
-		return &rpcProblem{jsonrpc.CodeInvalidParams, catalog.Say(language, "params 必须是对象", "params must be an object")}
+		return &rpcProblem{jsonrpc.CodeInvalidParams, c.Say("gateway/params-kind")}
 	}
 	return nil
 }
 
 // rpcFailure returns an error as the answer to m.
-func rpcFailure(m message, code int, message string) json.RawMessage {
+func rpcFailure(m rpcMessage, code int, message string) json.RawMessage {
 	data, err := json.Marshal(rpcError{"2.0", idOf(m), rpcProblem{code, message}})
 	if err != nil {
 		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
@@ -97,7 +97,7 @@ func rpcFailure(m message, code int, message string) json.RawMessage {
 }
 
 // idOf returns the id to answer with: null where there is none.
-func idOf(m message) json.RawMessage {
+func idOf(m rpcMessage) json.RawMessage {
 	if validID(m.ID) {
 		return m.ID
 	}
@@ -153,7 +153,7 @@ type rpcErrorData struct {
 }
 
 // encodeAnswer returns an answer of the server as the answer to m.
-func encodeAnswer(m message, r *jsonrpc.Response) json.RawMessage {
+func encodeAnswer(m rpcMessage, r *jsonrpc.Response) json.RawMessage {
 	var data []byte
 	var err error
 	if r.Error == nil {
