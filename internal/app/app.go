@@ -17,7 +17,6 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
-	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
@@ -108,27 +107,6 @@ func (a *App) assemble(ctx context.Context) error {
 	return a.join(ctx, o, tools, &pictures{llm: e.vision, texts: texts, log: a.log})
 }
 
-// conversationOptions are the options that all conversations share.
-func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
-	o := agent.Options{
-		VAD: e.vad, ASR: e.asr, LLM: e.llm, TTS: e.tts, Phrases: e.brain.Phrases, NoChinese: !e.chinese,
-		Prompts: texts, Devices: agent.NewDevices(), Tokens: &agent.TokenCounter{},
-		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
-		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: stopWords(cfg.Agent), Zone: cfg.Server.Zone(),
-		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
-		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
-		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
-		Sounds: agent.NewSoundCache(texts),
-	}
-	if cfg.Voice.Loudness {
-		o.Levels = audio.NewLevels()
-	}
-	if e.models {
-		o.FastPath = e.brain
-	}
-	return o
-}
-
 // join makes the tools, the gateway and the server of the devices.
 func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, seen *pictures) error {
 	cfg := a.cfg
@@ -196,19 +174,6 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: a.log,
 	})
 	return err
-}
-
-// phrasesAhead are the phrases that have to be there at once when they are needed.
-func phrasesAhead() []string {
-	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
-}
-
-// languagesAhead are the languages that devices are likely to be spoken to in.
-func languagesAhead(configured string) []string {
-	if configured == "zh" || configured == "en" {
-		return []string{configured}
-	}
-	return []string{"zh", "en"}
 }
 
 // Report writes what was found, for people.

@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -13,7 +11,6 @@ import (
 	"strings"
 
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -58,27 +55,6 @@ func ownAddresses(cfg *config.Config) []string {
 	}
 	slices.Sort(own)
 	return slices.DeleteFunc(slices.Compact(own), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
-}
-
-// outwardBanner tells a person what to type into an MCP client: without a token
-// only the addresses that are let in.
-func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
-	if !cfg.MCP.Enabled {
-		return
-	}
-	fmt.Fprintln(w, "MCP (Cursor, Claude, VS Code …):")
-	for _, l := range listeners {
-		for _, host := range reachable(l.Addr()) {
-			if name, _, err := net.SplitHostPort(host); len(cfg.MCP.Tokens) == 0 && (err != nil || !net.ParseIP(name).IsLoopback()) {
-				continue
-			}
-			fmt.Fprintf(w, "  http://%s/api/mcp/jsonrpc\n", host)
-		}
-	}
-	if len(cfg.MCP.Tokens) == 0 {
-		fmt.Fprintf(w, "  %s: mcp.tokens\n", message.Both("app/needs-token"))
-	}
-	fmt.Fprintln(w)
 }
 
 // withoutDenied is a source without the tools that the config denies everybody.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,32 +175,4 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, app *App
 	stop()
 	wg.Wait()
 	return err
-}
-
-// banner tells a person what to type into a device, in both languages.
-func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App) {
-	fmt.Fprintf(w, "xiaozhi %s\n\n", Version)
-	app.Report(w)
-	fmt.Fprintf(w, "\n%s\n", message.Both("app/ota"))
-	var urls []string
-	if cfg.Server.PublicURL != "" {
-		public := strings.TrimRight(cfg.Server.PublicURL, "/")
-		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
-			public = "http" + rest
-		}
-		urls = append(urls, public)
-	}
-	for _, l := range listeners {
-		for _, host := range reachable(l.Addr()) {
-			urls = append(urls, "http://"+host)
-		}
-	}
-	for _, u := range urls {
-		fmt.Fprintf(w, "  %s/xiaozhi/ota/\n", u)
-	}
-	fmt.Fprintf(w, "WebSocket:\n")
-	for _, u := range urls {
-		fmt.Fprintf(w, "  %s/xiaozhi/v1/\n", "ws"+strings.TrimPrefix(u, "http"))
-	}
-	fmt.Fprintln(w)
 }

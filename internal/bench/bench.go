@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,9 @@ const OwnGuard = 105 * time.Millisecond
 const ownSilence = 700 * time.Millisecond
 
 func (o Options) withDefaults() Options {
-	o.Size, o.Runs = or(o.Size, Small), max(o.Runs, 1)
-	o.Guard = max(or(o.Guard, OwnGuard), 0)
-	o.Devices = or(o.Devices, 50)
+	o.Size, o.Runs = cmp.Or(o.Size, Small), max(o.Runs, 1)
+	o.Guard = max(cmp.Or(o.Guard, OwnGuard), 0)
+	o.Devices = cmp.Or(o.Devices, 50)
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -232,9 +233,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // report is one without figures.
 func (b *bench) report(started time.Time) *Report {
 	r := &Report{
-		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: or(b.o.Label, or(b.o.URL, "our own")), Size: b.o.Size, Runs: b.o.Runs,
+		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: cmp.Or(b.o.Label, cmp.Or(b.o.URL, "our own")), Size: b.o.Size, Runs: b.o.Runs,
 		Machine: b.machine, Load: loadAverage(), Broken: maps.Clone(b.broken), Excused: maps.Clone(b.excused), Errors: b.errs,
-		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(or(b.o.Silence, ownSilence))},
+		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(cmp.Or(b.o.Silence, ownSilence))},
 	}
 	return r
 }
@@ -331,7 +332,7 @@ func (b *bench) failed(name string, err error) {
 
 // rig finds the server, or starts our own.
 func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
-	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence, quiet: or(b.o.Silence, or(s.needs.commit, ownSilence))}
+	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence, quiet: cmp.Or(b.o.Silence, cmp.Or(s.needs.commit, ownSilence))}
 	r.stubs.Set(Plan{})
 	if b.o.URL != "" {
 		t, err := find(ctx, b.o.URL, b.o.Token)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func environment(from []string) []string {
 
 // config is the server's config.yaml.
 func (s settings) config(stubs string) string {
-	ears, trigger, commit := or(s.ears, "stub"), or(s.trigger, 200*time.Millisecond), or(s.commit, 700*time.Millisecond)
+	ears, trigger, commit := cmp.Or(s.ears, "stub"), cmp.Or(s.trigger, 200*time.Millisecond), cmp.Or(s.commit, 700*time.Millisecond)
 	return fmt.Sprintf(`server: {max_devices: 5000}
 asr: [%s]
 llm: [stub]
@@ -115,14 +116,6 @@ providers:
   stub: {type: openai, base_url: %q, api_key: stub, model: stub}
 voice: {endpointing: {trigger: %s, commit: %s}}
 `, ears, stubs, trigger, commit)
-}
-
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }
 
 // up waits until the server has said where it is.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -141,7 +142,7 @@ func find(ctx context.Context, url, token string) (target, error) {
 		return t, err
 	}
 	t.ws = p.URL
-	t.protocol = or(p.Protocol, t.protocol)
-	t.token = or(token, p.Token)
+	t.protocol = cmp.Or(p.Protocol, t.protocol)
+	t.token = cmp.Or(token, p.Token)
 	return t, nil
 }

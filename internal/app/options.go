@@ -1,0 +1,71 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/audio"
+	"xiaozhi/internal/config"
+	"xiaozhi/prompts"
+)
+
+// conversationOptions are the options that all conversations share.
+func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
+	o := agent.Options{
+		VAD: e.vad, ASR: e.asr, LLM: e.llm, TTS: e.tts, Phrases: e.brain.Phrases, NoChinese: !e.chinese,
+		Prompts: texts, Devices: agent.NewDevices(), Tokens: &agent.TokenCounter{},
+		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
+		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: stopWords(cfg.Agent), Zone: cfg.Server.Zone(),
+		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
+		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
+		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
+		Sounds: agent.NewSoundCache(texts),
+	}
+	if cfg.Voice.Loudness {
+		o.Levels = audio.NewLevels()
+	}
+	if e.models {
+		o.FastPath = e.brain
+	}
+	return o
+}
+
+// endpointOptions are the settings of hearing.
+func endpointOptions(v config.Voice) audio.EndpointOptions {
+	return audio.EndpointOptions{
+		Start: float32(v.VAD.Start), End: float32(v.VAD.End),
+		PreRoll: v.Endpointing.PreRoll, MinSpeech: v.Endpointing.MinSpeech, Trigger: v.Endpointing.Trigger,
+		Commit: v.Endpointing.Commit, MaxSpeech: v.Endpointing.MaxSpeech,
+	}
+}
+
+// orNever is a setting of which zero means never, for options of which zero
+// means the default.
+func orNever[T int | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+// stopWords are the configured ones and those that every user expects.
+func stopWords(c config.Agent) []string { return append(agent.StopWords(), c.StopWords...) }
+
+// leadFrames is the lead in frames of the reply.
+func leadFrames(v config.Voice) int {
+	return int((v.Pacing.Lead + audio.Reply.Frame/2) / audio.Reply.Frame)
+}
+
+// phrasesAhead are the phrases that have to be there at once when they are needed.
+func phrasesAhead() []string {
+	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
+}
+
+// languagesAhead are the languages that devices are likely to be spoken to in.
+func languagesAhead(configured string) []string {
+	if configured == "zh" || configured == "en" {
+		return []string{configured}
+	}
+	return []string{"zh", "en"}
+}
