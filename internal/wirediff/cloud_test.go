@@ -130,6 +130,7 @@ func speech(r *openaitest.Request) openaitest.Reply {
 	if strings.Contains(input, "mute") {
 		return openaitest.Failure(http.StatusInternalServerError, "no voice")
 	}
+	input = normal([]string{clock.ReplaceAllString(input, "CLOCK")})[0] // the time of day sounds alike
 	h := fnv.New32()
 	_, _ = h.Write([]byte(input))
 	length := time.Duration(max(8, utf8.RuneCountInString(strings.TrimSpace(input)))) * 30 * time.Millisecond

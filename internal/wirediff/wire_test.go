@@ -13,7 +13,7 @@ var (
 )
 
 // talkLimit is the longest time of one talk.
-const talkLimit = 2 * time.Minute
+const talkLimit = 4 * time.Minute
 
 // TestWire plays a fixed set of talks with two binaries and reports how they differ.
 //
