@@ -77,7 +77,7 @@ func Classify(words string, lang text.Lang, stops []string) Kind {
 		return Stop
 	case rest == "" && only && listening <= backchannelLimit:
 		return Backchannel
-	case oneOf(said, commandAlone), countSpoken(withoutSounds(said), lang) >= 2:
+	case oneOf(said, en().Commands), countSpoken(withoutSounds(said), lang) >= 2:
 		return Request
 	}
 	return Noise
@@ -92,28 +92,6 @@ const (
 	spokenListening        // a sign of listening
 	spokenStop             // asks for silence
 	spokenBeside           // stands beside a stop-word: please, you
-)
-
-// The words of the lists are in the form that spokenSigns gives.
-const (
-	// commandAlone are single words that can be obeyed. "Bye" is not among them:
-	// recognisers hear it in silence.
-	commandAlone = "louder quieter softer next skip previous mute goodbye help repeat again"
-
-	soundWords = "嗯 恩 哦 噢 喔 啊 哈 呵 嘿 嘻 唉 哎 诶 欸 哟 哇 呃 额 唔 呀 哼 uh huh um umm mm mmm mhm hm hmm ah aha oh ooh ha haha hah er erm"
-
-	listeningWords = "好 好的 好吧 好啊 好呀 好嘞 对 对的 对啊 是 是的 是啊 是吗 是吧 行 行吧 可以 没错 真的 真的吗 这样 这样啊 明白 明白了 懂了 知道了 了解 收到 " +
-		"继续 继续说 接着说 你说 说吧 不错 厉害 有意思 原来如此 谢谢 当然 确实 的确 也是 哇塞 " +
-		"yeah yes yep yup ya okay ok right alright all_right sure fine good great nice cool wow really i_see i_know got_it gotcha go_on true exactly indeed " +
-		"thanks thank_you of_course no_way sounds_good makes_sense thats_right thats_true thats_nice thats_great"
-
-	stopText = "停 停下 停下来 停止 停一下 停一停 停止播放 暂停 暂停一下 等 等等 等一下 等下 等会 等会儿 等一等 等我一下 慢着 且慢 打住 " +
-		"别说了 别说 别讲了 别讲 别念了 别唱了 别放了 别说话 别说话了 别讲话 别吵 别吵了 别再说了 不要说了 不要说 不要讲了 不要说话 不要吵 不要再说了 不用说了 不用讲了 不想听 不想听了 不听了 " +
-		"闭嘴 住口 住嘴 安静 安静点 安静一点 够了 可以了 行了 好了 消停点 取消 算了 " +
-		"stop stop_it stop_that stop_now stop_there stop_talking stop_speaking wait wait_a_minute wait_a_second wait_a_sec wait_a_moment hold_on hold_on_a_second hold_on_a_minute hang_on hang_on_a_second " +
-		"one_moment one_second one_sec one_minute a_moment a_second a_minute shut_up be_quiet quiet silence hush enough thats_enough that_is_enough pause cancel never_mind nevermind no_more dont_talk dont_speak"
-
-	besideWords = "小智 请 你 先 快 快点 就 都 给我 帮我 吧 了 啦 嘛 呢 那 不 please no now hey hi xiaozhi just the and so then you guys"
 )
 
 // cutSpoken takes the longest word of any list away from the beginning of what
@@ -131,7 +109,12 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 	for _, list := range []struct {
 		words string
 		kind  spoken
-	}{{stopText, spokenStop}, {listeningWords, spokenListening}, {soundWords, spokenSound}, {besideWords, spokenBeside}} {
+	}{
+		{zh().Stops, spokenStop}, {en().Stops, spokenStop},
+		{zh().Listening, spokenListening}, {en().Listening, spokenListening},
+		{zh().Sounds, spokenSound}, {en().Sounds, spokenSound},
+		{zh().Beside, spokenBeside}, {en().Beside, spokenBeside},
+	} {
 		for word := range strings.FieldsSeq(list.words) {
 			try(word, list.kind)
 		}

@@ -85,16 +85,11 @@ func completeWords(said string, lang text.Lang) Completeness {
 	return completeEnglish(strings.Fields(strings.Map(plainLetter, strings.ToLower(said))))
 }
 
-// simplified maps the traditional signs of words that are looked for to the
-// simplified ones; some recognisers write them.
+// simplified maps a traditional sign of the words that are looked for to the
+// simplified one, and any other sign to itself.
 func simplified(r rune) rune {
-	const from, to = "還後為個給時說請幫對嗎過關開燈這會沒點麼誰裡別們讓從來樣應該當實話問聽與將為於調講閉閱機電視簾風熱節樂聲靜亂換設動啟續暫錄讀寫幾號歲麗紅綠藍黃兩萬億東車門窗間題錯確認謝見啦囉覺歡",
-		"还后为个给时说请帮对吗过关开灯这会没点么谁里别们让从来样应该当实话问听与将为于调讲闭阅机电视帘风热节乐声静乱换设动启续暂录读写几号岁丽红绿蓝黄两万亿东车门窗间题错确认谢见啦啰觉欢"
-	if r < 0x4e00 {
-		return r
-	}
-	if i := strings.IndexRune(from, r); i >= 0 {
-		return []rune(to)[len([]rune(from[:i]))]
+	if to, ok := signs()[r]; ok {
+		return to
 	}
 	return r
 }

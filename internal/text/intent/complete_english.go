@@ -7,10 +7,10 @@ import (
 
 // completeEnglish judges English words, without marks and in lower case.
 func completeEnglish(words []string) Completeness {
-	if oneOf(strings.Join(words, "_"), enWhole) {
+	if oneOf(strings.Join(words, "_"), en().Whole) {
 		return Finished
 	}
-	for len(words) > 1 && oneOf(words[0], enLead) {
+	for len(words) > 1 && oneOf(words[0], en().Lead) {
 		words = words[1:]
 	}
 	rest := withoutPlea(words)
@@ -18,9 +18,9 @@ func completeEnglish(words []string) Completeness {
 	switch {
 	case whole == "":
 		return Undecided
-	case oneOf(whole, enWhole):
+	case oneOf(whole, en().Whole):
 		return Finished
-	case oneOf(whole, enBegun), whole == "please" && len(words) > 1, enLacksParticle(rest):
+	case oneOf(whole, en().Begun), whole == "please" && len(words) > 1, enLacksParticle(rest):
 		return Unfinished
 	}
 	if f := enLastWord(words); f != Undecided {
@@ -35,28 +35,11 @@ func completeEnglish(words []string) Completeness {
 	return Undecided
 }
 
-// enLead are words before the first that tells something.
-const enLead = "um uh er erm hmm well so okay ok hey hi hello xiaozhi please now oh alright yeah yes no actually"
-
-// enWhole are texts that are whole as they are; "_" stands for a space.
-const enWhole = "yes yeah yep yup no nope nah ok okay sure right correct exactly alright thanks thank_you yes_please no_thanks no_thank_you of_course " +
-	"stop wait pause continue resume next previous skip cancel quiet mute unmute louder quieter softer faster slower help again repeat enough " +
-	"hello hi hey bye goodbye good_morning good_afternoon good_evening good_night never_mind nevermind shut_up hold_on hang_on be_quiet go_on come_on " +
-	"next_song next_one volume_up volume_down stop_it stop_that do_it i_do i_am i_will i_know i_see i_think_so i_guess_so i_dont_know i_dont_think_so got_it good_job " +
-	"thats_right thats_all thats_it me_too not_now not_yet maybe_later why_not why what who how when where please_do say_that_again one_more_time go_ahead speak_up sing"
-
-// enBegun are texts that have only begun, once please and "can you" are away.
-const enBegun = "i i_want i_want_you i_would_like i_would id_like id i_need i_need_you i_have i_was_wondering i_was i_think i_guess i_mean i_wonder im ive ill " +
-	"let_me lets let can_you could_you would_you will_you can_i could_i may_i should_i can could would will do does did is are was " +
-	"do_you do_you_know do_you_think do_you_have are_you are_there is_there is_the what_about how_about what_if how_do how_can how_to what_do_you how_do_you why_do_you where_do_you when_do_you " +
-	"tell_me tell show_me give_me get_me find_me find remind_me remind set turn turn_on switch switch_on change put make make_it add call play_me read_me send increase decrease look_up search " +
-	"whats whos wheres whens hows what_kind_of what_kind its thats theres the_other"
-
 // withoutPlea takes away what asks politely for what follows.
 func withoutPlea(words []string) []string {
 	for {
 		n := 0
-		for plea := range strings.FieldsSeq("please can_you_please could_you_please can_you could_you would_you will_you i_want_you_to i_need_you_to id_like_you_to i_would_like_you_to just hey xiaozhi") {
+		for plea := range strings.FieldsSeq(en().Pleas) {
 			p := strings.Split(plea, "_")
 			if len(p) > n && len(words) > len(p) && slices.Equal(words[:len(p)], p) {
 				n = len(p)

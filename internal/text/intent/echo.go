@@ -206,7 +206,7 @@ func appendSign(units []string, r rune) []string {
 
 // turnsAround reports whether a unit changes the sense of what it stands in.
 func turnsAround(unit string) bool {
-	return oneOf(unit, "不 别 停 没 换 错 吗 呢 no not dont stop wait isnt wasnt cant wrong why what how which instead change")
+	return oneOf(unit, zh().Turns) || oneOf(unit, en().Turns)
 }
 
 // sounded reports whether a unit may be what was heard of another: Chinese
