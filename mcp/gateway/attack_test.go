@@ -321,6 +321,7 @@ func TestSessionsMakeRoom(t *testing.T) {
 	}
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	last := r.initialize("/api/mcp/jsonrpc")
+	r.sessions.wg.Wait() // those that made room end on their own
 	for what, c := range map[string]struct {
 		id     string
 		status int
@@ -341,12 +342,18 @@ func TestIdleSessions(t *testing.T) {
 	r := newRig(t, nil)
 	idle, used := r.initialize("/api/mcp/jsonrpc"), r.initialize("/api/mcp/jsonrpc")
 	done := r.sessions.use(used)
+	until(t, "the requests to be over", func() bool {
+		r.sessions.mu.Lock()
+		defer r.sessions.mu.Unlock()
+		return r.sessions.byID[idle].using == 0
+	})
 	r.sessions.mu.Lock()
 	for _, h := range r.sessions.byID {
 		h.last = time.Now().Add(-2 * sessionIdle)
 	}
 	r.sessions.mu.Unlock()
 	r.sessions.sweep()
+	r.sessions.wg.Wait() // they end on their own
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if a := r.rpc("/api/mcp/jsonrpc", ping, "Mcp-Session-Id: "+idle); a.status != 404 {
 		t.Errorf("the idle one: %d %s", a.status, a.body)

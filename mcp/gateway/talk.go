@@ -295,22 +295,14 @@ func (l *talkLine) cancel(params json.RawMessage) {
 	}
 }
 
-// wanted reports whether somebody waits for the answer to a request.
-func (l *talkLine) wanted(id jsonrpc.ID) bool {
+// answered frees the id of a request that is about to be answered. place is where it
+// has one. wanted reports whether the client still waits for the answer.
+func (l *talkLine) answered(id jsonrpc.ID) (place places, wanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.asked[id].cancelled
-}
-
-// answered gives the place of a request back.
-func (l *talkLine) answered(id jsonrpc.ID) {
-	l.mu.Lock()
-	a, used := l.asked[id]
+	a := l.asked[id]
 	delete(l.asked, id)
-	l.mu.Unlock()
-	if used {
-		a.place.free()
-	}
+	return a.place, !a.cancelled
 }
 
 // drop gives the places of all requests back, which will not be answered.
@@ -331,8 +323,11 @@ func (l *talkLine) send(m jsonrpc.Message) error {
 	}
 	switch m := m.(type) {
 	case *jsonrpc.Response:
-		defer l.answered(m.ID)
-		if !l.wanted(m.ID) {
+		place, wanted := l.answered(m.ID) // the client may use the id again as soon as it has the answer
+		if place != nil {
+			defer place.free() // not sooner: the answer may be long
+		}
+		if !wanted {
 			return nil
 		}
 	case *jsonrpc.Request:

@@ -100,3 +100,14 @@ func TestSocketUnknownTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestSocketIDAgain: an id can be used again as soon as its answer has come.
+func TestSocketIDAgain(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dialSocket("", nil)
+	for range 200 {
+		if got := ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Fatal(got)
+		}
+	}
+}
