@@ -21,7 +21,7 @@ func TestUplinkFrameSizes(t *testing.T) {
 					asr: []providertest.Hearing{{Text: "what time is it", Language: "en"}},
 					llm: []providertest.Step{providertest.Say("It is ten.")},
 				}
-				inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
+				inMemory(t, does, func(ctx context.Context, t *testing.T, h *harness) {
 					d := h.dial(ctx, devicetest.Options{Sound: devicetest.Sound{FrameMs: frame, NoDTX: noDTX}, OpenListen: true, NoMCP: true})
 					const said = 1200 * time.Millisecond
 					if err := d.Say(ctx, speech(said)); err != nil {

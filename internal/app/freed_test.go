@@ -38,7 +38,7 @@ func TestSessionEndFreesAll(t *testing.T) {
 		"dropped in a tool":        {script{llm: tool}, typed("tool"), [3]int{0, 1, 0}, drop},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, c.script, func(ctx context.Context, t *testing.T, h *house) {
+			inMemory(t, c.script, func(ctx context.Context, t *testing.T, h *harness) {
 				before := goroutines(t)
 				d := h.dial(ctx, devicetest.Options{OpenListen: true, Tools: []devicetest.Tool{endlessTool}})
 				c.act(ctx, t, d)
@@ -123,7 +123,7 @@ func idleClosed(ctx context.Context, t *testing.T, d *devicetest.Device) {
 }
 
 // nothingLeft fails the test if anything of a session is there.
-func (h *house) nothingLeft(before []string) {
+func (h *harness) nothingLeft(before []string) {
 	h.t.Helper()
 	if after := goroutines(h.t); len(after) > len(before) {
 		h.t.Errorf("%d goroutines, %d before:\n%s", len(after), len(before), after)

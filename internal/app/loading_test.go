@@ -64,7 +64,7 @@ func TestTurnWhileRecogniserLoads(t *testing.T) {
 			engine := &slowEngine{ASR: &providertest.ASR{Script: []providertest.Hearing{{Text: "what time is it", Language: "en"}}}}
 			does := script{
 				llm: []providertest.Step{providertest.Say("It is ten.")},
-				replace: func(h *house, o *agent.Options) {
+				replace: func(h *harness, o *agent.Options) {
 					engine.loaded = make(chan struct{}) // of the bubble
 					asr, err := chain.NewASR([]providers.ASR{engine}, chain.Options{Log: h.app.log})
 					if err != nil {
@@ -74,9 +74,8 @@ func TestTurnWhileRecogniserLoads(t *testing.T) {
 					h.app.life.load(engine.load)
 				},
 			}
-			inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
+			inMemory(t, does, func(ctx context.Context, t *testing.T, h *harness) {
 				began := time.Now()
-				go h.app.life.warm(ctx)
 				d := h.dial(ctx, devicetest.Options{Mode: mode, OpenListen: true, Tools: devicetest.NewBoard().Tools()})
 				if took := time.Since(began); took > 50*time.Millisecond {
 					t.Errorf("hello after %v", took)

@@ -31,7 +31,7 @@ func TestLogHoldsNoWords(t *testing.T) {
 			return devicetest.Result{Text: secret + " is on the list"}, nil
 		},
 	}
-	inHouse(t, does, func(ctx context.Context, t *testing.T, h *house) {
+	inMemory(t, does, func(ctx context.Context, t *testing.T, h *harness) {
 		d := h.dial(ctx, devicetest.Options{OpenListen: true, Tools: []devicetest.Tool{note}})
 		for range 2 {
 			sayAll(ctx, t, d, time.Second)

@@ -47,6 +47,13 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
+	outwardBanner(a.options.Banner, cfg, listeners)
+	return a.serve(ctx, listeners)
+}
+
+// serve answers on all listeners until ctx ends, which it then closes.
+func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
 		log: a.options.Log, devices: a.devices, endpoint: a.endpoint, gateway: a.gateway,
@@ -56,9 +63,7 @@ func (a *App) Run(ctx context.Context) error {
 		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
 	}
-	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
-	outwardBanner(a.options.Banner, cfg, listeners)
-	return s.run(ctx, listeners, a)
+	return s.run(ctx, listeners, a.life)
 }
 
 // NewLogger returns a logger that writes to w as the settings say.
@@ -135,7 +140,7 @@ func (s *httpServer) beforeMux(next http.Handler) http.Handler {
 }
 
 // run serves until ctx ends, then lets running replies finish.
-func (s *httpServer) run(ctx context.Context, listeners []net.Listener, app *App) error {
+func (s *httpServer) run(ctx context.Context, listeners []net.Listener, life *lifecycle) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
@@ -148,9 +153,9 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, app *App
 		})
 	}
 	wg.Go(func() {
-		app.life.warm(ctx)
+		life.warm(ctx)
 		s.ready.Store(true)
-		app.life.warmExtras(ctx)
+		life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
 	wg.Go(func() { s.devices.Watch(ctx) })

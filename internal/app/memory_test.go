@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -23,9 +22,9 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// house is the whole server as Build makes it, but with fake script, in memory
+// harness is the whole server as Build makes it, but with fake script, in memory
 // and in fake time: strict devices come in by its door.
-type house struct {
+type harness struct {
 	t   *testing.T
 	app *App
 	ln  pipes
@@ -37,20 +36,20 @@ type house struct {
 	tts *providertest.TTS
 }
 
-// script tells the engines of a house what to do.
+// script tells the engines of a harness what to do.
 type script struct {
 	asr     []providertest.Hearing
 	llm     []providertest.Step
 	tts     []providertest.Speech
-	replace func(h *house, o *agent.Options) // puts other engines in the place of the fakes; nil: none
+	replace func(h *harness, o *agent.Options) // puts other engines in the place of the fakes; nil: none
 }
 
-// inHouse runs f with a house in a bubble, which ends only when all goroutines have.
-func inHouse(t *testing.T, e script, f func(ctx context.Context, t *testing.T, h *house)) {
+// inMemory runs f with a harness in a bubble, which ends only when all goroutines have.
+func inMemory(t *testing.T, e script, f func(ctx context.Context, t *testing.T, h *harness)) {
 	t.Helper()
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{
+		h := &harness{
 			t: t, log: &lockedBuffer{}, ln: pipes{make(chan net.Conn), make(chan struct{})},
 			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
 		}
@@ -58,17 +57,14 @@ func inHouse(t *testing.T, e script, f func(ctx context.Context, t *testing.T, h
 		h.app = newApp(config.Default(), Options{Data: filepath.Join(data, "data"), Log: log})
 		defer h.app.Close()
 		h.build(e)
-		web := &http.Server{Handler: h.app.devices.Handler(nil), ReadHeaderTimeout: time.Second}
-		served := make(chan error, 1)
-		go func() { served <- web.Serve(h.ln) }()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
+		served := make(chan error, 1)
+		go func() { served <- h.app.serve(ctx, []net.Listener{h.ln}) }()
 		defer func() {
-			if err := h.app.devices.Shutdown(ctx); err != nil {
-				t.Errorf("shutdown: %v", err)
+			cancel()
+			if err := <-served; err != nil {
+				t.Errorf("serve: %v", err)
 			}
-			web.Close()
-			<-served
 			if t.Failed() {
 				t.Logf("log:\n%s", h.log)
 			}
@@ -78,7 +74,7 @@ func inHouse(t *testing.T, e script, f func(ctx context.Context, t *testing.T, h
 }
 
 // build is assemble without the finding of engines.
-func (h *house) build(e script) {
+func (h *harness) build(e script) {
 	h.t.Helper()
 	cfg, log := h.app.cfg, h.app.log
 	set, err := prompts.Load("")
@@ -104,11 +100,11 @@ func (h *house) build(e script) {
 }
 
 // dial connects a strict device.
-func (h *house) dial(ctx context.Context, o devicetest.Options) *devicetest.Device {
+func (h *harness) dial(ctx context.Context, o devicetest.Options) *devicetest.Device {
 	h.t.Helper()
 	near, far := net.Pipe()
 	h.ln.come <- far
-	o.URL, o.NetConn = "ws://house/xiaozhi/v1/", near
+	o.URL, o.NetConn = "ws://memory/xiaozhi/v1/", near
 	d, err := devicetest.Dial(ctx, o)
 	if err != nil {
 		h.t.Fatalf("dial: %v; log:\n%s", err, h.log)
