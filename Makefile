@@ -4,6 +4,11 @@
 # Both install the Debian packages they need when run as root, and otherwise say
 # which are missing. No target calls sudo.
 
+# Go keeps its caches below HOME, which a container or a service may lack.
+ifeq ($(HOME),)
+export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+endif
+
 # hraban/opus wants libopusfile unless this tag is set; every Go command needs it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile)
 
