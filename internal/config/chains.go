@@ -42,25 +42,25 @@ func builtinRoles() map[string][]string {
 }
 
 // checkChains holds chains and sections to what can be built from them.
-func (l *loader) checkChains(c *Config) {
+func (ch checker) checkChains(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		l.checkProvider(name, c.Providers[name])
+		ch.checkProvider(name, c.Providers[name])
 	}
-	l.checkChain(c, c.ASR, roleASR)
-	l.checkChain(c, c.LLM, roleLLM)
-	l.checkChain(c, c.TTS, roleTTS)
-	l.checkChain(c, c.Vision, roleVLM)
+	ch.checkChain(c, c.ASR, roleASR)
+	ch.checkChain(c, c.LLM, roleLLM)
+	ch.checkChain(c, c.TTS, roleTTS)
+	ch.checkChain(c, c.Vision, roleVLM)
 	for _, chain := range []struct {
 		members []string
 		name    string
 	}{{c.ASR, "asr"}, {c.LLM, "llm"}, {c.TTS, "tts"}} {
 		if len(chain.members) == 0 {
-			l.bad(key(chain.name), "config/chain-empty")
+			ch.bad(key(chain.name), "config/chain-empty")
 		}
 	}
 }
 
-func (l *loader) checkChain(c *Config, chain []string, role string) {
+func (ch checker) checkChain(c *Config, chain []string, role string) {
 	for i, name := range chain {
 		roles, known := builtinRoles()[name]
 		if p, section := c.Providers[name]; section {
@@ -70,15 +70,15 @@ func (l *loader) checkChain(c *Config, chain []string, role string) {
 			}
 		}
 		switch {
-		case !known && (!l.whole() || !l.whole("providers")):
+		case !known && (!ch.whole() || !ch.whole("providers")):
 			// Its section may be what could not be read.
 		case !known:
 			near := prompts.Nearest(name, c.namesFor(role))
-			l.bad(key(role), "config/no-provider", name, near)
+			ch.bad(key(role), "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
-			l.bad(key(role), "config/wrong-role", name, role, strings.Join(roles, ", "))
+			ch.bad(key(role), "config/wrong-role", name, role, strings.Join(roles, ", "))
 		case slices.Contains(chain[:i], name):
-			l.bad(key(role), "config/member-twice", name)
+			ch.bad(key(role), "config/member-twice", name)
 		}
 	}
 }
@@ -100,36 +100,36 @@ func (c *Config) namesFor(role string) []string {
 	return names
 }
 
-func (l *loader) checkProvider(name string, p Provider) {
+func (ch checker) checkProvider(name string, p Provider) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	types := slices.Sorted(maps.Keys(typeRoles()))
 	if name == "auto" {
-		l.bad(key("providers", name), "config/reserved-name")
+		ch.bad(key("providers", name), "config/reserved-name")
 	}
 	switch {
-	case p.Type == "" && !l.whole("providers", name):
+	case p.Type == "" && !ch.whole("providers", name):
 		// The key may be misspelt.
 	case p.Type == "":
-		l.bad(at("type"), "config/no-type", strings.Join(types, ", "))
+		ch.bad(at("type"), "config/no-type", strings.Join(types, ", "))
 	case typeRoles()[p.Type] == nil:
-		l.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, types), strings.Join(types, ", "))
+		ch.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, types), strings.Join(types, ", "))
 	}
 	if p.BaseURL != "" && !strings.HasPrefix(p.BaseURL, "http://") && !strings.HasPrefix(p.BaseURL, "https://") {
-		l.bad(at("base_url"), "config/base-url", p.BaseURL)
+		ch.bad(at("base_url"), "config/base-url", p.BaseURL)
 	}
 	if p.Temp != nil {
-		within(l, *p.Temp, 0, 2, at("temperature")...)
+		within(ch, *p.Temp, 0, 2, at("temperature")...)
 	}
-	within(l, p.MaxTokens, 0, 1000000, at("max_tokens")...)
+	within(ch, p.MaxTokens, 0, 1000000, at("max_tokens")...)
 	if p.Format != "" {
-		l.oneOf(p.Format, []string{"pcm", "wav", "mp3", "opus"}, at("format")...)
+		ch.oneOf(p.Format, []string{"pcm", "wav", "mp3", "opus"}, at("format")...)
 	}
 	if p.SampleRate != 0 {
-		within(l, p.SampleRate, 8000, 48000, at("sample_rate")...)
+		within(ch, p.SampleRate, 8000, 48000, at("sample_rate")...)
 	}
-	within(l, p.FirstToken, 0, time.Minute, at("first_token")...)
-	within(l, p.FirstSound, 0, time.Minute, at("first_sound")...)
-	within(l, p.Transcript, 0, time.Minute, at("transcript")...)
-	within(l, p.Timeout, 0, 10*time.Minute, at("timeout")...)
-	within(l, p.Decoders, 0, 64, at("decoders")...)
+	within(ch, p.FirstToken, 0, time.Minute, at("first_token")...)
+	within(ch, p.FirstSound, 0, time.Minute, at("first_sound")...)
+	within(ch, p.Transcript, 0, time.Minute, at("transcript")...)
+	within(ch, p.Timeout, 0, 10*time.Minute, at("timeout")...)
+	within(ch, p.Decoders, 0, 64, at("decoders")...)
 }

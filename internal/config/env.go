@@ -30,10 +30,10 @@ func (r envReader) transform(name, value string) (string, any) {
 	if !ok {
 		return "", nil
 	}
-	reader := reader{file: name, problems: &r.loader.problems, places: r.loader.places, holes: r.loader.holes}
+	reader := reader{name, r.loader.findings}
 	node, err := envNode(value, t)
 	if err != nil {
-		r.loader.problems.add(name, "", "config/not-yaml", err.Error())
+		r.loader.add(name, "", "config/not-yaml", err.Error())
 		return "", nil
 	}
 	v, ok := reader.read(node, t, path)
@@ -58,8 +58,8 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 		}
 		child, known := childType(t, part)
 		if !known || part == "" {
-			r.loader.problems.unknownKey(variable, path, part, childNames(t))
-			r.loader.holes[strings.Join(path, keySeparator)] = true
+			r.loader.unknownKey(variable, path, part, childNames(t))
+			r.loader.hole(path)
 			return nil, nil, false
 		}
 		path, t = append(path, part), child

@@ -16,12 +16,12 @@ import (
 type expander struct {
 	env      map[string]string
 	variable *regexp.Regexp // matches ${NAME} and ${NAME:-value}
-	loader   *loader
+	*findings
 }
 
 // newExpander makes an expander for an environment.
-func newExpander(environ []string, l *loader) expander {
-	return expander{environMap(environ), regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`), l}
+func newExpander(environ []string, found *findings) expander {
+	return expander{environMap(environ), regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`), found}
 }
 
 // expand returns a tree of settings with all variables replaced.
@@ -59,11 +59,11 @@ func (x expander) text(text string, path []string) string {
 		case parts[2] != "":
 			return strings.TrimPrefix(parts[2], ":-")
 		case !isSecret(path) && !set:
-			x.loader.problems.add(x.loader.place(path...), "", "config/unset", keyName(path), parts[1])
+			x.add(x.place(path...), "", "config/unset", keyName(path), parts[1])
 		case isSecret(path):
 			lost = true
 			owner := strings.Join(path[:secretOwner(path)], keySeparator)
-			x.loader.unset[owner] = append(x.loader.unset[owner], parts[1])
+			x.unset[owner] = append(x.unset[owner], parts[1])
 		}
 		return ""
 	})
@@ -124,12 +124,12 @@ func (l *loader) secretFiles(c *Config) {
 func (l *loader) secretFile(file string, path ...string) providers.Secret {
 	data, err := readFile(file)
 	if err != nil {
-		l.problems.add(l.place(path...), "", "config/secret-not-read", keyName(path), err)
+		l.add(l.place(path...), "", "config/secret-not-read", keyName(path), err)
 		return ""
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		l.problems.add(l.place(path...), "", "config/secret-empty", keyName(path), file)
+		l.add(l.place(path...), "", "config/secret-empty", keyName(path), file)
 	}
 	return providers.Secret(secret)
 }

@@ -34,12 +34,8 @@ const maxFile = 1 << 20
 // that koanf does not do: mistakes are told with file and line, all at once, and with
 // the nearest key that exists.
 type loader struct {
-	k        *koanf.Koanf
-	places   map[string]string   // path joined by keySeparator, to where it was set last
-	holes    map[string]bool     // sections, by their joined path, that could not be read whole
-	unset    map[string][]string // secrets, by the joined first two keys, to the variables they want and do not get
-	problems problems
-	warnings []Warning
+	k *koanf.Koanf
+	*findings
 }
 
 // Warning is a line about settings that count for nothing, for the log at start.
@@ -49,10 +45,7 @@ type Warning string
 // folder's file, the environment, the command line. Maps are merged and lists
 // replaced. The error joins everything that is wrong, each an [*Error].
 func Load(o Options) (*Config, []Warning, error) {
-	l := &loader{
-		k: koanf.New(keySeparator), places: map[string]string{},
-		holes: map[string]bool{}, unset: map[string][]string{},
-	}
+	l := &loader{koanf.New(keySeparator), &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}}
 	l.file(o.File, "config.yaml")
 	if o.DataDir != "" {
 		l.file("", filepath.Join(o.DataDir, "config.yaml"))
@@ -68,7 +61,7 @@ func Load(o Options) (*Config, []Warning, error) {
 // layer merges a tree of settings over those before it.
 func (l *loader) layer(tree map[string]any) {
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
-		l.problems.add("", "", "config/not-merged", err)
+		l.add("", "", "config/not-merged", err)
 	}
 }
 
@@ -83,7 +76,7 @@ func (l *loader) file(asked, usual string) {
 	case errors.Is(err, fs.ErrNotExist) && asked == "":
 		return
 	case err != nil:
-		l.problems.add(name, "", "config/not-read", err)
+		l.add(name, "", "config/not-read", err)
 		l.holes[""] = true
 		return
 	}
@@ -104,13 +97,13 @@ func readFile(name string) ([]byte, error) {
 // document reads a layer from YAML. Its right parts count even if others are wrong,
 // so that all mistakes are told at once.
 func (l *loader) document(name string, data []byte) {
-	before := len(l.problems.list)
-	root := parseYAML(name, data, &l.problems)
+	before := len(l.problems)
+	root := parseYAML(name, data, l.findings)
 	if root == nil {
-		l.holes[""] = l.holes[""] || len(l.problems.list) > before
+		l.holes[""] = l.holes[""] || len(l.problems) > before
 		return
 	}
-	r := reader{file: name, problems: &l.problems, places: l.places, holes: l.holes}
+	r := reader{name, l.findings}
 	value, _ := r.read(root, configType(), nil)
 	tree, section := value.(map[string]any)
 	if !section {
@@ -118,12 +111,6 @@ func (l *loader) document(name string, data []byte) {
 		return
 	}
 	l.layer(tree)
-}
-
-// whole reports whether a section could be read whole. If not, checks that compare
-// its keys are left out.
-func (l *loader) whole(section ...string) bool {
-	return !l.holes[strings.Join(section, keySeparator)]
 }
 
 // environment reads the layer of the XIAOZHI_ variables.
@@ -134,13 +121,13 @@ func (l *loader) environment(environ []string) {
 		EnvironFunc:   func() []string { return environ },
 	})
 	if err := l.k.Load(provider, nil); err != nil {
-		l.problems.add("XIAOZHI_*", "", "config/environment-not-read", err)
+		l.add("XIAOZHI_*", "", "config/environment-not-read", err)
 	}
 }
 
 // finish turns the merged layers into a Config and checks it.
 func (l *loader) finish(environ []string) (*Config, []Warning, error) {
-	x := newExpander(environ, l)
+	x := newExpander(environ, l.findings)
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
@@ -159,19 +146,9 @@ func (l *loader) finish(environ []string) (*Config, []Warning, error) {
 		c.Tools.External.MCPServers[name] = s
 	}
 	l.secretFiles(c)
-	l.check(c)
-	if err := l.problems.err(); err != nil {
+	checker{l.findings}.check(c)
+	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err
 	}
 	return c, l.warnings, nil
-}
-
-// place returns the position where a key was set last, "" for a default.
-func (l *loader) place(path ...string) string {
-	for n := len(path); n > 0; n-- {
-		if p, ok := l.places[strings.Join(path[:n], keySeparator)]; ok {
-			return p
-		}
-	}
-	return ""
 }

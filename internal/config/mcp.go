@@ -88,53 +88,53 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 }
 
 // checkMCP checks the external servers, the endpoint and the offers.
-func (l *loader) checkMCP(t Tools) {
+func (ch checker) checkMCP(t Tools) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
 		if s.Disabled || len(s.MissingEnv) > 0 {
 			continue
 		}
 		if _, err := s.Entry().Config(); err != nil {
-			l.bad(key("tools", "external", "mcpServers", name), "config/mcp-server", strings.ReplaceAll(err.Error(), "\n", "; "))
+			ch.bad(key("tools", "external", "mcpServers", name), "config/mcp-server", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
-	l.checkEndpoint(t.Endpoint)
+	ch.checkEndpoint(t.Endpoint)
 	for i, o := range t.Offer {
 		at := []string{"tools", "offer", fmt.Sprint(i)}
 		for _, source := range o.Sources {
-			l.oneOf(source, []string{"local", "external"}, append(at, "sources")...)
+			ch.oneOf(source, []string{"local", "external"}, append(at, "sources")...)
 		}
-		l.patterns(o.Allow, append(at, "allow")...)
-		l.patterns(o.Deny, append(at, "deny")...)
+		ch.patterns(o.Allow, append(at, "allow")...)
+		ch.patterns(o.Deny, append(at, "deny")...)
 		if o.URL == "" {
-			l.warnings = append(l.warnings, Warning(message.Both("config/offer-empty", keyName(at))))
+			ch.warnings = append(ch.warnings, Warning(message.Both("config/offer-empty", keyName(at))))
 			continue
 		}
 		if _, err := external.NewOffer(external.OfferOptions{URL: string(o.URL)}); err != nil {
-			l.bad(append(at, "url"), "config/offer-url", err)
+			ch.bad(append(at, "url"), "config/offer-url", err)
 		}
 	}
 }
 
-func (l *loader) checkEndpoint(e Endpoint) {
+func (ch checker) checkEndpoint(e Endpoint) {
 	if e.Enabled && len(e.Tokens) == 0 {
-		l.bad(key("tools", "endpoint", "enabled"), "config/endpoint-no-token")
+		ch.bad(key("tools", "endpoint", "enabled"), "config/endpoint-no-token")
 	}
 	seen := map[providers.Secret]bool{}
 	for i, token := range e.Tokens {
 		at := []string{"tools", "endpoint", "tokens", fmt.Sprint(i)}
 		switch {
 		case e.Enabled && token.Token == "":
-			l.bad(at, "config/endpoint-token-empty")
+			ch.bad(at, "config/endpoint-token-empty")
 		case e.Enabled && seen[token.Token]:
-			l.bad(at, "config/endpoint-token-twice")
+			ch.bad(at, "config/endpoint-token-twice")
 		}
 		seen[token.Token] = true
 		for _, pattern := range slices.Sorted(maps.Keys(token.Kinds)) {
-			l.oneOf(string(token.Kinds[pattern]), []string{"control", "query"}, append(at, "kinds", pattern)...)
-			l.patterns([]string{pattern}, append(at, "kinds", pattern)...)
+			ch.oneOf(string(token.Kinds[pattern]), []string{"control", "query"}, append(at, "kinds", pattern)...)
+			ch.patterns([]string{pattern}, append(at, "kinds", pattern)...)
 		}
-		l.patterns(token.Allow, append(at, "allow")...)
-		l.patterns(token.Deny, append(at, "deny")...)
+		ch.patterns(token.Allow, append(at, "allow")...)
+		ch.patterns(token.Deny, append(at, "deny")...)
 	}
 }

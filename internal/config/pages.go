@@ -38,14 +38,14 @@ func plainHeaders(headers map[string]providers.Secret) map[string]string {
 }
 
 // checkPages reports what is wrong with the pages that tools tell of.
-func (l *loader) checkPages(t Tools) {
+func (ch checker) checkPages(t Tools) {
 	if _, err := t.Weather.Page(); err != nil {
-		l.bad(key("tools", "weather", "url"), "config/page-url", err)
+		ch.bad(key("tools", "weather", "url"), "config/page-url", err)
 	}
 	if _, err := t.News.Page(); err != nil {
-		l.bad(key("tools", "news", "url"), "config/page-url", err)
+		ch.bad(key("tools", "news", "url"), "config/page-url", err)
 	}
-	within(l, t.Weather.Timeout, 0, time.Minute, "tools", "weather", "timeout")
-	within(l, t.News.Timeout, 0, time.Minute, "tools", "news", "timeout")
-	within(l, t.News.Items, 0, 50, "tools", "news", "items")
+	within(ch, t.Weather.Timeout, 0, time.Minute, "tools", "weather", "timeout")
+	within(ch, t.News.Timeout, 0, time.Minute, "tools", "news", "timeout")
+	within(ch, t.News.Items, 0, 50, "tools", "news", "items")
 }

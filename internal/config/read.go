@@ -16,7 +16,7 @@ import (
 
 // parseYAML parses YAML. A file that holds nothing, and one that is broken,
 // give nil; the second is also a problem.
-func parseYAML(name string, data []byte, problems *problems) *yaml.Node {
+func parseYAML(name string, data []byte, found *findings) *yaml.Node {
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(&doc)
@@ -30,10 +30,10 @@ func parseYAML(name string, data []byte, problems *problems) *yaml.Node {
 		line, tab := yamlErrorLine(err, data)
 		place := name + ":" + strconv.Itoa(line)
 		if tab {
-			problems.add(place, "", "config/tab")
+			found.add(place, "", "config/tab")
 			return nil
 		}
-		problems.add(place, "", "config/not-yaml", yamlErrorPlace().ReplaceAllString(err.Error(), ""))
+		found.add(place, "", "config/not-yaml", yamlErrorPlace().ReplaceAllString(err.Error(), ""))
 		return nil
 	}
 	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
@@ -68,17 +68,12 @@ func yamlErrorLine(err error, data []byte) (line int, tab bool) {
 // yamlErrorPlace matches what the library's errors begin with.
 func yamlErrorPlace() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?`) }
 
-// reader turns YAML into a tree of plain values that fits Config, and
-// notes where each key stands.
+// reader turns YAML into a tree of plain values that fits Config, and notes the
+// position of each key.
 type reader struct {
-	file     string
-	problems *problems
-	places   map[string]string
-	holes    map[string]bool // see loader
+	file string
+	*findings
 }
-
-// hole notes that a section could not be read whole.
-func (r reader) hole(section []string) { r.holes[strings.Join(section, keySeparator)] = true }
 
 func configType() reflect.Type { return reflect.TypeFor[Config]() }
 
@@ -87,7 +82,7 @@ func configType() reflect.Type { return reflect.TypeFor[Config]() }
 func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	r.places[strings.Join(path, keySeparator)] = r.at(n)
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		r.problems.add(r.at(n), "", "config/anchors", keyName(path))
+		r.add(r.at(n), "", "config/anchors", keyName(path))
 		return nil, false
 	}
 	if t.Kind() == reflect.Pointer {
@@ -129,7 +124,7 @@ func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool)
 		key, value := n.Content[i], n.Content[i+1]
 		name := keyInTree(path, key.Value)
 		if line, twice := seen[name]; twice {
-			r.problems.add(r.at(key), "", "config/set-twice", keyName(append(path, key.Value)), line)
+			r.add(r.at(key), "", "config/set-twice", keyName(append(path, key.Value)), line)
 			r.hole(path)
 			ok = false
 			continue
@@ -137,7 +132,7 @@ func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool)
 		seen[name] = key.Line
 		child, known := childType(t, name)
 		if key.Kind != yaml.ScalarNode || !known {
-			r.problems.unknownKey(r.at(key), path, key.Value, childNames(t))
+			r.unknownKey(r.at(key), path, key.Value, childNames(t))
 			r.hole(path)
 			ok = false
 			continue
@@ -184,7 +179,7 @@ func (r reader) at(n *yaml.Node) string {
 
 // wrong reports a value of the wrong kind.
 func (r reader) wrong(n *yaml.Node, path []string, want string) (any, bool) {
-	r.problems.wrongType(r.at(n), path, want, nodeKind(n))
+	r.wrongType(r.at(n), path, want, nodeKind(n))
 	return nil, false
 }
 

@@ -50,7 +50,7 @@ func (r reader) duration(n *yaml.Node, path []string) (any, bool) {
 	}
 	d, err := time.ParseDuration(n.Value)
 	if err != nil {
-		r.problems.wrongType(r.at(n), path, "config/a-duration", strconv.Quote(n.Value))
+		r.wrongType(r.at(n), path, "config/a-duration", strconv.Quote(n.Value))
 		return nil, false
 	}
 	return d.String(), true
