@@ -16,7 +16,7 @@ const (
 type EndpointOptions struct {
 	Start float32 // probability at which voice begins; 0.5
 	End   float32 // probability below which it ends; 0.35, never above Start
-	// PreRoll is how much sound from before the voice belongs to the utterance;
+	// PreRoll is the length of the sound before the voice that belongs to the utterance;
 	// 500 ms. The Endpointer does not use it, the owner of a PreRoll does.
 	PreRoll   time.Duration
 	MinSpeech time.Duration // voice that opens an utterance; 150 ms
@@ -112,7 +112,7 @@ func NewEndpointer(o EndpointOptions) *Endpointer {
 
 // Feed takes the speech probability of the next piece of sound, which lasts d,
 // and reports at most one thing: of several that come due in one piece, the
-// last in the order of the constants. A d of zero or less is no piece.
+// last in the order of the constants. A piece whose d is zero or less is ignored.
 func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	if d <= 0 {
 		return EndpointNone
@@ -219,8 +219,8 @@ func (e *Endpointer) CommitAfter() time.Duration {
 }
 
 // Pause says that Trigger of silence has passed by another clock than that of
-// the sound fed: Feed does not report it again, and Resume can follow. False: no
-// utterance is in its first pause.
+// the sound fed: Feed does not report it again, and Resume can follow. It returns
+// false if no utterance is in its first pause.
 func (e *Endpointer) Pause() bool {
 	if !e.speaking || e.triggered || e.voice {
 		return false

@@ -7,14 +7,14 @@ import (
 	"xiaozhi/audio/internal/dsp"
 )
 
-// fadeLength is how long an edge is smoothed: short enough to leave a consonant
-// what it is, long enough that a step becomes no click.
+// fadeLength is the length of a smoothed edge: short enough to keep a consonant,
+// long enough to turn a step into silence without a click.
 const fadeLength = 5 * time.Millisecond
 
 const (
 	// softest is the smallest step from or to silence that is heard as a click (-46 dBFS).
 	softest = 160
-	// edgeSamples is how many samples show how steep sound is at its edge.
+	// edgeSamples is the number of samples that show the slope of sound at its edge.
 	edgeSamples = 8
 )
 
@@ -33,15 +33,15 @@ func FadeIn(pcm []int16, rate int) {
 	}
 }
 
-// RampOut fills dst with a way from last, the sample before it, down to zero.
+// RampOut fills dst with a ramp from last, the sample before it, down to zero.
 func RampOut(dst []int16, last int16) {
 	for i := range dst {
 		dst[i] = dsp.Round(float32(last) * fall(i, len(dst)))
 	}
 }
 
-// EndsAbruptly reports whether silence behind pcm would be a click, so that it
-// needs a RampOut. Its last few samples are enough.
+// EndsAbruptly reports whether silence after pcm would be a click, so that it
+// needs a [RampOut]. Its last few samples are enough.
 func EndsAbruptly(pcm []int16) bool {
 	if len(pcm) == 0 {
 		return false

@@ -16,10 +16,10 @@ type Format struct {
 	Frame time.Duration // length of one Opus packet
 }
 
-// Recognition is what the recognisers and the voice detector hear: 16 kHz, 60 ms.
+// Recognition is the format of the recognisers and the voice detector: 16 kHz, 60 ms.
 var Recognition = Format{Rate: 16000, Frame: 60 * time.Millisecond}
 
-// Reply is what devices play unless told otherwise: 24 kHz, 60 ms
+// Reply is the format of replies unless it is configured: 24 kHz, 60 ms
 // (docs/protocol.md 4.2: every client plays it).
 var Reply = Format{Rate: 24000, Frame: 60 * time.Millisecond}
 

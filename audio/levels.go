@@ -2,12 +2,12 @@ package audio
 
 import "sync"
 
-// maxVoices is how many voices are remembered.
+// maxVoices is the number of voices that are remembered.
 const maxVoices = 256
 
 // Levels remembers how loud voices are, so that a voice that was heard before
 // begins at the right loudness. All methods may be called at the same time.
-// Whoever makes it shares it among all conversations.
+// One is shared by all conversations.
 type Levels struct {
 	mu     sync.Mutex
 	meters map[string]Meter

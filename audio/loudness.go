@@ -68,7 +68,7 @@ func (m *Meter) note(db float64) {
 // Heard returns the length of the sound that counts, silence left out.
 func (m *Meter) Heard() time.Duration { return time.Duration(m.blocks) * meterBlock }
 
-// Loudness is that of the speech in dBFS; -Inf if there was none.
+// Loudness returns the loudness of the speech in dBFS; -Inf if there was none.
 func (m *Meter) Loudness() float64 {
 	return m.mean(m.mean(meterFloor) - meterGate)
 }

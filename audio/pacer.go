@@ -11,7 +11,7 @@ const (
 	mostLead   = 600 * time.Millisecond // the most at any time
 	leastLead  = 120 * time.Millisecond // what a frame that comes late should still find at the device
 
-	// calmAfter is how many frames take away a part e of the lateness that is
+	// calmAfter is the number of frames that take away a part e of the lateness that is
 	// remembered: 256 frames of 60 ms halve it in 11 s.
 	calmAfter = 256
 )

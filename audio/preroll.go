@@ -16,7 +16,7 @@ func NewPreRoll(rate int, d time.Duration) *PreRoll {
 	return &PreRoll{ring: make([]int16, max(0, Format{Rate: rate, Frame: d}.Samples()))}
 }
 
-// Write adds sound and lets go of what is too old. It copies pcm.
+// Write adds sound and drops what is too old. It copies pcm.
 func (r *PreRoll) Write(pcm []int16) {
 	if extra := len(pcm) - len(r.ring); extra > 0 {
 		pcm = pcm[extra:]

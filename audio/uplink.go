@@ -16,7 +16,7 @@ const (
 type Arrival struct {
 	// Twin: it is the packet before once more. Throw it away.
 	Twin bool
-	// Lost is how many packets before it never came: give each to
+	// Lost is the number of packets before it that never came: give each to
 	// Decoder.Lost before this packet is decoded.
 	Lost int
 }

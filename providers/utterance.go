@@ -11,7 +11,7 @@ import (
 	"xiaozhi/audio"
 )
 
-// MaxUtterance is how much sound a stream holds for its recogniser, in seconds:
+// MaxUtterance is the length of the sound that a stream holds, in seconds:
 // the monologue cap of 60 s and what may arrive while a turn is being ended.
 const MaxUtterance = 65
 

@@ -124,8 +124,8 @@ func (a *aligner) begin(from int64) {
 	a.filter.refill(&a.track, a.place())
 }
 
-// reconsider asks the filter what a timestamp means that is newly off: a frame
-// that was lost, or a queue that has grown or shrunk.
+// reconsider lets the filter decide about a timestamp that has come to be off:
+// because a frame was lost, or because a queue has grown or shrunk.
 func (a *aligner) reconsider(drift int64, mic []int16) {
 	moved := a.at + drift - a.drift
 	before, here := a.filter.trial(&a.track, a.place(), mic)
@@ -159,9 +159,9 @@ func (a *aligner) search(mic []int16, usual float32) {
 	}
 }
 
-// locate takes the first delay that is clear in two frames. If none becomes so,
-// there is little to cancel, and the filter looks for it where it most likely is;
-// but not while nothing at all is heard, where nothing is to be cancelled.
+// locate takes the first delay that is clear in two frames. If none is, there is
+// little to cancel, and the filter learns at the most likely delay. Frames in which
+// nothing is heard do not count.
 func (a *aligner) locate(lag int64, peak float32, mic []int16) {
 	d := &a.delay
 	if isLoud(mic) {

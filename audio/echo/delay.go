@@ -19,8 +19,8 @@ const (
 	delayLoud   = 30 * 30               // mean power from which sound is worth a look
 )
 
-// delayFinder finds how much later than the reference the microphone hears it, by
-// cross-correlation over the last half second or so.
+// delayFinder finds the delay from the reference to the microphone, by
+// cross-correlation over about the last half second.
 type delayFinder struct {
 	fft    *dsp.FFT
 	low    [delayTaps]float32 // the filter
@@ -51,7 +51,7 @@ func (d *delayFinder) reset() {
 	clear(d.power[:])
 }
 
-// fade makes what was heard count less than what comes.
+// fade halves, about, the weight of the past.
 func (d *delayFinder) fade() {
 	for k := range d.cross {
 		d.cross[k] *= 0.7
@@ -59,8 +59,9 @@ func (d *delayFinder) fade() {
 	}
 }
 
-// hear takes a frame of the microphone, at most 960 samples, and where in the
-// track the running alignment puts its beginning. False: nothing is played.
+// hear takes in a frame of the microphone, at most 960 samples, whose beginning the
+// running alignment puts at that place of the track. It returns false if nothing
+// is played.
 func (d *delayFinder) hear(t *reference, at int64, mic []int16, scratch []float32) bool {
 	if !d.reference(t, at, scratch) {
 		return false
@@ -78,7 +79,8 @@ func (d *delayFinder) hear(t *reference, at int64, mic []int16, scratch []float3
 	return true
 }
 
-// reference fills the buffer with what may be heard. False: that is silence.
+// reference fills the buffer with the sound that may be heard. It returns false if
+// that is silence.
 func (d *delayFinder) reference(t *reference, at int64, scratch []float32) bool {
 	const piece = 512 // outputs at a time
 	sum := float32(0)
@@ -109,8 +111,8 @@ func (d *delayFinder) microphone(mic []int16, scratch []float32) {
 	}
 }
 
-// find says by how many samples at 16 kHz the echo is later than the reference
-// (less than none: earlier), and how much it stands out.
+// find returns the delay of the echo after the reference in samples at 16 kHz
+// (negative: it comes before), and how clear it is.
 func (d *delayFinder) find() (lag int64, prominence float32) {
 	mean := float32(0)
 	for _, p := range d.power {

@@ -34,8 +34,8 @@ type farPacket struct {
 	pcm   []int16
 }
 
-// Open reports whether the microphone is open while the device plays. If it is
-// not, what waits is dropped.
+// Open sets whether the microphone is open while the device plays. If it is not,
+// the packets that wait are dropped.
 func (f *FarEnd) Open(open bool) {
 	if f == nil {
 		return

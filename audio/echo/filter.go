@@ -15,9 +15,9 @@ const (
 
 // The Kalman filter's model of an echo path, in parts of power.
 const (
-	pathUnknown   = 0.2   // what a partition may amount to of which nothing is known
-	pathChange    = 0.005 // how much of a path is another one after a hop
-	pathFloor     = 1e-8  // what is never known better
+	pathUnknown   = 0.2   // of a partition of which nothing is known
+	pathChange    = 0.005 // part of a path that changes in a hop
+	pathFloor     = 1e-8  // least doubt
 	noiseMemory   = 0.8   // of the near end's spectrum, per hop
 	freshness     = 0.97  // of a filter that begins to learn, per hop: a third of a second
 	alwaysUnsure  = 0.15  // what is believed of its doubt when it is no longer fresh
@@ -35,8 +35,8 @@ type (
 )
 
 // filter learns the way from the loudspeaker to the microphone as a finite
-// impulse response in the frequency domain, in partitions, and says what of the
-// microphone's sound came that way. Its step is a Kalman filter's, one scalar
+// impulse response in the frequency domain, in partitions, and predicts the part
+// of the microphone's sound that came that way. Its step is a Kalman filter's, one scalar
 // for each bin of each partition: it learns fast what it does not know, and
 // little while the user speaks over the echo, which is noise to it.
 type filter struct {
@@ -61,7 +61,7 @@ func (f *filter) reset() {
 	f.forgetDoubt(pathUnknown)
 }
 
-// forgetDoubt makes every partition at least that uncertain.
+// forgetDoubt raises the doubt of every partition to least.
 func (f *filter) forgetDoubt(least float32) {
 	f.fresh = 1
 	for p := range f.doubt {
@@ -150,8 +150,8 @@ func (f *filter) update(p int, step *spectrum, share *power) {
 	}
 }
 
-// constrain cuts a partition to its taps: what a block transform makes of it
-// beyond them is not of this world.
+// constrain cuts a partition to its taps: what a block transform puts
+// beyond them is an artefact.
 func (f *filter) constrain(p int) {
 	f.scratch = f.taps[p]
 	f.fft.Inverse(f.window[:], f.scratch[:])
@@ -168,8 +168,8 @@ func (f *filter) refill(t *reference, place int64) {
 	}
 }
 
-// trial says what power a hop of the microphone's frame has, and what would be
-// left of it if its first sample were at that place. It looks at every other hop.
+// trial returns the mean power of a hop of the microphone's frame, and the power
+// that would be left of it if its first sample were at that place. It looks at every other hop.
 func (f *filter) trial(t *reference, place int64, mic []int16) (before, after float32) {
 	var sum, x spectrum
 	hops := float32(0)
@@ -194,8 +194,8 @@ func (f *filter) trial(t *reference, place int64, mic []int16) (before, after fl
 	return before / max(hops, 1), after / max(hops, 1)
 }
 
-// doubted writes how much echo may be left in a hop, of which the filter knows
-// nothing: what the room makes of such a sound, while it does not know where it is.
+// doubted writes the power of the echo that may be left in a hop because the
+// filter is unsure: by its doubt if it is settled, else by the room's gain.
 func (f *filter) doubted(dst *power, settled bool) {
 	if settled {
 		for k := range dst {

@@ -58,7 +58,7 @@ func (t *reference) end() int64 {
 	return t.written
 }
 
-// fenceOff makes what comes next a new stretch.
+// fenceOff begins a new stretch with the next packet.
 func (t *reference) fenceOff() {
 	if t.fence < 0 {
 		t.fence = t.written
@@ -74,7 +74,7 @@ func (t *reference) enter(place int64) bool {
 	return place < t.end()
 }
 
-// read writes the samples from a place on; what is not there is silence.
+// read writes the samples from a place on, and silence where there is no sound.
 func (t *reference) read(dst []float32, from int64) {
 	first, end := max(t.begin, t.written-memorySize), t.end()
 	for i := range dst {

@@ -48,8 +48,8 @@ type SelfEcho struct {
 	ends    time.Time // when the device has played sound
 }
 
-// Open reports whether the microphone is open while the device plays. If it is
-// not, what was played is forgotten.
+// Open sets whether the microphone is open while the device plays. If it is not,
+// the sound that was played is forgotten.
 func (s *SelfEcho) Open(open bool) {
 	if s == nil {
 		return

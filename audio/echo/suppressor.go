@@ -69,7 +69,7 @@ func newSuppressor(f *dsp.FFT) *suppressor {
 	return s
 }
 
-// pass hands the hop before on as it was: nothing can be an echo.
+// pass outputs the hop before as it was: it cannot hold an echo.
 func (s *suppressor) pass(rest, out *block) {
 	*out = s.rest
 	s.keep(rest, &block{})
@@ -81,9 +81,8 @@ func (s *suppressor) pass(rest, out *block) {
 
 func (s *suppressor) keep(rest, echo *block) { s.rest, s.echo = *rest, *echo }
 
-// suppress takes what is left of the microphone's hop, the echo that was taken
-// out of it, and how much echo may be left for all that is known otherwise. It
-// writes the hop before.
+// suppress takes in the rest of the microphone's hop, the echo that was taken out
+// of it, and the power of echo that may be left besides. It outputs the hop before.
 func (s *suppressor) suppress(rest, echo *block, unsure *power, out *block) {
 	s.spectrum(&s.restFT, &s.rest, rest)
 	s.spectrum(&s.echoFT, &s.echo, echo)
@@ -148,7 +147,7 @@ func (l *leak) follow(k int) {
 	l.share[k] = max(l.share[k], leakLeast)
 }
 
-// follow follows the softest that the room gets.
+// follow follows the softest power of the room at frequency k.
 func (c *comfort) follow(k int, power float32) {
 	if power < c.power[k] {
 		c.power[k] = min(power, comfortMost)

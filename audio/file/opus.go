@@ -12,7 +12,7 @@ import (
 // opusRate is the rate of the sound of an OpusReader in Hz.
 const opusRate = 48000
 
-// maxBroken is how many packets in a row may be broken before a file is given up.
+// maxBroken is the number of broken packets in a row at which a file is given up.
 const maxBroken = 50
 
 // OpusReader reads the sound of an Ogg Opus file. It is for one goroutine.

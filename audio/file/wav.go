@@ -106,7 +106,7 @@ func (w *WAVReader) Read(pcm []int16) (int, error) {
 	return 0, nil
 }
 
-// Missing returns how many bytes of Size have not come.
+// Missing returns the number of bytes of Size that have not come.
 func (w *WAVReader) Missing() int64 { return max(0, w.Size-w.got) }
 
 // open reads up to the sound.

@@ -121,7 +121,7 @@ func skipTags(r *bufio.Reader) error {
 func (t *Track) Rate() int { return t.rate }
 
 // Read decodes into pcm: mono samples, at least one if there is room, or an
-// error; io.EOF at the end. After an error it gives the same one.
+// error; io.EOF at the end. After an error it returns the same one.
 func (t *Track) Read(pcm []int16) (int, error) {
 	for len(pcm) > 0 && t.err == nil {
 		if t.fold == 1 {

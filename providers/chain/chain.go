@@ -171,7 +171,7 @@ func (r *run[P]) next(want func(i int) bool) (int, bool) {
 // anyMember wants every member.
 func anyMember(int) bool { return true }
 
-// fail reports a member's error and notes it.
+// fail tells the breaker of a member's error and keeps it.
 func (r *run[P]) fail(i int, err error) {
 	r.report(i, err)
 	r.note(i, err)

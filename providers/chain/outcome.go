@@ -42,7 +42,7 @@ func (r *race[P, V]) win(winner int) {
 	}
 }
 
-// settle reports a member's outcome and lets it go.
+// settle tells the breaker of a member's outcome and releases the member.
 func (r *race[P, V]) settle(i int, err error) {
 	r.live[i]()
 	delete(r.live, i)

@@ -30,7 +30,7 @@ func (b *mailbox) put(pcm []int16) {
 	b.wake()
 }
 
-// end returns the last call of the engine's side.
+// end is the last call of the engine's side.
 func (b *mailbox) end(err error) {
 	b.mu.Lock()
 	b.ended, b.err = true, err

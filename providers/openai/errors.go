@@ -31,6 +31,7 @@ type statusError struct {
 	after  time.Duration // Retry-After; 0 if it did not say
 }
 
+// Error returns the status and the server's words.
 func (e *statusError) Error() string {
 	if e.status == 0 {
 		return e.text

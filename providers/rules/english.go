@@ -45,7 +45,7 @@ func patternPieces(text string) []string {
 
 // englishForms returns the ways to read a text: as it is, and without the polite
 // words around it.
-// name is what the assistant is called, beside Xiaozhi.
+// name is the assistant's, beside Xiaozhi.
 func englishForms(text, name string) []string {
 	words := englishWords(text)
 	plain := trimPolite(words, englishWords(name))

@@ -7,7 +7,7 @@ package silero
 
 import "simd/archsimd"
 
-// lanes is how many rows stay in registers: eight vectors of eight, so that no
+// lanes is the number of rows that stay in registers: eight vectors of eight, so that no
 // sum waits for the one before it.
 const lanes = 64
 

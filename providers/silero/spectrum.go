@@ -68,7 +68,7 @@ func (s *spectrum) magnitudes(w *window, out *features) {
 	}
 }
 
-// transform returns a radix-2 transform in place of values in bit-reversed order.
+// transform does a radix-2 transform in place of values in bit-reversed order.
 func (s *spectrum) transform(z *[fftHalf]complex64) {
 	for i := 0; i < fftHalf; i += 2 { // the first stage multiplies by one
 		a, b := z[i], z[i+1]

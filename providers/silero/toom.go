@@ -27,7 +27,7 @@ func evaluate(kernels []float32, rows int) [points]matrix {
 	return all
 }
 
-// convolve0 returns the results without their ReLU, which sparse.gather does.
+// convolve0 writes the results without their ReLU, which sparse.gather does.
 func (n *network) convolve0(in *features, out *[steps][128]float32) {
 	var at [points][bins]float32
 	for i := range in {

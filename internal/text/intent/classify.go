@@ -32,8 +32,8 @@ func (k Kind) String() string {
 	return "nothing"
 }
 
-// backchannelLimit is how many signs or words of a list are still a sign of
-// listening (好的好的). A longer text is a request.
+// backchannelLimit is the number of signs or words of a list up to which they are a
+// sign of listening (好的好的). A longer text is a request.
 const backchannelLimit = 4
 
 // Classify judges the transcript of words that were said over a reply
@@ -46,8 +46,8 @@ const backchannelLimit = 4
 // Otherwise it takes two signs or two words that are not all of the list to
 // interrupt. One alone does not: it is what recognisers make of a cough, of a
 // door and of the speaker's own echo, a resumed reply costs the user one more
-// word, and the words that mean something alone are stop-words or in
-// commandAlone. Chinese counts by signs, for it has no spaces.
+// word, and single words that mean something are stop-words or commands of their
+// own. Chinese counts by signs, for it has no spaces.
 //
 // Classify does not look whether the text is an echo: see [Echo].
 func Classify(words string, lang text.Lang, stops []string) Kind {
@@ -143,7 +143,7 @@ func withoutSounds(said string) string {
 }
 
 // countSpoken counts signs and words. A single Latin letter in a Chinese
-// conversation is no word but a recogniser's idea of a noise.
+// conversation is what a recogniser makes of a noise.
 func countSpoken(said string, lang text.Lang) int {
 	n, letters := 0, 0
 	word := func() {

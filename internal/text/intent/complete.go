@@ -107,8 +107,8 @@ func oneOf(s, words string) bool {
 	return false
 }
 
-// endsWith reports whether s ends with one of the words, and what is before the
-// longest that it ends with.
+// endsWith reports whether s ends with one of the words, and returns the part of s
+// before the longest of them.
 func endsWith(s, words string) (before string, ok bool) {
 	before = s
 	for word := range strings.FieldsSeq(words) {
@@ -119,8 +119,8 @@ func endsWith(s, words string) (before string, ok bool) {
 	return before, ok
 }
 
-// beginsWith reports whether s begins with one of the words, and what is after
-// the longest that it begins with.
+// beginsWith reports whether s begins with one of the words, and returns the part
+// of s after the longest of them.
 func beginsWith(s, words string) (after string, ok bool) {
 	after = s
 	for word := range strings.FieldsSeq(words) {

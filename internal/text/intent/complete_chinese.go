@@ -59,8 +59,9 @@ func zhLacksVerb(rest string) bool {
 		"擦洗倒修带拉推挂吃喝用做算卖买寄发记忘弄搞摆点拍卷搬扔丢清除锁完好起来去了吧")
 }
 
-// zhAsksForMore judges the last word: no when something must follow, maybe
-// where the same word does end sentences too, yes when it tells nothing.
+// zhAsksForMore judges the last word: [Unfinished] when something must follow,
+// [Undecided] where the same word does end sentences too, [Finished] when it tells
+// nothing.
 func zhAsksForMore(said string) Completeness {
 	before, ok := endsWith(said, zh().More)
 	if !ok {

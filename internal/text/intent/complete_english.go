@@ -52,8 +52,8 @@ func withoutPlea(words []string) []string {
 	}
 }
 
-// enLastWord judges by the last word: no when something must follow, maybe when
-// it tells nothing or both.
+// enLastWord judges by the last word: [Unfinished] when something must follow,
+// [Undecided] when it tells nothing or both.
 func enLastWord(words []string) Completeness {
 	last, before := words[len(words)-1], ""
 	if len(words) > 1 {

@@ -35,8 +35,8 @@ const (
 //   - it is a stop-word and nothing else, and playing is more than that: a stop
 //     has to work while the reply speaks of stopping.
 //
-// A user who only repeats words of the reply, or adds one, is taken for an echo:
-// he has to say it another way.
+// A user who only repeats words of the reply, or adds one, is taken for an echo,
+// and has to say it another way.
 // It costs at most 500 times 500 steps.
 func Echo(heard, playing string) bool {
 	h, s := echoUnits(heard), echoUnits(playing)
@@ -69,7 +69,7 @@ func echoCost(n int) int32 {
 	return int32(min(n, echoRunes) * 2 * echoErrors / 100)
 }
 
-// echoPath is one way to lay what was heard over what is said.
+// echoPath is one alignment of the heard units with the played ones.
 type echoPath struct {
 	cost    int32 // two for each unit that was misheard or is new, one for each that was not heard
 	matched int32
@@ -92,14 +92,14 @@ func (p echoPath) better(q echoPath) bool {
 	return p.lead > q.lead
 }
 
-// hit is p with a unit that matches.
+// hit returns p with a unit that matches.
 func (p echoPath) hit() echoPath {
 	p.matched++
 	p.trail = 0
 	return p
 }
 
-// miss is p with a unit that was heard and not said.
+// miss returns p with a unit that was heard and not played.
 func (p echoPath) miss(turns bool) echoPath {
 	p.cost += 2
 	if p.matched == 0 {
@@ -110,13 +110,13 @@ func (p echoPath) miss(turns bool) echoPath {
 	return p
 }
 
-// skip is p with a unit that was said and not heard.
+// skip returns p with a unit that was played and not heard.
 func (p echoPath) skip() echoPath {
 	p.cost++
 	return p
 }
 
-// alignEcho finds the cheapest way to lay all of h over a piece of s.
+// alignEcho returns the cheapest alignment of all of h with a piece of s.
 func alignEcho(h, s []string) echoPath {
 	above, row := make([]echoPath, len(s)+1), make([]echoPath, len(s)+1)
 	for _, unit := range h {

@@ -9,7 +9,7 @@ import (
 	"xiaozhi/internal/text"
 )
 
-// The weights of a splitter: how long a piece of text is to the ear. One CJK
+// The weights of a splitter: the length of a piece of text as speech. One CJK
 // character is about as long as three Latin letters.
 const (
 	weightCJK    = 10
