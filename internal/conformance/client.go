@@ -17,7 +17,7 @@ import (
 const readyTime = 8 * time.Second
 
 // Client does what a scenario of the suite asks a client to do, against the
-// server at url: our manager of other people's servers connects, lists, and
+// server at url: our client of external servers connects, lists, and
 // calls each tool once.
 func Client(ctx context.Context, url, scenario string) error {
 	server, err := connect(ctx, external.Entry{URL: url, Type: "http", Elicitation: "defaults"})

@@ -27,7 +27,7 @@ const loopback = `data:text/javascript,import net from "node:net";` +
 	`this.once("listening",()=>console.log("port "+this.address().port));` +
 	`return listen.call(this,port,"127.0.0.1",...rest)};`
 
-// Everything connects our manager of other people's servers to the reference
+// Everything connects our client of external servers to the reference
 // server "everything" by each transport that it has: a program, SSE, streamable
 // HTTP. node runs it, script is its main file. Each time the tools must be
 // listed, called, and asked the way that the entry allows. It reports each

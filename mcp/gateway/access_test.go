@@ -10,7 +10,7 @@ import (
 )
 
 // TestAccess: with no token only this machine is let in, with one only its
-// bearers, and nobody's token is in the log.
+// bearers, and no token is in the log.
 func TestAccess(t *testing.T) {
 	tokens := []Token{{Name: "laptop", Token: "s3cret"}, {Name: "screen", Token: "look", ReadOnly: true}}
 	for _, c := range []struct {

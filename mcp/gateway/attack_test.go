@@ -143,9 +143,9 @@ func (r *rig) write(text string) answer {
 	return answer{resp.StatusCode, resp.Header, strings.TrimSpace(string(body))}
 }
 
-// TestLargeBodyIsTold: a client that sends all of a body that is too long before
+// TestLargeBodyAnswer: a client that sends all of a body that is too long before
 // it reads is told so.
-func TestLargeBodyIsTold(t *testing.T) {
+func TestLargeBodyAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	body := strings.Repeat("x", 10<<20)
 	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
@@ -171,8 +171,8 @@ func TestCompressedBody(t *testing.T) {
 	}
 }
 
-// TestBodyThatNobodyReads: an answer that needs no body does not wait for it.
-func TestBodyThatNobodyReads(t *testing.T) {
+// TestUnreadBody: an answer that needs no body does not wait for it.
+func TestUnreadBody(t *testing.T) {
 	r := newRig(t, tokened)
 	r.bodyTime = 100 * time.Millisecond
 	for _, request := range []string{
@@ -216,8 +216,8 @@ func (c *stuckConn) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestQueryThatCannotBeRead: a filter that cannot be read does not become none.
-func TestQueryThatCannotBeRead(t *testing.T) {
+// TestQueryUnreadable: a filter that cannot be read does not become none.
+func TestQueryUnreadable(t *testing.T) {
 	r := newRig(t, nil)
 	for _, query := range []string{"?stream=time;x", "?stream=%zz", "?a=1&stream=time;stream=system"} {
 		for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools/call"} {
@@ -243,7 +243,7 @@ func TestSmuggling(t *testing.T) {
 }
 
 // TestManyStreams: streams that one caller leaves open are bounded, refused
-// beyond that with a word, in nobody else's way, and gone when their clients are.
+// beyond that with a word, in the way of no other, and gone when their clients are.
 func TestManyStreams(t *testing.T) {
 	r := newRig(t, func(o *Options) {
 		o.Access.Tokens = []Token{{Name: "many", Token: "m"}, {Name: "other", Token: "o"}}
@@ -309,8 +309,8 @@ func TestManyStreams(t *testing.T) {
 	})
 }
 
-// TestSessionsMakeRoom: whoever opens sessions and never ends them loses the ones
-// that nobody uses, the oldest first, and locks neither himself nor others out.
+// TestSessionsMakeRoom: a client that opens sessions and never ends them loses the
+// unused ones, the oldest first, and locks out neither itself nor others.
 func TestSessionsMakeRoom(t *testing.T) {
 	r := newRig(t, nil)
 	listens := r.initialize("/api/mcp/jsonrpc")
@@ -337,7 +337,7 @@ func TestSessionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestIdleSessions: a session that nobody uses ends; one with an open stream does not.
+// TestIdleSessions: an unused session ends; one with an open stream does not.
 func TestIdleSessions(t *testing.T) {
 	r := newRig(t, nil)
 	idle, used := r.initialize("/api/mcp/jsonrpc"), r.initialize("/api/mcp/jsonrpc")

@@ -103,7 +103,7 @@ func (g rpcRequests) bareOne(r *http.Request, v *catalog.View, c catalog.Caller,
 	if problem := checkMessage(m, c); problem != nil {
 		return rpcFailure(m, problem.Code, problem.Message)
 	}
-	if m.Method == nil || len(m.ID) == 0 { // an answer to nobody's question, or a notification
+	if m.Method == nil || len(m.ID) == 0 { // an answer that was not asked for, or a notification
 		return nil
 	}
 	if further && !g.guard.within(c) {

@@ -413,8 +413,8 @@ func TestDevicesComeAndGo(t *testing.T) {
 	})
 }
 
-// TestDeviceOfAView: the view of a device outlives its absence, for those who
-// have a session; others are told that there is none.
+// TestDeviceOfAView: the view of a device outlives its absence, for clients with a
+// session; others are told that there is none.
 func TestDeviceOfAView(t *testing.T) {
 	r := newRig(t, nil)
 	view := "/api/mcp/jsonrpc/" + kitchenStream
@@ -440,7 +440,7 @@ func TestDeviceOfAView(t *testing.T) {
 	})
 }
 
-// TestTranscript: those who subscribed hear that something was said.
+// TestTranscript: clients that subscribed are told that something was said.
 func TestTranscript(t *testing.T) {
 	r := newRig(t, nil)
 	conn := r.dialSocket("", nil)
@@ -501,7 +501,7 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// TestShared: tools of other people's servers are streams of their own, and
+// TestShared: tools of external servers are streams of their own, and
 // cannot take the names of ours.
 func TestShared(t *testing.T) {
 	r := newRig(t, func(o *Options) {

@@ -39,10 +39,10 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestNobodyAsks: until somebody asks, nothing of the devices is kept, whatever
-// watches the server's health. Health counts them all the same, and the first
-// who asks finds those that are there.
-func TestNobodyAsks(t *testing.T) {
+// TestUnaskedDevices: until a client asks, nothing of the devices is kept, whatever
+// watches the server's health. Health counts them all the same, and the first client
+// that asks finds those that are there.
+func TestUnaskedDevices(t *testing.T) {
 	r := newRig(t, nil)
 	r.home.connect(bedroomID, "bedroom", nil)
 	r.DeviceChanged(bedroomID)

@@ -193,7 +193,7 @@ func TestUnknown(t *testing.T) {
 }
 
 // TestReplacing: what is registered again under the same name is the new one, for
-// readers at once and for those who list it, whatever kind it is.
+// readers at once and for clients that list it, whatever kind it is.
 func TestReplacing(t *testing.T) {
 	r := newRig(t, nil)
 	for _, text := range []string{"one", "two"} {

@@ -91,10 +91,10 @@ func (g *Gateway) Start(ctx context.Context) {
 	g.wg.Go(func() { g.sweep(ctx) })
 }
 
-// sweepEvery is the time between two looks for sessions and views that nobody uses.
+// sweepEvery is the time between two looks for unused sessions and views.
 const sweepEvery = time.Second
 
-// sweep ends sessions and views that nobody uses, until ctx ends.
+// sweep ends unused sessions and views until ctx ends.
 func (g *Gateway) sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()

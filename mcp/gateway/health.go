@@ -51,7 +51,7 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, out)
 }
 
-// countSleeping adds what devices offer while nobody has asked for it. Health itself
+// countSleeping adds what devices offer while no client has asked for it. Health itself
 // does not ask: the server would keep it all for a client that only watches.
 func (g *Gateway) countSleeping(c catalog.Caller, out *healthReport) {
 	for stream, p := range g.follower.Asleep(c.Sees) {

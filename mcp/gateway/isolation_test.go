@@ -203,8 +203,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestAuthentication: who has no token, or a wrong one, gets 401 and learns how;
-// health tells him nothing but that it is there; nothing of a token is logged.
+// TestAuthentication: a client without a token, or with a wrong one, gets 401 and
+// learns how; health tells it nothing but that it is there; nothing of a token is logged.
 func TestAuthentication(t *testing.T) {
 	r := newRig(t, tokened)
 	for _, path := range []string{"/api/mcp/jsonrpc", "/api/mcp/tools", "/api/mcp/connect", "/mcp/ws", "/api/mcp/jsonrpc?token=t-all", "/api/mcp/tools?token=t-all"} {
@@ -254,7 +254,7 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestGuessingBehindAProxy: somebody who guesses does not lock out those who came
+// TestGuessingBehindAProxy: a client that guesses does not lock out those that came
 // from the same address with a right token before; a token that was not used from
 // there is not tried meanwhile, right or wrong.
 func TestGuessingBehindAProxy(t *testing.T) {

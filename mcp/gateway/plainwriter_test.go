@@ -69,7 +69,7 @@ func TestStuckStream(t *testing.T) {
 }
 
 // TestSessionsWithoutEvents: a client that does not say that it reads events gets
-// JSON from a session too, as the seeds' Python reads it; one that does gets events.
+// JSON from a session too, as a Python script reads it; one that does gets events.
 func TestSessionsWithoutEvents(t *testing.T) {
 	r := newRig(t, nil)
 	if err := r.Registry().Add(catalog.Tool{Name: "tells", Run: func(ctx context.Context, _ map[string]any) (any, error) {

@@ -21,7 +21,7 @@ const (
 )
 
 // rpcRequests serves /api/mcp/jsonrpc: one address for clients with a session, for
-// those of the newest revision, and for those that just post a call (docs/mcp.md).
+// those of the newest revision, and for those that just post a call (docs/mcp.md 2).
 type rpcRequests struct{ *front }
 
 // serve serves one request.

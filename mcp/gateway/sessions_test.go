@@ -26,9 +26,9 @@ func (r *rig) waiting() (running, ended chan struct{}) {
 	return running, ended
 }
 
-// TestEndOfASession: it ends the calls of the session, and no others, and does not
+// TestSessionEnd: it ends the calls of the session, and no others, and does not
 // wait until they are over by themselves; afterwards there is no such session.
-func TestEndOfASession(t *testing.T) {
+func TestSessionEnd(t *testing.T) {
 	r := newRig(t, nil)
 	running, ended := r.waiting()
 	var all sync.WaitGroup
@@ -76,9 +76,9 @@ func TestEndOfASession(t *testing.T) {
 	}
 }
 
-// TestStreamGoesDuringACall: a call that is under way when its stream goes keeps
-// nobody from hearing of what comes after.
-func TestStreamGoesDuringACall(t *testing.T) {
+// TestStreamGoesDuringCall: a call that is under way when its stream goes keeps
+// no client from hearing of what comes after.
+func TestStreamGoesDuringCall(t *testing.T) {
 	r := newRig(t, nil)
 	running, _ := r.waiting()
 	var all sync.WaitGroup

@@ -30,7 +30,7 @@ type eventStream struct {
 }
 
 // eventStreams serves /api/mcp/connect: the older SSE transport for clients that
-// accept event streams, a plain stream of objects for others (docs/mcp.md).
+// accept event streams, a plain stream of objects for others (docs/mcp.md 6).
 type eventStreams struct{ *front }
 
 // serve serves one request.

@@ -27,8 +27,8 @@ func connectFor(t *testing.T, g *Gateway, path, accept string, d time.Duration) 
 	return w
 }
 
-// TestConnect: the literal stream of seed 002 for those who accept anything, the
-// older transport for those who ask for events; each says every 30 s that it is there.
+// TestConnect: the plain stream for clients that accept anything, the older transport
+// for those that ask for events; each says every 30 s that it is there.
 func TestConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
@@ -50,7 +50,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// TestConnectPost: what is posted to a stream must be for it, and from whom opened it.
+// TestConnectPost: what is posted to a stream must be for it, and from the client that opened it.
 func TestConnectPost(t *testing.T) {
 	r := newRig(t, tokened)
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`

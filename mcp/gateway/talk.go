@@ -253,7 +253,7 @@ type talkLine struct {
 // asked is a request that is under way.
 type asked struct {
 	place     places // where it has one
-	cancelled bool   // nobody waits for the answer any more
+	cancelled bool   // the client does not wait for the answer any more
 }
 
 func newTalkLine(t *talk) *talkLine {

@@ -203,7 +203,7 @@ func TestPostAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestStuckClient: one that reads nothing keeps nobody else from hearing of a
+// TestStuckClient: one that reads nothing keeps no other from hearing of a
 // change, and is hung up on.
 func TestStuckClient(t *testing.T) {
 	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {

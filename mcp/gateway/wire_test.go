@@ -53,7 +53,7 @@ func TestArgumentErrorsByRevision(t *testing.T) {
 	}
 }
 
-// TestCompletionUnknownReference: what nobody offers cannot be completed; what is
+// TestCompletionUnknownReference: what is not offered cannot be completed; what is
 // offered and has no values can.
 func TestCompletionUnknownReference(t *testing.T) {
 	r := newRig(t, nil)

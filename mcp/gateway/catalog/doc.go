@@ -1,4 +1,4 @@
-// Package catalog holds what the gateway offers, and to whom.
+// Package catalog holds what the gateway offers, and shows each caller its part.
 //
 // A [Registry] holds tools, resources and prompts, in groups called streams. A
 // [View] is the part of it that one [Caller] sees, of one stream or of all; it has

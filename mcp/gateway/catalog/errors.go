@@ -11,7 +11,7 @@ import (
 const CodeRefused = -32000
 
 // unknownTool returns the error for a name that the view does not know. Its code
-// depends on the revision (docs/mcp.md).
+// depends on the revision (docs/mcp.md 7).
 func unknownTool(c Caller, version, name string) error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/tool-unknown", Clip(name))}
 	if version == Version2024 {

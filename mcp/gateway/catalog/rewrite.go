@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The revisions of the protocol that differ in what is an error (docs/mcp.md).
+// The revisions of the protocol that differ in what is an error (docs/mcp.md 7).
 const (
 	Version2024   = "2024-11-05" // of clients that name none
 	Version2025   = "2025-11-25" // wrong arguments are a result from here on

@@ -117,7 +117,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	}
 	defer release()
 	if who.Gone != nil {
-		defer who.Gone(cancel)() // a caller who left takes his call along
+		defer who.Gone(cancel)() // the call of a caller that left ends
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
 	if e.do == nil {

@@ -20,7 +20,7 @@ type Views struct {
 	mu    sync.Mutex
 	byKey map[viewKey]*View
 	now   *snapshot
-	wg    sync.WaitGroup // views that end because nobody uses them
+	wg    sync.WaitGroup // unused views that end
 }
 
 // viewKey names a view.
@@ -105,7 +105,7 @@ func (vs *Views) Updated(ctx context.Context, uris ...string) {
 	}
 }
 
-// Sweep forgets views of streams that are gone and that nobody uses. It must not be
+// Sweep forgets views of streams that are gone and not in use. It must not be
 // called after Close.
 func (vs *Views) Sweep() {
 	var gone []*View

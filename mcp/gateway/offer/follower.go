@@ -20,7 +20,7 @@ const (
 
 // Follower keeps what a registry has of devices, other servers and the folder of
 // declarative tools in step with them. Devices are followed from [Follower.Wake] on:
-// a server whose tools nobody uses keeps none of them. With forty tools each, they
+// a server whose tools are not used keeps none of them. With forty tools each, they
 // would be half of what a device costs. All methods may be called at the same time.
 type Follower struct {
 	registry *catalog.Registry
@@ -104,8 +104,8 @@ func (f *Follower) Wake() {
 	})
 }
 
-// Asleep returns what the devices offer whose streams sees allows, by stream, while
-// nobody has called Wake; after that nil.
+// Asleep returns what the devices offer whose streams sees allows, by stream, until
+// Wake is called; after that nil.
 func (f *Follower) Asleep(sees func(stream string) bool) map[string]*catalog.Part {
 	f.mu.Lock()
 	awake := f.changes.awake

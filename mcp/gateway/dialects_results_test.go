@@ -15,14 +15,9 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// The contradictions whose tests are elsewhere: 11, a port of its own, is
-// TestOwnAddresses of cmd/xiaozhi; 17 is a name; 18, a tool without a handler, is
-// TestRegisterTools of mcp/local; 21, bare frames and the envelope, are
-// TestLightSeed000 of mcp and TestLightInTheEnvelope of connection.
-
-// TestContradiction7: one address for two kinds of stream: events of MCP for who
-// asks for events, the objects of the seed for all others.
-func TestContradiction7(t *testing.T) {
+// TestConnectKinds: one address for two kinds of stream: events of MCP for clients
+// that ask for events, plain objects for all others.
+func TestConnectKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
 		defer g.Close()
@@ -41,8 +36,8 @@ func (r *rig) textOf(name, arguments string) string {
 	return text
 }
 
-// TestContradiction8: uuids is a string for one and a list for more.
-func TestContradiction8(t *testing.T) {
+// TestUUIDCount: uuids is a string for one and a list for more.
+func TestUUIDCount(t *testing.T) {
 	r := newRig(t, nil)
 	for arguments, want := range map[string]reflect.Kind{`{}`: reflect.String, `{"count":1}`: reflect.String, `{"count":2}`: reflect.Slice} {
 		if got := reflect.ValueOf(field(t, r.textOf("util.uuid", arguments), "uuids")).Kind(); got != want {
@@ -51,8 +46,8 @@ func TestContradiction8(t *testing.T) {
 	}
 }
 
-// TestContradiction9: the forms of one time are the same time.
-func TestContradiction9(t *testing.T) {
+// TestTimeForms: the forms of one time are the same time.
+func TestTimeForms(t *testing.T) {
 	r := newRig(t, nil)
 	text := r.textOf("time.now", `{"timezone":"Asia/Shanghai"}`)
 	iso, err := time.Parse(time.RFC3339, field(t, text, "iso").(string))
@@ -64,8 +59,8 @@ func TestContradiction9(t *testing.T) {
 	}
 }
 
-// TestContradiction10: nodeVersion is there, in a program that is none of Node's.
-func TestContradiction10(t *testing.T) {
+// TestNodeVersion: nodeVersion is there, in a program that is none of Node's.
+func TestNodeVersion(t *testing.T) {
 	r := newRig(t, nil)
 	text := r.textOf("system.info", `{}`)
 	if field(t, text, "nodeVersion") != runtime.Version() || field(t, text, "goVersion") != runtime.Version() {
@@ -73,9 +68,9 @@ func TestContradiction10(t *testing.T) {
 	}
 }
 
-// TestContradiction19: no keyword of a schema is lost on its way from a source to
+// TestSchemaKeywords: no keyword of a schema is lost on its way from a source to
 // the list, however deep.
-func TestContradiction19(t *testing.T) {
+func TestSchemaKeywords(t *testing.T) {
 	const schema = `{"$defs":{"lamp":{"type":"object","additionalProperties":false,"properties":{"mood":{"enum":["red","暖"]},"at":{"type":"array","items":{"type":"integer","minimum":0},"maxItems":3}}}},
 		"type":"object","properties":{"lamp":{"$ref":"#/$defs/lamp"},"any":{"anyOf":[{"type":"string","pattern":"^a"},{"type":"null"}],"default":null}},"required":["lamp"],"additionalProperties":false}`
 	r := newRig(t, nil)
@@ -101,8 +96,8 @@ func TestContradiction19(t *testing.T) {
 	}
 }
 
-// TestContradiction20: what a tool answers that is no text is JSON, and nothing is dropped.
-func TestContradiction20(t *testing.T) {
+// TestResultsWithoutText: what a tool answers that is no text is JSON, and nothing is dropped.
+func TestResultsWithoutText(t *testing.T) {
 	r := newRig(t, nil)
 	for name, c := range map[string]struct {
 		result any

@@ -14,17 +14,16 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// The seeds contradict themselves in places; each test is one of them, with the
-// number that it has among the resolutions (mcp.md 7.5).
+// Where revisions and older clients differ: the rows of docs/mcp.md 7.
 
 func (r *rig) call(path, name, arguments string, header ...string) answer {
 	r.t.Helper()
 	return r.rpc(path, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, arguments), header...)
 }
 
-// TestContradiction1: streams are both at the top and under data, with the same
+// TestRESTStreams: streams are both at the top and under data, with the same
 // values; count is that of streams, and each has a group, also an empty one.
-func TestContradiction1(t *testing.T) {
+func TestRESTStreams(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.do("GET", "/api/mcp/tools/streams", "")
 	for _, key := range []string{"streams", "groups", "count"} {
@@ -53,9 +52,9 @@ func TestContradiction1(t *testing.T) {
 	}
 }
 
-// TestContradiction2And3: an envelope goes out as it is, as text; one that says
+// TestEnvelopes: an envelope goes out as it is, as text; one that says
 // that it failed is an error, with the error as {code,message} whatever it was.
-func TestContradiction2And3(t *testing.T) {
+func TestEnvelopes(t *testing.T) {
 	r := newRig(t, nil)
 	for name, result := range map[string]any{
 		"ok":     map[string]any{"success": true, "data": map[string]any{"message": "已回到桌面"}},
@@ -85,9 +84,9 @@ func TestContradiction2And3(t *testing.T) {
 	}
 }
 
-// TestContradiction4And5: an unknown tool and wrong arguments, by the revision;
+// TestErrorsByRevision: an unknown tool and wrong arguments, by the revision;
 // a tool that ran and failed is a result in all of them.
-func TestContradiction4And5(t *testing.T) {
+func TestErrorsByRevision(t *testing.T) {
 	r := newRig(t, nil)
 	if err := r.Registry().Add(catalog.Tool{Name: "breaks", Run: func(context.Context, map[string]any) (any, error) {
 		return nil, &mcp.ToolError{Message: "it broke"}
@@ -130,9 +129,9 @@ func TestContradiction4And5(t *testing.T) {
 	}
 }
 
-// TestContradiction6: all five revisions are spoken, the seed's is what health
-// names, and a revision that nobody knows gets the newest that shakes hands.
-func TestContradiction6(t *testing.T) {
+// TestRevisions: all five revisions are spoken, health names that of 2024, and an
+// unknown revision gets the newest that has a handshake.
+func TestRevisions(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.do("GET", "/api/mcp/health", "")
 	if field(t, a.body, "protocolVersion") != "2024-11-05" || len(field(t, a.body, "supportedProtocolVersions").([]any)) != 5 || field(t, a.body, "version") != "1.0.0" {
@@ -157,9 +156,9 @@ func TestContradiction6(t *testing.T) {
 	}
 }
 
-// TestContradiction12: literal paths win over tools of the same name, which can
+// TestPathsBeforeNames: literal paths win over tools of the same name, which can
 // still be called.
-func TestContradiction12(t *testing.T) {
+func TestPathsBeforeNames(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{"streams", "stream", "call"} {
 		if err := r.Registry().Add(catalog.Tool{Name: name, Run: func(context.Context, map[string]any) (any, error) { return "I am " + name, nil }}); err != nil {
@@ -179,8 +178,8 @@ func TestContradiction12(t *testing.T) {
 	}
 }
 
-// TestContradiction13: the URI of a resource may be escaped or not.
-func TestContradiction13(t *testing.T) {
+// TestResourceURIs: the URI of a resource may be escaped or not.
+func TestResourceURIs(t *testing.T) {
 	r := newRig(t, nil)
 	r.Registry().AddResource("", &sdk.Resource{URI: "str:////Users/to/some/path/", Name: "cwd"}, func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return textOf(q.Params.URI, "here"), nil
@@ -199,8 +198,8 @@ func TestContradiction13(t *testing.T) {
 	}
 }
 
-// TestContradiction14: metadata of seed 003 for its own revision only.
-func TestContradiction14(t *testing.T) {
+// TestMetadata: metadata for clients of 2024 only.
+func TestMetadata(t *testing.T) {
 	r := newRig(t, nil)
 	for version, there := range map[string]bool{"2024-11-05": true, "2025-06-18": false} {
 		a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Mcp-Protocol-Version: "+version)
@@ -214,9 +213,9 @@ func TestContradiction14(t *testing.T) {
 	}
 }
 
-// TestContradiction15And16: sampling is a request of the server's, so it is none
+// TestSamplingAndPing: sampling is a request of the server's, so it is none
 // that a client can send; ping is there.
-func TestContradiction15And16(t *testing.T) {
+func TestSamplingAndPing(t *testing.T) {
 	r := newRig(t, nil)
 	if a := r.rpc("/api/mcp/jsonrpc", `{"jsonrpc":"2.0","id":"p","method":"ping"}`); a.body != `{"jsonrpc":"2.0","id":"p","result":{}}` {
 		t.Errorf("ping: %s", a.body)

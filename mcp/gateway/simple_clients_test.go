@@ -14,11 +14,10 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// The examples of seeds 002 and 003, as they stand there. The seed's desktop
-// stream is the kitchen's here, its server is ours.
+// What simple clients send, message by message: lines of curl, scripts, sockets.
 
-// TestSeedCurl: the curl examples of seed 002.
-func TestSeedCurl(t *testing.T) {
+// TestCurl: lines of curl.
+func TestCurl(t *testing.T) {
 	r := newRig(t, nil)
 	curl := []string{"User-Agent: curl/8.5.0", "Accept: */*"}
 	jsonToo := append(slices.Clone(curl), "Content-Type: application/json")
@@ -79,9 +78,8 @@ func checkSystemInfo(t *testing.T, text string) {
 	}
 }
 
-// TestSeedRaw: the raw HTTP of seed 002, which sends neither Accept nor, for
-// GET, anything else.
-func TestSeedRaw(t *testing.T) {
+// TestRawHTTP: raw HTTP that sends neither Accept nor, for GET, anything else.
+func TestRawHTTP(t *testing.T) {
 	r := newRig(t, nil)
 	host := r.server.Listener.Addr().String()
 	a := r.raw("GET /api/mcp/tools HTTP/1.1\r\nHost: " + host + "\r\n\r\n")
@@ -103,8 +101,8 @@ func TestSeedRaw(t *testing.T) {
 	}
 }
 
-// TestSeedStreams: tools by stream, in all the ways of seed 002.
-func TestSeedStreams(t *testing.T) {
+// TestStreams: tools by stream, in all ways.
+func TestStreams(t *testing.T) {
 	r := newRig(t, nil)
 	list := `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`
 	only := func(what string, found []string) {
@@ -141,8 +139,8 @@ func TestSeedStreams(t *testing.T) {
 	}
 }
 
-// TestSeedPython: what requests and websocket-client send (seed 002).
-func TestSeedPython(t *testing.T) {
+// TestPython: what requests and websocket-client send.
+func TestPython(t *testing.T) {
 	r := newRig(t, nil)
 	requests := []string{"User-Agent: python-requests/2.32.3", "Accept: */*", "Accept-Encoding: gzip, deflate", "Connection: keep-alive", "Content-Type: application/json"}
 	a := r.do("POST", "/api/mcp/jsonrpc", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`, requests...)
@@ -183,8 +181,8 @@ func read(t *testing.T, conn *websocket.Conn) string {
 	return string(data)
 }
 
-// TestSeedWebSocket: the WebSocket messages of seed 002, both kinds on one socket.
-func TestSeedWebSocket(t *testing.T) {
+// TestSocketMessages: both kinds of messages on one socket.
+func TestSocketMessages(t *testing.T) {
 	r := newRig(t, nil)
 	conn := r.dialSocket("", nil)
 	got := ask(t, conn, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`)
@@ -222,8 +220,8 @@ func TestSeedWebSocket(t *testing.T) {
 	}
 }
 
-// TestSeedCore: the core tools answer in the shapes of seed 002.
-func TestSeedCore(t *testing.T) {
+// TestCoreTools: the core tools answer in the shapes that clients expect.
+func TestCoreTools(t *testing.T) {
 	r := newRig(t, nil)
 	call := func(name, arguments string) string {
 		t.Helper()
@@ -269,9 +267,9 @@ func TestSeedCore(t *testing.T) {
 	}
 }
 
-// TestSeedHandshake: seed 003, message by message, over a socket: the client of
-// its example, with its own ids.
-func TestSeedHandshake(t *testing.T) {
+// TestSocketHandshake: a session over a socket, message by message, with the ids of
+// the client.
+func TestSocketHandshake(t *testing.T) {
 	r := newRig(t, nil)
 	conn := r.dialSocket("", nil)
 	got := ask(t, conn, `{"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{"experimental":{},"roots":{"listChanged":true}},"clientInfo":{"name":"Cline","version":"3.13.1"}},"jsonrpc":"2.0","id":0}`)
