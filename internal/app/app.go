@@ -19,6 +19,7 @@ import (
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -29,8 +30,6 @@ import (
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
-
-	"xiaozhi/internal/directory"
 )
 
 // Version is the version that the server reports to devices, tools and people.

@@ -21,7 +21,7 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 	date := c.today(ctx)
 	switch solar, moon := textArg(arguments, "date"), textArg(arguments, "lunar_date"); {
 	case moon != "":
-		d, err := lunarDate(moon, date)
+		d, err := lunar.Read(moon, date)
 		if err == nil {
 			date, err = d.Solar()
 		}
@@ -30,7 +30,7 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 		}
 	case solar != "":
 		d, err := spoken.Day(solar, date)
-		if named, ok := festivalDay(solar, date); ok {
+		if named, ok := lunar.Named(solar, date); ok {
 			d, err = named, nil
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 )
 
@@ -122,15 +123,15 @@ func (l level) set(ctx context.Context, arguments map[string]any) mcp.ActionResp
 
 // adjust is the handler of adjust_volume and its like.
 func (l level) adjust(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	m, ok := parseMove(textArg(arguments, "change"))
+	m, ok := spoken.ParseMove(textArg(arguments, "change"))
 	if !ok {
 		return fail(say(ctx, "不明白要怎么调，change 应是 up、down、max、min，或“大一点”这样的话",
 			`it is not clear how to change it; write up, down, max, min, or words such as "a bit louder"`))
 	}
 	if by, ok := intArg(arguments, "by"); ok && by > 0 {
-		m.by = by
+		m.By = by
 	}
-	return l.change(ctx, m.from, m.relative())
+	return l.change(ctx, m.From, m.Relative())
 }
 
 // change sets the level to what next makes of the present one, in hundredths of

@@ -1,4 +1,4 @@
-package local
+package spoken
 
 import "testing"
 
@@ -9,13 +9,13 @@ func TestParseMove(t *testing.T) {
 		"别太大声": 40, "not so loud": 40, "太小了，大一点": 60, "it's too quiet, louder please": 60, "less bright": 40, "too loud, turn it down": 40, "太暗": 60,
 		"max": 100, "最大": 100, "调到最亮": 100, "min": 0, "静音": 0, "mute": 0, "half": 50, "一半": 50, "小一下": 40, "降低": 40, "增加三十": 80,
 	} {
-		m, ok := parseMove(text)
-		if got := m.from(50); !ok || got != want {
+		m, ok := ParseMove(text)
+		if got := m.From(50); !ok || got != want {
 			t.Errorf("%q goes from 50 to %d (%v), want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "banana", "你好", "30"} {
-		if m, ok := parseMove(text); ok {
+		if m, ok := ParseMove(text); ok {
 			t.Errorf("%q: %+v, want none", text, m)
 		}
 	}

@@ -1,4 +1,4 @@
-package local
+package spoken
 
 import "testing"
 
@@ -14,8 +14,8 @@ func TestMovesAsPeopleSay(t *testing.T) {
 		"unmute": 70, "取消静音": 70, "mute it": 0, "别静音了，取消静音": 70, "听不清": 50, "我听不见": 50, "I can't hear you": 50, "不够亮": 50, "not loud enough": 50, "声音大点": 50, "小点声": 30, "太大声了": 30, "太暗了": 50, "别这么大声": 30, "屏幕太刺眼": 30,
 		"down by twenty": 20, "turn it up by five": 45, "a bit louder": 50, "turn this one up": 50, "大声二十": 60, "再大一点": 50, "a lot quieter": 10,
 	} {
-		m, ok := parseMove(text)
-		if got := min(max(m.from(40), 0), 100); !ok || got != want {
+		m, ok := ParseMove(text)
+		if got := min(max(m.From(40), 0), 100); !ok || got != want {
 			t.Errorf("%q goes from 40 to %d (%v), want %d", text, got, ok, want)
 		}
 	}
@@ -27,8 +27,8 @@ func FuzzMove(f *testing.F) {
 	f.Add("99999999999999999999大", 100)
 	f.Fuzz(func(t *testing.T, text string, now int) {
 		now = (now%101 + 101) % 101
-		m, ok := parseMove(text)
-		if to := m.from(now); ok && (to < -100 || to > 200 || m.relative() && m.up == (to < now) && !m.halve) {
+		m, ok := ParseMove(text)
+		if to := m.From(now); ok && (to < -100 || to > 200 || m.Relative() && m.up == (to < now) && !m.halve) {
 			t.Errorf("%q goes from %d to %d", text, now, to)
 		}
 	})

@@ -1,17 +1,16 @@
-package local
+package lunar
 
 import (
 	"strings"
 	"time"
 
 	"xiaozhi/internal/text/spoken"
-	"xiaozhi/mcp/local/lunar"
 )
 
-// lunarDate reads year-month-day of the lunar calendar, in numbers (2025-r6-1,
+// Read reads year-month-day of the lunar calendar, in numbers (2025-r6-1,
 // 8-15) or as it is said (闰六月初一, 大年三十); without a year, it is the next such
 // day from today on.
-func lunarDate(text string, today time.Time) (lunar.Date, error) {
+func Read(text string, today time.Time) (Date, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "农历")
 	for _, day := range [][2]string{{"大年三十", "12-30"}, {"年三十", "12-30"}, {"除夕", "12-30"}, {"大年初一", "1-1"}} {
 		text = strings.ReplaceAll(text, day[0], day[1])
@@ -26,22 +25,22 @@ func lunarDate(text string, today time.Time) (lunar.Date, error) {
 		}
 		n, ok := spoken.Number(part)
 		if !ok {
-			return lunar.Date{}, lunar.ErrRange
+			return Date{}, ErrRange
 		}
 		numbers[i] = n
 	}
 	switch len(numbers) {
 	case 3:
-		return lastDay(lunar.Date{Year: numbers[0], Month: numbers[1], Leap: leap, Day: numbers[2]}), nil
+		return lastDay(Date{Year: numbers[0], Month: numbers[1], Leap: leap, Day: numbers[2]}), nil
 	case 2:
-		return nextLunar(lunar.Date{Month: numbers[0], Leap: leap, Day: numbers[1]}, today)
+		return nextLunar(Date{Month: numbers[0], Leap: leap, Day: numbers[1]}, today)
 	}
-	return lunar.Date{}, lunar.ErrRange
+	return Date{}, ErrRange
 }
 
 // lastDay is New Year's Eve where it is asked for as the 30th and that year's
 // last month has only 29 days, as every year from 2025 to 2029.
-func lastDay(d lunar.Date) lunar.Date {
+func lastDay(d Date) Date {
 	if _, err := d.Solar(); err != nil && d.Month == 12 && !d.Leap && d.Day == 30 {
 		d.Day = 29
 	}
@@ -49,8 +48,8 @@ func lastDay(d lunar.Date) lunar.Date {
 }
 
 // nextLunar is the next day from today on with the month and day of d.
-func nextLunar(d lunar.Date, today time.Time) (lunar.Date, error) {
-	now, err := lunar.Of(today)
+func nextLunar(d Date, today time.Time) (Date, error) {
+	now, err := Of(today)
 	if err != nil {
 		return d, err
 	}
@@ -65,12 +64,12 @@ func nextLunar(d lunar.Date, today time.Time) (lunar.Date, error) {
 			return next, nil
 		}
 	}
-	return d, lunar.ErrRange
+	return d, ErrRange
 }
 
-// festivalDay is the day of a festival or solar term by its name: of 今年, 明年 or
+// Named returns the day of a festival or solar term by its name: of 今年, 明年 or
 // 去年, else the next one from today on.
-func festivalDay(text string, today time.Time) (time.Time, bool) {
+func Named(text string, today time.Time) (time.Time, bool) {
 	name := strings.ToLower(strings.TrimSpace(text))
 	year, given := today.Year(), false
 	for word, add := range map[string]int{"今年": 0, "明年": 1, "去年": -1, "this year": 0, "next year": 1, "last year": -1} {
@@ -105,11 +104,11 @@ func isNamed(day time.Time, name string) bool {
 	named := func(zh, en string) bool {
 		return name == zh || name == strings.ToLower(en) || name != "" && name+"节" == zh || name == zh+"节"
 	}
-	for _, f := range lunar.Festivals(day) {
+	for _, f := range Festivals(day) {
 		if named(f.Zh, f.En) {
 			return true
 		}
 	}
-	term, ok, _, _ := lunar.TermOf(day)
+	term, ok, _, _ := TermOf(day)
 	return ok && named(term.Zh, term.En)
 }
