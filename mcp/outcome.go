@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // Outcome is the meaning of an [ActionResponse], both to a conversation and to
@@ -23,7 +24,6 @@ type Outcome struct {
 // [Action]. Where r gives no words for a failure they are in language, "zh" or
 // "en".
 func (r ActionResponse) Outcome(language string) Outcome {
-	lang := text.Lang(language)
 	switch r.Action {
 	case ActionTypeNone:
 		return Outcome{Text: ResultText(r)}
@@ -38,7 +38,7 @@ func (r ActionResponse) Outcome(language string) Outcome {
 	case ActionTypeCallHandler:
 		call, ok := handlerCall(r.Result)
 		if !ok {
-			return Failure(lang.Pick("调用工具失败", "the tool names no handler"), "", language)
+			return Failure(message.In(text.Lang(language), "mcp/no-handler"), "", language)
 		}
 		return Outcome{Handler: &call, Value: r.Result, Blocks: blocks(r.Result)}
 	case ActionTypeError, ActionTypeNotFound:
@@ -55,7 +55,7 @@ func (r ActionResponse) Outcome(language string) Outcome {
 // place.
 func Failure(result, reason, language string) Outcome {
 	if result == "" {
-		result = text.Lang(language).Pick("MCP工具调用失败", "the tool call failed")
+		result = message.In(text.Lang(language), "mcp/failed")
 	}
 	if reason == "" {
 		reason = result

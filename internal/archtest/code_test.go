@@ -12,7 +12,7 @@ import (
 
 // catalogues hold texts on purpose: prompts and phrases, and the words by which
 // offline engines understand and read a language.
-const catalogues = "prompts internal/text/... providers/rules/... providers/local/... mcp/local/lunar internal/speechtest internal/bench"
+const catalogues = "prompts internal/text/... providers/rules/... providers/local/... mcp/local/calc mcp/local/lunar internal/speechtest internal/bench"
 
 // actionModel is the package that declares Action.
 const actionModel = "mcp"

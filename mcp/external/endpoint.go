@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
@@ -73,13 +74,17 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		http.Error(w, "tool servers connect here by WebSocket / 工具服务请用 WebSocket 连接这个地址", http.StatusUpgradeRequired)
+		http.Error(w, message.Both("external/websocket-only"), http.StatusUpgradeRequired)
 		return
 	}
 	p, release, err := e.set.enrol(token)
 	if err != nil {
-		e.refuse(r, err.Error())
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		id := "external/full"
+		if errors.Is(err, errStopping) {
+			id = "external/stopping"
+		}
+		e.refuse(r, message.Both(id))
+		http.Error(w, message.Both(id), http.StatusServiceUnavailable)
 		return
 	}
 	defer release()
@@ -102,7 +107,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, "only GET / 只支持 GET", http.StatusMethodNotAllowed)
+		http.Error(w, message.Both("external/get-only"), http.StatusMethodNotAllowed)
 		return Token{}, false
 	}
 	shown := r.URL.Query().Get("token")
@@ -111,13 +116,13 @@ func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
 	}
 	token, ok := e.find(shown)
 	if !ok {
-		why := "unknown token"
+		why, id := "unknown token", "external/token-unknown"
 		if shown == "" {
-			why = "no token"
+			why, id = "no token", "external/token-none"
 		}
 		e.refuse(r, why)
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, why+": see tools.endpoint.tokens / token 不对，见配置 tools.endpoint.tokens", http.StatusUnauthorized)
+		http.Error(w, message.Both(id), http.StatusUnauthorized)
 	}
 	return token, ok
 }
@@ -145,8 +150,8 @@ func (e *endpoint) refuse(r *http.Request, why string) {
 }
 
 var (
-	errFull     = errors.New("too many tool servers are connected / 连接的工具服务太多")
-	errStopping = errors.New("the server is stopping / 服务器正在停止")
+	errFull     = errors.New("too many tool servers are connected")
+	errStopping = errors.New("the server is stopping")
 )
 
 // enrol gives a tool server its place and a name that nobody has: the token's,

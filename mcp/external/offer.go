@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 )
@@ -222,7 +223,7 @@ func (o *Offer) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallTool
 func outcome(r mcp.ActionResponse) *sdk.CallToolResult {
 	o := r.Outcome("")
 	if o.Handler != nil {
-		o = mcp.Failure("this tool works in a conversation only / 这个工具只能在对话中使用", "", "")
+		o = mcp.Failure(message.Both("external/talk-only"), "", "")
 	}
 	out := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: o.Failed}
 	for _, block := range o.Blocks {

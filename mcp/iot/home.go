@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
@@ -156,10 +158,10 @@ func (h *home) read(to target, language string) map[string]any {
 	}
 	switch {
 	case !known:
-		result[remark] = note(language, "未知：设备还没有报告这个状态", "unknown: the device has not reported it yet")
+		result[remark] = message.In(text.Lang(language), "iot/unknown")
 	case last.stale:
 		result[to.property] = last.value
-		result[remark] = note(language, "这是设备重新连接之前报告的，可能已经变化", "reported before the device reconnected, it may have changed")
+		result[remark] = message.In(text.Lang(language), "iot/stale")
 	default:
 		result[to.property] = last.value
 	}

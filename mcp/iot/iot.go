@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 )
@@ -345,7 +346,7 @@ func (t *Source) await(ctx context.Context, thing string, sets []string, command
 	case changed := <-w.report:
 		result := map[string]any{"thing": thing, "changed": changed}
 		if len(changed) == 0 {
-			result["note"] = note(mcp.InfoFrom(ctx).Language, "设备报告状态没有变化", "the device reported that nothing changed")
+			result["note"] = message.In(text.Lang(mcp.InfoFrom(ctx).Language), "iot/unchanged")
 		}
 		return result, nil
 	case <-t.closed:
@@ -353,14 +354,6 @@ func (t *Source) await(ctx context.Context, thing string, sets []string, command
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// note is a remark for the model in the language of the turn.
-func note(language, zh, en string) string {
-	if language == "zh" {
-		return zh
-	}
-	return en
 }
 
 // elements are the members of an array; a single object stands for itself.

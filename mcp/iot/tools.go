@@ -1,6 +1,7 @@
 package iot
 
 import (
+	_ "embed"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -124,6 +125,11 @@ func kindOfMethod(tool string, m *method, overrides map[string]mcp.Kind) mcp.Kin
 	return mcp.Control
 }
 
+// queryWords are the Chinese words of asking, one a line.
+//
+//go:embed query.zh.txt
+var queryWords string
+
 // asksName reports whether a name begins with a word of asking.
 func asksName(name string) bool {
 	words := mcp.NameWords(name)
@@ -134,9 +140,7 @@ func asksName(name string) bool {
 	case "get", "read", "query", "ask", "check", "measure", "detect", "find", "list", "is", "has":
 		return true
 	}
-	return slices.ContainsFunc([]string{"查询", "读取", "获取", "检查", "检测", "测量"}, func(word string) bool {
-		return strings.HasPrefix(name, word)
-	})
+	return slices.ContainsFunc(strings.Fields(queryWords), func(word string) bool { return strings.HasPrefix(name, word) })
 }
 
 // snakeName writes a name in small letters with underscores between its words:

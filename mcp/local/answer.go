@@ -3,30 +3,37 @@ package local
 import (
 	"context"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
-// say picks the text in the language of the turn; Chinese where there is none.
-func say(ctx context.Context, zh, en string) string {
-	if mcp.InfoFrom(ctx).Language == "en" {
-		return en
+// say returns a message in the language of the turn.
+func say(ctx context.Context, id string, args ...any) string {
+	return message.In(language(ctx), id, args...)
+}
+
+// language returns the language of the turn, Chinese unless it is English.
+func language(ctx context.Context) text.Lang {
+	if mcp.InfoFrom(ctx).Language == string(text.English) {
+		return text.English
 	}
-	return zh
+	return text.Chinese
 }
 
 // tell gives the model something to answer with.
-func tell(text string) mcp.ActionResponse {
-	return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: text}
+func tell(result string) mcp.ActionResponse {
+	return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: result}
 }
 
 // speak answers the user at once, without the model.
-func speak(text string) mcp.ActionResponse {
-	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Result: text, Response: text}
+func speak(words string) mcp.ActionResponse {
+	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Result: words, Response: words}
 }
 
 // fail tells the model what went wrong, so that it can repair it or say so.
-func fail(text string) mcp.ActionResponse {
-	return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: text}
+func fail(why string) mcp.ActionResponse {
+	return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: why}
 }
 
 // handOver leaves it to the conversation.
@@ -39,8 +46,8 @@ func handOver(handler string, args any) mcp.ActionResponse {
 
 // textArg is a text among the arguments, "" where there is none.
 func textArg(arguments map[string]any, name string) string {
-	text, _ := arguments[name].(string)
-	return text
+	value, _ := arguments[name].(string)
+	return value
 }
 
 // intArg is a whole number among the arguments.

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
@@ -31,16 +30,16 @@ func calcTrouble(ctx context.Context, err error) string {
 	}
 	near := e.Near
 	if near == "" {
-		near = say(ctx, "末尾", "the end")
+		near = say(ctx, "local/calc-end")
 	}
 	switch e.Cause {
 	case calc.DivisionByZero:
-		return fmt.Sprintf(say(ctx, "不能除以零（第 %d 个字符）", "division by zero (at sign %d)"), e.At)
+		return say(ctx, "local/calc-zero", e.At)
 	case calc.TooLarge:
-		return say(ctx, "算式或数字太大了", "the expression or a number in it is too large")
+		return say(ctx, "local/calc-large")
 	case calc.Undefined:
-		return fmt.Sprintf(say(ctx, "没有结果：第 %d 个字符处的 %s", "there is no result: %[2]s at sign %[1]d"), e.At, near)
+		return say(ctx, "local/calc-undefined", e.At, near)
 	case calc.Syntax:
 	}
-	return fmt.Sprintf(say(ctx, "看不懂算式：第 %d 个字符处的 %s", "the expression is not clear: %[2]s at sign %[1]d"), e.At, near)
+	return say(ctx, "local/calc-syntax", e.At, near)
 }

@@ -2,11 +2,7 @@ package local
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"time"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local/lunar"
@@ -26,7 +22,7 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 			date, err = d.Solar()
 		}
 		if err != nil {
-			return fail(fmt.Sprintf(say(ctx, "没有这个农历日期：%s", "there is no such lunar date: %s"), moon))
+			return fail(say(ctx, "local/lunar-none", moon))
 		}
 	case solar != "":
 		d, err := spoken.Day(solar, date)
@@ -34,55 +30,13 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 			d, err = named, nil
 		}
 		if err != nil {
-			return fail(fmt.Sprintf(say(ctx, "不明白这个日期：%s，请写成 2026-02-17 这样", "%s is no day; write it like 2026-02-17"), solar))
+			return fail(say(ctx, "local/day-none", solar))
 		}
 		date = d
 	}
-	d, err := lunar.Of(date)
+	said, err := lunar.Say(date, language(ctx))
 	if err != nil {
-		return fail(say(ctx, "农历只知道 1900 年到 2100 年", "the Chinese calendar is known from 1900 to 2100 only"))
+		return fail(say(ctx, "local/lunar-range"))
 	}
-	return tell(say(ctx, chineseDay(date, d), englishDay(date, d)))
-}
-
-func chineseDay(date time.Time, d lunar.Date) string {
-	zodiac, _ := d.Zodiac()
-	parts := []string{
-		date.Format("公历2006年1月2日") + " " + spoken.SayWeekday(date, text.Chinese),
-		"农历" + d.StemBranch() + "年（" + zodiac + "年）" + d.MonthName() + d.DayName(),
-	}
-	for _, f := range lunar.Festivals(date) {
-		parts = append(parts, f.Zh)
-	}
-	today, ok, next, more := lunar.TermOf(date)
-	if ok {
-		parts = append(parts, "今日"+today.Zh)
-	}
-	if more {
-		parts = append(parts, "下一个节气是"+next.Date.Format("1月2日")+"的"+next.Zh)
-	}
-	return strings.Join(parts, "，")
-}
-
-func englishDay(date time.Time, d lunar.Date) string {
-	_, zodiac := d.Zodiac()
-	month := fmt.Sprintf("month %d", d.Month)
-	if d.Leap {
-		month = fmt.Sprintf("leap month %d", d.Month)
-	}
-	parts := []string{
-		date.Format("Monday, 2 January 2006"),
-		fmt.Sprintf("in the Chinese calendar day %d of %s of the year of the %s (%v)", d.Day, month, zodiac, d),
-	}
-	for _, f := range lunar.Festivals(date) {
-		parts = append(parts, f.En)
-	}
-	today, ok, next, more := lunar.TermOf(date)
-	if ok {
-		parts = append(parts, "the solar term "+today.En+" ("+today.Zh+") begins")
-	}
-	if more {
-		parts = append(parts, "the next solar term is "+next.En+" ("+next.Zh+") on "+next.Date.Format("2 January"))
-	}
-	return strings.Join(parts, "; ")
+	return tell(said)
 }

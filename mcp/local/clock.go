@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 )
@@ -16,9 +15,7 @@ type clock struct{ now func() time.Time }
 // the weekday.
 func (c clock) currentTime(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	now := c.today(ctx)
-	return tell(say(ctx,
-		"当前时间是: "+now.Format(time.DateTime)+" "+spoken.SayWeekday(now, text.Chinese),
-		"The current time is "+now.Format(time.DateTime)+" "+now.Weekday().String()))
+	return tell(say(ctx, "local/now", now.Format(time.DateTime)+" "+spoken.SayWeekday(now, language(ctx))))
 }
 
 // today is the present in the zone of the turn.

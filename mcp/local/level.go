@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"xiaozhi/internal/text/spoken"
@@ -24,15 +23,15 @@ const (
 type level struct {
 	word   string   // in names and states
 	things []string // whose state holds it
-	zh, en string   // what people call it
+	name   string   // the message that names it for people
 }
 
 func volume() level {
-	return level{word: "volume", things: []string{"speaker", "audio"}, zh: "音量", en: "volume"}
+	return level{word: "volume", things: []string{"speaker", "audio"}, name: "local/volume"}
 }
 
 func brightness() level {
-	return level{word: "brightness", things: []string{"screen", "display", "backlight"}, zh: "屏幕亮度", en: "screen brightness"}
+	return level{word: "brightness", things: []string{"screen", "display", "backlight"}, name: "local/brightness"}
 }
 
 // setter is the device's tool that sets a level.
@@ -116,7 +115,7 @@ func (l level) moves(tools []mcp.Tool) bool {
 func (l level) set(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	percent, ok := intArg(arguments, l.word)
 	if !ok {
-		return fail(say(ctx, "需要一个 0 到 100 的数字", "a number from 0 to 100 is needed"))
+		return fail(say(ctx, "local/level-number"))
 	}
 	return l.change(ctx, func(int) int { return percent }, false)
 }
@@ -125,8 +124,7 @@ func (l level) set(ctx context.Context, arguments map[string]any) mcp.ActionResp
 func (l level) adjust(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	m, ok := spoken.ParseMove(textArg(arguments, "change"))
 	if !ok {
-		return fail(say(ctx, "不明白要怎么调，change 应是 up、down、max、min，或“大一点”这样的话",
-			`it is not clear how to change it; write up, down, max, min, or words such as "a bit louder"`))
+		return fail(say(ctx, "local/level-unclear"))
 	}
 	if by, ok := intArg(arguments, "by"); ok && by > 0 {
 		m.By = by
@@ -141,13 +139,13 @@ func (l level) change(ctx context.Context, next func(now int) int, relative bool
 	tools := device.Tools()
 	s, ok := l.setterOf(tools)
 	if !ok {
-		return fail(say(ctx, "这个设备不能调"+l.zh, "this device has no tool for its "+l.en))
+		return fail(say(ctx, "local/level-none", say(ctx, l.name)))
 	}
 	now := 0
 	if relative {
 		value, ok := l.read(ctx, device, tools)
 		if !ok {
-			return fail(say(ctx, "设备没有说现在的"+l.zh+"，请给出一个数值", "the device does not tell its "+l.en+"; a number is needed"))
+			return fail(say(ctx, "local/level-untold", say(ctx, l.name)))
 		}
 		now = toPercent(value, s.low, s.high)
 	}
@@ -158,9 +156,9 @@ func (l level) change(ctx context.Context, next func(now int) int, relative bool
 		return r
 	}
 	if relative && percent == now {
-		return speak(say(ctx, fmt.Sprintf("%s已经是%d了", l.zh, now), fmt.Sprintf("The %s is already at %d.", l.en, now)))
+		return speak(say(ctx, "local/level-already", say(ctx, l.name), now))
 	}
-	return speak(say(ctx, fmt.Sprintf("%s已调到%d", l.zh, percent), fmt.Sprintf("The %s is now %d.", l.en, percent)))
+	return speak(say(ctx, "local/level-set", say(ctx, l.name), percent))
 }
 
 // read asks the device for the level.

@@ -59,7 +59,7 @@ type outside struct {
 func (o outside) tellWeather(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	city := cmp.Or(strings.TrimSpace(textArg(arguments, "city")), o.weather.City)
 	if city == "" && slices.Contains(o.weather.Page.Names(), "city") {
-		return fail(say(ctx, "哪个城市？请给出 city", "which city? give city"))
+		return fail(say(ctx, "local/which-city"))
 	}
 	return o.fetch(ctx, o.weather.Page, map[string]string{"city": city})
 }
@@ -72,30 +72,30 @@ func (o outside) tellNews(ctx context.Context, arguments map[string]any) mcp.Act
 // fetch tells what the page says now.
 func (o outside) fetch(ctx context.Context, p *web.Page, values map[string]string) mcp.ActionResponse {
 	values["language"] = cmp.Or(mcp.InfoFrom(ctx).Language, "zh")
-	text, err := p.Fetch(ctx, values)
+	page, err := p.Fetch(ctx, values)
 	if err == nil {
-		return tell(text)
+		return tell(page)
 	}
 	if ctx.Err() == nil {
 		o.log.Warn("page not read", "err", err)
 	}
-	return fail(say(ctx, "查询失败：服务"+chineseTrouble(err), "the service could not be asked: "+err.Error()))
+	return fail(trouble(ctx, err))
 }
 
-// chineseTrouble says what a service did wrong. Not to answer is one thing, to
-// answer what cannot be used another.
-func chineseTrouble(err error) string {
+// trouble says what a service did wrong. Not to answer is one thing, to answer
+// what cannot be used another.
+func trouble(ctx context.Context, err error) string {
 	status, isStatus := errors.AsType[web.StatusError](err)
 	_, isNet := errors.AsType[net.Error](err)
 	switch {
 	case isStatus:
-		return fmt.Sprintf("回答了 HTTP %d", int(status))
+		return say(ctx, "local/service-status", err, int(status))
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled):
-		return "没有回答"
+		return say(ctx, "local/service-silent", err)
 	case errors.Is(err, web.ErrTooLarge):
-		return "的回答太长了"
+		return say(ctx, "local/service-large", err)
 	case errors.Is(err, web.ErrElsewhere), errors.Is(err, web.ErrInternal):
-		return "的地址不能访问"
+		return say(ctx, "local/service-elsewhere", err)
 	}
-	return "的回答看不懂"
+	return say(ctx, "local/service-unclear", err)
 }

@@ -42,11 +42,11 @@ func lacksPhoto(tools []mcp.Tool) bool {
 func takePhoto(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	c, ok := cameraOf(mcp.PeerFrom(ctx).Tools())
 	if !ok {
-		return fail(say(ctx, "这个设备没有摄像头", "this device has no camera"))
+		return fail(say(ctx, "local/no-camera"))
 	}
 	question := strings.TrimSpace(textArg(arguments, "question"))
 	if question == "" {
-		question = say(ctx, "画面里有什么？", "What is in the picture?")
+		question = say(ctx, "local/in-picture")
 	}
 	return handOver(mcp.HandlerTakePhoto, mcp.PhotoArgs{Question: question, Tool: c.tool, Argument: c.argument})
 }

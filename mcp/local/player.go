@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -40,7 +39,7 @@ func (p player) playMusic(ctx context.Context, arguments map[string]any) mcp.Act
 	song, err := p.music.Find(name)
 	switch {
 	case errors.Is(err, ErrNoSong) && name != "":
-		return fail(fmt.Sprintf(say(ctx, "没有找到《%s》", "there is no song like %q"), name))
+		return fail(say(ctx, "local/song-none", name))
 	case err != nil:
 		return p.noMusic(ctx, err)
 	}
@@ -52,7 +51,7 @@ func (p player) noMusic(ctx context.Context, err error) mcp.ActionResponse {
 	if err != nil && !errors.Is(err, ErrNoSong) {
 		p.log.Warn("music folder not read", "err", err)
 	}
-	return fail(say(ctx, "音乐文件夹里没有音乐", "there is no music in the music folder"))
+	return fail(say(ctx, "local/music-none"))
 }
 
 // maxListed is how many titles are told.
@@ -68,9 +67,10 @@ func (p player) listMusic(ctx context.Context, _ map[string]any) mcp.ActionRespo
 	for i := range titles {
 		titles[i] = songs[i].Title
 	}
-	lead := fmt.Sprintf(say(ctx, "共 %d 首", "%d songs"), len(songs))
+	lead := say(ctx, "local/songs", len(songs))
 	if len(songs) > maxListed {
-		lead = fmt.Sprintf(say(ctx, "共 %d 首，前 %d 首是", "%d songs, the first %d are"), len(songs), maxListed)
+		lead = say(ctx, "local/songs-first", len(songs), maxListed)
 	}
-	return tell(lead + say(ctx, "：", ": ") + strings.Join(titles, say(ctx, "、", ", ")))
+	lang := language(ctx)
+	return tell(lead + lang.Pick("：", ": ") + strings.Join(titles, lang.Pick("、", ", ")))
 }

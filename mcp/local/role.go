@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (r roles) changeRole(ctx context.Context, arguments map[string]any) mcp.Act
 		return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{})
 	}
 	if !slices.Contains(r, role) {
-		return fail(fmt.Sprintf(say(ctx, "没有角色 %q，可选：%s", "there is no role %q; there are: %s"), role, strings.Join(r, ", ")))
+		return fail(say(ctx, "local/role-none", role, strings.Join(r, ", ")))
 	}
 	return handOver(mcp.HandlerChangeRole, mcp.RoleArgs{Role: role})
 }

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"xiaozhi/mcp"
@@ -56,7 +55,7 @@ func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	}
 	readers := statusReaders(tools)
 	if len(readers) == 0 {
-		return fail(say(ctx, "这个设备不报告自己的状态", "this device does not tell its status"))
+		return fail(say(ctx, "local/status-none"))
 	}
 	var lines []string
 	for _, name := range readers {
@@ -97,33 +96,33 @@ func statusText(ctx context.Context, r mcp.ActionResponse) string {
 		return raw
 	}
 	var parts []string
-	add := func(zh, en string, args ...any) { parts = append(parts, fmt.Sprintf(say(ctx, zh, en), args...)) }
+	add := func(id string, args ...any) { parts = append(parts, say(ctx, id, args...)) }
 	if v := s.Speaker.Volume; v != nil {
-		add("音量%d", "volume %d", *v)
+		add("local/status-volume", *v)
 	}
 	if v := s.Screen.Brightness; v != nil {
-		add("屏幕亮度%d", "screen brightness %d", *v)
+		add("local/status-brightness", *v)
 	}
 	if s.Screen.Theme != "" {
-		add("屏幕主题%s", "screen theme %s", s.Screen.Theme)
+		add("local/status-theme", s.Screen.Theme)
 	}
 	if v := s.Battery.Level; v != nil {
-		add("电量%d%%", "battery at %d%%", *v)
+		add("local/status-battery", *v)
 		if s.Battery.Charging {
-			add("正在充电", "charging")
+			add("local/status-charging")
 		}
 	}
 	if n := s.Network; n.Type != "" {
-		add("网络%s", "network %s", strings.Join(strings.Fields(n.Type+" "+n.SSID+" "+n.Carrier), " "))
+		add("local/status-network", strings.Join(strings.Fields(n.Type+" "+n.SSID+" "+n.Carrier), " "))
 		if n.Signal != "" {
-			add("信号%s", "signal %s", n.Signal)
+			add("local/status-signal", n.Signal)
 		}
 	}
 	if v := s.Chip.Temperature; v != nil {
-		add("芯片温度%.0f度", "chip at %.0f °C", *v)
+		add("local/status-chip", *v)
 	}
 	if len(parts) == 0 {
 		return raw
 	}
-	return strings.Join(parts, say(ctx, "，", ", "))
+	return strings.Join(parts, language(ctx).Pick("，", ", "))
 }

@@ -34,7 +34,7 @@ func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.Actio
 	} else {
 		text := textArg(arguments, "duration")
 		if text == "" {
-			return fail(say(ctx, "要多久？请给出 seconds 或 duration", "how long? give seconds or duration"))
+			return fail(say(ctx, "local/how-long"))
 		}
 		d, err := spoken.Duration(text)
 		if err != nil {
@@ -63,19 +63,17 @@ func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.Ac
 }
 
 // badTime says what is wrong with a time.
-func badTime(ctx context.Context, text string, err error) mcp.ActionResponse {
-	why := say(ctx, "不明白这个时间，请写成“10分钟”“明天早上七点”或 ISO 8601 的样子", err.Error())
-	if mcp.InfoFrom(ctx).Language != "en" {
-		switch {
-		case errors.Is(err, spoken.ErrPast):
-			why = "这个时间已经过去了"
-		case errors.Is(err, spoken.ErrTooLong):
-			why = "不能超过一年"
-		case errors.Is(err, spoken.ErrRepeats):
-			why = "不支持重复的时间，只能设一次"
-		}
+func badTime(ctx context.Context, given string, err error) mcp.ActionResponse {
+	id := "local/time-unclear"
+	switch {
+	case errors.Is(err, spoken.ErrPast):
+		id = "local/time-past"
+	case errors.Is(err, spoken.ErrTooLong):
+		id = "local/time-long"
+	case errors.Is(err, spoken.ErrRepeats):
+		id = "local/time-repeats"
 	}
-	return fail(fmt.Sprintf("%q: %s", text, why))
+	return fail(fmt.Sprintf("%q: %s", given, say(ctx, id, err)))
 }
 
 // listTimers asks the conversation what is waiting.

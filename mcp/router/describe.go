@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
@@ -111,9 +112,5 @@ func (j *job) words(ctx context.Context, image mcp.Image, question string, n int
 
 // unseen stands in a result where a picture could not be looked at.
 func unseen(language string, err error) string {
-	lead := "the picture was not looked at: "
-	if language == "zh" {
-		lead = "没有看这张图片："
-	}
-	return lead + text.Shorten(err.Error(), 1<<10)
+	return message.In(text.Lang(language), "router/not-seen", text.Shorten(err.Error(), 1<<10))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
@@ -85,12 +86,8 @@ func failure(p Prepared, language string, err error) mcp.ActionResponse {
 	if errors.Is(err, mcp.ErrNoTool) {
 		r.Action = mcp.ActionTypeNotFound
 	}
-	lead := "tool call failed: "
-	if language == "zh" {
-		lead = "MCP工具调用失败: "
-	}
 	why := reason(err, language)
-	r.Result, r.Response = lead+p.Offer.Tool.Name+": "+why, why
+	r.Result, r.Response = message.In(text.Lang(language), "router/failed", p.Offer.Tool.Name, why), why
 	return r
 }
 
@@ -102,25 +99,21 @@ func reason(err error, language string) string {
 	}
 	for _, known := range []struct {
 		err error
-		zh  string
+		id  string
 	}{
-		{errNoReply, "没有按时回应"},
-		{errGivenUp, "调用被取消了"},
-		{errClosing, "连接正在关闭"},
-		{mcp.ErrClosed, "连接断开了"},
-		{mcp.ErrNoTool, "没有这个工具"},
-		{errNoResult, "工具没有返回结果"},
-		{errRefused, "设备拒绝了"},
-		{errFull, "等待设备的调用太多了"},
-		{errRunning, "同样的调用还没有结束"},
-		{errPanic, "工具出错了"},
+		{errNoReply, "router/no-reply"},
+		{errGivenUp, "router/given-up"},
+		{errClosing, "router/closing"},
+		{mcp.ErrClosed, "router/closed"},
+		{mcp.ErrNoTool, "router/no-tool"},
+		{errNoResult, "router/no-result"},
+		{errRefused, "router/refused"},
+		{errFull, "router/full"},
+		{errRunning, "router/running"},
+		{errPanic, "router/crashed"},
 	} {
-		switch {
-		case !errors.Is(err, known.err):
-		case language == "zh":
-			return known.zh
-		default:
-			return known.err.Error()
+		if errors.Is(err, known.err) {
+			return message.In(text.Lang(language), known.id)
 		}
 	}
 	return text.Shorten(err.Error(), 1<<10)

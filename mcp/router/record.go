@@ -1,6 +1,7 @@
 package router
 
 import (
+	_ "embed"
 	"encoding/json"
 	"strings"
 	"time"
@@ -76,10 +77,15 @@ func masked(value any) any {
 	return value
 }
 
+// secretWords are parts of the names of secrets, one a line.
+//
+//go:embed secret.txt
+var secretWords string
+
 // isSecret reports whether an argument of that name is likely to be a secret.
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "credential", "authorization", "密码", "口令", "密钥"} {
+	for _, word := range strings.Fields(secretWords) {
 		if strings.Contains(name, word) {
 			return true
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/schema"
 )
@@ -306,8 +307,7 @@ func (t *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	found, ok := t.find(call.Name)
 	if !ok {
 		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
-		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: inLanguage(call.Language,
-			"MCP工具调用失败: 没有找到工具: ", "there is no tool named ") + p.Offer.Tool.Name}
+		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
 	}
 	p.Offer, p.source = found.Offer, found.source
 	arguments, err := schema.Decode(call.Arguments)
@@ -336,16 +336,10 @@ const maxInvalid = 1 << 10
 // refused is the outcome of a call whose arguments cannot be used.
 func (p Prepared) refused(err error) (Prepared, *mcp.ActionResponse) {
 	p.Invalid = text.Shorten(err.Error(), maxInvalid)
-	text := inLanguage(p.Call.Language, "MCP工具调用失败: "+p.Call.Name+": 参数不对: ", "invalid arguments for "+p.Call.Name+": ") + p.Invalid
-	return p, &mcp.ActionResponse{Action: mcp.ActionTypeError, Result: text}
-}
-
-// inLanguage is the text in the language of a turn.
-func inLanguage(language, zh, en string) string {
-	if language == "zh" {
-		return zh
+	return p, &mcp.ActionResponse{
+		Action: mcp.ActionTypeError,
+		Result: message.In(text.Lang(p.Call.Language), "router/invalid", p.Call.Name, p.Invalid),
 	}
-	return en
 }
 
 // rank is the place of a tool's source in the routing order.
