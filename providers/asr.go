@@ -12,7 +12,7 @@ type ASRRequest struct {
 	Phrases  []string // what is likely to be said (commands, tool names); may be nil
 }
 
-// ASR recognises speech.
+// ASR is a speech recogniser.
 type ASR interface {
 	// Name is the provider's name in the config and in logs.
 	Name() string

@@ -59,7 +59,7 @@ type Delta struct {
 	Fallback bool
 }
 
-// LLM thinks.
+// LLM is a language model.
 type LLM interface {
 	// Name is the provider's name in the config and in logs.
 	Name() string

@@ -23,7 +23,7 @@ type Sound struct {
 	Provider string
 }
 
-// TTS speaks.
+// TTS is a speech synthesiser.
 type TTS interface {
 	// Name is the provider's name in the config and in logs.
 	Name() string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// breaker remembers how a member did: closed (it is used), open (it is left
+// breaker remembers the failures of a member: closed (it is used), open (it is left
 // out), half open (one call may try it).
 type breaker struct {
 	limit int

@@ -32,8 +32,8 @@ type Options struct {
 	Rest     time.Duration    // until it is tried again; 30 s if 0
 	Now      func() time.Time // time.Now if nil
 
-	// Patience is how long a member may be silent before the next is asked beside
-	// it, by its name; 1.5 s for those not named, for ever if negative. It ends with
+	// Patience is the time for which a member may be silent before the next is asked
+	// beside it, by its name; 1.5 s for those not named, for ever if negative. It ends with
 	// the first text or thought of a model, the first sound of a voice, and the
 	// final transcript of a recogniser, where it begins with the end of the sound.
 	Patience map[string]time.Duration

@@ -27,8 +27,8 @@ const (
 	answer                // it wins
 )
 
-// doubtPatience is how many times its patience a doubtful answer waits for a
-// better one of those that are being asked.
+// doubtPatience is the time, in patiences of its member, for which a doubtful answer
+// waits for a better one of those that are being asked.
 const doubtPatience = 2
 
 // event is a value of a member's stream, its error, or its end.

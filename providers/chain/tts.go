@@ -9,7 +9,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// packetLength is what one packet of providers.Sound holds.
+// packetLength is the length of a packet of [providers.Sound].
 const packetLength = 60 * time.Millisecond
 
 // TTS is a chain of voices.
@@ -85,7 +85,7 @@ func (t *TTS) after(walk *run[providers.TTS], broken int, dead []int, err error)
 	return next
 }
 
-// learn notes how fast a member speaks by a sentence that it has said whole.
+// learn notes the pace of a member by a sentence that it has said whole.
 func (t *TTS) learn(member int, s *speech) {
 	if member >= 0 && !s.left {
 		t.paces[member].learn(s.req, s.passed)

@@ -15,10 +15,10 @@ const (
 	// englishVoice stands in where flite is missing.
 	englishVoice = "en-us"
 	espeakRate   = 22050 // Hz, of all its voices
-	// maxProcesses is how many engine processes run at once for one
+	// maxProcesses is the number of engine processes that run at once for one
 	// Synthesizer. Later callers wait, in order, until their context ends.
 	maxProcesses = 8
-	// versionWait is how long the program may take to say its version.
+	// versionWait is the time that the program has to report its version.
 	versionWait = 5 * time.Second
 )
 

@@ -165,7 +165,7 @@ type streamInfo struct {
 const (
 	streamGoOn = 0
 	streamStop = -1
-	// streamSamples is how much sound flite gathers before it calls back: 100 ms.
+	// streamSamples is the number of samples that flite gathers before it calls back: 100 ms.
 	streamSamples = 1600
 )
 

@@ -17,7 +17,7 @@ import (
 const (
 	// processLimit ends an engine that hangs. One unit takes 20 to 40 ms.
 	processLimit = 15 * time.Second
-	// pipeGrace is how long a killed engine may keep its pipes open.
+	// pipeGrace is the time for which a killed engine may keep its pipes open.
 	pipeGrace = 50 * time.Millisecond
 )
 

@@ -11,7 +11,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// ollamaDeadline is how long the start waits for a local server.
+// ollamaDeadline bounds the search for a local server at the start.
 const ollamaDeadline = 700 * time.Millisecond
 
 // FindOllama asks an Ollama server at base, for example

@@ -92,8 +92,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// RoundTrip makes one request. What it asks for may be asked again: a request
-// that meets a kept connection just as the server closes it goes out once more.
+// RoundTrip makes one request. It sends it once more if the server closes the kept
+// connection at that moment.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(req.Header["Idempotency-Key"]) == 0 {
 		req = req.Clone(req.Context())

@@ -7,9 +7,9 @@ package pocketsphinx
 var typicalMean = cepstrum{58, 7, 5, 11, -4, 2, -4, 1, 1, 0, 0, -1, 2}
 
 const (
-	// meanWeight is how many frames of 10 ms the typical mean counts for.
+	// meanWeight is the weight of the typical mean, in frames of 10 ms.
 	meanWeight = 50
-	// meanHold is how many frames are heard before the first is recognised, so
+	// meanHold is the number of frames that are heard before the first is recognised, so
 	// that the mean is the speaker's and the microphone's own. It costs no delay
 	// at the end: recognising is four times as fast as speaking.
 	meanHold = 150

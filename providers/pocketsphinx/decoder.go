@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// mainSearch is what the C library calls the search that a decoder was loaded with.
+// mainSearch is the C library's name of the search that a decoder was loaded with.
 const mainSearch = "_default"
 
-// maxGrammars is how many grammars a decoder keeps; the one unused for longest goes.
+// maxGrammars is the number of grammars that a decoder keeps; the least recently used goes.
 const maxGrammars = 8
 
 // decoder recognises one utterance at a time, by dictation and by the grammar of

@@ -4,7 +4,7 @@ import "strings"
 
 // The limits below were measured; README.md has the table and the command.
 const (
-	// maxMargin is how much worse per frame the phrases may fit than
+	// maxMargin is the amount by which the phrases may fit worse per frame than
 	// dictation's own words before dictation is believed.
 	maxMargin = 16.5
 	// minCoverage is the part of the spoken frames that a phrase must explain:
@@ -51,7 +51,7 @@ type verdict struct {
 
 // judge chooses between the phrases and dictation, and decides whether it
 // was English at all. hint is the language that is expected, "" for none: one or
-// two words that are none of the phrases are rejected when it is another than
+// two words that are not among the phrases are rejected when it is another than
 // English, and more words are doubted a little sooner.
 func (m measurement) judge(hint string) verdict {
 	v := verdict{text: textOf(m.dictation)}

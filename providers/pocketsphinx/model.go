@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// defaultModelDir is where Debian's pocketsphinx-en-us puts the model.
+// defaultModelDir is the folder of the model of Debian's pocketsphinx-en-us.
 const defaultModelDir = "/usr/share/pocketsphinx/model/en-us"
 
 // model names the files of an acoustic model, a dictionary and a language model.

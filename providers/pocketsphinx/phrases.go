@@ -14,7 +14,7 @@ const (
 	maxDepth       = 4 // brackets within brackets
 )
 
-// numberRule is what <number> stands for: the spoken numbers 0 to 100.
+// numberRule is the value of <number>: the spoken numbers 0 to 100.
 const numberRule = `<number> = zero | <unit> | <teen> | <tens> [<unit>] | [one | a] hundred;
 <unit> = one | two | three | four | five | six | seven | eight | nine;
 <teen> = ten | eleven | twelve | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen;

@@ -34,7 +34,7 @@ type Recognizer struct {
 	open   map[*stream]struct{}
 }
 
-// errClosed is why streams end when the recogniser is closed.
+// errClosed ends the streams of a recogniser that is closed.
 var errClosed = errors.New("the recogniser was closed")
 
 // New opens the C library and looks for the model, which is loaded only by

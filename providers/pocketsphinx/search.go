@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// feedFrames is how many frames (10 ms each) go into one call of the library:
+// feedFrames is the number of frames (10 ms each) in one call of the library:
 // short enough for a cancel to be noticed in time.
 const feedFrames = 6
 

@@ -16,7 +16,7 @@ const (
 	maxWaiting = 65 * sampleRate
 	// maxUtterance is the longest utterance, in samples: 120 s.
 	maxUtterance = 120 * sampleRate
-	// hearSamples is how much is taken at a time, 60 ms: a cancel is noticed between.
+	// hearSamples is the number of samples taken at a time, 60 ms: a cancel is noticed between.
 	hearSamples = 960
 	// partialEvery is the sound between two partial transcripts, 300 ms, in samples.
 	partialEvery = 300 * sampleRate / 1000

@@ -65,7 +65,7 @@ type LLM struct {
 	Label  string                              // its name; "fake-llm" if empty
 	Script []Step                              // one for each call in order; the last one for all further ones
 	Answer func(req providers.LLMRequest) Step // in place of Script
-	Last   bool                                // it is a last resort and no language model
+	Last   bool                                // it is a last resort, not a language model
 
 	mu    sync.Mutex
 	asked []*Asked

@@ -7,7 +7,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// frameSamples is what a fake detector takes at a time: 32 ms, as Silero does.
+// frameSamples is the frame of a fake detector: 32 ms, as Silero's.
 const frameSamples = 512
 
 // VAD is a fake voice detector that takes loud frames for speech. The mean

@@ -27,8 +27,8 @@ func chineseExpr(text string) string {
 }
 
 // chineseForms returns the ways to read a text: as it is, and without the words
-// around the request, taken off one after the other. name is what the assistant
-// is called, beside 小智.
+// around the request, taken off one after the other. name is the assistant's,
+// beside 小智.
 func chineseForms(text, name string) []string {
 	text = chineseSigns(text)
 	text = strings.NewReplacer("一个半小时", "90分钟", "两个半小时", "150分钟", "半个小时", "30分钟", "半小时", "30分钟",

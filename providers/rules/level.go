@@ -2,7 +2,7 @@ package rules
 
 import "xiaozhi/providers"
 
-// levelStep is how far "louder" goes, in hundredths of the range.
+// levelStep is the step of "louder", in hundredths of the range.
 const levelStep = 10
 
 // setLevel sets a level, or asks what it is first when it must know.

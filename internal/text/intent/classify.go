@@ -143,7 +143,7 @@ func withoutSounds(said string) string {
 }
 
 // countSpoken counts signs and words. A single Latin letter in a Chinese
-// conversation is what a recogniser makes of a noise.
+// conversation does not count: recognisers make it of a noise.
 func countSpoken(said string, lang text.Lang) int {
 	n, letters := 0, 0
 	word := func() {

@@ -106,5 +106,5 @@ func (c *cursor) unit() time.Duration {
 	return 0
 }
 
-// maxQuoted is how many bytes of a text that is not understood an error holds.
+// maxQuoted is the number of bytes that an error quotes of a text that is not understood.
 const maxQuoted = 120
