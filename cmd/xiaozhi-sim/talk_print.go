@@ -121,12 +121,12 @@ func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
 // summary prints the counters and the rules that were broken.
 func (t *talker) summary() {
 	t.out.print("total", fmt.Sprintf("%d replies, %d frames, %d dropped, %d underruns, %d tool calls",
-		len(t.replies), t.stats.FramesIn, t.stats.Dropped, t.stats.Underruns, t.stats.ToolCalls))
-	if len(t.violations) == 0 {
+		len(t.result.replies), t.result.stats.FramesIn, t.result.stats.Dropped, t.result.stats.Underruns, t.result.stats.ToolCalls))
+	if len(t.result.violations) == 0 {
 		return
 	}
-	t.out.print("warning", message.Both("talk/violations", len(t.violations)))
-	for _, v := range t.violations {
+	t.out.print("warning", message.Both("talk/violations", len(t.result.violations)))
+	for _, v := range t.result.violations {
 		t.out.at(v.At, "WRONG", v.String())
 	}
 }

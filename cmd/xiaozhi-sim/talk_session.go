@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,24 +19,36 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// talker is one run of the subcommand: a device that is connected anew when the
-// server hung up, and what it heard. It is for one goroutine.
+// talker is one run of the subcommand: it says prompts over a connection that it
+// opens anew when the server hung up, and keeps what it heard. It is for one goroutine.
 type talker struct {
-	o     talkOptions
-	out   *transcript
-	board *devicetest.Board
+	o      talkOptions
+	out    *transcript
+	board  *devicetest.Board
+	speech map[string][]int16 // 16 kHz sound of each WAV file
+	server *address           // nil until it was asked for
+	call   *call              // nil while there is no connection
+	result result
+}
 
-	speech  map[string][]int16     // 16 kHz sound of each WAV file
-	device  *devicetest.Device     // nil while there is no connection
-	watch   sync.WaitGroup         // the goroutine that prints what device does
-	heard   chan *devicetest.Reply // from that goroutine: replies, after all of each was printed
-	listed  chan struct{}          // closed by it when the server has been told of the last tool
-	typed   bool                   // something was typed over this connection
-	located bool                   // the three below are known
-	url     string                 // of the WebSocket
+// address is the place where the server takes connections.
+type address struct {
+	url     string // of the WebSocket
 	token   string
 	framing int
+}
 
+// call is one connection with the goroutine that prints what happens on it.
+type call struct {
+	device *devicetest.Device
+	watch  sync.WaitGroup
+	heard  chan *devicetest.Reply // replies, each after all of it was printed; closed at the end
+	listed chan struct{}          // closed when the server has been told of the last tool
+	typed  bool                   // something was typed
+}
+
+// result is what all connections of a run have brought.
+type result struct {
 	replies    []*devicetest.Reply
 	violations []devicetest.Violation
 	stats      devicetest.Stats
@@ -66,7 +79,7 @@ func (t *talker) all(ctx context.Context, prompts []prompt) error {
 		if err != nil && first == nil {
 			first = err
 		}
-		if ctx.Err() != nil || (err != nil && t.device == nil) {
+		if ctx.Err() != nil || (err != nil && t.call == nil) {
 			break
 		}
 	}
@@ -120,14 +133,14 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 func (t *talker) turn(ctx context.Context, p prompt) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*(t.o.timeout+t.length(p)))
 	defer cancel()
-	used := t.device != nil
+	used := t.call != nil
 	err := t.attempt(ctx, p)
 	if used && lost(err) {
 		t.hangUp()
 		err = t.attempt(ctx, p)
 	}
 	switch {
-	case t.device != nil && lost(err):
+	case t.call != nil && lost(err):
 		t.hangUp()
 		return errors.New("the server ended the connection before it replied")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -152,7 +165,7 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	if err != nil {
 		return err
 	}
-	t.replies = append(t.replies, reply)
+	t.result.replies = append(t.result.replies, reply)
 	t.out.latency(said, reply)
 	return nil
 }
@@ -168,9 +181,9 @@ func (t *talker) length(p prompt) time.Duration {
 
 // connect makes sure of a connection: the first one, or one after the server hung up.
 func (t *talker) connect(ctx context.Context) error {
-	if t.device != nil {
+	if t.call != nil {
 		select {
-		case <-t.device.Done():
+		case <-t.call.device.Done():
 			t.hangUp()
 		default:
 			return nil
@@ -186,34 +199,36 @@ func (t *talker) connect(ctx context.Context) error {
 	if err := t.provision(ctx, o); err != nil {
 		return err
 	}
-	o.URL, o.Token, o.Protocol = t.url, t.token, t.framing
+	o.URL, o.Token, o.Protocol = t.server.url, t.server.token, t.server.framing
 	device, err := devicetest.Dial(ctx, o)
 	if err != nil {
 		return err
 	}
-	t.out.print("connected", message.Both("talk/connected", t.url, device.SessionID()))
-	t.device = device
-	heard, listed := make(chan *devicetest.Reply, heardLimit), make(chan struct{})
-	t.heard, t.listed, t.typed = heard, listed, false
-	t.watch.Go(func() {
-		defer close(heard)
-		told := false
-		for e := range device.Watch(context.WithoutCancel(ctx)) { // ends with the device
-			t.out.event(e)
-			if !told && isLastTool(e) {
-				told = true
-				close(listed)
-			}
-			if e.Kind != devicetest.KindReply {
-				continue
-			}
-			select {
-			case heard <- e.Reply:
-			default: // nobody waits for it: the server speaks unasked
-			}
-		}
-	})
+	t.out.print("connected", message.Both("talk/connected", t.server.url, device.SessionID()))
+	c := &call{device: device, heard: make(chan *devicetest.Reply, heardLimit), listed: make(chan struct{})}
+	c.watch.Go(func() { c.print(context.WithoutCancel(ctx), t.out) }) // ends with the device
+	t.call = c
 	return nil
+}
+
+// print prints what happens on the connection until it ends.
+func (c *call) print(ctx context.Context, out *transcript) {
+	defer close(c.heard)
+	told := false
+	for e := range c.device.Watch(ctx) {
+		out.event(e)
+		if !told && isLastTool(e) {
+			told = true
+			close(c.listed)
+		}
+		if e.Kind != devicetest.KindReply {
+			continue
+		}
+		select {
+		case c.heard <- e.Reply:
+		default: // no prompt waits for it: the server speaks unasked
+		}
+	}
 }
 
 // heardLimit is the number of replies that may wait to be taken; more are only printed.
@@ -223,7 +238,7 @@ const heardLimit = 16
 func (t *talker) forget() {
 	for {
 		select {
-		case _, open := <-t.heard:
+		case _, open := <-t.call.heard:
 			if open {
 				continue
 			}
@@ -235,29 +250,23 @@ func (t *talker) forget() {
 
 // provision finds the WebSocket's address, once, as devices do at their boot.
 func (t *talker) provision(ctx context.Context, o devicetest.Options) error {
-	if t.located {
+	if t.server != nil {
 		return nil
 	}
-	t.url, t.token, t.framing = t.o.server, t.o.token, t.o.protocol
+	found := &address{t.o.server, t.o.token, t.o.protocol}
 	if strings.HasPrefix(t.o.server, "http") {
 		p, err := devicetest.Provision(ctx, t.o.server, o)
 		if err != nil {
 			return err
 		}
-		t.violations = append(t.violations, p.Violations...)
-		t.url = p.URL
-		if t.token == "" {
-			t.token = p.Token
-		}
-		if t.framing == 0 {
-			t.framing = p.Protocol
-		}
+		t.result.violations = append(t.result.violations, p.Violations...)
+		found = &address{p.URL, cmp.Or(found.token, p.Token), cmp.Or(found.framing, p.Protocol)}
 		t.out.print("ota", p.URL)
 		if p.Code != "" {
 			t.out.print("ota", message.Both("talk/unbound", p.Code))
 		}
 	}
-	t.located = true
+	t.server = found
 	return nil
 }
 
@@ -265,26 +274,26 @@ func (t *talker) provision(ctx context.Context, o devicetest.Options) error {
 func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 	manual := t.o.mode == "manual"
 	if !manual {
-		if err := t.device.WaitMic(ctx); err != nil {
+		if err := t.call.device.WaitMic(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
 	if p.text != "" {
 		t.awaitTools(ctx)
-		return time.Now(), t.device.Detect(p.text)
+		return time.Now(), t.call.device.Detect(p.text)
 	}
 	if manual {
-		if err := t.device.ListenStart(devicetest.Manual); err != nil {
+		if err := t.call.device.ListenStart(devicetest.Manual); err != nil {
 			return time.Time{}, err
 		}
 	}
 	pcm := t.speech[p.wav]
 	t.out.print("you", fmt.Sprintf("speak %s (%s)", p.wav, t.length(p).Round(10*time.Millisecond)))
-	if err := t.device.Say(ctx, pcm); err != nil {
+	if err := t.call.device.Say(ctx, pcm); err != nil {
 		return time.Time{}, err
 	}
 	if manual {
-		return time.Now(), t.device.ListenStop()
+		return time.Now(), t.call.device.ListenStop()
 	}
 	return time.Now().Add(-trailing(pcm)), nil
 }
@@ -297,13 +306,13 @@ func (t *talker) hear(ctx context.Context) (*devicetest.Reply, error) {
 	defer leave()
 	if t.o.mode != "manual" {
 		// Its errors are those of the connection and of ctx, which are met below too.
-		work.Go(func() { _ = t.device.Silence(room, t.o.timeout) })
+		work.Go(func() { _ = t.call.device.Silence(room, t.o.timeout) })
 	}
 	if t.o.abortAfter > 0 {
 		work.Go(func() { t.abort(room) })
 	}
 	select {
-	case r, open := <-t.heard:
+	case r, open := <-t.call.heard:
 		if !open {
 			return nil, devicetest.ErrClosed
 		}
@@ -315,17 +324,17 @@ func (t *talker) hear(ctx context.Context) (*devicetest.Reply, error) {
 
 // abort presses the button in the middle of the next reply's sound.
 func (t *talker) abort(ctx context.Context) {
-	if t.device.WaitState(ctx, devicetest.Speaking) != nil {
+	if t.call.device.WaitState(ctx, devicetest.Speaking) != nil {
 		return
 	}
 	start := time.Now() // frames of replies before this one are in the log too
-	_, err := t.device.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame && e.At.After(start) })
+	_, err := t.call.device.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame && e.At.After(start) })
 	if err != nil {
 		return
 	}
 	select {
 	case <-time.After(t.o.abortAfter):
-		if err := t.device.Abort(""); err != nil {
+		if err := t.call.device.Abort(""); err != nil {
 			t.out.print("abort", err.Error())
 		}
 	case <-ctx.Done():
@@ -334,18 +343,19 @@ func (t *talker) abort(ctx context.Context) {
 
 // hangUp ends the connection, if there is one, and keeps what it counted.
 func (t *talker) hangUp() {
-	if t.device == nil {
+	if t.call == nil {
 		return
 	}
-	t.device.Close()
-	t.watch.Wait()
-	t.violations = append(t.violations, t.device.Violations()...)
-	s := t.device.Stats()
-	t.stats.FramesIn += s.FramesIn
-	t.stats.Dropped += s.Dropped
-	t.stats.Underruns += s.Underruns
-	t.stats.ToolCalls += s.ToolCalls
-	t.device = nil
+	t.call.device.Close()
+	t.call.watch.Wait()
+	r := &t.result
+	r.violations = append(r.violations, t.call.device.Violations()...)
+	s := t.call.device.Stats()
+	r.stats.FramesIn += s.FramesIn
+	r.stats.Dropped += s.Dropped
+	r.stats.Underruns += s.Underruns
+	r.stats.ToolCalls += s.ToolCalls
+	t.call = nil
 }
 
 // isTerminal tells a keyboard from a pipe or a file.

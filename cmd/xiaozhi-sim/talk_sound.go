@@ -58,12 +58,12 @@ func (t *talker) save() error {
 	if t.o.save == "" {
 		return nil
 	}
-	if len(t.replies) == 0 {
+	if len(t.result.replies) == 0 {
 		return errors.New("--save: there is no reply to save")
 	}
-	rate := t.replies[0].Rate
+	rate := t.result.replies[0].Rate
 	var all []int16
-	for _, r := range t.replies {
+	for _, r := range t.result.replies {
 		pcm, err := resample(r.PCM, r.Rate, rate)
 		if err != nil {
 			return fmt.Errorf("--save: %w", err)

@@ -17,20 +17,20 @@ const (
 
 // awaitTools lets a server learn of the tools before the first words are typed.
 func (t *talker) awaitTools(ctx context.Context) {
-	if t.o.noMCP || t.typed {
+	if t.o.noMCP || t.call.typed {
 		return
 	}
-	t.typed = true
+	t.call.typed = true
 	select {
-	case <-t.listed:
+	case <-t.call.listed:
 	case <-time.After(listingTime):
 		return
-	case <-t.device.Done():
+	case <-t.call.device.Done():
 	case <-ctx.Done():
 	}
 	select {
 	case <-time.After(takingIn):
-	case <-t.device.Done():
+	case <-t.call.device.Done():
 	case <-ctx.Done():
 	}
 }
