@@ -46,7 +46,7 @@ func TestCompareSounds(t *testing.T) {
 		"cut only one":      {cut, whole, false},
 		"cut, much shorter": {sound{frames: slices.Repeat([]string{"a"}, 80), cut: true}, sound{frames: slices.Repeat([]string{"a"}, 20), cut: true}, false},
 	} {
-		if found := compareSounds("d", []sound{c.a}, []sound{c.b}); (found == nil) != c.same {
+		if found := compareSounds("d", []sound{c.a}, []sound{c.b}, false); (found == nil) != c.same {
 			t.Errorf("%s: %q", name, found)
 		}
 	}

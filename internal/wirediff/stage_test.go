@@ -25,6 +25,7 @@ type talk struct {
 	config string            // data/config.yaml
 	files  map[string]string // more files of the server's folder
 	book   map[string]answer // by a part of the user's words
+	loose  bool              // its voice depends on the pieces in which sound comes: only lengths are compared
 	play   func(*stage) error
 }
 
@@ -54,6 +55,7 @@ func record(ctx context.Context, binary string, t talk) (*tape, error) {
 		return nil, err
 	}
 	s := &stage{ctx: ctx, server: server, cloud: c, tape: newTape()}
+	s.tape.loose = t.loose
 	if err := t.play(s); err != nil {
 		s.tape.add("end", "the talk failed: "+err.Error())
 	}
