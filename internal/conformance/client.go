@@ -13,7 +13,7 @@ import (
 	"xiaozhi/mcp/external"
 )
 
-// readyTime is how long the server of a scenario may take until its tools are known.
+// readyTime bounds the time until the tools of the server of a scenario are known.
 const readyTime = 8 * time.Second
 
 // Client does what a scenario of the suite asks a client to do, against the
@@ -37,8 +37,8 @@ func Client(ctx context.Context, url, scenario string) error {
 	return errors.Join(errs...)
 }
 
-// connect starts the manager of one server of others and waits for its tools.
-// Whoever calls it stops the server.
+// connect starts our client of one external server and waits for its tools. The
+// caller stops it.
 func connect(ctx context.Context, entry external.Entry) (*external.Server, error) {
 	config, err := entry.Config()
 	if err != nil {
@@ -63,7 +63,7 @@ type toolCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// calls are those that the context of the scenario asks for, else one of each tool.
+// calls returns those that the context of the scenario asks for, else one of each tool.
 func calls(tools []mcp.Tool, wanted string) []toolCall {
 	var asked struct {
 		ToolCalls []toolCall `json:"toolCalls"`
@@ -98,7 +98,7 @@ func ready(ctx context.Context, server *external.Server) error {
 	return nil
 }
 
-// arguments are some that fit a schema.
+// arguments returns some that fit a schema.
 func arguments(schema json.RawMessage) map[string]any {
 	var s struct {
 		Properties map[string]struct {

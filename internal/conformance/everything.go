@@ -16,7 +16,7 @@ import (
 	"xiaozhi/mcp/external"
 )
 
-// everythingTime is how long one transport of the reference server may take.
+// everythingTime bounds the time for one transport of the reference server.
 const everythingTime = time.Minute
 
 // loopback is loaded into the reference server before it starts: it listens on
@@ -46,7 +46,7 @@ func Everything(ctx context.Context, w io.Writer, node, script string) error {
 	return errors.Join(errs...)
 }
 
-// everything is one transport; it returns how many tools there are.
+// everything tries one transport and returns how many tools there are.
 func everything(ctx context.Context, node, script, transport string) (tools int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, everythingTime)
 	defer cancel()
@@ -97,7 +97,7 @@ func tryTools(ctx context.Context, server mcp.Source) error {
 	return errors.Join(errs...)
 }
 
-// describe is a result as text, an image as its type.
+// describe returns a result as text, an image as its type.
 func describe(result any) string {
 	blocks, ok := result.([]any)
 	if !ok {

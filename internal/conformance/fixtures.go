@@ -1,10 +1,9 @@
 //lint:file-ignore SA1019 the suite tests sampling and logging, which the newest revision deprecates
 
-// Package conformance is what the official MCP conformance suite needs of a
-// server and of a client: the tools, resources and prompts that its scenarios
-// call by name, in the registry of a real gateway, and a client that is driven
-// by the name of a scenario; and what other programs than the suite are run
-// against. `make conformance` runs them all.
+// Package conformance holds what MCP programs of others are run against. For the
+// official conformance suite these are the tools, resources and prompts that its
+// scenarios call by name, in the registry of a real gateway, and a client that is
+// driven by the name of a scenario. `make conformance` runs them all.
 package conformance
 
 import (
@@ -29,7 +28,7 @@ const (
 	sample = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 )
 
-// described is what is said of prompts that need no description.
+// described is the description of all prompts.
 const described = "a prompt of the conformance suite"
 
 // watched is the resource that changes by itself.
@@ -87,7 +86,7 @@ func embedded(uri string) sdk.Content {
 	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "a resource within"}}
 }
 
-// fixed is a tool that always returns the same.
+// fixed returns a tool whose result is always the same.
 func fixed(name string, content ...sdk.Content) catalog.Tool {
 	return catalog.Tool{Name: name, Description: "returns the same each time", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: content}, nil
@@ -180,7 +179,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// elicit is a tool that asks the user something.
+// elicit returns a tool that asks the user something.
 func elicit(schema string) sdk.ToolHandler {
 	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		answer, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "please tell", RequestedSchema: json.RawMessage(schema)})
@@ -232,7 +231,7 @@ func waitingTools() []catalog.Tool {
 	}
 }
 
-// say is a prompt of one text.
+// say returns a prompt of one text.
 func say(s string) sdk.PromptHandler {
 	return func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		return messages(&sdk.TextContent{Text: s}), nil

@@ -10,7 +10,7 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// texts is a resource of one text.
+// texts returns the reader of a resource of one text.
 func texts(mime, content string) sdk.ResourceHandler {
 	return func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: mime, Text: content}}}, nil

@@ -27,7 +27,7 @@ func form(message, field, kind string) *sdk.ElicitParams {
 		fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%[1]q]}`, field, kind))}
 }
 
-// accepted is what the user has filled in; nil: nothing, or he did not want to.
+// accepted returns what the user has filled in; nil: nothing, or the user refused.
 func accepted(responses sdk.InputResponseMap, key string) map[string]any {
 	if r, ok := responses[key].(*sdk.ElicitResult); ok && r != nil && r.Action == "accept" {
 		return r.Content
@@ -35,7 +35,7 @@ func accepted(responses sdk.InputResponseMap, key string) map[string]any {
 	return nil
 }
 
-// sampled is what the client's model has said.
+// sampled returns the words of the client's model.
 func sampled(responses sdk.InputResponseMap, key string) (string, bool) {
 	r, ok := responses[key].(*sdk.CreateMessageWithToolsResult)
 	if !ok || r == nil {
@@ -53,7 +53,7 @@ func sample1(question string) *sdk.CreateMessageParams {
 	return &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: question}}}}
 }
 
-// want is a result that asks for more.
+// want returns a result that asks for more.
 func want(state string, requests sdk.InputRequestMap) (*sdk.CallToolResult, error) {
 	return &sdk.CallToolResult{InputRequests: requests, RequestState: state}, nil
 }
@@ -84,7 +84,7 @@ func roundTool(name string, handle func(q *sdk.CallToolRequest) (*sdk.CallToolRe
 	}}
 }
 
-// roundTools are all of them.
+// roundTools returns the tools of 2026-07-28 that ask for more.
 func roundTools() []catalog.Tool {
 	s := newSeal()
 	return []catalog.Tool{

@@ -194,7 +194,7 @@ func (s *sessions) removePost(id string) {
 	delete(s.posts, id)
 }
 
-// post is the stream of an id; nil: there is none.
+// post returns the stream of an id; nil: there is none.
 func (s *sessions) post(id string) *eventStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,8 +91,8 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	s.keep(ctx, func() error { return s.write([]byte(": ping\n\n")) })
 }
 
-// literal is the plain stream: an object when it begins, and one now and then, in
-// the same words whatever the language.
+// literal writes the plain stream: an object when it begins, and one now and then,
+// in the same words whatever the language.
 func (s *eventStream) literal(ctx context.Context, connected string) {
 	if s.event("", []byte(`{"type":"connected","message":"`+connected+`"}`)) != nil {
 		return
@@ -140,7 +140,7 @@ func (g eventStreams) postEvent(w http.ResponseWriter, r *http.Request, c catalo
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// send is one message of the protocol.
+// send writes one message of the protocol.
 func (s *eventStream) send(data []byte) error { return s.event("message", data) }
 
 // event writes one event; data has no line breaks.

@@ -31,7 +31,7 @@ type sharedSession struct {
 	waiting map[float64]chan *jsonrpc.Response
 }
 
-// callerExtra is where a request carries its caller: inside the process only.
+// callerExtra is the key of the caller that a request carries inside the process.
 const callerExtra = "xiaozhi/caller"
 
 // session returns the session of a revision, made when it is first asked for.

@@ -40,7 +40,7 @@ func UnknownResource(c Caller, uri string) error {
 // take for one of its own, which it would word itself.
 type noToolError struct{ wire *jsonrpc.Error }
 
-// Error is the message.
+// Error returns the message.
 func (e noToolError) Error() string { return e.wire.Message }
 
 // As gives the code away. Nothing else finds the error of the wire in it.

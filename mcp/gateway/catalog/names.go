@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxToolName is how long a name may be, with its stream (MCP 2025-11-25).
+// maxToolName bounds the length of a name, with its stream (MCP 2025-11-25).
 const maxToolName = 128
 
 // JoinName returns the full name of a tool.

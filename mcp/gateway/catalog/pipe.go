@@ -67,7 +67,7 @@ func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write sends a message of the session.
 func (p *Pipe) Write(_ context.Context, m jsonrpc.Message) error { return p.write(m) }
 
-// Close ends the session's end; the connection may live on.
+// Close ends the session. What carries its messages may live on.
 func (p *Pipe) Close() error {
 	p.once.Do(func() { close(p.done) })
 	return nil

@@ -14,7 +14,7 @@ import (
 // rootsTime bounds the time that a client may take to name its roots again.
 const rootsTime = 5 * time.Second
 
-// roots holds the folders that clients have named that tell of changes to them.
+// roots holds the folders that clients have named, of clients that tell of changes.
 type roots struct {
 	mu        sync.Mutex
 	bySession map[*sdk.ServerSession]*rootsRead
@@ -98,8 +98,8 @@ func listRoots(ctx context.Context, s *sdk.ServerSession) ([]string, error) {
 	return list, nil
 }
 
-// rootsChanged reads the roots of a client again that tells that they have changed,
-// if it has declared that it has any.
+// rootsChanged reads the roots of a client again that tells of a change, if it has
+// declared that it has any.
 func (v *View) rootsChanged(ctx context.Context, req *sdk.RootsListChangedRequest) {
 	declared := req.ClientCapabilities()
 	if declared == nil || declared.RootsV2 == nil {

@@ -211,7 +211,7 @@ func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
 	return p.tell(text)
 }
 
-// inBody is an argument as it stands in a body of this kind.
+// inBody returns an argument as it stands in a body of this kind.
 func (p *page) inBody(value any) string {
 	kind := p.headers["Content-Type"]
 	switch {
@@ -227,7 +227,7 @@ func (p *page) inBody(value any) string {
 	return plainText(value)
 }
 
-// tell is what the result template makes of an answer.
+// tell returns what the result template makes of an answer.
 func (p *page) tell(text []byte) (any, error) {
 	if p.result == "" {
 		return strings.TrimSpace(string(text)), nil
@@ -299,7 +299,7 @@ func nameRune(r rune) rune {
 	return r
 }
 
-// plainText is a value as text: nothing for null.
+// plainText returns a value as text: nothing for null.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -314,7 +314,7 @@ func plainText(v any) string {
 	return string(data)
 }
 
-// withoutAddress is an error of an HTTP client without the address, which may
+// withoutAddress returns an error of an HTTP client without the address, which may
 // hold a key.
 func withoutAddress(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {

@@ -28,7 +28,7 @@ func readMachine() machine {
 	return m
 }
 
-// procField is the value of the first line that begins with name.
+// procField returns the value of the first line that begins with name.
 func procField(text, name string) string {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, ":")

@@ -1,0 +1,36 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"time"
+)
+
+func ExampleRegistry() {
+	registry := NewRegistry()
+	err := registry.Add(Tool{
+		Stream: "desktop", Name: "sum", Description: "Adds numbers.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
+		Run: func(_ context.Context, arguments map[string]any) (any, error) {
+			return arguments["a"].(float64) + arguments["b"].(float64), nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	runner := NewRunner(time.UTC, log)
+	views := NewViews(registry, runner, "1.0.0", log)
+	defer views.Close()
+
+	view, _ := views.Of(Caller{}, "desktop")
+	tool, _ := view.Tool("sum")
+	result, _, err := runner.Run(WithCaller(context.Background(), Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
+	if err != nil {
+		panic(err)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(result.Content)
+	// Output: [{"type":"text","text":"3.5"}]
+}
