@@ -8,17 +8,6 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Schemas of the tools for levels.
-const (
-	volumeSchema = `{"type":"object","properties":{"volume":{"type":"integer","minimum":0,"maximum":100,` +
-		`"description":"0 到 100 / 0 to 100"}},"required":["volume"]}`
-	brightnessSchema = `{"type":"object","properties":{"brightness":{"type":"integer","minimum":0,"maximum":100,` +
-		`"description":"0 到 100 / 0 to 100"}},"required":["brightness"]}`
-	adjustSchema = `{"type":"object","properties":{"change":{"type":"string","maxLength":100,` +
-		`"description":"up、down、max、min，或用户的原话 / up, down, max, min, or the user's words"},` +
-		`"by":{"type":"integer","minimum":1,"maximum":100,"description":"变化多少，默认 10 / by how much, 10 if left out"}},"required":["change"]}`
-)
-
 // level is something of the device that goes up and down.
 type level struct {
 	word   string   // in names and states

@@ -41,12 +41,14 @@ func checkNames(p *web.Page, known []string) error {
 	return nil
 }
 
-// outsideSchema has the argument that the page's URL needs.
-func outsideSchema(p *web.Page, name, description string) string {
-	if !slices.Contains(p.Names(), name) {
-		return noArguments
+// ifNamed keeps the schema of a tool if the page's URL needs its argument.
+func ifNamed(p *web.Page, argument string) func(definition string) string {
+	return func(definition string) string {
+		if !slices.Contains(p.Names(), argument) {
+			return noArguments
+		}
+		return definition
 	}
-	return `{"type":"object","properties":{"` + name + `":{"type":"string","maxLength":100,"description":"` + description + `"}}}`
 }
 
 // outside tells of pages of others.

@@ -7,9 +7,6 @@ import (
 	"xiaozhi/mcp"
 )
 
-const photoSchema = `{"type":"object","properties":{"question":{"type":"string","maxLength":1000,` +
-	`"description":"想知道画面里的什么 / what to find out about the picture"}},"required":["question"]}`
-
 // camera is the device's tool that takes a picture.
 type camera struct {
 	tool, argument string

@@ -12,18 +12,17 @@ import (
 // originalRole is what the model says to go back to the role it began with.
 const originalRole = "original"
 
-// roleSchema lets the model choose among the roles that there are.
-func roleSchema(r roles) string {
+// roles are the names of the roles that there are.
+type roles []string
+
+// schema lets the model choose among the roles that there are.
+func (r roles) schema(definition string) string {
 	names, err := json.Marshal(append(slices.Clone(r), originalRole))
 	if err != nil { // texts always encode
 		names = []byte(`["` + originalRole + `"]`)
 	}
-	return `{"type":"object","properties":{"role":{"type":"string","enum":` + string(names) +
-		`,"description":"角色名；original 表示换回原来的 / the role; original goes back to the first one"}},"required":["role"]}`
+	return strings.Replace(definition, `"{roles}"`, string(names), 1)
 }
-
-// roles are the names of the roles that there are.
-type roles []string
 
 // changeRole asks the conversation to become somebody else, or itself again.
 func (r roles) changeRole(ctx context.Context, arguments map[string]any) mcp.ActionResponse {

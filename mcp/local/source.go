@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,8 +52,12 @@ func New(o Options) *Source {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Source{handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
+	var definitions map[string]definition
+	if err := json.Unmarshal(toolsFile, &definitions); err != nil {
+		panic(fmt.Sprintf("the embedded tools.json: %v", err))
+	}
 	for _, e := range registry(o) {
-		s.add(e.tool(), e.handler)
+		s.add(e.tool(definitions[e.name]), e.handler)
 	}
 	return s
 }

@@ -11,21 +11,6 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Schemas of the tools about timers. set_timer takes either of its lengths; none
-// is required by the schema, so that seconds can be given alone.
-const (
-	timerSchema = `{"type":"object","properties":{` +
-		`"seconds":{"type":"integer","minimum":1,"maximum":31622400,"description":"多少秒后 / after so many seconds"},` +
-		`"duration":{"type":"string","maxLength":100,"description":"或时长，如 10分钟、2h30m / or a length of time, such as 10 minutes"},` +
-		`"text":{"type":"string","maxLength":500,"description":"到时要说的事，可省略 / what it is for, may be left out"}}}`
-	reminderSchema = `{"type":"object","properties":{` +
-		`"time":{"type":"string","maxLength":100,"description":"什么时候，照用户的说法或 ISO 8601，如 明天早上七点 / when, in the user's words or ISO 8601, such as tomorrow at 7 am"},` +
-		`"text":{"type":"string","minLength":1,"maxLength":500,"description":"提醒什么 / what to remind of"}},"required":["time","text"]}`
-	cancelSchema = `{"type":"object","properties":{` +
-		`"text":{"type":"string","maxLength":500,"description":"要取消的那个的内容或时间，只有一个时可省略 / words of the one meant, may be left out if there is only one"},` +
-		`"all":{"type":"boolean","description":"取消全部 / cancel all of them"}}}`
-)
-
 // setTimer asks the conversation to ring after a length of time.
 func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	var length time.Duration
