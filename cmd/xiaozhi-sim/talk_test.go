@@ -61,6 +61,7 @@ func answer(ctx context.Context, p *devicetest.Peer, heard, says string) {
 
 // Nothing is typed before the server knows the tools, if it asks for them.
 func TestTalkTypesAfterTools(t *testing.T) {
+	t.Parallel()
 	var order []string
 	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`)
@@ -94,6 +95,7 @@ func TestTalkTypesAfterTools(t *testing.T) {
 
 // A typed turn by way of the OTA address, with a tool call, saved as WAV.
 func TestTalkTyped(t *testing.T) {
+	t.Parallel()
 	ota, _ := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Await(ctx, `"state":"detect","text":"louder please"`)
 		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"self.audio_speaker.set_volume","arguments":{"volume":90}}}`)
@@ -122,6 +124,7 @@ func TestTalkTyped(t *testing.T) {
 
 // A recording is spoken in each mode, with the messages that belong to it.
 func TestTalkSpoken(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prompt.wav")
 	var wav bytes.Buffer
 	if err := file.WriteWAV(&wav, make([]int16, 11025), 22050); err != nil {
@@ -132,6 +135,7 @@ func TestTalkSpoken(t *testing.T) {
 	}
 	for _, mode := range []string{"auto", "manual", "realtime"} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 				p.Await(ctx, `"state":"start","mode":"`+mode+`"`)
 				if mode == "manual" {
@@ -154,6 +158,7 @@ func TestTalkSpoken(t *testing.T) {
 
 // Lines of the standard input are typed turns; after a hang-up the device connects anew.
 func TestTalkLines(t *testing.T) {
+	t.Parallel()
 	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Await(ctx, `"state":"detect"`)
 		answer(ctx, p, "x", "Goodbye.")
@@ -167,6 +172,7 @@ func TestTalkLines(t *testing.T) {
 
 // The button is pressed in the middle of a reply.
 func TestTalkAbort(t *testing.T) {
+	t.Parallel()
 	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Await(ctx, `"state":"detect"`)
 		p.Begin(ctx, "x", "A long story.")
@@ -184,6 +190,7 @@ func TestTalkAbort(t *testing.T) {
 
 // A server that breaks the protocol is told of at the end.
 func TestTalkWarns(t *testing.T) {
+	t.Parallel()
 	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
 		p.Await(ctx, `"state":"detect"`)
 		p.Send(`"type":"llm","emotion":"happy","text":""`)
@@ -199,6 +206,7 @@ func TestTalkWarns(t *testing.T) {
 
 // What fails says so and ends with 1.
 func TestTalkFails(t *testing.T) {
+	t.Parallel()
 	_, silent := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, "never") })
 	_, rude := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, `"state":"detect"`) })
 	closed := httptest.NewServer(http.NotFoundHandler())
@@ -229,6 +237,7 @@ func TestTalkFails(t *testing.T) {
 
 // Misuse ends with 2 before anything is sent.
 func TestTalkMisused(t *testing.T) {
+	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.wav")
 	if err := os.WriteFile(bad, []byte("not sound"), 0o600); err != nil {
 		t.Fatal(err)
@@ -277,6 +286,7 @@ func TestTrailing(t *testing.T) {
 // TestTalkRefusals: a token that is not right and a full server are
 // named as such.
 func TestTalkRefusals(t *testing.T) {
+	t.Parallel()
 	for status, want := range map[int]string{401: "401 Unauthorized", 503: "503 Service Unavailable"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		for _, url := range []string{"ws" + strings.TrimPrefix(server.URL, "http"), server.URL} {
