@@ -91,18 +91,18 @@ type Endpointer struct {
 	o   EndpointOptions
 	now time.Duration // sound fed since the last Reset
 
-	voice     bool          // the last piece held voice
-	speaking  bool          // an utterance is open
-	ended     bool          // it was closed, and no voice came since
-	triggered bool          // Trigger was reported and neither Resume nor Commit since
-	onset     time.Duration // where the utterance, or what may become one, begins
-	lastVoice time.Duration // end of the last piece with voice
-	voiced    time.Duration // voice in the utterance, or in what may become one
-	sated     bool          // nothing begins before a pause: see AwaitPause
-	patience  time.Duration // commits this pause instead of Commit; 0: Commit does
+	voice       bool          // the last piece held voice
+	speaking    bool          // an utterance is open
+	ended       bool          // it was closed, and no voice came since
+	triggered   bool          // Trigger was reported and neither Resume nor Commit since
+	onset       time.Duration // where the utterance, or what may become one, begins
+	lastVoice   time.Duration // end of the last piece with voice
+	voiced      time.Duration // voice in the utterance, or in what may become one
+	sated       bool          // nothing begins before a pause: see AwaitPause
+	commitAfter time.Duration // commits this pause instead of Commit; 0: Commit does
 
-	stretch time.Duration // length of the voice without a pause, before SpeechStart
-	pieces  int           // and the number of its pieces
+	voiceRun time.Duration // length of the voice without a pause, before SpeechStart
+	pieces   int           // and the number of its pieces
 }
 
 // NewEndpointer makes an endpointer that has heard nothing.
@@ -151,10 +151,10 @@ func (e *Endpointer) wait(from, d time.Duration) Endpoint {
 		return EndpointNone // Voiced still tells about the utterance before
 	}
 	if !e.voice {
-		if e.pieces == 1 || e.stretch < clickLength {
-			e.voiced -= e.stretch // it was a click
+		if e.pieces == 1 || e.voiceRun < clickLength {
+			e.voiced -= e.voiceRun // it was a click
 		}
-		e.stretch, e.pieces = 0, 0
+		e.voiceRun, e.pieces = 0, 0
 		if e.now-e.lastVoice > candidateGap {
 			e.voiced = 0
 		}
@@ -165,7 +165,7 @@ func (e *Endpointer) wait(from, d time.Duration) Endpoint {
 	}
 	e.lastVoice = e.now
 	e.voiced += d
-	e.stretch += d
+	e.voiceRun += d
 	e.pieces++
 	if e.voiced < e.o.MinSpeech {
 		return EndpointNone
@@ -180,7 +180,7 @@ func (e *Endpointer) follow(d time.Duration) Endpoint {
 	if e.voice {
 		e.lastVoice = e.now
 		e.voiced += d
-		e.patience = 0
+		e.commitAfter = 0
 		resumed, e.triggered = e.triggered, false
 	}
 	silence := e.now - e.lastVoice
@@ -202,18 +202,18 @@ func (e *Endpointer) follow(d time.Duration) Endpoint {
 // next voice.
 func (e *Endpointer) end(why Endpoint) Endpoint {
 	e.speaking, e.triggered, e.ended = false, false, true
-	e.stretch, e.pieces = 0, 0
+	e.voiceRun, e.pieces = 0, 0
 	return why
 }
 
 // Await makes the present pause commit after that silence instead of Commit: the
 // words may tell that the user has finished. Voice ends its effect.
-func (e *Endpointer) Await(silence time.Duration) { e.patience = max(silence, e.o.Trigger) }
+func (e *Endpointer) Await(silence time.Duration) { e.commitAfter = max(silence, e.o.Trigger) }
 
 // CommitAfter returns the silence that ends the utterance if no voice comes.
 func (e *Endpointer) CommitAfter() time.Duration {
-	if e.patience > 0 {
-		return e.patience
+	if e.commitAfter > 0 {
+		return e.commitAfter
 	}
 	return e.o.Commit
 }

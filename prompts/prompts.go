@@ -39,11 +39,10 @@ type Data struct {
 	Now           time.Time // in the zone of the user
 }
 
-// Load reads the embedded texts and lets the files of dir replace them: a
-// NAME.zh.md or NAME.en.md replaces or adds a prompt, phrases.zh.yaml and
-// phrases.en.yaml replace single phrases. A dir that is "" or does not exist
-// adds nothing. All that is wrong in the files is told in one joined error,
-// each with file and line.
+// Load reads the embedded texts and lets the files of dir replace them: a Markdown
+// file NAME.LANG replaces or adds a prompt, phrases.zh.yaml and phrases.en.yaml
+// replace single phrases. A dir that is "" or does not exist adds nothing. One
+// joined error names all that is wrong, each with file and line.
 func Load(dir string) (*Set, error) {
 	s := &Set{
 		prompts: map[string]map[string]template{},
@@ -107,7 +106,7 @@ func (s *Set) addFile(path, text string, base bool) error {
 	return nil
 }
 
-// splitName takes "NAME.zh.md" apart.
+// splitName returns the parts of the name of a file, NAME.LANG.EXT.
 func splitName(file string) (name, lang, ext string, ok bool) {
 	parts := strings.Split(file, ".")
 	if len(parts) != 3 || parts[0] == "" {

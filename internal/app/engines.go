@@ -108,7 +108,7 @@ func (f *resolver) recognizers(ctx context.Context) (providers.ASR, bool, error)
 		return unavailable{"ASR", f.cfg.ASR}, chinese, nil
 	}
 	patience := f.patience(func(p config.Provider) time.Duration { return p.Transcript })
-	asr, err := chain.NewASR(members, chain.Options{Log: f.log, Patience: patience})
+	asr, err := chain.NewASR(members, chain.Options{Log: f.log, HedgeAfter: patience})
 	return asr, chinese, err
 }
 
@@ -195,7 +195,7 @@ func (f *resolver) thinker(models []providers.LLM, brain *rules.Brain) (provider
 		f.report.found("LLM", what)
 	}
 	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
-	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience, LastResort: []string{brain.Name()}})
+	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, LastResort: []string{brain.Name()}})
 }
 
 // voices makes the chain that speaks.
@@ -207,7 +207,7 @@ func (f *resolver) voices(ctx context.Context) (providers.TTS, error) {
 		return unavailable{"TTS", f.cfg.TTS}, nil
 	}
 	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
-	return chain.NewTTS(members, chain.Options{Log: f.log, Patience: patience})
+	return chain.NewTTS(members, chain.Options{Log: f.log, HedgeAfter: patience})
 }
 
 // patience returns one time of all sections that set it, by their names.

@@ -59,7 +59,7 @@ func (f *resolver) visionModels(ctx context.Context) (providers.LLM, error) {
 		f.report.found("VLM", message.Both("app/no-vision"))
 		return nil, nil
 	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, Patience: patience})
+	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience})
 }
 
 // sees reports whether a language model is known to understand pictures: its

@@ -20,9 +20,9 @@ import (
 
 // The defaults of [Options] (docs/behaviours.md 39).
 const (
-	DefaultPatience = 1500 * time.Millisecond
-	DefaultFailures = 3
-	DefaultRest     = 30 * time.Second
+	DefaultHedgeAfter = 1500 * time.Millisecond
+	DefaultFailures   = 3
+	DefaultRest       = 30 * time.Second
 )
 
 // Options are the settings of a chain. The zero value works.
@@ -32,11 +32,11 @@ type Options struct {
 	Rest     time.Duration    // until it is tried again; 30 s if 0
 	Now      func() time.Time // time.Now if nil
 
-	// Patience is the time for which a member may be silent before the next is asked
+	// HedgeAfter is the time for which a member may be silent before the next is asked
 	// beside it, by its name; 1.5 s for those not named, for ever if negative. It ends with
 	// the first text or thought of a model, the first sound of a voice, and the
 	// final transcript of a recogniser, where it begins with the end of the sound.
-	Patience map[string]time.Duration
+	HedgeAfter map[string]time.Duration
 	// LastResort names members that are no language models and so run only when
 	// all others have failed. A member may also say so itself: LastResort() bool.
 	LastResort []string
@@ -112,13 +112,13 @@ func (l *list[P]) report(i int, err error) {
 	}
 }
 
-// patience returns the time after which the next member is asked beside member i,
+// hedgeAfter returns the time after which the next member is asked beside member i,
 // if i has given nothing.
-func (l *list[P]) patience(i int) time.Duration {
-	if d := l.opts.Patience[l.members[i].Name()]; d != 0 {
+func (l *list[P]) hedgeAfter(i int) time.Duration {
+	if d := l.opts.HedgeAfter[l.members[i].Name()]; d != 0 {
 		return d
 	}
-	return DefaultPatience
+	return DefaultHedgeAfter
 }
 
 // takeOver logs that the next member stands in.

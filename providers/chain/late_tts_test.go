@@ -88,7 +88,7 @@ func TestLateVoiceAlone(t *testing.T) {
 func TestPatienceOfVoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := &pt.TTS{Label: "a", Script: []pt.Speech{{Delay: time.Hour}}}, &pt.TTS{Label: "b", Script: []pt.Speech{{Delay: time.Hour}}}, &pt.TTS{}
-		v, err := NewTTS([]providers.TTS{a, b, c}, Options{Patience: map[string]time.Duration{"a": 300 * ms, "b": 4 * time.Second}})
+		v, err := NewTTS([]providers.TTS{a, b, c}, Options{HedgeAfter: map[string]time.Duration{"a": 300 * ms, "b": 4 * time.Second}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -166,14 +166,14 @@ func TestPatienceOfEachMember(t *testing.T) {
 		a := &pt.LLM{Label: "a", Script: []pt.Step{hang}}
 		b := &pt.LLM{Label: "b", Script: []pt.Step{hang}}
 		c := &pt.LLM{Label: "c", Script: []pt.Step{pt.Say("c")}}
-		l := newLLM(t, Options{Patience: map[string]time.Duration{"a": 200 * time.Millisecond, "b": 300 * time.Millisecond}}, a, b, c)
+		l := newLLM(t, Options{HedgeAfter: map[string]time.Duration{"a": 200 * time.Millisecond, "b": 300 * time.Millisecond}}, a, b, c)
 		if text, _, at, err := think(t.Context(), l); text != "c" || err != nil || at[0] != 500*time.Millisecond {
 			t.Errorf("%q at %v, %v", text, at, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		a := &pt.LLM{Label: "a", Script: []pt.Step{pt.Say("a").After(time.Hour)}}
-		l := newLLM(t, Options{Patience: map[string]time.Duration{"a": -1}}, a, &pt.LLM{Script: []pt.Step{pt.Say("b")}})
+		l := newLLM(t, Options{HedgeAfter: map[string]time.Duration{"a": -1}}, a, &pt.LLM{Script: []pt.Step{pt.Say("b")}})
 		if text, _, _, err := think(t.Context(), l); text != "a" || err != nil {
 			t.Errorf("%q, %v", text, err)
 		}

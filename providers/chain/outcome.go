@@ -21,7 +21,7 @@ func (r *race[P, V]) failed(ctx context.Context, i int, err error) (over bool, _
 }
 
 // win closes the requests of all others. To have been overtaken counts as a
-// failure, else a member that hangs would cost every turn its patience; but only
+// failure, else a member that hangs would cost every turn its delay; but only
 // for those asked earlier.
 func (r *race[P, V]) win(winner int) {
 	r.winner = winner

@@ -27,9 +27,9 @@ const (
 	answer                // it wins
 )
 
-// doubtPatience is the time, in patiences of its member, for which a doubtful answer
+// doubtHold is the time, in hedge delays of its member, for which a doubtful answer
 // waits for a better one of those that are being asked.
-const doubtPatience = 2
+const doubtHold = 2
 
 // event is a value of a member's stream, its error, or its end.
 type event[V any] struct {
@@ -149,10 +149,10 @@ func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
 	r.pumps.Go(func() { r.pump(memberCtx, i, gone) })
 }
 
-// wait lets the next member be asked when that many times this one's patience have passed.
+// wait lets the next member be asked when that many times its hedge delay have passed.
 func (r *race[P, V]) wait(i, times int) {
-	if patience := r.walk.patience(i); patience > 0 && r.ready == nil && r.winner < 0 {
-		r.late.Reset(time.Duration(times) * patience)
+	if delay := r.walk.hedgeAfter(i); delay > 0 && r.ready == nil && r.winner < 0 {
+		r.late.Reset(time.Duration(times) * delay)
 	} else {
 		r.late.Stop()
 	}
@@ -224,7 +224,7 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 	case w == doubt && len(r.live) > 1:
 		r.settle(e.member, nil)
 		r.hold = cmp.Or(r.hold, &e)
-		r.wait(e.member, doubtPatience)
+		r.wait(e.member, doubtHold)
 		return false, nil
 	case w == doubt || w == answer && r.winner < 0:
 		r.win(e.member)

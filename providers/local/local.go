@@ -225,19 +225,19 @@ func (s *Synthesizer) speakUnit(ctx context.Context, u unit, voice string, rate 
 		}
 	}
 	work, cancel := context.WithCancel(ctx)
-	box := newMailbox()
+	sound := newSoundBuffer()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := e.speak(work, u.text, voice, func(pcm []int16) { box.put(sh.write(pcm)) })
+		err := e.speak(work, u.text, voice, func(pcm []int16) { sound.put(sh.write(pcm)) })
 		if err == nil {
-			box.put(sh.finish(u.pause))
+			sound.put(sh.finish(u.pause))
 		}
-		box.end(err)
+		sound.end(err)
 	}()
 	defer func() { cancel(); <-done }()
 	for {
-		pcm, err := box.take(ctx)
+		pcm, err := sound.take(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

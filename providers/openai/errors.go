@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	gopenai "github.com/sashabaranov/go-openai"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -168,12 +168,12 @@ func (o Options) scrub(err error) error {
 	return err
 }
 
-// clean returns one line of text, without secrets and not too long.
-func (o Options) clean(text string) string {
+// clean returns words as one line, without secrets and not too long.
+func (o Options) clean(words string) string {
 	for _, secret := range o.secrets() {
-		text = strings.ReplaceAll(text, secret, "***")
+		words = strings.ReplaceAll(words, secret, "***")
 	}
-	return cut(text, maxErrorText)
+	return text.Cut(oneLine(words), maxErrorText)
 }
 
 // secrets returns the texts that no error may show.
@@ -190,15 +190,7 @@ func (o Options) secrets() []string {
 	return all
 }
 
-// cut shortens text to at most limit bytes at a letter's edge and makes it one line.
-func cut(text string, limit int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= limit {
-		return text
-	}
-	text = text[:limit]
-	for !utf8.ValidString(text) {
-		text = text[:len(text)-1]
-	}
-	return text + "…"
+// oneLine returns words as one line of valid text.
+func oneLine(words string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(words, "?")), " ")
 }

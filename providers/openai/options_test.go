@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -141,7 +142,7 @@ func TestFindOllama(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	for in, want := range map[string]string{"a\n\t b ": "a b", strings.Repeat("好", 5): "好好好…", "\xff": "?", "": ""} {
-		if got := cut(in, 10); got != want {
+		if got := text.Cut(oneLine(in), 10); got != want {
 			t.Errorf("cut(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -34,11 +34,11 @@ func borrowDecoder(tb testing.TB) *decoder {
 	if err != nil {
 		tb.Fatalf("these tests need the Debian packages libpocketsphinx3 and pocketsphinx-en-us: %v", err)
 	}
-	lent, err := p.borrow(tb.Context())
+	lent, err := p.acquire(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { p.giveBack(lent) })
+	tb.Cleanup(func() { p.release(lent) })
 	return lent.decoder
 }
 

@@ -78,11 +78,11 @@ func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []strin
 // found is what the decoder finds in one utterance.
 func found(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) measurement {
 	tb.Helper()
-	lent, err := r.pool.borrow(tb.Context())
+	lent, err := r.pool.acquire(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer r.pool.giveBack(lent)
+	defer r.pool.release(lent)
 	never := func() bool { return false }
 	if err := lent.decoder.begin(phrases); err != nil {
 		tb.Fatal(err)

@@ -25,8 +25,8 @@ func newPool(lib *library, m model, size int, log *slog.Logger) *pool {
 	return p
 }
 
-// borrow waits for a decoder, or for ctx. The slot must be given back.
-func (p *pool) borrow(ctx context.Context) (*slot, error) {
+// acquire waits for a decoder, or for ctx. The slot must be released.
+func (p *pool) acquire(ctx context.Context) (*slot, error) {
 	var s *slot
 	select {
 	case s = <-p.free:
@@ -44,8 +44,8 @@ func (p *pool) borrow(ctx context.Context) (*slot, error) {
 	return s, nil
 }
 
-// giveBack takes a slot that borrow lent.
-func (p *pool) giveBack(s *slot) { p.free <- s }
+// release takes back a slot of acquire.
+func (p *pool) release(s *slot) { p.free <- s }
 
 // close waits until every decoder was given back, and frees them all.
 func (p *pool) close() {

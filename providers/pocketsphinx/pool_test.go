@@ -32,7 +32,7 @@ func TestPoolSize(t *testing.T) {
 			work        sync.WaitGroup
 			letGo       = make(chan struct{})
 			borrowAsNth = func(n int) {
-				s, err := p.borrow(t.Context())
+				s, err := p.acquire(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
@@ -45,7 +45,7 @@ func TestPoolSize(t *testing.T) {
 				mu.Lock()
 				lent--
 				mu.Unlock()
-				p.giveBack(s)
+				p.release(s)
 			}
 		)
 		for n := range borrowers {
@@ -75,14 +75,14 @@ func TestPoolSize(t *testing.T) {
 func TestBorrowCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := poolOf(1)
-		s, err := p.borrow(t.Context())
+		s, err := p.acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := p.borrow(ctx)
+			_, err := p.acquire(ctx)
 			done <- err
 		}()
 		synctest.Wait()
@@ -90,8 +90,8 @@ func TestBorrowCancelled(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("waiting ended with %v", err)
 		}
-		p.giveBack(s)
-		if _, err := p.borrow(t.Context()); err != nil {
+		p.release(s)
+		if _, err := p.acquire(t.Context()); err != nil {
 			t.Errorf("the place was lost: %v", err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// recognise runs on the goroutine of one stream: it waits for sound, borrows a
+// recognise runs on the goroutine of one stream: it waits for sound, acquires a
 // decoder, and ends with exactly one result, unless ctx ends first.
 func (r *Recognizer) recognise(ctx context.Context, s *stream, req providers.ASRRequest) {
 	defer close(s.out)
@@ -28,11 +28,11 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASR
 	if err != nil || !more {
 		return nothing, err
 	}
-	lent, err := r.pool.borrow(ctx)
+	lent, err := r.pool.acquire(ctx)
 	if err != nil {
 		return nothing, err
 	}
-	defer r.pool.giveBack(lent)
+	defer r.pool.release(lent)
 	d := lent.decoder
 	defer d.end()
 	if err := d.begin(req.Phrases); err != nil {

@@ -85,11 +85,11 @@ func (r *Recognizer) Warm(ctx context.Context) error {
 	r.work.Add(1)
 	r.mu.Unlock()
 	defer r.work.Done()
-	s, err := r.pool.borrow(ctx)
+	s, err := r.pool.acquire(ctx)
 	if err != nil {
 		return r.failed("load", err)
 	}
-	r.pool.giveBack(s)
+	r.pool.release(s)
 	return nil
 }
 

@@ -218,7 +218,7 @@ func TestStreamsShareDecoder(t *testing.T) {
 	if err := r.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	lent, err := r.pool.borrow(t.Context())
+	lent, err := r.pool.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestStreamsShareDecoder(t *testing.T) {
 			t.Errorf("cancelled while waiting: %v", err)
 		}
 	}
-	r.pool.giveBack(lent)
+	r.pool.release(lent)
 	if got := hear(t, r, pcm, nil, "zh"); got.Text == "" {
 		t.Error("nothing heard once the decoder was free")
 	}
@@ -270,11 +270,11 @@ func TestTranscriptsStopped(t *testing.T) {
 func TestWriteLimits(t *testing.T) {
 	r := openUnloaded(t)
 	r.pool = poolOf(1) // no decoder is needed
-	lent, err := r.pool.borrow(t.Context())
+	lent, err := r.pool.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.pool.giveBack(lent)
+	defer r.pool.release(lent)
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := r.Open(ctx, providers.ASRRequest{Rate: sampleRate})
 	if err != nil {

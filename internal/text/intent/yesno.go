@@ -14,8 +14,8 @@ type Answer int
 
 const (
 	Unclear Answer = iota // neither, or a new request
-	Yes
-	No
+	Yes                   // the user agrees
+	No                    // the user refuses
 )
 
 // YesNo reads an answer to the question whether to do the action. An answer

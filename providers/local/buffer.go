@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// mailbox carries sound from an engine, which must not wait, to a reader, which
+// soundBuffer carries sound from an engine, which must not wait, to a reader, which
 // may be slow. It holds at most the sound of one unit (see maxHan and maxLatin:
 // about 15 s). One goroutine puts and ends, one takes.
-type mailbox struct {
+type soundBuffer struct {
 	mu    sync.Mutex
 	pcm   []int16 // guarded by mu
 	ended bool    // guarded by mu
@@ -16,11 +16,11 @@ type mailbox struct {
 	ready chan struct{}
 }
 
-func newMailbox() *mailbox {
-	return &mailbox{ready: make(chan struct{}, 1)}
+func newSoundBuffer() *soundBuffer {
+	return &soundBuffer{ready: make(chan struct{}, 1)}
 }
 
-func (b *mailbox) put(pcm []int16) {
+func (b *soundBuffer) put(pcm []int16) {
 	if len(pcm) == 0 {
 		return
 	}
@@ -31,14 +31,14 @@ func (b *mailbox) put(pcm []int16) {
 }
 
 // end is the last call of the engine's side.
-func (b *mailbox) end(err error) {
+func (b *soundBuffer) end(err error) {
 	b.mu.Lock()
 	b.ended, b.err = true, err
 	b.mu.Unlock()
 	b.wake()
 }
 
-func (b *mailbox) wake() {
+func (b *soundBuffer) wake() {
 	select {
 	case b.ready <- struct{}{}:
 	default:
@@ -47,7 +47,7 @@ func (b *mailbox) wake() {
 
 // take waits for sound and takes all there is. After the last of it, it gives
 // nil and the engine's error.
-func (b *mailbox) take(ctx context.Context) ([]int16, error) {
+func (b *soundBuffer) take(ctx context.Context) ([]int16, error) {
 	for {
 		b.mu.Lock()
 		pcm, ended, err := b.pcm, b.ended, b.err
