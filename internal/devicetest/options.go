@@ -78,7 +78,7 @@ type Sound struct {
 	OnFrame func(at time.Time, message []byte)
 }
 
-// Limits are what the rules about time allow.
+// Limits loosen or tighten the rules about time.
 type Limits struct {
 	Tolerance  time.Duration // is forgiven in each of them; for networks and busy machines
 	MaxLead    time.Duration // most sound that may be ahead; 0: 360 ms

@@ -32,7 +32,7 @@ type Clip struct {
 // PCM is the sound. Callers share one slice and must not write to it.
 func (c Clip) PCM() []int16 { return c.decode() }
 
-// Duration is how long the sound is. It decodes nothing.
+// Duration returns the length of the sound. It decodes nothing.
 func (c Clip) Duration() time.Duration { return time.Duration(c.samples) * time.Second / Rate }
 
 // clipOf makes a clip of sound that is there already.
