@@ -3,12 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
@@ -32,83 +29,6 @@ func sent(d *devicetest.Device, kind devicetest.Kind, parts ...string) int {
 		}
 	}
 	return n
-}
-
-// TestClientsAreSpokenTo speaks a human prompt twice to every kind of client, in
-// auto mode: one prompt is one turn, and the second is heard without anybody
-// pressing anything.
-func TestClientsAreSpokenTo(t *testing.T) {
-	t.Parallel()
-	ctx := limit(t)
-	s := echoServer.use(t)
-	s.waitReady(ctx, t)
-	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
-	tools := devicetest.NewBoard().Tools()
-	enough := make(chan struct{}, 4) // speakers at once
-	var wg sync.WaitGroup
-	for i, o := range []devicetest.Options{
-		{Profile: devicetest.Firmware242, Tools: tools},
-		{Profile: devicetest.Firmware242, Protocol: 2, NoMCP: true},
-		{Profile: devicetest.Firmware242, Protocol: 3, Quirks: devicetest.Quirks{MuteMCP: true}},
-		{Profile: devicetest.Firmware222Minus, NoMCP: true, Sound: devicetest.Sound{NoDTX: true}},
-		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 20}, Language: "zh-CN", Tools: tools},
-		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 40}, Language: "zh-CN", NoMCP: true},
-		{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 60}, Language: "zh-CN", NoMCP: true},
-		{Profile: devicetest.Browser, Language: "zh-CN", NoMCP: true, Hello: json.RawMessage(`{"type":"hello","features":{}}`)},
-		{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{devicetest.Lamp()}},
-	} {
-		name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.Sound.FrameMs)
-		o.DeviceID = fmt.Sprintf("24:6f:28:cc:00:%02x", i)
-		o.OpenListen = true
-		wg.Go(func() {
-			enough <- struct{}{}
-			defer func() { <-enough }()
-			d := s.dial(ctx, t, o)
-			if err := twoTurns(ctx, d, clip); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if n := sent(d, devicetest.KindReceived, `"mcp"`); n > 0 && (o.NoMCP || o.Profile == devicetest.OldIoT162) {
-				t.Errorf("%s: %d mcp messages to a device without", name, n)
-			}
-			d.CloseTCP()
-		})
-	}
-	wg.Wait()
-}
-
-// twoTurns says the clip twice and judges the answers.
-func twoTurns(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) error {
-	for i := range 2 {
-		if err := d.Say(ctx, clip.PCM()); err != nil {
-			return err
-		}
-		if err := d.Silence(ctx, time.Second); err != nil {
-			return err
-		}
-		r, err := d.WaitReply(ctx)
-		if err != nil {
-			return fmt.Errorf("turn %d: no reply: %w", i, err)
-		}
-		if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 {
-			return fmt.Errorf("turn %d: said %q, heard %q", i, clip.Text, r.Heard)
-		}
-		if r.Text() != "I heard "+r.Heard+"." || r.Frames == 0 || r.Dropped > 0 || r.Cut {
-			return fmt.Errorf("turn %d: answered %q, %d frames, %d dropped, cut %t", i, r.Text(), r.Frames, r.Dropped, r.Cut)
-		}
-	}
-	if err := d.WaitMic(ctx); err != nil {
-		return err
-	}
-	if err := d.Silence(ctx, 500*time.Millisecond); err != nil {
-		return err
-	}
-	if n := sent(d, devicetest.KindReceived, `"stt"`); n != 2 {
-		return fmt.Errorf("two prompts made %d turns", n)
-	}
-	if st := d.Stats(); st.Replies != 2 {
-		return fmt.Errorf("%d replies", st.Replies)
-	}
-	return nil
 }
 
 // TestDesktopClient goes through an afternoon with the desktop program: three
@@ -248,102 +168,4 @@ func lastRequest(t *testing.T, cloud *openaitest.Server) string {
 		t.Fatal("the model was never asked")
 	}
 	return string(all[len(all)-1].Body)
-}
-
-// TestRealtimeIsCutByVoice keeps the microphone open for good, with echo
-// cancelled by the server's timestamps: a spoken turn, a story that is cut by
-// voice alone, and its answer, all with one listen start.
-func TestRealtimeIsCutByVoice(t *testing.T) {
-	t.Parallel()
-	ctx := limit(t)
-	s := echoServer.use(t)
-	s.waitReady(ctx, t)
-	d := s.dial(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, Sound: devicetest.Sound{AEC: true}, NoMCP: true})
-	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
-	say := func() {
-		t.Helper()
-		if err := d.Say(ctx, clip.PCM()); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Silence(ctx, time.Second); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say()
-	if r := reply(ctx, t, d); r.Heard == "" || r.Cut {
-		t.Errorf("first turn: heard %q, cut %t", r.Heard, r.Cut)
-	}
-	if err := d.Detect("a story please"); err != nil {
-		t.Fatal(err)
-	}
-	awaitFrame(ctx, t, d, "a story please")
-	say()
-	// It is paused by the voice and ended by the words, so the device may have
-	// played all it was given when it is told to stop. On a busy machine the words
-	// take their time, and it goes on until they are there.
-	if r := reply(ctx, t, d); strings.Contains(r.Text(), "number 39") {
-		t.Errorf("voice did not cut the story: %d frames, %q", r.Frames, r.Text())
-	}
-	r := reply(ctx, t, d)
-	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 || r.Frames == 0 {
-		t.Errorf("after the cut: heard %q, %d frames", r.Heard, r.Frames)
-	}
-	if n := sent(d, devicetest.KindSent, `"listen"`, `"start"`); n != 1 {
-		t.Errorf("%d listen starts", n)
-	}
-}
-
-// TestButtonOverAReply presses to talk while a story is told, with old and
-// present firmware: the story ends, what is said then is answered.
-func TestButtonOverAReply(t *testing.T) {
-	t.Parallel()
-	ctx := limit(t)
-	s := echoServer.use(t)
-	s.waitReady(ctx, t)
-	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
-	var wg sync.WaitGroup
-	for i, profile := range []devicetest.Profile{devicetest.Firmware242, devicetest.Firmware222Minus} {
-		d := s.dial(ctx, t, devicetest.Options{
-			DeviceID: fmt.Sprintf("24:6f:28:cc:01:%02x", i), Profile: profile, Mode: devicetest.Manual, NoMCP: true,
-		})
-		wg.Go(func() {
-			if err := pressOver(ctx, d, clip); err != nil {
-				t.Errorf("%s: %v", profile, err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func pressOver(ctx context.Context, d *devicetest.Device, clip speechtest.Clip) error {
-	if err := d.Detect("a story please"); err != nil {
-		return err
-	}
-	if _, err := d.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindFrame }); err != nil {
-		return err
-	}
-	if err := d.Abort(""); err != nil {
-		return err
-	}
-	if err := d.ListenStart(devicetest.Manual); err != nil {
-		return err
-	}
-	if err := d.Say(ctx, clip.PCM()); err != nil {
-		return err
-	}
-	if err := d.ListenStop(); err != nil {
-		return err
-	}
-	story, err := d.WaitReply(ctx)
-	if err != nil || !story.Cut {
-		return fmt.Errorf("the story was not cut: %w", err)
-	}
-	r, err := d.WaitReply(ctx)
-	if err != nil {
-		return err
-	}
-	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 || r.Frames == 0 || r.Cut {
-		return fmt.Errorf("heard %q, %d frames, cut %t", r.Heard, r.Frames, r.Cut)
-	}
-	return nil
 }

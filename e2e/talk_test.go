@@ -8,12 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"xiaozhi/audio"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/internal/speechtest"
-	"xiaozhi/providers"
-	"xiaozhi/providers/pocketsphinx"
 )
 
 // TestTypedTurnsUseTheDevicesTools goes the whole way with typed text and the
@@ -113,55 +110,6 @@ func clipNamed(t *testing.T, set func() ([]speechtest.Clip, error), name string)
 	}
 	t.Fatalf("no clip %s", name)
 	return speechtest.Clip{}
-}
-
-// TestRepliesAreIntelligible gives a reply, as the device played it, to a recogniser.
-func TestRepliesAreIntelligible(t *testing.T) {
-	t.Parallel()
-	ctx := limit(t)
-	cloud := startCloud(t)
-	const text = "Please check the number and dial again. Your message has been saved."
-	cloud.Reply(openaitest.Chat, openaitest.Text(text))
-	s := start(t, setup{env: cloudEnv(cloud)})
-	d := s.dial(ctx, t, devicetest.Options{NoMCP: true})
-	r := ask(ctx, t, d, "tell me something")
-	heard := recognise(ctx, t, r.PCM, r.Rate)
-	errs, words := speechtest.WER(text, heard)
-	if errs*4 > words {
-		t.Errorf("said %q, a recogniser hears %q", text, heard)
-	}
-}
-
-func recognise(ctx context.Context, t *testing.T, pcm []int16, rate int) string {
-	t.Helper()
-	r, err := pocketsphinx.New(pocketsphinx.Options{Decoders: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	stream, err := r.Open(ctx, providers.ASRRequest{Rate: speechtest.Rate})
-	if err != nil {
-		t.Fatal(err)
-	}
-	down, err := audio.NewResampler(rate, speechtest.Rate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pcm = down.Flush(down.Write(nil, pcm))
-	if err := stream.Write(append(make([]int16, 4000), append(pcm, make([]int16, 4000)...)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	text := ""
-	for tr, err := range stream.Transcripts() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = tr.Text
-	}
-	return text
 }
 
 // startCloud runs a fake of the OpenAI wire format.

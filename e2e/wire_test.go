@@ -6,39 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
-	"xiaozhi/internal/speechtest"
 )
-
-// TestWakeWord opens with two seconds of wake word, as a burst before any listen:
-// a greeting comes, the burst is in no transcript, and the next prompt is heard.
-func TestWakeWord(t *testing.T) {
-	t.Parallel()
-	ctx := limit(t)
-	s := echoServer.use(t)
-	s.waitReady(ctx, t)
-	d := s.dial(ctx, t, devicetest.Options{OpenListen: true, Wake: devicetest.Wake{Word: "hi xiaozhi", Frames: 33}, NoMCP: true})
-	if r := reply(ctx, t, d); r.Frames == 0 || r.Cut {
-		t.Errorf("greeting %q: %d frames, cut %t", r.Text(), r.Frames, r.Cut)
-	}
-	clip := clipNamed(t, speechtest.Prompts, "vm-msgsaved")
-	if err := d.Say(ctx, clip.PCM()); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Silence(ctx, time.Second); err != nil {
-		t.Fatal(err)
-	}
-	r := reply(ctx, t, d)
-	if errs, _ := speechtest.WER(clip.Text, r.Heard); errs > 1 {
-		t.Errorf("said %q, heard %q", clip.Text, r.Heard)
-	}
-	if n := sent(d, devicetest.KindReceived, `"tts"`, `"start"`); n != 2 {
-		t.Errorf("%d replies to a wake word and a prompt", n)
-	}
-}
 
 // TestRedialAndReplace loses its connection in three ways; the device that dials
 // again is let in at once and goes on where it was.
