@@ -1,15 +1,9 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,122 +14,6 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 )
-
-// ended is a program that has come to its end by itself.
-type ended struct {
-	code   int
-	stdout string
-	stderr string
-}
-
-// runOnce runs the program in a folder until it ends.
-func runOnce(t *testing.T, dir string, env []string, args ...string) ended {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = dir
-	cmd.Env = append(append(cleanEnv(), "GORACE=atexit_sleep_ms=0"), env...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("the program did not end by itself:\n%s%s", out.String(), errs.String())
-	}
-	return ended{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
-}
-
-// TestCheckJudgesSettings gives serve --check what people get wrong. What is
-// wrong is named with its place, on stderr, and secrets are printed nowhere.
-func TestCheckJudgesSettings(t *testing.T) {
-	t.Parallel()
-	const secret = "sk-Xy7secretXy7"
-	for name, c := range map[string]struct {
-		config string // of config.yaml
-		env    []string
-		args   []string
-		code   int
-		stdout []string
-		stderr []string
-	}{
-		"no file":  {stdout: []string{"the settings are fine", "VAD", "ASR", "LLM", "TTS"}},
-		"comments": {config: "# nothing is set here\n", stdout: []string{"the settings are fine"}},
-		"good": {
-			config: "server: {language: en, timezone: Europe/Berlin}\nvoice: {idle_close: 60s}\ndevices: {\"24:6F:28:AA:10:02\": {name: kitchen}}\n",
-			stdout: []string{"the settings are fine"},
-		},
-		"tabs": {config: "server:\n\tlanguage: zh\n", code: 1, stderr: []string{"config.yaml:2", "tab"}},
-		"unknown key": {
-			config: "server:\n  public_url: \"\"\n  langage: zh\n", code: 1,
-			stderr: []string{"config.yaml:3", "server.langage", "server.language"},
-		},
-		"two mistakes": {config: "sever: {}\nlog:\n  lvl: info\n", code: 1, stderr: []string{"config.yaml:1", "server", "config.yaml:3", "log.level"}},
-		"wrong value":  {config: "log:\n  level: loud\n", code: 1, stderr: []string{"config.yaml:2", "log.level", "loud", "debug, info, warn, error"}},
-		"unknown type": {
-			config: "llm: [mine]\nproviders:\n  mine:\n    type: opnai\n", code: 1,
-			stderr: []string{"config.yaml:4", "opnai", "openai"},
-		},
-		"no such section": {config: "tts: [local, mine]\n", code: 1, stderr: []string{"config.yaml:1", "mine"}},
-		"key not set": {
-			config: "llm: [mine, rules]\nproviders: {mine: {type: openai, model: m, api_key: \"${NO_SUCH_KEY}\"}}\n",
-			env:    []string{"XIAOZHI_LLM=mine,rules"},
-			stdout: []string{"mine", "left out", "NO_SUCH_KEY", "the settings are fine"},
-		},
-		"key set": {
-			config: "providers: {mine: {type: openai, model: m, base_url: \"http://127.0.0.1:1/v1\", api_key: \"${MY_KEY}\"}}\n",
-			env:    []string{"XIAOZHI_LLM=mine,rules", "MY_KEY=" + secret},
-			stdout: []string{"mine: m at http://127.0.0.1:1/v1", "the settings are fine"},
-		},
-		"secret beside a mistake": {
-			config: "auth: {enabled: true, token: " + secret + "}\nproviders: {mine: {type: openai, api_key: " + secret + ", api_kee: " + secret + "}}\n",
-			code:   1, stderr: []string{"config.yaml:2", "api_kee"},
-		},
-		"secret of a wrong kind": {config: "auth: {enabled: true, token: [" + secret + "]}\n", code: 1, stderr: []string{"config.yaml:1", "auth.token"}},
-		"auth without token":     {config: "auth:\n  enabled: true\n", code: 1, stderr: []string{"config.yaml:2", "auth.token"}},
-		"auth by variable":       {env: []string{"XIAOZHI_AUTH__ENABLED=true"}, code: 1, stderr: []string{"XIAOZHI_AUTH__ENABLED", "auth.token"}},
-		"unknown variable":       {env: []string{"XIAOZHI_SERVER__LISTN=:1"}, code: 1, stderr: []string{"XIAOZHI_SERVER__LISTN", "listen"}},
-		"value of a variable":    {env: []string{"XIAOZHI_VOICE__IDLE_CLOSE=soon"}, code: 1, stderr: []string{"XIAOZHI_VOICE__IDLE_CLOSE", "soon"}},
-		"file that is not there": {args: []string{"--config", "nowhere.yaml"}, code: 1, stderr: []string{"nowhere.yaml"}},
-		"unknown flag":           {args: []string{"--cheque"}, code: 2, stderr: []string{"cheque"}},
-		"too many words":         {args: []string{"now"}, code: 2, stderr: []string{"now"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if c.config != "" {
-				if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(c.config), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r := runOnce(t, dir, c.env, slices.Concat([]string{"serve", "--check"}, c.args)...)
-			if r.code != c.code {
-				t.Errorf("exit code %d, want %d", r.code, c.code)
-			}
-			for _, want := range c.stdout {
-				if !strings.Contains(r.stdout, want) {
-					t.Errorf("stdout lacks %q", want)
-				}
-			}
-			for _, want := range c.stderr {
-				if !strings.Contains(r.stderr, want) {
-					t.Errorf("stderr lacks %q", want)
-				}
-			}
-			if strings.Contains(r.stdout+r.stderr, secret) {
-				t.Error("a secret was printed")
-			}
-			if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 {
-				t.Errorf("--check left files behind: %v, %v", entries, err)
-			}
-			if t.Failed() {
-				t.Logf("stdout:\n%s\nstderr:\n%s", r.stdout, r.stderr)
-			}
-		})
-	}
-}
 
 // TestEmptyConfigServes starts on a config file without a byte in it.
 func TestEmptyConfigServes(t *testing.T) {
@@ -150,59 +28,6 @@ func TestEmptyConfigServes(t *testing.T) {
 	d := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 	if r := ask(ctx, t, d, "what time is it"); r.Frames == 0 {
 		t.Error("no answer")
-	}
-}
-
-// TestPortInUse starts on two addresses of which the second is taken: exit 1,
-// the holder is named, and nobody was told that the server runs.
-func TestPortInUse(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := free.Addr().String()
-	free.Close()
-	_, port, _ := net.SplitHostPort(taken.Addr().String())
-	r := runOnce(t, t.TempDir(), nil, "serve", "--listen", first, "--listen", taken.Addr().String())
-	if r.code != 1 {
-		t.Errorf("exit code %d, want 1", r.code)
-	}
-	last := r.stderr[strings.LastIndex(strings.TrimSpace(r.stderr), "\n")+1:]
-	if !strings.Contains(last, port) || !strings.Contains(last, "e2e.test") || strings.Contains(last, "goroutine") {
-		t.Errorf("the last line does not name port %s and its holder: %s", port, last)
-	}
-	if strings.Contains(r.stdout, "ws://") {
-		t.Errorf("addresses were announced:\n%s", r.stdout)
-	}
-	again, err := net.Listen("tcp", first)
-	if err != nil {
-		t.Errorf("the first address is still held: %v", err)
-	} else {
-		again.Close()
-	}
-}
-
-// TestDataFolderUnusable puts a file where the data folder should be.
-func TestDataFolderUnusable(t *testing.T) {
-	t.Parallel()
-	for name, data := range map[string]string{"a file": "taken", "below a file": "taken/data", "nobody's": "/proc/nowhere"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			r := runOnce(t, dir, nil, "serve", "--data", data, "--listen", "127.0.0.1:0")
-			if r.code != 1 || !strings.Contains(r.stderr, data) || strings.Contains(r.stdout, "ws://") {
-				t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-			}
-		})
 	}
 }
 

@@ -179,6 +179,8 @@ func TestServeRefusesToStart(t *testing.T) {
 		"address of nobody":    {[]string{"--listen", "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0 / 无法监听"},
 		"no address":           {[]string{"--listen", "8000"}, "--listen: server.listen"},
 		"empty address":        {[]string{"--listen", ""}, "--listen: server.listen"},
+		"data below a file":    {[]string{"--listen", "127.0.0.1:0", "--data", "file/data"}, "file/data"},
+		"data in no folder":    {[]string{"--listen", "127.0.0.1:0", "--data", "/proc/nowhere"}, "/proc/nowhere"},
 		"data is a file":       {[]string{"--listen", "127.0.0.1:0", "--data", "file"}, "无法"},
 		"odd phrases":          {[]string{"--listen", "127.0.0.1:0", "--data", "odd"}, "no_such_phrase"},
 		"config is a folder":   {[]string{"--config", "odd"}, "odd: cannot be read"},
