@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/mcp/rawjson"
 )
 
 // helloWire is a device's hello as it came: every field may be missing or of a
-// wrong type (section 2.2).
+// wrong type (docs/protocol.md 2.2).
 type helloWire struct {
 	Version     json.RawMessage `json:"version"`
 	Features    json.RawMessage `json:"features"`
@@ -19,26 +20,26 @@ type helloWire struct {
 	AudioParams json.RawMessage `json:"audio_params"`
 }
 
-// hello is what was understood of it.
-type hello struct {
-	Framing int          // 1, 2 or 3
-	AEC     bool         // the device gives its timestamps back (section 4.5)
+// Hello is what a device offers.
+type Hello struct {
+	Framing int          // of its binary messages: 1, 2 or 3
+	AEC     bool         // the device gives its timestamps back (docs/protocol.md 4.5)
 	MCP     bool         // the device has tools
 	Uplink  audio.Format // said, not measured; the packets themselves decide
 	Odd     []string     // names of the fields that were not as they should be
 }
 
-// uplinkDefault is what firmware records when its hello says nothing.
+// uplinkDefault is the format of firmware whose hello names none.
 var uplinkDefault = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
 
-// read judges a hello field by field. header is the Protocol-Version of the
-// upgrade request; it counts when the hello names no version that we know.
-func (w helloWire) read(header string) hello {
-	h := hello{Framing: 1, Uplink: uplinkDefault}
-	if v, err := strconv.Atoi(strings.TrimSpace(header)); err == nil && v >= 1 && v <= 3 {
+// read judges a hello field by field. The Protocol-Version of the peer counts when
+// the hello names no known version.
+func (w helloWire) read(p Peer) Hello {
+	h := Hello{Framing: 1, Uplink: uplinkDefault}
+	if v, err := strconv.Atoi(strings.TrimSpace(p.Protocol)); err == nil && v >= 1 && v <= 3 {
 		h.Framing = v
 	}
-	if present(w.Version) {
+	if rawjson.Present(w.Version) {
 		if v, ok := h.number("version", w.Version); ok {
 			if v >= 1 && v <= 3 && v == math.Trunc(v) {
 				h.Framing = int(v)
@@ -47,8 +48,8 @@ func (w helloWire) read(header string) hello {
 			}
 		}
 	}
-	if present(w.Transport) {
-		if t, ok := stringIn(w.Transport); !ok || t != "websocket" {
+	if rawjson.Present(w.Transport) {
+		if t, ok := stringIn(w.Transport); !ok || t != p.Transport {
 			h.odd("transport")
 		}
 	}
@@ -58,8 +59,8 @@ func (w helloWire) read(header string) hello {
 }
 
 // readFeatures takes the features we know.
-func (h *hello) readFeatures(raw json.RawMessage) {
-	if !present(raw) {
+func (h *Hello) readFeatures(raw json.RawMessage) {
+	if !rawjson.Present(raw) {
 		return
 	}
 	var f struct{ MCP, AEC json.RawMessage }
@@ -72,8 +73,8 @@ func (h *hello) readFeatures(raw json.RawMessage) {
 }
 
 // readAudio takes the uplink's format.
-func (h *hello) readAudio(raw json.RawMessage) {
-	if !present(raw) {
+func (h *Hello) readAudio(raw json.RawMessage) {
+	if !rawjson.Present(raw) {
 		return
 	}
 	var a struct {
@@ -86,15 +87,15 @@ func (h *hello) readAudio(raw json.RawMessage) {
 		h.odd("audio_params")
 		return
 	}
-	if name, ok := stringIn(a.Format); present(a.Format) && (!ok || name != "opus") {
+	if name, ok := stringIn(a.Format); rawjson.Present(a.Format) && (!ok || name != "opus") {
 		h.odd("audio_params.format")
 	}
-	if present(a.Channels) {
+	if rawjson.Present(a.Channels) {
 		if n, ok := h.number("audio_params.channels", a.Channels); ok && n != 1 {
 			h.odd("audio_params.channels")
 		}
 	}
-	if present(a.Rate) {
+	if rawjson.Present(a.Rate) {
 		if n, ok := h.number("audio_params.sample_rate", a.Rate); ok {
 			if n >= 8000 && n <= 48000 {
 				h.Uplink.Rate = int(n)
@@ -103,7 +104,7 @@ func (h *hello) readAudio(raw json.RawMessage) {
 			}
 		}
 	}
-	if present(a.FrameTime) {
+	if rawjson.Present(a.FrameTime) {
 		if n, ok := h.number("audio_params.frame_duration", a.FrameTime); ok {
 			if n >= 2.5 && n <= 120 {
 				h.Uplink.Frame = time.Duration(n * float64(time.Millisecond))
@@ -115,10 +116,10 @@ func (h *hello) readAudio(raw json.RawMessage) {
 }
 
 // odd notes a field that is not as it should be.
-func (h *hello) odd(field string) { h.Odd = append(h.Odd, field) }
+func (h *Hello) odd(field string) { h.Odd = append(h.Odd, field) }
 
 // number reads a number; one in a string is taken, and noted.
-func (h *hello) number(field string, raw json.RawMessage) (float64, bool) {
+func (h *Hello) number(field string, raw json.RawMessage) (float64, bool) {
 	var n float64
 	if json.Unmarshal(raw, &n) == nil {
 		return n, true
@@ -132,8 +133,8 @@ func (h *hello) number(field string, raw json.RawMessage) (float64, bool) {
 }
 
 // flag reads a boolean; 1 and "true" are taken for true, and noted.
-func (h *hello) flag(field string, raw json.RawMessage) bool {
-	if !present(raw) {
+func (h *Hello) flag(field string, raw json.RawMessage) bool {
+	if !rawjson.Present(raw) {
 		return false
 	}
 	var b bool
@@ -145,14 +146,6 @@ func (h *hello) flag(field string, raw json.RawMessage) bool {
 	return string(raw) == "1" || s == "true" || s == "1"
 }
 
-// helloReply is our hello (section 2.3). Firmware reboots without transport.
-type helloReply struct {
-	Type        string      `json:"type"`
-	Transport   string      `json:"transport"`
-	SessionID   string      `json:"session_id"`
-	AudioParams audioParams `json:"audio_params"`
-}
-
 // audioParams is the downlink's format.
 type audioParams struct {
 	Format        string `json:"format"`
@@ -161,10 +154,10 @@ type audioParams struct {
 	FrameDuration int    `json:"frame_duration"` // ms
 }
 
-// newHelloReply says what devices will hear: audio.Reply, always.
-func newHelloReply(sessionID string) helloReply {
-	return helloReply{
-		Type: "hello", Transport: "websocket", SessionID: sessionID,
+// newHelloAnswer offers what devices will hear: [audio.Reply], always.
+func newHelloAnswer(transport, sessionID string) HelloAnswer {
+	return HelloAnswer{
+		Type: "hello", Transport: transport, SessionID: sessionID,
 		AudioParams: audioParams{
 			Format: "opus", SampleRate: audio.Reply.Rate, Channels: 1,
 			FrameDuration: int(audio.Reply.Frame / time.Millisecond),

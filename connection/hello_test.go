@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"xiaozhi/mcp/rawjson"
 )
 
 func TestHelloRead(t *testing.T) {
@@ -53,7 +55,7 @@ func TestHelloRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := m.hello.read(tc.header)
+			h := m.hello.read(Peer{Transport: "websocket", Protocol: tc.header})
 			if h.Framing != tc.want.framing || h.MCP != tc.want.mcp || h.AEC != tc.want.aec || h.Uplink.Rate != tc.want.rate || h.Uplink.Frame != tc.want.frame {
 				t.Errorf("got %+v, want %+v", h, tc.want)
 			}
@@ -64,8 +66,8 @@ func TestHelloRead(t *testing.T) {
 	}
 }
 
-func TestHelloReply(t *testing.T) {
-	got, err := encode(newHelloReply("s-1"))
+func TestHelloAnswer(t *testing.T) {
+	got, err := rawjson.Marshal(newHelloAnswer("websocket", "s-1"))
 	want := `{"type":"hello","transport":"websocket","session_id":"s-1","audio_params":{"format":"opus","sample_rate":24000,"channels":1,"frame_duration":60}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s (%v)\nwant %s", got, err, want)

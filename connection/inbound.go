@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -44,7 +46,7 @@ type members struct {
 	helloWire
 }
 
-// thingsWire are the members of an iot message (section 6).
+// thingsWire are the members of an iot message (docs/protocol.md 6).
 type thingsWire struct {
 	Descriptors json.RawMessage `json:"descriptors"`
 	States      json.RawMessage `json:"states"`
@@ -68,7 +70,7 @@ func parseText(data []byte) (inbound, error) {
 		}
 		data = mended
 	}
-	if !present(w.Type) && present(w.JSONRPC) {
+	if !rawjson.Present(w.Type) && rawjson.Present(w.JSONRPC) {
 		return inbound{Type: "mcp", Bare: true, Payload: bytes.Clone(data)}, nil
 	}
 	kind, ok := stringIn(w.Type)
@@ -76,12 +78,23 @@ func parseText(data []byte) (inbound, error) {
 		return inbound{}, errors.New("type is missing or not a string")
 	}
 	if len(data) > maxPlainText && kind != "mcp" {
-		return inbound{}, fmt.Errorf("%d bytes are too much for a message of type %q, the limit is %d", len(data), clip(kind, 32), maxPlainText)
+		return inbound{}, fmt.Errorf("%d bytes are too much for a message of type %q, the limit is %d", len(data), text.Cut(kind, 32), maxPlainText)
 	}
 	return inbound{
 		Type: kind, State: w.State, Mode: w.Mode, Text: w.Text, Reason: w.Reason,
 		Payload: w.Payload, things: w.thingsWire, hello: w.helloWire,
 	}, nil
+}
+
+// mode reads a listen mode. A missing or unknown one is auto; ok is false for an
+// unknown one.
+func (m inbound) mode() (mode wire.Mode, ok bool) {
+	name, _ := stringIn(m.Mode)
+	switch mode = wire.Mode(name); mode {
+	case wire.Auto, wire.Manual, wire.Realtime:
+		return mode, true
+	}
+	return wire.Auto, !rawjson.Present(m.Mode)
 }
 
 // stringIn reads a JSON string; false for anything else, absence included.
@@ -96,15 +109,10 @@ func stringIn(raw json.RawMessage) (string, bool) {
 	return s, true
 }
 
-// present reports whether a member is there and not null.
-func present(raw json.RawMessage) bool {
-	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
-}
-
 // payloadIn gives the JSON-RPC payload of an mcp message: an object, or (some
 // clients) a string that holds one.
 func payloadIn(raw json.RawMessage) (json.RawMessage, error) {
-	if !present(raw) {
+	if !rawjson.Present(raw) {
 		return nil, errors.New("mcp message without payload")
 	}
 	if text, ok := stringIn(raw); ok {

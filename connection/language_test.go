@@ -1,8 +1,11 @@
 package connection
 
 import (
-	"fmt"
+	"errors"
 	"testing"
+
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
 )
 
 func TestLanguageOf(t *testing.T) {
@@ -10,33 +13,13 @@ func TestLanguageOf(t *testing.T) {
 		"": "", "*": "", "zh-CN": "zh", "zh": "zh", "ZH_TW": "zh", "yue-HK": "zh", "cmn-Hans": "zh",
 		"en-US": "en", "en-US,en;q=0.9,zh;q=0.8": "en", "zh-CN;q=0.8": "zh", "ja-JP": "en", " zh-CN , en": "zh", "zhx": "en",
 	} {
-		if got := languageOf(tag); got != want {
-			t.Errorf("languageOf(%q) = %q, want %q", tag, got, want)
+		if got := LanguageOf(tag); got != want {
+			t.Errorf("LanguageOf(%q) = %q, want %q", tag, got, want)
 		}
 	}
 }
 
-func TestLanguagesForgetTheOldest(t *testing.T) {
-	l := newLanguages(3)
-	for i := range 3 {
-		l.set(fmt.Sprint(i), "en")
-	}
-	l.get("0")       // used: it stays
-	l.set("1", "zh") // said again: it stays
-	l.set("3", "en")
-	for id, want := range map[string]string{"0": "en", "1": "zh", "2": "", "3": "en"} {
-		if got := l.get(id); got != want {
-			t.Errorf("device %s: %q, want %q", id, got, want)
-		}
-	}
-	l.set("0", "")
-	l.set("", "zh")
-	if l.get("0") != "en" || l.order.Len() != 3 || len(l.byID) != 3 {
-		t.Errorf("empty values changed something: %d entries", l.order.Len())
-	}
-}
-
-func TestLanguageFor(t *testing.T) {
+func TestRegistryLanguage(t *testing.T) {
 	for _, tc := range []struct{ own, server, said, want string }{
 		{"en", "zh", "zh", "en"},
 		{"", "en", "zh", "en"},
@@ -45,10 +28,37 @@ func TestLanguageFor(t *testing.T) {
 		{"", "", "", "zh"},
 		{"klingon", "auto", "en", "en"},
 	} {
-		s := &Server{opts: Options{Language: tc.server}, languages: newLanguages(4)}
-		s.languages.set("d", tc.said)
-		if got := s.languageFor("d", tc.own); got != tc.want {
+		r, err := New(Options{
+			NewTalk: noTalk, Language: tc.server, Settings: func(string) Settings { return Settings{Language: tc.own} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetLanguage("d", tc.said)
+		r.SetLanguage("d", "")
+		if got := r.Language("d"); got != tc.want {
 			t.Errorf("%+v: got %q", tc, got)
+		}
+	}
+}
+
+func noTalk(wire.Session, wire.Outbox, []mcp.Source) (Conversation, error) {
+	return nil, errors.New("there is none")
+}
+
+func TestNewChecksOptions(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		opts Options
+		ok   bool
+	}{
+		{"zero but for NewTalk", Options{NewTalk: noTalk}, true},
+		{"no NewTalk", Options{}, false},
+		{"language", Options{NewTalk: noTalk, Language: "fr"}, false},
+		{"max devices", Options{NewTalk: noTalk, MaxDevices: -1}, false},
+	} {
+		if _, err := New(tc.opts); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
 }

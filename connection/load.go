@@ -2,17 +2,14 @@ package connection
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
-// Speech is late before it is broken: long before frames miss their moment, all
-// that is due in this process begins to run late. So a heartbeat of a frame's
-// length measures by how much, and new devices are told that the server is too
-// busy while those that are here still hear nothing of it.
-
-// fewDevices is how many are let in however late the process is: so few do not
-// make it late, and who turns them away helps nobody.
+// fewDevices is how many are admitted however late the process is: so few do not
+// make it late, and to turn them away would help no other.
 const fewDevices = 8
 
 // The heartbeat.
@@ -21,8 +18,8 @@ const (
 	beatWindow = 84 // heartbeats that are judged together: 5 s, and more when some are swallowed
 )
 
-// lateness judges how late the last heartbeats were. It is for one goroutine.
-type lateness struct {
+// lateMeter judges how late the last heartbeats were. It is for one goroutine.
+type lateMeter struct {
 	limit time.Duration
 	beats [beatWindow]time.Duration
 	next  int
@@ -30,11 +27,11 @@ type lateness struct {
 	busy  bool
 }
 
-// add takes in one heartbeat that came so late, and gives the time that nine in
+// add takes in one heartbeat that came so late, and returns the time that nine in
 // ten of the window did not exceed. Trouble begins when that is over the limit,
 // and ends when it is not over half of it, so that one device more or less does
 // not decide.
-func (l *lateness) add(late time.Duration) time.Duration {
+func (l *lateMeter) add(late time.Duration) time.Duration {
 	l.beats[l.next] = late
 	if l.next++; l.next == beatWindow {
 		l.next, l.full = 0, true
@@ -53,12 +50,30 @@ func (l *lateness) add(late time.Duration) time.Duration {
 	return p90
 }
 
-// Watch measures how late the process is until ctx ends. It is called once; who
-// does not call it has a server that is never too busy.
-func (s *Server) Watch(ctx context.Context) {
+// Heartbeat measures how late the process is, with a timer of a frame's length; it
+// is the [Load] of a server. Speech is late before it is broken: long before frames
+// miss their moment, all that is due in this process begins to run late. So new
+// devices are told that the server is too busy while those that are here do not
+// notice yet. All methods may be called at the same time, Watch once.
+type Heartbeat struct {
+	limit time.Duration // 0: it may be any
+	log   *slog.Logger
+
+	busy atomic.Bool
+	late atomic.Int64 // ns
+}
+
+// NewHeartbeat makes a heartbeat. limit is how late the process may do what is due,
+// nine times of ten in 5 s, before new devices are turned away; 0: it may be any.
+func NewHeartbeat(limit time.Duration, log *slog.Logger) *Heartbeat {
+	return &Heartbeat{limit: limit, log: log}
+}
+
+// Watch measures until ctx ends. devices is how many are connected, for the log.
+func (h *Heartbeat) Watch(ctx context.Context, devices func() int) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	meter := lateness{limit: s.opts.MaxLateness}
+	meter := lateMeter{limit: h.limit}
 	due := time.Now().Add(heartbeat)
 	for {
 		select {
@@ -67,47 +82,36 @@ func (s *Server) Watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		if now := time.Now(); !due.After(now) {
-			s.beat(ctx, &meter, now.Sub(due))
+			h.beat(ctx, &meter, now.Sub(due), devices)
 			due = following(due, now)
 		}
 	}
 }
 
-// following is when the next heartbeat is due after that of due came at now. What
-// one stall swallowed counts once, however long it was: a machine that stood still
-// for a second is not too small, one that stands still again and again is.
+// following is the time of the heartbeat after that of due, which came at now. A
+// stall counts once, however many heartbeats it swallowed: a machine that stood
+// still for a second is not too small, one that does so again and again is.
 func following(due, now time.Time) time.Time {
 	return due.Add((now.Sub(due)/heartbeat + 1) * heartbeat)
 }
 
 // beat takes in one heartbeat.
-func (s *Server) beat(ctx context.Context, meter *lateness, late time.Duration) {
-	s.late.Store(int64(meter.add(late)))
-	busy := meter.busy && s.opts.MaxLateness > 0
-	if s.busy.Swap(busy) == busy {
+func (h *Heartbeat) beat(ctx context.Context, meter *lateMeter, late time.Duration, devices func() int) {
+	h.late.Store(int64(meter.add(late)))
+	busy := meter.busy && h.limit > 0
+	if h.busy.Swap(busy) == busy {
 		return
 	}
 	if busy {
-		s.log.WarnContext(ctx, "server is too busy for new devices", "lateness", s.Lateness(), "max_lateness", s.opts.MaxLateness, "devices", s.Connected())
+		h.log.WarnContext(ctx, "server is too busy for new devices", "lateness", h.Lateness(), "max_lateness", h.limit, "devices", devices())
 		return
 	}
-	s.log.InfoContext(ctx, "server takes new devices again", "lateness", s.Lateness(), "devices", s.Connected())
+	h.log.InfoContext(ctx, "server takes new devices again", "lateness", h.Lateness(), "devices", devices())
 }
 
-// Lateness is what nine in ten of the last 5 s' heartbeats did not exceed; 0
-// before that can be said.
-func (s *Server) Lateness() time.Duration { return time.Duration(s.late.Load()) }
+// Lateness is what nine in ten of the last 5 s' heartbeats did not exceed; 0 before
+// that can be said.
+func (h *Heartbeat) Lateness() time.Duration { return time.Duration(h.late.Load()) }
 
-// tooBusy reports whether a device must be turned away. One that comes back in
-// the place of its own connection is no device more.
-func (s *Server) tooBusy(c *conn) bool {
-	return s.busy.Load() && !c.returns && s.Connected() > s.few
-}
-
-// notice is what is said to a device of a language; false: nothing.
-func (s *Server) notice(kind NoticeKind, language string) (Notice, bool) {
-	if s.opts.Notice == nil {
-		return Notice{}, false
-	}
-	return s.opts.Notice(kind, language), true
-}
+// TooBusy reports whether there is no capacity for one device more, beside so many.
+func (h *Heartbeat) TooBusy(devices int) bool { return h.busy.Load() && devices > fewDevices }

@@ -1,38 +1,18 @@
 package connection
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/gorilla/websocket"
-
-	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
 )
-
-// So few devices do not make a server late: each is let in.
-func TestFewDevicesAreNeverTooMany(t *testing.T) {
-	bubble(t, func(o *Options) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
-		r.server.busy.Store(true)
-		for i := range fewDevices {
-			r.greet(fmt.Sprint("d", i)).alive(r.talk(i))
-		}
-		p := r.greet("one more")
-		p.send(`{"type":"listen","state":"start","mode":"auto"}`)
-		<-p.done
-		if n := len(p.of(websocket.BinaryMessage)); n != noticeFrames {
-			t.Errorf("one more heard %d frames of %d", n, noticeFrames)
-		}
-	})
-}
 
 func TestLateness(t *testing.T) {
 	const limit = 20 * time.Millisecond
-	var l lateness
+	var l lateMeter
 	l.limit = limit
 	beat := func(n int, late time.Duration) (p90 time.Duration) {
 		for range n {
@@ -68,40 +48,35 @@ func TestLateness(t *testing.T) {
 	}
 }
 
-// The server says once that it is too busy, and once that it is not any more.
-func TestBusyIsLoggedOnce(t *testing.T) {
+// The server says once that it is too busy, and once that it is not any more. A
+// few devices do not make it late: they are always admitted.
+func TestHeartbeatLogsOnce(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		log := &logBuffer{}
-		o := Options{
-			NewTalk: func(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
-			Log:     slog.New(slog.NewTextHandler(log, nil)),
+		var log bytes.Buffer
+		limit := 20 * time.Millisecond
+		if off {
+			limit = 0
 		}
-		if !off {
-			o.MaxLateness = 20 * time.Millisecond
-		}
-		s, err := NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.few = -1
-		meter := lateness{limit: o.MaxLateness}
+		h := NewHeartbeat(limit, slog.New(slog.NewTextHandler(&log, nil)))
+		meter := lateMeter{limit: limit}
+		devices := func() int { return 1 }
 		for _, late := range []time.Duration{50 * time.Millisecond, 0, 50 * time.Millisecond} {
 			for range 2 * beatWindow {
-				s.beat(t.Context(), &meter, late)
+				h.beat(t.Context(), &meter, late, devices)
 			}
-			if s.tooBusy(&conn{}) != (late > 0 && !off) {
-				t.Errorf("off %v, %v late: busy is %v", off, late, s.busy.Load())
+			if h.TooBusy(fewDevices+1) != (late > 0 && !off) || h.TooBusy(fewDevices) {
+				t.Errorf("off %v, %v late: busy is %v", off, late, h.busy.Load())
 			}
-			if s.Lateness() != late {
-				t.Errorf("lateness %v, want %v", s.Lateness(), late)
+			if h.Lateness() != late {
+				t.Errorf("lateness %v, want %v", h.Lateness(), late)
 			}
 		}
 		want := 2
 		if off {
 			want = 0
 		}
-		if n := len(log.lines("too busy")); n != want {
-			t.Errorf("off %v: log:\n%s", off, log)
+		if n := strings.Count(log.String(), "too busy"); n != want {
+			t.Errorf("off %v: log:\n%s", off, &log)
 		}
 	}
 }
@@ -118,7 +93,7 @@ func TestOneStallIsNoOverload(t *testing.T) {
 		{"now and then", beatWindow / 6, false},
 		{"all the time", 1, true},
 	} {
-		meter := lateness{limit: 20 * time.Millisecond}
+		meter := lateMeter{limit: 20 * time.Millisecond}
 		due := start
 		for i := range 3 * beatWindow {
 			now := due
@@ -139,26 +114,17 @@ func TestOneStallIsNoOverload(t *testing.T) {
 }
 
 // A calm process is never late, and Watch ends with its context.
-func TestWatch(t *testing.T) {
-	bubble(t, func(o *Options) { o.MaxLateness = time.Millisecond }, func(t *testing.T, r *rig) {
+func TestHeartbeatWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		h := NewHeartbeat(time.Millisecond, slog.New(slog.DiscardHandler))
 		over := make(chan struct{})
-		go func() { defer close(over); r.server.Watch(ctx) }()
+		go func() { defer close(over); h.Watch(ctx, func() int { return 100 }) }()
 		time.Sleep(time.Minute)
-		if r.server.busy.Load() || r.server.Lateness() != 0 {
-			t.Errorf("busy %v, lateness %v", r.server.busy.Load(), r.server.Lateness())
+		if h.TooBusy(100) || h.Lateness() != 0 {
+			t.Errorf("busy %v, lateness %v", h.TooBusy(100), h.Lateness())
 		}
 		cancel()
 		<-over
 	})
-}
-
-func TestNegativeLatenessIsRefused(t *testing.T) {
-	_, err := NewServer(Options{
-		NewTalk:     func(wire.Session, wire.Outbox, []mcp.Source) (Talk, error) { return nil, errors.New("none") },
-		MaxLateness: -time.Second,
-	})
-	if err == nil {
-		t.Error("taken")
-	}
 }

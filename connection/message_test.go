@@ -43,15 +43,3 @@ func TestMessagesStayReadableAndSmall(t *testing.T) {
 		}
 	}
 }
-
-func TestClip(t *testing.T) {
-	for _, tc := range []struct {
-		text  string
-		limit int
-		want  string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"你好", 4, "你…"}, {"你好", 2, "…"}, {"", 0, ""}} {
-		if got := clip(tc.text, tc.limit); got != tc.want {
-			t.Errorf("clip(%q, %d) = %q, want %q", tc.text, tc.limit, got, tc.want)
-		}
-	}
-}

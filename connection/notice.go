@@ -8,12 +8,7 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// The door itself has two things to say aloud, and says them without a
-// conversation or an engine: that it is too busy to let a device in, and that
-// the server stops. A notice is a reply like any other to the device: tts start,
-// its sentence, paced frames, tts stop. Then the connection ends.
-
-// NoticeKind says what a notice is about.
+// NoticeKind is the occasion of a notice.
 type NoticeKind int
 
 // The notices.
@@ -31,7 +26,7 @@ type Notice struct {
 
 // The times of a notice.
 const (
-	noticeGuard = 105 * time.Millisecond // from tts start to the first frame (section 3.1)
+	noticeGuard = 105 * time.Millisecond // from tts start to the first frame (docs/protocol.md 3.1)
 	noticeLead  = 4                      // frames sent ahead
 	noticeAfter = 100 * time.Millisecond // from the end of play-out to tts stop
 	noticeWait  = 5 * time.Second        // for the device to listen; then it is let go without a word
@@ -40,44 +35,40 @@ const (
 	noticeTurn  = ^uint64(0)             // no turn of a conversation has this number
 )
 
-// doorman says one notice to one device. While a connection has one, its
-// conversation is neither heard nor told anything. The device's events come from
-// the reader, one goroutine runs it.
-type doorman struct {
-	c      *conn
-	notice Notice
-	cause  error           // the end of the connection
-	events chan wire.Event // 8; what finds it full is ignored
-	over   chan struct{}   // closed when it has said all it will
-}
-
-func newDoorman(c *conn, n Notice, cause error) *doorman {
-	return &doorman{c: c, notice: n, cause: cause, events: make(chan wire.Event, 8), over: make(chan struct{})}
+// speech says one notice to one device: a reply like any other to it, tts start,
+// its sentence, paced frames, tts stop. Then the session ends. The device's events
+// come from the reader, one goroutine runs it.
+type speech struct {
+	farewell *farewell
+	notice   Notice
+	cause    error           // the end of the session
+	events   chan wire.Event // 8; what finds it full is ignored
+	over     chan struct{}   // closed when all was said
 }
 
 // note takes in what the device does. It never waits.
-func (d *doorman) note(ev wire.Event) {
+func (s *speech) note(ev wire.Event) {
 	select {
-	case d.events <- ev:
+	case s.events <- ev:
 	default:
 	}
 }
 
 // turnAway waits until the device can hear, says the notice and ends the connection.
-func (d *doorman) turnAway(ctx context.Context) {
-	if !d.awaitListening(ctx) {
-		close(d.over)
-		d.c.end(d.cause)
+func (s *speech) turnAway(ctx context.Context) {
+	if !s.awaitListening(ctx) {
+		close(s.over)
+		s.farewell.down.end(s.cause)
 		return
 	}
-	d.announce(ctx)
+	s.say(ctx)
 }
 
 // awaitListening waits until the device has opened its microphone: before that
 // it refuses a reply. A wake word is followed by a listen start, or by none. A
 // button that is held has to be let go: with that a device is idle, whatever it
 // is being told.
-func (d *doorman) awaitListening(ctx context.Context) bool {
+func (s *speech) awaitListening(ctx context.Context) bool {
 	timer := time.NewTimer(noticeWait)
 	defer timer.Stop()
 	awake := false
@@ -87,7 +78,7 @@ func (d *doorman) awaitListening(ctx context.Context) bool {
 			return false
 		case <-timer.C:
 			return awake
-		case ev := <-d.events:
+		case ev := <-s.events:
 			switch ev := ev.(type) {
 			case wire.ListenStart:
 				if ev.Mode != wire.Manual {
@@ -101,48 +92,46 @@ func (d *doorman) awaitListening(ctx context.Context) bool {
 				awake = true
 				timer.Reset(noticeGreet)
 			case wire.Abort:
-				d.c.put(wire.Message{Kind: wire.MessageTTSStop})
+				s.put(wire.Message{Kind: wire.MessageTTSStop})
 			}
 		}
 	}
 }
 
-// announce says the notice to a device that listens, and ends the connection
+// say says the notice to a device that listens, and ends the connection
 // when the device has heard it or cuts it. The device gets its tts stop in every
 // case, also when ctx ends first.
-func (d *doorman) announce(ctx context.Context) {
-	defer d.c.end(d.cause)
-	defer close(d.over)
+func (s *speech) say(ctx context.Context) {
+	defer s.farewell.down.end(s.cause)
+	defer close(s.over)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	began := time.Now()
 	first := began.Add(noticeGuard)
-	d.c.put(wire.Message{Kind: wire.MessageTTSStart, Turn: noticeTurn})
-	if !d.hold(ctx, timer, began, first) {
-		d.cut(0)
+	s.put(wire.Message{Kind: wire.MessageTTSStart, Turn: noticeTurn})
+	if !s.hold(ctx, timer, began, first) {
+		s.cut(0)
 		return
 	}
-	d.c.put(wire.Message{Kind: wire.MessageSentenceStart, Turn: noticeTurn, Text: d.notice.Text})
-	for i, packet := range d.notice.Packets {
+	s.put(wire.Message{Kind: wire.MessageSentenceStart, Turn: noticeTurn, Text: s.notice.Text})
+	for i, packet := range s.notice.Packets {
 		due := first.Add(time.Duration(max(0, i-noticeLead+1)) * audio.Reply.Frame)
-		if !d.hold(ctx, timer, began, due) {
-			d.cut(i)
+		if !s.hold(ctx, timer, began, due) {
+			s.cut(i)
 			return
 		}
-		if _, ok := d.c.out.putAudio(noticeTurn, packet); !ok {
-			d.c.counts.refused.Add(1)
-		}
+		s.farewell.down.audio(noticeTurn, packet)
 	}
-	heard := first.Add(time.Duration(len(d.notice.Packets)) * audio.Reply.Frame)
-	if !d.hold(ctx, timer, began, heard.Add(noticeAfter)) {
-		d.cut(len(d.notice.Packets))
+	heard := first.Add(time.Duration(len(s.notice.Packets)) * audio.Reply.Frame)
+	if !s.hold(ctx, timer, began, heard.Add(noticeAfter)) {
+		s.cut(len(s.notice.Packets))
 		return
 	}
-	d.c.put(wire.Message{Kind: wire.MessageTTSStop, Turn: noticeTurn})
+	s.put(wire.Message{Kind: wire.MessageTTSStop, Turn: noticeTurn})
 }
 
 // hold waits until a moment. False: the device cuts the notice, or ctx has ended.
-func (d *doorman) hold(ctx context.Context, timer *time.Timer, began, until time.Time) bool {
+func (s *speech) hold(ctx context.Context, timer *time.Timer, began, until time.Time) bool {
 	timer.Reset(time.Until(until))
 	for {
 		select {
@@ -150,7 +139,7 @@ func (d *doorman) hold(ctx context.Context, timer *time.Timer, began, until time
 			return true
 		case <-ctx.Done():
 			return false
-		case ev := <-d.events:
+		case ev := <-s.events:
 			if cuts(ev, began) {
 				return false
 			}
@@ -172,10 +161,18 @@ func cuts(ev wire.Event, began time.Time) bool {
 }
 
 // cut ends the notice before its time, after so many frames.
-func (d *doorman) cut(sent int) {
+func (s *speech) cut(sent int) {
 	m := wire.Message{Kind: wire.MessageTTSStop, Turn: noticeTurn, Cut: true}
 	if sent > 0 {
-		m.Closing = d.notice.Closing
+		m.Closing = s.notice.Closing
 	}
-	d.c.put(m)
+	s.put(m)
+}
+
+// put queues a control message of the notice itself.
+func (s *speech) put(m wire.Message) {
+	f := s.farewell
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down.write(m)
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 	"time"
 
 	"xiaozhi/internal/wire"
@@ -18,8 +16,8 @@ import (
 // defaultMaxDevices is how many devices may be connected at once unless told otherwise.
 const defaultMaxDevices = 1000
 
-// Talk is one device's conversation as a connection sees it.
-type Talk interface {
+// Conversation is one device's conversation as its session sees it.
+type Conversation interface {
 	// Run holds the conversation. It is called once (not at all if the connection
 	// ends first), and returns soon after ctx ends (context.Cause says why) or
 	// when the conversation is over; either ends the connection. A connection
@@ -86,15 +84,6 @@ type Link struct {
 	Vision *device.Vision
 }
 
-// Auth says whether devices must show a token.
-type Auth struct {
-	Enabled bool
-	Token   string // may not be empty when Enabled; handed out by OTA, never logged
-}
-
-// LogValue keeps the token out of logs.
-func (a Auth) LogValue() slog.Value { return slog.BoolValue(a.Enabled) }
-
 // Settings is what the config says of one device. Empty fields say nothing.
 type Settings struct {
 	Name     string
@@ -102,14 +91,22 @@ type Settings struct {
 	Voice    string
 }
 
-// Options make a Server. Only NewTalk has no useful zero value.
+// Load is how busy the process is. Its methods may be called at the same time.
+type Load interface {
+	// TooBusy reports whether there is no capacity for one device more, beside so many.
+	TooBusy(devices int) bool
+	// Lateness is how late the process does what is due.
+	Lateness() time.Duration
+}
+
+// Options make a [Registry]. Only NewTalk has no useful zero value.
 type Options struct {
 	// NewTalk makes the conversation of a device that has said hello, or has
 	// registered its tools without one (seed 000 knows no hello). It must
 	// not wait for anything: the reader stands still meanwhile. sources are the
 	// device's own tools, in whatever dialects it speaks; there may be none.
 	// The callee owns the slice. An error ends the connection.
-	NewTalk func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Talk, error)
+	NewTalk func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Conversation, error)
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
 	// For a device that registers before its hello it is made early, and started
@@ -125,61 +122,36 @@ type Options struct {
 	NewThings func(s wire.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
-	// Explainer looks at what the devices' cameras upload. nil: there is no such path.
-	Explainer Explainer
+	// VisionPath is where cameras may upload pictures. "": nowhere.
+	VisionPath string
 
 	// Notice is what the door itself says in a language, "zh" or "en". It must not
 	// wait. nil: nothing is said, such connections just end.
 	Notice func(kind NoticeKind, language string) Notice
 
-	// MaxLateness is how late the process may do what is due, nine times of ten
-	// in 5 s, before new devices are told that it is too busy (Server.Watch). 0: it may be any.
-	MaxLateness time.Duration
+	// Load says when there is no capacity for new devices. nil: there always is.
+	Load Load
 
-	Auth       Auth           // zero: everybody is let in
-	PublicURL  string         // http(s)://host[:port][/prefix]; empty: what the request's Host says
-	TrustProxy bool           // true: X-Forwarded-Proto, -Host and -Port count
-	MaxDevices int            // 0 means 1000; more are refused before the upgrade
-	Zone       *time.Location // the clock that devices show; nil means time.Local
-	Language   string         // "zh" or "en" for all; "" or "auto": what the device's OTA request said, else zh
-	Framing    int            // binary framing 1, 2 or 3 that OTA tells devices to use; 0 means 1
-	Log        *slog.Logger   // nil: discarded
+	MaxDevices int          // 0 means 1000; more are refused
+	Language   string       // "zh" or "en" for all; "" or "auto": that of the device's OTA request, else zh
+	Log        *slog.Logger // nil: discarded
 }
 
 // withDefaults fills in zero values and refuses what cannot work.
-func (o Options) withDefaults() (Options, *url.URL, error) {
+func (o Options) withDefaults() (Options, error) {
 	if o.NewTalk == nil {
-		return o, nil, errors.New("connection: Options.NewTalk is missing")
-	}
-	if o.Auth.Enabled && o.Auth.Token == "" {
-		return o, nil, errors.New("connection: auth is enabled but the token is empty")
-	}
-	if o.Framing < 0 || o.Framing > 3 {
-		return o, nil, fmt.Errorf("connection: framing %d is not 1, 2 or 3", o.Framing)
+		return o, errors.New("connection: Options.NewTalk is missing")
 	}
 	if o.MaxDevices < 0 {
-		return o, nil, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
-	}
-	if o.MaxLateness < 0 {
-		return o, nil, fmt.Errorf("connection: max lateness %v is negative", o.MaxLateness)
+		return o, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
 	}
 	switch o.Language {
 	case "", "auto", "zh", "en":
 	default:
-		return o, nil, fmt.Errorf("connection: language %q is not auto, zh or en", o.Language)
-	}
-	public, err := parsePublicURL(o.PublicURL)
-	if err != nil {
-		return o, nil, err
-	}
-	if o.Framing == 0 {
-		o.Framing = 1
+		return o, fmt.Errorf("connection: language %q is not auto, zh or en", o.Language)
 	}
 	if o.MaxDevices == 0 {
 		o.MaxDevices = defaultMaxDevices
-	}
-	if o.Zone == nil {
-		o.Zone = time.Local
 	}
 	if o.Settings == nil {
 		o.Settings = func(string) Settings { return Settings{} }
@@ -187,34 +159,5 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return o, public, nil
-}
-
-// parsePublicURL reads the address that devices are told. ws and wss are taken
-// for http and https. Empty gives nil.
-func parsePublicURL(text string) (*url.URL, error) {
-	if text == "" {
-		return nil, nil
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("connection: public url: %w", err)
-	}
-	switch u.Scheme {
-	case "http", "ws":
-		u.Scheme = "http"
-	case "https", "wss":
-		u.Scheme = "https"
-	default:
-		return nil, fmt.Errorf("connection: public url %q does not begin with http:// or https://", text)
-	}
-	if u.Hostname() == "" {
-		return nil, fmt.Errorf("connection: public url %q names no host", text)
-	}
-	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("connection: public url %q may hold only scheme, host, port and path", u.Redacted())
-	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	u.RawPath = ""
-	return u, nil
+	return o, nil
 }

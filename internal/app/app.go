@@ -18,6 +18,10 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
+	"xiaozhi/connection/camera"
+	"xiaozhi/connection/provision"
+	"xiaozhi/connection/request"
+	"xiaozhi/connection/websocket"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text/message"
@@ -53,7 +57,9 @@ type App struct {
 	report  *report
 	life    *lifecycle
 
-	devices  *connection.Server
+	devices  *connection.Registry
+	beat     *connection.Heartbeat
+	front    func(next http.Handler) http.Handler // the paths of devices
 	outside  outside
 	gateway  *gateway.Gateway
 	endpoint http.Handler     // where tool servers dial in; nil: nowhere
@@ -127,8 +133,9 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	lists, things := device.NewListCache(), iot.NewCache(cfg.Server.MaxDevices)
 	limits := router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
 	changed := func(s wire.Session) func() { return func() { a.outside.devices.Changed(s.DeviceID) } }
-	a.devices, err = connection.NewServer(connection.Options{
-		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Talk, error) {
+	a.beat = connection.NewHeartbeat(cfg.Server.MaxLateness, a.log)
+	a.devices, err = connection.New(connection.Options{
+		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
 			limits := limits
 			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
 			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
@@ -166,13 +173,32 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 			d := cfg.Devices[id]
 			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 		},
-		Explainer: seen,
-		Notice:    notice, MaxLateness: cfg.Server.MaxLateness,
-		Auth:      connection.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)},
-		PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, MaxDevices: cfg.Server.MaxDevices,
-		Zone: cfg.Server.Zone(), Language: cfg.Server.Language, Log: a.log,
+		VisionPath: request.VisionPath,
+		Notice:     notice, Load: a.beat,
+		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
+	if err != nil {
+		return err
+	}
+	a.front, err = a.paths(seen)
 	return err
+}
+
+// paths makes the handlers of all paths that devices ask.
+func (a *App) paths(seen *pictures) (func(next http.Handler) http.Handler, error) {
+	cfg := a.cfg
+	auth := request.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)}
+	requests, err := request.New(request.Options{Auth: auth, PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, Nameless: true})
+	if err != nil {
+		return nil, err
+	}
+	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Zone: cfg.Server.Zone(), Log: a.log})
+	if err != nil {
+		return nil, err
+	}
+	talk := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Auth: auth, Log: a.log})
+	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
+	return func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }, nil
 }
 
 // Report writes what was found, for people.

@@ -56,7 +56,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
-		log: a.options.Log, devices: a.devices, endpoint: a.endpoint, gateway: a.gateway,
+		log: a.options.Log, devices: a.devices, beat: a.beat, front: a.front, endpoint: a.endpoint, gateway: a.gateway,
 		outward: a.gateway.DeviceAPI(a.outside),
 	}
 	s.http = &http.Server{
@@ -91,9 +91,11 @@ func makeDataDir(dir string) error {
 type httpServer struct {
 	log      *slog.Logger
 	http     *http.Server
-	devices  *connection.Server
-	outward  http.Handler // /api/devices
-	endpoint http.Handler // nil: none
+	devices  *connection.Registry
+	beat     *connection.Heartbeat
+	front    func(next http.Handler) http.Handler // the paths of devices
+	outward  http.Handler                         // /api/devices
+	endpoint http.Handler                         // nil: none
 	gateway  *gateway.Gateway
 	ready    atomic.Bool // the chains' first engines are loaded
 }
@@ -119,7 +121,7 @@ func (s *httpServer) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, message.Both("app/nothing-here"), http.StatusNotFound)
 	})
-	return s.beforeMux(s.devices.Handler(mux))
+	return s.beforeMux(s.front(mux))
 }
 
 // bodyTime limits the time of reading a body where a handler sets no limit of its own.
@@ -158,7 +160,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, life *li
 		life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
-	wg.Go(func() { s.devices.Watch(ctx) })
+	wg.Go(func() { s.beat.Watch(ctx, s.devices.Connected) })
 	wg.Go(func() { tidy(ctx, s.devices.Connected, debug.FreeOSMemory) })
 	var err error
 	select {

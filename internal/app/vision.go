@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"xiaozhi/connection"
+	"xiaozhi/connection/camera"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -86,8 +86,8 @@ func (f *resolver) visionModel(ctx context.Context, name string) (member provide
 	return member, describe(o.BaseURL, o.Model), patience, err
 }
 
-// Explain answers a question about an uploaded picture (connection.Explainer).
-func (p *pictures) Explain(ctx context.Context, upload connection.Picture) (string, error) {
+// Explain answers a question about an uploaded picture (camera.Explainer).
+func (p *pictures) Explain(ctx context.Context, upload camera.Picture) (string, error) {
 	return p.describe(ctx, upload.Language, upload.Question, providers.Image{MIMEType: upload.MIMEType, Data: upload.Data})
 }
 
@@ -101,7 +101,7 @@ func (p *pictures) Describe(ctx context.Context, mime string, data []byte, quest
 		question = p.texts.Phrase(prompts.LookQuestion, language)
 	}
 	text, err := p.describe(ctx, language, question, providers.Image{MIMEType: mime, Data: data})
-	if excuse, ok := errors.AsType[*connection.ExcuseError](err); ok {
+	if excuse, ok := errors.AsType[*camera.ExcuseError](err); ok {
 		p.log.Warn("picture of a tool not explained", "err", err)
 		return "", excuse // the model is told this; the rest is for the log
 	}
@@ -111,7 +111,7 @@ func (p *pictures) Describe(ctx context.Context, mime string, data []byte, quest
 // describe asks the models. Its errors are excuses, except for those of ctx.
 func (p *pictures) describe(ctx context.Context, language, question string, image providers.Image) (string, error) {
 	if p.llm == nil {
-		return "", &connection.ExcuseError{Text: p.texts.Phrase(prompts.NoVision, language)}
+		return "", &camera.ExcuseError{Text: p.texts.Phrase(prompts.NoVision, language)}
 	}
 	req := providers.LLMRequest{Language: language, Messages: []providers.Message{
 		{Role: providers.RoleSystem, Content: p.texts.Phrase(prompts.LookPrompt, language)},
@@ -123,7 +123,7 @@ func (p *pictures) describe(ctx context.Context, language, question string, imag
 			return "", ctx.Err()
 		}
 		if err != nil {
-			down := &connection.ExcuseError{Text: p.texts.Phrase(prompts.VisionDown, language)}
+			down := &camera.ExcuseError{Text: p.texts.Phrase(prompts.VisionDown, language)}
 			return "", fmt.Errorf("%w (%w)", down, err)
 		}
 		if text.WriteString(d.Text); text.Len() > maxDescription {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"xiaozhi/connection"
+	"xiaozhi/connection/camera"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/mcp"
@@ -90,7 +90,7 @@ func TestPicturesExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := e.Explain(t.Context(), connection.Picture{Language: "zh", Question: "图里有什么？", MIMEType: "image/jpeg", Data: jpg})
+	text, err := e.Explain(t.Context(), camera.Picture{Language: "zh", Question: "图里有什么？", MIMEType: "image/jpeg", Data: jpg})
 	if err != nil || text != "A red disc and a blue square." {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -144,8 +144,8 @@ func TestPicturesExcuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()
-			_, err := test.e.Explain(t.Context(), connection.Picture{Language: test.language, Question: "?", MIMEType: "image/png"})
-			excuse, ok := errors.AsType[*connection.ExcuseError](err)
+			_, err := test.e.Explain(t.Context(), camera.Picture{Language: test.language, Question: "?", MIMEType: "image/png"})
+			excuse, ok := errors.AsType[*camera.ExcuseError](err)
 			if !ok || !strings.Contains(excuse.Text, test.want) || strings.Contains(excuse.Text, "inner words") {
 				t.Errorf("Explain: %v", err)
 			}
@@ -173,7 +173,7 @@ func TestPicturesCancelled(t *testing.T) {
 		_, _ = cloud.Await(t.Context(), openaitest.Chat, 1)
 		cancel()
 	}()
-	if _, err := e.Explain(ctx, connection.Picture{Language: "en", Question: "?"}); !errors.Is(err, context.Canceled) {
+	if _, err := e.Explain(ctx, camera.Picture{Language: "en", Question: "?"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Explain: %v", err)
 	}
 	if !cloud.Requests(openaitest.Chat)[0].Gone() {
@@ -186,7 +186,7 @@ func TestPicturesEndlessAnswer(t *testing.T) {
 	cloud := fakeCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text(strings.Repeat("word ", 1000), strings.Repeat("word ", 1000), strings.Repeat("word ", 1000)))
 	e, _, _ := picturesFor(t, "llm: [a]\nproviders: {a: "+seeing+"}", cloud)
-	text, err := e.Explain(t.Context(), connection.Picture{Language: "en", Question: "?"})
+	text, err := e.Explain(t.Context(), camera.Picture{Language: "en", Question: "?"})
 	if err != nil || len(text) != 9999 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}

@@ -126,7 +126,7 @@ func TestForbidden(t *testing.T) {
 		{"agent/feature/alarm", "xiaozhi/agent", false, false},
 		{"agent/feature/alarm", "xiaozhi/connection", false, true},
 		{"connection", "xiaozhi/providers", false, true},
-		{"connection", "github.com/gorilla/websocket", false, false},
+		{"connection", "github.com/gorilla/websocket", false, true},
 		{"connection/websocket", "github.com/gorilla/websocket", false, false},
 		{"mcp/local", "xiaozhi/mcp", false, false},
 		{"mcp/local", "xiaozhi/agent", false, true},

@@ -58,9 +58,10 @@ var rules = []rule{
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
 	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
-	{"connection/websocket", "connection", "upgrade, frames and pumps"},
-	{"connection/provision", "connection", "what a device asks first"},
-	{"connection/camera", "connection", "uploads"},
+	{"connection/request", "connection internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
+	{"connection/websocket", "connection connection/request", "upgrade, frames and liveness"},
+	{"connection/provision", "connection connection/request", "what a device asks first"},
+	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
 	{"internal/directory", "mcp mcp/router", "the devices that talk now"},
 	{"internal/config", "internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
@@ -84,12 +85,12 @@ var rules = []rule{
 var passing = []struct{ importer, imported string }{}
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio/echo providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
 	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
-	{"github.com/gorilla/websocket", "connection mcp/external mcp/gateway internal/devicetest internal/wirediff e2e", "sockets stay in their rooms"},
+	{"github.com/gorilla/websocket", "connection/websocket mcp/external mcp/gateway internal/devicetest internal/wirediff e2e", "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
 	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},

@@ -39,7 +39,7 @@ func TestCatalogues(t *testing.T) {
 // uses no other.
 func TestUse(t *testing.T) {
 	used := map[string]bool{}
-	literal := regexp.MustCompile(`"((?:app|bench|config|command|gateway|talk|tool|external|iot|local|mcp|router|sim)/[a-z0-9-]+)"`)
+	literal := regexp.MustCompile(`"((?:app|bench|config|command|connection|gateway|talk|tool|external|iot|local|mcp|router|sim)/[a-z0-9-]+)"`)
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err

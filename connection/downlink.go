@@ -1,0 +1,176 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp/light"
+	"xiaozhi/mcp/rawjson"
+)
+
+// downlink turns what conversation and tools say to a device into entries of its
+// queue. It is the [wire.Outbox] of the conversation; all its methods may be
+// called at the same time.
+type downlink struct {
+	session  string // id, in every message
+	stamps   bool   // packets from the device carry stamps; set before the conversation begins
+	log      *slog.Logger
+	queue    *outgoing
+	writer   *writer
+	dialects *dialects
+	farewell *farewell
+	counts   *counters
+	end      func(error)
+
+	registered func() bool // the device has registered tools of its own
+}
+
+func newDownlink(s *Session) *downlink {
+	d := &downlink{session: s.id, log: s.log, dialects: &dialects{}, counts: s.counts, end: s.life.end}
+	d.queue = newOutgoing(func() { s.life.start("writer", d.writer.run) })
+	d.writer = &writer{queue: d.queue, transport: s.transport, counts: s.counts, end: s.life.end, done: make(chan struct{})}
+	d.farewell = newFarewell(d, s.registry.notice, func(f func(context.Context)) { s.life.start("notice", f) })
+	return d
+}
+
+// Send queues a control message ([wire.Outbox]).
+func (d *downlink) Send(m wire.Message) {
+	if d.sendSpeech(m) {
+		return
+	}
+	d.farewell.relay(m, d.dialects.mutes(m.Turn))
+}
+
+// write queues a control message. A full queue ends the session. ok is false if
+// the device is not told.
+func (d *downlink) write(m wire.Message) (ok bool) {
+	text, err := textOf(d.session, m)
+	if err != nil {
+		d.log.Error("message to device cannot be written as json", "err", err)
+		return false
+	}
+	if text == nil {
+		return false
+	}
+	if m.Kind == wire.MessageTTSStop {
+		ok = d.queue.putStop(m.Turn, m.Cut, m.Closing, text)
+	} else {
+		_, ok = d.queue.putText(text)
+	}
+	if !ok {
+		d.end(ErrStuck)
+	}
+	return ok
+}
+
+// Audio queues one Opus packet of a turn ([wire.Outbox]). What is kept from the
+// device counts as taken: it is spoken all the same.
+func (d *downlink) Audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
+	if d.dialects.mutes(turn) || d.farewell.speaks() {
+		return d.queue.lastStamp(), true
+	}
+	return d.audio(turn, packet)
+}
+
+func (d *downlink) audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
+	if stamp, ok = d.queue.putAudio(turn, packet); !ok {
+		d.counts.refused.Add(1)
+	}
+	return stamp, ok
+}
+
+// Lag is how long the oldest frame has waited for the transport ([wire.Outbox]).
+func (d *downlink) Lag() time.Duration { return d.queue.lag() }
+
+// HangUp ends the session in good order ([wire.Outbox]).
+func (d *downlink) HangUp(cause error) { d.end(hungUp(cause)) }
+
+// sendSpeech tells a device that has registered its tools what is said, in the
+// light dialect, and reports whether m is a message of that dialect.
+func (d *downlink) sendSpeech(m wire.Message) bool {
+	var kind string
+	switch m.Kind {
+	case wire.MessageChunk:
+		kind = light.Chunk
+	case wire.MessageFinal:
+		kind = light.Final
+	case wire.MessageThought:
+		kind = light.Thought
+	default:
+		return false
+	}
+	if !d.registered() {
+		return true
+	}
+	frame, err := light.Message(kind, m.Text)
+	if err == nil {
+		err = d.sendLight(frame)
+	}
+	if err != nil {
+		d.log.Debug("ai message not sent", "kind", kind, "err", err)
+	}
+	return true
+}
+
+// refuse answers the registration of a device without an identity.
+func (d *downlink) refuse(id json.RawMessage) {
+	if _, ok := stringIn(id); !ok {
+		return
+	}
+	frame, err := light.Refusal(id, "mac_addr is missing or no address, and the connection has no Device-Id")
+	if err == nil {
+		err = d.sendLight(frame)
+	}
+	if err != nil {
+		d.log.Debug("refusal not sent", "err", err)
+	}
+}
+
+// sendStandard queues a JSON-RPC payload of the standard dialect ([Link].Send).
+func (d *downlink) sendStandard(payload json.RawMessage) error {
+	return d.sendRPC(payload, d.dialects.answersBare(payload))
+}
+
+// sendLight queues a JSON-RPC frame of the light dialect ([Link].Send).
+func (d *downlink) sendLight(frame json.RawMessage) error {
+	return d.sendRPC(frame, d.dialects.bare.Load())
+}
+
+// sendRPC queues a JSON-RPC payload, as it is or in the envelope.
+func (d *downlink) sendRPC(payload json.RawMessage, bare bool) error {
+	if bare {
+		return d.sendText(payload)
+	}
+	return d.sendWrapped(mcpMessage{d.session, "mcp", payload})
+}
+
+// sendCommands queues commands to the device's things ([Link].Send).
+func (d *downlink) sendCommands(commands json.RawMessage) error {
+	return d.sendWrapped(iotMessage{d.session, "iot", commands})
+}
+
+// sendWrapped queues a message with a payload of others in it.
+func (d *downlink) sendWrapped(message any) error {
+	text, err := rawjson.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("wrap message to device: %w", err)
+	}
+	return d.sendText(text)
+}
+
+// sendText queues a message of others, which must know whether it was taken.
+func (d *downlink) sendText(text []byte) error {
+	live, ok := d.queue.putText(text)
+	if !ok {
+		d.end(ErrStuck)
+		return ErrStuck
+	}
+	if !live {
+		return ErrLeft
+	}
+	return nil
+}

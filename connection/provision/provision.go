@@ -1,0 +1,242 @@
+// Package provision answers what a device asks before it connects: where to, what
+// time it is, whether it must be activated (docs/protocol.md 1). To people who open
+// the same address it shows a page.
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"xiaozhi/connection"
+	"xiaozhi/connection/request"
+	"xiaozhi/internal/text"
+)
+
+// Options make a [Handler].
+type Options struct {
+	Registry *connection.Registry
+	Requests *request.Reader
+	Auth     request.Auth
+	Framing  int            // binary framing 1, 2 or 3 that devices are told to use; 0 means 1
+	Zone     *time.Location // the clock that devices show; nil means time.Local
+	Log      *slog.Logger   // nil: discarded
+}
+
+// Handler answers on the paths of OTA. It may be used by many goroutines at once.
+type Handler struct {
+	o    Options
+	page *template.Template
+}
+
+// New checks the options and makes a handler.
+func New(o Options) (*Handler, error) {
+	if o.Framing < 0 || o.Framing > 3 {
+		return nil, fmt.Errorf("connection: framing %d is not 1, 2 or 3", o.Framing)
+	}
+	if o.Framing == 0 {
+		o.Framing = 1
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	page, err := template.New("ota").Parse(pageHTML)
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{o: o, page: page}, nil
+}
+
+// Wrap serves the paths of OTA and gives all others to next.
+func (h *Handler) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch request.Path(r) {
+		case "/xiaozhi/ota", "/api/ota", "/api/device/ota":
+			h.serveOTA(w, r)
+		case "/xiaozhi/ota/activate", "/api/ota/activate", "/api/device/ota/activate":
+			h.serveActivate(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Limits of an OTA request.
+const (
+	maxOTABody  = 64 << 10         // bytes that are read and judged
+	otaReadTime = 10 * time.Second // for the whole body
+)
+
+// reply is the answer to a device (docs/protocol.md 1.3). Firmware writes every member
+// of websocket to flash under its own name, so it has these three and no other;
+// an mqtt member, even an empty one, would win over it.
+type reply struct {
+	ServerTime serverTime `json:"server_time"`
+	Firmware   firmware   `json:"firmware"`
+	WebSocket  webSocket  `json:"websocket"`
+}
+
+type serverTime struct {
+	Timestamp int64 `json:"timestamp"`       // ms since 1970, UTC
+	Offset    int   `json:"timezone_offset"` // minutes
+}
+
+type firmware struct {
+	Version string `json:"version"` // the device's own: nothing to install
+	URL     string `json:"url"`
+}
+
+type webSocket struct {
+	URL     string `json:"url"`
+	Token   string `json:"token"` // empty takes an older one away
+	Version int    `json:"version"`
+}
+
+// description is what a device says of itself; all of it may be missing.
+type description struct {
+	language string
+	version  string
+	board    string
+}
+
+// serveOTA answers a device that has just started, and people who look.
+func (h *Handler) serveOTA(w http.ResponseWriter, r *http.Request) {
+	request.AllowBrowsers(w, r)
+	switch r.Method {
+	case http.MethodPost:
+		h.provision(w, r)
+	case http.MethodGet, http.MethodHead:
+		h.servePage(w, r)
+	case http.MethodOptions:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		request.NotAllowed(w, "GET, HEAD, POST, OPTIONS")
+	}
+}
+
+// provision tells a device where to connect.
+func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(otaReadTime)) // not every writer can
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxOTABody))
+	if err != nil {
+		h.o.Log.Debug("ota body was cut off", "remote", r.RemoteAddr, "err", err)
+	}
+	asked := readOTA(r.Header, body)
+	who, err := h.o.Requests.Identify(r)
+	if err != nil {
+		h.o.Log.Warn("ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
+	} else {
+		h.o.Registry.SetLanguage(who.DeviceID, asked.language)
+	}
+	base := h.o.Requests.BaseURL(r)
+	if !request.DeviceCanUse(base) {
+		h.o.Log.Warn("devices cannot use an IPv6 address; set server.public_url", "url", request.TalkURL(base))
+	}
+	answer := h.reply(base, asked.version)
+	h.o.Log.Info("ota answered", "device_id", who.DeviceID, "client_id", who.ClientID, "board", asked.board,
+		"firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
+	request.WriteJSON(w, answer)
+}
+
+// reply makes the answer to a device with that firmware.
+func (h *Handler) reply(base *url.URL, version string) reply {
+	now := time.Now().In(h.o.Zone)
+	_, offset := now.Zone()
+	if !isNumericVersion(version) {
+		version = "0.0.0"
+	}
+	answer := reply{
+		ServerTime: serverTime{Timestamp: now.UnixMilli(), Offset: offset / 60},
+		Firmware:   firmware{Version: version},
+		WebSocket:  webSocket{URL: request.TalkURL(base), Version: h.o.Framing},
+	}
+	if h.o.Auth.Enabled {
+		answer.WebSocket.Token = h.o.Auth.Token
+	}
+	return answer
+}
+
+// readOTA takes what it can from headers and body. The body is often broken:
+// devices do not escape the name of their network.
+func readOTA(header http.Header, body []byte) description {
+	var b struct {
+		Language    json.RawMessage `json:"language"`
+		Application json.RawMessage `json:"application"`
+		Board       json.RawMessage `json:"board"`
+	}
+	var app struct {
+		Version json.RawMessage `json:"version"`
+	}
+	var board struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(body, &b) == nil {
+		// Members of a wrong type are as good as missing.
+		_ = json.Unmarshal(b.Application, &app)
+		_ = json.Unmarshal(b.Board, &board)
+	}
+	language, version, kind := stringIn(b.Language), stringIn(app.Version), stringIn(board.Type)
+	// User-Agent is "<board>/<version>".
+	if name, v, ok := strings.Cut(header.Get("User-Agent"), "/"); ok {
+		if version == "" && isNumericVersion(v) {
+			version = v
+		}
+		if kind == "" {
+			kind = name
+		}
+	}
+	asked := description{language: connection.LanguageOf(language), version: text.Cut(version, 32), board: text.Cut(kind, 64)}
+	if asked.language == "" {
+		asked.language = connection.LanguageOf(header.Get("Accept-Language"))
+	}
+	return asked
+}
+
+// stringIn reads a JSON string; "" for anything else.
+func stringIn(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // what is no string is as good as missing
+	return s
+}
+
+// isNumericVersion reports whether v is dotted decimal numbers: anything else
+// makes firmware crash while it boots (docs/protocol.md 1.3).
+func isNumericVersion(v string) bool {
+	if len(v) > 32 {
+		return false
+	}
+	for part := range strings.SplitSeq(v, ".") {
+		if part == "" || len(part) > 9 || strings.Trim(part, "0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// serveActivate answers devices that ask whether they are bound: none is bound
+// here, so every device is (docs/protocol.md 1.4).
+func (h *Handler) serveActivate(w http.ResponseWriter, r *http.Request) {
+	request.AllowBrowsers(w, r)
+	switch r.Method {
+	case http.MethodPost, http.MethodGet, http.MethodHead:
+		request.WriteJSON(w, activateReply{Activated: true, Message: "nothing to activate"})
+	case http.MethodOptions:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		request.NotAllowed(w, "GET, HEAD, POST, OPTIONS")
+	}
+}
+
+type activateReply struct {
+	Activated bool   `json:"activated"`
+	Message   string `json:"message"`
+}

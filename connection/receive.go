@@ -1,0 +1,262 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp/rawjson"
+)
+
+// Text acts on one text message of the device. data may be used again when it
+// returns. All messages of a device are mapped to methods here.
+func (s *Session) Text(data []byte) {
+	defer s.life.recover("reader")
+	s.counts.textIn.Add(1)
+	if !s.limits.allowText(len(data)) {
+		s.warn("message dropped: the device sends more than it can mean", "bytes", len(data))
+		return
+	}
+	m, err := parseText(data)
+	if err != nil {
+		s.counts.broken.Add(1)
+		s.warn("message dropped", "err", err, "bytes", len(data))
+		return
+	}
+	switch {
+	case m.Type == "hello":
+		s.hello(m.hello)
+	case m.Type == "mcp":
+		s.rpc(m)
+	case !s.answered():
+		s.counts.early.Add(1)
+		s.log.Debug("message before hello ignored", "type", text.Cut(m.Type, 32))
+	case m.Type == "listen":
+		s.listen(m)
+	case m.Type == "abort":
+		reason, _ := stringIn(m.Reason)
+		s.post(wire.Abort{Reason: reason})
+	case m.Type == "iot" && s.tools.deliverThings(m.things):
+	case m.Type == "iot":
+		s.counts.unknown.Add(1)
+		s.log.Debug("iot message ignored")
+	default:
+		s.counts.unknown.Add(1)
+		s.log.Debug("message of unknown type ignored", "type", text.Cut(m.Type, 32))
+	}
+}
+
+// Audio hands one Opus packet to the conversation. stamp is the timestamp of the
+// packet that the device was playing meanwhile, 0 where the transport knows none.
+// The memory of packet may be used again when it returns.
+func (s *Session) Audio(packet []byte, stamp uint32) {
+	defer s.life.recover("reader")
+	if s.allowAudio(packet) && len(packet) > 0 && !s.down.farewell.speaks() {
+		s.dialogue.talk.Hear(wire.Packet{Data: packet, Stamp: stamp})
+	}
+}
+
+// AudioError counts a packet of sound that the transport cannot read, and warns
+// of it with further attributes.
+func (s *Session) AudioError(err error, attrs ...any) {
+	if s.allowAudio(nil) {
+		s.counts.broken.Add(1)
+		s.warn("audio frame dropped", append([]any{"err", err}, attrs...)...)
+	}
+}
+
+// allowAudio reports whether a packet may be heard: the device keeps to its
+// limits, and has said hello.
+func (s *Session) allowAudio(packet []byte) bool {
+	s.counts.framesIn.Add(1)
+	if !s.limits.allowSound(packet) {
+		s.warn("audio frame dropped: the device sends faster than anybody can speak")
+		return false
+	}
+	if !s.answered() || !s.down.dialects.greeted.Load() {
+		s.counts.early.Add(1)
+		return false
+	}
+	return true
+}
+
+// AllowControl counts a control frame of the transport, as a ping, and reports
+// whether it is to be answered.
+func (s *Session) AllowControl() bool { return s.limits.allowText(0) }
+
+// answered reports whether the device has a conversation, or is told why it has none.
+func (s *Session) answered() bool { return s.dialogue.talk != nil || s.down.farewell.speaks() }
+
+// warn logs a warning of what the device did, at most one a second.
+func (s *Session) warn(msg string, args ...any) { s.limits.warn(s.log, msg, args...) }
+
+// post hands an event to the conversation, or to the notice that is said in its place.
+func (s *Session) post(ev wire.Event) {
+	if s.down.farewell.event(ev) {
+		return
+	}
+	if err := s.dialogue.talk.Post(ev); err != nil {
+		s.End(overrun(err))
+	}
+}
+
+// listen reads the three listen messages (docs/protocol.md 3.2).
+func (s *Session) listen(m inbound) {
+	state, _ := stringIn(m.State)
+	switch state {
+	case "start":
+		mode, ok := m.mode()
+		if !ok {
+			s.warn("unknown listen mode, auto is used", "mode", text.Cut(string(m.Mode), 32))
+		}
+		s.post(wire.ListenStart{Mode: mode})
+		s.tools.refresh()
+	case "stop":
+		s.post(wire.ListenStop{})
+	case "detect":
+		words, ok := stringIn(m.Text)
+		if !ok && rawjson.Present(m.Text) {
+			s.warn("detect text is not a string", "text", text.Cut(string(m.Text), 64))
+		}
+		s.post(wire.Detect{Text: words})
+	default:
+		s.counts.unknown.Add(1)
+		s.log.Debug("listen message of unknown state ignored", "state", text.Cut(string(m.State), 32))
+	}
+}
+
+// rpc hands a JSON-RPC payload to the dialect that it is for.
+func (s *Session) rpc(m inbound) {
+	payload := m.Payload
+	if !m.Bare {
+		var err error
+		if payload, err = payloadIn(m.Payload); err != nil {
+			s.counts.broken.Add(1)
+			s.warn("message dropped", "err", err)
+			return
+		}
+	}
+	head := readRPC(payload)
+	switch {
+	case head.method == methodRegister:
+		s.register(head, payload, m.Bare)
+	case s.dialogue.talk == nil:
+		s.counts.early.Add(1)
+		s.log.Debug("message before hello ignored", "type", m.Type)
+	case !s.tools.deliver(head, payload, m.Bare):
+		s.counts.unknown.Add(1)
+		s.log.Debug("mcp message of a device without mcp ignored")
+	}
+}
+
+// hello answers the first hello, before anything else is done, and starts the
+// conversation, unless a registration has done so. There is exactly one answer
+// per session (docs/protocol.md 2.3).
+func (s *Session) hello(w helloWire) {
+	dialects := s.down.dialects
+	if dialects.greeted.Load() {
+		s.warn("second hello ignored")
+		return
+	}
+	if s.peer.DeviceID == "" {
+		s.End(ErrNoIdentity)
+		return
+	}
+	h := w.read(s.peer)
+	if len(h.Odd) > 0 {
+		s.log.Warn("hello has fields that are not as they should be", "fields", h.Odd)
+	}
+	answer := newHelloAnswer(s.peer.Transport, s.id)
+	if g, ok := s.transport.(Greeter); ok {
+		s.down.stamps = g.Greet(h, &answer)
+	}
+	reply, err := rawjson.Marshal(answer)
+	if err != nil {
+		s.End(failed("hello cannot be written", err))
+		return
+	}
+	s.down.queue.putText(reply)
+	dialects.greeted.Store(true)
+	s.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
+	switch {
+	case s.dialogue.talk != nil:
+		s.tools.offerMCP(h.MCP)
+	case s.registry.tooBusy(s):
+		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lateness())
+		s.meet()
+		s.down.farewell.turnAway()
+	default:
+		s.converse(h.MCP)
+	}
+}
+
+// register takes a registration of tools at any time. As the first that a device
+// says, it stands for its hello (the light dialect has none), and without a
+// Device-Id its mac_addr is the device's identity.
+func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
+	s.down.dialects.bare.Store(bare)
+	if s.registry.opts.NewLight == nil {
+		s.counts.unknown.Add(1)
+		s.warn("registration of tools ignored: there is no light dialect here")
+		return
+	}
+	if s.peer.DeviceID == "" {
+		address := addressIn(head.params)
+		if address == "" {
+			s.warn("registration refused: neither a Device-Id nor a mac_addr says who the device is")
+			s.down.refuse(head.id)
+			return
+		}
+		s.registry.rename(s, address)
+	}
+	ready, ok := s.tools.register(s.session(), payload)
+	if ok && ready && s.dialogue.talk == nil {
+		s.log.Info("device registered before any hello")
+		s.converse(false)
+	}
+}
+
+// session is what the conversation and the tools may know of the connection.
+func (s *Session) session() wire.Session {
+	set := s.registry.opts.Settings(s.peer.DeviceID)
+	return wire.Session{
+		DeviceID: s.peer.DeviceID, ClientID: s.peer.ClientID, SessionID: s.id,
+		Language: s.registry.Language(s.peer.DeviceID),
+		Name:     set.Name, Voice: set.Voice, AEC: s.down.stamps,
+	}
+}
+
+// meet notes that the device has said who it is.
+func (s *Session) meet() wire.Session {
+	s.met = true
+	s.noHello.Stop()
+	session := s.session()
+	s.down.farewell.speak(session.Language)
+	return session
+}
+
+// converse makes the device's tools and its conversation, and runs them. mcp
+// says that a hello has offered MCP.
+func (s *Session) converse(mcp bool) {
+	session := s.meet()
+	sources, ok := s.tools.start(session, mcp)
+	if !ok {
+		return
+	}
+	talk, err := s.registry.opts.NewTalk(session, s.down, sources)
+	if err != nil {
+		s.End(failed("conversation cannot start", err))
+		return
+	}
+	s.dialogue.begin(talk, func() {
+		s.life.start("conversation", func(ctx context.Context) {
+			defer s.dialogue.ended()
+			if err := talk.Run(ctx); err != nil && ctx.Err() == nil {
+				s.End(failed("conversation failed", err))
+				return
+			}
+			s.End(errDone)
+		})
+	})
+}

@@ -1,0 +1,265 @@
+package connection
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/lru"
+)
+
+// Registry holds the sessions of all connected devices, one for each, and decides
+// which device may come. Its methods may be called at the same time.
+type Registry struct {
+	opts      Options
+	log       *slog.Logger
+	languages *lru.Cache[string, string] // by Device-Id
+
+	mu       sync.Mutex
+	sessions map[string]*Session // by Device-Id, in lower case (place.key)
+	pending  map[string]int      // devices between Reserve and Admit
+	live     int                 // devices between Reserve and release
+	closing  bool
+	idle     chan struct{} // closed once closing and live is 0
+}
+
+// New checks the options and makes a registry. It starts nothing.
+func New(o Options) (*Registry, error) {
+	opts, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		opts: opts, log: opts.Log,
+		languages: lru.New[string, string](rememberedLanguages, 0),
+		sessions:  make(map[string]*Session),
+		pending:   make(map[string]int),
+		idle:      make(chan struct{}),
+	}
+	return r, nil
+}
+
+// MaxDevices is how many devices may be connected at once.
+func (r *Registry) MaxDevices() int { return r.opts.MaxDevices }
+
+// Connected is how many devices are connected now.
+func (r *Registry) Connected() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sessions)
+}
+
+// Session returns the session of a connected device, or nil.
+func (r *Registry) Session(deviceID string) *Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[deviceID]
+}
+
+// Why [Registry.Reserve] has no room.
+var (
+	ErrFull     = errors.New("server is full")
+	ErrStopping = errors.New("server is stopping")
+)
+
+// Room is kept for one device that is about to connect. Either Admit or Cancel
+// must be called, once.
+type Room struct {
+	registry *Registry
+	peer     Peer
+	key      string
+}
+
+// place is the place of a session in the registry. The registry's mu guards it.
+type place struct {
+	key      string // Device-Id, or what stands for it
+	replaces bool   // it has taken the place of an older session of its device
+	named    bool   // the device took its identity from its registration
+}
+
+// Reserve makes room for a device, or returns [ErrFull] or [ErrStopping]. A device
+// that is connected already, or about to be, needs no more room than it has.
+func (r *Registry) Reserve(p Peer) (*Room, error) {
+	key := p.DeviceID
+	if key == "" {
+		key = "\x00" + rand.Text() // no Device-Id is like it: those are printable
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return nil, ErrStopping
+	}
+	known := r.sessions[key] != nil || r.pending[key] > 0
+	if !known && r.taken() >= r.opts.MaxDevices {
+		return nil, ErrFull
+	}
+	r.pending[key]++
+	r.live++
+	return &Room{r, p, key}, nil
+}
+
+// taken counts the devices that are connected or about to be. The caller holds mu.
+func (r *Registry) taken() int {
+	n := len(r.sessions)
+	for key := range r.pending {
+		if r.sessions[key] == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Cancel gives the room back.
+func (m *Room) Cancel() {
+	r := m.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle(m.key)
+	r.leave()
+}
+
+// Admit begins the session of the device, in the place of an older one, which
+// ends. Neither waits for the other. read runs on a goroutine of the session: it
+// hands what it reads from the transport to the session, and returns when the
+// transport is closed. The session ends when ctx does, at the latest.
+func (m *Room) Admit(ctx context.Context, t Transport, read func(*Session)) {
+	s := newSession(ctx, m.registry, m.peer, t)
+	m.registry.admit(s, m.key)
+	s.start(read)
+}
+
+func (r *Registry) admit(s *Session, key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle(key)
+	s.place.key = key
+	if old := r.sessions[key]; old != nil {
+		s.place.replaces = true
+		old.End(ErrReplaced)
+	}
+	r.sessions[key] = s
+	if r.closing {
+		s.End(ErrShutdown)
+	}
+}
+
+// settle takes a device off the pending ones. The caller holds mu.
+func (r *Registry) settle(key string) {
+	if r.pending[key]--; r.pending[key] <= 0 {
+		delete(r.pending, key)
+	}
+}
+
+// rename gives a session the identity that its device has told, in the place of an
+// older session of the device, which ends. Only the session's reader may call it.
+func (r *Registry) rename(s *Session, deviceID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessions[s.place.key] == s {
+		delete(r.sessions, s.place.key)
+		if old := r.sessions[deviceID]; old != nil {
+			old.End(ErrReplaced)
+		}
+		r.sessions[deviceID] = s
+	}
+	s.place.key, s.peer.DeviceID, s.place.named = deviceID, deviceID, true
+	s.log.Info("device has named itself", "named", deviceID)
+}
+
+// release takes a session that has ended out of the registry.
+func (r *Registry) release(s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessions[s.place.key] == s {
+		delete(r.sessions, s.place.key)
+	}
+	r.leave()
+}
+
+// leave counts a device out. The caller holds mu.
+func (r *Registry) leave() {
+	r.live--
+	if r.closing && r.live == 0 {
+		close(r.idle)
+	}
+}
+
+// stopAccepting refuses devices from now on and returns the sessions there are.
+func (r *Registry) stopAccepting() []*Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closing {
+		r.closing = true
+		if r.live == 0 {
+			close(r.idle)
+		}
+	}
+	sessions := make([]*Session, 0, len(r.sessions))
+	for _, s := range r.sessions {
+		sessions = append(sessions, s)
+	}
+	return sessions
+}
+
+// replyDrain is how long Shutdown lets replies go on before they are cut. With
+// what comes after it the whole drain takes less than 10 s.
+const replyDrain = 9500 * time.Millisecond
+
+// Shutdown admits no device any more, asks all sessions to end, and waits for
+// them. A reply may go on for up to 9.5 s before it is cut; a user who is listened
+// to is told of the end. When ctx ends first, the rest is closed as by Close and
+// the error of ctx comes back.
+func (r *Registry) Shutdown(ctx context.Context) error {
+	sessions := r.stopAccepting()
+	for _, s := range sessions {
+		s.Drain()
+	}
+	limit := time.NewTimer(replyDrain)
+	defer limit.Stop()
+	for {
+		select {
+		case <-r.idle:
+			return nil
+		case <-limit.C:
+			for _, s := range sessions {
+				s.End(ErrShutdown)
+			}
+		case <-ctx.Done():
+			r.Close()
+			return ctx.Err()
+		}
+	}
+}
+
+// Close admits no device any more and closes all transports at once, without last
+// words. It does not wait for the conversations; Shutdown does.
+func (r *Registry) Close() {
+	reason := &Reason{Text: "server was closed", Gone: true}
+	for _, s := range r.stopAccepting() {
+		s.End(reason)
+		s.transport.Close(reason)
+	}
+}
+
+// tooBusy reports whether a device must be turned away. One that replaces its own
+// session is no device more.
+func (r *Registry) tooBusy(s *Session) bool {
+	if r.opts.Load == nil {
+		return false
+	}
+	r.mu.Lock()
+	replaces, devices := s.place.replaces, len(r.sessions)
+	r.mu.Unlock()
+	return !replaces && r.opts.Load.TooBusy(devices)
+}
+
+// notice returns what is said to a device of a language; false: nothing.
+func (r *Registry) notice(kind NoticeKind, language string) (Notice, bool) {
+	if r.opts.Notice == nil {
+		return Notice{}, false
+	}
+	return r.opts.Notice(kind, language), true
+}

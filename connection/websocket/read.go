@@ -1,0 +1,180 @@
+package websocket
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/connection"
+)
+
+// Read limits. What is larger ends the connection with close code 1009.
+const (
+	maxText     = 1 << 20
+	maxBinary   = 64 << 10
+	keepScratch = 512 // a larger buffer of one message is given back: most messages are sound
+)
+
+// errLimit is a message that is too long.
+var errLimit = errors.New("message over limit")
+
+// read hands the device's messages to the session until the socket ends. After the
+// session has ended it goes on reading, and throws away, so that the device can
+// hear the close frame.
+func (c *conn) read(s *connection.Session) {
+	defer close(c.readDone)
+	c.session = s
+	c.controls.fail = func(err error) { s.End(connection.WriteFailed(err)) }
+	c.ws.SetPingHandler(func(payload string) error {
+		if c.control(payload) {
+			c.controls.answer(payload)
+		}
+		return c.extend()
+	})
+	c.ws.SetPongHandler(func(payload string) error {
+		c.life.pong()
+		c.control(payload)
+		return c.extend()
+	})
+	c.ws.SetCloseHandler(func(int, string) error { return nil }) // Close says goodbye
+	c.ws.SetReadLimit(maxText)
+	c.life.start(func() { s.End(errStalled) })
+	for {
+		if err := c.readOne(); err != nil {
+			s.End(readReason(err))
+			if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
+				_, _ = io.Copy(io.Discard, c.in.Conn)
+			}
+			return
+		}
+	}
+}
+
+// control counts a control frame, and reports whether it may be answered.
+func (c *conn) control(payload string) bool {
+	c.in.skip(len(payload))
+	return c.session.AllowControl()
+}
+
+// extend waits anew for the device's next sign of life.
+func (c *conn) extend() error { return c.ws.SetReadDeadline(time.Now().Add(deadAfter)) }
+
+// readOne reads one message and acts on it. Only errors of the socket come back.
+func (c *conn) readOne() error {
+	if err := c.extend(); err != nil {
+		return err
+	}
+	c.in.begin()
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return err
+	}
+	if c.session.Ended() {
+		return nil
+	}
+	limit := maxText
+	if kind == websocket.BinaryMessage {
+		limit = maxBinary
+		c.in.left -= maxText - maxBinary
+	}
+	switch err := c.readAll(r, limit); {
+	case errors.Is(err, errLimit):
+		c.session.End(tooBig(kind, limit))
+		return nil
+	case err != nil:
+		return err
+	case kind == websocket.BinaryMessage:
+		c.onBinary(c.scratch)
+	default:
+		c.session.Text(c.scratch)
+		if !c.met && c.session.Met() {
+			c.met = true
+			c.life.met()
+		}
+	}
+	if cap(c.scratch) > keepScratch {
+		c.scratch = nil
+	}
+	return nil
+}
+
+// readAll reads one message of at most limit bytes into scratch. Memory grows with
+// what comes, not with what a header promises.
+func (c *conn) readAll(r io.Reader, limit int) error {
+	c.scratch = c.scratch[:0]
+	for {
+		if len(c.scratch) == cap(c.scratch) {
+			c.scratch = append(c.scratch, make([]byte, max(keepScratch, len(c.scratch)))...)[:len(c.scratch)]
+		}
+		n, err := r.Read(c.scratch[len(c.scratch):cap(c.scratch)])
+		c.scratch = c.scratch[:len(c.scratch)+n]
+		switch {
+		case len(c.scratch) > limit:
+			return errLimit
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// onBinary hands one packet of sound to the session.
+func (c *conn) onBinary(message []byte) {
+	packet, stamp, err := parseFrame(c.framing, message)
+	if err != nil {
+		c.session.AudioError(err, "framing", c.framing)
+		return
+	}
+	c.session.Audio(packet, stamp)
+}
+
+// readReason makes the end of a session from an error of its socket. Devices close
+// the TCP connection without a close frame: that is a normal end.
+func readReason(err error) error {
+	if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
+		switch closed.Code {
+		case websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived:
+			return &connection.Reason{Text: "device closed the connection"}
+		case websocket.CloseAbnormalClosure:
+			return connection.ErrLeft
+		}
+		return &connection.Reason{Text: "device closed the connection", Err: err}
+	}
+	switch {
+	case errors.Is(err, errFlood):
+		return errFlooded
+	case errors.Is(err, websocket.ErrReadLimit):
+		return tooBig(websocket.TextMessage, maxText)
+	}
+	// The WebSocket library wraps time-outs, so that only Timeout tells.
+	if broken, ok := errors.AsType[net.Error](err); ok {
+		if broken.Timeout() {
+			return errSilent
+		}
+		return connection.ErrLeft
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return connection.ErrLeft
+		}
+	}
+	return &connection.Reason{Text: "device broke the WebSocket protocol", Kind: connection.Protocol, Level: slog.LevelWarn, Err: err}
+}
+
+// tooBig is the end of a device whose message is over a limit.
+func tooBig(kind, limit int) error {
+	name := "text"
+	if kind == websocket.BinaryMessage {
+		name = "binary"
+	}
+	return &connection.Reason{
+		Text: "message too big", Kind: connection.TooBig, Level: slog.LevelWarn,
+		Err: fmt.Errorf("%s message over the limit of %d bytes", name, limit),
+	}
+}

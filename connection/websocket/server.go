@@ -1,0 +1,150 @@
+// Package websocket carries sessions over WebSockets: the upgrade, the frames of
+// sound in three framings, the signs of life of a device, and the close codes
+// (docs/protocol.md 2).
+package websocket
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/connection"
+	"xiaozhi/connection/request"
+)
+
+// Options make a [Server]. Registry and Requests must be set; every other zero
+// value works.
+type Options struct {
+	Registry *connection.Registry
+	Requests *request.Reader
+	Auth     request.Auth
+	Log      *slog.Logger // nil: discarded
+}
+
+// Server upgrades the requests of devices. It may be used by many goroutines at
+// once.
+type Server struct {
+	o        Options
+	upgrader websocket.Upgrader
+}
+
+// New makes a server. It starts nothing.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{o: o, upgrader: websocket.Upgrader{
+		HandshakeTimeout: writeTimeout,
+		ReadBufferSize:   readBuffer,
+		WriteBufferSize:  writeBuffer,
+		// Devices send no Origin; test pages come from anywhere.
+		CheckOrigin: func(*http.Request) bool { return true },
+	}}
+}
+
+// Wrap serves the paths of talks and gives all others to next.
+func (s *Server) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch request.Path(r) {
+		case "/xiaozhi/v1", "/ws/xiaozhi/v1":
+			s.serve(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serve admits a device, or says why not.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if !websocket.IsWebSocketUpgrade(r) {
+		s.serveAlive(w, r)
+		return
+	}
+	requests, log := s.o.Requests, s.o.Log
+	peer, err := requests.Identify(r)
+	if err != nil {
+		log.Warn("device refused", "remote", r.RemoteAddr, "err", err)
+		request.Refuse(w, http.StatusBadRequest, "connection/unknown", err)
+		return
+	}
+	if err := s.o.Auth.Check(r); err != nil {
+		log.Warn("device refused", "device_id", peer.DeviceID, "remote", r.RemoteAddr, "err", err)
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		request.Refuse(w, http.StatusUnauthorized, "connection/token")
+		return
+	}
+	peer.Transport = "websocket"
+	room, err := s.o.Registry.Reserve(peer)
+	switch {
+	case errors.Is(err, connection.ErrFull):
+		most := s.o.Registry.MaxDevices()
+		log.Warn("device refused", "device_id", peer.DeviceID, "err", err.Error(), "max_devices", most)
+		w.Header().Set("Retry-After", "30")
+		request.Refuse(w, http.StatusServiceUnavailable, "connection/full", most)
+		return
+	case err != nil:
+		w.Header().Set("Retry-After", "10")
+		request.Refuse(w, http.StatusServiceUnavailable, "connection/stopping")
+		return
+	}
+	in := &meteredConn{}
+	ws, err := s.upgrader.Upgrade(hijacker{w, in}, r, nil)
+	if err != nil {
+		room.Cancel()
+		log.Warn("websocket upgrade failed", "device_id", peer.DeviceID, "remote", r.RemoteAddr, "err", err)
+		return
+	}
+	shrinkSendBuffer(in.Conn)
+	c := newConn(ws, in, request.Proxied(r))
+	// The handler returns, since net/http keeps 12 KiB of buffers and a grown stack
+	// for as long as one runs: 60 KiB instead of 45 for an idle device (M12). So the
+	// context ends with nothing but the session's own end.
+	room.Admit(context.WithoutCancel(r.Context()), c, c.read)
+}
+
+// serveAlive answers people and probes that ask the path by HTTP.
+func (s *Server) serveAlive(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		request.NotAllowed(w, "GET, HEAD")
+		return
+	}
+	base := s.o.Requests.BaseURL(r)
+	request.WriteText(w, http.StatusOK, request.Say("connection/alive", request.TalkURL(base))+
+		"OTA: "+base.String()+request.OTAPath+"\n")
+}
+
+// What the system may hold for a device, in bytes. Its own choice, up to
+// megabytes, would hide for minutes that a device does not read.
+const (
+	sendBuffer = 8 << 10 // sent and not acknowledged, or not sent
+	maxUnsent  = 1 << 10 // not sent: a third of a second of sound
+)
+
+// shrinkSendBuffer makes a write wait soon after the device has stopped to read,
+// so that the write deadline begins then and not when a buffer is full. A system
+// that cannot do so notices stuck devices later, and that is all.
+func shrinkSendBuffer(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer)
+		limitUnsent(tcp, maxUnsent)
+	}
+}
+
+// Time limits and buffers of one connection.
+const (
+	firstPing    = time.Second            // from the hello to the first ping of ours
+	pingEvery    = 30 * time.Second       // pings of ours
+	deadAfter    = 60 * time.Second       // without data or a pong: two pings missed
+	writeTimeout = 5 * time.Second        // of one write
+	closeTimeout = 500 * time.Millisecond // from our close frame to the end of TCP
+
+	// The buffers hold a frame of sound with its header. What is longer goes past
+	// them; larger ones would lie idle in every connection.
+	readBuffer  = 512
+	writeBuffer = 512
+)
