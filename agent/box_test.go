@@ -210,3 +210,18 @@ func checkLead(t *testing.T, sent []time.Duration, frame time.Duration) {
 		}
 	}
 }
+
+func newBox() *box { return &box{began: time.Now(), wake: make(chan struct{})} }
+
+// lines are what a box got, without times.
+func lines(b *box) string {
+	var out []string
+	for _, l := range b.lines {
+		text := l.text
+		if l.frames != nil {
+			text = "frames"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}

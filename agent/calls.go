@@ -43,7 +43,7 @@ func (c *callRecord) result() string {
 // startCall begins a tool call. Controls are sent and taken to succeed, jobs
 // go on by themselves; all others are awaited by settle.
 func (t *reply) startCall(ctx context.Context, st *step, call providers.ToolCall) error {
-	if err := t.floor.awaitOpen(ctx); err != nil {
+	if err := t.player.AwaitOpen(ctx); err != nil {
 		return err // a turn on trial does nothing that cannot be undone
 	}
 	call.ID = t.freshID(call.ID)
@@ -69,7 +69,7 @@ func (t *reply) startCall(ctx context.Context, st *step, call providers.ToolCall
 		wait := t.tools.Begin(ctx, p) // here, so that a device gets its calls in their order
 		t.calling.Go(func() {
 			r := wait()
-			t.timing.tool(p.Offer.Tool.Name, time.Since(began))
+			t.times.Tool(p.Offer.Tool.Name, time.Since(began))
 			t.settled(rec, dispatch(r, t.order.lang()))
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
@@ -24,6 +25,7 @@ import (
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
 	o       *Options
+	voice   speak.Options // of o
 	session wire.Session
 	out     wire.Outbox
 	tools   *router.Router
@@ -60,7 +62,7 @@ type settled struct{ callID, result string }
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
-		o: &opts, session: s, out: out, tools: tools, rules: opts.rules(s),
+		o: &opts, voice: opts.speak(), session: s, out: out, tools: tools, rules: opts.rules(s),
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), over: make(chan struct{}),
 		urgent: map[uint64]*notice{},
@@ -114,7 +116,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.step(turn.Close{})
 	cause := context.Cause(ctx)
 	if c.reply != nil {
-		c.reply.floor.cut()
+		c.reply.player.Cut()
 		c.reply.cancel(cause)
 	}
 	cancel(cause)
@@ -236,7 +238,7 @@ func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
 	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.queue()}
 	if c.reply != nil {
-		seen.Playing = c.reply.floor.playing(now)
+		seen.Playing = c.reply.player.Playing(now)
 		seen.Stale = c.reply.version != c.dev.history.version
 	}
 	return seen

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 )
 
@@ -62,7 +63,7 @@ func (d *Device) expecting(now time.Time) bool {
 
 // Devices keeps the records. Its methods may be called at the same time.
 type Devices struct {
-	phases phases // of the replies that they hear
+	stagger speak.Stagger // of the replies that they hear
 
 	mu   sync.Mutex
 	byID map[string]*Device

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -19,7 +20,7 @@ import (
 // noisy is a sound like no other: noise in syllables.
 func noisy(seed uint64, rate int, length time.Duration) []int16 {
 	random := rand.New(rand.NewPCG(seed, seed))
-	pcm := voiced(rate, length, 30000)
+	pcm := scene.Voiced(rate, length, 30000)
 	last := 0.0
 	for i := range pcm {
 		last += 0.3 * (random.NormFloat64() - last)
@@ -116,7 +117,7 @@ func TestOwnVoice(t *testing.T) {
 				tools := router.New(router.Options{})
 				e.c = New(Options{
 					VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: strings.Split(strings.Repeat("mute the sound\n", 40), "\n")}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
-					TTS: &soundTTS{name: "noisy", sound: func(string) []providers.Sound {
+					TTS: &scene.TTS{Label: "noisy", Sound: func(string) []providers.Sound {
 						return []providers.Sound{{Rate: 24000, PCM: noisy(3, 24000, 6*time.Second)}}
 					}},
 				}, wire.Session{DeviceID: "d", Language: "en"}, e, tools)
@@ -165,7 +166,7 @@ func TestEchoWithoutARecogniser(t *testing.T) {
 				e.c = New(Options{
 					VAD: energyVAD{&detectors}, LLM: llm, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
 					ASR: &scriptASR{lines: strings.Split(strings.Repeat(hears+"\n", 400), "\n")},
-					TTS: &soundTTS{name: "noisy", sound: func(text string) []providers.Sound {
+					TTS: &scene.TTS{Label: "noisy", Sound: func(text string) []providers.Sound {
 						return []providers.Sound{{Rate: 24000, PCM: noisy(uint64(len(text)), 24000, 4*time.Second)}}
 					}},
 				}, wire.Session{DeviceID: "d", Language: "en"}, e, tools)

@@ -106,7 +106,7 @@ func TestEightConversations(t *testing.T) {
 	}
 }
 
-func holdEight(t *testing.T, sc *scene, set *prompts.Set, how string, at time.Duration, interrupt func(*storm), loud, mute []byte) { //nolint:thelper // it is the test itself
+func holdEight(t *testing.T, sc *talkScene, set *prompts.Set, how string, at time.Duration, interrupt func(*storm), loud, mute []byte) { //nolint:thelper // it is the test itself
 	var detectors sync.WaitGroup
 	var log strings.Builder
 	asr := &scriptASR{lines: slices.Repeat([]string{"are you there"}, 4)}

@@ -39,7 +39,7 @@ func (t *reply) await(ctx context.Context, done <-chan struct{}) error {
 // fillerIn is how soon a filler is due that is due in left, of somebody who has
 // waited since began: sooner where nothing was heard in the turn at all.
 func (t *reply) fillerIn(left time.Duration, began time.Time) time.Duration {
-	if t.o.SlowAfter > 0 && t.hums == 0 && t.floor.firstFrame().IsZero() {
+	if t.o.SlowAfter > 0 && t.hums == 0 && t.player.FirstFrame().IsZero() {
 		return min(left, time.Until(t.tooLong(began)))
 	}
 	return left
@@ -56,7 +56,7 @@ func (t *reply) hum(ctx context.Context, began time.Time) (time.Duration, error)
 	default:
 		return time.Hour, nil
 	}
-	quiet, ok := t.speaker.quietSince()
+	quiet, ok := t.speaker.QuietSince()
 	if !ok || t.voiced.Load() {
 		return fillerAgain, nil
 	}

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
+	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -67,7 +70,7 @@ type Options struct {
 	RecognizeTimeout time.Duration
 	Lead             int // frames sent ahead; 0 means 4
 	// Sounds keeps the sound of fixed phrases; nil: they are synthesised each time.
-	Sounds *SoundCache
+	Sounds *speak.Cache
 	// Levels remembers how loud voices are, to bring them to one loudness; nil:
 	// they are as loud as they are.
 	Levels   *audio.Levels
@@ -130,4 +133,19 @@ func set[T comparable](v *T, to T) {
 	if *v == zero {
 		*v = to
 	}
+}
+
+// speak are the options of what speaks.
+func (o *Options) speak() speak.Options {
+	return speak.Options{
+		TTS: o.TTS, Prompts: o.Prompts, Cache: o.Sounds, Levels: o.Levels, Reply: o.Reply, Lead: o.Lead,
+		Guard: o.Guard, StopAfter: o.StopAfter, SlowAfter: o.SlowAfter, SoundTimeout: o.SoundTimeout,
+	}
+}
+
+// Prewarm speaks fixed phrases into o.Sounds ([speak.Prewarm]).
+func Prewarm(ctx context.Context, o Options, ids []string, languages []text.Lang) error {
+	opts := o.withDefaults()
+	s := opts.speak()
+	return speak.Prewarm(ctx, &s, ids, languages)
 }

@@ -51,24 +51,24 @@ func (c *Conversation) control(e turn.Effect) {
 	switch e := e.(type) {
 	case turn.Adopt:
 		r.adopted = true
-		r.timing.commit(e.Request.Times)
+		r.times.Commit(e.Request.Times)
 	case turn.Commit:
-		r.floor.open()
+		r.player.Open()
 	case turn.Hold:
-		r.floor.hold()
+		r.player.Hold()
 	case turn.Start:
-		r.floor.start()
+		r.player.Start()
 	case turn.AllowTool:
 		r.allow <- struct{}{}
 	case turn.Pause:
-		r.floor.pause()
+		r.player.Pause()
 	case turn.Resume:
-		r.floor.resume()
+		r.player.Resume()
 		r.pauses++
 	case turn.Stop:
-		r.floor.stop()
+		r.player.Stop()
 	case turn.Cut:
-		r.floor.cut()
+		r.player.Cut()
 		r.cancel(e.Cause)
 	}
 }
@@ -86,7 +86,7 @@ func (c *Conversation) begin(e turn.Begin) {
 	c.reply = newReply(c, e.Turn, o, cancel)
 	r := c.reply
 	if e.Request.Shown != "" {
-		r.floor.send(wire.Message{Kind: wire.MessageSTT, Text: e.Request.Shown})
+		r.player.Send(wire.Message{Kind: wire.MessageSTT, Text: e.Request.Shown})
 	}
 	c.wg.Go(func() {
 		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
@@ -152,12 +152,12 @@ func (c *Conversation) remember(r *reply) {
 		log = log.With("false_alarms", r.pauses)
 	}
 	if r.out.err != nil {
-		log.Warn("turn", append(r.timing.attrs(r.floor), "err", r.out.err)...)
+		log.Warn("turn", append(r.times.Attrs(r.player), "err", r.out.err)...)
 	} else {
-		log.Info("turn", r.timing.attrs(r.floor)...)
+		log.Info("turn", r.times.Attrs(r.player)...)
 	}
 	// One final for each reply, also for one of which nothing was heard.
-	if words := joinText(answerText(r.out.messages), r.out.asides); words != "" || r.floor.showed() {
+	if words := joinText(answerText(r.out.messages), r.out.asides); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -61,9 +63,9 @@ type reply struct {
 	tools   *router.Router
 	session wire.Session
 	log     *slog.Logger
-	floor   *floor
-	speaker *speaker
-	timing  *timing
+	player  *speak.Player
+	speaker *speak.Speaker
+	times   *timeline.Turn
 	history []providers.Message // a snapshot
 	version uint64              // of the history that it knows
 	cancel  context.CancelCauseFunc
@@ -97,18 +99,15 @@ type reply struct {
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
 	r := &reply{
 		id: id, order: o, o: c.o, tools: c.tools, session: c.session, log: c.log.With("turn", id),
-		timing: newTiming(o.Times), history: c.dev.history.snapshot(), version: c.dev.history.version, cancel: cancel,
+		times: timeline.New(o.Times), history: c.dev.history.snapshot(), version: c.dev.history.version, cancel: cancel,
 		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, post: c.post, calls: &c.dev.calls,
 		voiced: &c.voiced, allow: make(chan struct{}, 1),
 	}
-	r.floor = newFloor(c.out, id, c.o.Reply, c.o.Lead)
-	r.floor.monitor, r.floor.loopback, r.floor.phases = c.mic.o.FarEnd, c.mic.o.SelfEcho, &c.o.Devices.phases
-	if c.pacer != nil {
-		r.floor.pacer.Inherit(c.pacer)
-	}
-	c.pacer = r.floor.pacer
+	r.player = speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead)
+	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
+	c.pacer = r.player.Pacer()
 	if o.Speculative {
-		r.floor.hold()
+		r.player.Hold()
 	}
 	ended := c.ended
 	r.late = func(p router.Prepared, response mcp.ActionResponse) {
@@ -120,7 +119,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		}
 		r.mail.post(l)
 	}
-	r.speaker = newSpeaker(c.o, r.log, r.floor, r.timing, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
+	r.speaker = speak.NewSpeaker(&c.voice, r.log, r.player, r.times, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
 	return r
 }
 
@@ -128,7 +127,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 // the tool holds the device's main task, and a later one would wait behind it.
 func (r *reply) acquire(ctx context.Context, start bool) error {
 	if start {
-		r.floor.announce()
+		r.player.Announce()
 	}
 	r.post(turn.ToolWanted{Turn: r.id, Start: start})
 	select {
@@ -149,13 +148,13 @@ func (t *reply) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	var synthErr, broken error
 	wg.Go(func() {
-		synthErr = protect(t.log, "synthesize", func() error { return t.speaker.synthesize(ctx) })
+		synthErr = protect(t.log, "synthesize", func() error { return t.speaker.Synthesize(ctx) })
 		if synthErr != nil {
 			halt(synthErr) // what was synthesised is still played
 		}
 	})
 	wg.Go(func() {
-		playErr := protect(t.log, "play", func() error { return t.speaker.play(ctx) })
+		playErr := protect(t.log, "play", func() error { return t.speaker.Play(ctx) })
 		if playErr != nil && ctx.Err() == nil {
 			broken = playErr
 			stop(playErr)
@@ -165,9 +164,9 @@ func (t *reply) run(ctx context.Context) {
 	if thinkErr != nil && thinkCtx.Err() == nil {
 		t.sayFailure(thinkCtx, thinkErr)
 	}
-	close(t.speaker.sentences)
+	t.speaker.Close()
 	wg.Wait()
-	_ = t.floor.awaitOpen(ctx) // finish sees how ctx ended
+	_ = t.player.AwaitOpen(ctx) // finish sees how ctx ended
 	t.finish(ctx, thinkErr, synthErr, broken)
 }
 
@@ -198,7 +197,7 @@ func (t *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 		t.out.cause, t.out.cut = context.Cause(ctx), true
 	case synthErr != nil:
 		t.out.cause, t.out.err, t.out.cut = turn.ErrFailed, synthErr, true
-		if thinkErr != nil && !errors.Is(thinkErr, errTTS) {
+		if thinkErr != nil && !errors.Is(thinkErr, speak.ErrVoice) {
 			t.out.err = errors.Join(thinkErr, synthErr)
 		}
 	case thinkErr != nil:
@@ -211,7 +210,7 @@ func (t *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	} else {
 		t.out.messages = t.messages()
 	}
-	t.out.played, t.out.asides = t.floor.played(now), t.floor.asides(now)
+	t.out.played, t.out.asides = t.player.Played(now), t.player.HeardBeside(now)
 	if t.asked != nil && t.questionHeard() {
 		t.out.asked = t.asked
 	}
@@ -238,7 +237,7 @@ func (t *reply) messages() []providers.Message {
 // heardMessages is the turn with only those words that were played (voice.md,
 // behaviour 32). A cut is marked by an ellipsis.
 func (t *reply) heardMessages(now time.Time) []providers.Message {
-	texts, partial := t.floor.heard(now, len(t.steps))
+	texts, partial := t.player.Heard(now, len(t.steps))
 	if partial {
 		for i := len(texts) - 1; i >= 0; i-- {
 			if texts[i] != "" {

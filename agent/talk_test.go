@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -137,8 +138,8 @@ func (d *talker) sound(length string, pcm []int16) {
 	}
 }
 
-// scene is one scripted conversation.
-type scene struct {
+// talkScene is one scripted conversation.
+type talkScene struct {
 	parts  map[string][]string
 	asr    *scriptASR
 	llm    *scriptLLM
@@ -150,8 +151,8 @@ type scene struct {
 	log    strings.Builder
 }
 
-func readScene(a *txtar.Archive) *scene {
-	s := &scene{parts: map[string][]string{}}
+func readScene(a *txtar.Archive) *talkScene {
+	s := &talkScene{parts: map[string][]string{}}
 	for _, f := range a.Files {
 		for line := range strings.SplitSeq(string(f.Data), "\n") {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -171,7 +172,7 @@ func readScene(a *txtar.Archive) *scene {
 }
 
 // options are what the scene's setup part says.
-func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, wire.Session) {
+func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, wire.Session) {
 	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
@@ -198,7 +199,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, wire.
 		case "chinese":
 			o.NoChinese = false
 		case "sounds":
-			o.Sounds = NewSoundCache(set)
+			o.Sounds = speak.NewCache(set)
 		case "max_calls":
 			o.MaxCalls = n
 		case "max_daily":
@@ -216,7 +217,7 @@ func (s *scene) options(t *testing.T, detectors *sync.WaitGroup) (Options, wire.
 }
 
 // run plays the scene and returns what the device got.
-func (s *scene) run(t *testing.T) *box {
+func (s *talkScene) run(t *testing.T) *box {
 	t.Helper()
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
@@ -256,7 +257,7 @@ func (s *scene) run(t *testing.T) *box {
 	return got
 }
 
-func (s *scene) local(t *testing.T) mcp.Source {
+func (s *talkScene) local(t *testing.T) mcp.Source {
 	t.Helper()
 	src := local.New(local.Options{Now: func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }})
 	if err := src.Start(t.Context()); err != nil {
@@ -309,7 +310,7 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-func (s *scene) history() string {
+func (s *talkScene) history() string {
 	var b strings.Builder
 	for _, m := range s.dev.history.messages {
 		fmt.Fprintf(&b, "%s: %s", m.Role, m.Content)

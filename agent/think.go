@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 
+	"xiaozhi/internal/idle"
 	segments "xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -199,15 +201,15 @@ func (t *reply) answerFast(ctx context.Context, st *step, req providers.LLMReque
 	if !ok {
 		return false, nil
 	}
-	t.timing.llmStart()
+	t.times.ModelAsked()
 	return true, t.delta(ctx, st, d, req.NoTools)
 }
 
 // generate runs one model call.
 func (t *reply) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
-	stepCtx, patience := newPatience(ctx, t.o.StepTimeout)
-	defer patience.end()
-	t.timing.llmStart()
+	stepCtx, limit := idle.WithTimeout(ctx, t.o.StepTimeout)
+	defer limit.Close()
+	t.times.ModelAsked()
 	answered := t.waitAloud(ctx)
 	defer answered()
 	for d, err := range t.o.LLM.Generate(stepCtx, req) {
@@ -218,14 +220,14 @@ func (t *reply) generate(ctx context.Context, st *step, req providers.LLMRequest
 			}
 			return &modelError{err}
 		}
-		patience.pause() // a long answer waits for the speaker
+		limit.Pause() // a long answer waits for the speaker
 		if err := t.delta(ctx, st, d, req.NoTools); err != nil {
 			return err
 		}
 		if st.said {
 			answered()
 		}
-		patience.resume()
+		limit.Resume()
 	}
 	if stepCtx.Err() != nil {
 		return &modelError{context.Cause(stepCtx)}
@@ -241,9 +243,9 @@ func (e *modelError) Unwrap() error { return e.err }
 
 // delta takes in a piece of the model's answer.
 func (t *reply) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
-	t.timing.llmToken(d.Provider)
+	t.times.Token(d.Provider)
 	if d.Thought != "" {
-		t.floor.send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
+		t.player.Send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
 	}
 	if d.Fallback && t.order.notice != nil {
 		return nil // it is no model that could word anything
@@ -268,16 +270,16 @@ func (t *reply) delta(ctx context.Context, st *step, d providers.Delta, noTools 
 // sayAll gives segments of the model's text to the speaker.
 func (t *reply) sayAll(ctx context.Context, st *step, segments []string) error {
 	for _, seg := range segments {
-		t.floor.send(wire.Message{Kind: wire.MessageChunk, Text: seg})
-		s := newSentence(seg, t.order.lang())
+		t.player.Send(wire.Message{Kind: wire.MessageChunk, Text: seg})
+		s := speak.NewSegment(seg, t.order.Lang, st.index)
 		if !t.faced {
 			t.faced = true
-			s.face()
+			s.Face()
 		} else {
-			s.emotion, s.emoji = "", ""
+			s.Emotion, s.Emoji = "", ""
 		}
-		st.said = st.said || s.speech != ""
-		if err := t.say(ctx, s, st.index); err != nil {
+		st.said = st.said || s.Speech != ""
+		if err := t.speaker.Say(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -297,26 +299,15 @@ func (t *reply) sayOwn(ctx context.Context, text string) error {
 
 // sayPhrase says a phrase that is no part of the answer.
 func (t *reply) sayPhrase(ctx context.Context, stepIndex int, id string) error {
-	text := t.o.Prompts.Phrase(id, t.order.lang())
-	s := newSentence(text, t.order.lang())
-	s.keep = false
-	s.face()
-	s.fallback = id
-	return t.say(ctx, s, stepIndex)
+	words := t.o.Prompts.Phrase(id, t.order.lang())
+	return t.speaker.Say(ctx, speak.NewPhrase(id, words, t.order.Lang, stepIndex))
 }
 
 // saySound plays a sound that is no part of the answer, showing display.
 func (t *reply) saySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
-	u := utterable{
-		sentence: sentence{display: display, language: t.order.lang(), fallback: prompts.FailInternal},
-		length:   new(soundLength), sound: sound,
-	}
-	select {
-	case t.speaker.sentences <- u:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	s := speak.Segment{Fallback: prompts.FailInternal, Sound: sound}
+	s.Display, s.Language = display, t.order.Lang
+	return t.speaker.Say(ctx, s)
 }
 
 // sayFailure makes a failure of the turn heard.
@@ -330,16 +321,6 @@ func (t *reply) sayFailure(ctx context.Context, err error) {
 	}
 	if err := t.sayPhrase(ctx, max(0, len(t.steps)-1), id); err != nil {
 		t.log.Debug("failure not heard", "err", err)
-	}
-}
-
-// say gives one sentence to the speaker; it waits when many are waiting.
-func (t *reply) say(ctx context.Context, s sentence, stepIndex int) error {
-	select {
-	case t.speaker.sentences <- utterable{sentence: s, step: stepIndex, length: new(soundLength)}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -358,7 +359,7 @@ func TestSharedPartsAreMadeAnew(t *testing.T) {
 	}
 	given := agent.Options{
 		VAD: &providertest.VAD{}, ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}, Prompts: set,
-		Sounds: agent.NewSoundCache(set), Levels: audio.NewLevels(), Zone: time.UTC,
+		Sounds: speak.NewCache(set), Levels: audio.NewLevels(), Zone: time.UTC,
 	}
 	called := 0
 	given.Recall = func(agent.Memory) { called++ }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -99,7 +100,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 		o.Music = tapedMusic{o.Music, t}
 	}
 	if o.Sounds != nil {
-		o.Sounds = agent.NewSoundCache(o.Prompts)
+		o.Sounds = speak.NewCache(o.Prompts)
 	}
 	if o.Levels != nil {
 		o.Levels = audio.NewLevels()

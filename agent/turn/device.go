@@ -3,6 +3,7 @@ package turn
 import (
 	"time"
 
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 )
@@ -23,7 +24,7 @@ func device(x *step, e Event) {
 		detected(x)
 		x.Learned.Empty = 0
 		x.releaseAll(Overdue, ErrReplaced)
-		x.begin(answer(x, e.Words, Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}))
+		x.begin(answer(x, e.Words, timeline.Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}))
 	case Abort:
 		abort(x, e.Wake)
 	}
@@ -76,7 +77,7 @@ func greet(x *step) {
 	word := x.Greeting
 	x.Greeting, x.Due.Greeting = "", time.Time{}
 	x.forget()
-	x.begin(Request{Shown: word, Phrase: prompts.Greeting, Lang: x.lang(), Times: Times{EndOfSpeech: x.seen.Now}})
+	x.begin(Request{Shown: word, Phrase: prompts.Greeting, Lang: x.lang(), Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 }
 
 // abort stops the reply at once. The device gets exactly one tts stop, also when

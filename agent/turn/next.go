@@ -6,6 +6,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 )
 
@@ -102,10 +103,10 @@ func others(x *step, e Event) {
 		x.awaitQuiet()
 	case Interrupt:
 		x.forget()
-		x.begin(Request{Announcement: e.Announcement, Lang: e.Lang, Times: Times{EndOfSpeech: x.seen.Now}})
+		x.begin(Request{Announcement: e.Announcement, Lang: e.Lang, Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 	case Invite:
 		if x.Mic.Mode != wire.Manual && x.Phase() == Idle && !x.Busy() {
-			x.begin(Request{Lang: x.lang(), Times: Times{EndOfSpeech: x.seen.Now}})
+			x.begin(Request{Lang: x.lang(), Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 		}
 	case StopReply:
 		if phase := x.Phase(); x.Busy() && !x.Speculates() {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 )
@@ -239,7 +240,7 @@ func announce(x *step) {
 	}
 	q := x.seen.Queue
 	x.forget()
-	x.begin(Request{Announcement: q.Head, Music: q.Music, Lang: q.Lang, Times: Times{EndOfSpeech: x.seen.Now}})
+	x.begin(Request{Announcement: q.Head, Music: q.Music, Lang: q.Lang, Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 }
 
 // stopMusic ends the stretch of music that plays, if any does.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 )
 
@@ -121,17 +122,7 @@ type Request struct {
 	Err          error     // why Phrase is said
 	Cause        error     // how the turn ends if all goes well; nil: [ErrDone]
 	Speculative  bool      // it begins before the user has finished
-	Times        Times
-}
-
-// Times are the moments of the utterance that a request answers; zero: not known.
-type Times struct {
-	EndOfSpeech time.Time // the last voiced sample, listen stop, or when text was typed
-	Endpoint    time.Time // the utterance was taken to be over
-	Silent      time.Time // from when on the user waits to hear something
-	Transcript  time.Time // its text was there
-	ASR         string    // the recogniser
-	Discarded   int       // speculations that were discarded before it
+	Times        timeline.Times
 }
 
 // Consent is a call that the user was asked to allow.

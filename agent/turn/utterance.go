@@ -7,6 +7,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 )
@@ -194,7 +195,7 @@ func dropUnread(x *step, all bool) {
 // understood makes a request of all that was said.
 func understood(x *step) Request {
 	last := x.last(Awaited)
-	times := Times{
+	times := timeline.Times{
 		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
 		Discarded: x.Speculate.Discarded,
 	}
@@ -227,7 +228,7 @@ func understood(x *step) Request {
 }
 
 // answer is the request to answer words.
-func answer(x *step, words string, times Times) Request {
+func answer(x *step, words string, times timeline.Times) Request {
 	r := Request{Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Times: times}
 	x.Learned.Lang = r.Lang
 	if r.Told = x.tell(words); r.Told {
@@ -243,7 +244,7 @@ func answer(x *step, words string, times Times) Request {
 
 // empty is the request for an utterance without words: "pardon?" at first, a
 // hint at the second in a row, then nothing but the start/stop pair.
-func empty(x *step, times Times) Request {
+func empty(x *step, times timeline.Times) Request {
 	x.Learned.Empty++
 	r := Request{Lang: x.lang(), Cause: ErrNoSpeech, Times: times}
 	switch {
@@ -306,7 +307,7 @@ func textLate(x *step) {
 		if u := x.last(Overdue); u != nil {
 			spoken = u.Spoken
 		}
-		x.begin(Request{Phrase: prompts.SlowASR, Lang: x.lang(), Times: Times{EndOfSpeech: spoken, Silent: x.seen.Now}})
+		x.begin(Request{Phrase: prompts.SlowASR, Lang: x.lang(), Times: timeline.Times{EndOfSpeech: spoken, Silent: x.seen.Now}})
 	default:
 		if left := textLeft(x); left > 0 {
 			x.Due.Text = x.seen.Now.Add(left) // somebody is speaking: nothing is said, and nothing given up
@@ -387,7 +388,7 @@ func speculate(x *step, u *Utterance) {
 	x.Speculate.Tries++
 	x.begin(Request{
 		Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Speculative: true,
-		Times: Times{ASR: u.Text.Provider},
+		Times: timeline.Times{ASR: u.Text.Provider},
 	})
 }
 

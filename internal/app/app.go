@@ -107,7 +107,7 @@ func (a *App) assemble(ctx context.Context) error {
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
 	a.life.later(func(ctx context.Context) error {
-		return agent.RenderPhrases(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language))
+		return agent.Prewarm(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language))
 	})
 	return a.join(ctx, o, tools, &pictures{llm: e.vision, texts: texts, log: a.log})
 }

@@ -160,7 +160,7 @@ func TestOneKeyAllRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	speak(t, tts)
+	synthesise(t, tts)
 	for role, want := range map[openaitest.Role]string{openaitest.Transcribe: "whisper-1", openaitest.Chat: "my-chat-model", openaitest.Speak: "tts-1"} {
 		requests := cloud.Requests(role)
 		if len(requests) == 0 {
@@ -219,7 +219,7 @@ func think(t *testing.T, llm providers.LLM) {
 	}
 }
 
-func speak(t *testing.T, tts providers.TTS) {
+func synthesise(t *testing.T, tts providers.TTS) {
 	t.Helper()
 	for _, err := range tts.Synthesize(t.Context(), providers.TTSRequest{Text: "你好", Language: "zh"}) {
 		if err != nil {
@@ -349,7 +349,7 @@ providers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	speak(t, tts)
+	synthesise(t, tts)
 	for role, want := range map[openaitest.Role]map[string]any{
 		openaitest.Transcribe: {"model": "ears"},
 		openaitest.Chat:       {"model": "m", "temperature": 0.25, "max_tokens": 77.0, "top_k": 5.0},

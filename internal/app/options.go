@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 )
 
@@ -20,7 +22,7 @@ func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log 
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
-		Sounds: agent.NewSoundCache(texts),
+		Sounds: speak.NewCache(texts),
 	}
 	if cfg.Voice.Loudness {
 		o.Levels = audio.NewLevels()
@@ -63,9 +65,9 @@ func phrasesAhead() []string {
 }
 
 // languagesAhead are the languages that devices are likely to be spoken to in.
-func languagesAhead(configured string) []string {
+func languagesAhead(configured string) []text.Lang {
 	if configured == "zh" || configured == "en" {
-		return []string{configured}
+		return []text.Lang{text.Lang(configured)}
 	}
-	return []string{"zh", "en"}
+	return []text.Lang{text.Chinese, text.English}
 }

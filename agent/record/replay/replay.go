@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
+	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -148,7 +149,7 @@ func (p *player) settings(b *record.Begin) error {
 		o.Tokens = &agent.TokenCounter{}
 	}
 	if b.Has.Sounds {
-		o.Sounds = agent.NewSoundCache(set)
+		o.Sounds = speak.NewCache(set)
 	}
 	if b.Has.Levels {
 		o.Levels = audio.NewLevels()

@@ -1,4 +1,4 @@
-package agent
+package speak
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -20,7 +22,7 @@ func TestLeadAdaptsToTheOutbox(t *testing.T) {
 		dev.refuse = func(at time.Duration) bool { // 300 ms of every second, until 30 s
 			return at < 30*time.Second && at%time.Second > 700*time.Millisecond
 		}
-		r := newSpoken(t, &o, dev)
+		r := speakTo(t, &o, dev)
 		r.say("A long story.")
 		time.Sleep(6 * time.Second)
 		dev.mu.Lock()
@@ -57,7 +59,7 @@ func TestLeadAdaptsToTheSocket(t *testing.T) {
 			o := soundOptions(t, &providertest.TTS{Script: []providertest.Speech{{Length: 10 * time.Second}}})
 			dev := newDevice()
 			dev.lag = func(time.Duration) time.Duration { return lag }
-			r := newSpoken(t, &o, dev)
+			r := speakTo(t, &o, dev)
 			r.say("A long story.")
 			r.end()
 			if off := want - dev.most; off < 0 || off > 10*time.Millisecond || dev.silence > 0 {
@@ -72,7 +74,7 @@ func TestLeadAdaptsToTheSocket(t *testing.T) {
 func TestSlowSynthesisIsNoLateness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := soundOptions(t, &providertest.TTS{Script: []providertest.Speech{{Length: 10 * time.Second, StallAt: 3 * time.Second, Stall: 2 * time.Second}}})
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("A long story.")
 		r.end()
 		if r.dev.most > 300*time.Millisecond {
@@ -92,26 +94,26 @@ func (k *taker) Lag() time.Duration                           { return 0 }
 // downlink is the way of a frame from the synthesiser's PCM to the outbox.
 func downlink(tb testing.TB) (frame func()) {
 	tb.Helper()
-	o := Options{TTS: &soundTTS{name: "none"}, Levels: audio.NewLevels()}.withDefaults()
-	f := newFloor(&taker{}, 1, o.Reply, o.Lead)
-	f.start()
-	s := newSpeaker(&o, nil, f, &timing{}, "", f.start)
-	from := &supply{utterable: utterable{length: new(soundLength)}, pieces: make(chan piece, supplyPieces)}
-	c := s.cut(from.utterable)
-	c.voice = s.voiceOf("", "en")
-	pcm := voiced(16000, 60*time.Millisecond, 9000)
-	emit := func(frame []int16) error { return c.frame(tb.Context(), frame) }
+	o := Options{TTS: &scene.TTS{Label: "none"}, Levels: audio.NewLevels(), Reply: audio.Reply, Lead: 4}
+	f := NewPlayer(&taker{}, 1, o.Reply, o.Lead)
+	f.Start()
+	s := NewSpeaker(&o, nil, f, timeline.New(timeline.Times{}), "", f.Start)
+	from := &stream{Segment: Segment{progress: new(progress)}, chunks: make(chan chunk, streamChunks)}
+	w, p := s.writer(from.Segment), &playout{s: s}
+	w.level = s.level("", "en")
+	pcm := scene.Voiced(16000, 60*time.Millisecond, 9000)
+	emit := w.emit(tb.Context())
 	return func() {
-		if !s.hold(tb.Context(), from, providers.Sound{Rate: 16000, PCM: pcm}) {
+		if !s.put(tb.Context(), from, providers.Sound{Rate: 16000, PCM: pcm}) {
 			tb.Fatal("not held")
 		}
-		p := <-from.pieces
-		if err := s.cutter.write(p.pcm, p.rate, emit); err != nil {
+		c := <-from.chunks
+		if err := s.framer.write(c.pcm, c.rate, emit); err != nil {
 			tb.Fatal(err)
 		}
-		s.spare <- p.pcm
+		s.pool.chunks.put(c.pcm)
 		for len(s.frames) > 0 {
-			packet, err := s.packet(<-s.frames)
+			packet, err := p.packet(<-s.frames)
 			if err != nil || !f.frame(packet) {
 				tb.Fatal("not played", err)
 			}

@@ -1,27 +1,27 @@
-package agent
+package speak
 
 import (
 	"testing"
 	"time"
 )
 
-// TestPhases: sixty replies that begin in the same instant are spread evenly, as
+// TestStagger: sixty replies that begin in the same instant are spread evenly, as
 // far as each may be moved, and a single one is not moved.
-func TestPhases(t *testing.T) {
+func TestStagger(t *testing.T) {
 	const frame = 60 * time.Millisecond
-	var p phases
+	var p Stagger
 	due := time.Unix(1000, 0).Add(23 * time.Millisecond)
-	var slots []int
+	var places []*place
 	counts := map[time.Duration]int{}
 	for i := range 66 {
-		slot, move := p.take(due.Add(time.Duration(i)*frame), frame)
+		at, move := p.take(due.Add(time.Duration(i)*frame), frame)
 		if i == 0 && move != 0 {
 			t.Errorf("the first is moved by %v", move)
 		}
 		if move < -28*time.Millisecond || move > 28*time.Millisecond {
 			t.Errorf("moved by %v", move)
 		}
-		slots = append(slots, slot)
+		places = append(places, at)
 		counts[(23*time.Millisecond+move+frame)%frame/(5*time.Millisecond)]++
 	}
 	for at, n := range counts {
@@ -29,13 +29,13 @@ func TestPhases(t *testing.T) {
 			t.Errorf("%d replies at %d ms", n, at*5)
 		}
 	}
-	if len(counts) != 2*phaseReach+1 {
+	if len(counts) != 2*staggerReach+1 {
 		t.Errorf("spread over %d places", len(counts))
 	}
-	for _, slot := range slots {
-		p.giveBack(slot)
+	for _, at := range places {
+		at.release()
 	}
-	if p.used != [phaseSlots]int{} {
+	if p.used != [staggerSlots]int{} {
 		t.Errorf("not given back: %v", p.used)
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package speak
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -35,6 +37,14 @@ type device struct {
 	least   time.Duration // the smallest lead that a packet met
 	closing []byte
 	lines   []string
+
+	messages []string
+}
+
+// kinds name the messages that tests look at.
+var kinds = map[wire.MessageKind]string{
+	wire.MessageSTT: "stt", wire.MessageTTSStart: "tts start", wire.MessageSentenceStart: "sentence", wire.MessageTTSStop: "tts stop",
+	wire.MessageEmotion: "emotion", wire.MessageChunk: "chunk", wire.MessageThought: "thought",
 }
 
 func newDevice() *device { return &device{began: time.Now(), least: time.Hour} }
@@ -48,6 +58,7 @@ func (d *device) Send(m wire.Message) {
 	if m.Kind == wire.MessageTTSStop {
 		d.closing = m.Closing
 	}
+	d.messages = append(d.messages, strings.TrimSpace(kinds[m.Kind]+" "+m.Text))
 }
 
 func (d *device) Audio(_ uint64, packet []byte) (uint32, bool) {
@@ -99,11 +110,11 @@ func (d *device) hear(t *testing.T) []int16 {
 	return all
 }
 
-// utteredReply is a speaker at work in a bubble.
-type utteredReply struct {
+// reply is a speaker at work in a bubble.
+type reply struct {
 	*testing.T
-	speaker *speaker
-	floor   *floor
+	speaker *Speaker
+	player  *Player
 	dev     *device
 	cancel  context.CancelFunc
 	over    sync.WaitGroup
@@ -117,35 +128,40 @@ func soundOptions(t *testing.T, tts providers.TTS) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{TTS: tts, Prompts: set}.withDefaults()
+	return Options{
+		TTS: tts, Prompts: set, Reply: audio.Reply, Lead: 4, Guard: 105 * time.Millisecond, StopAfter: 100 * time.Millisecond,
+		SlowAfter: 2500 * time.Millisecond, SoundTimeout: 30 * time.Second,
+	}
 }
 
-func newSpoken(t *testing.T, o *Options, dev *device) *utteredReply {
+func speakTo(t *testing.T, o *Options, dev *device) *reply {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	r := &utteredReply{T: t, dev: dev, floor: newFloor(dev, 1, o.Reply, o.Lead)}
-	r.speaker = newSpeaker(o, log, r.floor, &timing{}, "", r.floor.start)
+	r := &reply{T: t, dev: dev, player: NewPlayer(dev, 1, o.Reply, o.Lead)}
+	r.speaker = NewSpeaker(o, log, r.player, timeline.New(timeline.Times{}), "", r.player.Start)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
-	r.over.Go(func() { r.err = r.speaker.synthesize(ctx) })
+	r.over.Go(func() { r.err = r.speaker.Synthesize(ctx) })
 	r.over.Go(func() {
-		if err := r.speaker.play(ctx); err == nil {
-			r.floor.stop()
+		if err := r.speaker.Play(ctx); err == nil {
+			r.player.Stop()
 		}
 	})
 	return r
 }
 
-func (r *utteredReply) say(texts ...string) {
+func (r *reply) say(texts ...string) {
 	for _, text := range texts {
-		r.speaker.sentences <- utterable{sentence: newSentence(text, "en"), length: new(soundLength)}
+		if err := r.speaker.Say(r.Context(), NewSegment(text, "en", 0)); err != nil {
+			r.Error(err)
+		}
 	}
 }
 
 // end waits until all was played.
-func (r *utteredReply) end() {
+func (r *reply) end() {
 	r.Helper()
-	close(r.speaker.sentences)
+	r.speaker.Close()
 	r.over.Wait()
 	r.cancel()
 	if r.err != nil {
@@ -173,7 +189,7 @@ func TestNoSeam(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tts := &providertest.TTS{Script: script}
 				o := soundOptions(t, tts)
-				r := newSpoken(t, &o, newDevice())
+				r := speakTo(t, &o, newDevice())
 				r.say("One is short,", "two is longer.", "Three is the end.")
 				r.end()
 				if r.dev.silence != 0 || len(r.dev.lines) != 3 {
@@ -222,7 +238,7 @@ func TestOneSentenceAhead(t *testing.T) {
 		fake := &providertest.TTS{Script: []providertest.Speech{{Length: time.Minute}}}
 		tts := &watchedTTS{TTS: fake}
 		o := soundOptions(t, tts)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("One.", "Two.", "Three.", "Four.", "Five.")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -234,7 +250,7 @@ func TestOneSentenceAhead(t *testing.T) {
 				t.Errorf("request %d is %v ahead", i, ahead)
 			}
 		}
-		r.floor.cut()
+		r.player.Cut()
 		r.cancel()
 		r.over.Wait()
 		if open, _ := tts.now(); open != 0 {
@@ -255,7 +271,7 @@ func TestFirstRequestIsAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fake := &providertest.TTS{Script: []providertest.Speech{{Delay: c.delay, Length: time.Second}}}
 			o := soundOptions(t, fake)
-			r := newSpoken(t, &o, newDevice())
+			r := speakTo(t, &o, newDevice())
 			r.say("One.", "Two.")
 			time.Sleep(c.second - time.Millisecond)
 			if n := len(fake.Spoken()); n != 1 {
@@ -270,53 +286,6 @@ func TestFirstRequestIsAlone(t *testing.T) {
 	}
 }
 
-// soundTTS speaks what it is given, by text.
-type soundTTS struct {
-	name  string
-	mu    sync.Mutex
-	asked []string
-	sound func(text string) []providers.Sound
-	delay time.Duration
-	err   error // after the sound
-}
-
-func (s *soundTTS) Name() string { return s.name }
-
-func (s *soundTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
-	return func(yield func(providers.Sound, error) bool) {
-		s.mu.Lock()
-		s.asked = append(s.asked, req.Text)
-		s.mu.Unlock()
-		if s.delay > 0 && !pause(ctx, s.delay.String()) {
-			yield(providers.Sound{}, ctx.Err())
-			return
-		}
-		for _, sound := range s.sound(req.Text) {
-			if !yield(sound, nil) {
-				return
-			}
-		}
-		if s.err != nil {
-			yield(providers.Sound{}, s.err)
-		}
-	}
-}
-
-// voiced is a voice without words: overtones in syllables, amplitude at most
-// that given. Its first sample and its last are silent.
-func voiced(rate int, length time.Duration, amplitude float64) []int16 {
-	pcm := make([]int16, audio.Format{Rate: rate, Frame: length}.Samples())
-	for i := range pcm {
-		at := float64(i) / float64(rate)
-		v := 0.0
-		for k := 1.0; k <= 8; k++ {
-			v += math.Sin(2*math.Pi*140*k*at) / k
-		}
-		pcm[i] = int16(amplitude / 2 * (0.5 - 0.5*math.Cos(2*math.Pi*4*at)) * v)
-	}
-	return pcm
-}
-
 func loudness(pcm []int16) float64 {
 	m := audio.NewMeter(24000)
 	m.Add(pcm)
@@ -326,11 +295,11 @@ func loudness(pcm []int16) float64 {
 // TestVoicesAreLevelled: two voices of one reply that are 20 dB apart come to
 // the device equally loud, at once when they were heard before.
 func TestVoicesAreLevelled(t *testing.T) {
-	tts := &soundTTS{name: "two voices", sound: func(text string) []providers.Sound {
+	tts := &scene.TTS{Label: "two voices", Sound: func(text string) []providers.Sound {
 		if strings.Contains(text, "你好") {
-			return []providers.Sound{{Rate: 16000, PCM: voiced(16000, 2*time.Second, 3000)}}
+			return []providers.Sound{{Rate: 16000, PCM: scene.Voiced(16000, 2*time.Second, 3000)}}
 		}
-		return []providers.Sound{{Rate: 24000, PCM: voiced(24000, 2*time.Second, 15000)}}
+		return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, 2*time.Second, 15000)}}
 	}}
 	levels := audio.NewLevels()
 	for _, c := range []struct {
@@ -344,7 +313,7 @@ func TestVoicesAreLevelled(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := soundOptions(t, tts)
 			o.Levels = c.levels
-			r := newSpoken(t, &o, newDevice())
+			r := speakTo(t, &o, newDevice())
 			r.say("Hello there.", "你好，很高兴。")
 			r.end()
 			pcm := r.dev.hear(t)
@@ -363,13 +332,14 @@ func TestVoicesAreLevelled(t *testing.T) {
 // TestMusicKeepsItsLoudness: what is no voice is not levelled.
 func TestMusicKeepsItsLoudness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := soundOptions(t, &soundTTS{name: "none"})
+		o := soundOptions(t, &scene.TTS{Label: "none"})
 		o.Levels = audio.NewLevels()
-		r := newSpoken(t, &o, newDevice())
-		song := voiced(24000, 2*time.Second, 2000)
-		r.speaker.sentences <- utterable{
-			sentence: sentence{display: "♪"}, length: new(soundLength),
-			sound: func(yield func(providers.Sound, error) bool) { yield(providers.Sound{Rate: 24000, PCM: song}, nil) },
+		r := speakTo(t, &o, newDevice())
+		song := scene.Voiced(24000, 2*time.Second, 2000)
+		music := Segment{Sound: func(yield func(providers.Sound, error) bool) { yield(providers.Sound{Rate: 24000, PCM: song}, nil) }}
+		music.Display = "♪"
+		if err := r.speaker.Say(t.Context(), music); err != nil {
+			t.Fatal(err)
 		}
 		r.end()
 		if got, want := loudness(r.dev.hear(t)), loudness(song); math.Abs(got-want) > 1 {
@@ -399,16 +369,16 @@ func hum(length time.Duration) []int16 {
 // wave, of which one fills its frames exactly, and one is cut.
 func TestNoClickAtTheEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tts := &soundTTS{name: "hum", sound: func(text string) []providers.Sound {
+		tts := &scene.TTS{Label: "hum", Sound: func(text string) []providers.Sound {
 			return []providers.Sound{{Rate: 24000, PCM: hum(map[string]time.Duration{
 				"Exactly.": 600 * time.Millisecond, "With a rest.": 610 * time.Millisecond, "Cut.": 5 * time.Second,
 			}[text])}}
 		}}
 		o := soundOptions(t, tts)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("Exactly.", "With a rest.", "Cut.")
 		time.Sleep(1900 * time.Millisecond)
-		r.floor.cut()
+		r.player.Cut()
 		r.cancel()
 		r.over.Wait()
 		pcm := r.dev.hear(t)
@@ -435,20 +405,20 @@ func TestNoClickAtTheEdges(t *testing.T) {
 // What the device plays last is silence all the same.
 func TestCutThrowsFramesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sound := voiced(24000, 4*time.Second, 20000)
+		sound := scene.Voiced(24000, 4*time.Second, 20000)
 		for lost := range 4 {
 			for given := 5; given < 60; given++ {
 				dev := newDevice()
 				dev.lag = func(time.Duration) time.Duration { return time.Duration(lost) }
-				f := newFloor(dev, 1, audio.Reply, 4)
-				f.start()
+				f := NewPlayer(dev, 1, audio.Reply, 4)
+				f.Start()
 				for i := range given {
 					packet, err := f.encode(slices.Clone(sound[i*1440 : (i+1)*1440]))
 					if err != nil || !f.frame(packet) {
 						t.Fatal(err)
 					}
 				}
-				f.cut()
+				f.Cut()
 				dev.packets = dev.packets[:given-lost]
 				pcm := dev.hear(t)
 				if loudest := slices.Max(pcm[len(pcm)-720:]); loudest > 100 {
@@ -463,21 +433,21 @@ func TestCutThrowsFramesAway(t *testing.T) {
 // silent from its first sample on, also where a frame was ready to follow.
 func TestCutWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sound := voiced(24000, 4*time.Second, 20000)
+		sound := scene.Voiced(24000, 4*time.Second, 20000)
 		for given := 5; given < 60; given++ {
 			dev := newDevice()
-			f := newFloor(dev, 1, audio.Reply, 4)
-			f.start()
+			f := NewPlayer(dev, 1, audio.Reply, 4)
+			f.Start()
 			for i := range given + 1 {
 				if i == given {
-					f.pause()
+					f.Pause()
 				}
 				packet, err := f.encode(slices.Clone(sound[i*1440 : (i+1)*1440]))
 				if err != nil || f.frame(packet) == (i == given) {
 					t.Fatalf("frame %d: %v", i, err)
 				}
 			}
-			f.cut()
+			f.Cut()
 			pcm := dev.hear(t)
 			if closing := pcm[len(pcm)-1440:]; slices.Max(closing) > 100 || slices.Min(closing) < -100 {
 				t.Errorf("after %d frames the closing one has samples of %d and %d", given, slices.Min(closing), slices.Max(closing))
@@ -494,11 +464,11 @@ func TestAnotherVoiceTakesOverSoftly(t *testing.T) {
 		for i := range low {
 			low[i] = int16(12000 * math.Cos(2*math.Pi*100*float64(i)/16000))
 		}
-		tts := &soundTTS{name: "two", sound: func(string) []providers.Sound {
+		tts := &scene.TTS{Label: "two", Sound: func(string) []providers.Sound {
 			return []providers.Sound{{Rate: 24000, PCM: hum(610 * time.Millisecond)}, {Rate: 16000, PCM: low, Provider: "second"}}
 		}}
 		o := soundOptions(t, tts)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("One sentence.")
 		r.end()
 		pcm := r.dev.hear(t)
@@ -522,7 +492,7 @@ func TestStallEndsSoftly(t *testing.T) {
 		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 2 * time.Second, StallAt: time.Second, Stall: 3 * time.Second}}}
 		humming := &replacedTTS{tts, sound}
 		o := soundOptions(t, humming)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("A long word.")
 		r.end()
 		pcm := r.dev.hear(t)
@@ -575,7 +545,7 @@ func TestSynthesiserThatJustKeepsUpIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 3 * time.Second, EveryPiece: 60 * time.Millisecond}}}
 		o := soundOptions(t, tts)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("In real time.")
 		r.end()
 		if len(r.dev.packets) != 50 || r.dev.silence > 0 {

@@ -1,4 +1,4 @@
-package agent
+package speak
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
 	"xiaozhi/providers"
 )
 
@@ -32,12 +33,12 @@ func encoded(t *testing.T, f audio.Format, pcm []int16) [][]byte {
 }
 
 // packetTTS speaks in packets of that format, text with "plain" as PCM.
-func packetTTS(t *testing.T, f audio.Format) (*soundTTS, [][]byte) {
+func packetTTS(t *testing.T, f audio.Format) (*scene.TTS, [][]byte) {
 	t.Helper()
-	packets := encoded(t, f, voiced(f.Rate, 1800*time.Millisecond, 9000))
-	return &soundTTS{name: "packets", sound: func(text string) []providers.Sound {
+	packets := encoded(t, f, scene.Voiced(f.Rate, 1800*time.Millisecond, 9000))
+	return &scene.TTS{Label: "packets", Sound: func(text string) []providers.Sound {
 		if strings.Contains(text, "plain") {
-			return []providers.Sound{{Rate: 24000, PCM: voiced(24000, 1800*time.Millisecond, 9000)}}
+			return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, 1800*time.Millisecond, 9000)}}
 		}
 		var all []providers.Sound
 		for i := range packets {
@@ -54,7 +55,7 @@ func TestPacketsArePassedThrough(t *testing.T) {
 		tts, packets := packetTTS(t, audio.Format{Rate: 16000, Frame: 60 * time.Millisecond})
 		o := soundOptions(t, tts)
 		o.Levels = audio.NewLevels()
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("One.", "Two.")
 		r.end()
 		if len(r.dev.packets) != 2*len(packets) || r.dev.silence != 0 || r.dev.most > 360*time.Millisecond {
@@ -65,7 +66,7 @@ func TestPacketsArePassedThrough(t *testing.T) {
 				t.Fatalf("packet %d is another", i)
 			}
 		}
-		if r.floor.enc != nil {
+		if r.player.sound.enc != nil {
 			t.Error("an encoder was made")
 		}
 	})
@@ -77,11 +78,11 @@ func TestPacketsAndPCMTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts, _ := packetTTS(t, audio.Reply)
 		o := soundOptions(t, tts)
-		r := newSpoken(t, &o, newDevice())
+		r := speakTo(t, &o, newDevice())
 		r.say("One is plain.", "Two.", "Three is plain.", "Four.")
 		time.Sleep(105*time.Millisecond + 4*1800*time.Millisecond - 700*time.Millisecond)
-		texts, _ := r.floor.heard(time.Now(), 1)
-		r.floor.cut()
+		texts, _ := r.player.Heard(time.Now(), 1)
+		r.player.Cut()
 		r.cancel()
 		r.over.Wait()
 		if want := "One is plain. Two. Three is plain. Fou"; !strings.HasPrefix(texts[0], "One is plain. Two. Three is plain. F") || len(texts[0]) > len(want) {
@@ -118,7 +119,7 @@ func TestPacketsThatDoNotFitAreDecoded(t *testing.T) {
 			o := soundOptions(t, tts)
 			o.Reply = c.to
 			dev := newDevice()
-			r := newSpoken(t, &o, dev)
+			r := speakTo(t, &o, dev)
 			r.say("One.")
 			r.end()
 			dec, err := audio.NewDecoder(24000)
@@ -153,7 +154,7 @@ func TestPacketsThatDoNotFitAreDecoded(t *testing.T) {
 // TestBrokenPacketsAreAFailure: what nobody can decode is heard as one.
 func TestBrokenPacketsAreAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tts := &soundTTS{name: "broken", sound: func(string) []providers.Sound {
+		tts := &scene.TTS{Label: "broken", Sound: func(string) []providers.Sound {
 			return []providers.Sound{{Packets: [][]byte{{0x01, 1, 2, 3}}}}
 		}}
 		o := soundOptions(t, tts)

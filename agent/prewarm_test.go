@@ -9,13 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/speak"
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
 // What was rendered ahead needs no voice when it is said.
-func TestRenderPhrases(t *testing.T) {
+func TestPrewarm(t *testing.T) {
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
@@ -24,9 +26,9 @@ func TestRenderPhrases(t *testing.T) {
 		tts := &toneTTS{rate: 16000}
 		o := Options{
 			ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: tts, Prompts: set, Devices: NewDevices(),
-			Sounds: NewSoundCache(set), Zone: time.UTC,
+			Sounds: speak.NewCache(set), Zone: time.UTC,
 		}
-		if err := RenderPhrases(t.Context(), o, []string{prompts.Greeting, prompts.Filler}, []string{"zh", "en"}); err != nil {
+		if err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.Filler}, []text.Lang{text.Chinese, text.English}); err != nil {
 			t.Fatal(err)
 		}
 		if len(tts.said) != 4 {
@@ -43,14 +45,14 @@ func TestRenderPhrases(t *testing.T) {
 	})
 }
 
-func TestRenderPhrasesFails(t *testing.T) {
+func TestPrewarmFails(t *testing.T) {
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{TTS: &toneTTS{rate: 16000, lines: []string{"!error", "ok", "delay 1h"}}, Prompts: set, Sounds: NewSoundCache(set), Zone: time.UTC}
-		err := RenderPhrases(t.Context(), o, []string{prompts.Greeting, prompts.OK, prompts.Filler}, []string{"en"})
+		o := Options{TTS: &toneTTS{rate: 16000, lines: []string{"!error", "ok", "delay 1h"}}, Prompts: set, Sounds: speak.NewCache(set), Zone: time.UTC}
+		err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.OK, prompts.Filler}, []text.Lang{text.English})
 		if err == nil || !strings.Contains(err.Error(), "greeting (en)") || strings.Contains(err.Error(), "render ok") || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -70,13 +72,13 @@ func (endlessTTS) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.S
 }
 
 // A voice without an end costs no more than a long phrase.
-func TestRenderPhrasesEndless(t *testing.T) {
+func TestPrewarmEndless(t *testing.T) {
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{TTS: endlessTTS{}, Prompts: set, Sounds: NewSoundCache(set)}
-	if err := RenderPhrases(t.Context(), o, []string{prompts.OK}, []string{"en"}); !errors.Is(err, errEndless) {
+	o := Options{TTS: endlessTTS{}, Prompts: set, Sounds: speak.NewCache(set)}
+	if err := Prewarm(t.Context(), o, []string{prompts.OK}, []text.Lang{text.English}); err == nil || !strings.Contains(err.Error(), "more than 8s of sound") {
 		t.Errorf("got %v", err)
 	}
 }

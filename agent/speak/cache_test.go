@@ -1,4 +1,4 @@
-package agent
+package speak
 
 import (
 	"errors"
@@ -10,24 +10,26 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
+	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
 // phraseTTS speaks everything for one second, after a while.
-func phraseTTS(delay time.Duration) *soundTTS {
-	return &soundTTS{name: "slow", delay: delay, sound: func(string) []providers.Sound {
-		return []providers.Sound{{Rate: 24000, PCM: voiced(24000, time.Second, 9000)}}
+func phraseTTS(delay time.Duration) *scene.TTS {
+	return &scene.TTS{Label: "slow", Delay: delay, Sound: func(string) []providers.Sound {
+		return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, time.Second, 9000)}}
 	}}
 }
 
-// utteredReply is what a device gets of some sentences.
+// reply is what a device gets of some sentences.
 func spokenWords(t *testing.T, o *Options, texts ...string) *device {
 	t.Helper()
 	dev := newDevice()
-	r := newSpoken(t, o, dev)
+	r := speakTo(t, o, dev)
 	r.say(texts...)
-	close(r.speaker.sentences)
+	r.speaker.Close()
 	r.over.Wait()
 	r.cancel()
 	return dev
@@ -39,12 +41,12 @@ func TestPhrasesAreSynthesisedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := phraseTTS(2 * time.Second)
 		o := soundOptions(t, tts)
-		o.Sounds, o.Levels = NewSoundCache(o.Prompts), audio.NewLevels()
+		o.Cache, o.Levels = NewCache(o.Prompts), audio.NewLevels()
 		greeting := o.Prompts.Phrase(prompts.Greeting, "en")
 		first := spokenWords(t, &o, greeting)
 		second := spokenWords(t, &o, greeting)
-		if len(tts.asked) != 1 {
-			t.Errorf("%d requests", len(tts.asked))
+		if len(tts.Asked) != 1 {
+			t.Errorf("%d requests", len(tts.Asked))
 		}
 		if first.at[0] != 2*time.Second || second.at[0] < 100*time.Millisecond || second.at[0] > 120*time.Millisecond {
 			t.Errorf("first frames at %v and %v", first.at[0], second.at[0])
@@ -84,7 +86,7 @@ func TestKeptPhrasesAmongOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := phraseTTS(200 * time.Millisecond)
 		o := soundOptions(t, tts)
-		o.Sounds = NewSoundCache(o.Prompts)
+		o.Cache = NewCache(o.Prompts)
 		greeting := o.Prompts.Phrase(prompts.Greeting, "en")
 		spokenWords(t, &o, greeting)
 		dev := spokenWords(t, &o, "This is new.", greeting, "And so is this.", greeting)
@@ -106,32 +108,32 @@ func TestWhatIsNotKept(t *testing.T) {
 	greeting := "I'm here."
 	for name, c := range map[string]struct {
 		text    string
-		change  func(*soundTTS, *Options)
-		between func(*soundTTS, *Options)
+		change  func(*scene.TTS, *Options)
+		between func(*scene.TTS, *Options)
 		asked   int
 	}{
 		"the phrase":        {text: greeting, asked: 1},
 		"a phrase in parts": {text: "OK.", asked: 1},
 		"any sentence":      {text: "The weather is fine.", asked: 2},
-		"no cache":          {text: greeting, change: func(_ *soundTTS, o *Options) { o.Sounds = nil }, asked: 2},
-		"broken off":        {text: greeting, change: func(s *soundTTS, _ *Options) { s.err = errors.New("gone") }, asked: 2},
-		"silent":            {text: greeting, change: func(s *soundTTS, _ *Options) { s.sound = func(string) []providers.Sound { return nil } }, asked: 2},
-		"another speaks": {text: greeting, change: func(s *soundTTS, _ *Options) {
-			s.sound = func(string) []providers.Sound {
-				return []providers.Sound{{Rate: 24000, PCM: voiced(24000, time.Second, 9000), Provider: "stand-in"}}
+		"no cache":          {text: greeting, change: func(_ *scene.TTS, o *Options) { o.Cache = nil }, asked: 2},
+		"broken off":        {text: greeting, change: func(s *scene.TTS, _ *Options) { s.Err = errors.New("gone") }, asked: 2},
+		"silent":            {text: greeting, change: func(s *scene.TTS, _ *Options) { s.Sound = func(string) []providers.Sound { return nil } }, asked: 2},
+		"another speaks": {text: greeting, change: func(s *scene.TTS, _ *Options) {
+			s.Sound = func(string) []providers.Sound {
+				return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, time.Second, 9000), Provider: "stand-in"}}
 			}
 		}, asked: 2},
-		"another provider": {text: greeting, between: func(s *soundTTS, _ *Options) { s.name = "other" }, asked: 2},
-		"another format": {text: greeting, between: func(_ *soundTTS, o *Options) {
+		"another provider": {text: greeting, between: func(s *scene.TTS, _ *Options) { s.Label = "other" }, asked: 2},
+		"another format": {text: greeting, between: func(_ *scene.TTS, o *Options) {
 			o.Reply = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
 		}, asked: 2},
-		"levelling switched": {text: greeting, between: func(_ *soundTTS, o *Options) { o.Levels = audio.NewLevels() }, asked: 2},
+		"levelling switched": {text: greeting, between: func(_ *scene.TTS, o *Options) { o.Levels = audio.NewLevels() }, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tts := phraseTTS(0)
 				o := soundOptions(t, tts)
-				o.Sounds = NewSoundCache(o.Prompts)
+				o.Cache = NewCache(o.Prompts)
 				if c.change != nil {
 					c.change(tts, &o)
 				}
@@ -140,8 +142,8 @@ func TestWhatIsNotKept(t *testing.T) {
 					c.between(tts, &o)
 				}
 				spokenWords(t, &o, c.text)
-				if len(tts.asked) != c.asked {
-					t.Errorf("%d requests, want %d", len(tts.asked), c.asked)
+				if len(tts.Asked) != c.asked {
+					t.Errorf("%d requests, want %d", len(tts.Asked), c.asked)
 				}
 			})
 		})
@@ -152,18 +154,18 @@ func TestWhatIsNotKept(t *testing.T) {
 func TestCutPhraseIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := phraseTTS(0)
-		tts.sound = func(string) []providers.Sound {
-			return []providers.Sound{{Rate: 24000, PCM: voiced(24000, 5*time.Second, 9000)}}
+		tts.Sound = func(string) []providers.Sound {
+			return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, 5*time.Second, 9000)}}
 		}
 		o := soundOptions(t, tts)
-		o.Sounds = NewSoundCache(o.Prompts)
-		r := newSpoken(t, &o, newDevice())
+		o.Cache = NewCache(o.Prompts)
+		r := speakTo(t, &o, newDevice())
 		r.say("I'm here.")
 		time.Sleep(500 * time.Millisecond)
-		r.floor.cut()
+		r.player.Cut()
 		r.cancel()
 		r.over.Wait()
-		if len(o.Sounds.entries) != 0 {
+		if o.Cache.sounds.Len() != 0 {
 			t.Error("it was kept")
 		}
 	})
@@ -173,13 +175,13 @@ func TestCutPhraseIsNotKept(t *testing.T) {
 func TestFailurePhrasesAreEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := phraseTTS(0)
-		tts.sound, tts.err = func(string) []providers.Sound { return nil }, errors.New("no voice")
+		tts.Sound, tts.Err = func(string) []providers.Sound { return nil }, errors.New("no voice")
 		o := soundOptions(t, tts)
-		o.Sounds = NewSoundCache(o.Prompts)
+		o.Cache = NewCache(o.Prompts)
 		first := spokenWords(t, &o, "Hello.")
 		second := spokenWords(t, &o, "Hello again.")
-		if len(o.Sounds.entries) != 1 || len(first.packets) < 20 || len(first.packets) != len(second.packets) {
-			t.Fatalf("%d kept, %d and %d frames", len(o.Sounds.entries), len(first.packets), len(second.packets))
+		if o.Cache.sounds.Len() != 1 || len(first.packets) < 20 || len(first.packets) != len(second.packets) {
+			t.Fatalf("%d kept, %d and %d frames", o.Cache.sounds.Len(), len(first.packets), len(second.packets))
 		}
 		if like := correlation(first.hear(t), second.hear(t)); like < 0.95 {
 			t.Errorf("the kept sound is another: likeness %.2f", like)
@@ -192,15 +194,15 @@ func TestSoundCacheIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewSoundCache(set)
+	c := NewCache(set)
 	packet := make([]byte, 200)
-	key := func(i int) soundKey { return soundKey{text: fmt.Sprint(i)} }
+	key := func(i int) cacheKey { return cacheKey{text: fmt.Sprint(i)} }
 	for i := range 1000 {
 		c.put(key(i), [][]byte{packet})
 		c.get(key(0)) // used all the time
 	}
-	if len(c.entries) != cacheEntries || c.bytes != 200*cacheEntries {
-		t.Errorf("%d sounds, %d bytes", len(c.entries), c.bytes)
+	if n := c.sounds.Len(); n != cacheEntries {
+		t.Errorf("%d sounds", n)
 	}
 	if c.get(key(0)) == nil || c.get(key(999)) == nil || c.get(key(500)) != nil {
 		t.Error("which sounds are kept")
@@ -210,8 +212,8 @@ func TestSoundCacheIsBounded(t *testing.T) {
 		c.put(key(2000+i), long)
 		c.put(key(2000+i), long) // in place of itself
 	}
-	if c.bytes > cacheBytes || c.get(key(2019)) == nil {
-		t.Errorf("%d bytes", c.bytes)
+	if c.sounds.Len() > 5 || c.get(key(2019)) == nil {
+		t.Errorf("%d long sounds", c.sounds.Len())
 	}
 	c.put(key(3000), [][]byte{make([]byte, cacheBytes)})
 	if c.put(key(3001), nil); c.get(key(3000)) != nil || c.get(key(3001)) != nil {
@@ -228,13 +230,13 @@ func TestSoundCacheIsBounded(t *testing.T) {
 	}
 	all.Wait()
 	for _, id := range []string{prompts.Greeting, prompts.OK, prompts.Filler, prompts.FillerLong, prompts.Goodbye, prompts.Pardon, prompts.FailLLM} {
-		for _, lang := range []string{"zh", "en"} {
-			if s := newSentence(set.Phrase(id, lang), lang); !c.fixed(s.speech) {
-				t.Errorf("%s in %s is not kept: %q", id, lang, s.speech)
+		for _, l := range []text.Lang{text.Chinese, text.English} {
+			if s := NewSegment(set.Phrase(id, lang(l)), l, 0); !c.fixed(s.Speech) {
+				t.Errorf("%s in %s is not kept: %q", id, l, s.Speech)
 			}
 		}
 	}
-	if c.fixed("") || c.fixed("hello") || (*SoundCache)(nil).fixed("I'm here.") {
+	if c.fixed("") || c.fixed("hello") || (*Cache)(nil).fixed("I'm here.") {
 		t.Error("what is no phrase")
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package idle
 
 import (
 	"context"
@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-func TestPatience(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, p := newPatience(t.Context(), 10*time.Second)
-		defer p.end()
+		ctx, p := WithTimeout(t.Context(), 10*time.Second)
+		defer p.Close()
 		time.Sleep(9 * time.Second)
-		p.pause()
+		p.Pause()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if ctx.Err() != nil {
 			t.Error("the time in which the provider waits for us counts")
 		}
-		p.resume()
+		p.Resume()
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		if ctx.Err() != nil {

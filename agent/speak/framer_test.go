@@ -1,4 +1,4 @@
-package agent
+package speak
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/scene"
 )
 
 // cutUp is what a framer makes of pieces of one sentence.
@@ -39,7 +40,7 @@ func TestFramerLosesNothing(t *testing.T) {
 	for _, length := range []time.Duration{250, 500, 750, 1000} { // where the voice is silent
 		length *= time.Millisecond
 		for range 3 { // one sentence after the other
-			got := cutUp(t, f, voiced(24000, length, 9000), voiced(16000, length, 9000), voiced(22050, length, 9000))
+			got := cutUp(t, f, scene.Voiced(24000, length, 9000), scene.Voiced(16000, length, 9000), scene.Voiced(22050, length, 9000))
 			frames := int((3*length + 59*time.Millisecond) / (60 * time.Millisecond))
 			if n := len(got) / 1440; n != frames {
 				t.Errorf("3 times %v: %d frames, want %d", length, n, frames)
@@ -53,7 +54,7 @@ func TestFramerLosesNothing(t *testing.T) {
 
 // TestFramerPadsWithSilence: and only the last frame.
 func TestFramerPadsWithSilence(t *testing.T) {
-	in := voiced(24000, 500*time.Millisecond, 9000)
+	in := scene.Voiced(24000, 500*time.Millisecond, 9000)
 	got := cutUp(t, newFramer(audio.Reply), in)
 	for i, v := range in {
 		if got[i] != v {
@@ -90,7 +91,7 @@ func TestFramerForgetsABrokenSentence(t *testing.T) {
 		t.Error("a rate of 8001 Hz was taken")
 	}
 	f.reset()
-	in := voiced(24000, 300*time.Millisecond, 9000)
+	in := scene.Voiced(24000, 300*time.Millisecond, 9000)
 	got := cutUp(t, f, in)
 	if len(got) != len(in) || math.Abs(loudness(got)-loudness(in)) > 0.1 {
 		t.Errorf("%d samples, want %d: something is left", len(got), len(in))

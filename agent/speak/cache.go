@@ -1,0 +1,85 @@
+package speak
+
+import (
+	"strings"
+
+	"xiaozhi/audio"
+	"xiaozhi/internal/lru"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/sentence"
+	"xiaozhi/prompts"
+)
+
+// Bounds of a [Cache].
+const (
+	cacheEntries = 256
+	cacheBytes   = 2 << 20 // of packets: some eleven minutes of speech
+)
+
+// Cache keeps the sound of fixed phrases (greeting, fillers, confirmations,
+// failures) as encoded packets, so that they need neither synthesis nor encoding.
+// It is shared by all conversations; its methods may be called at the same time.
+// It holds at most 256 sounds and 2 MiB; what was not used for longest goes
+// first. A nil cache keeps nothing.
+type Cache struct {
+	phrases map[string]bool // by their words as they are spoken; never changes
+	sounds  *lru.Cache[cacheKey, [][]byte]
+}
+
+// cacheKey is all that decides how a phrase sounds on the wire.
+type cacheKey struct {
+	provider, text, language, voice string
+	format                          audio.Format
+	levelled                        bool
+}
+
+// NewCache makes an empty cache for the phrases of set that have no placeholder.
+func NewCache(set *prompts.Set) *Cache {
+	c := &Cache{phrases: map[string]bool{}, sounds: lru.New[cacheKey, [][]byte](cacheEntries, cacheBytes)}
+	for _, l := range []text.Lang{text.Chinese, text.English} {
+		for _, id := range prompts.IDs() {
+			words := set.Phrase(id, lang(l))
+			if strings.Contains(words, "{") {
+				continue
+			}
+			split := sentence.Splitter{}
+			for _, piece := range append(append([]string{words}, split.Feed(words)...), split.Flush()...) {
+				if s := sentence.New(piece, l); s.Speech != "" {
+					c.phrases[s.Speech] = true
+				}
+			}
+		}
+	}
+	return c
+}
+
+// fixed says whether these words are a phrase that is worth keeping.
+func (c *Cache) fixed(speech string) bool { return c != nil && c.phrases[speech] }
+
+// key is where the sound of words is kept.
+func (o *Options) key(provider, words, language, voice string) cacheKey {
+	return cacheKey{provider: provider, text: words, language: language, voice: voice, format: o.Reply, levelled: o.Levels != nil}
+}
+
+// get is a phrase's sound, nil if it is not there. Nobody changes the packets.
+func (c *Cache) get(key cacheKey) [][]byte {
+	if c == nil {
+		return nil
+	}
+	packets, _ := c.sounds.Get(key)
+	return packets
+}
+
+// put keeps a phrase's sound, which must be whole.
+func (c *Cache) put(key cacheKey, packets [][]byte) {
+	if c == nil || len(packets) == 0 {
+		return
+	}
+	bytes := 0
+	for _, p := range packets {
+		bytes += len(p)
+	}
+	if bytes <= cacheBytes/4 {
+		c.sounds.Put(key, packets, bytes)
+	}
+}

@@ -1,0 +1,159 @@
+package speak
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	retryFull = 20 * time.Millisecond  // until a frame is offered again to a full outbox
+	dryLead   = 20 * time.Millisecond  // so much before the device runs dry within a segment, its sound is ended softly
+	dryAfter  = 120 * time.Millisecond // if nothing came for so long: a synthesiser that just keeps up has not stalled
+)
+
+// playout hands the frames of a reply to the player, when they are due. It belongs
+// to the goroutine of Play.
+type playout struct {
+	s       *Speaker
+	timer   *time.Timer
+	playing *progress // of the segment that plays; nil: none
+}
+
+// Play hands frames to the player when they are due, and after the last waits
+// until the device has played them.
+func (s *Speaker) Play(ctx context.Context) error {
+	p := &playout{s: s, timer: time.NewTimer(time.Hour)}
+	defer p.timer.Stop()
+	for {
+		f, ok, err := p.next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return p.end(ctx)
+		}
+		if err := p.play(ctx, f); err != nil {
+			return err
+		}
+	}
+}
+
+// next waits for a frame; false: there are no more. When the synthesiser stalls
+// within a segment until the device is about to run dry, the device gets one
+// frame in which the sound ends, so that it does not end with a click.
+func (p *playout) next(ctx context.Context) (frame, bool, error) {
+	select {
+	case f, ok := <-p.s.frames:
+		return f, ok, nil
+	default:
+	}
+	if p.playing != nil {
+		if left := time.Until(p.s.player.playoutEnd()) - dryLead; left >= dryAfter {
+			p.timer.Reset(left)
+			defer p.timer.Stop()
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return frame{}, false, context.Cause(ctx)
+		case f, ok := <-p.s.frames:
+			return f, ok, nil
+		case <-p.timer.C:
+			if p.playing != nil && !p.playing.whole.Load() {
+				p.s.player.dry()
+			}
+		}
+	}
+}
+
+// play waits until a frame is due, and hands it over.
+func (p *playout) play(ctx context.Context, f frame) error {
+	player := p.s.player
+	if err := player.AwaitStart(ctx); err != nil {
+		return err
+	}
+	ready := time.Now()
+	due := player.due(ready)
+	scheduled := !due.IsZero()
+	if guard := player.startedAt().Add(p.s.o.Guard); due.Before(guard) {
+		due = guard
+	}
+	if f.packet == nil {
+		player.prepare() // here, where there is time
+	}
+	if err := p.wait(ctx, time.Until(due)); err != nil {
+		return err
+	}
+	for player.halted() { // what is announced or encoded now would come too early, or never
+		if err := p.wait(ctx, retryFull); err != nil {
+			return err
+		}
+	}
+	if f.begins != nil {
+		player.beginSegment(*f.begins)
+		p.playing = f.begins.progress
+	}
+	packet, err := p.packet(f)
+	if err != nil {
+		return err
+	}
+	if due.Before(ready) {
+		due = ready // it was not there earlier
+	}
+	if !scheduled {
+		due = time.Now() // the first of all, which nothing waits for
+	}
+	for packet != nil && !player.frame(packet) {
+		if err := p.wait(ctx, retryFull); err != nil {
+			return err
+		}
+	}
+	player.late(time.Since(due))
+	return nil
+}
+
+// packet is a frame as it goes to the device; nil when the turn is over. It is
+// made when it is due and not before: a frame that is encoded and then not sent
+// would leave the encoder ahead of the device's decoder.
+func (p *playout) packet(f frame) ([]byte, error) {
+	if f.packet != nil {
+		return p.s.player.passthrough(f.packet), nil
+	}
+	if f.level != nil {
+		f.level.apply(f.pcm, f.begins != nil)
+	}
+	packet, err := p.s.player.encode(f.pcm)
+	p.s.pool.frames.put(f.pcm)
+	return packet, err
+}
+
+// end waits until what was sent has been played.
+func (p *playout) end(ctx context.Context) error {
+	for {
+		end := p.s.player.playoutEnd()
+		if end.IsZero() {
+			return nil
+		}
+		if err := p.wait(ctx, time.Until(end.Add(p.s.o.StopAfter))); err != nil {
+			return err
+		}
+		if p.s.player.playoutEnd().Equal(end) { // else a pause has added its soft end
+			return nil
+		}
+	}
+}
+
+// wait sleeps for d, or until ctx ends.
+func (p *playout) wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	p.timer.Reset(d)
+	select {
+	case <-p.timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

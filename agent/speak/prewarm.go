@@ -1,0 +1,96 @@
+package speak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/sentence"
+	"xiaozhi/internal/timeline"
+	"xiaozhi/internal/wire"
+)
+
+// Bounds of one phrase that is rendered ahead: how long it may take, and last.
+const (
+	prewarmWithin = 20 * time.Second
+	prewarmMost   = 8 * time.Second
+	// prewarmPause is how long each frame takes: a tenth of a core, so that replies
+	// that go on meanwhile are not late.
+	prewarmPause = 5 * time.Millisecond
+)
+
+var errEndless = fmt.Errorf("more than %v of sound", prewarmMost)
+
+// Prewarm speaks fixed phrases into o.Cache, so that they are there when they are
+// first needed. What cannot be rendered now is synthesised then. The error names
+// all that failed.
+func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lang) error {
+	var failed error
+	for _, l := range languages {
+		for _, id := range ids {
+			if err := prewarm(ctx, o, id, l); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("render %s (%s): %w", id, l, err))
+			}
+			if ctx.Err() != nil {
+				return failed
+			}
+		}
+	}
+	return failed
+}
+
+// prewarm has a speaker without a device speak one phrase.
+func prewarm(ctx context.Context, o *Options, id string, l text.Lang) error {
+	ctx, stop := context.WithTimeout(ctx, prewarmWithin)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(turn.ErrDone)
+	player := NewPlayer(noDevice{}, 0, o.Reply, o.Lead)
+	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), "", player.Start)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		timer := time.NewTimer(time.Hour)
+		defer timer.Stop()
+		length := time.Duration(0)
+		for range s.frames {
+			if length += o.Reply.Frame; length > prewarmMost {
+				cancel(errEndless)
+			}
+			timer.Reset(prewarmPause)
+			select {
+			case <-timer.C:
+			case <-ctx.Done(): // at its end the frames end too
+			}
+		}
+	})
+	words := o.Prompts.Phrase(id, lang(l))
+	split := sentence.Splitter{}
+	var err error
+	for _, piece := range append(split.Feed(words), split.Flush()...) {
+		err = errors.Join(err, s.Say(ctx, NewSegment(piece, l, 0)))
+	}
+	s.Close()
+	err = errors.Join(err, s.Synthesize(ctx))
+	wg.Wait()
+	return err
+}
+
+// noDevice is an Outbox that throws everything away.
+type noDevice struct{}
+
+// Send throws the message away.
+func (noDevice) Send(wire.Message) {}
+
+// Audio throws the packet away.
+func (noDevice) Audio(uint64, []byte) (uint32, bool) { return 0, true }
+
+// Lag is 0.
+func (noDevice) Lag() time.Duration { return 0 }
+
+// HangUp does nothing.
+func (noDevice) HangUp(error) {}

@@ -1,0 +1,44 @@
+package speak
+
+import (
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/sentence"
+	"xiaozhi/providers"
+)
+
+// Segment is one piece of a reply on its way to the ear.
+type Segment struct {
+	sentence.Segment
+	Keep     bool                              // it belongs to the answer; phrases of ours may not
+	Fallback string                            // the phrase whose embedded sound is played if it cannot be synthesised; "": none
+	Step     int                               // of the turn in which it was said
+	Sound    iter.Seq2[providers.Sound, error] // its sound; nil: it is synthesised
+
+	progress *progress
+}
+
+// NewSegment prepares words of the answer in a turn of that language.
+func NewSegment(words string, lang text.Lang, step int) Segment {
+	return Segment{Segment: sentence.New(words, lang), Keep: true, Step: step}
+}
+
+// NewPhrase prepares a phrase, which is no part of the answer.
+func NewPhrase(id, words string, lang text.Lang, step int) Segment {
+	s := Segment{Segment: sentence.New(words, lang), Fallback: id, Step: step}
+	s.Face()
+	return s
+}
+
+// progress is how much sound of a segment there is so far. The synthesiser writes
+// it, the player reads it.
+type progress struct {
+	nanos atomic.Int64
+	whole atomic.Bool // nothing will be added
+}
+
+// add notes that there is more sound.
+func (p *progress) add(d time.Duration) { p.nanos.Add(int64(d)) }

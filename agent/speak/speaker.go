@@ -1,0 +1,283 @@
+package speak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/timeline"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+const (
+	mostSegments = 64 // wait to be spoken; then Say waits
+	aheadFrames  = 12 // are cut ahead of the one that plays: 0.7 s
+	// embedded is the provider of the sounds that are part of the program.
+	embedded = "embedded"
+)
+
+// ErrVoice marks a failure of the synthesiser, which has been made heard.
+var ErrVoice = errors.New("speech synthesis failed")
+
+// Options are what the speakers of all replies share. TTS, Prompts and Reply must
+// be set.
+type Options struct {
+	TTS          providers.TTS
+	Prompts      *prompts.Set
+	Cache        *Cache        // of the sound of fixed phrases; nil: they are synthesised each time
+	Levels       *audio.Levels // how loud voices are, to bring them to one loudness; nil: they are as loud as they are
+	Reply        audio.Format
+	Lead         int           // frames sent ahead
+	Guard        time.Duration // from tts start to the first frame
+	StopAfter    time.Duration // from the end of play-out to the end of the reply
+	SlowAfter    time.Duration // until a voice that gives nothing is said to be slow; less than 0: never
+	SoundTimeout time.Duration // until it has failed
+}
+
+// Speaker makes frames of segments for one reply. One goroutine opens the stream
+// of each segment, one ahead of the one that is spoken; one, in Synthesize, cuts
+// what comes into frames; one, in Play, hands them to the player.
+type Speaker struct {
+	o      *Options
+	log    *slog.Logger
+	player *Player
+	times  *timeline.Turn
+	voice  string
+	ready  func() // asks for tts start
+
+	segments chan Segment // closed by Close
+	frames   chan frame   // closed by Synthesize
+	pool     pool
+	unsaid   counter // segments that were taken and are not cut yet
+
+	framer  *framer                 // of Synthesize
+	levels  map[levelID]*voiceLevel // of Synthesize
+	noticed bool                    // of Synthesize: it was said that the voice is slow
+}
+
+// frame is one frame of sound on its way to the player: PCM, or a packet that was
+// encoded elsewhere.
+type frame struct {
+	pcm    []int16
+	packet []byte
+	level  *voiceLevel // of pcm; nil: it is played as loud as it is
+	begins *Segment    // set on the first frame of a segment
+}
+
+// NewSpeaker makes a speaker with a voice. ready asks for tts start, once.
+func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice string, ready func()) *Speaker {
+	return &Speaker{
+		o: o, log: log, player: p, times: t, voice: voice, ready: ready,
+		segments: make(chan Segment, mostSegments), frames: make(chan frame, aheadFrames), pool: newPool(),
+		framer: newFramer(o.Reply), levels: map[levelID]*voiceLevel{},
+	}
+}
+
+// Say gives a segment to the speaker; it waits while many are waiting.
+func (s *Speaker) Say(ctx context.Context, u Segment) error {
+	u.progress = new(progress)
+	select {
+	case s.segments <- u:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close says that there are no more segments.
+func (s *Speaker) Close() { close(s.segments) }
+
+// QuietSince is since when nothing has been heard of the turn, by the device's
+// clock; zero if nothing was yet. False: something is being said, or will be
+// without being asked.
+func (s *Speaker) QuietSince() (time.Time, bool) {
+	if len(s.segments) > 0 || s.unsaid.any() || len(s.frames) > 0 {
+		return time.Time{}, false
+	}
+	end := s.player.playoutEnd()
+	return end, !end.After(time.Now())
+}
+
+// Synthesize makes frames of all segments until Close. A segment that cannot be
+// spoken is replaced by the embedded sound that says so, and ends the speech with
+// [ErrVoice].
+func (s *Speaker) Synthesize(ctx context.Context) error {
+	defer close(s.frames)
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(turn.ErrDone)
+	streams := make(chan *stream) // unbuffered: one is open ahead of the one that is spoken
+	wg.Go(func() {
+		defer close(streams)
+		s.prefetch(ctx, &wg, streams)
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case from, ok := <-streams:
+			if !ok {
+				return context.Cause(ctx)
+			}
+			if err := s.segment(ctx, from); err != nil {
+				return err
+			}
+			s.unsaid.add(-1)
+		}
+	}
+}
+
+// segment speaks one segment.
+func (s *Speaker) segment(ctx context.Context, from *stream) error {
+	defer from.stop(turn.ErrDone)
+	u := from.Segment
+	if s.player.Announce() {
+		s.ready()
+	}
+	if u.Emotion != "" {
+		s.player.Send(wire.Message{Kind: wire.MessageEmotion, Emotion: u.Emotion, Text: u.Emoji})
+	}
+	if u.Speech == "" && u.Sound == nil {
+		return nil
+	}
+	err := protect(s.log, "speech synthesis", func() error { return s.speak(ctx, from) })
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	id := u.Fallback
+	if id == "" {
+		id = prompts.FailTTS
+		u = s.shown(id, u)
+	}
+	u.progress = new(progress)
+	s.framer.reset() // what is left of the broken segment
+	if err2 := s.sound(ctx, u, id); err2 != nil {
+		return errors.Join(ErrVoice, err, err2)
+	}
+	return fmt.Errorf("%w: %w", ErrVoice, err)
+}
+
+// shown is a phrase in the place of a segment.
+func (s *Speaker) shown(id string, instead Segment) Segment {
+	u := Segment{Step: instead.Step, Fallback: id, Sound: instead.Sound}
+	u.Display, u.Language = s.o.Prompts.Phrase(id, string(instead.Language)), instead.Language
+	return u
+}
+
+// speak passes the sound of one segment on as frames.
+func (s *Speaker) speak(ctx context.Context, from *stream) error {
+	if instead, err := s.awaitSound(ctx, from); instead || err != nil {
+		return err
+	}
+	w := s.writer(from.Segment)
+	switch {
+	case from.packets != nil:
+		return w.packets(ctx, from.packets)
+	case from.Sound != nil:
+		return w.play(ctx)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case c, ok := <-from.chunks:
+			if !ok {
+				return s.keep(from, w, w.finish(ctx))
+			}
+			if err := w.chunk(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// keep stores a fixed phrase that was spoken whole. err is how its end went.
+func (s *Speaker) keep(from *stream, w *segmentWriter, err error) error {
+	if w.level != nil {
+		s.o.Levels.Keep(w.level.key, w.level.meter)
+	}
+	if err != nil || !w.record || (w.provider != "" && w.provider != s.o.TTS.Name()) {
+		return err // another stands in for the voice: the next time it may be itself
+	}
+	if err := w.store(from.key); err != nil {
+		s.log.Warn("phrase not kept", "err", err) // it was spoken all the same
+	}
+	return nil
+}
+
+// How long the synthesiser may take for a phrase that is there as a sound, and
+// for one that says that something is slow.
+const (
+	phraseWithin  = 1500 * time.Millisecond
+	passingWithin = 300 * time.Millisecond
+	// slowGrace is how long it may take in any case, however long the user has waited.
+	slowGrace = 400 * time.Millisecond
+)
+
+// awaitSound waits for the first sound of a segment. When it does not come in
+// time, a phrase is played from its embedded sound instead, and of any other
+// segment it is said, once in a turn, that the voice is slow.
+func (s *Speaker) awaitSound(ctx context.Context, from *stream) (instead bool, err error) {
+	if from.chunks == nil || s.o.SlowAfter < 0 {
+		return false, nil
+	}
+	within := s.o.SlowAfter
+	switch {
+	case from.Fallback != "" && len(prompts.Sound(from.Fallback, string(from.Language))) > 0:
+		instead = true
+		if within = min(within, phraseWithin); passing(from.Fallback) {
+			within = passingWithin
+		}
+	case s.noticed:
+		return false, nil
+	}
+	if err := s.player.AwaitOpen(ctx); err != nil {
+		return false, err
+	}
+	if !instead && s.player.FirstFrame().IsZero() {
+		if since := s.times.SilentSince(); !since.IsZero() {
+			within = max(s.o.SlowAfter-time.Since(since), min(slowGrace, s.o.SlowAfter))
+		}
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-from.begun:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-timer.C:
+	}
+	u := from.Segment
+	if !instead {
+		s.noticed = true
+		u = s.shown(prompts.SlowTTS, u)
+	}
+	u.progress = new(progress)
+	s.log.Warn("speech synthesis is slow", "tts", s.o.TTS.Name(), "phrase", u.Fallback)
+	return instead, s.sound(ctx, u, u.Fallback)
+}
+
+// lang is a language as providers and prompts name it.
+func lang(l text.Lang) string { return string(l) }
+
+// protect turns a panic in f into an error, so that it costs no more than what f does.
+func protect(log *slog.Logger, what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: panic in %s: %v", turn.ErrFailed, what, p)
+		}
+	}()
+	return f()
+}
