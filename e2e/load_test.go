@@ -334,7 +334,7 @@ var (
 	goroutineID = regexp.MustCompile(`^goroutine (\d+) `)
 	createdIn   = regexp.MustCompile(`created by .* in goroutine (\d+)`)
 	// renderer is the function that synthesises phrases for later.
-	renderer = runtime.FuncForPC(reflect.ValueOf(agent.RenderPhrases).Pointer()).Name()
+	renderer = runtime.FuncForPC(reflect.ValueOf(agent.Prewarm).Pointer()).Name()
 )
 
 // withoutRendering leaves out the goroutine that synthesises phrases for later,
