@@ -15,6 +15,7 @@ func TestCrowd(t *testing.T) {
 	r := newRig(t, nil)
 	conn := r.dialSocket("", nil)
 	ask(t, conn, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	came := time.Now()
 	for i := range 100 {
 		id := fmt.Sprintf("24:6f:28:bb:00:%02x", i)
 		r.home.connect(id, "", nil)
@@ -27,6 +28,8 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	until(t, "all of them", func() bool { return len(r.views.Streams(catalog.Caller{})) > 100 })
+	// A change is told when none has come for 100 ms: more often only where the machine stands still.
+	most := max(3, 1+int(time.Since(came)/(100*time.Millisecond)))
 	got := ask(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	for !strings.Contains(got, `"id":2`) {
 		if strings.Contains(got, "tools/list_changed") {
@@ -34,8 +37,8 @@ func TestCrowd(t *testing.T) {
 		}
 		got = read(t, conn)
 	}
-	if told > 3 {
-		t.Errorf("told %d times", told)
+	if told > most {
+		t.Errorf("told %d times, want %d at most", told, most)
 	}
 }
 
