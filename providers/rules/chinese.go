@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -72,17 +73,12 @@ func chineseSigns(text string) string {
 
 // trimAfter drops particles, politeness and the assistant's names from the end.
 func trimAfter(text string, names []string) []string {
-	return trimAll(text, strings.CutSuffix, append([]string{
-		"好吗", "可以吗", "行吗", "好不好", "谢谢你", "谢谢", "拜托", "一下", "吧", "啊", "呀", "呢", "吗", "嘛", "哦", "啦", "了",
-	}, names...))
+	return trimAll(text, strings.CutSuffix, append(slices.Clip(chinese().After), names...))
 }
 
 // trimBefore drops politeness, addresses and the assistant's names from the start.
 func trimBefore(text string, names []string) []string {
-	return trimAll(text, strings.CutPrefix, append([]string{
-		"请问", "请你", "请", "麻烦你", "麻烦", "帮我", "帮忙", "给我", "能不能", "可不可以", "可以", "你能不能", "你可以", "你能", "能",
-		"我想要", "我想", "我要", "嘿", "喂", "嗯", "那么", "那", "你好", "你", "把", "将", "现在", "先",
-	}, names...))
+	return trimAll(text, strings.CutPrefix, append(slices.Clip(chinese().Before), names...))
 }
 
 // trimAll cuts the words off as long as one fits and something is left, and

@@ -178,7 +178,7 @@ func switches(t tool, said string) bool {
 		if !t.has(d.named...) && !described || t.has(other.named...) {
 			continue
 		}
-		if strings.Contains(t.spec.Description, thing) || t.has(thingNames()[thing]...) {
+		if strings.Contains(t.spec.Description, thing) || t.has(chinese().Things[thing]...) {
 			return true
 		}
 	}
@@ -187,13 +187,4 @@ func switches(t tool, said string) bool {
 
 func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
-}
-
-// thingNames returns the English names of things that makers give to tools.
-func thingNames() map[string][]string {
-	return map[string][]string{
-		"灯": {"lamp", "light", "led"}, "电灯": {"lamp", "light"}, "台灯": {"lamp"}, "灯光": {"lamp", "light"}, "灯带": {"strip", "led"},
-		"风扇": {"fan"}, "空调": {"ac", "aircon", "conditioner"}, "窗帘": {"curtain"}, "电视": {"tv"}, "门": {"door"},
-		"开关": {"switch"}, "继电器": {"relay"}, "插座": {"socket", "plug"}, "加湿器": {"humidifier"}, "水泵": {"pump"},
-	}
 }

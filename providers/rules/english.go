@@ -2,6 +2,7 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -67,7 +68,7 @@ func englishWords(text string) []string {
 	var words []string
 	for _, w := range fields {
 		w = strings.Trim(w, "'")
-		if full, ok := shortForm(w); ok {
+		if full, ok := english().Short[w]; ok {
 			words = append(words, strings.Fields(full)...)
 			continue
 		}
@@ -99,83 +100,22 @@ func englishSigned(text string) string {
 	return b.String()
 }
 
-// shortForm writes out a word that stands for two, or is written in two ways.
-func shortForm(word string) (string, bool) {
-	switch word {
-	case "whats":
-		return "what is", true
-	case "thats":
-		return "that is", true
-	case "can't", "cannot":
-		return "can not", true
-	case "don't":
-		return "do not", true
-	case "i'm":
-		return "i am", true
-	case "you're":
-		return "you are", true
-	case "goodbye":
-		return "good bye", true
-	case "its":
-		return "it is", true
-	case "ok":
-		return "okay", true
-	}
-	return "", false
-}
-
 // trimPolite drops what is said around a request, the assistant's name too.
 func trimPolite(words, name []string) []string {
-	before := [][]string{
-		{"please"},
-		{"can", "you"},
-		{"could", "you"},
-		{"would", "you"},
-		{"will", "you"},
-		{"hey"},
-		{"okay"},
-		{"so"},
-		{"i", "want", "you", "to"},
-		{"i", "would", "like", "you", "to"},
-		{"now"},
-		{"just"},
-		{"and"},
-		{"um"},
-		{"uh"},
-		{"well"},
-		{"can", "i"},
-		{"hi"},
-		{"xiaozhi"},
-		{"xiao", "zhi"},
-	}
-	after := [][]string{
-		{"please"},
-		{"right", "now"},
-		{"now"},
-		{"for", "me"},
-		{"thanks"},
-		{"thank", "you"},
-		{"at", "the", "moment"},
-		{"a", "little", "bit"},
-		{"a", "bit"},
-		{"a", "little"},
-		{"again"},
-		{"then"},
-		{"xiaozhi"},
-		{"xiao", "zhi"},
-	}
+	before, after := english().Before, english().After
 	if len(name) > 0 {
-		before, after = append(before, name), append(after, name)
+		joined := strings.Join(name, " ")
+		before, after = append(slices.Clip(before), joined), append(slices.Clip(after), joined)
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, p := range before {
-			if len(words) > len(p) && strings.Join(words[:len(p)], " ") == strings.Join(p, " ") {
-				words, changed = words[len(p):], true
+			if n := len(strings.Fields(p)); len(words) > n && strings.Join(words[:n], " ") == p {
+				words, changed = words[n:], true
 			}
 		}
 		for _, p := range after {
-			if rest := len(words) - len(p); rest > 0 && strings.Join(words[rest:], " ") == strings.Join(p, " ") {
+			if rest := len(words) - len(strings.Fields(p)); rest > 0 && strings.Join(words[rest:], " ") == p {
 				words, changed = words[:rest], true
 			}
 		}

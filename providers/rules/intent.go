@@ -7,30 +7,30 @@ import (
 )
 
 // act is the action that a request asks for.
-type act int
+type act string
 
 const (
-	actTime act = iota + 1
-	actDate
-	actSet  // a level, to number
-	actUp   // a level, by number or by a step
-	actDown // a level, by number or by a step
-	actMax
-	actMin
-	actAsk // what a level is
-	actStop
-	actNext
-	actPause
-	actTimer
-	actTimers // what timers and reminders there are
-	actHelp
-	actBattery
-	actStatus
-	actPhoto
-	actExit
-	actHello
-	actThanks
-	actWho
+	actTime    act = "time"
+	actDate    act = "date"
+	actSet     act = "set"  // a level, to number
+	actUp      act = "up"   // a level, by number or by a step
+	actDown    act = "down" // a level, by number or by a step
+	actMax     act = "max"
+	actMin     act = "min"
+	actAsk     act = "ask" // what a level is
+	actStop    act = "stop"
+	actNext    act = "next"
+	actPause   act = "pause"
+	actTimer   act = "timer"
+	actTimers  act = "timers" // what timers and reminders there are
+	actHelp    act = "help"
+	actBattery act = "battery"
+	actStatus  act = "status"
+	actPhoto   act = "photo"
+	actExit    act = "exit"
+	actHello   act = "hello"
+	actThanks  act = "thanks"
+	actWho     act = "who"
 )
 
 // level names a quantity that can be set, raised and lowered.
@@ -67,15 +67,6 @@ func (in intent) fast() bool {
 type pattern struct {
 	text string
 	want intent
-}
-
-// ways lists several patterns for one want.
-func ways(want intent, texts ...string) []pattern {
-	patterns := make([]pattern, 0, len(texts))
-	for _, t := range texts {
-		patterns = append(patterns, pattern{t, want})
-	}
-	return patterns
 }
 
 // understand finds the rule for a text. Only a text that says nothing else is

@@ -22,7 +22,7 @@ func (b *Brain) Phrases(_ string, tools []providers.ToolSpec) []string {
 			phrases = append(phrases, p)
 		}
 	}
-	for _, p := range englishPatterns() {
+	for _, p := range english().Ways {
 		add(p.text)
 	}
 	for _, t := range readTools(tools) {
@@ -71,9 +71,5 @@ func speakable(words []string) bool {
 	})
 }
 
-func isVerb(word string) bool {
-	return slices.Contains([]string{
-		"turn", "set", "get", "play", "take", "start", "stop", "open", "close", "switch", "show", "move", "go", "walk",
-		"dance", "run", "toggle", "enable", "disable", "pause", "resume", "read", "reset", "clear", "increase", "decrease",
-	}, word)
-}
+// isVerb reports whether a word of a tool's name is what is done with the others.
+func isVerb(word string) bool { return slices.Contains(english().Verbs, word) }

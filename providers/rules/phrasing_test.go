@@ -248,7 +248,7 @@ func TestLevelAfterModelFailed(t *testing.T) {
 // the notation in it is one that the recogniser knows.
 func TestGrammarStaysSmall(t *testing.T) {
 	phrases := newBrain(t, false).Phrases("en", deviceTools())
-	for _, p := range englishTyped() {
+	for _, p := range english().Typed {
 		if slices.Contains(phrases, p.text) {
 			t.Errorf("%q is in the grammar", p.text)
 		}

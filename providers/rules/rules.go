@@ -53,7 +53,7 @@ func New(o Options) *Brain {
 	if o.Zone == nil {
 		o.Zone = time.Local
 	}
-	return &Brain{options: o, english: compile(slices.Concat(englishPatterns(), englishTyped()), englishExpr), chinese: compile(chinesePatterns(), chineseExpr)}
+	return &Brain{options: o, english: compile(slices.Concat(english().Ways, english().Typed), englishExpr), chinese: compile(chinese().Ways, chineseExpr)}
 }
 
 // Name is "rules".
