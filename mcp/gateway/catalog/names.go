@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"strings"
+
+	"xiaozhi/internal/text"
 )
 
 // maxToolName bounds the length of a name, with its stream (MCP 2025-11-25).
@@ -59,13 +61,8 @@ func StreamOf(deviceID string) string {
 	}, id)
 }
 
-// Clip returns what a client wrote, shortened to what an error should show.
-func Clip(s string) string {
-	if r := []rune(s); len(r) > 64 {
-		return string(r[:64]) + "…"
-	}
-	return s
-}
+// Clip returns what a client wrote, cut to what an error should show.
+func Clip(s string) string { return text.Cut(s, 64) }
 
 // OneLine returns the text of an error without line breaks.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
