@@ -14,8 +14,8 @@ import (
 )
 
 // plainWriter turns the SDK's errors in plain text into JSON-RPC, and bounds the
-// time of each write. A stream that lasts is kept open by comments, and writing to
-// it never waits.
+// time of each write. It owns the head of one answer and the events that it keeps for
+// a client that accepts none.
 type plainWriter struct {
 	http.ResponseWriter
 	rc     *http.ResponseController
@@ -24,11 +24,7 @@ type plainWriter struct {
 
 	before func(http.Header) // is called before the head is sent; nil: nothing is
 
-	events chan []byte // size maxNews: what lasts has to write; nil: writes go straight out
-	hangUp func()      // ends the stream of a client that reads too slowly
-	done   chan struct{}
-	broken bool // a part could not be written; of the goroutine of lasts
-	wg     sync.WaitGroup
+	pump *pump // of what lasts; nil: writes go straight out
 
 	mu     sync.Mutex
 	status int
@@ -90,16 +86,10 @@ func (p *plainWriter) Write(b []byte) (int, error) {
 			return 0, err
 		}
 		return len(b), nil
-	case p.events == nil:
+	case p.pump == nil:
 		return p.put(b)
 	}
-	select {
-	case p.events <- bytes.Clone(b):
-		return len(b), nil
-	default:
-		p.hangUp()
-		return 0, errWireClosed
-	}
+	return p.pump.write(b)
 }
 
 // began returns the status of the answer; 0: there is none yet.
@@ -135,7 +125,7 @@ const codeNoSession = -32001
 // Flush sends what is written. What lasts is flushed with each write.
 func (p *plainWriter) Flush() {
 	p.mu.Lock()
-	direct, headed, keeps := p.events == nil || p.text, p.headed, p.keeps
+	direct, headed, keeps := p.pump == nil || p.text, p.headed, p.keeps
 	p.headed = true
 	p.mu.Unlock()
 	switch {
@@ -147,48 +137,21 @@ func (p *plainWriter) Flush() {
 	}
 }
 
-// lasts makes this a stream that stays open until stop: what is written to it goes
-// out by itself, so that a client that reads slowly keeps no other waiting, and a
-// comment now and then. hangUp ends it when the client is too slow.
+// lasts makes this a stream that stays open until stop. hangUp ends it when the
+// client is too slow.
 func (p *plainWriter) lasts(hangUp func()) {
-	p.events, p.hangUp, p.done = make(chan []byte, maxNews), hangUp, make(chan struct{})
-	p.wg.Go(func() {
-		ticker := time.NewTicker(pingEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case event := <-p.events:
-				p.pass(event)
-			case <-ticker.C:
-				if p.began() == http.StatusOK {
-					p.pass([]byte(": ping\n\n"))
-				}
-			case <-p.done:
-				for len(p.events) > 0 {
-					p.pass(<-p.events)
-				}
-				return
-			}
+	p.pump = newPump(hangUp, func(part []byte) error {
+		if _, err := p.put(part); err != nil {
+			return err
 		}
-	})
-}
-
-// pass writes a part of what lasts, and hangs up if that cannot be done.
-func (p *plainWriter) pass(part []byte) {
-	if p.broken {
-		return
-	}
-	if _, err := p.put(part); err != nil || p.rc.Flush() != nil {
-		p.broken = true
-		p.hangUp()
-	}
+		return p.rc.Flush()
+	}, func() bool { return p.began() == http.StatusOK })
 }
 
 // stop writes what was kept, and waits until all is written. The handler calls it before it returns.
 func (p *plainWriter) stop() {
-	if p.events != nil {
-		close(p.done)
-		p.wg.Wait()
+	if p.pump != nil {
+		p.pump.stop()
 	}
 	p.mu.Lock()
 	keeps, kept := p.keeps, p.kept

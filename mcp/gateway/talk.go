@@ -3,31 +3,16 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 )
-
-// wire is a stream or a socket that messages go out by. Its methods may be
-// called at the same time.
-type wire interface {
-	// send writes one message, in time.
-	send(data []byte) error
-	// end hangs up.
-	end()
-}
-
-var errWireClosed = errors.New("the other side has gone")
 
 // talk is the JSON-RPC side of a connection that lasts: it gives the messages
 // that come in to a session of the view. A client that does not begin with
@@ -42,9 +27,7 @@ type talk struct {
 	calls   places // size maxCalls; one is taken by each call and each stream of changes
 	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
 
-	news chan []byte   // size maxNews; what goes out by itself. A client for which it is full is hung up on
-	lost atomic.Bool   // it was full
-	over chan struct{} // closed by close
+	news *news
 
 	mu      sync.Mutex
 	session *sdk.ServerSession
@@ -61,8 +44,8 @@ func newTalk(f *front, v *catalog.View, w wire, header http.Header) *talk {
 	if version >= catalog.VersionModern || !slices.Contains(sdk.SupportedProtocolVersions(), version) {
 		version = catalog.Version2024
 	}
-	t := &talk{front: f, view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks), news: make(chan []byte, maxNews), over: make(chan struct{})}
-	t.wg.Go(t.tell)
+	t := &talk{front: f, view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks), news: newNews(w)}
+	t.wg.Go(t.news.run)
 	return t
 }
 
@@ -179,28 +162,12 @@ func (t *talk) close() {
 	session, l := t.session, t.line
 	t.closed = true // what is posted to a stream may come at any time
 	t.mu.Unlock()
-	close(t.over)
+	t.news.close()
 	if session != nil {
 		_ = l.Close()
 		_ = session.Close()
 	}
 	t.wg.Wait()
-}
-
-// tell sends the news: a client that reads slowly must not keep them from the
-// others, to which they go one after the other.
-func (t *talk) tell() {
-	for {
-		select {
-		case <-t.over:
-			return
-		case data := <-t.news:
-			if t.lost.Load() || t.wire.send(data) != nil {
-				t.wire.end()
-				return
-			}
-		}
-	}
 }
 
 // placesFor returns the places of which a request takes one.
@@ -211,145 +178,7 @@ func (t *talk) placesFor(method string) places {
 	return t.asks
 }
 
-// places are places for requests that are under way.
-type places chan struct{}
-
-// take takes a place, or waits a moment for one. False: there is none.
-func (p places) take(ctx context.Context) bool {
-	select {
-	case p <- struct{}{}:
-		return true
-	default:
-	}
-	timer := time.NewTimer(placeTime)
-	defer timer.Stop()
-	select {
-	case p <- struct{}{}:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// free gives a place back.
-func (p places) free() { <-p }
-
 // within reports whether the caller may send one request more.
 func (t *talk) within(ctx context.Context) bool {
 	return !t.metered || t.front.guard.within(catalog.CallerFrom(ctx))
-}
-
-// talkLine is the line to one session of a talk. It knows the requests that are
-// under way: the SDK would take any number, and lose one whose id is in use.
-type talkLine struct {
-	*catalog.Pipe
-	talk *talk
-
-	mu    sync.Mutex
-	asked map[jsonrpc.ID]asked
-}
-
-// asked is a request that is under way.
-type asked struct {
-	place     places // where it has one
-	cancelled bool   // the client does not wait for the answer any more
-}
-
-func newTalkLine(t *talk) *talkLine {
-	l := &talkLine{talk: t, asked: map[jsonrpc.ID]asked{}}
-	l.Pipe = catalog.NewPipe(l.send)
-	return l
-}
-
-// ask notes a request, which has taken a place. False: its id is in use.
-func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, used := l.asked[id]; used {
-		return false
-	}
-	l.asked[id] = asked{place: place}
-	return true
-}
-
-// cancel notes that a request was taken back, whose answer is not sent (MCP
-// 2025-11-25, cancellation: clients take one for a mistake). One that has been
-// answered is unknown, as it may be: the two cross.
-func (l *talkLine) cancel(params json.RawMessage) {
-	var p struct {
-		RequestID any `json:"requestId"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return
-	}
-	id, err := jsonrpc.MakeID(p.RequestID)
-	if err != nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a, used := l.asked[id]; used {
-		a.cancelled = true
-		l.asked[id] = a
-	}
-}
-
-// answered frees the id of a request that is about to be answered. place is where it
-// has one. wanted reports whether the client still waits for the answer.
-func (l *talkLine) answered(id jsonrpc.ID) (place places, wanted bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.asked[id]
-	delete(l.asked, id)
-	return a.place, !a.cancelled
-}
-
-// drop gives the places of all requests back, which will not be answered.
-func (l *talkLine) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, a := range l.asked {
-		a.place.free()
-	}
-	clear(l.asked)
-}
-
-// send sends a message of the session.
-func (l *talkLine) send(m jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
-		return err
-	}
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		place, wanted := l.answered(m.ID) // the client may use the id again as soon as it has the answer
-		if place != nil {
-			defer place.free() // not sooner: the answer may be long
-		}
-		if !wanted {
-			return nil
-		}
-	case *jsonrpc.Request:
-		if isNews(m) {
-			return l.talk.note(data)
-		}
-	}
-	return l.talk.wire.send(data)
-}
-
-// isNews reports whether a message goes to all clients that want it.
-func isNews(m *jsonrpc.Request) bool {
-	return !m.IsCall() && (strings.HasSuffix(m.Method, "/list_changed") || m.Method == "notifications/resources/updated")
-}
-
-// note has a message sent by tell. It never waits.
-func (t *talk) note(data []byte) error {
-	select {
-	case t.news <- data:
-		return nil
-	default:
-		t.lost.Store(true)
-		return errWireClosed
-	}
 }

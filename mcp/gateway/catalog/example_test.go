@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 func ExampleRegistry() {
-	registry := NewRegistry()
-	err := registry.Add(Tool{
+	registry := catalog.NewRegistry()
+	err := registry.Add(catalog.Tool{
 		Stream: "desktop", Name: "sum", Description: "Adds numbers.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
 		Run: func(_ context.Context, arguments map[string]any) (any, error) {
@@ -21,13 +23,13 @@ func ExampleRegistry() {
 		panic(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	runner := NewRunner(time.UTC, log)
-	views := NewViews(registry, runner, "1.0.0", log)
+	runner := catalog.NewRunner(time.UTC, log)
+	views := catalog.NewViews(registry, runner, "1.0.0", log)
 	defer views.Close()
 
-	view, _ := views.Of(Caller{}, "desktop")
+	view, _ := views.Of(catalog.Caller{}, "desktop")
 	tool, _ := view.Tool("sum")
-	result, _, err := runner.Run(WithCaller(context.Background(), Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
+	result, _, err := runner.Run(catalog.WithCaller(context.Background(), catalog.Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
 	if err != nil {
 		panic(err)
 	}
