@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -97,7 +98,7 @@ func (s sharedTools) call(ctx context.Context, source, name string, arguments ma
 // fitsAny reports whether a name fits one of the patterns, which config.Load has checked.
 func fitsAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := filepath.Match(pattern, name)
+		ok, err := path.Match(pattern, name)
 		return ok && err == nil
 	})
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"time"
 
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -235,6 +237,11 @@ func (s Server) Zone() *time.Location {
 	return zone
 }
 
+// words returns a list of both languages.
+func words(id string) []string {
+	return append(message.List(text.Chinese, id), message.List(text.English, id)...)
+}
+
 // Default returns the settings that hold where nothing is set.
 func Default() *Config {
 	return &Config{
@@ -256,10 +263,8 @@ func Default() *Config {
 			Loudness: true,
 		},
 		Agent: Agent{
-			Name: "小智", Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
-			WakeWords: []string{"你好小智", "小智小智", "hi xiaozhi"},
-			ExitWords: []string{"再见", "拜拜", "退出", "goodbye", "bye bye"},
-			StopWords: []string{"停", "别说了", "stop", "be quiet"},
+			Name: message.In(text.Chinese, "config/assistant-name"), Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
+			WakeWords: words("config/wake-words"), ExitWords: words("config/exit-words"), StopWords: words("config/stop-words"),
 		},
 		Tools: Tools{
 			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,

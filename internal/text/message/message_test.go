@@ -65,7 +65,7 @@ func TestUse(t *testing.T) {
 }
 
 func TestIn(t *testing.T) {
-	const catalogue = "a = one %s\nb = two\n\tlines %d\nc =  spaced\n"
+	const catalogue = "# first line\na = one %s\nb = two\n\tlines %d\nc =  spaced\n"
 	for id, want := range map[string]string{"a": "one %s", "b": "two\nlines %d", "c": " spaced", "none": "none", "one": "one"} {
 		if got, ok := find(catalogue, id); got != want || ok != (id != want) {
 			t.Errorf("%s: %q, %v, want %q", id, got, ok, want)
