@@ -9,7 +9,7 @@ import (
 
 var legal = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-func TestLLMNames(t *testing.T) {
+func TestFunctionNames(t *testing.T) {
 	long := strings.Repeat("self.very_long_name.", 5)
 	tests := map[string]struct{ in, want []string }{
 		"dots":               {[]string{"self.audio_speaker.set_volume"}, []string{"self_audio_speaker_set_volume"}},
@@ -37,7 +37,7 @@ func TestLLMNames(t *testing.T) {
 	}
 }
 
-func TestLLMNamesBeyondASCII(t *testing.T) {
+func TestFunctionNamesBeyondASCII(t *testing.T) {
 	got := FunctionNames([]string{"灯.开", "灯.关", "lamp.开"})
 	if !strings.HasPrefix(got[0], "tool_") || got[0] == got[1] || !strings.HasPrefix(got[2], "lamp__") {
 		t.Errorf("got %q", got)
@@ -76,7 +76,7 @@ func checkNames(t *testing.T, in []string) {
 	}
 }
 
-func TestLLMNamesOfMany(t *testing.T) {
+func TestFunctionNamesOfMany(t *testing.T) {
 	var in []string
 	for range 300 {
 		in = append(in, "a.b", "a_b", strings.Repeat("长", 30), strings.Repeat("x", 70))
@@ -84,7 +84,7 @@ func TestLLMNamesOfMany(t *testing.T) {
 	checkNames(t, in)
 }
 
-func FuzzLLMNames(f *testing.F) {
+func FuzzFunctionNames(f *testing.F) {
 	f.Add("a.b\na_b\n\na b")
 	f.Add("灯\n" + strings.Repeat("y", 64) + "\n" + strings.Repeat("y", 63) + ".")
 	f.Add("a\na\na_2\na_2\na_2_2")

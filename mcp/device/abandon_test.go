@@ -120,7 +120,7 @@ func TestAbandonedBeforeSending(t *testing.T) {
 	})
 }
 
-func TestWhenAbandoned(t *testing.T) {
+func TestAfterCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mcp.AfterCaller(t.Context(), func() { t.Error("called without a caller") })()
 		caller, leave := context.WithCancel(t.Context())

@@ -14,9 +14,9 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// TestDeviceThroughToolbox is the whole way: a device's tools under a model's
+// TestClientThroughRouter is the whole way: a device's tools under a model's
 // names, a repaired call, an answer, and the end of the device.
-func TestDeviceThroughToolbox(t *testing.T) {
+func TestClientThroughRouter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := device.NewFakeDevice(t).Client(device.Options{})
 		own := local.New(local.Options{})

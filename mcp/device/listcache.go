@@ -56,17 +56,17 @@ func NewListCache() *ListCache {
 
 // peer is the SDK's client, which holds no more than who we are: one does for
 // all devices.
-func (s *ListCache) peer(name, version string) *sdk.Client {
-	if s == nil {
+func (c *ListCache) peer(name, version string) *sdk.Client {
+	if c == nil {
 		return newPeer(name, version)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	us := [2]string{name, version}
-	if s.peers[us] == nil {
-		s.peers[us] = newPeer(name, version)
+	if c.peers[us] == nil {
+		c.peers[us] = newPeer(name, version)
 	}
-	return s.peers[us]
+	return c.peers[us]
 }
 
 // newPeer makes an SDK client. It does not log: what it would say of a device
@@ -81,19 +81,19 @@ func newPeer(name, version string) *sdk.Client {
 
 // share gives a list that is equal to tools, byte for byte. Nobody may change
 // it, and it stays in the cache for as long as somebody holds the pointer.
-func (s *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
+func (c *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
-	if s == nil {
+	if c == nil {
 		return &own
 	}
 	key := keyOf(own)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if shared := s.lists[key].Value(); shared != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if shared := c.lists[key].Value(); shared != nil {
 		return shared
 	}
-	maps.DeleteFunc(s.lists, func(_ listKey, list weak.Pointer[[]mcp.Tool]) bool { return list.Value() == nil })
-	s.lists[key] = weak.Make(&own)
+	maps.DeleteFunc(c.lists, func(_ listKey, list weak.Pointer[[]mcp.Tool]) bool { return list.Value() == nil })
+	c.lists[key] = weak.Make(&own)
 	return &own
 }
 
@@ -113,18 +113,18 @@ func keyOf(tools []mcp.Tool) (key listKey) {
 
 // remember keeps a device's list for its next connection. An empty id remembers
 // nothing.
-func (s *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
-	if s != nil && id != "" {
-		s.last.Put(id, remembered{info, tools}, sizeOf(*tools))
+func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
+	if c != nil && id != "" {
+		c.last.Put(id, remembered{info, tools}, sizeOf(*tools))
 	}
 }
 
 // recall returns the list that a device had when it was last here.
-func (s *ListCache) recall(id string) (remembered, bool) {
-	if s == nil || id == "" {
+func (c *ListCache) recall(id string) (remembered, bool) {
+	if c == nil || id == "" {
 		return remembered{}, false
 	}
-	return s.last.Get(id)
+	return c.last.Get(id)
 }
 
 // sizeOf is about what a list takes, in bytes.

@@ -9,8 +9,8 @@ import (
 	"xiaozhi/mcp"
 )
 
-// shelfTools makes an equal list each time, in memory of its own.
-func shelfTools() []mcp.Tool {
+// sameTools makes an equal list each time, in memory of its own.
+func sameTools() []mcp.Tool {
 	yes := true
 	return []mcp.Tool{
 		{Name: "a", Description: "first", Schema: json.RawMessage(`{"type":"object"}`), Origin: mcp.Remote, Source: "device"},
@@ -18,22 +18,22 @@ func shelfTools() []mcp.Tool {
 	}
 }
 
-func TestShelfSharesEqualLists(t *testing.T) {
+func TestListCacheSharesEqualLists(t *testing.T) {
 	s := NewListCache()
-	first := s.share(shelfTools())
-	if second := s.share(shelfTools()); second != first {
+	first := s.share(sameTools())
+	if second := s.share(sameTools()); second != first {
 		t.Error("an equal list is held twice")
 	}
-	if !reflect.DeepEqual(*first, shelfTools()) {
+	if !reflect.DeepEqual(*first, sameTools()) {
 		t.Errorf("the list was changed: %+v", *first)
 	}
-	if (*ListCache)(nil).share(shelfTools()) == first {
-		t.Error("no shelf, but shared")
+	if (*ListCache)(nil).share(sameTools()) == first {
+		t.Error("no cache, but shared")
 	}
 	runtime.KeepAlive(first)
 }
 
-func TestShelfKeepsDifferentListsApart(t *testing.T) {
+func TestListCacheDifferentLists(t *testing.T) {
 	no := false
 	changes := map[string]func([]mcp.Tool){
 		"name":        func(l []mcp.Tool) { l[0].Name = "c" },
@@ -50,9 +50,9 @@ func TestShelfKeepsDifferentListsApart(t *testing.T) {
 		"moved text":  func(l []mcp.Tool) { l[0].Name, l[0].Description = `a" "first`, "" },
 	}
 	s := NewListCache()
-	first := s.share(shelfTools())
+	first := s.share(sameTools())
 	for what, change := range changes {
-		other := shelfTools()
+		other := sameTools()
 		change(other)
 		if got := s.share(other); got == first || !reflect.DeepEqual(*got, other) {
 			t.Errorf("%s: a different list was taken for the same", what)
@@ -61,11 +61,11 @@ func TestShelfKeepsDifferentListsApart(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-func TestShelfForgets(t *testing.T) {
+func TestListCacheForgets(t *testing.T) {
 	s := NewListCache()
-	first := s.share(shelfTools())
+	first := s.share(sameTools())
 	runtime.GC()
-	if s.share(shelfTools()) != first {
+	if s.share(sameTools()) != first {
 		t.Error("a list in use was forgotten")
 	}
 	runtime.KeepAlive(first)

@@ -295,11 +295,11 @@ func TestClientKeepsWholeList(t *testing.T) {
 
 // TestClientRests: a client whose list is read has nobody waiting for a reason
 // to read it again, and reads it all the same when there is one. Clients of one
-// shelf share the SDK's client.
+// cache share the SDK's client.
 func TestClientRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewFakeDevice(t)
-		shelf := NewListCache()
+		cache := NewListCache()
 		lists := 0
 		d.Answer = func(r FakeRequest) ([]string, bool) {
 			if r.Method == methodListTools {
@@ -307,7 +307,7 @@ func TestClientRests(t *testing.T) {
 			}
 			return nil, false
 		}
-		c := connected(t, d, Options{Lists: shelf})
+		c := connected(t, d, Options{Lists: cache})
 		before := lists
 		if c.tools.reading {
 			t.Error("somebody waits for a reason")
@@ -329,8 +329,8 @@ func TestClientRests(t *testing.T) {
 		if lists != before || c.tools.reading {
 			t.Errorf("a list that is complete was read again")
 		}
-		first := shelf.peer("xiaozhi", "")
-		if shelf.peer("xiaozhi", "") != first || shelf.peer("other", "") == first {
+		first := cache.peer("xiaozhi", "")
+		if cache.peer("xiaozhi", "") != first || cache.peer("other", "") == first {
 			t.Error("peers are not shared by name and version")
 		}
 	})

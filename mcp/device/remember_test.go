@@ -12,13 +12,13 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// TestToolsAreThereAtOnceAfterReconnect: what the device had is offered before
+// TestClientRemembersTools: what the device had is offered before
 // it says anything, can be called, and gives way to the list that comes.
-func TestToolsAreThereAtOnceAfterReconnect(t *testing.T) {
+func TestClientRemembersTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shelf := NewListCache()
+		cache := NewListCache()
 		told := 0
-		o := Options{Lists: shelf, Device: "aa:bb", OnTools: func() { told++ }}
+		o := Options{Lists: cache, Device: "aa:bb", OnTools: func() { told++ }}
 		first := connected(t, NewFakeDevice(t), o)
 		want := toolNames(first.GetAvailableTools())
 		_ = first.Stop()
@@ -69,8 +69,8 @@ func TestToolsAreThereAtOnceAfterReconnect(t *testing.T) {
 	})
 }
 
-// TestSameToolsAreNoNews: a device that comes back as it was changes nothing.
-func TestSameToolsAreNoNews(t *testing.T) {
+// TestClientSameListAgain: a device that comes back as it was changes nothing.
+func TestClientSameListAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		o := Options{Lists: NewListCache(), Device: "aa:bb", OnTools: func() { told++ }}
@@ -87,9 +87,9 @@ func TestSameToolsAreNoNews(t *testing.T) {
 	})
 }
 
-// TestRememberedListStaysStale: a device that cannot list its tools now keeps
+// TestClientRememberedListStale: a device that cannot list its tools now keeps
 // those it had, and each new try asks again.
-func TestRememberedListStaysStale(t *testing.T) {
+func TestClientRememberedListStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		first := connected(t, NewFakeDevice(t), o)
@@ -123,8 +123,8 @@ func TestRememberedListStaysStale(t *testing.T) {
 	})
 }
 
-// TestOtherFirmwareForgets: after an update the old tools are not offered.
-func TestOtherFirmwareForgets(t *testing.T) {
+// TestClientOtherFirmware: after an update the old tools are not offered.
+func TestClientOtherFirmware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
@@ -145,8 +145,8 @@ func TestOtherFirmwareForgets(t *testing.T) {
 	})
 }
 
-// TestRememberedCallEnds: a call of a remembered tool does not wait for ever.
-func TestRememberedCallEnds(t *testing.T) {
+// TestClientRememberedCallEnds: a call of a remembered tool does not wait for ever.
+func TestClientRememberedCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Lists: NewListCache(), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
@@ -166,7 +166,7 @@ func TestRememberedCallEnds(t *testing.T) {
 	})
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestListCacheLimits(t *testing.T) {
 	list := func(size int) *[]mcp.Tool { return &[]mcp.Tool{{Name: "a", Description: strings.Repeat("x", size)}} }
 	has := func(s *ListCache, id string) bool { _, ok := s.recall(id); return ok }
 

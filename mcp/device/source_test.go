@@ -8,7 +8,7 @@ import (
 	"xiaozhi/mcp/sourcetest"
 )
 
-func TestClientIsASource(t *testing.T) {
+func TestClientContract(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
 			return device.NewFakeDevice(t).Client(device.Options{})

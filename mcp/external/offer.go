@@ -22,7 +22,7 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// offerRefresh is how often the tools on offer are compared with the toolbox's.
+// offerRefresh is how often the tools on offer are compared with the router's.
 const offerRefresh = 5 * time.Second
 
 // OfferOptions describe an Offer. URL and Tools are needed.
@@ -171,7 +171,7 @@ func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []router.
 	}
 }
 
-// show makes the tools of server those of the toolbox, which were shown before.
+// show makes the tools of server those of the router, which were shown before.
 func (o *Offer) show(server *sdk.Server, before []router.Offer) []router.Offer {
 	now := o.options.Tools.Offers()
 	same := func(a, b router.Offer) bool {

@@ -26,7 +26,7 @@ type Options struct {
 }
 
 // Set owns all external servers, those that the config and the file name and
-// those that dial in. It is an mcp.Group: a toolbox sees each of its servers.
+// those that dial in. It is an mcp.Group: a router sees each of its servers.
 // All methods may be called at the same time.
 type Set struct {
 	options Options

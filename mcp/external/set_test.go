@@ -112,7 +112,7 @@ func TestUnchangedServersStay(t *testing.T) {
 	})
 }
 
-// TestCollisions: a toolbox offers the tools of all servers, by names that are
+// TestCollisions: a router offers the tools of all servers, by names that are
 // always the same, and a call goes to the one it was meant for.
 func TestCollisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

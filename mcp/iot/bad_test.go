@@ -150,10 +150,10 @@ func TestSnakeName(t *testing.T) {
 	}
 }
 
-// FuzzThings delivers anything. Whatever it was, the tools are usable: names
+// FuzzSource delivers anything. Whatever it was, the tools are usable: names
 // are unique, schemas compile, and a call with fitting arguments sends one
 // command of the right shape.
-func FuzzThings(f *testing.F) {
+func FuzzSource(f *testing.F) {
 	f.Add([]byte(`[`+lampDescriptor+`,`+speakerDescriptor+`]`), []byte(`[{"name":"Lamp","state":{"power":true}}]`))
 	f.Add([]byte(`[{"name":"a.b"},{"name":"a b","methods":{"台灯":{"parameters":{"$ref":{"type":"string"}}}}}]`), []byte(`{}`))
 	f.Add([]byte(`{"name":"note","properties":{"note":{}}}`), []byte(`[{"name":"note","state":{"note":"x"}}]`))

@@ -48,7 +48,7 @@ func thingResult(ctx context.Context, s mcp.Source, name string, arguments map[s
 	return string(raw)
 }
 
-func TestThingsBecomeTools(t *testing.T) {
+func TestSourceTools(t *testing.T) {
 	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor, sensorDescriptor), Options{})
 	tools := make(map[string]mcp.Tool)
 	for _, tool := range s.GetAvailableTools() {
@@ -88,7 +88,7 @@ func TestThingsBecomeTools(t *testing.T) {
 	}
 }
 
-func TestThingKinds(t *testing.T) {
+func TestSourceKinds(t *testing.T) {
 	s := describedThings(t, NewLegacyBoard(t,
 		`{"name":"X","properties":{"power":{"type":"boolean"}},"methods":{"TurnOn":{},"Read":{},"查询余额":{},"Ask":{},"Capture":{},"GetUp":{},`+
 			`"Look":{"parameters":{"question":{"type":"string"}}},"Dance":{"parameters":{"list_name":{"type":"string"}}}}}`),
@@ -110,7 +110,7 @@ func TestThingKinds(t *testing.T) {
 }
 
 // States come whole and in parts; each property is as it was reported last.
-func TestThingStatesMerge(t *testing.T) {
+func TestSourceStatesMerge(t *testing.T) {
 	s := describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor), Options{})
 	zh := mcp.WithInfo(t.Context(), mcp.Info{Language: "zh"})
 	for _, step := range []struct{ states, power, volume string }{
@@ -134,7 +134,7 @@ func TestThingStatesMerge(t *testing.T) {
 	}
 }
 
-func TestThingCommands(t *testing.T) {
+func TestSourceCommands(t *testing.T) {
 	b := NewLegacyBoard(t, lampDescriptor)
 	s := describedThings(t, b, Options{})
 	for _, call := range []struct {
@@ -183,7 +183,7 @@ func TestThingCommands(t *testing.T) {
 	}
 }
 
-func TestThingCommandIsNotTaken(t *testing.T) {
+func TestSourceCommandNotTaken(t *testing.T) {
 	b := NewLegacyBoard(t, lampDescriptor, sensorDescriptor)
 	b.refuse = errors.New("the connection is over")
 	s := describedThings(t, b, Options{})
@@ -195,7 +195,7 @@ func TestThingCommandIsNotTaken(t *testing.T) {
 }
 
 // A method that is a query returns with the next report of its own thing.
-func TestThingQueryAwaitsTheState(t *testing.T) {
+func TestSourceQueryAwaitsReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
 		s := describedThings(t, b, Options{Kinds: map[string]mcp.Kind{"self.lamp.turn_*": mcp.Query}})
@@ -236,7 +236,7 @@ func TestThingQueryAwaitsTheState(t *testing.T) {
 }
 
 // Two queries of a thing that wait at the same time get the same report.
-func TestThingQueriesTogether(t *testing.T) {
+func TestSourceConcurrentQueries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{Kinds: map[string]mcp.Kind{"*": mcp.Query}})
 		answers := make(chan string, 2)
@@ -254,7 +254,7 @@ func TestThingQueriesTogether(t *testing.T) {
 }
 
 // Through the router: near misses are repaired, the rest never leaves.
-func TestThingsInAToolbox(t *testing.T) {
+func TestSourceInRouter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
 		box := router.New(router.Options{}, describedThings(t, b, Options{}))
@@ -291,7 +291,7 @@ func TestThingsInAToolbox(t *testing.T) {
 
 // What a connection says is there at the next one, marked as stale until it is
 // said again.
-func TestThingsSurviveAReconnect(t *testing.T) {
+func TestSourceReconnect(t *testing.T) {
 	cache := NewCache(0)
 	o := Options{Cache: cache, DeviceID: "d1"}
 	b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)
@@ -345,7 +345,7 @@ func TestThingsSurviveAReconnect(t *testing.T) {
 
 // New firmware without one of the things: it goes with the first report. A
 // device that describes nothing again loses nothing.
-func TestThingsLeaveAfterAReconnect(t *testing.T) {
+func TestSourceThingGone(t *testing.T) {
 	o := Options{Cache: NewCache(0), DeviceID: "d1"}
 	describedThings(t, NewLegacyBoard(t, lampDescriptor, speakerDescriptor), o).Stop()
 
@@ -378,7 +378,7 @@ func TestThingsLeaveAfterAReconnect(t *testing.T) {
 }
 
 // A replacement keeps what was reported of properties that are still there.
-func TestThingDescribedTwice(t *testing.T) {
+func TestSourceDescribedTwice(t *testing.T) {
 	s := describedThings(t, NewLegacyBoard(t, lampDescriptor), Options{})
 	s.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":true}}]`))
 	s.Deliver(json.RawMessage(`[{"name":"Lamp","description":"new","properties":{"power":{"type":"boolean"},"hue":{"type":"number"}},"methods":{}}]`), nil)
@@ -390,7 +390,7 @@ func TestThingDescribedTwice(t *testing.T) {
 	}
 }
 
-func TestThingCacheForgetsTheOldest(t *testing.T) {
+func TestCacheForgetsOldest(t *testing.T) {
 	cache := NewCache(3)
 	known := func(id string) bool {
 		s := New(Options{Cache: cache, DeviceID: id, Send: func(json.RawMessage) error { return nil }})
@@ -411,7 +411,7 @@ func TestThingCacheForgetsTheOldest(t *testing.T) {
 }
 
 // Devices that describe as much as they may are fewer in the same room.
-func TestThingCacheIsBoundedInBytes(t *testing.T) {
+func TestCacheWeight(t *testing.T) {
 	cache := NewCache(1000)
 	big := fmt.Sprintf(`{"name":"B","properties":{"a":{"type":"string","description":"%s"}}}`, strings.Repeat("x", maxHome-100))
 	const devices = maxCachedBytes/(4*maxHome) + 10
@@ -429,7 +429,7 @@ func TestThingCacheIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestThingsStopFailsQueries(t *testing.T) {
+func TestSourceStopFailsQueries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := describedThings(t, NewLegacyBoard(t, sensorDescriptor), Options{})
 		failed := make(chan error, 1)
@@ -449,13 +449,13 @@ func TestThingsStopFailsQueries(t *testing.T) {
 	})
 }
 
-func TestThingsNeedASend(t *testing.T) {
+func TestSourceNeedsSend(t *testing.T) {
 	if err := New(Options{}).Start(t.Context()); err == nil {
 		t.Error("started without Send")
 	}
 }
 
-func TestThingsListIsStable(t *testing.T) {
+func TestSourceListOrder(t *testing.T) {
 	b := NewLegacyBoard(t, speakerDescriptor, lampDescriptor)
 	s := describedThings(t, b, Options{})
 	first := s.GetAvailableTools()
@@ -467,9 +467,9 @@ func TestThingsListIsStable(t *testing.T) {
 	}
 }
 
-// TestThingsQueryTakesItsOwnReport: the late effect of an earlier command is no
+// TestSourceQueryOwnReport: the late effect of an earlier command is no
 // result of a query that sets another property.
-func TestThingsQueryTakesItsOwnReport(t *testing.T) {
+func TestSourceQueryOwnReport(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		sets    []string

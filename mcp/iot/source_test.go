@@ -8,7 +8,7 @@ import (
 	"xiaozhi/mcp/sourcetest"
 )
 
-func TestThingsIsASource(t *testing.T) {
+func TestSourceContract(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Case{
 		New: func(t *testing.T) mcp.Source {
 			b := iot.NewLegacyBoard(t, `{"name":"Lamp","methods":{"TurnOn":{},"Measure":{}}}`)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestThingStates: the last reports of a connection are there as values, each
+// TestSourceStates: the last reports of a connection are there as values, each
 // message is told of, and what was said before a reconnection does not count.
-func TestThingStates(t *testing.T) {
+func TestSourceStates(t *testing.T) {
 	cache, told := NewCache(10), 0
 	o := Options{Cache: cache, DeviceID: "d", OnChange: func() { told++ }}
 	b := NewLegacyBoard(t, lampDescriptor, speakerDescriptor)

@@ -95,7 +95,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestLightRegistrations(t *testing.T) {
+func TestSourceRegistrations(t *testing.T) {
 	const confirmed = `{"jsonrpc":"2.0","id":"r","result":{"status":"registered","message":"Tools were successfully registered.`
 	refused := func(message string) string {
 		return `{"jsonrpc":"2.0","id":"r","error":{"code":-32602,"message":"` + message + `"}}`
@@ -192,7 +192,7 @@ func TestLightRegistrations(t *testing.T) {
 	}
 }
 
-func TestLightKinds(t *testing.T) {
+func TestSourceKinds(t *testing.T) {
 	light, device := registered(t, Options{})
 	device.Say(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"tools":[` +
 		`{"name":"set_a","sub_type":"control"},{"name":"set_b","sub_type":"query"},{"name":"set_c","sub_type":"Control"},` +
@@ -207,7 +207,7 @@ func TestLightKinds(t *testing.T) {
 	}
 }
 
-func TestLightIDsOfRegistrations(t *testing.T) {
+func TestSourceRegistrationIDs(t *testing.T) {
 	for id, want := range map[string]string{
 		`,"id":"client-reg-001"`: `"client-reg-001"`,
 		`,"id":""`:               `""`,
@@ -242,9 +242,9 @@ func TestLightIDsOfRegistrations(t *testing.T) {
 	}
 }
 
-// TestLightReregistration: the whole list is replaced at once, the same list
+// TestSourceReregistration: the whole list is replaced at once, the same list
 // changes nothing, and calls that are under way go on.
-func TestLightReregistration(t *testing.T) {
+func TestSourceReregistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
 		light, device := registered(t, Options{OnTools: func() { changes++ }})
@@ -280,8 +280,8 @@ func TestLightReregistration(t *testing.T) {
 	})
 }
 
-// TestLightResults sends every shape of JSON through the router to the model.
-func TestLightResults(t *testing.T) {
+// TestSourceResults sends every shape of JSON through the router to the model.
+func TestSourceResults(t *testing.T) {
 	for member, want := range map[string]string{
 		`"result":"音量已成功设置为 80"`:                         "音量已成功设置为 80",
 		`"result":""`:                                    "",
@@ -330,8 +330,8 @@ func TestLightResults(t *testing.T) {
 	}
 }
 
-// TestLightAnswers: what comes for no call, or late, or in an odd form, harms nothing.
-func TestLightAnswers(t *testing.T) {
+// TestSourceAnswers: what comes for no call, or late, or in an odd form, harms nothing.
+func TestSourceAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		light, device := registered(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -385,7 +385,7 @@ func TestLightAnswers(t *testing.T) {
 	})
 }
 
-func TestLightSendFails(t *testing.T) {
+func TestSourceSendFails(t *testing.T) {
 	gone := errors.New("gone")
 	light, _ := registered(t, Options{})
 	light.options.Send = func(json.RawMessage) error { return gone }
@@ -404,8 +404,8 @@ func TestLightSendFails(t *testing.T) {
 	}
 }
 
-// TestLightManyCalls: answers in any order never cross.
-func TestLightManyCalls(t *testing.T) {
+// TestSourceConcurrentCalls: answers in any order never cross.
+func TestSourceConcurrentCalls(t *testing.T) {
 	light, device := registered(t, Options{})
 	device.Answer = func(_ string, input json.RawMessage) string { return `"result":` + string(input) }
 	var wg sync.WaitGroup
@@ -446,10 +446,10 @@ func TestSameAddress(t *testing.T) {
 	}
 }
 
-// FuzzLight feeds frames of strangers to a source: nothing panics, whatever is
+// FuzzSource feeds frames of strangers to a source: nothing panics, whatever is
 // sent back is one JSON-RPC frame that repeats the id, and what is listed can
 // be offered.
-func FuzzLight(f *testing.F) {
+func FuzzSource(f *testing.F) {
 	for _, seed := range []string{
 		wantRegister, wantConfirmation, wantExecute, wantChunk, lightTools,
 		`{"jsonrpc":"2.0","id":"tool-call-1-abcdef","result":{"status":"success"}}`,
@@ -499,9 +499,9 @@ func FuzzLight(f *testing.F) {
 	})
 }
 
-// TestLightWarnings: a kind of flaw that comes again and again is not logged
+// TestSourceWarnings: a kind of flaw that comes again and again is not logged
 // each time, and does not hide another kind.
-func TestLightWarnings(t *testing.T) {
+func TestSourceWarnings(t *testing.T) {
 	var log bytes.Buffer
 	l := New(Options{Send: func(json.RawMessage) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := l.Start(t.Context()); err != nil {

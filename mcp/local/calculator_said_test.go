@@ -22,8 +22,8 @@ func eval(text string) (string, error) {
 	return r.Text, err
 }
 
-// TestSumsAsPeopleSay: sums as they are said, in both languages.
-func TestSumsAsPeopleSay(t *testing.T) {
+// TestCalculateSpoken: sums as they are said, in both languages.
+func TestCalculateSpoken(t *testing.T) {
 	for text, want := range map[string]string{
 		// parts of a whole
 		"三分之一加百分之五": "≈0.383333333333", "二分之一加三分之一": "≈0.833333333333", "三又四分之三乘以四": "15", "八百的四分之一": "200", "三分之二的平方": "≈0.444444444444", "负二分之一": "-0.5", "十减四分之一": "9.75",
@@ -47,8 +47,8 @@ func TestSumsAsPeopleSay(t *testing.T) {
 	}
 }
 
-// TestWhereASumIsWrong: an error counts the signs of what was said, from its beginning.
-func TestWhereASumIsWrong(t *testing.T) {
+// TestCalculateErrorPlace: an error counts the signs of what was said, from its beginning.
+func TestCalculateErrorPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"请问三除以零": "division by zero at sign 4, near 除以", "  1 / 0": "division by zero at sign 5, near /", "零分之一": "division by zero at sign 2, near 分之", "三分之": "syntax at sign 4, near the end", "一千克加二": "syntax at sign 3, near 克",
 		"12345,678": "syntax at sign 6, near ,", "1,23": "syntax at sign 2, near ,", "5 apples": "syntax at sign 3, near apples", "a + 1": "syntax at sign 1, near a", "3 x": "syntax at sign 3, near x", "2的": "syntax at sign 3, near the end", "3万万": "syntax at sign 3, near 万",

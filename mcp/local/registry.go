@@ -28,8 +28,8 @@ type entry struct {
 //go:embed tools.json
 var toolsFile []byte
 
-// definition is what models read of a tool: its description in Chinese and in
-// English, both of which they are given, and the JSON Schema of its arguments.
+// definition describes a tool to models, in Chinese and in English, both of
+// which they are given, with the JSON Schema of its arguments.
 type definition struct {
 	Zh, En string
 	Schema json.RawMessage // nil: it takes none

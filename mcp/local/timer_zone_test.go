@@ -10,10 +10,10 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// TestTimersInTheZoneOfTheTurn: a reminder is at that hour where the speaker
+// TestTimerZone: a reminder is at that hour where the speaker
 // stands, wherever the server does, and a length of time is exact over a change
 // of the clocks.
-func TestTimersInTheZoneOfTheTurn(t *testing.T) {
+func TestTimerZone(t *testing.T) {
 	for _, test := range []struct {
 		zone, now       string
 		tool, arguments string

@@ -7,7 +7,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-func TestPlainJSON(t *testing.T) {
+func TestMarshal(t *testing.T) {
 	got, err := rawjson.Marshal(map[string]string{"text": "<1 & 2>\n灯"})
 	if want := `{"text":"<1 & 2>\n灯"}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)

@@ -31,11 +31,11 @@ var (
 // look puts a description behind each picture in a result.
 // ctx is the caller's: when it ends, looking does. The pictures stay.
 func (j *job) look(ctx context.Context, result any) any {
-	t, p := j.toolbox, j.call
-	if t.options.Describe == nil || p.Info.Pictures || !holdsImage(result) {
+	rt, p := j.router, j.call
+	if rt.options.Describe == nil || p.Info.Pictures || !holdsImage(result) {
 		return result
 	}
-	lookCtx, cancel := context.WithTimeoutCause(mcp.WithInfo(t.life, p.Info), t.options.DescribeTimeout, errLookTime)
+	lookCtx, cancel := context.WithTimeoutCause(mcp.WithInfo(rt.life, p.Info), rt.options.DescribeTimeout, errLookTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -90,7 +90,7 @@ func (j *job) words(ctx context.Context, image mcp.Image, question string, n int
 		if v := recover(); v != nil {
 			err = fmt.Errorf("looking crashed: %v", v)
 		}
-		j.toolbox.log.Info("tool picture looked at", "tool", j.call.Offer.Tool.Name, "call_id", j.call.Call.ID,
+		j.router.log.Info("tool picture looked at", "tool", j.call.Offer.Tool.Name, "call_id", j.call.Call.ID,
 			"size", len(image.Data), "took", time.Since(began), "err", err)
 		if err != nil {
 			text = unseen(j.call.Info.Language, err)
@@ -102,7 +102,7 @@ func (j *job) words(ctx context.Context, image mcp.Image, question string, n int
 	case len(image.Data) > maxLookBytes:
 		err = errLookSize
 	default:
-		text, err = j.toolbox.options.Describe(ctx, image.MIMEType, image.Data, question)
+		text, err = j.router.options.Describe(ctx, image.MIMEType, image.Data, question)
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

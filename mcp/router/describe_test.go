@@ -19,10 +19,10 @@ func looked(t *testing.T, name string, result any, look Describe) *Router {
 	t.Helper()
 	s := source("device", name)
 	s.call = func(context.Context, string, map[string]any) (any, error) { return result, nil }
-	return toolbox(t, Options{Describe: look}, s)
+	return newRouter(t, Options{Describe: look}, s)
 }
 
-func TestLookAtPictures(t *testing.T) {
+func TestDescribePictures(t *testing.T) {
 	jpg := mcp.Image{MIMEType: "image/jpeg", Data: []byte{1, 2, 3}}
 	big := mcp.Image{MIMEType: "image/jpeg", Data: make([]byte, maxLookBytes+1)}
 	see := func(_ context.Context, mime string, data []byte, question string) (string, error) {
@@ -65,8 +65,8 @@ func TestLookAtPictures(t *testing.T) {
 	}
 }
 
-// TestLookKnowsTheLanguage: of the answer, and of the words for none.
-func TestLookKnowsTheLanguage(t *testing.T) {
+// TestDescribeLanguage: of the answer, and of the words for none.
+func TestDescribeLanguage(t *testing.T) {
 	language := ""
 	b := looked(t, "self.get", mcp.Image{MIMEType: "image/png", Data: nil}, func(ctx context.Context, _ string, _ []byte, _ string) (string, error) {
 		language = mcp.InfoFrom(ctx).Language
@@ -78,9 +78,9 @@ func TestLookKnowsTheLanguage(t *testing.T) {
 	}
 }
 
-// TestPicturesAsTheyAre: who can show a picture gets it and nothing else, and a
+// TestDescribeNotWanted: who can show a picture gets it and nothing else, and a
 // control's is for nobody.
-func TestPicturesAsTheyAre(t *testing.T) {
+func TestDescribeNotWanted(t *testing.T) {
 	never := func(context.Context, string, []byte, string) (string, error) {
 		t.Error("a picture was looked at")
 		return "", nil
@@ -96,9 +96,9 @@ func TestPicturesAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestLookEnds: with its time, with its caller and with the router; the device
+// TestDescribeEnds: with its time, with its caller and with the router; the device
 // is free for other calls while somebody looks.
-func TestLookEnds(t *testing.T) {
+func TestDescribeEnds(t *testing.T) {
 	hang := func(ctx context.Context, _ string, _ []byte, _ string) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()

@@ -10,7 +10,7 @@ import (
 )
 
 // response makes an ActionResponse of what a source returned.
-func (t *Router) response(p Prepared, language string, result any, err error) mcp.ActionResponse {
+func (rt *Router) response(p Prepared, language string, result any, err error) mcp.ActionResponse {
 	if err != nil {
 		return failure(p, language, err)
 	}
@@ -30,36 +30,36 @@ func (t *Router) response(p Prepared, language string, result any, err error) mc
 		strings.TrimSpace(text) == "false" {
 		return failure(p, language, errRefused) // docs/protocol.md 5.4
 	}
-	r.Result = t.cut(r.Result)
+	r.Result = rt.cut(r.Result)
 	if say, ok := r.Response.(string); ok {
-		r.Response = text.Shorten(say, t.options.MaxResult)
+		r.Response = text.Shorten(say, rt.options.MaxResult)
 	}
 	return r
 }
 
 // cut keeps a result as it is unless its text is too long for a model. Pictures
 // and the names of handlers are no text.
-func (t *Router) cut(result any) any {
+func (rt *Router) cut(result any) any {
 	switch v := result.(type) {
 	case nil, mcp.Image, mcp.ActionResponseCall, *mcp.ActionResponseCall, bool, int, int64, float64:
 		return result
 	case string:
-		return text.Shorten(v, t.options.MaxResult)
+		return text.Shorten(v, rt.options.MaxResult)
 	case []any:
 		if mcp.HasImage(v) {
-			return t.cutBlocks(v)
+			return rt.cutBlocks(v)
 		}
 	}
-	if whole := mcp.TextOf(result); len(whole) > t.options.MaxResult {
-		return text.Shorten(whole, t.options.MaxResult)
+	if whole := mcp.TextOf(result); len(whole) > rt.options.MaxResult {
+		return text.Shorten(whole, rt.options.MaxResult)
 	}
 	return result
 }
 
 // cutBlocks shortens the texts among blocks so that they fit together.
-func (t *Router) cutBlocks(blocks []any) []any {
+func (rt *Router) cutBlocks(blocks []any) []any {
 	out := make([]any, 0, len(blocks))
-	left := t.options.MaxResult
+	left := rt.options.MaxResult
 	for _, block := range blocks {
 		if _, ok := block.(mcp.Image); !ok {
 			said := mcp.TextOf(block)

@@ -39,7 +39,7 @@ func TestRunOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := source(test.source, test.name)
 			s.call = func(context.Context, string, map[string]any) (any, error) { return test.result, test.err }
-			b := toolbox(t, Options{}, s)
+			b := newRouter(t, Options{}, s)
 			if got := b.Run(t.Context(), prepare(t, b, test.name, "")); got != test.want {
 				t.Errorf("got %.200v, want %.200v", got, test.want)
 			}
@@ -53,7 +53,7 @@ func TestCutBlocks(t *testing.T) {
 	s.call = func(context.Context, string, map[string]any) (any, error) {
 		return []any{strings.Repeat("a", 80), image, strings.Repeat("b", 80), "c"}, nil
 	}
-	b := toolbox(t, Options{MaxResult: 100}, s)
+	b := newRouter(t, Options{MaxResult: 100}, s)
 	got, ok := b.Run(t.Context(), prepare(t, b, "get", "")).Result.([]any)
 	if !ok || len(got) != 3 || got[0] != strings.Repeat("a", 80) || !strings.Contains(got[2].(string), "cut") {
 		t.Fatalf("got %.300v", got)

@@ -10,16 +10,16 @@ import (
 
 // Peer is the device of this router. callID is the id of the call that it is
 // needed for; it names the calls to the device in the log.
-func (t *Router) Peer(callID string) mcp.Peer { return peer{t, callID} }
+func (rt *Router) Peer(callID string) mcp.Peer { return peer{rt, callID} }
 
 type peer struct {
-	toolbox *Router
-	callID  string
+	router *Router
+	callID string
 }
 
 func (p peer) Tools() []mcp.Tool {
 	var tools []mcp.Tool
-	for _, o := range p.toolbox.placed() {
+	for _, o := range p.router.placed() {
 		if o.Tool.OfDevice() {
 			tools = append(tools, o.Tool)
 		}
@@ -28,7 +28,7 @@ func (p peer) Tools() []mcp.Tool {
 }
 
 func (p peer) Call(ctx context.Context, name string, arguments map[string]any) mcp.ActionResponse {
-	placed := p.toolbox.placed()
+	placed := p.router.placed()
 	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.Tool.OfDevice() && o.Tool.Name == name })
 	if i < 0 {
 		return mcp.NoPeer{}.Call(ctx, name, arguments)
@@ -37,11 +37,11 @@ func (p peer) Call(ctx context.Context, name string, arguments map[string]any) m
 	if err != nil {
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "encode arguments: " + err.Error()}
 	}
-	prepared, refused := p.toolbox.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
+	prepared, refused := p.router.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
 	if refused != nil {
 		return *refused
 	}
-	return p.toolbox.Run(ctx, prepared)
+	return p.router.Run(ctx, prepared)
 }
 
 // dropUnfit leaves out the tools that are of no use beside the device's tools.

@@ -45,7 +45,7 @@ func TestPeer(t *testing.T) {
 			}
 			return peer.Call(ctx, "self.status", nil), nil
 		}
-		b := toolbox(t, Options{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
+		b := newRouter(t, Options{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
 		wait := b.Begin(t.Context(), prepare(t, b, "self_slow", ""))
 		began := time.Now()
 		r := b.Run(t.Context(), prepare(t, b, "shortcut", ""))
@@ -71,7 +71,7 @@ func TestWhen(t *testing.T) {
 	device := source("device", "self.set_volume")
 	own := source("local", "set_volume", "exit")
 	own.tools[0].When = func(device []mcp.Tool) bool { return len(device) == 0 }
-	b := toolbox(t, Options{}, own, device)
+	b := newRouter(t, Options{}, own, device)
 	if _, ok := b.Lookup("set_volume"); ok {
 		t.Error("the same thing is offered twice")
 	}

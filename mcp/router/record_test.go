@@ -57,7 +57,7 @@ func TestRecord(t *testing.T) {
 				}
 				var log bytes.Buffer
 				var records []Record
-				b := toolbox(t, Options{
+				b := newRouter(t, Options{
 					Log:    slog.New(slog.NewTextHandler(&log, nil)),
 					Record: func(r Record) { records = append(records, r) },
 				}, s)
@@ -114,7 +114,7 @@ func TestDetach(t *testing.T) {
 		if got := b.Detach(ctx, p); got.Action != mcp.ActionTypeError {
 			t.Errorf("a closed toolbox took a job: %+v", got)
 		}
-		b = toolbox(t, Options{}, slow)
+		b = newRouter(t, Options{}, slow)
 		p = prepare(t, b, "dig", "")
 		go func() { result <- b.Detach(ctx, p) }()
 		synctest.Wait()
@@ -122,7 +122,7 @@ func TestDetach(t *testing.T) {
 		if got := <-result; got.Action != mcp.ActionTypeError {
 			t.Errorf("cancelled: %+v", got)
 		}
-		b = toolbox(t, Options{JobTimeout: time.Minute}, slow)
+		b = newRouter(t, Options{JobTimeout: time.Minute}, slow)
 		began := time.Now()
 		got := b.Detach(t.Context(), prepare(t, b, "dig", ""))
 		if got.Response != errNoReply.Error() || time.Since(began) != time.Minute {
@@ -138,7 +138,7 @@ func TestOfferMarks(t *testing.T) {
 	s.tools[1].Job = true
 	s.tools[2].Annotations.Destructive = &yes
 	s.tools[3].Annotations.Destructive = &no
-	b := toolbox(t, Options{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
+	b := newRouter(t, Options{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
 	got := ""
 	for _, o := range b.Offers() {
 		if o.Job {
@@ -187,7 +187,7 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 			return "x", nil
 		}
 		var records []Record
-		b := toolbox(t, Options{Record: func(r Record) { records = append(records, r) }}, s)
+		b := newRouter(t, Options{Record: func(r Record) { records = append(records, r) }}, s)
 		_, unknown := b.Prepare(mcp.Call{ID: "c1", Name: "fly", Arguments: "{}", Language: "zh"})
 		_, broken := b.Prepare(mcp.Call{ID: "c2", Name: "get", Arguments: "{", Language: "zh"})
 		p, bad := b.Prepare(mcp.Call{ID: "c3", Name: "set_lamp", Arguments: "{}"})

@@ -108,7 +108,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	life, end := context.WithCancel(context.Background()) // nobody's own: a call may outlive its caller, until Close
-	t := &Router{
+	rt := &Router{
 		options: o,
 		log:     o.Log,
 		device:  queue{limit: o.Queue},
@@ -119,33 +119,33 @@ func New(o Options, sources ...mcp.Source) *Router {
 		warned:  make(map[string]struct{}),
 	}
 	for _, s := range sources {
-		t.Add(s)
+		rt.Add(s)
 	}
-	return t
+	return rt
 }
 
 // Add makes a source's tools available. A nil source and one that is there
 // already change nothing.
-func (t *Router) Add(s mcp.Source) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s != nil && !slices.Contains(t.sources, s) {
-		t.sources = append(t.sources, s)
+func (rt *Router) Add(s mcp.Source) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if s != nil && !slices.Contains(rt.sources, s) {
+		rt.sources = append(rt.sources, s)
 	}
 }
 
 // Remove takes a source's tools away. Calls that are running go on.
-func (t *Router) Remove(s mcp.Source) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sources = slices.DeleteFunc(t.sources, func(other mcp.Source) bool { return other == s })
+func (rt *Router) Remove(s mcp.Source) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.sources = slices.DeleteFunc(rt.sources, func(other mcp.Source) bool { return other == s })
 }
 
 // Offers are the tools for the model: local, device, IoT, external, each in its
 // source's order, without those meant only for people and those denied. The
 // caller owns the slice.
-func (t *Router) Offers() []Offer {
-	placed := t.placed()
+func (rt *Router) Offers() []Offer {
+	placed := rt.placed()
 	offers := make([]Offer, len(placed))
 	for i, p := range placed {
 		offers[i] = p.Offer
@@ -154,13 +154,13 @@ func (t *Router) Offers() []Offer {
 }
 
 // Lookup finds an offer by the name that the model knows.
-func (t *Router) Lookup(llmName string) (Offer, bool) {
-	p, ok := t.find(llmName)
+func (rt *Router) Lookup(llmName string) (Offer, bool) {
+	p, ok := rt.find(llmName)
 	return p.Offer, ok
 }
 
-func (t *Router) find(llmName string) (placedOffer, bool) {
-	for _, p := range t.placed() {
+func (rt *Router) find(llmName string) (placedOffer, bool) {
+	for _, p := range rt.placed() {
 		if p.LLMName == llmName {
 			return p, true
 		}
@@ -176,10 +176,10 @@ type placedOffer struct {
 
 // placed asks every source for its tools and names them. Nothing is kept, so a
 // tool that left is gone and one that came is there.
-func (t *Router) placed() []placedOffer {
-	t.mu.Lock()
-	sources := ungrouped(t.sources)
-	t.mu.Unlock()
+func (rt *Router) placed() []placedOffer {
+	rt.mu.Lock()
+	sources := ungrouped(rt.sources)
+	rt.mu.Unlock()
 	lists, count := make([][]mcp.Tool, len(sources)), 0
 	for i, s := range sources {
 		lists[i] = s.GetAvailableTools()
@@ -188,7 +188,7 @@ func (t *Router) placed() []placedOffer {
 	out := make([]placedOffer, 0, count)
 	for i, s := range sources {
 		for _, tool := range lists[i] {
-			if tool.Name == "" || tool.UserOnly() || t.hidden(tool.Name) {
+			if tool.Name == "" || tool.UserOnly() || rt.hidden(tool.Name) {
 				continue
 			}
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
@@ -203,11 +203,11 @@ func (t *Router) placed() []placedOffer {
 	for i, name := range mcp.FunctionNames(names) {
 		out[i].LLMName = name
 		tool := out[i].Tool
-		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, t.options.Kinds)
-		out[i].Job = tool.Job || t.matches(t.options.Jobs, tool.Name)
-		out[i].Consent = tool.Annotations.Destroys() || t.matches(t.options.Confirm, tool.Name)
+		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.options.Kinds)
+		out[i].Job = tool.Job || rt.matches(rt.options.Jobs, tool.Name)
+		out[i].Consent = tool.Annotations.Destroys() || rt.matches(rt.options.Confirm, tool.Name)
 		if name != mcp.FunctionName(names[i]) {
-			t.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
+			rt.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}
 	}
 	return out
@@ -233,15 +233,15 @@ func slow(t mcp.Tool) bool {
 }
 
 // hidden reports whether a tool is not offered: Deny wins over Allow.
-func (t *Router) hidden(name string) bool {
-	return t.matches(t.options.Deny, name) || (len(t.options.Allow) > 0 && !t.matches(t.options.Allow, name))
+func (rt *Router) hidden(name string) bool {
+	return rt.matches(rt.options.Deny, name) || (len(rt.options.Allow) > 0 && !rt.matches(rt.options.Allow, name))
 }
 
-func (t *Router) matches(patterns []string, name string) bool {
+func (rt *Router) matches(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		fits, err := path.Match(pattern, name)
 		if err != nil {
-			t.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
+			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
 		}
 		if fits {
 			return true
@@ -251,42 +251,42 @@ func (t *Router) matches(patterns []string, name string) bool {
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
-func (t *Router) schema(tool mcp.Tool) *schema.Schema {
+func (rt *Router) schema(tool mcp.Tool) *schema.Schema {
 	text := string(tool.Schema)
-	t.mu.Lock()
-	known := t.schemas[text]
-	t.mu.Unlock()
+	rt.mu.Lock()
+	known := rt.schemas[text]
+	rt.mu.Unlock()
 	if known != nil {
 		return known
 	}
 	s, err := schema.Compile(tool.Schema)
 	if err != nil {
-		t.warnOnce("tool schema is broken", tool.Source, tool.Name, slog.Any("err", err))
+		rt.warnOnce("tool schema is broken", tool.Source, tool.Name, slog.Any("err", err))
 		if s, err = schema.Compile(json.RawMessage(schema.Empty)); err != nil {
 			return nil
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.schemas) >= maxKnown {
-		clear(t.schemas)
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if len(rt.schemas) >= maxKnown {
+		clear(rt.schemas)
 	}
-	t.schemas[text] = s
+	rt.schemas[text] = s
 	return s
 }
 
 // warnOnce logs a warning about a tool the first time it is met.
-func (t *Router) warnOnce(message, source, tool string, attr slog.Attr) {
+func (rt *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 	key := message + "\x00" + source + "\x00" + tool
-	t.mu.Lock()
-	_, known := t.warned[key]
-	if len(t.warned) >= maxKnown {
-		clear(t.warned)
+	rt.mu.Lock()
+	_, known := rt.warned[key]
+	if len(rt.warned) >= maxKnown {
+		clear(rt.warned)
 	}
-	t.warned[key] = struct{}{}
-	t.mu.Unlock()
+	rt.warned[key] = struct{}{}
+	rt.mu.Unlock()
 	if !known {
-		t.log.Warn(message, slog.String("source", source), slog.String("tool", tool), attr)
+		rt.log.Warn(message, slog.String("source", source), slog.String("tool", tool), attr)
 	}
 }
 
@@ -294,17 +294,17 @@ func (t *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 // run or the outcome that says why there is none: NotFound, or an Error that
 // names the argument and what is wrong with it, so that a model can repair it.
 // A call that is refused leaves its line and its record here.
-func (t *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
-	p, bad := t.prepare(call)
+func (rt *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
+	p, bad := rt.prepare(call)
 	if bad != nil {
-		t.record(p, *bad, span{}, true)
+		rt.record(p, *bad, span{}, true)
 	}
 	return p, bad
 }
 
-func (t *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
+func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p := Prepared{Call: call}
-	found, ok := t.find(call.Name)
+	found, ok := rt.find(call.Name)
 	if !ok {
 		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
@@ -315,14 +315,14 @@ func (t *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		return p.refused(err)
 	}
 	p.Arguments = arguments
-	known := t.schema(p.Offer.Tool)
+	known := rt.schema(p.Offer.Tool)
 	if known == nil {
 		return p, nil
 	}
 	var dropped []string
 	p.Arguments, dropped = known.Coerce(arguments)
 	if len(dropped) > 0 {
-		t.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
+		rt.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
 	if err := known.Check(p.Arguments); err != nil {
 		return p.refused(err)

@@ -42,7 +42,7 @@ func source(kind string, names ...string) *fakeSource {
 	return s
 }
 
-func toolbox(t *testing.T, o Options, sources ...mcp.Source) *Router {
+func newRouter(t *testing.T, o Options, sources ...mcp.Source) *Router {
 	t.Helper()
 	b := New(o, sources...)
 	t.Cleanup(b.Close)
@@ -68,8 +68,8 @@ const volumeSchema = `{"type":"object","properties":{
 	"box":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
 },"required":["volume"]}`
 
-func TestToolboxAllow(t *testing.T) {
-	b := toolbox(t, Options{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
+func TestRouterAllow(t *testing.T) {
+	b := newRouter(t, Options{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
 		source("device", "self.lamp.set", "self.lamp.blink", "self.fan.set"), source("local", "exit", "get_current_time"))
 	var got []string
 	for _, o := range b.Offers() {
@@ -83,12 +83,12 @@ func TestToolboxAllow(t *testing.T) {
 	}
 }
 
-func TestToolboxOffers(t *testing.T) {
+func TestRouterOffers(t *testing.T) {
 	device := source("device", "self.lamp.set", "self.get", "self.reboot", "self.shell.run")
 	device.tools[2].Annotations.Audience = []string{"user"}
 	other := source("external:home", "get", "exit")
 	var log bytes.Buffer
-	b := toolbox(t, Options{
+	b := newRouter(t, Options{
 		Deny: []string{"self.shell.*", "["}, Kinds: map[string]mcp.Kind{"self.get": mcp.Control},
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, other, source("iot", "Lamp.on", ""), device, source("local", "exit", "self_get"))
@@ -137,7 +137,7 @@ func TestPrepare(t *testing.T) {
 	device.tools[0].Schema = json.RawMessage(volumeSchema)
 	device.tools[1].Schema = json.RawMessage(`{"$ref":"#"}`)
 	var log bytes.Buffer
-	b := toolbox(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, device)
+	b := newRouter(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, device)
 	tests := map[string]struct {
 		name, arguments string
 		want            mcp.Action // of the refusal; ReqLLM for none

@@ -17,23 +17,23 @@ import (
 // or the time-out comes, one that still waits for its turn is never sent, and a
 // tool that is not the device's is cancelled. Every outcome, a full queue and a
 // crash of the tool too, is an ActionResponse.
-func (t *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
-	return t.Begin(ctx, p)()
+func (rt *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
+	return rt.Begin(ctx, p)()
 }
 
 // Begin is Run in two halves: the call has its place among those of its device
 // when Begin returns, which never waits; the function it returns waits for the
 // outcome and is called once.
-func (t *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionResponse) {
+func (rt *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionResponse) {
 	p.Info = mcp.InfoFrom(ctx)
 	outcome := make(chan mcp.ActionResponse, 1)
-	err := t.launch(p, func(j *job) {
+	err := rt.launch(p, func(j *job) {
 		j.awaited = true
 		outcome <- j.perform(ctx)
 	})
 	return func() mcp.ActionResponse {
 		if err != nil {
-			return t.rejected(p, err)
+			return rt.rejected(p, err)
 		}
 		select {
 		case r := <-outcome:
@@ -48,10 +48,10 @@ func (t *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionR
 // caller's context: it ends with its reply, its time-out or Close. Then done is
 // called, exactly once, from a goroutine of the router; done must not call
 // Close. With an error the call was not taken and done is never called.
-func (t *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
-	err := t.launch(p, func(j *job) { done(j.perform(t.life)) })
+func (rt *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
+	err := rt.launch(p, func(j *job) { done(j.perform(rt.life)) })
 	if err != nil {
-		t.rejected(p, err)
+		rt.rejected(p, err)
 		return fmt.Errorf("call %s: %w", p.Offer.Tool.Name, err)
 	}
 	return nil
@@ -59,27 +59,27 @@ func (t *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 
 // rejected is the outcome of a call that found no place among those running; it
 // leaves its record. Nobody has assumed its success.
-func (t *Router) rejected(p Prepared, err error) mcp.ActionResponse {
+func (rt *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 	r := failure(p, p.Info.Language, err)
-	t.record(p, r, span{}, true)
+	rt.record(p, r, span{}, true)
 	return r
 }
 
 // Detach runs a call that outlives its conversation, and waits for its outcome:
 // it ends with its reply, with ctx or after JobTimeout, and Close neither ends
 // nor awaits it. It is for jobs. The device's own tools end with their source.
-func (t *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
-	t.mu.Lock()
-	j, err := t.place(p)
-	t.mu.Unlock()
+func (rt *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
+	rt.mu.Lock()
+	j, err := rt.place(p)
+	rt.mu.Unlock()
 	if err != nil {
-		return t.rejected(p, err)
+		return rt.rejected(p, err)
 	}
 	j.awaited = true
 	var o outcome
 	var sent span
-	if o.err = t.device.wait(ctx, t.life.Done(), j.ticket); o.err == nil {
-		callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(ctx, p.Info), t.Peer(p.Call.ID)), t.options.JobTimeout, errNoReply)
+	if o.err = rt.device.wait(ctx, rt.life.Done(), j.slot); o.err == nil {
+		callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(ctx, p.Info), rt.Peer(p.Call.ID)), rt.options.JobTimeout, errNoReply)
 		defer cancel()
 		sent.began = time.Now()
 		o = j.invoke(callCtx)
@@ -87,41 +87,41 @@ func (t *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 		if o.err != nil && callCtx.Err() != nil {
 			o.err = context.Cause(callCtx)
 		}
-		t.device.release(j.ticket)
+		rt.device.release(j.slot)
 	}
 	return j.finish(o, sent)
 }
 
 // Close cancels all calls and waits for them. It may be called many times.
-func (t *Router) Close() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.end()
-	t.wg.Wait()
+func (rt *Router) Close() {
+	rt.mu.Lock()
+	rt.closed = true
+	rt.mu.Unlock()
+	rt.end()
+	rt.wg.Wait()
 }
 
 // job is one call on its way.
 type job struct {
-	toolbox *Router
+	router  *Router
 	call    Prepared
 	key     string // what makes it the same as another call; "" for one from outside
-	ticket  *slot  // nil for tools that run in parallel
+	slot    *slot  // nil for tools that run in parallel
 	awaited bool   // false: its success is assumed meanwhile
 }
 
 // launch gives the call its place among those running and starts run in a
 // goroutine that Close waits for. The order of launching is the order in which
 // a device gets its calls.
-func (t *Router) launch(p Prepared, run func(*job)) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	j, err := t.place(p)
+func (rt *Router) launch(p Prepared, run func(*job)) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	j, err := rt.place(p)
 	if err != nil {
 		return err
 	}
-	t.wg.Go(func() {
-		defer t.contain(p) // of what the caller does with the outcome
+	rt.wg.Go(func() {
+		defer rt.contain(p) // of what the caller does with the outcome
 		run(j)
 	})
 	return nil
@@ -129,7 +129,7 @@ func (t *Router) launch(p Prepared, run func(*job)) error {
 
 // place gives the call its place among those running; finish frees it. The
 // caller holds mu.
-func (t *Router) place(p Prepared) (*job, error) {
+func (rt *Router) place(p Prepared) (*job, error) {
 	if p.source == nil {
 		return nil, errUnprepared
 	}
@@ -137,31 +137,31 @@ func (t *Router) place(p Prepared) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode arguments: %w", err)
 	}
-	j := &job{toolbox: t, call: p}
-	if t.closed {
+	j := &job{router: rt, call: p}
+	if rt.closed {
 		return nil, errClosing
 	}
 	if !p.Call.Outside { // a model that repeats itself; others do not know of one another
 		j.key = p.Offer.LLMName + "\x00" + string(arguments)
-		if _, ok := t.running[j.key]; ok {
+		if _, ok := rt.running[j.key]; ok {
 			return nil, errRunning
 		}
 	}
 	if p.Offer.Tool.OfDevice() {
-		if j.ticket = t.device.acquire(p.Call.Outside); j.ticket == nil {
+		if j.slot = rt.device.acquire(p.Call.Outside); j.slot == nil {
 			return nil, errFull
 		}
 	}
 	if j.key != "" {
-		t.running[j.key] = struct{}{}
+		rt.running[j.key] = struct{}{}
 	}
 	return j, nil
 }
 
 // contain logs a panic, which is this call's trouble and nobody else's.
-func (t *Router) contain(p Prepared) {
+func (rt *Router) contain(p Prepared) {
 	if v := recover(); v != nil {
-		t.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
+		rt.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
 			"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	}
 }
@@ -175,16 +175,16 @@ type outcome struct {
 // perform waits for the call's turn, runs it and frees its place. ctx is the
 // caller's; a device's call does not end with it once it is sent.
 func (j *job) perform(ctx context.Context) mcp.ActionResponse {
-	t, p := j.toolbox, j.call
+	rt, p := j.router, j.call
 	var o outcome
 	var sent span
-	if err := t.device.wait(ctx, t.life.Done(), j.ticket); err != nil {
+	if err := rt.device.wait(ctx, rt.life.Done(), j.slot); err != nil {
 		o.err = err
 	} else {
 		sent.began = time.Now()
 		o = j.send(ctx)
 		sent.took = time.Since(sent.began)
-		t.device.release(j.ticket)
+		rt.device.release(j.slot)
 		if o.err == nil && p.Offer.Kind == mcp.Query {
 			o.result = j.look(ctx, o.result)
 		}
@@ -200,33 +200,33 @@ type span struct {
 
 // finish frees the call's place, makes its outcome and leaves its record.
 func (j *job) finish(o outcome, sent span) mcp.ActionResponse {
-	t, p := j.toolbox, j.call
-	t.mu.Lock()
-	delete(t.running, j.key)
-	t.mu.Unlock()
-	r := t.response(p, p.Info.Language, o.result, j.cause(o.err))
-	t.record(p, r, sent, j.awaited)
+	rt, p := j.router, j.call
+	rt.mu.Lock()
+	delete(rt.running, j.key)
+	rt.mu.Unlock()
+	r := rt.response(p, p.Info.Language, o.result, j.cause(o.err))
+	rt.record(p, r, sent, j.awaited)
 	return r
 }
 
 // send runs the tool until it answers or its time is over.
 func (j *job) send(ctx context.Context) outcome {
-	t, p := j.toolbox, j.call
-	limit := t.options.CallTimeout
+	rt, p := j.router, j.call
+	limit := rt.options.CallTimeout
 	if slow(p.Offer.Tool) {
-		limit = t.options.SlowTimeout
+		limit = rt.options.SlowTimeout
 	}
-	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(t.life, p.Info), t.Peer(p.Call.ID)), limit, errNoReply)
+	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(rt.life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
 	switch {
-	case j.ticket == nil:
+	case j.slot == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
 	case p.Offer.Kind == mcp.Query:
 		callCtx = mcp.WithCaller(callCtx, ctx)
 	}
 	answer := make(chan outcome, 1)
-	t.wg.Go(func() { answer <- j.invoke(callCtx) })
+	rt.wg.Go(func() { answer <- j.invoke(callCtx) })
 	select {
 	case o := <-answer:
 		if errors.Is(o.err, context.DeadlineExceeded) || errors.Is(o.err, context.Canceled) {
@@ -242,7 +242,7 @@ func (j *job) send(ctx context.Context) outcome {
 func (j *job) invoke(ctx context.Context) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.toolbox.log.Error("tool crashed", "tool", j.call.Offer.Tool.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			j.router.log.Error("tool crashed", "tool", j.call.Offer.Tool.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			o = outcome{err: errPanic}
 		}
 	}()
@@ -255,7 +255,7 @@ func (j *job) cause(err error) error {
 	switch {
 	case err == nil || !errors.Is(err, context.Canceled):
 		return err
-	case j.toolbox.life.Err() != nil:
+	case j.router.life.Err() != nil:
 		return errClosing
 	default:
 		return errGivenUp
@@ -265,7 +265,7 @@ func (j *job) cause(err error) error {
 // record leaves the one line and the one record that every call has, also one
 // that was refused: that was never sent. awaited is false for a call whose
 // success was assumed.
-func (t *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
+func (rt *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
 		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: awaited,
@@ -279,9 +279,9 @@ func (t *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited boo
 	if !rec.Started.IsZero() {
 		attrs = append(attrs, "started", rec.Started)
 	}
-	t.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text))...)
-	t.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text))
-	if t.options.Record != nil {
-		t.options.Record(rec)
+	rt.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text))...)
+	rt.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text))
+	if rt.options.Record != nil {
+		rt.options.Record(rec)
 	}
 }

@@ -20,7 +20,7 @@ func TestRunPanics(t *testing.T) {
 	s := source("local", "boom")
 	s.call = func(context.Context, string, map[string]any) (any, error) { panic("oh") }
 	var log bytes.Buffer
-	b := toolbox(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
+	b := newRouter(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
 	zh := mcp.WithInfo(t.Context(), mcp.Info{Language: "zh"})
 	for range 2 {
 		got := b.Run(zh, prepare(t, b, "boom", ""))
@@ -53,7 +53,7 @@ func TestDonePanics(t *testing.T) {
 }
 
 func TestRunUnprepared(t *testing.T) {
-	b := toolbox(t, Options{})
+	b := newRouter(t, Options{})
 	if got := b.Run(t.Context(), Prepared{}); got.Action != mcp.ActionTypeError {
 		t.Errorf("got %+v", got)
 	}
@@ -111,7 +111,7 @@ func (d *busy) done() string {
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device, local := newBusy(10*time.Second, "device", "a", "b", "c"), newBusy(10*time.Second, "local", "x", "y")
-		b := toolbox(t, Options{}, device, local)
+		b := newRouter(t, Options{}, device, local)
 		began := time.Now()
 		took := make(chan string, 5)
 		for _, name := range []string{"a", "b", "c", "x", "y"} {
@@ -153,7 +153,7 @@ func TestTimeouts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newBusy(time.Hour, test.source, test.name)
-				b := toolbox(t, Options{}, d)
+				b := newRouter(t, Options{}, d)
 				p := prepare(t, b, mcp.FunctionName(test.name), "")
 				for range 2 { // the place is free again
 					began := time.Now()
@@ -178,7 +178,7 @@ func TestDeafTool(t *testing.T) {
 			}
 			return name, nil
 		}
-		b := toolbox(t, Options{}, s)
+		b := newRouter(t, Options{}, s)
 		began := time.Now()
 		if r := b.Run(t.Context(), prepare(t, b, "deaf", "")); r.Action != mcp.ActionTypeError || time.Since(began) != 15*time.Second {
 			t.Errorf("%+v after %v", r, time.Since(began))
@@ -194,7 +194,7 @@ func TestDeafTool(t *testing.T) {
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device, local := newBusy(10*time.Second, "device", "a", "b", "c"), newBusy(10*time.Second, "local", "x")
-		b := toolbox(t, Options{}, device, local)
+		b := newRouter(t, Options{}, device, local)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -226,7 +226,7 @@ func TestCallerGivesUp(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "a")
-		b := toolbox(t, Options{}, d)
+		b := newRouter(t, Options{}, d)
 		done := 0
 		var mu sync.Mutex
 		send := func(i int) error {
@@ -261,7 +261,7 @@ func TestQueueIsBounded(t *testing.T) {
 func TestSameCallTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "a")
-		b := toolbox(t, Options{}, d)
+		b := newRouter(t, Options{}, d)
 		p := prepare(t, b, "a", `{"x":1,"y":2}`)
 		if err := b.Go(p, func(mcp.ActionResponse) {}); err != nil {
 			t.Fatal(err)
@@ -379,7 +379,7 @@ func TestResultSummary(t *testing.T) {
 func TestOutsideCallsComeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "mine", "theirs")
-		b := toolbox(t, Options{Queue: 2}, d)
+		b := newRouter(t, Options{Queue: 2}, d)
 		var wg sync.WaitGroup
 		run := func(name, arguments string, outside bool, want string) {
 			p, bad := b.Prepare(mcp.Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})

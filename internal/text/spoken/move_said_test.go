@@ -2,8 +2,8 @@ package spoken
 
 import "testing"
 
-// TestMovesAsPeopleSay: what owners say to a speaker, from a level of 40.
-func TestMovesAsPeopleSay(t *testing.T) {
+// TestParseMoveSpoken: what owners say to a speaker, from a level of 40.
+func TestParseMoveSpoken(t *testing.T) {
 	for text, want := range map[string]int{
 		// the thing that is changed is no direction
 		"turn down the brightness": 30, "lower the brightness a bit": 30, "brightness up": 50, "降低亮度": 30, "降低屏幕亮度": 30, "减小亮度二十": 20, "提高亮度": 50, "把音响调小": 30, "调小音响的声音": 30, "大声点，小智": 50, "小智，小声点": 30,

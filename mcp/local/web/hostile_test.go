@@ -215,8 +215,8 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// TestCutText: what is told ends at a whole sign, within its limit.
-func TestCutText(t *testing.T) {
+// TestCut: what is told ends at a whole sign, within its limit.
+func TestCut(t *testing.T) {
 	for limit := range 12 {
 		p := page(t, Options{URL: "/", Cut: limit + 3}, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "天气晴朗微风") })
 		got, err := p.Fetch(t.Context(), nil)
