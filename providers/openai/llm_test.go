@@ -302,26 +302,30 @@ func TestStalls(t *testing.T) {
 	tests := []struct {
 		name  string
 		reply openaitest.Reply
-		limit func(*Timeouts)
+		limit func(*Timeouts, time.Duration)
 		text  string
 	}{
-		{"no status", openaitest.Reply{Hang: true}, func(t *Timeouts) { t.FirstToken = 20 * time.Millisecond }, ""},
-		{"no token", openaitest.Events().Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts) { t.FirstToken = 20 * time.Millisecond }, ""},
-		{"no next token", openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts) { t.NextToken = 20 * time.Millisecond }, "a"},
+		{"no status", openaitest.Reply{Hang: true}, func(t *Timeouts, d time.Duration) { t.FirstToken = d }, ""},
+		{"no token", openaitest.Events().Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts, d time.Duration) { t.FirstToken = d }, ""},
+		{"no next token", openaitest.Events(openaitest.Delta(`{"content":"a"}`)).Then(openaitest.Piece{Data: ": ping\n\n", Hang: true}), func(t *Timeouts, d time.Duration) { t.NextToken = d }, "a"},
 	}
 	s := newServer(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := options(t, s)
-			tt.limit(&o.Timeouts)
-			s.Reply(openaitest.Chat, tt.reply)
-			got, err := generate(t.Context(), newLLM(t, o), ask)
-			wantError(t, err, providers.Unavailable, "nothing in time")
+			var got said
+			gone := quickest(t, s, openaitest.Chat, func(limit time.Duration) bool {
+				o := options(t, s)
+				tt.limit(&o.Timeouts, limit)
+				s.Reply(openaitest.Chat, tt.reply)
+				var err error
+				got, err = generate(t.Context(), newLLM(t, o), ask)
+				wantError(t, err, providers.Unavailable, "nothing in time")
+				return got.text == tt.text
+			})
 			if got.text != tt.text {
 				t.Errorf("text %q", got.text)
 			}
-			requests := s.Requests(openaitest.Chat)
-			wantGone(t, requests[len(requests)-1])
+			wantGone(t, gone)
 		})
 	}
 }

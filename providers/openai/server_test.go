@@ -52,6 +52,24 @@ func wantGoroutines(t *testing.T, before int) {
 	}
 }
 
+// quickest tries a time limit of 20 ms, and longer ones while the request does not
+// even reach the server within it, or too little comes back: machines differ. It
+// returns the request of the last try.
+func quickest(t *testing.T, s *openaitest.Server, role openaitest.Role, try func(limit time.Duration) (enough bool)) *openaitest.Request {
+	t.Helper()
+	for limit := 20 * time.Millisecond; ; limit *= 4 {
+		before := len(s.Requests(role))
+		enough := try(limit)
+		all := s.Requests(role)
+		if len(all) > before && (enough || limit > patience/4) {
+			return all[len(all)-1]
+		}
+		if limit > patience {
+			t.Fatal("no request reaches the server")
+		}
+	}
+}
+
 // options are settings for s that wait for nothing but patience.
 func options(t *testing.T, s *openaitest.Server) Options {
 	t.Helper()

@@ -285,24 +285,28 @@ func TestSpeechStalls(t *testing.T) {
 	some := openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, 60*time.Millisecond), 10000)
 	for name, tt := range map[string]struct {
 		reply openaitest.Reply
-		limit func(*Timeouts)
+		limit func(*Timeouts, time.Duration)
 		heard int
 	}{
-		"no status":     {openaitest.Reply{Hang: true}, func(t *Timeouts) { t.FirstSound = 20 * time.Millisecond }, 0},
-		"no sound":      {openaitest.Reply{}.Then(openaitest.Piece{Hang: true}), func(t *Timeouts) { t.FirstSound = 20 * time.Millisecond }, 0},
-		"no more sound": {some.Then(openaitest.Piece{Hang: true}), func(t *Timeouts) { t.NextSound = 20 * time.Millisecond }, 1440},
+		"no status":     {openaitest.Reply{Hang: true}, func(t *Timeouts, d time.Duration) { t.FirstSound = d }, 0},
+		"no sound":      {openaitest.Reply{}.Then(openaitest.Piece{Hang: true}), func(t *Timeouts, d time.Duration) { t.FirstSound = d }, 0},
+		"no more sound": {some.Then(openaitest.Piece{Hang: true}), func(t *Timeouts, d time.Duration) { t.NextSound = d }, 1440},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := options(t, s)
-			tt.limit(&o.Timeouts)
-			s.Reply(openaitest.Speak, tt.reply)
-			_, pcm, err := speak(t.Context(), t, newTTS(t, o))
-			wantError(t, err, providers.Unavailable, "nothing in time")
-			if len(pcm) != tt.heard {
-				t.Errorf("%d samples heard, want %d", len(pcm), tt.heard)
+			heard := 0
+			gone := quickest(t, s, openaitest.Speak, func(limit time.Duration) bool {
+				o := options(t, s)
+				tt.limit(&o.Timeouts, limit)
+				s.Reply(openaitest.Speak, tt.reply)
+				_, pcm, err := speak(t.Context(), t, newTTS(t, o))
+				wantError(t, err, providers.Unavailable, "nothing in time")
+				heard = len(pcm)
+				return heard == tt.heard
+			})
+			if heard != tt.heard {
+				t.Errorf("%d samples heard, want %d", heard, tt.heard)
 			}
-			all := s.Requests(openaitest.Speak)
-			wantGone(t, all[len(all)-1])
+			wantGone(t, gone)
 		})
 	}
 }
