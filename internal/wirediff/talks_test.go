@@ -47,6 +47,20 @@ func kitchen() []devicetest.Tool {
 	return append(devicetest.NewBoard().Tools(), gate, oven)
 }
 
+// slowTool is a query that takes three seconds.
+func slowTool() devicetest.Tool {
+	return devicetest.Tool{
+		Name: "self.meter.get_reading", Description: "Reads the meter.",
+		Call: func(ctx context.Context, _ devicetest.Call) (devicetest.Result, error) {
+			select {
+			case <-time.After(3 * time.Second):
+			case <-ctx.Done():
+			}
+			return devicetest.Result{Text: "seventeen"}, nil
+		},
+	}
+}
+
 // wave is a WAV file of a tone.
 func wave(d time.Duration) string {
 	const rate = 16000
@@ -105,6 +119,11 @@ func talks() []talk {
 		book    = map[string]answer
 	)
 	failure := openaitest.Failure(500, "no brain")
+	late := func(d time.Duration, pieces ...string) answer {
+		reply := openaitest.Text(pieces...).After(d)
+		return answer{reply: &reply}
+	}
+	broken := openaitest.Text("This is the beginning. ", "And this").Then(openaitest.Piece{Cut: true})
 	return []talk{
 		device("typed", options{}, book{"tell me a story": story}, typing("tell me a story", "what else is there to say")),
 		device("typed, Chinese", options{Language: "zh-CN"}, book{"讲个故事": says("从前有一个小机器人。", "它住在盒子里。")}, typing("请给我讲个故事吧", "你还想说点别的什么吗")),
@@ -198,6 +217,45 @@ func talks() []talk {
 			}
 			return a.spoken("and what is there to hear")
 		}),
+		device("noise over a reply", options{Mode: devicetest.Realtime}, book{"tell me a story": says("And so " + goesOn + " and on, and then it goes on, and in the end it is over.")}, func(a *actor) error {
+			if err := errors.Join(a.Detect("tell me a story"), a.begun(1200*time.Millisecond), a.speaks(""), a.answered()); err != nil {
+				return err
+			}
+			return a.typed("what else is there to say")
+		}),
+		device("more while it thinks", options{}, book{"in the end": late(2*time.Second, "That was all of it.")}, func(a *actor) error {
+			return errors.Join(a.speaks("what comes in the end", 900*time.Millisecond), a.answered())
+		}),
+		device("typed twice", options{}, book{"at first": late(time.Second, "The first."), "after that": late(time.Second, "The second.")}, func(a *actor) error {
+			if err := a.Detect("what comes at first"); err != nil {
+				return err
+			}
+			a.s.pause(400 * time.Millisecond)
+			return a.typed("what comes after that")
+		}),
+		device("slow model", options{}, book{"in the end": late(6*time.Second, "That was all of it.")}, typing("what comes in the end")).with("voice: {slow_notice: 2500ms}\n"),
+		device("slow tool", options{Tools: []devicetest.Tool{slowTool()}}, book{"measure": calls("self.meter.get_reading", "{}")}, typing("please measure it")),
+		device("model breaks off", options{}, book{"broken": {reply: &broken}}, typing("is it all broken", "what else is there to say")),
+		device("silence, manual", options{Mode: devicetest.Manual}, nil, func(a *actor) error {
+			if err := a.ListenStart(devicetest.Manual); err != nil {
+				return err
+			}
+			if err := errors.Join(a.Silence(a.s.ctx, time.Second), a.ListenStop(), a.answered()); err != nil {
+				return err
+			}
+			return a.typed("what else is there to say")
+		}),
+		device("button in a reply, manual", options{Mode: devicetest.Manual}, book{"tell me a story": endless}, func(a *actor) error {
+			if err := errors.Join(a.Detect("tell me a story"), a.begun(1800*time.Millisecond), a.ListenStart(devicetest.Manual), a.answered()); err != nil {
+				return err
+			}
+			return errors.Join(a.speaks("what else is there to say"), a.ListenStop(), a.answered())
+		}),
+		device("conversation's own tools", options{}, book{
+			"a poet": calls("change_role", `{"role":"story"}`), "forget all": calls("forget_conversation", "{}"), "be off": calls("exit", `{"say_goodbye":true}`),
+		}, func(a *actor) error {
+			return errors.Join(a.typed("what is new today", "please talk like a poet", "now forget all of that", "what else is there to say", "you may be off now"), a.gone())
+		}),
 		device("tools", options{Tools: kitchen()}, book{
 			"light the room": calls("self.lamp.turn_on", "{}"), "gloomy": calls("self.lamp.get_state", "{}"),
 			"louder": calls("self.audio_speaker.set_volume", `{"volume":88}`), "much too loud": calls("self.audio_speaker.set_volume", `{"volume":400}`),
@@ -284,9 +342,9 @@ func music() talk {
 
 // reconnect talks, comes again, and once more while the connection before is open.
 func reconnect() talk {
-	return talk{name: "reconnect", play: func(s *stage) error {
+	return talk{name: "reconnect", book: map[string]answer{"tell me a story": endless}, play: func(s *stage) error {
 		o := devicetest.Options{Tools: kitchen()}
-		for i, name := range []string{"first", "second", "third"} {
+		for i, name := range []string{"first", "second", "third", "fourth", "fifth"} {
 			a, err := s.dial(name, o)
 			if err != nil {
 				return err
@@ -294,7 +352,13 @@ func reconnect() talk {
 			if err := a.typed("remember the number " + name); err != nil {
 				return err
 			}
-			if i == 0 {
+			switch i {
+			case 0:
+				a.Close()
+			case 3: // in the middle of a reply
+				if err := errors.Join(a.Detect("tell me a story"), a.begun(1800*time.Millisecond)); err != nil {
+					return err
+				}
 				a.Close()
 			}
 		}
