@@ -294,21 +294,32 @@ func (q *restRequest) call(ctx context.Context) {
 		return
 	}
 	began := time.Now()
-	result, invalid, err := q.runner.Run(ctx, e, req.Arguments, nil)
-	switch {
-	case errors.Is(err, catalog.ErrReadOnly):
-		q.fail(http.StatusForbidden, codeForbidden, "gateway/read-only")
-	case errors.Is(err, catalog.ErrBusy):
-		q.w.Header().Set("Retry-After", "1")
-		q.fail(http.StatusTooManyRequests, codeRate, "gateway/calls-at-once")
-	case err != nil:
-		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
-	case invalid != "":
-		q.fail(http.StatusBadRequest, codeArguments, "gateway/arguments-wrong", invalid)
-	default:
-		reply(q.w, http.StatusOK, restResult{
-			Success: !result.IsError, Content: result.Content, IsError: result.IsError,
-			Metadata: restNote{e.Name(), strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
-		})
+	result, err := q.runner.Run(ctx, e, req.Arguments, nil)
+	if err != nil {
+		status, code, message := refusal(q.who, err)
+		if status == http.StatusTooManyRequests {
+			q.w.Header().Set("Retry-After", "1")
+		}
+		q.failWith(status, code, message)
+		return
 	}
+	reply(q.w, http.StatusOK, restResult{
+		Success: !result.IsError, Content: result.Content, IsError: result.IsError,
+		Metadata: restNote{e.Name(), strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
+	})
+}
+
+// refusal returns the error of a tool that was not run, for REST and for messages
+// without JSON-RPC.
+func refusal(c catalog.Caller, err error) (status int, code, message string) {
+	bad, invalid := errors.AsType[*catalog.ArgumentError](err)
+	switch {
+	case invalid:
+		return http.StatusBadRequest, codeArguments, c.Say("gateway/arguments-wrong", bad.Why)
+	case errors.Is(err, catalog.ErrReadOnly):
+		return http.StatusForbidden, codeForbidden, c.Say("gateway/read-only")
+	case errors.Is(err, catalog.ErrBusy):
+		return http.StatusTooManyRequests, codeRate, c.Say("gateway/calls-at-once")
+	}
+	return http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err)
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -140,20 +139,13 @@ func (s *socket) call(ctx context.Context, id json.RawMessage, name string, argu
 		_ = s.fail(id, codeNoTool, c.Say("gateway/tool-unknown", catalog.Clip(name)))
 		return
 	}
-	result, invalid, err := s.front.runner.Run(ctx, e, arguments, nil)
-	switch {
-	case errors.Is(err, catalog.ErrReadOnly):
-		err = s.fail(id, codeForbidden, c.Say("gateway/read-only"))
-	case errors.Is(err, catalog.ErrBusy):
-		err = s.fail(id, codeRate, c.Say("gateway/calls-at-once"))
-	case err != nil:
-		err = s.fail(id, catalog.CodeFailed, catalog.Reason(err))
-	case invalid != "":
-		err = s.fail(id, codeArguments, c.Say("gateway/arguments-wrong", invalid))
-	default:
-		err = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}})
+	result, err := s.front.runner.Run(ctx, e, arguments, nil)
+	if err != nil {
+		_, code, message := refusal(c, err)
+		_ = s.fail(id, code, message)
+		return
 	}
-	_ = err // the socket has gone, which its reader sees
+	_ = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}}) // if the socket has gone, its reader sees it
 }
 
 func (s *socket) fail(id json.RawMessage, code, message string) error {

@@ -29,7 +29,7 @@ func ExampleRegistry() {
 
 	view, _ := views.Of(catalog.Caller{}, "desktop")
 	tool, _ := view.Tool("sum")
-	result, _, err := runner.Run(catalog.WithCaller(context.Background(), catalog.Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
+	result, err := runner.Run(catalog.WithCaller(context.Background(), catalog.Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
 	if err != nil {
 		panic(err)
 	}

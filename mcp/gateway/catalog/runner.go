@@ -38,6 +38,12 @@ var (
 	ErrBusy     = errors.New("too many calls at the same time")
 )
 
+// ArgumentError says what is wrong with the arguments of a call.
+type ArgumentError struct{ Why string }
+
+// Error returns what is wrong.
+func (e *ArgumentError) Error() string { return e.Why }
+
 // Checked returns f as a tool's Do that reads its arguments with a checker first.
 func Checked(c *schema.Checker, f func(context.Context, map[string]any) (any, error)) func(context.Context, Call) Outcome {
 	return func(ctx context.Context, k Call) Outcome {
@@ -92,18 +98,18 @@ func NewRunner(zone *time.Location, log *slog.Logger) *Runner {
 func (r *Runner) Close() { r.slots.closeAll() }
 
 // Run runs a tool for the caller of ctx. req is nil for a call that did not come by
-// MCP. invalid says what is wrong with the arguments. The error is [ErrReadOnly] or
-// [ErrBusy] if the tool was not run, or the error that [Tool].Handle returned.
-func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, req *sdk.CallToolRequest) (result *sdk.CallToolResult, invalid string, err error) {
+// MCP. The error is [ErrReadOnly], [ErrBusy] or an [*ArgumentError] if the tool was
+// not run, or the error that [Tool].Handle returned.
+func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
 	who := CallerFrom(ctx)
 	began := time.Now()
 	id := "out_" + fmt.Sprint(r.number.Add(1))
 	defer func() {
 		r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", e.name, "call_id", id,
-			"outcome", outcomeWord(result, invalid, err), "took", time.Since(began))
+			"outcome", outcomeWord(result, err), "took", time.Since(began))
 	}()
 	if who.ReadOnly() && !e.readOnly() {
-		return nil, "", ErrReadOnly
+		return nil, ErrReadOnly
 	}
 	limit := e.limit
 	if limit <= 0 {
@@ -113,7 +119,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	defer cancel()
 	release, ok := r.slots.take(who.Name(), cancel)
 	if !ok {
-		return nil, "", ErrBusy
+		return nil, ErrBusy
 	}
 	defer release()
 	if who.Gone != nil {
@@ -121,20 +127,19 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
 	if e.do == nil {
-		result, err = r.handle(ctx, e, req)
-		return result, "", err
+		return r.handle(ctx, e, req)
 	}
 	if req != nil {
 		ctx = withClient(ctx, req)
 	}
 	o := r.contain(ctx, e, Call{id, string(arguments), who.Language})
 	if o.Invalid != "" {
-		return nil, o.Invalid, nil
+		return nil, &ArgumentError{o.Invalid}
 	}
 	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) && o.Response.Action == mcp.ActionTypeError {
 		o.Response.Result = who.Say("gateway/tool-late")
 	}
-	return contentOf(o.Response), "", nil
+	return contentOf(o.Response), nil
 }
 
 // RefuseUnknown logs the call of a tool that the caller's view does not show.
@@ -168,14 +173,15 @@ func (r *Runner) handle(ctx context.Context, e *Entry, req *sdk.CallToolRequest)
 }
 
 // outcomeWord returns the word of an outcome in the log.
-func outcomeWord(result *sdk.CallToolResult, invalid string, err error) string {
+func outcomeWord(result *sdk.CallToolResult, err error) string {
+	_, invalid := errors.AsType[*ArgumentError](err)
 	switch {
 	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrBusy):
 		return "refused"
+	case invalid:
+		return "invalid"
 	case err != nil:
 		return "error"
-	case invalid != "":
-		return "invalid"
 	case result != nil && result.IsError:
 		return "failed"
 	}

@@ -156,23 +156,23 @@ func (v *View) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 	if !ok { // it has left since
 		return nil, unknownTool(c, version, req.Params.Name)
 	}
-	result, invalid, err := v.runner.Run(ctx, e, req.Params.Arguments, req)
-	switch {
+	result, err := v.runner.Run(ctx, e, req.Params.Arguments, req)
+	switch bad, invalid := errors.AsType[*ArgumentError](err); {
+	case err == nil:
+		return result, nil
+	case invalid:
+		why := c.Say("gateway/arguments-wrong", e.name+": "+bad.Why)
+		if version < Version2025 {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}
+		}
+		return failed(why), nil
 	case errors.Is(err, ErrReadOnly):
 		return nil, &jsonrpc.Error{Code: CodeRefused, Message: c.Say("gateway/read-only-tool", e.name)}
 	case errors.Is(err, ErrBusy):
 		return nil, &jsonrpc.Error{Code: CodeRefused, Message: c.Say("gateway/calls-at-once")}
-	case err != nil:
-		if _, protocol := errors.AsType[*jsonrpc.Error](err); protocol {
-			return nil, err
-		}
-		return failed(Reason(err)), nil
-	case invalid == "":
-		return result, nil
 	}
-	why := c.Say("gateway/arguments-wrong", e.name+": "+invalid)
-	if version < Version2025 {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}
+	if _, protocol := errors.AsType[*jsonrpc.Error](err); protocol {
+		return nil, err
 	}
-	return failed(why), nil
+	return failed(Reason(err)), nil
 }

@@ -3,6 +3,7 @@ package offer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -52,12 +53,12 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 		t.Fatalf("there is no tool %s", name)
 	}
 	ctx := catalog.WithCaller(t.Context(), english())
-	result, invalid, err := catalog.NewRunner(time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
+	result, err := catalog.NewRunner(time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
+	if bad, invalid := errors.AsType[*catalog.ArgumentError](err); invalid {
+		return answer{invalid: bad.Why}
+	}
 	if err != nil {
 		t.Fatal(err)
-	}
-	if invalid != "" {
-		return answer{invalid: invalid}
 	}
 	var texts []string
 	for _, c := range result.Content {
