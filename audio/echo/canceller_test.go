@@ -74,7 +74,7 @@ func TestEchoFilterLearnsTheRoom(t *testing.T) {
 }
 
 // spoken compares sound with what should be left of it, by pieces of 60 ms in
-// which somebody speaks: the mean ratio to what is wrong with them in dB, and
+// which the user speaks: the mean ratio to what is wrong with them in dB, and
 // the part that is cut off, softer by 15 dB or more.
 func spoken(near, got []int16, late int) (ratio, cut float64) {
 	n := 0.0
@@ -99,7 +99,7 @@ func spoken(near, got []int16, late int) (ratio, cut float64) {
 	return ratio / n, cut / n
 }
 
-// doubleTalk is a scene in which somebody speaks from 4 s on, so loud in parts
+// doubleTalk is a scene in which the user speaks from 4 s on, so loud in parts
 // of the echo.
 func doubleTalk(t *testing.T, r echoRoom, level float64) echoScene {
 	t.Helper()

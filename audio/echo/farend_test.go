@@ -6,7 +6,7 @@ import (
 	"xiaozhi/audio"
 )
 
-// TestFarEndBounds: the newest packets are kept while nobody takes them, and
+// TestFarEndBounds: the newest packets are kept while none is taken, and
 // nothing at all while it is closed.
 func TestFarEndBounds(t *testing.T) {
 	enc, err := audio.NewEncoder(audio.Reply)

@@ -1,3 +1,6 @@
+// Package file reads and writes the containers of sound: WAV, MP3, FLAC, Ogg and
+// Ogg Opus. Every reader gives mono samples while the bytes come, and is for one
+// goroutine. Files may come from anywhere: what is broken in them is an error.
 package file
 
 import (

@@ -115,8 +115,8 @@ func TestTranscriptsAreAskedForOnce(t *testing.T) {
 
 // TestASRRandomMembers plays chains of recognisers that understand,
 // reject, fail, hang or cannot be opened, at any pace. There is one final
-// transcript or one error, and nobody is left running; an error comes only if
-// nobody would have understood.
+// transcript or one error, and no goroutine is left; an error comes only if
+// no member would have understood.
 func TestASRRandomMembers(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {

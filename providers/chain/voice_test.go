@@ -321,7 +321,7 @@ func TestHostSwitchedOff(t *testing.T) {
 	})
 }
 
-// TestTTSProviderName: whoever listens can tell one voice from another.
+// TestTTSProviderName: every sound names its voice.
 func TestTTSProviderName(t *testing.T) {
 	first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: errors.New("down")}}}
 	c := newTTS(t, first, &pt.TTS{Label: "second"})

@@ -274,7 +274,7 @@ func TestTransportBounds(t *testing.T) {
 	}
 }
 
-// TestRefusedInNoTime: with nobody there, all tries together end far below a second.
+// TestRefusedInNoTime: with no server, all tries together end far below a second.
 func TestRefusedInNoTime(t *testing.T) {
 	var worst time.Duration
 	for try := range 2 {
@@ -289,7 +289,7 @@ func TestRefusedInNoTime(t *testing.T) {
 	wantError(t, err, providers.Unavailable, "refused")
 }
 
-// refuses is a network with nobody in it.
+// refuses is a network without servers.
 type refuses struct{}
 
 func (refuses) RoundTrip(*http.Request) (*http.Response, error) {

@@ -83,7 +83,7 @@ func coded(tb testing.TB, pcm []int16, f audio.Format) []int16 {
 	return out
 }
 
-// hear is the microphone's sound in a room while somebody says near, as it comes
+// hear is the microphone's sound in a room while a user says near, as it comes
 // out of the server's decoder, and after the canceller.
 func (e echoCase) hear(tb testing.TB, far []int16, room []float64, near []int16) (raw, cancelled []int16) {
 	tb.Helper()
