@@ -58,7 +58,7 @@ func (c *crowd) underruns() (n int) {
 	return n
 }
 
-// fill lets a model fill up for two minutes, with a door that closes at a limit.
+// fill lets a model fill up for two minutes, which admits no more devices over a limit.
 func (c *crowd) fill(limit time.Duration) (closed bool) {
 	c.meter.limit = limit
 	now := time.Unix(0, 0)
@@ -73,10 +73,10 @@ func (c *crowd) fill(limit time.Duration) (closed bool) {
 	return closed
 }
 
-// TestDoorClosesBeforeSoundBreaks: as a server fills up, new devices are turned
+// TestTooBusyBeforeUnderruns: as a server fills up, new devices are turned
 // away before any that is spoken to falls silent, and as long as it stays so
-// full none does. Without a door they do.
-func TestDoorClosesBeforeSoundBreaks(t *testing.T) {
+// full none does. Without a limit they do.
+func TestTooBusyBeforeUnderruns(t *testing.T) {
 	model := func(seed uint64, each time.Duration) *crowd {
 		return &crowd{rnd: rand.New(rand.NewPCG(seed, 7)), each: each}
 	}
@@ -90,6 +90,6 @@ func TestDoorClosesBeforeSoundBreaks(t *testing.T) {
 	}
 	c := model(1, time.Millisecond)
 	if closed, n := c.fill(time.Hour), c.underruns(); closed || n == 0 {
-		t.Errorf("no door: closed %v at %d devices, %d underruns", closed, len(c.all), n)
+		t.Errorf("no limit: closed %v at %d devices, %d underruns", closed, len(c.all), n)
 	}
 }

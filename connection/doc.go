@@ -1,19 +1,17 @@
-// Package connection is the side of the server that devices see: the OTA
-// address they ask first, the WebSocket they talk over, and the address to which
-// their cameras upload.
+// Package connection holds the sessions of devices, whatever carries them: hello,
+// dialects, conversation, tools, what waits to be written, admission and the end.
 //
-// A Server holds the set of live devices, keyed by Device-Id. The handler of an
-// upgrade starts the connection and returns, so that net/http frees what it
-// holds for a request. From then on a connection has
+// A [Registry] holds one [Session] for each connected device, by its Device-Id. A
+// transport, such as package connection/websocket, reserves room, admits the
+// device with its [Transport], and hands what it reads to [Session.Text] and
+// [Session.Audio], where all messages are mapped to methods. A session has
 //
-//   - the reader: the only one who reads. It waits for nobody: events go to the
-//     conversation's inbox, which never blocks;
-//   - the conversation (a Talk), from the hello on;
-//   - a writer while there is something to write, the only one who writes.
-//     Control messages overtake audio;
-//   - at its end, when its context ends: windDown, which decides how, closes the
-//     socket, waits for the others, and gives the place in the server back.
+//   - the reader, of the transport. It never waits: events go to the conversation's
+//     queue;
+//   - the conversation, from the hello on;
+//   - a writer while there is something to write: control messages overtake sound;
+//   - at its end, when its context ends, Session.close, which lets the others end in
+//     order, waits for them, and gives the place in the registry back.
 //
-// What a device must do and what it gets is written down in the device
-// protocol; section numbers in comments here are of that document.
+// The facts of the wire are in docs/protocol.md.
 package connection

@@ -83,7 +83,7 @@ func (d *downlink) audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 	return stamp, ok
 }
 
-// Lag is how long the oldest frame has waited for the transport ([wire.Outbox]).
+// Lag returns the wait of the oldest queued frame ([wire.Outbox]).
 func (d *downlink) Lag() time.Duration { return d.queue.lag() }
 
 // HangUp ends the session in good order ([wire.Outbox]).

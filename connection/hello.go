@@ -20,7 +20,7 @@ type helloWire struct {
 	AudioParams json.RawMessage `json:"audio_params"`
 }
 
-// Hello is what a device offers.
+// Hello holds the offers of a device.
 type Hello struct {
 	Framing int          // of its binary messages: 1, 2 or 3
 	AEC     bool         // the device gives its timestamps back (docs/protocol.md 4.5)

@@ -70,7 +70,7 @@ func TestParseTextSharesNothing(t *testing.T) {
 }
 
 // A bare frame is handed on as it is, mended where it had to be.
-func TestParseTextOfABareFrame(t *testing.T) {
+func TestParseTextBare(t *testing.T) {
 	for text, want := range map[string]string{
 		" {\"jsonrpc\" : \"2.0\"}":                  " {\"jsonrpc\" : \"2.0\"}",
 		"{\"jsonrpc\":\"2.0\",\"id\":\"a\nb\"}\x00": `{"jsonrpc":"2.0","id":"a b"} `,

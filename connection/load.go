@@ -109,8 +109,8 @@ func (h *Heartbeat) beat(ctx context.Context, meter *lateMeter, late time.Durati
 	h.log.InfoContext(ctx, "server takes new devices again", "lateness", h.Lateness(), "devices", devices())
 }
 
-// Lateness is what nine in ten of the last 5 s' heartbeats did not exceed; 0 before
-// that can be said.
+// Lateness returns the lateness that nine in ten of the last 5 s' heartbeats did not
+// exceed; 0 before 5 s are over.
 func (h *Heartbeat) Lateness() time.Duration { return time.Duration(h.late.Load()) }
 
 // TooBusy reports whether there is no capacity for one device more, beside so many.

@@ -83,7 +83,7 @@ func TestHeartbeatLogsOnce(t *testing.T) {
 
 // However long the machine stands still, it is one late heartbeat; when it stands
 // still all the time, each is.
-func TestOneStallIsNoOverload(t *testing.T) {
+func TestLatenessOneStall(t *testing.T) {
 	start := time.Unix(0, 0)
 	for _, tc := range []struct {
 		name  string

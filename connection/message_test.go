@@ -35,7 +35,7 @@ func TestMessagesToDevices(t *testing.T) {
 	}
 }
 
-func TestMessagesStayReadableAndSmall(t *testing.T) {
+func TestMessageSize(t *testing.T) {
 	for _, text := range []string{strings.Repeat("好", 5000), "a\xff\xfeb", "\x00\x01\n", strings.Repeat("x", 100_000)} {
 		got, err := textOf("s1", wire.Message{Kind: wire.MessageSentenceStart, Text: text})
 		if err != nil || !json.Valid(got) || !utf8.Valid(got) || len(got) > 8<<10 {

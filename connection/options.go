@@ -45,9 +45,9 @@ type Tools interface {
 	Refresh()
 }
 
-// Light are the tools that a device registers itself (the light dialect, seed
-// 000), reached through its connection. The connection calls Start before the
-// first Deliver and Stop at its end. It has no tools before the device registers.
+// Light are the tools that a device registers itself, in the light dialect, reached
+// through its connection. The connection calls Start before the first Deliver and
+// Stop at its end. It has no tools before the device registers.
 type Light interface {
 	mcp.Source
 	// Deliver hands over one JSON-RPC frame of the device and acts on it before
@@ -57,9 +57,9 @@ type Light interface {
 	Owns(id string) bool
 }
 
-// Things are what older firmware describes of itself (section 6), reached
-// through its connection. The connection calls Start right after the server
-// hello and Stop at its end.
+// Things are the tools of older firmware, which describes itself as things
+// (docs/protocol.md 6), reached through its connection. The connection calls Start
+// right after the server hello and Stop at its end.
 type Things interface {
 	mcp.Source
 	// Deliver hands over the members of one iot message, nil for one that is not
@@ -67,11 +67,11 @@ type Things interface {
 	Deliver(descriptors, states json.RawMessage)
 }
 
-// Link is what the tools of a device may use of its connection.
+// Link gives the tools of a device their part of its connection.
 type Link struct {
 	// Send queues one payload in the envelope of its kind: JSON-RPC of Tools
-	// (section 5.1; bare, if it answers a bare request), an array of commands of
-	// Things (section 6); of Light in the framing that the device used last. It
+	// (docs/protocol.md 5.1; bare, if it answers a bare request), an array of commands of
+	// Things (docs/protocol.md 6); of Light in the framing that the device used last. It
 	// does not wait for the device. An error means that the connection is over.
 	Send func(payload json.RawMessage) error
 	// Log names the device and the connection in every line.
@@ -80,18 +80,18 @@ type Link struct {
 	// "http://192.168.1.10:8000".
 	BaseURL string
 	// Vision is where its camera may send pictures, with the token of this
-	// connection; nil: nobody looks at them.
+	// connection; nil: pictures are not looked at.
 	Vision *device.Vision
 }
 
-// Settings is what the config says of one device. Empty fields say nothing.
+// Settings are those of one device. Empty fields set nothing.
 type Settings struct {
 	Name     string
 	Language string // "zh" or "en"
 	Voice    string
 }
 
-// Load is how busy the process is. Its methods may be called at the same time.
+// Load measures how busy the process is. Its methods may be called at the same time.
 type Load interface {
 	// TooBusy reports whether there is no capacity for one device more, beside so many.
 	TooBusy(devices int) bool
@@ -102,7 +102,7 @@ type Load interface {
 // Options make a [Registry]. Only NewTalk has no useful zero value.
 type Options struct {
 	// NewTalk makes the conversation of a device that has said hello, or has
-	// registered its tools without one (seed 000 knows no hello). It must
+	// registered its tools without one (the light dialect knows no hello). It must
 	// not wait for anything: the reader stands still meanwhile. sources are the
 	// device's own tools, in whatever dialects it speaks; there may be none.
 	// The callee owns the slice. An error ends the connection.
@@ -116,8 +116,8 @@ type Options struct {
 	// them, empty at first. It must not wait. nil, or a nil result: registrations
 	// are ignored, and a device without Device-Id is refused.
 	NewLight func(s wire.Session, link Link) Light
-	// NewThings makes the things of any device: a hello does not tell who has
-	// some. It must not wait, nor must Start. nil, or a nil result: iot messages
+	// NewThings makes the things of any device: a hello does not tell whether there
+	// are some. It must not wait, nor must Start. nil, or a nil result: iot messages
 	// are ignored.
 	NewThings func(s wire.Session, link Link) Things
 	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
@@ -125,7 +125,7 @@ type Options struct {
 	// VisionPath is where cameras may upload pictures. "": nowhere.
 	VisionPath string
 
-	// Notice is what the door itself says in a language, "zh" or "en". It must not
+	// Notice gives what is said without a conversation, in a language, "zh" or "en". It must not
 	// wait. nil: nothing is said, such connections just end.
 	Notice func(kind NoticeKind, language string) Notice
 

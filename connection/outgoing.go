@@ -140,7 +140,7 @@ func (o *outgoing) lastStamp() uint32 {
 	return o.stamp
 }
 
-// lag is how long the oldest frame has waited; 0 when none waits.
+// lag returns the wait of the oldest frame; 0 when none waits.
 func (o *outgoing) lag() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -86,7 +86,7 @@ func TestOutgoingOrder(t *testing.T) {
 	}
 }
 
-func TestOutgoingAudioQueueIsARing(t *testing.T) {
+func TestOutgoingRing(t *testing.T) {
 	o := newOutgoing(func() {})
 	var want, got []string
 	for i := range 50 {
@@ -135,7 +135,7 @@ func TestOutgoingFull(t *testing.T) {
 
 // A device that does not read costs a bounded amount of memory, however long the
 // messages are that wait for it.
-func TestOutgoingIsFullOfBytes(t *testing.T) {
+func TestOutgoingFullOfBytes(t *testing.T) {
 	for _, size := range []int{8 << 10, 100 << 10, controlBytes, 4 * controlBytes} {
 		o := newOutgoing(func() {})
 		text := make([]byte, size)
@@ -212,7 +212,7 @@ func TestOutgoingClosed(t *testing.T) {
 
 // The memory of a frame that was handed over may be used again, and a frame that
 // waits is not touched by those that come after it.
-func TestOutgoingKeepsItsOwnFrames(t *testing.T) {
+func TestOutgoingCopiesFrames(t *testing.T) {
 	o := newOutgoing(func() {})
 	packet := make([]byte, 2)
 	put := func(turn uint64, s string) { copy(packet, s); o.putAudio(turn, packet) }

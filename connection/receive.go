@@ -217,7 +217,7 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 	}
 }
 
-// session is what the conversation and the tools may know of the connection.
+// session describes the connection to conversation and tools.
 func (s *Session) session() wire.Session {
 	set := s.registry.opts.Settings(s.peer.DeviceID)
 	return wire.Session{
@@ -227,7 +227,7 @@ func (s *Session) session() wire.Session {
 	}
 }
 
-// meet notes that the device has said who it is.
+// meet notes that the device has introduced itself.
 func (s *Session) meet() wire.Session {
 	s.met = true
 	s.noHello.Stop()

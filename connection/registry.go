@@ -42,10 +42,10 @@ func New(o Options) (*Registry, error) {
 	return r, nil
 }
 
-// MaxDevices is how many devices may be connected at once.
+// MaxDevices returns the limit of connected devices.
 func (r *Registry) MaxDevices() int { return r.opts.MaxDevices }
 
-// Connected is how many devices are connected now.
+// Connected counts the devices that are connected now.
 func (r *Registry) Connected() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// view is what the page shows.
+// view holds the values of the page.
 type view struct {
 	OTA, Talk string
 	Connected int

@@ -101,7 +101,8 @@ type webSocket struct {
 	Version int    `json:"version"`
 }
 
-// description is what a device says of itself; all of it may be missing.
+// description holds the members of a device's description that are used; all may be
+// missing.
 type description struct {
 	language string
 	version  string

@@ -150,7 +150,7 @@ func TestOTAFirmwareVersion(t *testing.T) {
 
 // Firmware stores every member of websocket under its name, 15 bytes at most,
 // and takes an mqtt member for an order to use it.
-func TestOTAReplyHasNothingThatHarmsADevice(t *testing.T) {
+func TestOTAReplyMembers(t *testing.T) {
 	_, h := otaServer(t, func(o *Options) { o.Auth = request.Auth{Enabled: true, Token: "dvc_5f2e9c"}; o.Framing = 3 })
 	w := post(h, "/xiaozhi/ota/", firmwareBody)
 	var reply map[string]map[string]any
@@ -179,7 +179,7 @@ func TestOTAWithoutIdentity(t *testing.T) {
 	}
 }
 
-func TestOTARemembersTheLanguage(t *testing.T) {
+func TestOTALanguage(t *testing.T) {
 	s, h := otaServer(t, nil)
 	post(h, "/xiaozhi/ota/", `{"language":"en-US"}`)
 	if got := s.o.Registry.Language("24:6f:28:aa:10:02"); got != "en" {
@@ -232,7 +232,7 @@ func TestOTAMethods(t *testing.T) {
 	}
 }
 
-func TestOTAPageForPeople(t *testing.T) {
+func TestOTAPage(t *testing.T) {
 	_, h := otaServer(t, nil)
 	page := func(url string) string {
 		w := httptest.NewRecorder()
@@ -309,7 +309,7 @@ func TestOTAOnTheWire(t *testing.T) {
 }
 
 // A device that promises a body and sends none does not hold us for ever.
-func TestOTABodyThatNeverComes(t *testing.T) {
+func TestOTABodyMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h := otaServer(t, nil)
 		nc, far := net.Pipe()

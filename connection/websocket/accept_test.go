@@ -18,7 +18,7 @@ import (
 	"xiaozhi/connection/request"
 )
 
-func TestWhoMayConnect(t *testing.T) {
+func TestServeAuthorization(t *testing.T) {
 	const token = "dvc_5f2e9c"
 	auth := func(o *setup) { o.Auth = request.Auth{Enabled: true, Token: token} }
 	id := http.Header{"Device-Id": {"AA:BB:CC:00:11:22"}}
@@ -88,7 +88,7 @@ func TestWhoMayConnect(t *testing.T) {
 	}
 }
 
-func TestTokensAreNotLogged(t *testing.T) {
+func TestTokensNotLogged(t *testing.T) {
 	bubble(t, func(o *setup) { o.Auth = request.Auth{Enabled: true, Token: "right-secret"} }, func(t *testing.T, r *rig) {
 		for _, value := range []string{"Bearer wrong-secret", "Bearer right-secret"} {
 			ws, _, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {"a"}, "Authorization": {value}})
@@ -105,7 +105,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	})
 }
 
-func TestFullServerRefusesBeforeTheUpgrade(t *testing.T) {
+func TestFullServerRefuses(t *testing.T) {
 	bubble(t, func(o *setup) { o.MaxDevices = 2 }, func(t *testing.T, r *rig) {
 		first := r.greet("d1")
 		r.greet("d2")
@@ -129,7 +129,7 @@ func TestFullServerRefusesBeforeTheUpgrade(t *testing.T) {
 	})
 }
 
-func TestFailedUpgradeGivesItsRoomBack(t *testing.T) {
+func TestFailedUpgradeReleasesRoom(t *testing.T) {
 	bubble(t, func(o *setup) { o.MaxDevices = 1 }, func(t *testing.T, r *rig) {
 		for range 3 {
 			w := httptest.NewRecorder() // cannot be hijacked
@@ -147,7 +147,7 @@ func TestFailedUpgradeGivesItsRoomBack(t *testing.T) {
 	})
 }
 
-func TestPlainRequestsToTheTalkPath(t *testing.T) {
+func TestPlainHTTP(t *testing.T) {
 	h := handlers(t)
 	for _, tc := range []struct {
 		method string
@@ -169,7 +169,7 @@ func TestPlainRequestsToTheTalkPath(t *testing.T) {
 }
 
 // Firmware sends a Host without its port, no Origin and no extensions.
-func TestUpgradeAsFirmwareWritesIt(t *testing.T) {
+func TestFirmwareUpgrade(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		nc, err := r.ln.dial()
 		if err != nil {
@@ -191,7 +191,7 @@ func TestUpgradeAsFirmwareWritesIt(t *testing.T) {
 	})
 }
 
-func TestOtherPathsGoOn(t *testing.T) {
+func TestOtherPaths(t *testing.T) {
 	h := handlers(t)
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "next "+r.URL.Path) })
 	for _, path := range []string{"/", "/healthz", "/xiaozhi/v1/x", "/xiaozhi/./v1/", "/xiaozhi/../xiaozhi/v1", "/api/devices/"} {
@@ -213,7 +213,7 @@ func TestCloseCode(t *testing.T) {
 
 // Compression is never agreed to: firmware knows none, and a small message could
 // stand for a large one.
-func TestCompressionIsNotNegotiated(t *testing.T) {
+func TestNoCompression(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		d := websocket.Dialer{
 			NetDialContext:    func(context.Context, string, string) (net.Conn, error) { return r.ln.dial() },

@@ -21,10 +21,10 @@ func spokenTo(talk *fakeTalk, limit time.Duration) time.Duration {
 	return time.Since(began)
 }
 
-// TestStoppedReading: a device whose program hangs, while its system goes on
+// TestLivenessStoppedReading: a device whose program hangs, while its system goes on
 // taking what comes, is let go within 5 s of its last read, also when it goes on
 // sending; one that hangs for less, and one that never answers pings, are not.
-func TestStoppedReading(t *testing.T) {
+func TestLivenessStoppedReading(t *testing.T) {
 	const long = 20 * time.Second
 	for name, tc := range map[string]struct {
 		deaf  bool // no ping is ever answered
@@ -72,10 +72,10 @@ func TestStoppedReading(t *testing.T) {
 	}
 }
 
-// TestStoodStill: a network that is away, and a server that stands still, do not
+// TestLivenessStandstill: a network that is away, and a server that stands still, do not
 // make a device one that hangs, for as long as one likes. When they are back it
 // may take as long for its answer as before.
-func TestStoodStill(t *testing.T) {
+func TestLivenessStandstill(t *testing.T) {
 	const step = 100 * time.Millisecond
 	for name, tc := range map[string]struct {
 		away    time.Duration // the network, from the ping on
@@ -124,9 +124,9 @@ func TestStoodStill(t *testing.T) {
 	}
 }
 
-// TestBehindAProxy: a proxy takes and acknowledges everything, so that nothing is
+// TestLivenessBehindProxy: a proxy takes and acknowledges everything, so that nothing is
 // known of the device behind it.
-func TestBehindAProxy(t *testing.T) {
+func TestLivenessBehindProxy(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.dialWith(http.Header{"Device-Id": {"d1"}, "X-Forwarded-For": {"192.0.2.5"}})
 		p.send(`{"type":"hello","version":1,"transport":"websocket"}`)

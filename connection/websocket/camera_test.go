@@ -267,9 +267,9 @@ func TestVisionToken(t *testing.T) {
 	})
 }
 
-// TestVisionTellsWhatIsWrong: every mistake in an upload is a sentence for the
+// TestVisionMistakes: every mistake in an upload is a sentence for the
 // model, in the device's language, that the device passes on.
-func TestVisionTellsWhatIsWrong(t *testing.T) {
+func TestVisionMistakes(t *testing.T) {
 	end := "--" + cameraBoundary + "--\r\n"
 	question := field("question", "", "what?")
 	eyes := &fakeEyes{}
@@ -345,8 +345,8 @@ func TestVisionFailures(t *testing.T) {
 	}
 }
 
-// TestVisionTakesItsTime: a model may think longer than an upload may take.
-func TestVisionTakesItsTime(t *testing.T) {
+// TestVisionSlowModel: a model may think longer than an upload may take.
+func TestVisionSlowModel(t *testing.T) {
 	look := func(ctx context.Context, _ camera.Picture) (string, error) {
 		select {
 		case <-time.After(20 * time.Second):

@@ -14,7 +14,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-func TestNoHelloEndsAfterTenSeconds(t *testing.T) {
+func TestNoHello(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.dial("d1")
 		began := time.Now()
@@ -36,7 +36,7 @@ func TestNoHelloEndsAfterTenSeconds(t *testing.T) {
 	})
 }
 
-func TestHelloIsAnsweredOnce(t *testing.T) {
+func TestHelloAnsweredOnce(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.dial("d1")
 		p.sendBinary([]byte{1, 2, 3})
@@ -61,7 +61,7 @@ func TestHelloIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-func TestSessionOfAConversation(t *testing.T) {
+func TestConversationSession(t *testing.T) {
 	change := func(o *setup) {
 		o.Settings = func(id string) connection.Settings {
 			return map[string]connection.Settings{"aa:bb": {Name: "厨房", Voice: "v1", Language: "en"}}[id]
@@ -81,7 +81,7 @@ func TestSessionOfAConversation(t *testing.T) {
 	})
 }
 
-func TestPingAndDeath(t *testing.T) {
+func TestPingsAndSilence(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		healthy, dead := r.greet("healthy"), r.dial("dead")
 		dead.deaf = true
@@ -106,7 +106,7 @@ func TestPingAndDeath(t *testing.T) {
 	})
 }
 
-func TestToolsOfADevice(t *testing.T) {
+func TestDeviceTools(t *testing.T) {
 	var tools *fakeTools
 	change := func(o *setup) {
 		o.NewTools = func(_ wire.Session, link connection.Link) connection.Tools {

@@ -16,10 +16,10 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// TestShutdownLetsRepliesEnd stops the server in the middle of a turn: the
+// TestShutdownDuringReply stops the server in the middle of a turn: the
 // device hears its reply to the end, or 9.5 s of it; whoever waits for nothing is
 // closed at once.
-func TestShutdownLetsRepliesEnd(t *testing.T) {
+func TestShutdownDuringReply(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent  []wire.MessageKind // before the server stops
 		stops time.Duration      // after which the reply ends; 0: never by itself
@@ -60,9 +60,9 @@ func TestShutdownLetsRepliesEnd(t *testing.T) {
 	}
 }
 
-// TestShutdownTellsWhoIsListenedTo: whoever may be about to say something hears
+// TestShutdownWhileListening: whoever may be about to say something hears
 // that the server stops.
-func TestShutdownTellsWhoIsListenedTo(t *testing.T) {
+func TestShutdownWhileListening(t *testing.T) {
 	for _, mode := range []devicetest.Mode{devicetest.Auto, devicetest.Realtime, devicetest.Manual} {
 		t.Run(string(mode), func(t *testing.T) {
 			strictRig(t, func(t *testing.T, r *rig) {
@@ -120,9 +120,9 @@ func TestShutdownAfterAReply(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForAnOwedAnswer: the button was let go, or something was
+// TestShutdownBeforeAnswer: the button was let go, or something was
 // typed, and nothing of the answer is there yet; it is still heard.
-func TestShutdownWaitsForAnOwedAnswer(t *testing.T) {
+func TestShutdownBeforeAnswer(t *testing.T) {
 	for _, said := range [][]string{
 		{`{"type":"listen","state":"start","mode":"manual"}`, `{"type":"listen","state":"stop"}`},
 		{`{"type":"listen","state":"detect","text":"what time is it"}`},
@@ -154,8 +154,8 @@ func shutdownWhileOwed(t *testing.T, said []string) {
 	})
 }
 
-// While the door speaks, the conversation is not heard, and hears nothing.
-func TestConversationIsSilentWhileTheDoorSpeaks(t *testing.T) {
+// While a notice is said, the conversation is not heard, and hears nothing.
+func TestNoticeSilencesConversation(t *testing.T) {
 	bubble(t, func(o *setup) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		p.send(`{"type":"listen","state":"start","mode":"auto"}`)
@@ -189,7 +189,7 @@ func TestConversationIsSilentWhileTheDoorSpeaks(t *testing.T) {
 }
 
 // While the server stops, new connections are refused before the upgrade.
-func TestNobodyIsLetInWhileTheServerStops(t *testing.T) {
+func TestShutdownRefusesDevices(t *testing.T) {
 	strictRig(t, func(t *testing.T, r *rig) {
 		ctx := minute(t)
 		d := dialStrict(ctx, t, r, devicetest.Options{OpenListen: true})
@@ -209,7 +209,7 @@ func TestNobodyIsLetInWhileTheServerStops(t *testing.T) {
 }
 
 // A drain that is given too little time ends all the same, with a stop.
-func TestShutdownIsCutShort(t *testing.T) {
+func TestShutdownCutShort(t *testing.T) {
 	bubble(t, func(o *setup) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		p.send(`{"type":"listen","state":"start","mode":"auto"}`)

@@ -15,7 +15,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-func TestDeviceLeavesByBareTCP(t *testing.T) {
+func TestDeviceClosesTCP(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)
@@ -30,7 +30,7 @@ func TestDeviceLeavesByBareTCP(t *testing.T) {
 	})
 }
 
-func TestDeviceLeavesByCloseFrame(t *testing.T) {
+func TestDeviceSendsClose(t *testing.T) {
 	for _, code := range []int{1000, 1001, 1005, 1011} {
 		bubble(t, nil, func(t *testing.T, r *rig) {
 			p := r.greet("d1")
@@ -88,7 +88,7 @@ func TestHangUp(t *testing.T) {
 }
 
 // A conversation that does not end keeps its goroutine, but not the socket.
-func TestConversationThatTakesLongToEnd(t *testing.T) {
+func TestSlowConversationEnd(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)
@@ -102,7 +102,7 @@ func TestConversationThatTakesLongToEnd(t *testing.T) {
 	})
 }
 
-func TestConversationIsOver(t *testing.T) {
+func TestConversationEnds(t *testing.T) {
 	for _, tc := range []struct {
 		err   error
 		code  int
@@ -137,7 +137,7 @@ func TestConversationCannotStart(t *testing.T) {
 }
 
 // Only the device in whose goroutine it happens is hurt.
-func TestPanicsEndOneDevice(t *testing.T) {
+func TestPanicEndsOneSession(t *testing.T) {
 	bubble(t, func(o *setup) {
 		newTalk := o.NewTalk
 		o.NewTalk = func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
@@ -170,7 +170,7 @@ func TestPanicsEndOneDevice(t *testing.T) {
 	})
 }
 
-func TestFullInboxEndsTheConnection(t *testing.T) {
+func TestEventOverrun(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)

@@ -84,7 +84,7 @@ func TestParseFrame(t *testing.T) {
 	}
 }
 
-func TestAppendFrameRefusesWhatFraming3CannotSay(t *testing.T) {
+func TestAppendFrameTooLong(t *testing.T) {
 	kept := []byte("kept")
 	got, err := appendFrame(kept, 3, 0, make([]byte, 65536))
 	if !errors.Is(err, errFrame) || string(got) != "kept" {

@@ -30,8 +30,8 @@ func withLight(o *setup) {
 	}
 }
 
-// seedFrames are the frames of seed 000: as printed, by name.
-func seedFrames(t *testing.T) map[string]string {
+// exampleFrames are the frames of the light dialect: as printed, by name.
+func exampleFrames(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := txtar.ParseFile("testdata/light/frames.txtar")
 	if err != nil {
@@ -115,11 +115,11 @@ func callID(t *testing.T, frame string) string {
 	return m.ID
 }
 
-// TestSeed000 replays the seed's transcript, byte for byte: a peer without
+// TestLightDialect replays the seed's transcript, byte for byte: a peer without
 // Device-Id and hello registers, is called, answers, and is told what is said.
-func TestSeed000(t *testing.T) {
+func TestLightDialect(t *testing.T) {
 	const anID = "tool-call-12345-abcdef"
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		p := r.dialWith(nil)
 		p.send(seed["register"])
@@ -178,7 +178,7 @@ func TestSeed000(t *testing.T) {
 
 // TestLightInTheEnvelope: frames that come in the envelope are answered in it.
 func TestLightInTheEnvelope(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		p := r.dial("AA:BB:CC:DD:EE:FF")
 		p.send(`{"session_id":"","type":"mcp","payload":` + seed["register"] + `}`)
@@ -210,7 +210,7 @@ func TestLightInTheEnvelope(t *testing.T) {
 // TestRegisterAroundHello: a device that says hello may register before it and
 // after it, with the same answers, and has sound and messages of both dialects.
 func TestRegisterAroundHello(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	const hello = `{"type":"hello","version":1,"transport":"websocket","features":{"mcp":true}}`
 	for _, first := range []string{"registration", "hello"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestRegisterAroundHello(t *testing.T) {
 // TestHelloInAReply: of a reply that began before the hello, nothing but its
 // JSON-RPC frames reaches the device; the next one does.
 func TestHelloInAReply(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		p := r.dial("aa:bb:cc:dd:ee:ff")
 		p.send(seed["register"])
@@ -299,7 +299,7 @@ func TestHelloInAReply(t *testing.T) {
 
 // TestTwoDialects: on one socket, every answer finds the side that asked.
 func TestTwoDialects(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	var tools *fakeTools
 	change := func(o *setup) {
 		withLight(o)
@@ -356,7 +356,7 @@ func TestTwoDialects(t *testing.T) {
 // TestOnlyLight: a registered device without the standard dialect is answered
 // what it asks, and a stranger's frames harm nothing.
 func TestOnlyLight(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		plain := r.greet("d1")
 		talk := r.talk(0)
@@ -405,7 +405,7 @@ func TestRefusedRegistrations(t *testing.T) {
 				p := r.dialWith(test.header)
 				frame := test.frame
 				if frame == "" {
-					frame = seedFrames(t)["register"]
+					frame = exampleFrames(t)["register"]
 				}
 				p.send(frame)
 				synctest.Wait()
@@ -425,7 +425,7 @@ func TestRefusedRegistrations(t *testing.T) {
 
 // TestNamelessDevices: a device without Device-Id is who its registration says.
 func TestNamelessDevices(t *testing.T) {
-	seed := seedFrames(t)
+	seed := exampleFrames(t)
 	bubble(t, withLight, func(t *testing.T, r *rig) {
 		closed := func(p *peer, reason string) {
 			t.Helper()
@@ -473,7 +473,7 @@ func TestNoLightDialect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, change, func(t *testing.T, r *rig) {
 				p := r.greet("aa:bb:cc:dd:ee:ff")
-				p.send(seedFrames(t)["register"])
+				p.send(exampleFrames(t)["register"])
 				p.expect(1)
 				r.talk(0).out.Send(wire.Message{Kind: wire.MessageFinal, Text: "a"})
 				p.expect(1)
@@ -488,7 +488,7 @@ type brokenLight struct{ *light.Source }
 
 func (brokenLight) Start(context.Context) error { return errors.New("broken") }
 
-func TestLightThatCannotStart(t *testing.T) {
+func TestLightCannotStart(t *testing.T) {
 	bubble(t, func(o *setup) {
 		o.NewLight = func(_ wire.Session, link connection.Link) connection.Light {
 			return brokenLight{light.New(light.Options{Send: link.Send})}

@@ -25,9 +25,9 @@ func heard(talk *fakeTalk) int {
 	return len(slices.DeleteFunc(talk.all(), func(ev any) bool { _, sound := ev.(wire.Packet); return !sound }))
 }
 
-// TestWhatDevicesSendIsNeverTooMuch: bursts after a wake word and after a
+// TestLimitsAllowDevices: bursts after a wake word and after a
 // stalled network, and microphones for as long as one likes.
-func TestWhatDevicesSendIsNeverTooMuch(t *testing.T) {
+func TestLimitsAllowDevices(t *testing.T) {
 	for name, tc := range map[string]struct {
 		frame []byte
 		burst int           // frames at once
@@ -62,9 +62,9 @@ func TestWhatDevicesSendIsNeverTooMuch(t *testing.T) {
 	}
 }
 
-// TestFloodsEndTheConnection: who sends more than any device has to say is hung
+// TestLimitsEndFloods: who sends more than any device has to say is hung
 // up on with a reason, in two lines of the log, and the others do not notice.
-func TestFloodsEndTheConnection(t *testing.T) {
+func TestLimitsEndFloods(t *testing.T) {
 	piece := bytes.Repeat([]byte{0x00, 0x80, 0, 0, 0, 0}, 100) // a continuation that is neither empty of meaning nor the last
 	for name, tc := range map[string]struct {
 		raw   []byte
@@ -115,7 +115,7 @@ func TestFloodsEndTheConnection(t *testing.T) {
 }
 
 // A message that takes a minute is no message.
-func TestMessageThatTrickles(t *testing.T) {
+func TestTricklingMessage(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		raw := frameUp(0x81, []byte(`{"type":"abort","reason":"`+strings.Repeat("x", 100)+`"}`))
@@ -137,7 +137,7 @@ func TestMessageThatTrickles(t *testing.T) {
 }
 
 // A thousand devices connect in a second, and each has its hello at once.
-func TestThousandConnectAtOnce(t *testing.T) {
+func TestThousandConnect(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
 		for i := range 1000 {
@@ -157,7 +157,7 @@ func TestThousandConnectAtOnce(t *testing.T) {
 }
 
 // No message is longer than its kind may be, in however many pieces.
-func TestLimitHoldsOverPieces(t *testing.T) {
+func TestLimitAcrossFragments(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		nc := p.ws.NetConn()

@@ -91,7 +91,7 @@ func minute(t *testing.T) context.Context {
 	return ctx
 }
 
-// strictRig is a bubble whose conversations answer, and whose door can speak.
+// strictRig is a bubble whose conversations answer, and which has notices.
 func strictRig(t *testing.T, f func(t *testing.T, r *rig)) { strictTalks(t, new(sync.Map), f) }
 
 // strictTalks is strictRig with the conversations by Device-Id.
@@ -117,10 +117,10 @@ func (r *rig) rush() {
 	r.load.busy.Store(true)
 }
 
-// TestTooBusyIsSaidAloud: under load a new device is let in, told in its own
+// TestTooBusyNotice: under load a new device is let in, told in its own
 // language, and closed, whatever it is and whatever its first word is. Those
 // that are here do not notice.
-func TestTooBusyIsSaidAloud(t *testing.T) {
+func TestTooBusyNotice(t *testing.T) {
 	for name, o := range map[string]devicetest.Options{
 		"firmware":         {Profile: devicetest.Firmware242},
 		"firmware, manual": {Profile: devicetest.Firmware242, Mode: devicetest.Manual},
@@ -168,7 +168,7 @@ func TestTooBusyIsSaidAloud(t *testing.T) {
 }
 
 // The close code of a device that was turned away says that it may come again.
-func TestTooBusyClosesWith1013(t *testing.T) {
+func TestTooBusyCloseCode(t *testing.T) {
 	for name, say := range map[string]func(connection.NoticeKind, string) connection.Notice{"aloud": tonal(t), "without a notice": nil} {
 		bubble(t, func(o *setup) { o.Notice = say }, func(t *testing.T, r *rig) {
 			r.rush()
@@ -185,7 +185,7 @@ func TestTooBusyClosesWith1013(t *testing.T) {
 }
 
 // A device that never listens cannot be told, and is not kept either.
-func TestTooBusyForWhoNeverListens(t *testing.T) {
+func TestTooBusyNeverListens(t *testing.T) {
 	bubble(t, func(o *setup) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		r.rush()
 		p := r.greet("d1")
@@ -198,7 +198,7 @@ func TestTooBusyForWhoNeverListens(t *testing.T) {
 }
 
 // A device that is busy with its own connection comes back into its own place.
-func TestBusyServerLetsItsOwnComeBack(t *testing.T) {
+func TestTooBusyReplacement(t *testing.T) {
 	bubble(t, func(o *setup) { o.Notice = tonal(t) }, func(t *testing.T, r *rig) {
 		r.greet("d1")
 		r.rush()
@@ -208,7 +208,7 @@ func TestBusyServerLetsItsOwnComeBack(t *testing.T) {
 }
 
 // The button ends a notice like any reply: a silent frame, the stop, the end.
-func TestNoticeIsCut(t *testing.T) {
+func TestNoticeCut(t *testing.T) {
 	for name, do := range map[string]func(*devicetest.Device) error{
 		"button":    func(d *devicetest.Device) error { return d.Abort("") },
 		"wake word": func(d *devicetest.Device) error { return d.Abort(devicetest.WakeWord) },
@@ -236,10 +236,10 @@ func TestNoticeIsCut(t *testing.T) {
 	}
 }
 
-// TestStalledDeviceCostsTheOthersNothing: one socket stops being read while its
+// TestStalledDevice: one socket stops being read while its
 // reply streams and tools are called; it is closed within 5 s and holds little,
 // and five strict devices hear their replies as if it were not there (M16).
-func TestStalledDeviceCostsTheOthersNothing(t *testing.T) {
+func TestStalledDevice(t *testing.T) {
 	talks := new(sync.Map)
 	strictTalks(t, talks, func(t *testing.T, r *rig) {
 		ctx := minute(t)

@@ -63,7 +63,7 @@ func TestMessagesBecomeEvents(t *testing.T) {
 
 // Whatever is sent, the connection lives on, nothing is echoed, and the next
 // message is understood.
-func TestBadMessagesAreSurvived(t *testing.T) {
+func TestBadMessages(t *testing.T) {
 	lying2 := func(size uint32) []byte {
 		frame := make([]byte, header2, header2+3)
 		frame[1] = 2
@@ -129,7 +129,7 @@ func TestBadMessagesAreSurvived(t *testing.T) {
 	}
 }
 
-func TestBareFrameOf64KiBIsTaken(t *testing.T) {
+func TestLargestBinary(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		p.sendBinary(make([]byte, maxBinary))
@@ -141,7 +141,7 @@ func TestBareFrameOf64KiBIsTaken(t *testing.T) {
 	})
 }
 
-func TestTooBigMessagesAreRefused(t *testing.T) {
+func TestTooBigMessages(t *testing.T) {
 	for _, tc := range []struct {
 		kind, size int
 		log        string
@@ -171,7 +171,7 @@ func TestTooBigMessagesAreRefused(t *testing.T) {
 }
 
 // The header of a WebSocket frame can lie, too.
-func TestLyingWebSocketFrames(t *testing.T) {
+func TestBrokenFrames(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"text of 2^40 bytes":       {0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4, 'x'},
 		"a negative length":        {0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4},
@@ -266,7 +266,7 @@ func TestRandomBytes(t *testing.T) {
 	}
 }
 
-func TestMessageInPieces(t *testing.T) {
+func TestFragmentedMessage(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		w, err := p.ws.NextWriter(websocket.TextMessage)

@@ -39,7 +39,7 @@ func TestShutdownWaits(t *testing.T) {
 	})
 }
 
-func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
+func TestShutdownTimeout(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		r.talk(0).slow = 10 * time.Second
@@ -52,7 +52,7 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestCloseIsNow(t *testing.T) {
+func TestCloseAtOnce(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
 		p := r.greet("d1")
@@ -64,7 +64,7 @@ func TestCloseIsNow(t *testing.T) {
 	})
 }
 
-func TestManyDevicesComeAndGo(t *testing.T) {
+func TestChurn(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		for i := range 100 {
 			p := r.greet(fmt.Sprint("d", i%7))
@@ -79,7 +79,7 @@ func TestManyDevicesComeAndGo(t *testing.T) {
 	})
 }
 
-func TestNewConnectionReplacesTheOld(t *testing.T) {
+func TestNewConnectionReplacesOld(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		old := r.greet("AA:BB")
 		first := r.talk(0)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestSendBufferIsSmall fills the connection to a peer that does not read: the
+// TestSendBufferSize fills the connection to a peer that does not read: the
 // system takes little, so that a stuck device is noticed by the write deadline.
-func TestSendBufferIsSmall(t *testing.T) {
+func TestSendBufferSize(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func iotTexts(p *peer) []string {
 }
 
 // What firmware 1.6.2 sends and must get, message by message, over two connections.
-func TestThingsOfADevice(t *testing.T) {
+func TestThings(t *testing.T) {
 	bubble(t, withThings(map[string]mcp.Kind{"self.lamp.turn_off": mcp.Query}), func(t *testing.T, r *rig) {
 		p := r.dial("d1")
 		p.send(`{"type":"hello","version":1,"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`)
@@ -127,7 +127,7 @@ func names(talk *fakeTalk) string {
 }
 
 // Whatever an iot message holds, the connection lives on and the lamp stays.
-func TestBadThingsAreSurvived(t *testing.T) {
+func TestBadThings(t *testing.T) {
 	for _, text := range []string{
 		`{"type":"iot","descriptors":7}`,
 		`{"type":"iot","descriptors":[null,7,"x",{},{"name":5},{"name":"B","methods":{"x":{"parameters":{"y":{"type":"z"}}}}}]}`,
@@ -194,7 +194,7 @@ func (brokenThings) Deliver(json.RawMessage, json.RawMessage) {}
 
 // A device of the IoT era that crashes at a malformed command is worked by its
 // tools, gets refusals of all that is wrong before it is sent, and lives.
-func TestLegacyDeviceLives(t *testing.T) {
+func TestLegacyDevice(t *testing.T) {
 	bubble(t, withThings(map[string]mcp.Kind{"self.lamp.set_level": mcp.Query}), func(t *testing.T, r *rig) {
 		nc, err := r.ln.dial()
 		if err != nil {

@@ -23,7 +23,7 @@ const (
 	controlQueue = 256
 )
 
-func TestPingIsAnsweredWhileAReplyStreams(t *testing.T) {
+func TestPingDuringReply(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		p := r.greet("d1")
 		talk := r.talk(0)
@@ -50,7 +50,7 @@ func TestPingIsAnsweredWhileAReplyStreams(t *testing.T) {
 }
 
 // A device that stops reading is given up 5 s after the first write it does not take.
-func TestDeviceThatStopsReading(t *testing.T) {
+func TestDeviceStopsReading(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		ws, _, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {"d1"}})
 		if err != nil {
@@ -90,7 +90,7 @@ func TestDeviceThatStopsReading(t *testing.T) {
 	})
 }
 
-func TestFullControlQueueEndsTheConnection(t *testing.T) {
+func TestControlQueueFull(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, r *rig) {
 		ws, _, err := r.upgrade("/xiaozhi/v1/", http.Header{"Device-Id": {"d1"}})
 		if err != nil {
@@ -189,9 +189,9 @@ func TestWriterRests(t *testing.T) {
 	})
 }
 
-// TestFramesArriveAsTheyWere hands frames of all lengths over in one buffer that
+// TestFramesArriveUnchanged hands frames of all lengths over in one buffer that
 // is overwritten at once: the device gets every one as it was.
-func TestFramesArriveAsTheyWere(t *testing.T) {
+func TestFramesArriveUnchanged(t *testing.T) {
 	for framing := 1; framing <= 3; framing++ {
 		bubble(t, nil, func(t *testing.T, r *rig) {
 			p := r.dial("d1")

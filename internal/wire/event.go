@@ -1,6 +1,6 @@
 package wire
 
-// Mode is a listen mode (device-protocol 3.2.1).
+// Mode is a listen mode (docs/protocol.md 3.2).
 type Mode string
 
 // The listen modes.
@@ -10,7 +10,8 @@ const (
 	Realtime Mode = "realtime" // the microphone stays open while we speak
 )
 
-// Event is what a device does. The types below are all there are.
+// Event stands for one act of a device, or of the server that serves it. The types
+// below are all there are.
 type Event interface{ event() }
 
 // ListenStart says that microphone frames follow.
@@ -19,7 +20,7 @@ type ListenStart struct{ Mode Mode }
 // ListenStop says that the button was let go (manual mode).
 type ListenStop struct{}
 
-// Detect carries a wake word, or text that was typed (device-protocol 3.2.3).
+// Detect carries a wake word, or text that was typed (docs/protocol.md 3.2).
 type Detect struct{ Text string }
 
 // Abort says that the reply must stop at once. Reason may be empty.
@@ -30,12 +31,12 @@ func (ListenStop) event()  {}
 func (Detect) event()      {}
 func (Abort) event()       {}
 
-// Session is what a conversation knows of the connection it is held over.
+// Session describes the connection of a conversation.
 type Session struct {
 	DeviceID  string // Device-Id in lower case
 	ClientID  string
 	SessionID string
-	Language  string // "zh" or "en": the device's language, already resolved by design.md section 10
+	Language  string // "zh" or "en": of its settings, the server or the device, in this order
 	Name      string // of the device, from the config; may be empty
 	Voice     string // from the config; may be empty
 	AEC       bool   // its microphone hears what it plays, and its frames carry stamps

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// MessageKind names what a Message is. Connection turns each into the wire's JSON.
+// MessageKind names the kind of a [Message]. The session turns each into JSON.
 type MessageKind int
 
 // The kinds of messages to a device.
@@ -33,8 +33,8 @@ type Message struct {
 	Cut bool
 }
 
-// Outbox is where a conversation's words and sound go. The device's session
-// implements it. No method waits for the device.
+// Outbox takes a conversation's words and sound. The device's session implements
+// it. No method waits for the device.
 //
 // # Concurrency
 //
