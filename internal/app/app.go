@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
@@ -23,14 +21,10 @@ import (
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text/message"
-	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/iot"
-	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -130,49 +124,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	if err != nil {
 		return err
 	}
-	lists, things := device.NewListCache(), iot.NewCache(cfg.Server.MaxDevices)
-	limits := router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
-	changed := func(s wire.Session) func() { return func() { a.outside.devices.Changed(s.DeviceID) } }
+	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(), things: iot.NewCache(cfg.Server.MaxDevices)}
+	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
 	a.beat = connection.NewHeartbeat(cfg.Server.MaxLateness, a.log)
 	a.devices, err = connection.New(connection.Options{
-		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
-			limits := limits
-			limits.Allow = cfg.Devices[s.DeviceID].Tools.Allow
-			limits.Deny = slices.Concat(limits.Deny, cfg.Devices[s.DeviceID].Tools.Deny)
-			limits.Record = func(rec router.Record) { a.outside.calls.Add(s.DeviceID, rec) }
-			limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-			tape := a.recorder.Tape(s)
-			o, limits := tape.Wrap(o, limits)
-			box := router.New(limits, tape.Sources(append([]mcp.Source{own, fleet.For(s.DeviceID)}, sources...)...)...)
-			c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: box, sources: sources}
-			if cfg.MCP.Transcripts {
-				out = c.devices.Transcribe(s.DeviceID, &c.words, out)
-			}
-			c.Conversation = agent.New(o, s, tape.Outbox(out), box)
-			return c, nil
-		},
-		NewTools: func(s wire.Session, link connection.Link) connection.Tools {
-			return device.New(device.Options{
-				Send:    func(p json.RawMessage) error { return link.Send(p) },
-				Version: Version, Vision: link.Vision, Lists: lists, Device: s.DeviceID, OnTools: changed(s), Log: link.Log,
-			})
-		},
-		NewThings: func(s wire.Session, link connection.Link) connection.Things {
-			return iot.New(iot.Options{
-				Send: link.Send, Cache: things, DeviceID: s.DeviceID, Kinds: limits.Kinds, OnChange: changed(s),
-				Log: link.Log,
-			})
-		},
-		NewLight: func(s wire.Session, link connection.Link) connection.Light {
-			return light.New(light.Options{
-				Send: link.Send, DeviceID: s.DeviceID, HasLocal: own.HasTool, OnTools: changed(s),
-				Log: link.Log,
-			})
-		},
-		Settings: func(id string) connection.Settings {
-			d := cfg.Devices[id]
-			return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
-		},
+		NewTalk: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		VisionPath: request.VisionPath,
 		Notice:     notice, Load: a.beat,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/connection"
+	"xiaozhi/internal/directory"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
+	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/iot"
+	"xiaozhi/mcp/light"
+	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
+)
+
+// factory makes what a device gets when it connects: its conversation and the
+// sources of its tools. Its methods may be called at the same time.
+type factory struct {
+	app      *App
+	options  agent.Options  // of all conversations
+	limits   router.Options // of the tools of all devices
+	own      *local.Source
+	external *external.Set
+	lists    *device.ListCache
+	things   *iot.Cache
+}
+
+// conversation makes the conversation of a session, with the router that it alone uses.
+func (f *factory) conversation(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
+	a, limits, own := f.app, f.limits, f.app.cfg.Devices[s.DeviceID].Tools
+	limits.Allow = own.Allow
+	limits.Deny = slices.Concat(limits.Deny, own.Deny)
+	limits.Record = func(rec router.Record) { a.outside.calls.Add(s.DeviceID, rec) }
+	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
+	tape := a.recorder.Tape(s)
+	o, limits := tape.Wrap(f.options, limits)
+	tools := router.New(limits, tape.Sources(append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, sources...)...)...)
+	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: sources}
+	if a.cfg.MCP.Transcripts {
+		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
+	}
+	c.Conversation = agent.New(o, s, tape.Outbox(out), tools)
+	return c, nil
+}
+
+// tools makes the client of a device that speaks the standard dialect.
+func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
+	return device.New(device.Options{
+		Send:    func(p json.RawMessage) error { return link.Send(p) },
+		Version: Version, Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Log: link.Log,
+	})
+}
+
+// thingsOf makes the source of a device with older firmware.
+func (f *factory) thingsOf(s wire.Session, link connection.Link) connection.Things {
+	return iot.New(iot.Options{
+		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Kinds: f.limits.Kinds, OnChange: f.changed(s), Log: link.Log,
+	})
+}
+
+// light makes the source of a device that speaks the light dialect.
+func (f *factory) light(s wire.Session, link connection.Link) connection.Light {
+	return light.New(light.Options{
+		Send: link.Send, DeviceID: s.DeviceID, HasLocal: f.own.HasTool, OnTools: f.changed(s), Log: link.Log,
+	})
+}
+
+// settings returns what is configured for a device.
+func (f *factory) settings(id string) connection.Settings {
+	d := f.app.cfg.Devices[id]
+	return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
+}
+
+// changed returns a function that tells the directory of other tools or states.
+func (f *factory) changed(s wire.Session) func() {
+	return func() { f.app.outside.devices.Changed(s.DeviceID) }
+}
