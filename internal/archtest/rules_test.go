@@ -10,7 +10,7 @@ type rule struct {
 }
 
 // ground are the lowest rooms, open to every package but one another.
-const ground = "prompts internal/text internal/lru internal/timeline internal/wire"
+const ground = "prompts internal/text internal/idle internal/lru internal/timeline internal/wire"
 
 // rules is the map of the program: one row a package, lowest rooms first.
 var rules = []rule{
@@ -21,6 +21,7 @@ var rules = []rule{
 	{"internal/text/spoken", "internal/text", "numbers and times as people say them"},
 	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/lru", "", "one bounded cache"},
+	{"internal/idle", "", "work that gives nothing for too long"},
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "", "what a turn left behind"},
 
@@ -51,7 +52,7 @@ var rules = []rule{
 	{"agent/turn", "internal/text/...", "pure: no clock, lock or goroutine"},
 	{"agent/history", "providers", "messages within a budget"},
 	{"agent/listen", "agent/turn audio audio/echo providers internal/text/...", "from a frame to a text"},
-	{"agent/speak", "audio audio/* providers internal/text/...", "from a segment to frames"},
+	{"agent/speak", "agent/turn audio audio/* providers internal/text/...", "from a segment to frames"},
 	{"agent/think", "agent/history mcp mcp/router providers internal/text/...", "model steps and the tools between them"},
 	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
 	{"agent/feature", "agent mcp mcp/router audio/track internal/text/...", "a plug-in knows the conversation it is in"},
