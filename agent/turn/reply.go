@@ -12,8 +12,15 @@ import (
 // consentTime is how long a yes counts after the question.
 const consentTime = time.Minute
 
-// begin starts a turn, as soon as the one before it has been joined.
+// begin starts a turn, as soon as the one before it has been joined. After the
+// farewell there is none.
 func (x *step) begin(r Request) {
+	if x.Farewell != Staying {
+		if r.Announcement != 0 {
+			x.do(Drop{r.Announcement})
+		}
+		return
+	}
 	x.touch()
 	if x.Reply.Stage != None {
 		if x.Reply.runs() {
@@ -70,7 +77,7 @@ func (x *step) replyEnds(f func()) {
 
 // ready takes in that a turn has something to be heard.
 func ready(x *step, turn uint64) {
-	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() {
+	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() || x.Farewell != Staying {
 		return
 	}
 	x.Reply.Ready = true

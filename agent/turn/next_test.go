@@ -1,0 +1,286 @@
+package turn
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write docs/turn.md")
+
+// rules are the settings of the tests.
+func rules() *Rules {
+	return &Rules{
+		Commit: 700 * time.Millisecond, Trigger: 200 * time.Millisecond, MinSpeech: 150 * time.Millisecond, Speculations: 3,
+		IdleClose: 100 * time.Second, SlowAfter: 2500 * time.Millisecond, RecognizeTimeout: 30 * time.Second,
+		StopWords: []string{"stop"}, DeviceLang: "en",
+	}
+}
+
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// in is a conversation with its microphone open, and a reply of a stage in which
+// the user is speaking.
+func in(mode wire.Mode, stage Stage) State {
+	s := State{
+		Mic: Mic{Mode: mode, Open: true, Epoch: 1}, Ear: Hearing, Turns: 1, Active: epoch,
+		Said:  []Utterance{{ID: 1, Epoch: 1, Attempt: 1}},
+		Reply: Reply{Turn: 1, Stage: stage, Request: Request{Words: "hello there", Shown: "hello there", Lang: "en"}},
+		Due:   Due{Idle: epoch.Add(100 * time.Second)},
+	}
+	switch stage {
+	case None:
+		s.Reply, s.Turns = Reply{}, 0
+	case Speculative:
+		s.Reply.Request.Speculative = true
+		s.Speculate.Tries = 1
+		s.Said[0].Text = Text{Status: Final, Words: "hello there", At: epoch}
+	case Held:
+		s.Reply.Acted, s.Reply.Over, s.Reply.Until = true, 1, epoch.Add(maxPause)
+		s.Said[0].Over = OverReply
+	case Speaking, Paused:
+		s.Reply.Ready, s.Reply.Over = true, 1
+		s.Said[0].Over = OverReply
+		if stage == Paused {
+			s.Reply.Until = epoch.Add(maxPause)
+		}
+	case Committed, Ending, Discarded:
+	}
+	return s
+}
+
+// spoken is in for an event that begins or follows an utterance.
+func spoken(s State, e Event) State {
+	switch e.(type) {
+	case SpeechStarted:
+		s.Said = nil
+		if s.Reply.Stage == Committed || s.Reply.Stage == Held {
+			s.Said = []Utterance{{ID: 9, Epoch: 1, Attempt: 1, Role: Awaited, Text: Text{Status: Final, Words: "hello there"}}}
+		}
+	case Interim, Transcript:
+		if s.Reply.Stage == Committed {
+			s.Said[0].Over, s.Reply.Acted, s.Reply.Over = OverReply, true, 1
+		}
+	}
+	return s
+}
+
+// column is one stage of the table in docs/turn.md, row one event.
+var (
+	columns = []Stage{None, Speculative, Committed, Held, Speaking, Paused, Ending}
+	rows    = []struct {
+		name string
+		e    Event
+	}{
+		{"listen start", ListenStart{Mode: ""}},
+		{"listen stop", ListenStop{}},
+		{"wake word", WakeWord{Word: "hi"}},
+		{"typed text", Typed{Words: "what time is it"}},
+		{"abort", Abort{}},
+		{"speech started", SpeechStarted{ID: 2, Epoch: 1}},
+		{"speech long", SpeechLong{ID: 1}},
+		{"interim: a request", Interim{ID: 1, Words: "tell me a joke"}},
+		{"interim: a stop-word", Interim{ID: 1, Words: "stop"}},
+		{"interim: a backchannel", Interim{ID: 1, Words: "uh-huh"}},
+		{"speech paused", SpeechPaused{ID: 1}},
+		{"speech resumed", SpeechResumed{ID: 1, Attempt: 2, Gap: 300 * time.Millisecond}},
+		{"speech ended", SpeechEnded{ID: 1, Epoch: 1, Attempt: 1, Spoken: epoch, Ended: epoch}},
+		{"transcript: a request", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "tell me a joke"}}},
+		{"transcript: a backchannel", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "uh-huh"}}},
+		{"ready", Ready{Turn: 1}},
+		{"tool wanted", ToolWanted{Turn: 1}},
+		{"finished", Finished{Turn: 1}},
+		{"tick at the limit of a pause", Tick{}},
+		{"say at once, from outside", Interrupt{Announcement: 7, Lang: "en"}},
+		{"stop, from outside", StopReply{}},
+		{"leave", Leave{Cause: ErrGoodbye}},
+		{"close", Close{}},
+	}
+)
+
+// stageNames are the stages as docs/turn.md names them.
+var stageNames = []string{"None", "Speculative", "Committed", "Held", "Speaking", "Paused", "Ending", "Discarded"}
+
+// step is what an event leads to: the next stage, and the effects by name.
+func outcome(mode wire.Mode, stage Stage, e Event) string {
+	if l, ok := e.(ListenStart); ok {
+		l.Mode = mode
+		e = l
+	}
+	seen := Seen{Now: epoch.Add(50 * time.Millisecond)}
+	if _, ok := e.(Tick); ok {
+		seen.Now = epoch.Add(maxPause)
+	}
+	next, effects := rules().Next(spoken(in(mode, stage), e), seen, e)
+	var names []string
+	for _, f := range effects {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", f), "turn.")
+		switch f := f.(type) {
+		case Release, Microphone, CloseListener:
+			continue
+		case Cut:
+			name += " (" + f.Cause.Error() + ")"
+		case Watch:
+			if !f.On {
+				name = "Watch off"
+			}
+		case Send:
+			name = "tts stop"
+		}
+		names = append(names, name)
+	}
+	to := stageNames[next.Reply.Stage]
+	if next.Reply.Stage == stage {
+		to = ""
+	}
+	if next.Pending != nil {
+		to = strings.TrimSpace(to + " then the next")
+	}
+	if next.Farewell == Gone {
+		to = "closed"
+	}
+	return strings.Trim(to+": "+strings.Join(names, ", "), ": ")
+}
+
+// document is docs/turn.md as the function makes it.
+func document(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(preface)
+	for _, mode := range []wire.Mode{wire.Auto, wire.Realtime} {
+		fmt.Fprintf(&b, "\n## Listen mode %s\n\n| event |", mode)
+		for _, c := range columns {
+			fmt.Fprintf(&b, " %s |", stageNames[c])
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+		for _, r := range rows {
+			fmt.Fprintf(&b, "| %s |", r.name)
+			for _, c := range columns {
+				got := outcome(mode, c, r.e)
+				if got == "" {
+					got = "–"
+				}
+				fmt.Fprintf(&b, " %s |", got)
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+const preface = `# Who may speak: the transition table
+
+One pure function decides who may speak: ` + "`Rules.Next`" + ` in ` + "`agent/turn`" + ` takes the state of a conversation and an event and gives the
+next state and the effects, which the conversation carries out in their order. It has no clock, no lock and no
+goroutine. The tables below are written by its test (` + "`go test ./agent/turn -run TestTurnDocument -update`" + `), which fails when they differ
+from what the function does.
+
+A **turn** is one utterance and its answer. The stage says how far its reply is:
+
+` + "```" + `
+None ─▶ Speculative ─▶ Committed ─▶ Speaking ⇄ Paused
+              │            ⇅ Held       │
+              └────────▶ Ending ◀───────┘ ─▶ None, and what waits begins
+` + "```" + `
+
+| stage | meaning | what the device knows of it |
+|---|---|---|
+| None | no turn runs | nothing |
+| Speculative | begun at a pause that may be the end of what the user says; nothing of it may be seen, heard or done | nothing |
+| Committed | the answer; it can be undone while the user goes on, until a tool has run | ` + "`stt`" + ` |
+| Held | committed, and a tool has run: kept back while the user goes on | ` + "`stt`" + ` |
+| Speaking | ` + "`tts start`" + ` was sent | it plays |
+| Paused | voice over it; the words decide | it is silent |
+| Ending | cut or undone; its goroutines are being joined (a speculation: Discarded) | ` + "`tts stop`" + `, if it had started |
+
+A cell holds the next stage where it changes, and the effects. "–" means that nothing is done. In each cell the
+microphone is open and the user is speaking; where the reply is heard, over the reply. Limits that do not show here
+(idle, late texts, announcements) are in the function's own tests and in the scenes of ` + "`agent/testdata/talk`" + `.
+`
+
+// TestTurnDocument holds docs/turn.md to what the function does.
+func TestTurnDocument(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "turn.md")
+	want := document(t)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/turn.md is not what the function does: go test ./agent/turn -run TestTurnDocument -update")
+	}
+}
+
+// TestNext walks the rules that a reader would look for first.
+func TestNext(t *testing.T) {
+	words := func(w string) Text { return Text{Status: Final, Words: w, Provider: "asr"} }
+	for _, c := range []struct {
+		name string
+		from State
+		e    Event
+		to   Stage
+		want []string // effects, by name
+	}{
+		{"a pause begins a speculation", in(wire.Auto, None), Transcript{ID: 1, Attempt: 1, Text: words("hello there")}, Speculative, []string{"AwaitSilence", "Begin"}},
+		{"the end of speech commits it", in(wire.Auto, Speculative), SpeechEnded{ID: 1, Epoch: 1, Attempt: 1}, Committed, []string{"Adopt", "Commit"}},
+		{"a speculation asks in vain for its start", in(wire.Auto, Speculative), Ready{Turn: 1}, Speculative, nil},
+		{"and for a tool", in(wire.Auto, Speculative), ToolWanted{Turn: 1}, Speculative, nil},
+		{"going on discards it", in(wire.Auto, Speculative), SpeechResumed{ID: 1, Attempt: 2}, Discarded, []string{"Cut"}},
+		{"speaking on undoes a committed turn", in(wire.Auto, Committed), SpeechStarted{ID: 2, Epoch: 1}, Committed, nil},
+		{"a tool may run once it is committed", in(wire.Auto, Committed), ToolWanted{Turn: 1}, Committed, []string{"AllowTool"}},
+		{"with tts start before it", in(wire.Auto, Committed), ToolWanted{Turn: 1, Start: true}, Speaking, []string{"Start", "Mute", "AllowTool"}},
+		{"voice pauses a reply", in(wire.Realtime, Speaking), SpeechLong{ID: 1}, Paused, []string{"Pause"}},
+		{"but not its own echo", in(wire.Realtime, Speaking), SpeechLong{ID: 1, Echo: true}, Speaking, []string{"Ignored"}},
+		{"a request cuts it", in(wire.Realtime, Paused), Interim{ID: 1, Words: "tell me a joke"}, Ending, []string{"Watch", "Cut"}},
+		{"a cough does not", in(wire.Realtime, Paused), Transcript{ID: 1, Attempt: 1, Text: words("")}, Speaking, []string{"Resume"}},
+		{"nobody decides: it goes on", in(wire.Realtime, Paused), Tick{}, Speaking, []string{"Resume"}},
+		{"the button ends it", in(wire.Auto, Speaking), Abort{}, Ending, []string{"Cut", "Listen"}},
+		{"with nothing to end there is one stop", in(wire.Auto, None), Abort{}, None, []string{"Send", "Listen"}},
+		{"a reply that was played out", in(wire.Auto, Speaking), Finished{Turn: 1}, None, []string{"Stop", "Remember", "Listen"}},
+		{"one that was cut", in(wire.Auto, Ending), Finished{Turn: 1}, None, []string{"Remember"}},
+		{"a speculation that was undone", in(wire.Auto, Discarded), Finished{Turn: 1}, None, []string{"Discard"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := Seen{Now: epoch}
+			if _, ok := c.e.(Tick); ok {
+				seen.Now = epoch.Add(maxPause)
+			}
+			before := fmt.Sprintf("%+v", c.from)
+			next, effects := rules().Next(c.from, seen, c.e)
+			if next.Reply.Stage != c.to {
+				t.Errorf("the stage is %s, want %s", stageNames[next.Reply.Stage], stageNames[c.to])
+			}
+			var names []string
+			for _, f := range effects {
+				switch f.(type) {
+				case Release, Microphone:
+				default:
+					names = append(names, strings.TrimPrefix(fmt.Sprintf("%T", f), "turn."))
+				}
+			}
+			if !slices.Equal(names, c.want) {
+				t.Errorf("effects %v, want %v", names, c.want)
+			}
+			if after := fmt.Sprintf("%+v", c.from); after != before {
+				t.Error("the argument was changed")
+			}
+			again, same := rules().Next(c.from, seen, c.e)
+			if !reflect.DeepEqual(again, next) || !reflect.DeepEqual(same, effects) {
+				t.Error("the same arguments give another result")
+			}
+		})
+	}
+}
