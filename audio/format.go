@@ -1,8 +1,10 @@
 // Package audio holds the sound formats and the small parts that sound passes
-// through: the Opus codec, the resampler, endpointing, pacing and WAV files.
+// through: the Opus codec, the resampler, endpointing, pacing and levels. Below it
+// are the containers of sound (file), music (track) and the echo of a device's
+// own loudspeaker (echo).
 //
-// PCM is always signed 16 bit, mono, in []int16. Rates are in Hz.
-// Endpointer and Pacer are pure: they never look at a clock.
+// PCM is always signed 16 bit, mono, in []int16. Rates are in Hz. Nothing here
+// reads a clock.
 package audio
 
 import (
