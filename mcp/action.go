@@ -62,7 +62,7 @@ const (
 
 // Kind returns the kind of tools of the type: those that change the conversation
 // are queries, since their outcome is a handler to run. It is "" for
-// ToolMcpClient and for unknown types: [KindOf] decides by the tool itself.
+// ToolMcpClient and for unknown types: [ExplainKind] decides by the tool itself.
 func (t ToolType) Kind() Kind {
 	switch t {
 	case ToolNone, ToolIotCtl:

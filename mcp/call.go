@@ -6,7 +6,7 @@ type Call struct {
 	Name      string // LLMName of an offer
 	Arguments string // JSON text; "" means {}
 	Language  string // of the turn, in which a refusal is worded: "zh", else English
-	// Outside says that it is not the conversation's own: it waits for the device
-	// behind all those that are, and may be what somebody else wants too.
+	// Outside marks a call that is not the conversation's own. It waits for the
+	// device behind all those that are, and may equal one that is running.
 	Outside bool
 }

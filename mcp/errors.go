@@ -10,7 +10,7 @@ var (
 	ErrClosed = errors.New("tool source closed")
 )
 
-// ToolError is a failure that the tool, or whoever runs it, reported. It says
+// ToolError is a failure that the tool, or the peer that runs it, reported. It says
 // nothing about the connection, which lives on.
 type ToolError struct {
 	Code    int64  // of the JSON-RPC error; 0 when there was none (isError, or firmware, which sends no codes)

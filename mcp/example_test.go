@@ -31,7 +31,7 @@ func ExampleFunctionNames() {
 
 // A tool that does not say whether its result is awaited is judged by the
 // settings, by its hints and by its name.
-func ExampleKindOf() {
+func ExampleExplainKind() {
 	overrides := map[string]mcp.Kind{"self.door.*": mcp.Query}
 	for _, name := range []string{"self.lamp.turn_on", "self.lamp.get_power", "self.door.open"} {
 		kind, why := mcp.ExplainKind(mcp.Tool{Name: name}, overrides)

@@ -7,17 +7,12 @@ import (
 	"unicode"
 )
 
-// KindOf decides whether the result of t is awaited: what t declares; else the
-// override whose pattern (path.Match on the tool's own name) fits, an exact name
-// before a pattern and a longer pattern before a shorter; else its annotations
-// (readOnlyHint: query); else its name (set_volume, turn_on, play: control);
-// else query, since waiting is the safe mistake.
-func KindOf(t Tool, overrides map[string]Kind) Kind {
-	kind, _ := ExplainKind(t, overrides)
-	return kind
-}
-
-// ExplainKind is KindOf with the reason, in a few words for people.
+// ExplainKind decides whether the result of t is awaited, and says why in a few
+// words for people. It is what t declares; else the override whose pattern
+// (path.Match on the tool's own name) fits, an exact name before a pattern and a
+// longer pattern before a shorter; else its annotations (readOnlyHint: query);
+// else its name (set_volume, turn_on, play: control); else query, since waiting
+// is the safe mistake.
 func ExplainKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind, "the tool declares it"
@@ -34,8 +29,8 @@ func ExplainKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	return Query, "nothing says that it is a control"
 }
 
-// OverrideOf is the kind that overrides give to a name, as KindOf takes it, and
-// the pattern that did.
+// OverrideOf returns the kind that overrides give to a name, with the pattern
+// that did, in the order of [ExplainKind].
 func OverrideOf(name string, overrides map[string]Kind) (kind Kind, pattern string, ok bool) {
 	if kind, ok := overrides[name]; ok {
 		return kind, name, true

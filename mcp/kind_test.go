@@ -2,7 +2,7 @@ package mcp
 
 import "testing"
 
-func TestKindOf(t *testing.T) {
+func TestExplainKind(t *testing.T) {
 	yes, no := true, false
 	overrides := map[string]Kind{
 		"self.lamp.*":        Query,
@@ -46,8 +46,8 @@ func TestKindOf(t *testing.T) {
 		{"ends with a dot", Tool{Name: "set."}, Query},
 	}
 	for _, test := range tests {
-		if got := KindOf(test.tool, overrides); got != test.want {
-			t.Errorf("%s: KindOf(%q) = %q, want %q", test.why, test.tool.Name, got, test.want)
+		if got, _ := ExplainKind(test.tool, overrides); got != test.want {
+			t.Errorf("%s: ExplainKind(%q) = %q, want %q", test.why, test.tool.Name, got, test.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 // Kind says whether a tool's result is awaited (sub_type in the light dialect).
 type Kind string
 
-// The kinds. The zero value means not declared: see KindOf.
+// The kinds. The zero value means not declared: see [ExplainKind].
 const (
 	Control Kind = "control" // success is assumed at once, the true result comes later
 	Query   Kind = "query"   // the result is awaited and goes back to the model
@@ -36,7 +36,7 @@ type Annotations struct {
 // speaker would bear.
 func (a Annotations) Destroys() bool { return a.Destructive != nil && *a.Destructive }
 
-// Tool is one thing that can be done, whoever does it.
+// Tool is one thing that can be done, and all that sources and models say of it.
 type Tool struct {
 	Name        string          // as its source names it, dots and all
 	Description string          //

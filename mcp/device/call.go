@@ -97,7 +97,7 @@ func (c *Client) sessionFor(ctx context.Context, name string) (*liveSession, err
 	}
 }
 
-// callError says whose fault a failed call is.
+// callError tells the causes of a failed call apart.
 func callError(ctx context.Context, l *link, name string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("call %s: %w", name, ctx.Err())

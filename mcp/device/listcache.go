@@ -54,8 +54,8 @@ func NewListCache() *ListCache {
 	}
 }
 
-// peer is the SDK's client, which holds no more than who we are: one does for
-// all devices.
+// peer returns the SDK's client, which holds our name and version only: one
+// serves all devices.
 func (c *ListCache) peer(name, version string) *sdk.Client {
 	if c == nil {
 		return newPeer(name, version)
@@ -79,8 +79,8 @@ func newPeer(name, version string) *sdk.Client {
 	})
 }
 
-// share gives a list that is equal to tools, byte for byte. Nobody may change
-// it, and it stays in the cache for as long as somebody holds the pointer.
+// share returns a list that is equal to tools, byte for byte, and must not be
+// changed. It stays in the cache while a client holds the pointer.
 func (c *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
 	if c == nil {

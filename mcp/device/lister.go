@@ -158,8 +158,8 @@ func (l *lister) run(ctx context.Context) {
 	}
 }
 
-// reason reports whether the list must be read; false: not now, and whoever has
-// a reason later begins run again. A burst of reasons makes one list, not sooner
+// reason reports whether the list must be read. If it is false, the next reason
+// begins run again. A burst of reasons makes one list, not sooner
 // than relistPause after the last.
 func (l *lister) reason(ctx context.Context) bool {
 	for {

@@ -54,7 +54,7 @@ type request struct {
 	method  string
 	tool    string // of tools/call
 	sent    time.Time
-	told    time.Time // when the device was told that nobody waits any more; zero: it was not
+	told    time.Time // when the device was told that the reply is not needed; zero: it was not
 	givenUp bool      // the SDK does not wait for it either
 }
 
@@ -364,7 +364,7 @@ type cancelNotice struct {
 	Params  cancelledParams `json:"params"`
 }
 
-// abandon tells the device that nobody waits for a call any more. The SDK waits
+// abandon tells the device that the result of a call is not needed. The SDK waits
 // on: the reply, late as it is, says when the device is free again.
 func (l *link) abandon(call *sentCall) {
 	wireID := call.abandon()

@@ -21,7 +21,7 @@ type calls struct {
 	mu      sync.Mutex
 	ended   bool       // for good
 	live    *session   // nil while not connected
-	tools   []mcp.Tool // nobody changes it
+	tools   []mcp.Tool // not changed
 	read    bool       // the list was read, over this connection
 	running map[uint64]context.CancelCauseFunc
 	number  uint64 // of the last call
@@ -91,7 +91,7 @@ func (c *calls) wasTorn() bool {
 	return c.torn
 }
 
-// list returns the tools, which nobody may change.
+// list returns the tools, which must not be changed.
 func (c *calls) list() []mcp.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 	return resultOf(result), nil
 }
 
-// callError says whose fault a failed call is. own is the call's context, ctx
+// callError tells the causes of a failed call apart. own is the call's context, ctx
 // its caller's.
 func (s *Server) callError(ctx, own context.Context, live *session, name string, err error) error {
 	if cause := context.Cause(own); errors.Is(cause, mcp.ErrClosed) {

@@ -208,7 +208,7 @@ func (e Entry) checkNames() error {
 }
 
 // parseTimeout reads 30s, or a number: of seconds, or of milliseconds from 1000
-// on, since desktop clients use both and nobody waits for 1000 seconds.
+// on, since desktop clients use both and no call takes 1000 seconds.
 func parseTimeout(text string) (time.Duration, error) {
 	if text == "" {
 		return defaultTimeout, nil

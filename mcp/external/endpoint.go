@@ -58,7 +58,7 @@ type endpoint struct {
 
 // Endpoint is the handler of /mcp/endpoint. Who shows one of tokens, as ?token=
 // or as a bearer, is asked for its tools, which belong to the set until its
-// socket ends. With no token nobody is let in.
+// socket ends. Without tokens every server is refused.
 func (set *Set) Endpoint(tokens []Token) http.Handler {
 	return &endpoint{
 		set: set, tokens: tokens, log: set.log,
@@ -139,7 +139,7 @@ func (e *endpoint) find(shown string) (found Token, ok bool) {
 	return found, ok
 }
 
-// refuse logs who was not let in, though not each of many.
+// refuse logs a tool server that was not let in, though not each of many.
 func (e *endpoint) refuse(r *http.Request, why string) {
 	e.mu.Lock()
 	pass, held := e.refused.pass(time.Now())
@@ -154,7 +154,7 @@ var (
 	errStopping = errors.New("the server is stopping")
 )
 
-// enrol gives a tool server its place and a name that nobody has: the token's,
+// enrol gives a tool server its place and a name that is free: the token's,
 // or that with a number. release frees them.
 func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	set.mu.Lock()

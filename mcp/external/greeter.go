@@ -45,7 +45,7 @@ func (g *greeter) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 func (g *greeter) greet(ctx context.Context, r *jsonrpc.Request) error {
 	var asked sdk.InitializeParams
-	_ = json.Unmarshal(r.Params, &asked) // whoever asks oddly gets the oldest revision
+	_ = json.Unmarshal(r.Params, &asked) // an odd request gets the oldest revision
 	result, err := json.Marshal(&sdk.InitializeResult{
 		ProtocolVersion: agreed(asked.ProtocolVersion), ServerInfo: g.info,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},

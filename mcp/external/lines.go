@@ -23,7 +23,7 @@ type pipeWriter interface {
 }
 
 // newLines reads from r and writes to w. Closing the lines closes w alone, as
-// the protocol wants; whoever made the pipes closes r when the program is gone.
+// the protocol wants; the owner of the pipes closes r when the program is gone.
 func newLines(r io.Reader, w pipeWriter) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), w: w}
 }

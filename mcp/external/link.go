@@ -144,7 +144,7 @@ func (l *link) readFrames() {
 		}
 		select {
 		case l.in <- frame:
-		case <-l.closed: // nobody wants it; the frames end soon
+		case <-l.closed: // the frame is not needed; the frames end soon
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 	return r
 }
 
-// wanted leaves out notifications that nobody here listens to.
+// wanted leaves out notifications that have no listener here.
 func wanted(r *jsonrpc.Request) jsonrpc.Message {
 	if !r.IsCall() && r.Method == "notifications/progress" {
 		return nil

@@ -28,7 +28,7 @@ const offerRefresh = 5 * time.Second
 // OfferOptions describe an Offer. URL and Tools are needed.
 type OfferOptions struct {
 	URL     string         // of the endpoint, with its token: ws or wss
-	Tools   *router.Router // what is offered, and who runs it; Stop does not close it
+	Tools   *router.Router // the tools on offer, and their router; Stop does not close it
 	Name    string         // ours, for serverInfo; "" means xiaozhi
 	Version string         // ours
 	Log     *slog.Logger   // nil: discarded
@@ -37,7 +37,7 @@ type OfferOptions struct {
 	rand func() float64
 }
 
-// Offer gives our tools to an endpoint of somebody else: we dial out and are the
+// Offer gives our tools to an endpoint of others: we dial out and are the
 // MCP server on that socket. It dials again after each loss.
 type Offer struct {
 	options OfferOptions

@@ -26,7 +26,7 @@ type process struct {
 	over   chan struct{} // closed when it has ended
 	err    error         // how, once over is closed
 	logged chan struct{} // closed when its standard error was read to the end
-	gone   chan struct{} // closed by end: nobody reads its output any more
+	gone   chan struct{} // closed by end: its output is not read any more
 	once   sync.Once
 	wg     sync.WaitGroup
 }
@@ -83,14 +83,14 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 }
 
 // await notes the program's end and sweeps up what it left behind: children
-// that kept its group would hold its pipes open for ever.
+// that kept its group would keep its pipes open.
 func (p *process) await() {
 	p.err = p.cmd.Wait()
 	_ = p.signal(syscall.SIGKILL)
 	close(p.over)
 	timer := time.NewTimer(pipeGrace)
 	defer timer.Stop()
-	select { // children outside the group may keep the pipes; nobody waits longer for them
+	select { // children outside the group may keep the pipes; they are not waited for
 	case <-timer.C:
 	case <-p.gone:
 		select {

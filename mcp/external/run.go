@@ -48,7 +48,7 @@ func (s *Server) run(ctx context.Context) {
 	}
 }
 
-// rest waits, less if somebody resets the connection; false: ctx ended.
+// rest waits, less if the connection is reset; false: ctx ended.
 func (s *Server) rest(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

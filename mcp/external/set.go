@@ -101,7 +101,7 @@ func (set *Set) end() {
 	wg.Wait()
 }
 
-// all are all servers and peers, whoever they are for.
+// all returns all servers and peers, for whichever device they are.
 func (set *Set) all() []*Server {
 	set.mu.Lock()
 	defer set.mu.Unlock()

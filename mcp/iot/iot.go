@@ -29,7 +29,7 @@ type Options struct {
 	// or no DeviceID: it is forgotten with the connection.
 	Cache    *Cache
 	DeviceID string
-	// Kinds are the overrides of KindOf, by the names that methods have as tools.
+	// Kinds are the overrides of [mcp.ExplainKind], by the names that methods have as tools.
 	Kinds map[string]mcp.Kind
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
@@ -265,9 +265,6 @@ func (t *Source) GetAvailableTools() []mcp.Tool {
 // IsReady reports whether at least one thing is known, be it from an earlier
 // connection.
 func (t *Source) IsReady() bool { return t.live() && t.home.size() > 0 }
-
-// Stale reports whether some thing is known from an earlier connection only.
-func (t *Source) Stale() bool { return t.home.isStale() }
 
 // ResetConnection marks everything as stale. A device describes its things by
 // itself, at the beginning of a connection, and cannot be asked for them: what

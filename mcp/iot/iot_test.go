@@ -298,7 +298,7 @@ func TestSourceReconnect(t *testing.T) {
 	first := describedThings(t, b, o)
 	first.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":true}},{"name":"Speaker","state":{"volume":70}}]`))
 	names := thingToolNames(first)
-	if first.Stale() {
+	if first.home.isStale() {
 		t.Error("what was just described is stale")
 	}
 	first.Stop()
@@ -310,8 +310,8 @@ func TestSourceReconnect(t *testing.T) {
 	if err := second.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if thingToolNames(second) != names || !second.IsReady() || !second.Stale() {
-		t.Errorf("tools after the reconnect: %s; ready %v, stale %v", thingToolNames(second), second.IsReady(), second.Stale())
+	if thingToolNames(second) != names || !second.IsReady() || !second.home.isStale() {
+		t.Errorf("tools after the reconnect: %s; ready %v, stale %v", thingToolNames(second), second.IsReady(), second.home.isStale())
 	}
 	const old = `"note":"reported before the device reconnected, it may have changed"`
 	if got := thingResult(t.Context(), second, "self.lamp.get_power", nil); got != `{`+old+`,"power":true}` {
@@ -324,8 +324,8 @@ func TestSourceReconnect(t *testing.T) {
 		t.Errorf("a control before the descriptors: %s", got)
 	}
 	b.Describe(second)
-	if second.Stale() || thingToolNames(second) != names {
-		t.Errorf("described again: stale %v, tools %s", second.Stale(), thingToolNames(second))
+	if second.home.isStale() || thingToolNames(second) != names {
+		t.Errorf("described again: stale %v, tools %s", second.home.isStale(), thingToolNames(second))
 	}
 	second.Deliver(nil, json.RawMessage(`[{"name":"Lamp","state":{"power":false}}]`))
 	if got := thingResult(t.Context(), second, "self.lamp.get_power", nil); got != `{"power":false}` {

@@ -80,7 +80,7 @@ func (l *Source) forget(id string) {
 	delete(l.pending, id)
 }
 
-// giveUp marks a call that nobody waits for any more. Its answer is still known
+// giveUp marks a call whose caller has left. Its answer is still known
 // as a late one, unless maxAbandoned others were given up after it.
 func (l *Source) giveUp(id string) {
 	l.mu.Lock()

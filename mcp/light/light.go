@@ -27,7 +27,7 @@ type Options struct {
 	// Send puts one JSON-RPC frame on the wire, as it is or in the envelope. It
 	// never waits long, may be called by many goroutines, and owns frame afterwards.
 	Send func(frame json.RawMessage) error
-	// DeviceID is whom the connection is known to belong to: a registration that
+	// DeviceID is the device that the connection belongs to: a registration that
 	// names another address is refused. "": any address is taken.
 	DeviceID string
 	// HasLocal reports whether this server has a tool of that name itself, so
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // Source is a device that speaks the light dialect (docs/mcp.md, Dialects 1), as an [mcp.Source]. The
-// device pushes its list with mcp/registerTools, and nobody can ask for it; the
+// device pushes its list with mcp/registerTools and cannot be asked for it; the
 // source is empty until then. One Source serves one connection. It has no
 // goroutines. All methods may be called at the same time.
 type Source struct {
@@ -152,7 +152,7 @@ func (l *Source) HasTool(name string) bool {
 	return l.has(name)
 }
 
-// has is HasTool for those who hold mu.
+// has is HasTool for a caller that holds mu.
 func (l *Source) has(name string) bool {
 	return l.started && slices.ContainsFunc(l.tools, func(t mcp.Tool) bool { return t.Name == name })
 }

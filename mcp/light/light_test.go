@@ -199,7 +199,8 @@ func TestSourceKinds(t *testing.T) {
 		`{"name":"set_d","sub_type":3},{"name":"set_e","sub_type":null},{"name":"f"}]},"id":"r"}`)
 	var got []string
 	for _, tool := range light.GetAvailableTools() {
-		got = append(got, fmt.Sprintf("%q/%s", tool.Kind, mcp.KindOf(tool, nil)))
+		kind, _ := mcp.ExplainKind(tool, nil)
+		got = append(got, fmt.Sprintf("%q/%s", tool.Kind, kind))
 	}
 	// An unknown sub_type is a query, whatever the name; none at all is judged by the name.
 	if want := `"control"/control "query"/query "query"/query "query"/query ""/control ""/query`; strings.Join(got, " ") != want {

@@ -15,7 +15,7 @@ import (
 	"xiaozhi/mcp/local/web"
 )
 
-// Outside is a page of somebody else's that a tool tells of.
+// Outside is a web page that a tool reads.
 type Outside struct {
 	Page *web.Page // nil: the tool is not offered
 	City string    // of the weather, where none is named

@@ -24,7 +24,7 @@ func (r roles) schema(definition string) string {
 	return strings.Replace(definition, `"{roles}"`, string(names), 1)
 }
 
-// changeRole asks the conversation to become somebody else, or itself again.
+// changeRole asks the conversation to take another role, or the first one again.
 func (r roles) changeRole(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	role := strings.TrimSpace(textArg(arguments, "role"))
 	if role == originalRole {

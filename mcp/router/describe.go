@@ -16,7 +16,7 @@ import (
 // it, question may be empty. The language to answer in is in InfoFrom(ctx).
 type Describe func(ctx context.Context, mime string, data []byte, question string) (string, error)
 
-// Limits of looking at the pictures in a result.
+// Limits of describing the pictures in a result.
 const (
 	maxLooked    = 2       // pictures of one result; more are only named
 	maxLookBytes = 4 << 20 // of one picture
@@ -28,8 +28,8 @@ var (
 	errLookSize = fmt.Errorf("it is larger than %d bytes", maxLookBytes)
 )
 
-// look puts a description behind each picture in a result.
-// ctx is the caller's: when it ends, looking does. The pictures stay.
+// look puts a description behind each picture in a result. It ends with ctx, the
+// caller's context. The pictures stay.
 func (j *job) look(ctx context.Context, result any) any {
 	rt, p := j.router, j.call
 	if rt.options.Describe == nil || p.Info.Pictures || !holdsImage(result) {

@@ -9,7 +9,7 @@ import (
 	"xiaozhi/mcp"
 )
 
-// response makes an ActionResponse of what a source returned.
+// response makes an ActionResponse of the answer of a source.
 func (rt *Router) response(p Prepared, language string, result any, err error) mcp.ActionResponse {
 	if err != nil {
 		return failure(p, language, err)
@@ -78,9 +78,8 @@ var (
 	errNoResult = errors.New("the tool returned nothing")
 )
 
-// failure is the outcome of a call that did not work, in words for the model
-// that asked for it. Response is the bare
-// reason, for the ear.
+// failure returns the outcome of a call that failed. Result is for the model,
+// Response is the bare reason, for the ear.
 func failure(p Prepared, language string, err error) mcp.ActionResponse {
 	r := mcp.ActionResponse{Action: mcp.ActionTypeError}
 	if errors.Is(err, mcp.ErrNoTool) {
@@ -91,8 +90,8 @@ func failure(p Prepared, language string, err error) mcp.ActionResponse {
 	return r
 }
 
-// reason is err without the layers that only name the tool once more, in the
-// language of the turn where it is ours to word.
+// reason returns err without the layers that only repeat the tool's name, in the
+// language of the turn where the words are ours.
 func reason(err error, language string) string {
 	if reported, ok := errors.AsType[*mcp.ToolError](err); ok {
 		return text.Shorten(reported.Error(), 1<<10)

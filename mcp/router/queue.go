@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// queue lets one call at a time through, in the order of their coming, those from
-// outside after all others. A device runs its tools one after the other and
-// freezes meanwhile.
+// queue lets one call at a time through, first come first served, those from
+// outside after all others. A device runs its tools one after the other and does
+// nothing else meanwhile.
 type queue struct {
 	limit int // calls waiting; more are refused
 
@@ -18,8 +18,8 @@ type queue struct {
 	outside []*slot // calls from outside that wait; outsideShare times limit at most
 }
 
-// outsideShare is how many times as many calls may wait that come from outside:
-// nobody listens for them, so that they can wait longer.
+// outsideShare times limit calls from outside may wait. No listener waits for
+// them, so they may wait longer.
 const outsideShare = 16
 
 // slot is a place in the queue. turn is closed when its holder may go.

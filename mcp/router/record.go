@@ -24,11 +24,11 @@ type Record struct {
 	Late      bool          `json:"late"`      // it failed after its success was assumed
 }
 
-// maxSummary is how many bytes of a call's arguments a record holds.
+// maxSummary bounds a call's arguments in a record, in bytes.
 const maxSummary = 256
 
-// summary is the arguments of a call as they may be shown: a value whose name
-// tells of a secret is masked, long ones are cut.
+// summary returns the arguments of a call as they may be shown: values with the
+// name of a secret are masked, long ones are cut.
 func summary(arguments map[string]any) string {
 	data, err := json.Marshal(masked(arguments))
 	if err != nil {
@@ -37,11 +37,11 @@ func summary(arguments map[string]any) string {
 	return text.Shorten(string(data), maxSummary)
 }
 
-// maxResultSummary is how many bytes of a result the log line of a call holds.
+// maxResultSummary bounds a result in the log line of a call, in bytes.
 const maxResultSummary = 128
 
-// resultSummary is the text of a result as it may be shown: JSON without its
-// secrets, and no more than its beginning.
+// resultSummary returns the beginning of a result as it may be shown: without
+// secrets if it is JSON.
 func resultSummary(result string) string {
 	var value any
 	if strings.ContainsAny(result, "{[") && json.Unmarshal([]byte(result), &value) == nil {
@@ -52,7 +52,7 @@ func resultSummary(result string) string {
 	return text.Shorten(result, maxResultSummary)
 }
 
-// masked is value without its secrets.
+// masked returns value without its secrets.
 func masked(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -55,7 +55,7 @@ type Options struct {
 	JobTimeout      time.Duration       // of a job; 0 means 30 min
 	MaxResult       int                 // bytes of result text for the model; 0 means 16 KiB
 	Queue           int                 // calls waiting per device, and 16 times as many from outside; 0 means 16; full: refused
-	Record          func(Record)        // gets the record of each call, from its goroutine; nil: nobody
+	Record          func(Record)        // gets the record of each call, from its goroutine; nil: none
 	Describe        Describe            // looks at the pictures in results of queries; nil: the model gets none
 	DescribeTimeout time.Duration       // of looking at all pictures of one result; 0 means 30 s
 	Log             *slog.Logger        // nil: discarded
@@ -64,10 +64,10 @@ type Options struct {
 // maxKnown bounds what a router remembers of schemas and of warnings given.
 const maxKnown = 512
 
-// Router is the router of one device's conversation: it knows every source's
-// tools, offers them to the model, checks calls and runs them, the device's own
-// one at a time. It does not start or stop its sources. All methods may be
-// called at the same time.
+// Router owns the tool calls of one conversation: it knows every source's tools,
+// offers them to the model, checks calls and runs them, the device's own one at a
+// time. It does not start or stop its sources. All methods may be called at the
+// same time.
 type Router struct {
 	options Options
 	log     *slog.Logger
@@ -107,7 +107,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	life, end := context.WithCancel(context.Background()) // nobody's own: a call may outlive its caller, until Close
+	life, end := context.WithCancel(context.Background()) // no caller's: a call may outlive its caller, until Close
 	rt := &Router{
 		options: o,
 		log:     o.Log,
@@ -134,14 +134,7 @@ func (rt *Router) Add(s mcp.Source) {
 	}
 }
 
-// Remove takes a source's tools away. Calls that are running go on.
-func (rt *Router) Remove(s mcp.Source) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	rt.sources = slices.DeleteFunc(rt.sources, func(other mcp.Source) bool { return other == s })
-}
-
-// Offers are the tools for the model: local, device, IoT, external, each in its
+// Offers returns the tools for the model: local, device, IoT, external, each in its
 // source's order, without those meant only for people and those denied. The
 // caller owns the slice.
 func (rt *Router) Offers() []Offer {
@@ -213,7 +206,7 @@ func (rt *Router) placed() []placedOffer {
 	return out
 }
 
-// ungrouped are the sources with those that groups are made of in their places.
+// ungrouped returns the sources, each [mcp.Group] replaced by its own sources.
 func ungrouped(sources []mcp.Source) []mcp.Source {
 	out := make([]mcp.Source, 0, len(sources))
 	for _, s := range sources {
@@ -330,7 +323,7 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	return p, nil
 }
 
-// maxInvalid is how much is said of arguments that cannot be used, in bytes.
+// maxInvalid bounds the description of arguments that cannot be used, in bytes.
 const maxInvalid = 1 << 10
 
 // refused is the outcome of a call whose arguments cannot be used.

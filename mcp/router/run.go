@@ -21,9 +21,9 @@ func (rt *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
 	return rt.Begin(ctx, p)()
 }
 
-// Begin is Run in two halves: the call has its place among those of its device
-// when Begin returns, which never waits; the function it returns waits for the
-// outcome and is called once.
+// Begin is [Router.Run] in two halves. It never waits: when it returns, the call has
+// its place among those of its device. wait waits for the outcome and is called
+// once.
 func (rt *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionResponse) {
 	p.Info = mcp.InfoFrom(ctx)
 	outcome := make(chan mcp.ActionResponse, 1)
@@ -57,17 +57,17 @@ func (rt *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 	return nil
 }
 
-// rejected is the outcome of a call that found no place among those running; it
-// leaves its record. Nobody has assumed its success.
+// rejected returns the outcome of a call that found no place among those running,
+// and leaves its record.
 func (rt *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 	r := failure(p, p.Info.Language, err)
 	rt.record(p, r, span{}, true)
 	return r
 }
 
-// Detach runs a call that outlives its conversation, and waits for its outcome:
-// it ends with its reply, with ctx or after JobTimeout, and Close neither ends
-// nor awaits it. It is for jobs. The device's own tools end with their source.
+// Detach runs a job and waits for its outcome. The call outlives the conversation:
+// it ends with its reply, with ctx or after JobTimeout, and Close neither ends nor
+// awaits it. The device's own tools end with their source.
 func (rt *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	rt.mu.Lock()
 	j, err := rt.place(p)
@@ -111,8 +111,7 @@ type job struct {
 }
 
 // launch gives the call its place among those running and starts run in a
-// goroutine that Close waits for. The order of launching is the order in which
-// a device gets its calls.
+// goroutine that Close waits for. A device gets its calls in the order of launch.
 func (rt *Router) launch(p Prepared, run func(*job)) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -158,7 +157,7 @@ func (rt *Router) place(p Prepared) (*job, error) {
 	return j, nil
 }
 
-// contain logs a panic, which is this call's trouble and nobody else's.
+// contain logs a panic, so that it ends this call only.
 func (rt *Router) contain(p Prepared) {
 	if v := recover(); v != nil {
 		rt.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
@@ -262,8 +261,8 @@ func (j *job) cause(err error) error {
 	}
 }
 
-// record leaves the one line and the one record that every call has, also one
-// that was refused: that was never sent. awaited is false for a call whose
+// record writes the log line and the [Record] of a call, one of each. A call that
+// was refused was never sent: its span is zero. awaited is false for a call whose
 // success was assumed.
 func (rt *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
 	rec := Record{

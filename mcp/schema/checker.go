@@ -7,9 +7,8 @@ import (
 	"xiaozhi/internal/text"
 )
 
-// Checker reads and checks the arguments of one tool, as a router does, for
-// those who run tools that belong to no device. It may be used by many at the
-// same time.
+// Checker reads and checks the arguments of one tool as a router does, for callers
+// that run tools without a router. It may be used at the same time.
 type Checker struct{ schema *Schema }
 
 // NewChecker compiles a tool's schema. The error says why it cannot be used.
@@ -24,7 +23,7 @@ func NewChecker(schema json.RawMessage) (*Checker, error) {
 	return &Checker{s}, nil
 }
 
-// maxReason is how much is said of arguments that cannot be used, in bytes.
+// maxReason bounds the description of arguments that cannot be used, in bytes.
 const maxReason = 1 << 10
 
 // Read decodes arguments, repairs near misses and holds them against the

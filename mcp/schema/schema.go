@@ -26,8 +26,8 @@ type Schema struct {
 	resolved *jsonschema.Resolved
 }
 
-// Compile reads a stranger's schema. What could make the validator run
-// for ever (references in a circle, towers of allOf) is an error.
+// Compile reads a schema. One on which the validator might not end (references in
+// a circle, towers of allOf) is an error.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSize)
@@ -55,7 +55,7 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	return &Schema{root: &root, resolved: resolved}, nil
 }
 
-// schemaCosts counts how many subschemas apply to one and the same value.
+// costs counts how many subschemas apply to one and the same value.
 type costs struct {
 	root  *jsonschema.Schema
 	known map[*jsonschema.Schema]int // -1 while it is being counted
@@ -189,7 +189,7 @@ func (s *Schema) Check(arguments map[string]any) (err error) {
 	return nil
 }
 
-// explain turns the validator's words into ones that name the argument.
+// explain rewords an error of the validator so that it names the argument.
 func explain(text string) string {
 	text = strings.TrimPrefix(text, "validating root: ")
 	text = regexp.MustCompile(`validating /properties/([^/:]+): `).ReplaceAllString(text, `argument "$1": `)
@@ -199,5 +199,5 @@ func explain(text string) string {
 	return text
 }
 
-// emptySchema stands where a tool gives no schema, or no usable one.
+// Empty stands where a tool gives no schema, or no usable one.
 const Empty = `{"type":"object"}`

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxNumber bounds what is read: more is no number that anybody says.
+// maxNumber bounds what is read: larger numbers are not spoken.
 const maxNumber = 1_000_000_000
 
 // Number reads a whole number that stands alone: 25, 二十五, 25 in full-width
