@@ -233,7 +233,7 @@ var attacks = []attack{
 			r.hello(hello242)
 			r.text(listenStart)
 			if i%2 == 0 {
-				r.text(typed("story")) // and nobody will read it
+				r.text(typed("story")) // and the answer is not read
 			}
 			if i%4 == 3 {
 				_ = r.conn.(*net.TCPConn).SetLinger(0)
@@ -360,7 +360,7 @@ func randomOpus(ctx context.Context, t *testing.T, s *server, id string) { //nol
 }
 
 // stopsReading asks for a long story and reads nothing of it. The server has
-// seconds to notice, not minutes, and nobody else may feel it.
+// seconds to notice, not minutes, and other devices must not feel it.
 func stopsReading(ctx context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	r := dialRaw(t, s, id)
 	if err := r.conn.(*net.TCPConn).SetReadBuffer(2048); err != nil {

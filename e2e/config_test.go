@@ -71,7 +71,7 @@ func TestVariablesOverride(t *testing.T) {
 
 // TestSignalEndsInOrder ends the server while one device hears a reply, one is
 // listened to, one is idle, one has not said hello and a browser holds an idle
-// connection: exit 0, the reply is heard to its end, who is listened to hears
+// connection: exit 0, the reply is heard to its end, a user who is listened to hears
 // that the server stops, every device is told by a close frame outside a reply.
 func TestSignalEndsInOrder(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestSignalEndsInOrder(t *testing.T) {
 		t.Errorf("the reply was not heard to its end: %+v, %v", reply, err)
 	}
 	if reply, err := listening.WaitReply(ctx); err != nil || reply.Text() != "The server is shutting down. Please try again in a moment." || reply.Duration() < 2*time.Second || reply.Dropped != 0 {
-		t.Errorf("who is listened to is not told: %+v, %v", reply, err)
+		t.Errorf("the listening device is not told: %+v, %v", reply, err)
 	}
 	for name, d := range map[string]*devicetest.Device{"talking": talking, "idle": idle, "listening": listening} {
 		select {

@@ -57,7 +57,7 @@ func everything(t *testing.T) string {
 	return main
 }
 
-// freePort is a port that nobody listens at just now.
+// freePort returns a port that is free at the moment.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +200,7 @@ func killedInMidCall(ctx context.Context, t *testing.T, s *server, cloud *openai
 	}
 }
 
-// bytesRead is how much a process has read so far.
+// bytesRead returns the number of bytes that a process has read so far.
 func bytesRead(t *testing.T, pid int) string {
 	t.Helper()
 	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
@@ -332,7 +332,7 @@ func TestToolServerDialsIn(t *testing.T) {
 	}
 }
 
-// TestToolsAreOffered: our tools at an endpoint of somebody else.
+// TestToolsAreOffered offers our tools at the endpoint of another program.
 func TestToolsAreOffered(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)

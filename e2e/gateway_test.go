@@ -53,7 +53,7 @@ func (s *server) outwardCall(ctx context.Context, t *testing.T, name, arguments 
 	return a.Result.Content[0].Text
 }
 
-// TestOutward: somebody outside sees a device come and go, works its tools and
+// TestOutward: a client outside sees a device come and go, works its tools and
 // reads what was said.
 func TestOutward(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ mcp:
 	}
 }
 
-// TestOutwardSpeech: somebody outside has a device speak, ask and be quiet.
+// TestOutwardSpeech: a client outside has a device speak, ask and be quiet.
 func TestOutwardSpeech(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)

@@ -49,7 +49,7 @@ func TestFiftyDevicesKeepTheirOwn(t *testing.T) {
 	wg.Wait()
 }
 
-// devicesAtOnce is how many there are.
+// devicesAtOnce is the number of devices that talk at the same time.
 const devicesAtOnce = 50
 
 // toneOf is the tone of device i in Hz.

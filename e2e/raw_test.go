@@ -87,7 +87,7 @@ func (r *raw) upgrade(target string, lines ...string) int {
 	return resp.StatusCode
 }
 
-// patience is how long the next reads may take.
+// patience sets the time limit of the next reads.
 func (r *raw) patience(d time.Duration) { _ = r.conn.SetReadDeadline(time.Now().Add(d)) }
 
 // bytes writes as they are. That the server has gone away is no failure here.

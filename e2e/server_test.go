@@ -110,7 +110,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// setup says how a server is started. The zero value is a plain one.
+// setup configures a server. The zero value starts a plain one.
 type setup struct {
 	race   bool // with the race detector
 	env    []string

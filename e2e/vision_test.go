@@ -20,7 +20,7 @@ func eyesConfig(cloud *openaitest.Server) string {
 	return "vision: [eyes]\nproviders: {eyes: {type: openai, base_url: \"" + cloud.URL() + "\", model: eyes-1}}\n"
 }
 
-// lastRole is who wrote the last message of a chat request, and what.
+// lastRole returns the role and the text of the last message of a chat request.
 func lastRole(r *openaitest.Request) (role, content string) {
 	var body struct {
 		Messages []struct {
@@ -53,7 +53,7 @@ func seeingModel(cloud *openaitest.Server, tool, arguments, sees, says string) {
 	})
 }
 
-// toolResult is what the model was told of a tool, in the last request that ends with one.
+// toolResult returns the tool result that ends the last request that has one.
 func toolResult(t *testing.T, cloud *openaitest.Server) string {
 	t.Helper()
 	for _, r := range slices.Backward(cloud.Requests(openaitest.Chat)) {

@@ -46,7 +46,7 @@ func TestBenchMeasures(t *testing.T) {
 	}
 }
 
-// TestBenchSoaks lets a few devices live for some seconds: nobody gets stuck,
+// TestBenchSoaks lets a few devices live for some seconds: none gets stuck,
 // and no rule of the device protocol is broken.
 func TestBenchSoaks(t *testing.T) {
 	t.Parallel()

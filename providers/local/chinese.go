@@ -132,7 +132,7 @@ func ordinal(s string) string {
 	return chineseNumber(s)
 }
 
-// amount says how many of something: 两 for a lone 2.
+// amount writes a number that counts something: 两 for a lone 2.
 func amount(s string) string {
 	if s == "2" {
 		return "两"

@@ -32,7 +32,7 @@ const MaxChars = 2000
 
 const op = "synthesize"
 
-// Options says what to speak with. The zero value works.
+// Options choose the engines and voices. The zero value works.
 type Options struct {
 	// Name is the provider's name in errors and logs; "" is "local".
 	Name string

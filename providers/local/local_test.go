@@ -158,7 +158,7 @@ func kindOf(t *testing.T, err error) providers.Kind {
 	return e.Kind
 }
 
-// TestEspeakThatHangs is about the start: a program that never says who it is
+// TestEspeakThatHangs is about the start: a program that never prints its version
 // must not hold it up.
 func TestEspeakThatHangs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "espeak-ng")

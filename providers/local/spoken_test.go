@@ -227,7 +227,7 @@ func TestEngineDiesInMidSentence(t *testing.T) {
 	}
 }
 
-// TestEngineHangsManyWait: those who wait for their turn with an engine
+// TestEngineHangsManyWait: callers that wait for their turn with an engine
 // that hangs leave at once when they are cancelled, and the next is served.
 func TestEngineHangsManyWait(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")

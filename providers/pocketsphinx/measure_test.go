@@ -75,7 +75,7 @@ func measure(t *testing.T, r *Recognizer, all []speechtest.Clip, phrases []strin
 		len(all), wrong, words, 100*float64(wrong)/float64(max(words, 1)), exact, rejected, hinted, empty, commands)
 }
 
-// found is what the decoder finds in one utterance.
+// found returns what the decoder measures in one utterance.
 func found(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) measurement {
 	tb.Helper()
 	lent, err := r.pool.acquire(tb.Context())

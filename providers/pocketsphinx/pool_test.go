@@ -53,7 +53,7 @@ func TestPoolSize(t *testing.T) {
 			synctest.Wait() // they come one after the other
 		}
 		if lent != size {
-			t.Fatalf("%d decoders lent to %d who want one, want %d", lent, borrowers, size)
+			t.Fatalf("%d decoders lent to %d borrowers, want %d", lent, borrowers, size)
 		}
 		for range borrowers {
 			letGo <- struct{}{}

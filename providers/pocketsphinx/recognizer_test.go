@@ -143,7 +143,7 @@ func TestDictation(t *testing.T) {
 	}
 }
 
-// phrasesOf makes a grammar of all command recordings and of some commands that nobody says.
+// phrasesOf makes a grammar of all command recordings and of some commands that no recording says.
 func phrasesOf(tb testing.TB) []string {
 	tb.Helper()
 	phrases := []string{"what time is it", "set the volume to <number>", "turn (on | off) the light", "stop"}
