@@ -67,7 +67,7 @@ func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (
 
 // subscribe lets a session hear of a resource that the view shows.
 func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
-	if _, known := v.shown.resource(req.Params.URI); !known {
+	if !v.shown.lists(req.Params.URI) {
 		return UnknownResource(CallerFrom(ctx), req.Params.URI)
 	}
 	return nil

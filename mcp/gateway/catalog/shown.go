@@ -15,12 +15,12 @@ type shown struct {
 	stream string // of the view; "" for all
 	who    Caller
 
-	mu sync.Mutex
-	offers
+	mu  sync.Mutex
+	has offers // its maps are this view's own
 }
 
 func newShown(stream string, who Caller) *shown {
-	return &shown{stream: stream, who: who, offers: *newOffers()}
+	return &shown{stream: stream, who: who, has: *newOffers()}
 }
 
 // sees reports whether the view shows a stream.
@@ -46,10 +46,10 @@ func (s *shown) follow(now *snapshot, server *sdk.Server, h handlers) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	follow(s.sees, s.offers.tools, all.tools, h.addTool, server.RemoveTools)
-	follow(s.sees, s.offers.resources, all.resources, func(x *resource) { server.AddResource(x.def, h.resource) }, server.RemoveResources)
-	follow(s.sees, s.offers.templates, all.templates, func(x *template) { server.AddResourceTemplate(x.def, h.template) }, server.RemoveResourceTemplates)
-	follow(s.sees, s.offers.prompts, all.prompts, func(x *prompt) { server.AddPrompt(x.def, h.prompt) }, server.RemovePrompts)
+	follow(s.sees, s.has.tools, all.tools, h.addTool, server.RemoveTools)
+	follow(s.sees, s.has.resources, all.resources, func(x *resource) { server.AddResource(x.def, h.resource) }, server.RemoveResources)
+	follow(s.sees, s.has.templates, all.templates, func(x *template) { server.AddResourceTemplate(x.def, h.template) }, server.RemoveResourceTemplates)
+	follow(s.sees, s.has.prompts, all.prompts, func(x *prompt) { server.AddPrompt(x.def, h.prompt) }, server.RemovePrompts)
 }
 
 // offered is a tool, a resource, a template or a prompt.
@@ -82,9 +82,9 @@ func follow[T offered[T]](sees func(string) bool, shown, now map[string]T, add f
 func (s *shown) tool(name string) (*Entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.offers.tools[name]
+	e, ok := s.has.tools[name]
 	if !ok && s.stream != "" {
-		e, ok = s.offers.tools[s.stream+"."+name]
+		e, ok = s.has.tools[s.stream+"."+name]
 	}
 	return e, ok
 }
@@ -101,39 +101,40 @@ func sorted[T, V any](m map[string]T, value func(T) V) []V {
 func (s *shown) tools() []*Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sorted(s.offers.tools, func(e *Entry) *Entry { return e })
+	return sorted(s.has.tools, func(e *Entry) *Entry { return e })
 }
 
 func (s *shown) resources() []*sdk.Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sorted(s.offers.resources, func(x *resource) *sdk.Resource { return x.def })
+	return sorted(s.has.resources, func(x *resource) *sdk.Resource { return x.def })
 }
 
 func (s *shown) prompts() []*sdk.Prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sorted(s.offers.prompts, func(x *prompt) *sdk.Prompt { return x.def })
+	return sorted(s.has.prompts, func(x *prompt) *sdk.Prompt { return x.def })
 }
 
 func (s *shown) prompt(name string) (*prompt, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, ok := s.offers.prompts[name]
+	x, ok := s.has.prompts[name]
 	return x, ok
 }
 
-func (s *shown) resource(uri string) (*resource, bool) {
+// lists reports whether there is a resource of exactly this URI.
+func (s *shown) lists(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, ok := s.offers.resources[uri]
-	return x, ok
+	_, ok := s.has.resources[uri]
+	return ok
 }
 
 func (s *shown) template(uri string) (*template, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, ok := s.offers.templates[uri]
+	x, ok := s.has.templates[uri]
 	return x, ok
 }
 
@@ -142,12 +143,12 @@ func (s *shown) template(uri string) (*template, bool) {
 func (s *shown) reader(uri string) (sdk.ResourceHandler, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x := s.offers.resources[uri]; x != nil {
+	if x := s.has.resources[uri]; x != nil {
 		return x.read, true
 	}
-	for _, pattern := range slices.Sorted(maps.Keys(s.offers.templates)) {
+	for _, pattern := range slices.Sorted(maps.Keys(s.has.templates)) {
 		if templateFits(pattern, uri) {
-			return s.offers.templates[pattern].read, true
+			return s.has.templates[pattern].read, true
 		}
 	}
 	return nil, false

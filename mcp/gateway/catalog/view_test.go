@@ -32,7 +32,7 @@ func newShop(t *testing.T) *shop {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
 	s.runner = NewRunner(time.UTC, log)
 	s.Views = NewViews(s.Registry, s.runner, "test", log)
-	t.Cleanup(s.Views.Close)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -103,8 +103,8 @@ func TestRegistryNames(t *testing.T) {
 	if got, _ := s.run(t, me, "a.x"); got != "file" {
 		t.Errorf("without the first of the name: %q", got)
 	}
-	if got := s.Streams(me); !slices.Equal(got, []string{"a"}) || s.Views.Tools() != 2 {
-		t.Errorf("streams %v, %d tools", got, s.Views.Tools())
+	if got := s.Streams(me); !slices.Equal(got, []string{"a"}) || s.Tools() != 2 {
+		t.Errorf("streams %v, %d tools", got, s.Tools())
 	}
 }
 

@@ -98,7 +98,7 @@ func (vs *Views) Sessions() int {
 func (vs *Views) Updated(ctx context.Context, uris ...string) {
 	for _, v := range vs.all() {
 		for _, uri := range uris {
-			if _, known := v.shown.resource(uri); known {
+			if v.shown.lists(uri) {
 				_ = v.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
 			}
 		}
