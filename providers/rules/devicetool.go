@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -14,7 +15,7 @@ func (r request) deviceTool() (providers.Delta, bool) {
 		return providers.Delta{}, false
 	}
 	var fits func(tool) (int, map[string]any)
-	if strings.ContainsFunc(r.said, isHan) {
+	if text.Of(r.said) == text.Chinese {
 		forms := chineseForms(r.said, r.options.Name)
 		fits = func(t tool) (int, map[string]any) { return chineseFit(t, forms), nil }
 	} else {

@@ -3,7 +3,8 @@ package rules
 import (
 	"strings"
 	"time"
-	"unicode"
+
+	"xiaozhi/internal/text"
 )
 
 // act is the action that a request asks for.
@@ -71,16 +72,16 @@ type pattern struct {
 
 // understand finds the rule for a text. Only a text that says nothing else is
 // understood, so that "what is the volume of a sphere" is not about loudness.
-func (b *Brain) understand(text string) (intent, bool) {
-	if strings.ContainsFunc(text, isHan) {
-		for _, t := range chineseForms(text, b.options.Name) {
+func (b *Brain) understand(said string) (intent, bool) {
+	if text.Of(said) == text.Chinese {
+		for _, t := range chineseForms(said, b.options.Name) {
 			if in, ok := match(b.chinese, t, chineseNumber); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
 		return intent{}, false
 	}
-	for _, t := range englishForms(text, b.options.Name) {
+	for _, t := range englishForms(said, b.options.Name) {
 		if in, ok := match(b.english, t+" ", digits); ok {
 			return in.timed(englishUnit(t))
 		}
@@ -122,5 +123,3 @@ func (in intent) timed(unit time.Duration) (intent, bool) {
 	in.length = time.Duration(in.number) * unit
 	return in, in.number > 0 && unit > 0
 }
-
-func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }

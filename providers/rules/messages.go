@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -85,12 +86,12 @@ func newCall(req providers.LLMRequest, t tool, arguments map[string]any) provide
 }
 
 // langOf returns the language to answer in.
-func langOf(req providers.LLMRequest) string {
+func langOf(req providers.LLMRequest) text.Lang {
 	if req.Language != "" {
-		return req.Language
+		return text.Lang(req.Language)
 	}
-	if t, ok := readTurn(req.Messages); ok && !strings.ContainsFunc(t.said, isHan) {
-		return "en"
+	if t, ok := readTurn(req.Messages); ok && text.Of(t.said) != text.Chinese {
+		return text.English
 	}
-	return "zh"
+	return text.Chinese
 }

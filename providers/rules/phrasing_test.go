@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -52,7 +53,7 @@ func TestAddressedByName(t *testing.T) {
 }
 
 func languageOf(said string) string {
-	if strings.ContainsFunc(said, isHan) {
+	if text.Of(said) == text.Chinese {
 		return "zh"
 	}
 	return "en"

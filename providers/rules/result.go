@@ -19,7 +19,7 @@ import (
 func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	if reason, bad := failure(res.text); bad {
 		reason = strings.TrimRight(reason, " .。!！\n")
-		if reason == "" || strings.ContainsFunc(reason, isHan) != (r.lang == "zh") {
+		if reason == "" || (text.Of(reason) == text.Chinese) != (r.lang == text.Chinese) {
 			return r.text(phraseFailedPlain) // a reason in the other language stays in the log
 		}
 		return r.text(phraseFailed, "reason", reason)
@@ -53,7 +53,7 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	case actExit:
 		return r.text(phraseGoodbye)
 	case actTimer:
-		return r.text(phraseTimerSet, "duration", spoken.SayInOneUnit(in.length, text.Lang(r.lang)))
+		return r.text(phraseTimerSet, "duration", spoken.SayInOneUnit(in.length, r.lang))
 	case actTimers:
 		if spoken, ok := r.timers(data); ok {
 			return spoken, true

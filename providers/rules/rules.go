@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -94,8 +95,8 @@ func (b *Brain) noModel() string {
 }
 
 // say returns the text of a phrase.
-func (b *Brain) say(id, lang string, args ...string) string {
-	return b.options.Prompts(id, lang, args...)
+func (b *Brain) say(id string, lang text.Lang, args ...string) string {
+	return b.options.Prompts(id, string(lang), args...)
 }
 
 // rule is one way of saying something.

@@ -19,7 +19,7 @@ type request struct {
 	*Brain
 	providers.LLMRequest
 	scope scope
-	lang  string
+	lang  text.Lang
 	tools []tool
 	said  string
 }
@@ -71,9 +71,9 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	now := r.options.Now().In(r.options.Zone)
 	switch in.act {
 	case actTime:
-		return r.text(phraseTime, "time", spoken.SayTimeOfDay(now, text.Lang(r.lang)))
+		return r.text(phraseTime, "time", spoken.SayTimeOfDay(now, r.lang))
 	case actDate:
-		return r.text(phraseDate, "date", spoken.SayDay(now, text.Lang(r.lang)), "weekday", spoken.SayWeekday(now, text.Lang(r.lang)))
+		return r.text(phraseDate, "date", spoken.SayDay(now, r.lang), "weekday", spoken.SayWeekday(now, r.lang))
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
 	case actAsk, actBattery, actStatus:

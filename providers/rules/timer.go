@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -58,7 +57,7 @@ func (r request) timers(data any) (providers.Delta, bool) {
 			return providers.Delta{}, false
 		}
 	}
-	all := strings.Join(parts, text.Lang(r.lang).Pick("；", "; "))
+	all := strings.Join(parts, r.lang.Pick("；", "; "))
 	if len(parts) == 1 {
 		return r.text(phraseOneTimer, "timers", all)
 	}

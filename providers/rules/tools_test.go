@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -131,7 +132,7 @@ func TestToolsAreFoundByShape(t *testing.T) {
 		{"one word of a description", "跳舞", []providers.ToolSpec{spec("dance", "让机器人跳舞。", nil), spec("walk", "让机器人走路。", nil)}, "dance {}"},
 		{"a word of two descriptions", "机器人", []providers.ToolSpec{spec("dance", "让机器人跳舞。", nil), spec("walk", "让机器人走路。", nil)}, ""},
 	} {
-		d := generate(t, b, ask(c.said, map[bool]string{true: "zh", false: "en"}[strings.ContainsFunc(c.said, isHan)], c.tools))
+		d := generate(t, b, ask(c.said, map[bool]string{true: "zh", false: "en"}[text.Of(c.said) == text.Chinese], c.tools))
 		got := show(d)
 		if d.Fallback {
 			got = ""
@@ -200,7 +201,7 @@ func TestTimerResult(t *testing.T) {
 		"set a timer for one minute": "OK, I will remind you in 1 minute.", "五分钟后提醒我": "好的，5分钟后提醒你。",
 		"remind me in ninety seconds": "OK, I will remind you in 90 seconds.", "两小时后提醒我吃饭": "好的，2小时后提醒你。",
 	} {
-		lang := map[bool]string{true: "zh", false: "en"}[strings.ContainsFunc(said, isHan)]
+		lang := map[bool]string{true: "zh", false: "en"}[text.Of(said) == text.Chinese]
 		req := ask(said, lang, []providers.ToolSpec{spec("set_timer", "", numberSchema("seconds"))})
 		d := generate(t, b, req)
 		if got := generate(t, b, then(req, d, "true")).Text; got != want {
