@@ -106,7 +106,7 @@ func TestToolsCallOnDevice(t *testing.T) {
 	}
 }
 
-// TestToolsToken: the token of the environment opens the door, a wrong
+// TestToolsToken: the token of the environment lets in, a wrong
 // or read-only one says what is wrong, and none of them is shown.
 func TestToolsToken(t *testing.T) {
 	t.Setenv("XIAOZHI_MCP_TOKEN", "s3cret")

@@ -23,7 +23,7 @@ import (
 )
 
 // harness is the whole server as Build makes it, but with fake script, in memory
-// and in fake time: strict devices come in by its door.
+// and in fake time: strict devices connect to it over pipes.
 type harness struct {
 	t   *testing.T
 	app *App

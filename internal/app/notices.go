@@ -10,7 +10,7 @@ import (
 	"xiaozhi/prompts"
 )
 
-// notices encodes what the door says by itself, once and for all devices: when
+// notices encodes what the server says without a conversation, once for all devices: when
 // it has to be said there is no time left for an engine or an encoder.
 func notices(set *prompts.Set) (func(connection.NoticeKind, string) connection.Notice, error) {
 	made := map[connection.NoticeKind]map[string]connection.Notice{}

@@ -1,3 +1,6 @@
+// Package config reads the settings: defaults, config.yaml, the data folder's
+// config.yaml, environment variables and the command line, later ones over earlier
+// ones. What is wrong is told with file and line, all at once, in both languages.
 package config
 
 import (
