@@ -57,7 +57,7 @@ type Begin struct {
 	Began    time.Time    `json:"began"`
 	Session  wire.Session `json:"session"`
 	Settings Settings     `json:"settings"`       // of agent.Options
-	Limits   Settings     `json:"limits"`         // of mcp.ToolboxOptions
+	Limits   Settings     `json:"limits"`         // of router.Options
 	Zone     string       `json:"zone,omitempty"` // of agent.Options; "" is the machine's
 	Has      Has          `json:"has"`
 	VADFrame int          `json:"vad_frame"` // samples

@@ -74,7 +74,7 @@ func (t *Tape) count(what string) int {
 }
 
 // Wrap begins the recording, and wraps the engines of a conversation and what
-// its toolbox looks at pictures with. Sound caches and voice levels are made
+// its router looks at pictures with. Sound caches and voice levels are made
 // anew, for what other conversations have left in them nobody could replay.
 func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Options) {
 	if t == nil {

@@ -12,7 +12,7 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// conversation joins an [agent.Conversation] with its recording and the toolbox that
+// conversation joins an [agent.Conversation] with its recording and the router that
 // it alone uses, and is in the directory while it runs.
 type conversation struct {
 	*agent.Conversation

@@ -40,13 +40,14 @@ type frames interface {
 	close() error
 }
 
-// link is the SDK's transport and connection over frames, for one session. What
-// a peer sends wrong is repaired, or dropped and counted, so that no message can
-// end the session; only the end of frames does. Writing never waits: a peer that
-// leaves maxQueue messages unread is cut off.
+// link is the SDK's transport and connection over frames, for one session. It owns
+// the two goroutines that read and write frames, and the queues between them and
+// the SDK. What a peer sends wrong is repaired, or dropped and counted, so that no
+// message can end the session; only the end of frames does. Writing never waits: a
+// peer that leaves maxQueue messages unread is cut off.
 //
-// Read is called by one goroutine of the SDK, Write and Close by any. Whoever
-// made a link waits for its two goroutines with wait.
+// Read is called by one goroutine of the SDK, Write and Close by any. The maker of
+// a link waits for its goroutines with wait.
 type link struct {
 	frames frames
 	log    *slog.Logger

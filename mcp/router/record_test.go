@@ -112,7 +112,7 @@ func TestDetach(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		if got := b.Detach(ctx, p); got.Action != mcp.ActionTypeError {
-			t.Errorf("a closed toolbox took a job: %+v", got)
+			t.Errorf("a closed router took a job: %+v", got)
 		}
 		b = newRouter(t, Options{}, slow)
 		p = prepare(t, b, "dig", "")
