@@ -40,7 +40,7 @@ build:
 
 # Tests of pure arithmetic in these run without the race detector, under which they
 # take ten times as long (testall.Arithmetic; internal/archtest checks the list).
-PLAIN := ./audio/echo ./audio/track ./providers/silero
+PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test

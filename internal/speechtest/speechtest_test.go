@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/internal/testall"
 )
 
 func TestClipsComplete(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, set := range []struct {
 		name   string
 		clips  func() ([]Clip, error)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,11 +49,25 @@ var sunday = time.Date(2026, time.November, 22, 7, 25, 0, 0, time.UTC)
 
 func newBrain(tb testing.TB, configured bool) *Brain {
 	tb.Helper()
-	return New(Options{
-		Prompts: phraseTexts(tb), Name: "Xiaozhi", Now: func() time.Time { return sunday },
-		Zone: time.FixedZone("CST", 8*3600), ModelConfigured: configured,
-	})
+	brains.Lock()
+	defer brains.Unlock()
+	b := brains.made[configured]
+	if b == nil {
+		b = New(Options{
+			Prompts: phraseTexts(tb), Name: "Xiaozhi", Now: func() time.Time { return sunday },
+			Zone: time.FixedZone("CST", 8*3600), ModelConfigured: configured,
+		})
+		brains.made[configured] = b
+	}
+	return b
 }
+
+// brains are those of newBrain, which do not change once made: compiling their
+// expressions takes longer than a hundred answers.
+var brains = struct {
+	sync.Mutex
+	made map[bool]*Brain
+}{made: map[bool]*Brain{}}
 
 const percent = `{"type":"object","properties":{"%":{"type":"integer","minimum":0,"maximum":100}},"required":["%"]}`
 
