@@ -22,7 +22,7 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
-// harness is the whole server as Build makes it, but with fake script, in memory
+// harness is the program with fake engines, in memory
 // and in fake time: strict devices connect to it over pipes.
 type harness struct {
 	t   *testing.T
