@@ -26,10 +26,17 @@ type Detect struct{ Text string }
 // Abort says that the reply must stop at once. Reason may be empty.
 type Abort struct{ Reason string }
 
+// Drain asks the conversation to end because the server stops. A reply that the
+// device waits for is heard to its end, a user who is listened to is told, and in
+// any other state nothing is said; then the conversation hangs up with Cause
+// ([Outbox].HangUp). It comes once.
+type Drain struct{ Cause error }
+
 func (ListenStart) event() {}
 func (ListenStop) event()  {}
 func (Detect) event()      {}
 func (Abort) event()       {}
+func (Drain) event()       {}
 
 // Session describes the connection of a conversation.
 type Session struct {
