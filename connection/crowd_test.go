@@ -15,7 +15,7 @@ import (
 type crowd struct {
 	rnd   *rand.Rand
 	each  time.Duration // mean lateness that a device adds
-	meter lateMeter
+	meter lagMeter
 	all   []*listener
 }
 

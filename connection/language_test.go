@@ -29,7 +29,7 @@ func TestRegistryLanguage(t *testing.T) {
 		{"klingon", "auto", "en", "en"},
 	} {
 		r, err := New(Options{
-			NewTalk: noTalk, Language: tc.server, Settings: func(string) Settings { return Settings{Language: tc.own} },
+			NewConversation: noTalk, Language: tc.server, Settings: func(string) Settings { return Settings{Language: tc.own} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -52,10 +52,10 @@ func TestNewChecksOptions(t *testing.T) {
 		opts Options
 		ok   bool
 	}{
-		{"zero but for NewTalk", Options{NewTalk: noTalk}, true},
-		{"no NewTalk", Options{}, false},
-		{"language", Options{NewTalk: noTalk, Language: "fr"}, false},
-		{"max devices", Options{NewTalk: noTalk, MaxDevices: -1}, false},
+		{"zero but for NewConversation", Options{NewConversation: noTalk}, true},
+		{"no NewConversation", Options{}, false},
+		{"language", Options{NewConversation: noTalk, Language: "fr"}, false},
+		{"max devices", Options{NewConversation: noTalk, MaxDevices: -1}, false},
 	} {
 		if _, err := New(tc.opts); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", tc.name, err)

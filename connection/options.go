@@ -95,18 +95,18 @@ type Settings struct {
 type Load interface {
 	// TooBusy reports whether there is no capacity for one device more, beside so many.
 	TooBusy(devices int) bool
-	// Lateness is how late the process does what is due.
-	Lateness() time.Duration
+	// Lag is how late the process does what is due.
+	Lag() time.Duration
 }
 
-// Options make a [Registry]. Only NewTalk has no useful zero value.
+// Options make a [Registry]. Only NewConversation has no useful zero value.
 type Options struct {
-	// NewTalk makes the conversation of a device that has said hello, or has
+	// NewConversation makes the conversation of a device that has said hello, or has
 	// registered its tools without one (the light dialect knows no hello). It must
 	// not wait for anything: the reader stands still meanwhile. sources are the
 	// device's own tools, in whatever dialects it speaks; there may be none.
 	// The callee owns the slice. An error ends the connection.
-	NewTalk func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Conversation, error)
+	NewConversation func(s wire.Session, out wire.Outbox, sources []mcp.Source) (Conversation, error)
 	// NewTools makes the MCP client of a device whose hello says features.mcp.
 	// It must not wait, nor must Start. nil, or a nil result: its tools are not used.
 	// For a device that registers before its hello it is made early, and started
@@ -139,8 +139,8 @@ type Options struct {
 
 // withDefaults fills in zero values and refuses what cannot work.
 func (o Options) withDefaults() (Options, error) {
-	if o.NewTalk == nil {
-		return o, errors.New("connection: Options.NewTalk is missing")
+	if o.NewConversation == nil {
+		return o, errors.New("connection: Options.NewConversation is missing")
 	}
 	if o.MaxDevices < 0 {
 		return o, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)

@@ -183,7 +183,7 @@ func (s *Session) hello(w helloWire) {
 	case s.dialogue.talk != nil:
 		s.tools.offerMCP(h.MCP)
 	case s.registry.tooBusy(s):
-		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lateness())
+		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lag())
 		s.meet()
 		s.down.farewell.turnAway()
 	default:
@@ -244,7 +244,7 @@ func (s *Session) converse(mcp bool) {
 	if !ok {
 		return
 	}
-	talk, err := s.registry.opts.NewTalk(session, s.down, sources)
+	talk, err := s.registry.opts.NewConversation(session, s.down, sources)
 	if err != nil {
 		s.End(failed("conversation cannot start", err))
 		return

@@ -103,7 +103,7 @@ func inMemory(t *testing.T, m *memory, f func(r *Registry, s *Session, talk *ech
 		m.gone = make(chan struct{})
 		talk := &echoTalk{events: make(chan wire.Event, 8)}
 		var session wire.Session
-		r, err := New(Options{NewTalk: func(s wire.Session, out wire.Outbox, _ []mcp.Source) (Conversation, error) {
+		r, err := New(Options{NewConversation: func(s wire.Session, out wire.Outbox, _ []mcp.Source) (Conversation, error) {
 			session, talk.out = s, out
 			return talk, nil
 		}})

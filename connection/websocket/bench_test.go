@@ -35,7 +35,7 @@ func socket(b *testing.B) (*readyTalk, *websocket.Conn) {
 	talk := &readyTalk{ready: make(chan struct{})}
 	registry, wrap := setup{Options: connection.Options{
 		Log: slog.New(slog.DiscardHandler),
-		NewTalk: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
+		NewConversation: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
 			talk.out = out
 			return talk, nil
 		},

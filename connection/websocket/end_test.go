@@ -139,10 +139,10 @@ func TestConversationCannotStart(t *testing.T) {
 // Only the device in whose goroutine it happens is hurt.
 func TestPanicEndsOneSession(t *testing.T) {
 	bubble(t, func(o *setup) {
-		newTalk := o.NewTalk
-		o.NewTalk = func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
+		newTalk := o.NewConversation
+		o.NewConversation = func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
 			if s.DeviceID == "new" {
-				panic("in NewTalk")
+				panic("in NewConversation")
 			}
 			talk, err := newTalk(s, out, sources)
 			if s.DeviceID == "run" {

@@ -100,7 +100,7 @@ func strictTalks(t *testing.T, talks *sync.Map, f func(t *testing.T, r *rig)) {
 	say := tonal(t)
 	bubble(t, func(o *setup) {
 		o.Notice = say
-		o.NewTalk = func(s wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
+		o.NewConversation = func(s wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
 			enc, err := audio.NewEncoder(audio.Reply)
 			talk := &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc, over: make(chan struct{})}
 			talks.Store(s.DeviceID, talk)

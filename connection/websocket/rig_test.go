@@ -39,7 +39,7 @@ type rig struct {
 
 	mu     sync.Mutex
 	talks  []*fakeTalk
-	newErr error // of NewTalk
+	newErr error // of NewConversation
 }
 
 // setup is all that the handlers of devices are made of.
@@ -79,7 +79,7 @@ func (o setup) build(tb testing.TB) (*connection.Registry, func(next http.Handle
 // handlers are those of a server that no device talks to.
 func handlers(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
-	_, wrap := setup{Options: connection.Options{NewTalk: noTalk}}.build(tb)
+	_, wrap := setup{Options: connection.Options{NewConversation: noTalk}}.build(tb)
 	return wrap
 }
 
@@ -90,8 +90,8 @@ func noTalk(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, e
 // fakeLoad is as busy as a test says.
 type fakeLoad struct{ busy atomic.Bool }
 
-func (l *fakeLoad) TooBusy(int) bool        { return l.busy.Load() }
-func (l *fakeLoad) Lateness() time.Duration { return 50 * time.Millisecond }
+func (l *fakeLoad) TooBusy(int) bool   { return l.busy.Load() }
+func (l *fakeLoad) Lag() time.Duration { return 50 * time.Millisecond }
 
 // bubble runs f with a rig in a synctest bubble. The bubble ends only when all
 // goroutines have, so every test here is one of leaks as well.
@@ -109,7 +109,7 @@ func newRig(t *testing.T, change func(*setup)) *rig {
 	r := &rig{t: t, ln: newPipeListener(), served: make(chan struct{}), log: &logBuffer{}, load: &fakeLoad{}}
 	opts := setup{Options: connection.Options{
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		NewTalk: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
+		NewConversation: func(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.newErr != nil {

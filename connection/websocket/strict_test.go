@@ -123,7 +123,7 @@ func (s *scriptedTalk) pause(ctx context.Context, d time.Duration) bool {
 // hello, tools in pages, a whole reply, a cut one, the next one, the hang-up.
 func TestStrictDevice(t *testing.T) {
 	change := func(o *setup) {
-		o.NewTalk = func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
+		o.NewConversation = func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
 			enc, err := audio.NewEncoder(audio.Reply)
 			return &scriptedTalk{out: out, events: make(chan wire.Event, 16), enc: enc}, err
 		}

@@ -63,7 +63,7 @@ func masked(text string) []byte {
 // frame, then the end of TCP.
 func TestHangUpOverTCP(t *testing.T) {
 	talks := make(chan *fakeTalk, 1)
-	registry, wrap := setup{Options: connection.Options{NewTalk: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
+	registry, wrap := setup{Options: connection.Options{NewConversation: func(_ wire.Session, out wire.Outbox, _ []mcp.Source) (connection.Conversation, error) {
 		talk := &fakeTalk{out: out, over: make(chan error, 1)}
 		talks <- talk
 		return talk, nil
@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		registry, err := connection.New(connection.Options{
-			NewTalk: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
+			NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -245,8 +245,8 @@ func FuzzRead(f *testing.F) {
 // what one idle connection holds of memory (both ends' sockets, our goroutines).
 func BenchmarkConnect(b *testing.B) {
 	registry, wrap := setup{Options: connection.Options{
-		MaxDevices: 1 << 20,
-		NewTalk:    func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
+		MaxDevices:      1 << 20,
+		NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
 	}}.build(b)
 	web := httptest.NewServer(wrap(http.NotFoundHandler()))
 	defer web.Close()

@@ -52,7 +52,7 @@ type App struct {
 	life    *lifecycle
 
 	devices  *connection.Registry
-	beat     *connection.Heartbeat
+	lag      *connection.SchedulerLag
 	front    func(next http.Handler) http.Handler // the paths of devices
 	outside  outside
 	gateway  *gateway.Gateway
@@ -126,11 +126,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	}
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(), things: iot.NewCache(cfg.Server.MaxDevices)}
 	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
-	a.beat = connection.NewHeartbeat(cfg.Server.MaxLateness, a.log)
+	a.lag = connection.NewSchedulerLag(cfg.Server.MaxLateness, a.log)
 	a.devices, err = connection.New(connection.Options{
-		NewTalk: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
+		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		VisionPath: request.VisionPath,
-		Notice:     notice, Load: a.beat,
+		Notice:     notice, Load: a.lag,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	beatWindow = 84 // heartbeats that are judged together: 5 s, and more when some are swallowed
 )
 
-// lateMeter judges how late the last heartbeats were. It is for one goroutine.
-type lateMeter struct {
+// lagMeter judges how late the last heartbeats were. It is for one goroutine.
+type lagMeter struct {
 	limit time.Duration
 	beats [beatWindow]time.Duration
 	next  int
@@ -31,7 +31,7 @@ type lateMeter struct {
 // ten of the window did not exceed. Trouble begins when that is over the limit,
 // and ends when it is not over half of it, so that one device more or less does
 // not decide.
-func (l *lateMeter) add(late time.Duration) time.Duration {
+func (l *lagMeter) add(late time.Duration) time.Duration {
 	l.beats[l.next] = late
 	if l.next++; l.next == beatWindow {
 		l.next, l.full = 0, true
@@ -50,12 +50,12 @@ func (l *lateMeter) add(late time.Duration) time.Duration {
 	return p90
 }
 
-// Heartbeat measures how late the process is, with a timer of a frame's length; it
+// SchedulerLag measures how late the process is, with a timer of a frame's length; it
 // is the [Load] of a server. Speech is late before it is broken: long before frames
 // miss their moment, all that is due in this process begins to run late. So new
 // devices are told that the server is too busy while those that are here do not
 // notice yet. All methods may be called at the same time, Watch once.
-type Heartbeat struct {
+type SchedulerLag struct {
 	limit time.Duration // 0: it may be any
 	log   *slog.Logger
 
@@ -63,17 +63,17 @@ type Heartbeat struct {
 	late atomic.Int64 // ns
 }
 
-// NewHeartbeat makes a heartbeat. limit is how late the process may do what is due,
+// NewSchedulerLag makes one. limit is how late the process may do what is due,
 // nine times of ten in 5 s, before new devices are turned away; 0: it may be any.
-func NewHeartbeat(limit time.Duration, log *slog.Logger) *Heartbeat {
-	return &Heartbeat{limit: limit, log: log}
+func NewSchedulerLag(limit time.Duration, log *slog.Logger) *SchedulerLag {
+	return &SchedulerLag{limit: limit, log: log}
 }
 
 // Watch measures until ctx ends. devices is how many are connected, for the log.
-func (h *Heartbeat) Watch(ctx context.Context, devices func() int) {
+func (l *SchedulerLag) Watch(ctx context.Context, devices func() int) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	meter := lateMeter{limit: h.limit}
+	meter := lagMeter{limit: l.limit}
 	due := time.Now().Add(heartbeat)
 	for {
 		select {
@@ -82,7 +82,7 @@ func (h *Heartbeat) Watch(ctx context.Context, devices func() int) {
 		case <-tick.C:
 		}
 		if now := time.Now(); !due.After(now) {
-			h.beat(ctx, &meter, now.Sub(due), devices)
+			l.beat(ctx, &meter, now.Sub(due), devices)
 			due = following(due, now)
 		}
 	}
@@ -96,22 +96,22 @@ func following(due, now time.Time) time.Time {
 }
 
 // beat takes in one heartbeat.
-func (h *Heartbeat) beat(ctx context.Context, meter *lateMeter, late time.Duration, devices func() int) {
-	h.late.Store(int64(meter.add(late)))
-	busy := meter.busy && h.limit > 0
-	if h.busy.Swap(busy) == busy {
+func (l *SchedulerLag) beat(ctx context.Context, meter *lagMeter, late time.Duration, devices func() int) {
+	l.late.Store(int64(meter.add(late)))
+	busy := meter.busy && l.limit > 0
+	if l.busy.Swap(busy) == busy {
 		return
 	}
 	if busy {
-		h.log.WarnContext(ctx, "server is too busy for new devices", "lateness", h.Lateness(), "max_lateness", h.limit, "devices", devices())
+		l.log.WarnContext(ctx, "server is too busy for new devices", "lateness", l.Lag(), "max_lateness", l.limit, "devices", devices())
 		return
 	}
-	h.log.InfoContext(ctx, "server takes new devices again", "lateness", h.Lateness(), "devices", devices())
+	l.log.InfoContext(ctx, "server takes new devices again", "lateness", l.Lag(), "devices", devices())
 }
 
-// Lateness returns the lateness that nine in ten of the last 5 s' heartbeats did not
+// Lag returns the lateness that nine in ten of the last 5 s' heartbeats did not
 // exceed; 0 before 5 s are over.
-func (h *Heartbeat) Lateness() time.Duration { return time.Duration(h.late.Load()) }
+func (l *SchedulerLag) Lag() time.Duration { return time.Duration(l.late.Load()) }
 
 // TooBusy reports whether there is no capacity for one device more, beside so many.
-func (h *Heartbeat) TooBusy(devices int) bool { return h.busy.Load() && devices > fewDevices }
+func (l *SchedulerLag) TooBusy(devices int) bool { return l.busy.Load() && devices > fewDevices }

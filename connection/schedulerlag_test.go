@@ -12,7 +12,7 @@ import (
 
 func TestLateness(t *testing.T) {
 	const limit = 20 * time.Millisecond
-	var l lateMeter
+	var l lagMeter
 	l.limit = limit
 	beat := func(n int, late time.Duration) (p90 time.Duration) {
 		for range n {
@@ -50,15 +50,15 @@ func TestLateness(t *testing.T) {
 
 // The server says once that it is too busy, and once that it is not any more. A
 // few devices do not make it late: they are always admitted.
-func TestHeartbeatLogsOnce(t *testing.T) {
+func TestSchedulerLagLogsOnce(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		var log bytes.Buffer
 		limit := 20 * time.Millisecond
 		if off {
 			limit = 0
 		}
-		h := NewHeartbeat(limit, slog.New(slog.NewTextHandler(&log, nil)))
-		meter := lateMeter{limit: limit}
+		h := NewSchedulerLag(limit, slog.New(slog.NewTextHandler(&log, nil)))
+		meter := lagMeter{limit: limit}
 		devices := func() int { return 1 }
 		for _, late := range []time.Duration{50 * time.Millisecond, 0, 50 * time.Millisecond} {
 			for range 2 * beatWindow {
@@ -67,8 +67,8 @@ func TestHeartbeatLogsOnce(t *testing.T) {
 			if h.TooBusy(fewDevices+1) != (late > 0 && !off) || h.TooBusy(fewDevices) {
 				t.Errorf("off %v, %v late: busy is %v", off, late, h.busy.Load())
 			}
-			if h.Lateness() != late {
-				t.Errorf("lateness %v, want %v", h.Lateness(), late)
+			if h.Lag() != late {
+				t.Errorf("lateness %v, want %v", h.Lag(), late)
 			}
 		}
 		want := 2
@@ -93,7 +93,7 @@ func TestLatenessOneStall(t *testing.T) {
 		{"now and then", beatWindow / 6, false},
 		{"all the time", 1, true},
 	} {
-		meter := lateMeter{limit: 20 * time.Millisecond}
+		meter := lagMeter{limit: 20 * time.Millisecond}
 		due := start
 		for i := range 3 * beatWindow {
 			now := due
@@ -114,15 +114,15 @@ func TestLatenessOneStall(t *testing.T) {
 }
 
 // A calm process is never late, and Watch ends with its context.
-func TestHeartbeatWatch(t *testing.T) {
+func TestSchedulerLagWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := NewHeartbeat(time.Millisecond, slog.New(slog.DiscardHandler))
+		h := NewSchedulerLag(time.Millisecond, slog.New(slog.DiscardHandler))
 		over := make(chan struct{})
 		go func() { defer close(over); h.Watch(ctx, func() int { return 100 }) }()
 		time.Sleep(time.Minute)
-		if h.TooBusy(100) || h.Lateness() != 0 {
-			t.Errorf("busy %v, lateness %v", h.TooBusy(100), h.Lateness())
+		if h.TooBusy(100) || h.Lag() != 0 {
+			t.Errorf("busy %v, lateness %v", h.TooBusy(100), h.Lag())
 		}
 		cancel()
 		<-over
