@@ -51,7 +51,8 @@ func TestShorten(t *testing.T) {
 		limit int
 		want  string
 	}{
-		{"", 0, ""}, {"abc", 3, "abc"},
+		{"", 0, ""},
+		{"abc", 3, "abc"},
 		{strings.Repeat("a", 40), 30, "aaaa… [cut: 40 bytes in all]"},
 		{strings.Repeat("你", 40), 32, "你… [cut: 120 bytes in all]"},
 		{"abc", 1, "… [cut: 3 bytes in all]"},

@@ -110,10 +110,14 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 		words string
 		kind  spoken
 	}{
-		{zh().Stops, spokenStop}, {en().Stops, spokenStop},
-		{zh().Listening, spokenListening}, {en().Listening, spokenListening},
-		{zh().Sounds, spokenSound}, {en().Sounds, spokenSound},
-		{zh().Beside, spokenBeside}, {en().Beside, spokenBeside},
+		{zh().Stops, spokenStop},
+		{en().Stops, spokenStop},
+		{zh().Listening, spokenListening},
+		{en().Listening, spokenListening},
+		{zh().Sounds, spokenSound},
+		{en().Sounds, spokenSound},
+		{zh().Beside, spokenBeside},
+		{en().Beside, spokenBeside},
 	} {
 		for word := range strings.FieldsSeq(list.words) {
 			try(word, list.kind)
