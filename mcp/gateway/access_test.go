@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -69,5 +70,26 @@ func TestAccess(t *testing.T) {
 				t.Errorf("a token shows: %s %s", &log, w.Body)
 			}
 		})
+	}
+}
+
+// TestRatesBounds checks that many addresses neither fill the memory nor make an
+// address that has just guessed a new one.
+func TestRatesBounds(t *testing.T) {
+	r := newRates()
+	for i := range 3 * maxGuessers {
+		r.guessed(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
+		r.listens(fmt.Sprintf("11.%d.%d.%d:1", i>>16, i>>8&255, i&255), "a")
+		if i%(maxGuessers/2) == 0 {
+			for range maxGuesses {
+				r.guessed("192.0.2.1:1")
+			}
+		}
+	}
+	if r.guesses.Len() > maxGuessers || r.known.Len() > maxGuessers {
+		t.Errorf("%d addresses, %d visitors", r.guesses.Len(), r.known.Len())
+	}
+	if r.listens("192.0.2.1:2", "a") || !r.listens("192.0.2.2:1", "a") {
+		t.Error("an address that guesses is listened to, or another is not")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // rest offers the core tools only.
 type Options struct {
 	Disabled bool              // nothing is offered: everything is answered with 503
-	Access   Access            // who is let in
+	Access   Access            // access control
 	Registry *catalog.Registry // of what is registered by hand; nil: a new one
 	Version  string            // of this server; "": dev
 	Offer    offer.Options     // what is offered beside the core tools. Its Zone and Log are set from those below

@@ -314,7 +314,7 @@ func TestHostsOfTokens(t *testing.T) {
 	}
 }
 
-// TestHostAndOrigin: a name that leads here, or a page of somebody else, gets
+// TestHostAndOrigin: a name that leads here, or a page of another origin, gets
 // nothing, by any of the ways; those that the config names do.
 func TestHostAndOrigin(t *testing.T) {
 	r := newRig(t, func(o *Options) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"xiaozhi/internal/lru"
 )
 
 // Limits on what others may send and hold.
@@ -31,10 +33,11 @@ const (
 // rates counts the requests of tokens, and the wrong tokens from each address. Its
 // methods may be called at the same time.
 type rates struct {
-	mu      sync.Mutex
-	tokens  map[string]*rate.Limiter
-	guesses map[string]*guesses
-	known   map[visitor]struct{}
+	guesses *lru.Cache[string, guesses]   // by address
+	known   *lru.Cache[visitor, struct{}] // the right tokens from each address
+
+	mu     sync.Mutex
+	tokens map[string]*rate.Limiter // by name
 }
 
 // visitor is a token that was shown, rightly, from an address.
@@ -47,7 +50,7 @@ type guesses struct {
 }
 
 func newRates() *rates {
-	return &rates{tokens: map[string]*rate.Limiter{}, guesses: map[string]*guesses{}, known: map[visitor]struct{}{}}
+	return &rates{guesses: lru.New[string, guesses](maxGuessers, 0), known: lru.New[visitor, struct{}](maxGuessers, 0), tokens: map[string]*rate.Limiter{}}
 }
 
 // allow counts a request of a token and reports whether it is within its rate.
@@ -67,18 +70,13 @@ func (r *rates) allow(t Token) bool {
 
 // guessed notes a wrong token.
 func (r *rates) guessed(remote string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := addressOf(remote)
-	g := r.guesses[key]
-	if g == nil || time.Since(g.since) > guessTime {
-		if len(r.guesses) >= maxGuessers {
-			clear(r.guesses)
+	r.guesses.Update(addressOf(remote), func(g guesses) (guesses, int) {
+		if time.Since(g.since) > guessTime {
+			g = guesses{since: time.Now()}
 		}
-		g = &guesses{since: time.Now()}
-		r.guesses[key] = g
-	}
-	g.count++
+		g.count++
+		return g, 1
+	})
 }
 
 // listens reports whether a token from an address is to be looked at, right (then
@@ -86,18 +84,13 @@ func (r *rates) guessed(remote string) {
 // that were right there before: clients behind a proxy are not locked out by one of
 // them that guesses.
 func (r *rates) listens(remote, right string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	key := addressOf(remote)
-	if g := r.guesses[key]; g != nil && g.count >= maxGuesses && time.Since(g.since) <= guessTime {
-		_, known := r.known[visitor{key, right}]
+	if g, _ := r.guesses.Peek(key); g.count >= maxGuesses && time.Since(g.since) <= guessTime {
+		_, known := r.known.Get(visitor{key, right})
 		return known
 	}
 	if right != "" {
-		if len(r.known) >= maxGuessers {
-			clear(r.known)
-		}
-		r.known[visitor{key, right}] = struct{}{}
+		r.known.Put(visitor{key, right}, struct{}{}, 1)
 	}
 	return true
 }

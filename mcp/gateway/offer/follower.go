@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -28,6 +29,7 @@ type Follower struct {
 	shared   *shared  // nil: none
 	toolsDir string
 	updated  func(ctx context.Context, uris ...string)
+	warned   *lru.Cache[string, struct{}] // tools that cannot be offered, and why
 	log      *slog.Logger
 
 	woken  sync.Once
@@ -36,8 +38,7 @@ type Follower struct {
 
 	mu      sync.Mutex
 	changes changes
-	warned  map[string]struct{} // tools that cannot be offered, and why
-	cancel  context.CancelFunc  // nil before Start
+	cancel  context.CancelFunc // nil before Start
 	wg      sync.WaitGroup
 }
 
@@ -54,7 +55,7 @@ type changes struct {
 func NewFollower(r *catalog.Registry, o Options, updated func(ctx context.Context, uris ...string)) *Follower {
 	f := &Follower{
 		registry: r, toolsDir: o.ToolsDir, updated: updated, log: o.Log, wake: make(chan struct{}, 1),
-		changes: changes{dirty: map[string]struct{}{}, spoken: map[string]struct{}{}}, warned: map[string]struct{}{},
+		changes: changes{dirty: map[string]struct{}{}, spoken: map[string]struct{}{}}, warned: lru.New[string, struct{}](maxWarned, 0),
 	}
 	if o.Devices != nil {
 		f.devices = devicesOf(o, f.warnOnce)
@@ -219,13 +220,8 @@ const maxWarned = 512
 // warnOnce logs what is wrong with a tool the first time it is met.
 func (f *Follower) warnOnce(message, tool string, err error) {
 	key := tool + "\x00" + err.Error()
-	f.mu.Lock()
-	_, known := f.warned[key]
-	if len(f.warned) >= maxWarned {
-		clear(f.warned)
-	}
-	f.warned[key] = struct{}{}
-	f.mu.Unlock()
+	_, known := f.warned.Get(key)
+	f.warned.Put(key, struct{}{}, 1)
 	if !known {
 		f.log.Warn(message, "tool", tool, "err", err)
 	}
