@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
@@ -22,10 +23,10 @@ func (c *Conversation) act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	if !ok {
 		return refuse(fmt.Errorf("there is no handler named %q", call.FuncName))
 	}
-	var did handled
+	var did think.Handled
 	err := c.do(ctx, func() (err error) {
 		did, err = h(c, caller{lang: lang}, call.Args)
-		if err == nil && did.hangUp {
+		if err == nil && did.HangUp {
 			c.step(turn.Leave{Cause: turn.ErrGoodbye})
 		}
 		return err
@@ -33,12 +34,12 @@ func (c *Conversation) act(ctx context.Context, call mcp.ActionResponseCall) mcp
 	switch {
 	case err != nil:
 		return refuse(err)
-	case did.call != nil:
-		did.call.Language = lang
-		response, _ := c.Call(ctx, *did.call)
+	case did.Call != nil:
+		did.Call.Language = lang
+		response, _ := c.Call(ctx, *did.Call)
 		return response
-	case did.result != "":
-		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.result}
+	case did.Result != "":
+		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.Result}
 	}
-	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: did.say}
+	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: did.Say}
 }

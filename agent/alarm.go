@@ -10,7 +10,9 @@ import (
 	"time"
 	"unicode"
 
+	"xiaozhi/agent/think"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -74,30 +76,30 @@ func inOrder(alarms []alarm) []alarm {
 var errManyAlarms = errors.New("there are too many timers already")
 
 // handleTimer sets, lists or cancels timers and reminders.
-func handleTimer(c *Conversation, from caller, args any) (handled, error) {
+func handleTimer(c *Conversation, from caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.TimerArgs](args)
 	if err != nil {
-		return handled{}, err
+		return think.Handled{}, err
 	}
 	lang := from.lang
 	switch a.Action {
 	case mcp.TimerSet:
 		return c.addAlarm(alarm{due: a.Due, text: a.Text, language: lang, reminder: a.Reminder})
 	case mcp.TimerList:
-		return handled{result: c.alarmList(lang), again: true}, nil
+		return think.Handled{Result: c.alarmList(lang), Again: true}, nil
 	case mcp.TimerCancel:
 		return c.cancelAlarms(a, lang)
 	}
-	return handled{}, fmt.Errorf("unknown timer action %q", a.Action)
+	return think.Handled{}, fmt.Errorf("unknown timer action %q", a.Action)
 }
 
-func (c *Conversation) addAlarm(a alarm) (handled, error) {
+func (c *Conversation) addAlarm(a alarm) (think.Handled, error) {
 	now := time.Now()
 	switch {
 	case !a.due.After(now):
-		return handled{}, fmt.Errorf("%s: %s", handledText(a.language, "这个时间已经过去了", "that time is in the past"), a.due.In(c.o.Zone).Format(time.DateTime))
+		return think.Handled{}, fmt.Errorf("%s: %s", message.In(text.Lang(a.language), "timer-past"), a.due.In(c.o.Zone).Format(time.DateTime))
 	case len(c.dev.alarms) >= maxAlarms:
-		return handled{}, errManyAlarms
+		return think.Handled{}, errManyAlarms
 	}
 	if !a.reminder {
 		a.length = a.due.Sub(now).Round(time.Second)
@@ -106,9 +108,9 @@ func (c *Conversation) addAlarm(a alarm) (handled, error) {
 	c.dev.alarms = inOrder(append(slices.Clone(c.dev.alarms), a))
 	c.dev.setAlarm()
 	if a.reminder {
-		return handled{say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(a.language)))}, nil
+		return think.Handled{Say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(a.language)))}, nil
 	}
-	return handled{say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", spoken.SayDuration(a.length, text.Lang(a.language)))}, nil
+	return think.Handled{Say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", spoken.SayDuration(a.length, text.Lang(a.language)))}, nil
 }
 
 // alarmView is an alarm as the model sees it.
@@ -121,7 +123,7 @@ type alarmView struct {
 
 func (c *Conversation) alarmList(lang string) string {
 	if len(c.dev.alarms) == 0 {
-		return handledText(lang, "没有定时或提醒。", "there are no timers or reminders.")
+		return message.In(text.Lang(lang), "timer-none")
 	}
 	now := time.Now()
 	views := make([]alarmView, len(c.dev.alarms))
@@ -140,7 +142,7 @@ func (c *Conversation) alarmList(lang string) string {
 
 // cancelAlarms gives up all alarms, those that the words mean, or, when no words
 // are given, the only one.
-func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (handled, error) {
+func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (think.Handled, error) {
 	before := len(c.dev.alarms)
 	switch {
 	case a.All:
@@ -153,11 +155,11 @@ func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (handled, erro
 	c.dev.setAlarm()
 	switch {
 	case before == 0:
-		return handled{result: c.alarmList(lang), again: true}, nil
+		return think.Handled{Result: c.alarmList(lang), Again: true}, nil
 	case len(c.dev.alarms) == before:
-		return handled{result: handledText(lang, "没有取消：要说清楚是哪一个。", "nothing was cancelled: say which one. ") + c.alarmList(lang), again: true}, nil
+		return think.Handled{Result: message.In(text.Lang(lang), "timer-which") + c.alarmList(lang), Again: true}, nil
 	}
-	return handled{say: c.o.Prompts.Phrase(prompts.TimerCancelled, lang)}, nil
+	return think.Handled{Say: c.o.Prompts.Phrase(prompts.TimerCancelled, lang)}, nil
 }
 
 // isMeant reports whether words mean the alarm: by its text, by its length, or

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
@@ -25,7 +24,7 @@ import (
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
 	o       *Options
-	voice   speak.Options // of o
+	engines engines // of o
 	session wire.Session
 	out     wire.Outbox
 	tools   *router.Router
@@ -62,7 +61,7 @@ type settled struct{ callID, result string }
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
-		o: &opts, voice: opts.speak(), session: s, out: out, tools: tools, rules: opts.rules(s),
+		o: &opts, engines: opts.engines(), session: s, out: out, tools: tools, rules: opts.rules(s),
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), over: make(chan struct{}),
 		urgent: map[uint64]*notice{},
@@ -158,7 +157,7 @@ func (c *Conversation) loop(ctx context.Context) {
 
 // keep saves what the turn that was joined last has left behind.
 func (c *Conversation) keep() {
-	if c.reply != nil && (c.reply.adopted || !c.reply.order.Speculative) { // else nobody has finished saying what it answers
+	if c.reply != nil && (c.reply.marks.adopted || !c.reply.order.Speculative) { // else nobody has finished saying what it answers
 		c.remember(c.reply)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/speak"
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 )
 
@@ -29,7 +30,7 @@ type Device struct {
 	alarmAt  time.Time // when the alarms are looked at; zero: never
 	alarms   []alarm   // in the order in which they are due; at most maxAlarms
 	song     *playing  // what plays or is paused; nil: no music
-	calls    budget
+	calls    think.Budget
 	mail     *mailbox
 
 	returned time.Time

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"xiaozhi/agent/turn"
-	"xiaozhi/mcp"
-	"xiaozhi/providers"
 )
 
 // TestHandlerOfDeadTurn: a handler whose turn was taken away does not run, and
@@ -47,16 +45,5 @@ func TestHandlerOfDeadTurn(t *testing.T) {
 	ran, err = ask(t.Context(), now, nil, 1, func(*Conversation) error { panic("broken handler") })
 	if !ran || !errors.Is(err, turn.ErrFailed) {
 		t.Errorf("a handler that panics: %v, %v", ran, err)
-	}
-}
-
-// TestResultWithoutHandler: a call whose turn ended before its handler could run
-// has a result that says so.
-func TestResultWithoutHandler(t *testing.T) {
-	rec := &callRecord{call: providers.ToolCall{ID: "a"}, done: make(chan struct{})}
-	rec.effect = dispatch(mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: mcp.ActionResponseCall{FuncName: mcp.HandlerTimer}}, "en")
-	close(rec.done)
-	if got := rec.result(); got != resultCancelled {
-		t.Errorf("result %q", got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 )
@@ -20,6 +22,15 @@ var (
 	errJobRun = errors.New("the same task is running already")
 	errNoJobs = errors.New("the server is stopping")
 )
+
+// jobRefused is why a job is not begun, in a language.
+func jobRefused(err error, lang text.Lang) error {
+	id := map[error]string{errJobs: "job-many", errJobRun: "job-same", errNoJobs: "job-stopping"}[err]
+	if id == "" {
+		return err
+	}
+	return errors.New(message.In(lang, id))
+}
 
 // mailbox is where news for a device waits for whichever conversation holds
 // its record, if any does: the true outcomes of control calls, and the results

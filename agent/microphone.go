@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/listen"
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/wire"
@@ -37,7 +38,7 @@ func newMicrophone(c *Conversation) *microphone {
 	end := listen.Engines{VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS}}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
-		end.Phrases = func() []string { return c.o.Phrases("en", deviceSpecs(c.tools)) }
+		end.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.tools, true)) }
 	}
 	m.o = listen.Options{
 		Engines: end, Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,

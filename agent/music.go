@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 
 	"xiaozhi/mcp"
@@ -165,20 +166,20 @@ func (c *Conversation) songOver(t *reply, p *playing) {
 
 // handlePlayMusic plays, stops, pauses, goes on or skips. A turn has paused the
 // music by its beginning; somebody outside finds it playing.
-func handlePlayMusic(c *Conversation, from caller, args any) (handled, error) {
+func handlePlayMusic(c *Conversation, from caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
 	if err != nil {
-		return handled{}, err
+		return think.Handled{}, err
 	}
 	lang := from.lang
-	say := func(id, title string) (handled, error) {
-		return handled{say: c.o.Prompts.Phrase(id, lang, "title", title)}, nil
+	say := func(id, title string) (think.Handled, error) {
+		return think.Handled{Say: c.o.Prompts.Phrase(id, lang, "title", title)}, nil
 	}
 	song := c.dev.song
 	switch {
 	case a.Action == mcp.MusicPlay && a.Song != "":
 		if err := c.play(a.Song, a.Title, a.Name == ""); err != nil {
-			return handled{}, err
+			return think.Handled{}, err
 		}
 		c.step(turn.StopMusic{Cause: turn.ErrPaused})
 		return say(prompts.MusicPlay, a.Title)
@@ -208,10 +209,10 @@ func handlePlayMusic(c *Conversation, from caller, args any) (handled, error) {
 			err = c.play(id, title, song.onward)
 		}
 		if err != nil {
-			return handled{}, err
+			return think.Handled{}, err
 		}
 		c.step(turn.StopMusic{Cause: turn.ErrPaused})
 		return say(prompts.MusicPlay, title)
 	}
-	return handled{}, fmt.Errorf("unknown music action %q", a.Action)
+	return think.Handled{}, fmt.Errorf("unknown music action %q", a.Action)
 }

@@ -3,12 +3,10 @@ package agent
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
-	"xiaozhi/providers"
 )
 
 // This file is what the server says without being asked: server turns
@@ -117,59 +115,6 @@ func (c *Conversation) untold(n ...notice) {
 	c.step(turn.Queued{})
 }
 
-// actionWords is what a tool does, in words that can be said: "turn on the
-// lamp" for self.lamp.turn_on, the beginning of a Chinese description in Chinese.
-func actionWords(name, description, language string) string {
-	if language == "zh" {
-		if clause := shortClause(description); clause != "" {
-			return clause
-		}
-	}
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '/' || r == ':' })
-	if len(parts) == 0 {
-		return name
-	}
-	words := strings.FieldsFunc(strings.ToLower(parts[len(parts)-1]), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
-	verb := 1
-	for verb < len(words) && isParticle(words[verb]) {
-		verb++
-	}
-	object := words[min(verb, len(words)):]
-	if len(object) == 0 && len(parts) > 1 && parts[len(parts)-2] != "self" {
-		object = strings.FieldsFunc(parts[len(parts)-2], func(r rune) bool { return r == '_' || r == '-' })
-	}
-	out := strings.Join(words[:min(verb, len(words))], " ")
-	if len(object) > 0 && language != "zh" {
-		out += " the"
-	}
-	return strings.TrimSpace(out + " " + strings.Join(object, " "))
-}
-
-func isParticle(word string) bool {
-	switch word {
-	case "on", "off", "up", "down", "in", "out":
-		return true
-	}
-	return false
-}
-
-// maxClause is how many characters of a description are said.
-const maxClause = 14
-
-// shortClause is the beginning of a Chinese description, if it is short enough
-// to be said.
-func shortClause(description string) string {
-	clause, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-	if i := strings.IndexAny(clause, "。，；！：（(,.;"); i >= 0 {
-		clause = clause[:i]
-	}
-	clause = strings.TrimSpace(clause)
-	if n := len([]rune(clause)); n == 0 || n > maxClause || languageOf(clause) != "zh" {
-		return ""
-	}
-	return clause
-}
-
 // noticeOver puts back what was not heard of a notice, and music that was paused.
 func (c *Conversation) noticeOver(t *reply, n notice) {
 	switch {
@@ -194,15 +139,4 @@ func unheard(parts []notice, heard int) []notice {
 		parts = parts[1:]
 	}
 	return parts
-}
-
-// answerText is all that the assistant said in a turn.
-func answerText(messages []providers.Message) string {
-	var text string
-	for _, m := range messages {
-		if m.Role == providers.RoleAssistant {
-			text = joinText(text, m.Content)
-		}
-	}
-	return text
 }

@@ -4,26 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-func TestActionWords(t *testing.T) {
-	for _, c := range []struct{ name, description, language, want string }{
-		{"self.lamp.turn_on", "", "en", "turn on the lamp"},
-		{"self.audio_speaker.set_volume", "Set the volume", "en", "set the volume"},
-		{"self.audio_speaker.set_volume", "设置音量。0到100", "zh", "设置音量"},
-		{"self.audio_speaker.set_volume", "设置音频扬声器的输出音量大小到指定的数值", "zh", "set volume"},
-		{"self.screen.set_theme", "Sets the theme", "zh", "set theme"},
-		{"self.reboot", "", "en", "reboot"},
-		{"open-door", "", "en", "open the door"},
-		{"dance", "", "en", "dance"},
-		{"...", "", "en", "..."},
-		{"开灯", "", "zh", "开灯"},
-	} {
-		if got := actionWords(c.name, c.description, c.language); got != c.want {
-			t.Errorf("%s %s: %q, want %q", c.language, c.name, got, c.want)
-		}
-	}
-}
+	"xiaozhi/agent/think"
+)
 
 func TestSpokenReason(t *testing.T) {
 	for in, want := range map[string]string{
@@ -39,14 +22,14 @@ func TestSpokenReason(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	var b budget
+	var b think.Budget
 	day := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
 	for i, want := range []bool{true, true, false, false} {
-		if got := b.take(day, 2); got != want {
+		if got := b.Take(day, 2); got != want {
 			t.Errorf("call %d: %v", i, got)
 		}
 	}
-	if !b.take(day.Add(time.Minute), 2) {
+	if !b.Take(day.Add(time.Minute), 2) {
 		t.Error("the next day has no budget")
 	}
 }

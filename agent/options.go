@@ -6,17 +6,12 @@ import (
 	"time"
 
 	"xiaozhi/agent/speak"
+	"xiaozhi/agent/think"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
-
-// FastPath answers the plainest requests without a model.
-type FastPath interface {
-	// Answer gives the one delta that answers req, or false when it does not know.
-	Answer(req providers.LLMRequest) (providers.Delta, bool)
-}
 
 // Options are what all conversations share. VAD, ASR, LLM, TTS, Prompts and
 // Devices must be set; every other zero value works.
@@ -27,7 +22,7 @@ type Options struct {
 	TTS providers.TTS
 
 	// FastPath is asked before the model; nil: there is none.
-	FastPath FastPath
+	FastPath think.FastPath
 	// Phrases lists what is likely to be said, for recognisers that want to know; nil: nothing.
 	Phrases func(language string, tools []providers.ToolSpec) []string
 	// NoChinese says that no recogniser that is configured knows Chinese.
@@ -97,7 +92,7 @@ func (o Options) withDefaults() Options {
 	set(&o.BargeIn, 280*time.Millisecond)
 	set(&o.StepTimeout, 60*time.Second)
 	set(&o.Drafts, 3)
-	set(&o.SlowAfter, slowAfter)
+	set(&o.SlowAfter, 2500*time.Millisecond)
 	set(&o.SoundTimeout, 30*time.Second)
 	set(&o.RecognizeTimeout, 30*time.Second)
 	set(&o.Lead, 4)
@@ -133,6 +128,19 @@ func set[T comparable](v *T, to T) {
 	if *v == zero {
 		*v = to
 	}
+}
+
+// engines are the options of what thinks and speaks.
+type engines struct {
+	think think.Options
+	speak speak.Options
+}
+
+func (o *Options) engines() engines {
+	return engines{think: think.Options{
+		LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
+		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, SlowAfter: o.SlowAfter, Zone: o.Zone,
+	}, speak: o.speak()}
 }
 
 // speak are the options of what speaks.

@@ -3,6 +3,8 @@ package agent
 import (
 	"strings"
 
+	"xiaozhi/agent/think"
+	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 )
 
@@ -19,42 +21,42 @@ func (c *Conversation) correct(callID, result string) {
 // late records the true outcome of a control call. A failure replaces the
 // result in the history and is told at the next pause.
 func (c *Conversation) late(l lateCall) {
-	e := dispatch(l.response, c.language())
-	if !e.failed {
+	e := l.response.Outcome(c.language())
+	if !e.Failed {
 		return
 	}
 	offer := l.prepared.Offer.Tool
 	c.log.Warn("control failed after its success was assumed",
-		"tool", offer.Name, "call_id", l.prepared.Call.ID, "result", clip(e.result, 256), "connection_lost", l.gone)
-	c.correct(l.prepared.Call.ID, e.result)
+		"tool", offer.Name, "call_id", l.prepared.Call.ID, "result", text.Cut(e.Text, 256), "connection_lost", l.gone)
+	c.correct(l.prepared.Call.ID, e.Text)
 	if l.gone {
 		return // it may well have been done
 	}
 	lang := l.prepared.Info.Language
 	c.tellNews(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
-		"action", actionWords(offer.Name, offer.Description, lang), "reason", spokenReason(e.reason))})
+		"action", think.ActionWords(offer.Name, offer.Description, text.Lang(lang)), "reason", spokenReason(e.Reason))})
 }
 
 // jobOver takes in the outcome of a job: it goes into the history, and is told
 // when the floor is free.
 func (c *Conversation) jobOver(j jobDone) {
 	lang := j.prepared.Info.Language
-	offer, e := j.prepared.Offer.Tool, dispatch(j.response, lang)
-	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.failed)
-	c.correct(j.prepared.Call.ID, e.result)
-	action := actionWords(offer.Name, offer.Description, lang)
+	offer, e := j.prepared.Offer.Tool, j.response.Outcome(lang)
+	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.Failed)
+	c.correct(j.prepared.Call.ID, e.Text)
+	action := think.ActionWords(offer.Name, offer.Description, text.Lang(lang))
 	n := notice{language: lang}
 	switch {
-	case e.failed:
-		n.say = c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.reason))
-	case e.say != "":
-		n.say = e.say
+	case e.Failed:
+		n.say = c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.Reason))
+	case e.Say != "":
+		n.say = e.Say
 	default:
 		n.say = c.o.Prompts.Phrase(prompts.JobDone, lang, "action", action)
-		if isPlain(e.result) {
-			n.say = joinText(n.say, e.result)
+		if isPlain(e.Text) {
+			n.say = joinText(n.say, e.Text)
 		}
-		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.result)
+		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.Text)
 	}
 	c.tellNews(n)
 }

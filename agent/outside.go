@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
@@ -180,7 +181,7 @@ func (c *Conversation) do(ctx context.Context, f func() error) error {
 
 // requestOver tells who waits for it what was heard.
 func requestOver(r *reply, from *request) {
-	from.said <- Said{Heard: answerText(r.out.messages), Whole: !r.out.cut && r.out.err == nil}
+	from.said <- Said{Heard: think.Answer(r.out.messages), Whole: !r.out.cut && r.out.err == nil}
 }
 
 // expect has the user's next words go to whoever asks, and gives the number of

@@ -3,7 +3,10 @@ package agent
 import (
 	"context"
 
+	"xiaozhi/agent/think"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/intent"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -46,28 +49,32 @@ func (c *Conversation) run(ctx context.Context, p router.Prepared) mcp.ActionRes
 // permitted asks the user whether to do what somebody outside wants, and does it
 // after a yes. The user hears what has become of it.
 func (c *Conversation) permitted(ctx context.Context, p router.Prepared) mcp.ActionResponse {
-	refuse := func(zh, en string) mcp.ActionResponse {
-		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: handledText(p.Call.Language, zh, en)}
+	refuse := func(id, why string) mcp.ActionResponse {
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: message.In(text.Lang(p.Call.Language), id) + why}
 	}
 	var lang, action string
 	if err := c.do(ctx, func() error {
 		lang = c.language()
-		action = actionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
+		action = think.ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, text.Lang(lang))
 		return nil
 	}); err != nil {
-		return refuse("设备已经断开", ErrOver.Error())
+		return refuse("consent-gone", "")
 	}
 	answer, err := c.Ask(ctx, c.o.Prompts.Phrase(prompts.ConsentAsk, lang, "action", action), 0)
 	if err != nil {
-		return refuse("需要用户同意，但没有得到回答", "it needs the user's consent, and there was no answer: "+err.Error())
+		why := ""
+		if p.Call.Language != "zh" {
+			why = ": " + err.Error()
+		}
+		return refuse("consent-unanswered", why)
 	}
 	if intent.YesNo(answer, action) != intent.Yes {
 		c.mention(ctx, lang, c.o.Prompts.Phrase(prompts.ConsentNo, lang))
-		return refuse("用户没有同意", "the user has not consented")
+		return refuse("consent-refused", "")
 	}
 	response := c.run(ctx, p)
-	if e := dispatch(response, lang); e.failed {
-		c.mention(ctx, lang, c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.reason)))
+	if e := response.Outcome(lang); e.Failed {
+		c.mention(ctx, lang, c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.Reason)))
 	} else {
 		c.mention(ctx, lang, c.o.Prompts.Phrase(prompts.OK, lang))
 	}

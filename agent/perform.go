@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
@@ -50,7 +51,7 @@ func (c *Conversation) control(e turn.Effect) {
 	r := c.reply
 	switch e := e.(type) {
 	case turn.Adopt:
-		r.adopted = true
+		r.marks.adopted = true
 		r.times.Commit(e.Request.Times)
 	case turn.Commit:
 		r.player.Open()
@@ -59,12 +60,12 @@ func (c *Conversation) control(e turn.Effect) {
 	case turn.Start:
 		r.player.Start()
 	case turn.AllowTool:
-		r.allow <- struct{}{}
+		r.gate.allow <- struct{}{}
 	case turn.Pause:
 		r.player.Pause()
 	case turn.Resume:
 		r.player.Resume()
-		r.pauses++
+		r.marks.pauses++
 	case turn.Stop:
 		r.player.Stop()
 	case turn.Cut:
@@ -125,10 +126,10 @@ func (c *Conversation) drop(id uint64) {
 func (c *Conversation) finished(r *reply) turn.Event {
 	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
 	if r.out.asked != nil {
-		e.Consent = turn.Consent{ID: r.id, Action: r.action}
+		e.Consent = turn.Consent{ID: r.id, Action: r.out.action}
 		c.asked = allowed{r.id, *r.out.asked}
 	}
-	if n := r.order.notice; n != nil && n.from != nil && n.from.asks && !n.from.off.Load() && answerText(r.out.messages) != "" {
+	if n := r.order.notice; n != nil && n.from != nil && n.from.asks && !n.from.off.Load() && think.Answer(r.out.messages) != "" {
 		e.Ask = c.expect(n.from)
 	}
 	return e
@@ -136,7 +137,7 @@ func (c *Conversation) finished(r *reply) turn.Event {
 
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(r *reply) {
-	if !r.forgotten {
+	if !r.marks.forgotten {
 		c.dev.history.add(r.out.messages...)
 		c.dev.history.cut(c.o.HistoryTokens, c.count)
 	}
@@ -148,8 +149,8 @@ func (c *Conversation) remember(r *reply) {
 		c.noticeOver(r, *n)
 	}
 	log := r.log.With("cause", r.out.cause, "interrupted", r.out.cut, "heard_chars", r.out.heard)
-	if r.pauses > 0 {
-		log = log.With("false_alarms", r.pauses)
+	if r.marks.pauses > 0 {
+		log = log.With("false_alarms", r.marks.pauses)
 	}
 	if r.out.err != nil {
 		log.Warn("turn", append(r.times.Attrs(r.player), "err", r.out.err)...)
@@ -157,7 +158,7 @@ func (c *Conversation) remember(r *reply) {
 		log.Info("turn", r.times.Attrs(r.player)...)
 	}
 	// One final for each reply, also for one of which nothing was heard.
-	if words := joinText(answerText(r.out.messages), r.out.asides); words != "" || r.player.Showed() {
+	if words := joinText(think.Answer(r.out.messages), r.out.asides); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
 	}
 }

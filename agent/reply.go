@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"xiaozhi/agent/speak"
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/prompts"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
-	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
@@ -52,95 +52,153 @@ type outcome struct {
 	played   time.Duration       // how much of its sound the device has played
 	asides   string              // what was heard beside the answer
 	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
+	action   string              // asked, as words
 }
 
-// reply is one turn at work: run thinks, and joins the goroutines of the speaker.
-// The conversation reads out after run has returned.
+// reply is one turn at work: run has the responder answer, and joins the
+// goroutines of the speaker. The conversation reads out after run has returned.
 type reply struct {
 	id      uint64
 	order   order
-	o       *Options
-	tools   *router.Router
-	session wire.Session
 	log     *slog.Logger
 	player  *speak.Player
 	speaker *speak.Speaker
 	times   *timeline.Turn
-	history []providers.Message // a snapshot
-	version uint64              // of the history that it knows
+	answer  *think.Responder
+	exits   []string // words that end the conversation when they are all that was said
+	prompts *prompts.Set
+	version uint64 // of the history that it knows
 	cancel  context.CancelCauseFunc
-	late    func(router.Prepared, mcp.ActionResponse) // the true outcome of a control call; may be called after run
-	mail    *mailbox                                  // of the device: jobs begin there
-	post    func(any)                                 // to the conversation
-	allow   chan struct{}                             // size 1: the leave to run a tool
-	voiced  *atomic.Bool                              // of the conversation: somebody is speaking
-	calls   *budget                                   // of the device's calls
-	role    string                                    // the name of the system prompt
+	gate    gate
+	out     outcome
 
-	steps     []*step
-	faced     bool                // the reply's face was looked for
-	hangUp    bool                // the conversation ends after the reply
-	asked     *providers.ToolCall // what the user is being asked to allow
-	action    string              // asked, as words
-	asking    string              // how the question begins: so much of it has to be heard
-	allowed   bool                // the call that the user has allowed was made
-	calling   sync.WaitGroup      // goroutines that wait for tools
-	made      int                 // calls so far
-	hums      int                 // fillers so far
-	excused   bool                // it was said that the model is slow
-	out       outcome
-	forgotten bool // the user asked to forget: nothing of it is kept; of the conversation
-	adopted   bool // it began as a speculation and is the answer; of the conversation
-	pauses    int  // false interruptions; of the conversation
+	marks marks // of the conversation
+}
+
+// marks are what the conversation notes of a turn that runs.
+type marks struct {
+	forgotten bool // the user asked to forget: nothing of it is kept
+	adopted   bool // it began as a speculation and is the answer
+	pauses    int  // false interruptions
 }
 
 // newReply makes the turn of an order. It may be seen and heard at once, unless
 // it is a speculation.
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
+	log := c.log.With("turn", id)
 	r := &reply{
-		id: id, order: o, o: c.o, tools: c.tools, session: c.session, log: c.log.With("turn", id),
-		times: timeline.New(o.Times), history: c.dev.history.snapshot(), version: c.dev.history.version, cancel: cancel,
-		role: cmp.Or(c.dev.role, c.o.Prompt), mail: c.dev.mail, post: c.post, calls: &c.dev.calls,
-		voiced: &c.voiced, allow: make(chan struct{}, 1),
+		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.version, cancel: cancel,
+		exits: c.o.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
-	r.player = speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead)
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
 	c.pacer = r.player.Pacer()
 	if o.Speculative {
 		r.player.Hold()
 	}
-	ended := c.ended
-	r.late = func(p router.Prepared, response mcp.ActionResponse) {
-		l := lateCall{prepared: p, response: response}
-		select {
-		case <-ended:
-			l.gone = true
-		default:
-		}
-		r.mail.post(l)
-	}
-	r.speaker = speak.NewSpeaker(&c.voice, r.log, r.player, r.times, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
+	r.speaker = speak.NewSpeaker(&c.engines.speak, log, r.player, r.times, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
+	r.gate = gate{turn: id, post: c.post, player: r.player, allow: make(chan struct{}, 1)}
+	r.answer = think.New(&c.engines.think, think.Turn{
+		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
+		Session: c.session, Voiced: c.voiced.Load,
+	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r.gate, c.toolsOf(r), log)
 	return r
 }
 
-// acquire waits for the leave to run a tool. With start, tts start goes first:
-// the tool holds the device's main task, and a later one would wait behind it.
-func (r *reply) acquire(ctx context.Context, start bool) error {
-	if start {
-		r.player.Announce()
+// toolsOf are the tools of a turn.
+func (c *Conversation) toolsOf(r *reply) think.Tools {
+	mail, ended, tools := c.dev.mail, c.ended, c.tools
+	return think.Tools{
+		Router: tools, Budget: &c.dev.calls, Knows: knowsHandler,
+		Late: func(p router.Prepared, response mcp.ActionResponse) {
+			l := lateCall{prepared: p, response: response}
+			select {
+			case <-ended:
+				l.gone = true
+			default:
+			}
+			mail.post(l)
+		},
+		Job: func(ctx context.Context, p router.Prepared, lang text.Lang) error {
+			return jobRefused(mail.start(ctx, p, tools.Detach), lang)
+		},
+		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
+			h := handlers()[name]
+			ran, err = ask(ctx, c.post, nil, r.id, func(c *Conversation) (err error) {
+				did, err = h(c, caller{r.order.lang(), r}, args)
+				return err
+			})
+			return did, ran, err
+		},
 	}
-	r.post(turn.ToolWanted{Turn: r.id, Start: start})
+}
+
+// gate asks the conversation for what a turn may do.
+type gate struct {
+	turn   uint64
+	post   func(any)
+	player *speak.Player
+	allow  chan struct{} // size 1: the leave to run a tool
+}
+
+// Tool waits for the leave to run a tool. With start, tts start goes first: the
+// tool holds the device's main task, and a later one would wait behind it.
+func (g gate) Tool(ctx context.Context, start bool) error {
+	if start {
+		g.player.Announce()
+	}
+	g.post(turn.ToolWanted{Turn: g.turn, Start: start})
 	select {
-	case <-r.allow:
+	case <-g.allow:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
+// Firm says that voice does not interrupt the turn any more.
+func (g gate) Firm() { g.post(turn.Firmed{Turn: g.turn}) }
+
+// respond has the turn say what it was begun for.
+func (r *reply) respond(ctx context.Context) error {
+	switch {
+	case r.order.Phrase != "":
+		return r.answer.SayPhrase(ctx, r.order.Phrase)
+	case r.order.Answer != "":
+		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, r.order.lang()))
+	case r.order.notice != nil:
+		return r.tell(ctx, *r.order.notice)
+	case r.order.Words == "" || r.order.Told:
+		return nil // nothing but the start/stop pair
+	case isOneOf(r.order.Words, r.exits):
+		r.answer.Goodbye()
+		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, r.order.lang()))
+	}
+	return r.answer.Converse(ctx, "")
+}
+
+// tell says what waited to be told.
+func (r *reply) tell(ctx context.Context, n notice) error {
+	if n.song != nil {
+		return r.answer.PlaySound(ctx, "♪ "+n.song.title, n.song.sounds())
+	}
+	if n.ring {
+		if err := r.answer.PlaySound(ctx, "🔔", chime()); err != nil {
+			return err
+		}
+	}
+	if n.ask != "" {
+		err := r.answer.Converse(ctx, n.ask)
+		if err == nil || ctx.Err() != nil || !r.answer.Silent() {
+			return err
+		}
+		r.log.Warn("the model did not word a notice", "err", err)
+	}
+	return r.answer.Say(ctx, n.say)
+}
+
 // run does the whole turn and fills out. It always completes the start/stop
 // pair, unless the floor was taken away.
-func (t *reply) run(ctx context.Context) {
+func (r *reply) run(ctx context.Context) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(turn.ErrDone)
 	thinkCtx, halt := context.WithCancelCause(ctx)
@@ -148,26 +206,26 @@ func (t *reply) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	var synthErr, broken error
 	wg.Go(func() {
-		synthErr = protect(t.log, "synthesize", func() error { return t.speaker.Synthesize(ctx) })
+		synthErr = protect(r.log, "synthesize", func() error { return r.speaker.Synthesize(ctx) })
 		if synthErr != nil {
 			halt(synthErr) // what was synthesised is still played
 		}
 	})
 	wg.Go(func() {
-		playErr := protect(t.log, "play", func() error { return t.speaker.Play(ctx) })
+		playErr := protect(r.log, "play", func() error { return r.speaker.Play(ctx) })
 		if playErr != nil && ctx.Err() == nil {
 			broken = playErr
 			stop(playErr)
 		}
 	})
-	thinkErr := protect(t.log, "think", func() error { return t.think(thinkCtx) })
+	thinkErr := protect(r.log, "think", func() error { return r.respond(thinkCtx) })
 	if thinkErr != nil && thinkCtx.Err() == nil {
-		t.sayFailure(thinkCtx, thinkErr)
+		r.answer.SayFailure(thinkCtx, thinkErr)
 	}
-	t.speaker.Close()
+	r.speaker.Close()
 	wg.Wait()
-	_ = t.player.AwaitOpen(ctx) // finish sees how ctx ended
-	t.finish(ctx, thinkErr, synthErr, broken)
+	_ = r.player.AwaitOpen(ctx) // finish sees how ctx ended
+	r.finish(ctx, thinkErr, synthErr, broken)
 }
 
 // protect turns a panic in f into an error, so that it costs no more than what f does.
@@ -183,93 +241,42 @@ func protect(log *slog.Logger, what string, f func() error) (err error) {
 
 // finish closes the pair and works out what the turn leaves behind. broken is
 // why the play-out failed by itself.
-func (t *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
+func (r *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	now := time.Now()
-	t.out.cause = t.order.Cause
-	if t.out.cause == nil {
-		t.out.cause = turn.ErrDone
+	r.out.cause = r.order.Cause
+	if r.out.cause == nil {
+		r.out.cause = turn.ErrDone
 	}
-	t.out.err = t.order.Err
+	r.out.err = r.order.Err
 	switch {
 	case broken != nil:
-		t.out.cause, t.out.err = turn.ErrFailed, broken
+		r.out.cause, r.out.err = turn.ErrFailed, broken
 	case ctx.Err() != nil:
-		t.out.cause, t.out.cut = context.Cause(ctx), true
+		r.out.cause, r.out.cut = context.Cause(ctx), true
 	case synthErr != nil:
-		t.out.cause, t.out.err, t.out.cut = turn.ErrFailed, synthErr, true
+		r.out.cause, r.out.err, r.out.cut = turn.ErrFailed, synthErr, true
 		if thinkErr != nil && !errors.Is(thinkErr, speak.ErrVoice) {
-			t.out.err = errors.Join(thinkErr, synthErr)
+			r.out.err = errors.Join(thinkErr, synthErr)
 		}
 	case thinkErr != nil:
-		t.out.cause, t.out.err = turn.ErrFailed, thinkErr
-	case t.order.Err != nil:
-		t.out.cause = turn.ErrFailed
+		r.out.cause, r.out.err = turn.ErrFailed, thinkErr
+	case r.order.Err != nil:
+		r.out.cause = turn.ErrFailed
 	}
-	if t.out.cut || errors.Is(t.out.cause, turn.ErrFailed) {
-		t.out.messages = t.heardMessages(now)
+	if r.out.cut || errors.Is(r.out.cause, turn.ErrFailed) {
+		r.out.messages = r.answer.HeardMessages(now)
 	} else {
-		t.out.messages = t.messages()
+		r.out.messages = r.answer.Messages()
 	}
-	t.out.played, t.out.asides = t.player.Played(now), t.player.HeardBeside(now)
-	if t.asked != nil && t.questionHeard() {
-		t.out.asked = t.asked
-	}
-	t.out.hangUp = (t.hangUp || t.order.HangUp) && !t.out.cut
-	for _, m := range t.out.messages {
+	r.out.played, r.out.asides = r.player.Played(now), r.player.HeardBeside(now)
+	r.out.asked, r.out.action = r.answer.Asked(r.out.messages)
+	r.out.hangUp = (r.answer.HangUp() || r.order.HangUp) && !r.out.cut
+	for _, m := range r.out.messages {
 		if m.Role == providers.RoleAssistant {
-			t.out.heard += len([]rune(m.Content))
+			r.out.heard += len([]rune(m.Content))
 		}
 	}
-	if errors.Is(t.out.cause, turn.ErrResumed) {
-		t.out.messages = nil
+	if errors.Is(r.out.cause, turn.ErrResumed) {
+		r.out.messages = nil
 	}
-}
-
-// messages is the turn so far, as if all of it was heard.
-func (t *reply) messages() []providers.Message {
-	texts := make([]string, len(t.steps))
-	for i, s := range t.steps {
-		texts[i] = s.text.String()
-	}
-	return t.assemble(texts)
-}
-
-// heardMessages is the turn with only those words that were played (voice.md,
-// behaviour 32). A cut is marked by an ellipsis.
-func (t *reply) heardMessages(now time.Time) []providers.Message {
-	texts, partial := t.player.Heard(now, len(t.steps))
-	if partial {
-		for i := len(texts) - 1; i >= 0; i-- {
-			if texts[i] != "" {
-				texts[i] += "…"
-				break
-			}
-		}
-	}
-	return t.assemble(texts)
-}
-
-// assemble puts the user's message, the steps and their results in order. Every
-// call gets exactly one result.
-func (t *reply) assemble(texts []string) []providers.Message {
-	var out []providers.Message
-	if t.order.Words != "" {
-		out = append(out, providers.Message{Role: providers.RoleUser, Content: t.order.Words})
-	}
-	for i, s := range t.steps {
-		m := providers.Message{Role: providers.RoleAssistant}
-		if i < len(texts) {
-			m.Content = strings.TrimSpace(texts[i])
-		}
-		var results []providers.Message
-		for _, c := range s.calls {
-			m.ToolCalls = append(m.ToolCalls, c.call)
-			results = append(results, providers.Message{Role: providers.RoleTool, ToolCallID: c.call.ID, Content: c.result()})
-		}
-		if m.Content == "" && len(m.ToolCalls) == 0 {
-			continue
-		}
-		out = append(append(out, m), results...)
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/think"
 	"xiaozhi/providers"
 )
 
@@ -190,7 +191,7 @@ func requestOf(req providers.LLMRequest) *Request {
 }
 
 type tapedFastPath struct {
-	agent.FastPath
+	think.FastPath
 	tape *Tape
 }
 

@@ -1,0 +1,60 @@
+package think
+
+import (
+	"strings"
+
+	"xiaozhi/internal/text"
+)
+
+// ActionWords returns what a tool does, in words that can be said: "turn on the
+// lamp" for self.lamp.turn_on, the beginning of a Chinese description in Chinese.
+func ActionWords(name, description string, lang text.Lang) string {
+	if lang == text.Chinese {
+		if clause := shortClause(description); clause != "" {
+			return clause
+		}
+	}
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '/' || r == ':' })
+	if len(parts) == 0 {
+		return name
+	}
+	words := strings.FieldsFunc(strings.ToLower(parts[len(parts)-1]), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
+	verb := 1
+	for verb < len(words) && isParticle(words[verb]) {
+		verb++
+	}
+	object := words[min(verb, len(words)):]
+	if len(object) == 0 && len(parts) > 1 && parts[len(parts)-2] != "self" {
+		object = strings.FieldsFunc(parts[len(parts)-2], func(r rune) bool { return r == '_' || r == '-' })
+	}
+	out := strings.Join(words[:min(verb, len(words))], " ")
+	if len(object) > 0 && lang != text.Chinese {
+		out += " the"
+	}
+	return strings.TrimSpace(out + " " + strings.Join(object, " "))
+}
+
+func isParticle(word string) bool {
+	switch word {
+	case "on", "off", "up", "down", "in", "out":
+		return true
+	}
+	return false
+}
+
+// maxClause is how many characters of a description are said.
+const maxClause = 14
+
+// shortClause is the beginning of a Chinese description, if it is short enough
+// to be said.
+func shortClause(description string) string {
+	clause, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
+	if i := strings.IndexAny(clause, "。，；！：（(,.;"); i >= 0 {
+		clause = clause[:i]
+	}
+	clause = strings.TrimSpace(clause)
+	if n := len([]rune(clause)); n == 0 || n > maxClause || text.Of(clause) != text.Chinese {
+		return ""
+	}
+	return clause
+}

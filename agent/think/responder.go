@@ -1,0 +1,342 @@
+package think
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/agent/speak"
+	"xiaozhi/internal/idle"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/sentence"
+	"xiaozhi/internal/timeline"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// FastPath answers the plainest requests without a model.
+type FastPath interface {
+	// Answer gives the one delta that answers req, or false when it does not know.
+	Answer(req providers.LLMRequest) (providers.Delta, bool)
+}
+
+// Options are what the turns of all conversations share. Only FastPath may be nil.
+type Options struct {
+	LLM         providers.LLM
+	FastPath    FastPath // asked before the model; nil: there is none
+	Prompts     *prompts.Set
+	Name        string        // of the assistant
+	MaxSteps    int           // model calls in a turn, before one forced answer
+	MaxCalls    int           // tool calls in a turn
+	MaxDaily    int           // tool calls of a device in a day
+	StepTimeout time.Duration // until a model that gives nothing has failed
+	SlowAfter   time.Duration // until it is said to be slow; less than 0: never
+	Zone        *time.Location
+}
+
+// Turn is what is to be answered.
+type Turn struct {
+	ID      uint64
+	Words   string // of the user; "": the server speaks by itself
+	Lang    text.Lang
+	Allow   *providers.ToolCall // the call that the user has just allowed; nil: none
+	History []providers.Message // the dialogue before
+	Role    string              // the name of the system prompt
+	Session wire.Session
+	Voiced  func() bool // somebody is speaking
+}
+
+// Outlet is where an answer goes.
+type Outlet struct {
+	Player  *speak.Player
+	Speaker *speak.Speaker
+	Times   *timeline.Turn
+}
+
+// Gate asks the conversation for leave. Its methods end with their context, which
+// ends when the turn is cut or undone.
+type Gate interface {
+	// Tool waits until a tool may run. start: tts start has to go first.
+	Tool(ctx context.Context, start bool) error
+	// Firm says that voice does not interrupt the turn any more.
+	Firm()
+}
+
+// Responder answers one turn. It belongs to one goroutine, and joins what it has
+// started before Converse returns.
+type Responder struct {
+	o     *Options
+	turn  Turn
+	out   Outlet
+	gate  Gate
+	tools Tools
+	log   *slog.Logger
+
+	steps    []*step
+	faced    bool // the reply's face was looked for
+	hangUp   bool // the conversation ends after the reply
+	question question
+	waits    waits
+	calling  sync.WaitGroup // goroutines that wait for tools
+	made     int            // calls so far
+}
+
+// New makes the responder of a turn.
+func New(o *Options, t Turn, out Outlet, gate Gate, tools Tools, log *slog.Logger) *Responder {
+	return &Responder{o: o, turn: t, out: out, gate: gate, tools: tools, log: log}
+}
+
+// step is one model call and what came of it.
+type step struct {
+	index int
+	text  strings.Builder
+	split sentence.Splitter
+	said  bool // something of it goes to the ear
+	calls []*toolCall
+}
+
+// Goodbye makes the reply the last of the conversation, which voice does not cut
+// any more (docs/behaviours.md 33); the button does.
+func (r *Responder) Goodbye() {
+	r.hangUp = true
+	r.gate.Firm()
+}
+
+// HangUp reports whether the conversation ends after the reply.
+func (r *Responder) HangUp() bool { return r.hangUp }
+
+// Converse asks the model, with tools between its steps. note is something that
+// the user did not say and the model should know; "" for nothing.
+func (r *Responder) Converse(ctx context.Context, note string) error {
+	system, err := r.system()
+	if err != nil {
+		return err
+	}
+	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Language: r.lang(), Zone: r.o.Zone}
+	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
+	defer r.calling.Wait()
+	defer giveUp(nil) // calls whose results are not wanted, because the model broke
+	again, err := r.callAllowed(ctx)
+	if err != nil {
+		return err
+	}
+	if !again {
+		return r.ask(ctx)
+	}
+	fast := r.o.FastPath != nil && note == "" && r.turn.Allow == nil
+	for n := 0; ; n++ {
+		st := &step{index: len(r.steps)}
+		req := r.request(system, note, n >= r.o.MaxSteps)
+		r.steps = append(r.steps, st)
+		if fast {
+			fast, err = r.answerFast(ctx, st, req)
+		}
+		if !fast && err == nil {
+			err = r.generate(ctx, st, req)
+		}
+		if err == nil {
+			err = r.sayAll(ctx, st, st.split.Flush())
+		}
+		if err != nil {
+			return err
+		}
+		again, err := r.finish(ctx, st)
+		if err == nil && !again && len(st.calls) == 0 && r.Silent() {
+			err = &ModelError{errEmpty}
+		}
+		if err != nil {
+			return err
+		}
+		if !again {
+			return r.ask(ctx)
+		}
+	}
+}
+
+// errEmpty says that the model has ended without a word.
+var errEmpty = errors.New("the answer is empty")
+
+// Silent reports whether nothing was answered in any step.
+func (r *Responder) Silent() bool {
+	for _, s := range r.steps {
+		if strings.TrimSpace(s.text.String()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// system renders the turn's system prompt.
+func (r *Responder) system() (string, error) {
+	return r.o.Prompts.Render(r.turn.Role, r.turn.Session.Language, prompts.Data{
+		AssistantName: r.o.Name,
+		DeviceName:    r.turn.Session.Name,
+		Language:      r.lang(),
+		Now:           time.Now().In(r.o.Zone),
+	})
+}
+
+// request makes the next model call.
+func (r *Responder) request(system, note string, forced bool) providers.LLMRequest {
+	messages := []providers.Message{{Role: providers.RoleSystem, Content: system}}
+	messages = append(messages, r.turn.History...)
+	if note != "" {
+		messages = append(messages, providers.Message{Role: providers.RoleUser, Content: note})
+	}
+	messages = append(messages, r.Messages()...)
+	return providers.LLMRequest{
+		Messages: messages, Tools: Specs(r.tools.Router, false), NoTools: forced, Language: r.lang(),
+	}
+}
+
+// Specs returns what a model sees of the tools: of all, or of those that the
+// device itself runs.
+func Specs(tools *router.Router, ofDevice bool) (out []providers.ToolSpec) {
+	for _, o := range tools.Offers() {
+		if !ofDevice || o.OfDevice() {
+			out = append(out, providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema})
+		}
+	}
+	return out
+}
+
+// answerFast lets the fast path answer, and reports whether it did.
+func (r *Responder) answerFast(ctx context.Context, st *step, req providers.LLMRequest) (bool, error) {
+	d, ok := r.o.FastPath.Answer(req)
+	if !ok {
+		return false, nil
+	}
+	r.out.Times.ModelAsked()
+	return true, r.delta(ctx, st, d, req.NoTools)
+}
+
+// generate runs one model call.
+func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
+	stepCtx, limit := idle.WithTimeout(ctx, r.o.StepTimeout)
+	defer limit.Close()
+	r.out.Times.ModelAsked()
+	answered := r.noticeSlow(ctx)
+	defer answered()
+	for d, err := range r.o.LLM.Generate(stepCtx, req) {
+		if err != nil {
+			answered()
+			if ctx.Err() == nil && stepCtx.Err() != nil {
+				err = context.Cause(stepCtx)
+			}
+			return &ModelError{err}
+		}
+		limit.Pause() // a long answer waits for the speaker
+		if err := r.delta(ctx, st, d, req.NoTools); err != nil {
+			return err
+		}
+		if st.said {
+			answered()
+		}
+		limit.Resume()
+	}
+	if stepCtx.Err() != nil {
+		return &ModelError{context.Cause(stepCtx)}
+	}
+	return nil
+}
+
+// ModelError marks a failure of the language model.
+type ModelError struct{ Err error }
+
+// Error names the model and what failed.
+func (e *ModelError) Error() string { return "language model: " + e.Err.Error() }
+
+// Unwrap gives what failed.
+func (e *ModelError) Unwrap() error { return e.Err }
+
+// delta takes in a piece of the model's answer.
+func (r *Responder) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
+	r.out.Times.Token(d.Provider)
+	if d.Thought != "" {
+		r.out.Player.Send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
+	}
+	if d.Fallback && r.turn.Words == "" {
+		return nil // it is no model that could word anything
+	}
+	if d.Text != "" {
+		st.text.WriteString(d.Text)
+		if err := r.sayAll(ctx, st, st.split.Feed(d.Text)); err != nil {
+			return err
+		}
+	}
+	if noTools {
+		return nil // the forced answer: calls that come all the same are not made
+	}
+	for _, call := range d.ToolCalls {
+		if err := r.startCall(ctx, st, call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sayAll gives pieces of the model's text to the speaker.
+func (r *Responder) sayAll(ctx context.Context, st *step, pieces []string) error {
+	for _, piece := range pieces {
+		r.out.Player.Send(wire.Message{Kind: wire.MessageChunk, Text: piece})
+		s := speak.NewSegment(piece, r.turn.Lang, st.index)
+		if !r.faced {
+			r.faced = true
+			s.Face()
+		} else {
+			s.Emotion, s.Emoji = "", ""
+		}
+		st.said = st.said || s.Speech != ""
+		if err := r.out.Speaker.Say(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Say says words of our own as part of the answer.
+func (r *Responder) Say(ctx context.Context, words string) error {
+	if len(r.steps) == 0 {
+		r.steps = append(r.steps, &step{})
+	}
+	st := r.steps[len(r.steps)-1]
+	own := sentence.Splitter{}
+	st.text.WriteString(text.Join(st.text.String(), words)[len(st.text.String()):])
+	return r.sayAll(ctx, st, append(own.Feed(words), own.Flush()...))
+}
+
+// SayPhrase says a phrase that is no part of the answer.
+func (r *Responder) SayPhrase(ctx context.Context, id string) error {
+	words := r.o.Prompts.Phrase(id, r.lang())
+	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang, max(0, len(r.steps)-1)))
+}
+
+// PlaySound plays a sound that is no part of the answer, showing display.
+func (r *Responder) PlaySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
+	s := speak.Segment{Fallback: prompts.FailInternal, Sound: sound}
+	s.Display, s.Language = display, r.turn.Lang
+	return r.out.Speaker.Say(ctx, s)
+}
+
+// SayFailure makes a failure of the turn heard.
+func (r *Responder) SayFailure(ctx context.Context, err error) {
+	id := prompts.FailInternal
+	if _, ok := errors.AsType[*ModelError](err); ok {
+		id = prompts.FailLLM
+		if errors.Is(err, context.DeadlineExceeded) {
+			id = prompts.FailTimeout
+		}
+	}
+	if err := r.SayPhrase(ctx, id); err != nil {
+		r.log.Debug("failure not heard", "err", err)
+	}
+}
+
+func (r *Responder) lang() string { return string(r.turn.Lang) }

@@ -1,0 +1,68 @@
+package think
+
+import (
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+)
+
+// Messages returns the turn so far for the history, as if all of it was heard.
+func (r *Responder) Messages() []providers.Message {
+	texts := make([]string, len(r.steps))
+	for i, s := range r.steps {
+		texts[i] = s.text.String()
+	}
+	return r.assemble(texts)
+}
+
+// HeardMessages returns the turn with only those words that were played
+// (docs/behaviours.md 32). A cut is marked by an ellipsis.
+func (r *Responder) HeardMessages(now time.Time) []providers.Message {
+	texts, partial := r.out.Player.Heard(now, len(r.steps))
+	if partial {
+		for i := len(texts) - 1; i >= 0; i-- {
+			if texts[i] != "" {
+				texts[i] += "…"
+				break
+			}
+		}
+	}
+	return r.assemble(texts)
+}
+
+// assemble puts the user's message, the steps and their results in order. Every
+// call gets exactly one result.
+func (r *Responder) assemble(texts []string) []providers.Message {
+	var out []providers.Message
+	if r.turn.Words != "" {
+		out = append(out, providers.Message{Role: providers.RoleUser, Content: r.turn.Words})
+	}
+	for i, s := range r.steps {
+		m := providers.Message{Role: providers.RoleAssistant}
+		if i < len(texts) {
+			m.Content = strings.TrimSpace(texts[i])
+		}
+		var results []providers.Message
+		for _, c := range s.calls {
+			m.ToolCalls = append(m.ToolCalls, c.call)
+			results = append(results, providers.Message{Role: providers.RoleTool, ToolCallID: c.call.ID, Content: c.result()})
+		}
+		if m.Content == "" && len(m.ToolCalls) == 0 {
+			continue
+		}
+		out = append(append(out, m), results...)
+	}
+	return out
+}
+
+// Answer returns all that the assistant said in messages.
+func Answer(messages []providers.Message) (words string) {
+	for _, m := range messages {
+		if m.Role == providers.RoleAssistant {
+			words = text.Join(words, m.Content)
+		}
+	}
+	return words
+}

@@ -1,0 +1,142 @@
+package think
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"xiaozhi/prompts"
+)
+
+// When a turn that waits for a tool says so (docs/behaviours.md 36): after so much
+// silence, once each. The model is said to be slow once (docs/behaviours.md 40).
+const (
+	fillerFirst = 1200 * time.Millisecond
+	fillerNext  = 6 * time.Second
+	fillerAgain = 100 * time.Millisecond // until looking again while something is being said
+	// slowGrace is how long an engine may take in any case, however long the user
+	// has waited for the others.
+	slowGrace = 400 * time.Millisecond
+)
+
+// waits is what was said about waiting.
+type waits struct {
+	fillers int
+	noticed bool // it was said that the model is slow
+}
+
+// await waits for done. It says that it takes a while when it does.
+func (r *Responder) await(ctx context.Context, done <-chan struct{}) error {
+	began := time.Now()
+	timer := time.NewTimer(r.fillerIn(fillerFirst, began))
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			again, err := r.filler(ctx, began)
+			if err != nil {
+				return err
+			}
+			timer.Reset(again)
+		}
+	}
+}
+
+// fillerIn returns how soon a filler is due that is due in left, of a wait since
+// began: sooner where nothing was heard in the turn at all.
+func (r *Responder) fillerIn(left time.Duration, began time.Time) time.Duration {
+	if r.o.SlowAfter > 0 && r.waits.fillers == 0 && r.out.Player.FirstFrame().IsZero() {
+		return min(left, time.Until(r.slowAt(began)))
+	}
+	return left
+}
+
+// filler says a filler if there has been silence for long enough and nobody is
+// speaking, and returns when to try again.
+func (r *Responder) filler(ctx context.Context, began time.Time) (time.Duration, error) {
+	after, id := fillerFirst, prompts.Filler
+	switch r.waits.fillers {
+	case 0:
+	case 1:
+		after, id = fillerNext, prompts.FillerLong
+	default:
+		return time.Hour, nil
+	}
+	quiet, ok := r.out.Speaker.QuietSince()
+	if !ok || r.turn.Voiced() {
+		return fillerAgain, nil
+	}
+	if quiet.Before(began) {
+		quiet = began
+	}
+	if left := r.fillerIn(after-time.Since(quiet), began); left > 0 {
+		return left, nil
+	}
+	r.waits.fillers++
+	return fillerAgain, r.SayPhrase(ctx, id)
+}
+
+// noticeSlow says, once in a turn, that the model takes a while, if nothing has
+// been heard for too long. The caller calls stop when there is something to be
+// heard, or will not be.
+func (r *Responder) noticeSlow(ctx context.Context) (stop func()) {
+	if r.turn.Words == "" || r.o.SlowAfter < 0 || r.waits.noticed {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if r.out.Player.AwaitOpen(ctx) != nil {
+			return
+		}
+		began := time.Now()
+		timer := time.NewTimer(time.Hour)
+		defer timer.Stop()
+		for left := r.slowIn(began); left > 0; left = r.slowIn(began) {
+			timer.Reset(left)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		r.waits.noticed = true
+		_ = r.SayPhrase(ctx, prompts.SlowLLM) // it fails where the turn ends
+	})
+	return sync.OnceFunc(func() {
+		cancel(nil)
+		wg.Wait()
+	})
+}
+
+// slowIn returns how much longer a model that was asked then may give nothing.
+func (r *Responder) slowIn(began time.Time) time.Duration {
+	quiet, ok := r.out.Speaker.QuietSince()
+	switch {
+	case !ok:
+		return fillerAgain // something is being said
+	case quiet.IsZero():
+		return time.Until(r.slowAt(began))
+	case quiet.Before(began):
+		quiet = began
+	}
+	return time.Until(quiet.Add(r.o.SlowAfter))
+}
+
+// slowAt returns when the user has heard nothing for too long in a turn in which
+// nothing was heard yet, for an engine that has worked since then.
+func (r *Responder) slowAt(began time.Time) time.Time {
+	silent := r.out.Times.SilentSince()
+	if silent.IsZero() {
+		return began.Add(r.o.SlowAfter)
+	}
+	at := began.Add(min(slowGrace, r.o.SlowAfter))
+	if due := silent.Add(r.o.SlowAfter); due.After(at) {
+		return due
+	}
+	return at
+}
