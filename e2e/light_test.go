@@ -20,7 +20,7 @@ import (
 // is told what is said.
 func TestSeed000(t *testing.T) {
 	t.Parallel()
-	file, err := os.ReadFile("../connection/testdata/light/frames.txtar")
+	file, err := os.ReadFile("../connection/websocket/testdata/light/frames.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,10 +112,11 @@ func (s *syncBuffer) String() string {
 
 // setup configures a server. The zero value starts a plain one.
 type setup struct {
-	race   bool // with the race detector
-	env    []string
-	config string   // content of config.yaml
-	args   []string // after serve
+	race     bool // with the race detector
+	profiles bool // with the runtime's profiles
+	env      []string
+	config   string   // content of config.yaml
+	args     []string // after serve
 }
 
 var otaLine = regexp.MustCompile(`http://127\.0\.0\.1:\d+/xiaozhi/ota/`)
@@ -147,6 +148,9 @@ func launch(s setup, dir string) (*server, error) {
 	args := append([]string{"serve"}, s.args...)
 	if len(s.args) == 0 {
 		args = append(args, "--listen", "127.0.0.1:0")
+	}
+	if s.profiles {
+		args = append(args, "--pprof", "127.0.0.1:0")
 	}
 	program := binary
 	if s.race {
