@@ -81,7 +81,8 @@ func isControlWord(word string) bool {
 	return false
 }
 
-// nameWords splits at everything that is no letter or digit and before capitals.
+// NameWords returns the words of a name in lower case: it splits at everything
+// that is no letter or digit, and before capitals.
 func NameWords(name string) []string {
 	var words []string
 	var word []rune

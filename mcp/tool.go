@@ -31,7 +31,7 @@ type Annotations struct {
 	Audience    []string `json:"audience,omitempty"`
 }
 
-// destroys reports whether the tool says of itself that it destroys something.
+// Destroys reports whether the tool says of itself that it destroys something.
 // MCP's default for a tool that says nothing would be yes, which no user of a
 // speaker would bear.
 func (a Annotations) Destroys() bool { return a.Destructive != nil && *a.Destructive }

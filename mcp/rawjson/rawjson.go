@@ -24,9 +24,10 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// Limits on a text, for [CheckSize].
 const (
 	MaxSize  = 1 << 20 // bytes of one JSON-RPC payload from a device
-	MaxDepth = 64      // nesting of objects and arrays in a payload
+	maxDepth = 64      // nesting of objects and arrays in a payload
 )
 
 var errTooDeep = errors.New("nested too deeply")
@@ -37,8 +38,8 @@ func CheckSize(payload []byte) error {
 	if len(payload) > MaxSize {
 		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), MaxSize)
 	}
-	if Depth(payload) > MaxDepth {
-		return fmt.Errorf("%w: more than %d levels", errTooDeep, MaxDepth)
+	if Depth(payload) > maxDepth {
+		return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
 	}
 	return nil
 }

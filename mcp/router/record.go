@@ -85,7 +85,7 @@ var secretWords string
 // isSecret reports whether an argument of that name is likely to be a secret.
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range strings.Fields(secretWords) {
+	for word := range strings.FieldsSeq(secretWords) {
 		if strings.Contains(name, word) {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
+// Limits on a schema.
 const (
 	MaxSize = 64 << 10 // bytes of a schema that is used for checking
 	maxCost = 1000     // subschemas that one value may be held against

@@ -11,6 +11,7 @@ import (
 // Kind says what something is that the user says over a reply.
 type Kind int
 
+// The kinds.
 const (
 	Noise       Kind = iota // no words, or one that says nothing: a cough, a noise
 	Backchannel             // a sign of listening: 嗯, "uh-huh"

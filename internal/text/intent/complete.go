@@ -15,6 +15,7 @@ import (
 // Completeness says whether what was said so far sounds complete.
 type Completeness int
 
+// The degrees of completeness.
 const (
 	Undecided  Completeness = iota // nothing in the words tells
 	Finished                       // a whole command, question or answer

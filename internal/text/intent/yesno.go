@@ -12,6 +12,7 @@ import (
 // Answer says what an answer to a question means.
 type Answer int
 
+// The answers.
 const (
 	Unclear Answer = iota // neither, or a new request
 	Yes                   // the user agrees
