@@ -155,7 +155,7 @@ var volatile = []struct {
 	{"TIME", regexp.MustCompile(`\d+点(\d+分)?|\b\d+:\d\d [AP]M|(\d+分钟)?\d+秒`)},
 	{`"timestamp":TIME`, regexp.MustCompile(`"timestamp":\d+`)},
 	// The WebSocket library ends a message over its limit by itself, without the reason that an own reader gave.
-	{"close 1009", regexp.MustCompile(`close 1009( message too big)?`)},
+	{"close 1009", regexp.MustCompile(`close 1009 ?(message too big)?`)},
 	{"ID", regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)},
 	{"ID", regexp.MustCompile(`\b[0-9a-f]{16,64}\b`)},
 	{"ID", regexp.MustCompile(`\b[A-Z2-7]{26}\b`)}, // base32, as of crypto/rand.Text
