@@ -17,7 +17,8 @@ import (
 const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
-	keepScratch = 512 // a larger buffer of one message is given back: most messages are sound
+	maxPromise  = 1 << 30 // bytes in a header: the library ends such a message itself, without a reason
+	keepScratch = 512     // a larger buffer of one message is given back: most messages are sound
 )
 
 // errLimit is a message that is too long.
@@ -42,7 +43,7 @@ func (c *conn) read(s *connection.Session) {
 		return c.extend()
 	})
 	c.ws.SetCloseHandler(func(int, string) error { return nil }) // Close says goodbye
-	c.ws.SetReadLimit(maxText)
+	c.ws.SetReadLimit(maxPromise)
 	c.life.start(func() { s.End(errStalled) })
 	for {
 		if err := c.readOne(); err != nil {
