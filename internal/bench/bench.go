@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -13,130 +12,6 @@ import (
 	"strings"
 	"time"
 )
-
-// Options select the server and the measurements.
-type Options struct {
-	Target
-	Timing
-	Stubs   string   // address of the stub providers; empty: a free port
-	Metrics []string // of Metrics(); empty: all
-	Size    Size     // empty: Small
-	Runs    int      // 0: one
-	Retries int      // how often a scenario with void figures is measured again
-	Dir     string   // for profiles of our own server; empty: none are taken
-	NoPin   bool     // server and load are not bound to cores
-	Command string   // command line, for the report
-	Label   string   // name of the server in the report; empty: its URL
-
-	Soak    time.Duration // 0: no soak
-	Devices int           // of a soak; 0: 50
-	Log     io.Writer     // what goes on, line by line; nil: nothing
-}
-
-// Target names the server that is measured.
-type Target struct {
-	URL      string // OTA or WebSocket address; empty: our own is started
-	Token    string // for devices; empty: as the OTA reply says
-	PID      int    // of the server, for memory and processor time; 0: not known
-	Profiles string // URL of its /debug/pprof/, for goroutines; empty: none
-	Program  string // of our own server; needed without URL
-}
-
-// Timing tells how the server behaves by design, which figures leave out.
-type Timing struct {
-	Guard   time.Duration // pause between tts start and sound; 0: 105 ms; below 0: none
-	Silence time.Duration // after which it takes an utterance for finished; 0: 700 ms, in M3 800
-	// Sentence is the length of each sentence of an endless reply, for servers that
-	// read the whole sound of a sentence before they speak; 0: one endless sentence.
-	Sentence time.Duration
-}
-
-// OwnGuard is the pause that our own server keeps between tts start and sound.
-const OwnGuard = 105 * time.Millisecond
-
-// ownSilence is that after which our own server takes an utterance for finished.
-const ownSilence = 700 * time.Millisecond
-
-func (o Options) withDefaults() Options {
-	o.Size, o.Runs = cmp.Or(o.Size, Small), max(o.Runs, 1)
-	o.Guard = max(cmp.Or(o.Guard, OwnGuard), 0)
-	o.Devices = cmp.Or(o.Devices, 50)
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	return o
-}
-
-// scenario is one way of loading a server and what is learned from it.
-type scenario struct {
-	names []string // of the metrics
-	about string
-	needs settings // of a server that we start
-	early bool     // it begins before the server's engines are loaded
-	run   func(context.Context, *rig) ([]Figure, error)
-}
-
-func scenarios() []scenario {
-	return []scenario{
-		{names: []string{"m1"}, about: "added latency, push to talk", run: manual},
-		{names: []string{"m2"}, about: "added latency, automatic", run: automatic},
-		{names: []string{"m3"}, about: "work that overlaps the silence", needs: settings{commit: 800 * time.Millisecond}, run: overlap},
-		{names: []string{"m4", "m5", "m6", "m7"}, about: "play-out, jitter, seams, end of a long reply", run: longReply},
-		{names: []string{"m8", "m9"}, about: "abort, and requests to providers closed", run: aborts},
-		{names: []string{"m10"}, about: "interruption by voice", run: bargeIn},
-		{names: []string{"m11"}, about: "speakers on one core", run: density},
-		{names: []string{"m11-open", "m11"}, about: "speakers with open microphones on one core", run: densityOpen},
-		{names: []string{"m12"}, about: "memory of a device", run: footprint},
-		{names: []string{"m13"}, about: "processor time of speech", run: work},
-		{names: []string{"m14"}, about: "coming and going", run: churn},
-		{names: []string{"m15"}, about: "hello", needs: settings{ears: "pocketsphinx"}, early: true, run: hello},
-		{names: []string{"m16"}, about: "one that does not read", run: fairness},
-		{names: []string{"m17"}, about: "first segment in Chinese", run: firstSegment},
-	}
-}
-
-// Metrics are the names that Options.Metrics may hold, each with what it is about.
-func Metrics() [][2]string {
-	var out [][2]string
-	for _, s := range scenarios() {
-		out = append(out, [2]string{strings.Join(s.names, ","), s.about})
-	}
-	return out
-}
-
-// chosen are the scenarios of these metrics, in their usual order.
-func chosen(names []string) ([]scenario, error) {
-	all := scenarios()
-	if len(names) == 0 {
-		return all, nil
-	}
-	want := make(map[int]bool)
-	for _, name := range names {
-		name = strings.ToLower(strings.TrimSpace(name))
-		found := false
-		for i, s := range all {
-			if slices.Contains(s.names, name) {
-				want[i], found = true, true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("unknown metric %q", name)
-		}
-	}
-	var out []scenario
-	for i, s := range all {
-		if want[i] {
-			out = append(out, s)
-		}
-	}
-	return out, nil
-}
-
-// CheckMetrics says whether Options.Metrics may hold these names.
-func CheckMetrics(names []string) error {
-	_, err := chosen(names)
-	return err
-}
 
 // bench is one bench at work.
 type bench struct {
