@@ -32,13 +32,19 @@ if [ "${1:-}" != inside ]; then
 			{ apt-get update >/dev/null && apt-get install -y --no-install-recommends debootstrap >/dev/null; }
 	fi
 	root=$(mktemp -d "${TMPDIR:-/tmp}/xiaozhi-fresh-XXXXXX")
-	trap 'rm -rf --one-file-system "$root"' EXIT
+	child=""
+	cleanup() {
+		[ -z "$child" ] || { kill -KILL "$child" && wait "$child"; } 2>/dev/null || true
+		rm -rf --one-file-system "$root"
+	}
+	trap cleanup EXIT
 	trap 'exit 130' INT TERM HUP
 	unshare --mount --propagation private --pid --fork --kill-child -- "$0" inside "$root" &
 	child=$!
-	trap 'kill -KILL $child 2>/dev/null; wait $child 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
-	wait $child
-	exit
+	result=0
+	wait $child || result=$?
+	child=""
+	exit $result
 fi
 root=$2
 
