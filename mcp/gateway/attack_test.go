@@ -19,6 +19,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -415,7 +416,7 @@ func TestCallerGone(t *testing.T) {
 	}
 }
 
-// TestManyClients: 200 clients at once with 50 calls each, over all ways in,
+// TestManyClients: many clients at once with many calls each, over all ways in,
 // while a device comes and goes: each gets its own answers, and nothing is left.
 func TestManyClients(t *testing.T) {
 	r := newRig(t, nil)
@@ -424,10 +425,7 @@ func TestManyClients(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	clients, each := 200, 50
-	if testing.Short() {
-		clients, each = 40, 10
-	}
+	clients, each := testall.Pick(200, 60), testall.Pick(50, 15)
 	ctx, cancel := context.WithCancel(t.Context())
 	var moving sync.WaitGroup
 	moving.Go(func() {
