@@ -20,6 +20,7 @@ fresh=${FRESH:-test run}
 port=18765
 fail() { echo "fresh: $*" >&2; exit 1; }
 
+case "$fresh" in test | run | "test run") ;; *) fail "FRESH is test, run, or both" ;; esac
 [ "$(id -u)" = 0 ] || fail "only root can make a bare system / 需要 root"
 
 # All that follows runs in namespaces of its own for mounts and processes, which
