@@ -25,7 +25,7 @@ type talk struct {
 	config string            // data/config.yaml
 	files  map[string]string // more files of the server's folder
 	book   map[string]answer // by a part of the user's words
-	loose  bool              // its voice depends on the pieces in which sound comes: only lengths are compared
+	loose  bool              // its sound depends on real time: only lengths are compared
 	play   func(*stage) error
 }
 

@@ -210,7 +210,7 @@ func talks() []talk {
 				return err
 			}
 			return a.typed("what else is there to say")
-		}),
+		}).loosely(), // it pauses where the voice came
 		device("pauses while speaking", options{}, nil, func(a *actor) error {
 			if err := errors.Join(a.speaks("what else is there to say", 450*time.Millisecond, 300*time.Millisecond), a.answered()); err != nil {
 				return err
@@ -222,7 +222,7 @@ func talks() []talk {
 				return err
 			}
 			return a.typed("what else is there to say")
-		}),
+		}).loosely(), // it pauses where the voice came
 		device("more while it thinks", options{}, book{"in the end": late(2*time.Second, "That was all of it.")}, func(a *actor) error {
 			return errors.Join(a.speaks("what comes in the end", 900*time.Millisecond), a.answered())
 		}),
