@@ -22,7 +22,7 @@ const (
 
 // Reason is why a session ended, and how. It is the cause of the session's
 // context, so a [Conversation] can read it with [context.Cause].
-type Reason struct {
+type Reason struct { //nolint:errname // most ends are no errors
 	Text  string     // constant, for people and for the log
 	Kind  Kind       // of the goodbye
 	Gone  bool       // the device hears nothing more: nothing is flushed, no goodbye

@@ -128,7 +128,7 @@ func (m *Room) Cancel() {
 func (m *Room) Admit(ctx context.Context, t Transport, read func(*Session)) {
 	s := newSession(ctx, m.registry, m.peer, t)
 	m.registry.admit(s, m.key)
-	s.start(read)
+	s.start(read) //nolint:contextcheck // the session has a context of its own, made of ctx
 }
 
 func (r *Registry) admit(s *Session, key string) {

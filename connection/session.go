@@ -59,7 +59,7 @@ func newSession(ctx context.Context, r *Registry, peer Peer, t Transport) *Sessi
 	s.log = r.log.With("device_id", peer.DeviceID, "session_id", s.id)
 	s.life = newLifetime(ctx, s.log)
 	s.limits = newLimits(func() { s.counts.excess.Add(1) }, s.life.end)
-	s.down = newDownlink(s)
+	s.down = newDownlink(s) //nolint:contextcheck // as in Admit
 	s.tools = newToolset(s)
 	s.down.registered = s.tools.lightReady
 	return s

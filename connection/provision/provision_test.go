@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
 	"xiaozhi/connection"
 	"xiaozhi/connection/request"
 	"xiaozhi/internal/wire"

@@ -211,6 +211,28 @@ func TestEndlessFragments(t *testing.T) {
 	}
 }
 
+// TestReceivingAllocates: the library costs one small allocation for a message.
+func TestReceivingAllocates(t *testing.T) {
+	framed, err := appendFrame(nil, 3, 0, make([]byte, 120))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := looseConn(t, 3, &endless{frame: frameUp(0x82, framed)})
+	n := testing.AllocsPerRun(1000, func() {
+		c.in.begin()
+		_, r, err := c.ws.NextReader()
+		if err == nil {
+			err = c.readAll(r, maxBinary)
+		}
+		if err != nil || len(c.scratch) != len(framed) {
+			t.Fatal(len(c.scratch), err)
+		}
+	})
+	if n > 1 {
+		t.Errorf("%v allocations for a frame", n)
+	}
+}
+
 // FuzzRead lets strangers' bytes come: whatever they are, the reader ends.
 func FuzzRead(f *testing.F) {
 	f.Add(slices.Concat(frameUp(0x81, []byte(`{"type":"hello"}`)), frameUp(0x82, make([]byte, 300)), frameUp(0x88, []byte{3, 0xe8})))
