@@ -2,6 +2,7 @@ package offer
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -148,4 +149,26 @@ func TestFollowerCloseFirst(t *testing.T) {
 	f.Close()
 	f.Start(t.Context()) // does nothing: nothing would end it
 	f.Wake()
+}
+
+// BenchmarkFollowerDevices takes in 500 devices that come at once, while a client
+// has a view of them.
+func BenchmarkFollowerDevices(b *testing.B) {
+	ids := make([]string, 500)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("24:6f:28:aa:%02x:%02x", i>>8, i&255)
+	}
+	h := &home{}
+	h.set(ids...)
+	for b.Loop() {
+		b.StopTimer()
+		r := catalog.NewRegistry()
+		view := viewOf(r)
+		f := NewFollower(r, Options{Devices: h, Log: slog.New(slog.DiscardHandler)}, (&told{}).updated)
+		b.StartTimer()
+		f.takeDevices(ids)
+		if n := len(view.Tools()); n != len(ids) {
+			b.Fatalf("%d tools", n)
+		}
+	}
 }
