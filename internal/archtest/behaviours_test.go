@@ -85,7 +85,6 @@ func missing(root, name string) string {
 // TestBehaviours: the tables of what the server does are whole, name tests,
 // scenes and metrics that exist, and are the same in both languages.
 func TestBehaviours(t *testing.T) {
-
 	var first map[int]behaviour
 	for file, noTest := range map[string]string{"behaviours.md": "no test", "behaviours.zh-CN.md": "还没有"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", file))
@@ -130,7 +129,6 @@ func checkBehaviour(t *testing.T, root, file string, n int, b behaviour) {
 
 // TestMissing holds the check itself: a name without a test or a scene is found.
 func TestMissing(t *testing.T) {
-
 	for name, there := range map[string]bool{
 		"internal/archtest.TestMissing": true,
 		"auto.txtar":                    true,

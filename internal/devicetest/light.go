@@ -154,7 +154,7 @@ func (l *Light) write(text string) error {
 
 // WaitReply returns the next complete reply, each one once.
 func (l *Light) WaitReply(ctx context.Context) (LightReply, error) {
-	e, err := l.wait(ctx, &l.Journal.replies, func(e Event) bool { return e.Light != nil })
+	e, err := l.wait(ctx, &l.replies, func(e Event) bool { return e.Light != nil })
 	if err != nil {
 		return LightReply{}, err
 	}

@@ -61,7 +61,9 @@ func TestTapeDevice(t *testing.T) {
 	tp := newTape()
 	tp.device("d", []devicetest.Event{
 		received(0, "tts", "start", ""), received(1, "tts", "sentence_start", "x"), received(20, "tts", "sentence_start", "y"), received(40, "tts", "stop", ""),
-		received(50, "mcp", "", ""), received(60, "tts", "start", ""), {At: at(70), Kind: devicetest.KindSent, Type: "abort", Raw: []byte("abort")}, received(80, "tts", "stop", ""),
+		received(50, "mcp", "", ""), received(60, "tts", "start", ""),
+		{At: at(70), Kind: devicetest.KindSent, Type: "abort", Raw: []byte("abort")},
+		received(80, "tts", "stop", ""),
 	}, []frame{{at(10), "a"}, {at(30), "b"}, {at(65), "c"}})
 	got := tp.sounds["d"]
 	if len(got) != 2 || !slices.Equal(got[0].frames, []string{"a", "b"}) || !slices.Equal(got[0].sentences, []int{0, 1}) || got[0].cut ||

@@ -66,9 +66,7 @@ func startServer(ctx context.Context, binary string, t talk, cloud *openaitest.S
 
 func (s *server) start(ctx context.Context, binary string, t talk, cloud *openaitest.Server) error {
 	files := map[string]string{"config.yaml": fmt.Sprintf(settings, cloud.URL()), "data/config.yaml": t.config}
-	for name, text := range t.files {
-		files[name] = text
-	}
+	maps.Copy(files, t.files)
 	for name, text := range files {
 		path := filepath.Join(s.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -82,7 +80,7 @@ func (s *server) start(ctx context.Context, binary string, t talk, cloud *openai
 	if err != nil {
 		return err
 	}
-	s.cmd = exec.Command(full, "serve", "--listen", "127.0.0.1:0") //nolint:gosec,noctx // the user names it; end stops it in order
+	s.cmd = exec.Command(full, "serve", "--listen", "127.0.0.1:0") //nolint:gosec // the user names it; end stops it in order
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, environment(), s
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -100,6 +100,7 @@ func (t talk) with(config string) talk {
 func typing(texts ...string) func(*actor) error {
 	return func(a *actor) error { return a.typed(texts...) }
 }
+
 func saying(texts ...string) func(*actor) error {
 	return func(a *actor) error { return a.spoken(texts...) }
 }
@@ -393,11 +394,24 @@ func ota() talk {
 	return talk{name: "ota", config: "auth: {enabled: true, token: secret-token}\n", play: func(s *stage) error {
 		const id = "Device-Id: 24:6f:28:aa:10:02"
 		for _, r := range [][]string{
-			{"GET", "/xiaozhi/ota/", ""}, {"GET", "/xiaozhi/ota", ""}, {"POST", "/xiaozhi/ota/", "{}", id}, {"POST", "/xiaozhi/ota", "{}", id},
+			{"GET", "/xiaozhi/ota/", ""},
+			{"GET", "/xiaozhi/ota", ""},
+			{"POST", "/xiaozhi/ota/", "{}", id},
+			{"POST", "/xiaozhi/ota", "{}", id},
 			{"POST", "/xiaozhi/ota/", `{"application":{"version":"2.4.2"},"board":{"type":"x"},"language":"en-US"}`, id, "Client-Id: c", "User-Agent: x/1"},
-			{"POST", "/xiaozhi/ota/", "not JSON", id}, {"POST", "/xiaozhi/ota/", "{}"}, {"POST", "/xiaozhi/ota/", "{}", "Device-Id: <x>"},
-			{"PUT", "/xiaozhi/ota/", "{}", id}, {"POST", "/xiaozhi/ota/activate", "{}", id}, {"GET", "/xiaozhi/v1/", ""}, {"GET", "/", ""}, {"GET", "/nowhere", ""},
-			{"GET", "/healthz", ""}, {"GET", "/readyz", ""}, {"POST", "/mcp/vision/explain", "", id}, {"GET", "/mcp/vision/explain", ""}, {"GET", "/api/devices", ""},
+			{"POST", "/xiaozhi/ota/", "not JSON", id},
+			{"POST", "/xiaozhi/ota/", "{}"},
+			{"POST", "/xiaozhi/ota/", "{}", "Device-Id: <x>"},
+			{"PUT", "/xiaozhi/ota/", "{}", id},
+			{"POST", "/xiaozhi/ota/activate", "{}", id},
+			{"GET", "/xiaozhi/v1/", ""},
+			{"GET", "/", ""},
+			{"GET", "/nowhere", ""},
+			{"GET", "/healthz", ""},
+			{"GET", "/readyz", ""},
+			{"POST", "/mcp/vision/explain", "", id},
+			{"GET", "/mcp/vision/explain", ""},
+			{"GET", "/api/devices", ""},
 		} {
 			if _, err := s.http(r[0], r[1], r[2], r[3:]...); err != nil {
 				return err
@@ -433,10 +447,18 @@ func gatewayHTTP() talk {
 			}
 		}
 		for _, r := range [][]string{
-			{"GET", "/api/mcp/health", ""}, {"GET", "/api/mcp/tools", ""}, {"GET", "/api/mcp/resources", ""}, {"GET", "/api/mcp/prompts", ""},
-			{"POST", "/api/mcp/tools/call", `{"name":"util.hash","arguments":{"data":"Hello World"}}`}, {"POST", "/api/mcp/tools/call", `{"name":"no.such"}`},
-			{"POST", "/api/mcp/tools/call", `{`}, {"GET", "/api/mcp/tools/call", ""}, {"POST", "/api/mcp/jsonrpc/time", rpc(1, "tools/list", "{}")},
-			{"POST", "/api/mcp/jsonrpc/nowhere", rpc(1, "tools/list", "{}")}, {"DELETE", "/api/mcp/jsonrpc", ""}, {"OPTIONS", "/api/mcp/jsonrpc", ""},
+			{"GET", "/api/mcp/health", ""},
+			{"GET", "/api/mcp/tools", ""},
+			{"GET", "/api/mcp/resources", ""},
+			{"GET", "/api/mcp/prompts", ""},
+			{"POST", "/api/mcp/tools/call", `{"name":"util.hash","arguments":{"data":"Hello World"}}`},
+			{"POST", "/api/mcp/tools/call", `{"name":"no.such"}`},
+			{"POST", "/api/mcp/tools/call", `{`},
+			{"GET", "/api/mcp/tools/call", ""},
+			{"POST", "/api/mcp/jsonrpc/time", rpc(1, "tools/list", "{}")},
+			{"POST", "/api/mcp/jsonrpc/nowhere", rpc(1, "tools/list", "{}")},
+			{"DELETE", "/api/mcp/jsonrpc", ""},
+			{"OPTIONS", "/api/mcp/jsonrpc", ""},
 		} {
 			if _, err := s.http(r[0], r[1], r[2], headers...); err != nil {
 				return err
@@ -461,13 +483,38 @@ func localTools() talk {
 				return err
 			}
 			for _, c := range [][2]string{
-				{"util.calculate", `"expression":"(12.5+3)*2^3"`}, {"util.calculate", `"expression":"1/0"`}, {"util.calculate", `"expression":"sin(30°)+"`}, {"time.get_current_time", ""},
-				{"time.get_lunar_calendar", `"date":"2026-02-17"`}, {"time.get_lunar_calendar", `"date":"2027年中秋节"`}, {"time.get_lunar_calendar", `"date":"no day"`}, {"timer.list_timers", ""},
-				{"timer.set_timer", `"seconds":1000`}, {"timer.set_timer", `"duration":"half an hour"`}, {"timer.set_timer", `"duration":"十分钟"`}, {"timer.set_timer", `"duration":"soon"`}, {"timer.set_timer", ""},
-				{"timer.set_reminder", `"text":"tea","time":"in 20 minutes"`}, {"timer.set_reminder", `"text":"喝茶","time":"二十分钟后"`}, {"timer.set_reminder", `"text":"tea","time":"when I say so"`},
-				{"timer.list_timers", ""}, {"timer.cancel_timer", `"all":true`}, {"timer.cancel_timer", `"all":true`}, {"music.list_music", ""}, {"music.play_music", `"name":"nothing like it"`}, {"music.stop_music", ""},
-				{"talk.change_role", `"role":"no such role"`}, {"talk.forget_conversation", ""}, {"device.adjust_volume", `"change":"up"`}, {"device.set_volume", `"volume":200`}, {"device.get_device_status", ""},
-				{"device.take_photo", `"question":"?"`}, {"device.abort", ""}, {"device.say", ""}, {"time.now", `"format":"nonsense"`}, {"util.hash", `"data":"x","algorithm":"md5"`},
+				{"util.calculate", `"expression":"(12.5+3)*2^3"`},
+				{"util.calculate", `"expression":"1/0"`},
+				{"util.calculate", `"expression":"sin(30°)+"`},
+				{"time.get_current_time", ""},
+				{"time.get_lunar_calendar", `"date":"2026-02-17"`},
+				{"time.get_lunar_calendar", `"date":"2027年中秋节"`},
+				{"time.get_lunar_calendar", `"date":"no day"`},
+				{"timer.list_timers", ""},
+				{"timer.set_timer", `"seconds":1000`},
+				{"timer.set_timer", `"duration":"half an hour"`},
+				{"timer.set_timer", `"duration":"十分钟"`},
+				{"timer.set_timer", `"duration":"soon"`},
+				{"timer.set_timer", ""},
+				{"timer.set_reminder", `"text":"tea","time":"in 20 minutes"`},
+				{"timer.set_reminder", `"text":"喝茶","time":"二十分钟后"`},
+				{"timer.set_reminder", `"text":"tea","time":"when I say so"`},
+				{"timer.list_timers", ""},
+				{"timer.cancel_timer", `"all":true`},
+				{"timer.cancel_timer", `"all":true`},
+				{"music.list_music", ""},
+				{"music.play_music", `"name":"nothing like it"`},
+				{"music.stop_music", ""},
+				{"talk.change_role", `"role":"no such role"`},
+				{"talk.forget_conversation", ""},
+				{"device.adjust_volume", `"change":"up"`},
+				{"device.set_volume", `"volume":200`},
+				{"device.get_device_status", ""},
+				{"device.take_photo", `"question":"?"`},
+				{"device.abort", ""},
+				{"device.say", ""},
+				{"time.now", `"format":"nonsense"`},
+				{"util.hash", `"data":"x","algorithm":"md5"`},
 			} {
 				arguments := `{"device_id":"` + o.DeviceID + `"`
 				if c[1] != "" {
@@ -499,9 +546,14 @@ func gatewayDevice() talk {
 		}
 		s.pause(time.Second)
 		for _, c := range [][2]string{
-			{"device.list_devices", "{}"}, {"device-246f28aa1002.self.audio_speaker.set_volume", `{"volume":33}`}, {"device-246f28aa1002.self.audio_speaker.set_volume", `{"volume":"x"}`},
-			{"device-246f28aa1002.self.lamp.get_state", "{}"}, {"device.say", `{"text":"The washing machine is done.","now":false}`}, {"device.say", `{"device_id":"nobody","text":"x"}`},
-			{"timer.set_timer", `{"seconds":1000}`}, {"timer.list_timers", "{}"},
+			{"device.list_devices", "{}"},
+			{"device-246f28aa1002.self.audio_speaker.set_volume", `{"volume":33}`},
+			{"device-246f28aa1002.self.audio_speaker.set_volume", `{"volume":"x"}`},
+			{"device-246f28aa1002.self.lamp.get_state", "{}"},
+			{"device.say", `{"text":"The washing machine is done.","now":false}`},
+			{"device.say", `{"device_id":"nobody","text":"x"}`},
+			{"timer.set_timer", `{"seconds":1000}`},
+			{"timer.list_timers", "{}"},
 		} {
 			params, err := json.Marshal(map[string]any{"name": c[0], "arguments": json.RawMessage(c[1])})
 			if err != nil {

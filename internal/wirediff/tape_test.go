@@ -106,6 +106,7 @@ func (t *tape) device(name string, events []devicetest.Event, frames []frame) {
 			}
 		case devicetest.KindClosed:
 			t.add(name+" talk from server", "closed "+e.Text)
+		case devicetest.KindFrame, devicetest.KindState, devicetest.KindTool, devicetest.KindReply: // seen on the wire
 		}
 	}
 	take(time.Now())
