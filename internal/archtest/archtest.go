@@ -2,6 +2,6 @@
 // how much one type or package may own, which documents comments may cite.
 //
 // It has tests only. To add a package, add a row to the table in rules_test.go.
-// A rule that the tree does not meet yet is reported in the log of its test;
-// the constants in enforce_test.go make it fail.
+// What breaks a rule in one of the packages that enforce_test.go names as pending
+// is only reported in the log.
 package archtest

@@ -92,12 +92,12 @@ func typeName(e ast.Expr) string {
 	}
 }
 
-// over lists what is counted more often than allowed, the largest first.
+// over lists what is counted more often than allowed.
 func over(counts map[string]int, most int) []string {
 	var found []string
 	for name, n := range counts {
 		if n > most {
-			found = append(found, fmt.Sprintf("%3d %s", n, name))
+			found = append(found, fmt.Sprintf("%s: %d", name, n))
 		}
 	}
 	return found
@@ -105,10 +105,10 @@ func over(counts map[string]int, most int) []string {
 
 func TestSizes(t *testing.T) {
 	m := measure(tree(t, false))
-	report(t, enforceSizes, 0, fmt.Sprintf("structs of more than %d fields", maxFields), over(m.fields, maxFields))
-	report(t, enforceSizes, 0, fmt.Sprintf("types of more than %d methods", maxMethods), over(m.methods, maxMethods))
-	report(t, enforceSizes, 0, fmt.Sprintf("packages of more than %d files", maxFiles), over(m.files, maxFiles))
-	report(t, enforceRiddles, maxRiddles, "comments that paraphrase a name", m.riddles)
+	report(t, 0, fmt.Sprintf("structs of more than %d fields", maxFields), over(m.fields, maxFields))
+	report(t, 0, fmt.Sprintf("types of more than %d methods", maxMethods), over(m.methods, maxMethods))
+	report(t, 0, fmt.Sprintf("packages of more than %d files", maxFiles), over(m.files, maxFiles))
+	report(t, maxRiddles, "comments that paraphrase a name", m.riddles)
 }
 
 func TestMeasure(t *testing.T) {
@@ -135,7 +135,7 @@ func (T[P]) N() {}
 	if want := []string{"a/b.go:4 T is what", "a/b.go:4 T is what"}; !slices.Equal(m.riddles, want) {
 		t.Errorf("riddles %q, want %q", m.riddles, want)
 	}
-	if got := over(map[string]int{"x": 3, "y": 2}, 2); !slices.Equal(got, []string{"  3 x"}) {
+	if got := over(map[string]int{"x": 3, "y": 2}, 2); !slices.Equal(got, []string{"x: 3"}) {
 		t.Errorf("over: %q", got)
 	}
 }
