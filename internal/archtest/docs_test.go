@@ -85,3 +85,42 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// paths lists what a document quotes that looks like a path of the module.
+func paths(text string) []string {
+	var names []string
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		top, _, _ := strings.Cut(m[1], "/")
+		switch top {
+		case "agent", "audio", "cmd", "connection", "docs", "e2e", "internal", "mcp", "prompts", "providers", "scripts":
+			if !strings.ContainsAny(m[1], " *") {
+				names = append(names, m[1])
+			}
+		}
+	}
+	return names
+}
+
+// TestArchitecture checks that the map of the packages is whole, and that what it
+// and the glossary point to is there.
+func TestArchitecture(t *testing.T) {
+	texts := documents(t)
+	const file = "docs/architecture.md"
+	for _, name := range []string{file, "docs/glossary.md"} {
+		for _, p := range paths(texts[name]) {
+			if _, err := os.Stat(filepath.Join(root, p)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	told := paths(texts[file])
+	var missing []string
+	for _, s := range tree(t, false) {
+		if !slices.Contains(told, s.pkg) && !slices.Contains(missing, s.pkg) {
+			missing = append(missing, s.pkg)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("%s does not tell of %q", file, missing)
+	}
+}
