@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -34,37 +35,50 @@ type alarm struct {
 // an alarm waits.
 const maxAlarmWait = time.Minute
 
-// setAlarm sets when the alarms are looked at next.
-func (d *Device) setAlarm() {
-	d.alarmAt = time.Time{}
-	if len(d.alarms) > 0 {
-		d.alarmAt = time.Now().Add(min(time.Until(d.alarms[0].due), maxAlarmWait))
+// alarms are the timers and reminders of one device, in the order in which they
+// are due.
+type alarms struct {
+	list []alarm
+	at   time.Time // when the clock is looked at next; zero: never
+}
+
+// alarmTexts are the phrases and the time zone of alarms.
+type alarmTexts struct {
+	phrases *prompts.Set
+	zone    *time.Location
+}
+
+// set takes in a list, and when it is looked at next.
+func (a *alarms) set(list []alarm) {
+	a.list, a.at = list, time.Time{}
+	if len(list) > 0 {
+		a.at = time.Now().Add(min(time.Until(list[0].due), maxAlarmWait))
 	}
 }
 
-// ringAlarms tells all that is due.
-func (c *Conversation) ringAlarms() {
+// ring queues all that is due.
+func (a *alarms) ring(q *announcements, t alarmTexts, log *slog.Logger) {
 	now := time.Now()
-	c.dev.alarms = inOrder(c.dev.alarms)
-	for len(c.dev.alarms) > 0 && !c.dev.alarms[0].due.After(now) {
-		if len(c.dev.notices) >= maxNotices {
-			c.dev.alarmAt = now.Add(noticeAfter) // when there is room again
+	list := inOrder(a.list)
+	for len(list) > 0 && !list[0].due.After(now) {
+		if q.full() {
+			a.list, a.at = list, now.Add(noticeAfter) // when there is room again
 			return
 		}
-		a := c.dev.alarms[0]
+		due := list[0]
 		id := prompts.TimerDue
-		if a.text != "" {
+		if due.text != "" {
 			id = prompts.ReminderDue
 		}
-		say := c.o.Prompts.Phrase(id, a.language, "text", a.text)
-		if late := now.Sub(a.due); late > time.Minute {
-			say = joinText(say, c.o.Prompts.Phrase(prompts.AlarmLate, a.language, "time", spoken.SayClock(a.due.In(c.o.Zone), text.Lang(a.language))))
+		words := t.phrases.Phrase(id, due.language, "text", due.text)
+		if late := now.Sub(due.due); late > time.Minute {
+			words = joinText(words, t.phrases.Phrase(prompts.AlarmLate, due.language, "time", spoken.SayClock(due.due.In(t.zone), text.Lang(due.language))))
 		}
-		c.tell(notice{language: a.language, ring: true, reminds: a.text != "", say: say})
-		c.log.Info("timer is due", "due", a.due, "late", now.Sub(a.due).Round(time.Second))
-		c.dev.alarms = c.dev.alarms[1:]
+		q.tell(notice{language: due.language, ring: true, reminds: due.text != "", say: words})
+		log.Info("timer is due", "due", due.due, "late", now.Sub(due.due).Round(time.Second))
+		list = list[1:]
 	}
-	c.dev.setAlarm()
+	a.set(list)
 }
 
 // inOrder is alarms in the order in which they are due: a clock that was set
@@ -82,35 +96,37 @@ func handleTimer(c *Conversation, from caller, args any) (think.Handled, error) 
 		return think.Handled{}, err
 	}
 	lang := from.lang
+	alarms, texts := &c.dev.alarms, alarmTexts{c.o.Prompts, c.o.Zone}
 	switch a.Action {
 	case mcp.TimerSet:
-		return c.addAlarm(alarm{due: a.Due, text: a.Text, language: lang, reminder: a.Reminder})
+		return alarms.add(alarm{due: a.Due, text: a.Text, language: lang, reminder: a.Reminder}, texts)
 	case mcp.TimerList:
-		return think.Handled{Result: c.alarmList(lang), Again: true}, nil
+		return think.Handled{Result: alarms.show(text.Lang(lang), texts), Again: true}, nil
 	case mcp.TimerCancel:
-		return c.cancelAlarms(a, lang)
+		return alarms.cancel(a, text.Lang(lang), texts), nil
 	}
 	return think.Handled{}, fmt.Errorf("unknown timer action %q", a.Action)
 }
 
-func (c *Conversation) addAlarm(a alarm) (think.Handled, error) {
+// add sets an alarm.
+func (a *alarms) add(n alarm, t alarmTexts) (think.Handled, error) {
 	now := time.Now()
+	lang := text.Lang(n.language)
 	switch {
-	case !a.due.After(now):
-		return think.Handled{}, fmt.Errorf("%s: %s", message.In(text.Lang(a.language), "timer-past"), a.due.In(c.o.Zone).Format(time.DateTime))
-	case len(c.dev.alarms) >= maxAlarms:
+	case !n.due.After(now):
+		return think.Handled{}, fmt.Errorf("%s: %s", message.In(lang, "agent/timer-past"), n.due.In(t.zone).Format(time.DateTime))
+	case len(a.list) >= maxAlarms:
 		return think.Handled{}, errManyAlarms
 	}
-	if !a.reminder {
-		a.length = a.due.Sub(now).Round(time.Second)
-		a.due = now.Add(a.length) // by the clock that nobody sets
+	if !n.reminder {
+		n.length = n.due.Sub(now).Round(time.Second)
+		n.due = now.Add(n.length) // by the clock that nobody sets
 	}
-	c.dev.alarms = inOrder(append(slices.Clone(c.dev.alarms), a))
-	c.dev.setAlarm()
-	if a.reminder {
-		return think.Handled{Say: c.o.Prompts.Phrase(prompts.ReminderSet, a.language, "time", spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(a.language)))}, nil
+	a.set(inOrder(append(slices.Clone(a.list), n)))
+	if n.reminder {
+		return think.Handled{Say: t.phrases.Phrase(prompts.ReminderSet, n.language, "time", spoken.SayTime(n.due.In(t.zone), now.In(t.zone), lang))}, nil
 	}
-	return think.Handled{Say: c.o.Prompts.Phrase(prompts.TimerSet, a.language, "duration", spoken.SayDuration(a.length, text.Lang(a.language)))}, nil
+	return think.Handled{Say: t.phrases.Phrase(prompts.TimerSet, n.language, "duration", spoken.SayDuration(n.length, lang))}, nil
 }
 
 // alarmView is an alarm as the model sees it.
@@ -121,16 +137,17 @@ type alarmView struct {
 	Text   string `json:"text,omitempty"`
 }
 
-func (c *Conversation) alarmList(lang string) string {
-	if len(c.dev.alarms) == 0 {
-		return message.In(text.Lang(lang), "timer-none")
+// show lists the alarms for the model.
+func (a *alarms) show(lang text.Lang, t alarmTexts) string {
+	if len(a.list) == 0 {
+		return message.In(lang, "agent/timer-none")
 	}
 	now := time.Now()
-	views := make([]alarmView, len(c.dev.alarms))
-	for i, a := range c.dev.alarms {
-		views[i] = alarmView{Due: spoken.SayTime(a.due.In(c.o.Zone), now.In(c.o.Zone), text.Lang(lang)), Left: spoken.SayDuration(a.due.Sub(now), text.Lang(lang)), Text: a.text}
-		if a.length > 0 {
-			views[i].Length = spoken.SayDuration(a.length, text.Lang(lang))
+	views := make([]alarmView, len(a.list))
+	for i, n := range a.list {
+		views[i] = alarmView{Due: spoken.SayTime(n.due.In(t.zone), now.In(t.zone), lang), Left: spoken.SayDuration(n.due.Sub(now), lang), Text: n.text}
+		if n.length > 0 {
+			views[i].Length = spoken.SayDuration(n.length, lang)
 		}
 	}
 	list, err := json.Marshal(views)
@@ -140,26 +157,26 @@ func (c *Conversation) alarmList(lang string) string {
 	return string(list)
 }
 
-// cancelAlarms gives up all alarms, those that the words mean, or, when no words
-// are given, the only one.
-func (c *Conversation) cancelAlarms(a mcp.TimerArgs, lang string) (think.Handled, error) {
-	before := len(c.dev.alarms)
+// cancel gives up all alarms, those that the words mean, or, when no words are
+// given, the only one.
+func (a *alarms) cancel(args mcp.TimerArgs, lang text.Lang, t alarmTexts) think.Handled {
+	before, left := len(a.list), a.list
 	switch {
-	case a.All:
-		c.dev.alarms = nil
-	case bare(a.Text) != "":
-		c.dev.alarms = slices.DeleteFunc(slices.Clone(c.dev.alarms), func(al alarm) bool { return al.isMeant(a.Text, time.Now().In(c.o.Zone)) })
+	case args.All:
+		left = nil
+	case bare(args.Text) != "":
+		left = slices.DeleteFunc(slices.Clone(left), func(n alarm) bool { return n.isMeant(args.Text, time.Now().In(t.zone)) })
 	case before == 1:
-		c.dev.alarms = nil
+		left = nil
 	}
-	c.dev.setAlarm()
+	a.set(left)
 	switch {
 	case before == 0:
-		return think.Handled{Result: c.alarmList(lang), Again: true}, nil
-	case len(c.dev.alarms) == before:
-		return think.Handled{Result: message.In(text.Lang(lang), "timer-which") + c.alarmList(lang), Again: true}, nil
+		return think.Handled{Result: a.show(lang, t), Again: true}
+	case len(left) == before:
+		return think.Handled{Result: message.In(lang, "agent/timer-which") + a.show(lang, t), Again: true}
 	}
-	return think.Handled{Say: c.o.Prompts.Phrase(prompts.TimerCancelled, lang)}, nil
+	return think.Handled{Say: t.phrases.Phrase(prompts.TimerCancelled, string(lang))}
 }
 
 // isMeant reports whether words mean the alarm: by its text, by its length, or
@@ -182,7 +199,7 @@ func (a alarm) isMeant(words string, now time.Time) bool {
 	return words == due.Format("1504")
 }
 
-// digits is how many figures a text holds.
+// digits counts the figures in a text.
 func digits(text string) int {
 	n := 0
 	for _, r := range text {

@@ -23,6 +23,8 @@ import (
 // Post, Hear and what remote.go offers may be called at any time. All else
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
+	*Remote // what others can have it do
+
 	o       *Options
 	engines engines // of o
 	session wire.Session
@@ -42,19 +44,18 @@ type Conversation struct {
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
 	dev   *Device
 
-	question question           // of somebody outside
-	asked    allowed            // the call that the user was asked to allow last
-	urgent   map[uint64]*notice // to be told at once, and not begun yet
-	early    []settled          // true results that came before their call was in the history
-
-	child func() (context.Context, context.CancelCauseFunc) // of Run's context; set before any child begins
-	ended <-chan struct{}                                   // Run's context is over
-	over  chan struct{}                                     // closed when Run has left its loop: nobody acts any more
-	wg    sync.WaitGroup
+	asked allowed // the call that the user was asked to allow last
+	shown uint64  // changes of the announcements that the rules know
+	life  life
 }
 
-// settled is the true result of a call.
-type settled struct{ callID, result string }
+// life is the time of a conversation, for what it starts.
+type life struct {
+	child func() (context.Context, context.CancelCauseFunc) // a context below Run's; set before any child begins
+	ended <-chan struct{}                                   // Run's context is over
+	over  chan struct{}                                     // closed when Run has left its loop: nothing acts any more
+	wg    sync.WaitGroup
+}
 
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
@@ -63,15 +64,15 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	c := &Conversation{
 		o: &opts, engines: opts.engines(), session: s, out: out, tools: tools, rules: opts.rules(s),
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), over: make(chan struct{}),
-		urgent: map[uint64]*notice{},
-		state:  turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
+		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
+		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
+	c.Remote = &Remote{c: c, urgent: map[uint64]*notice{}}
 	c.mic = newMicrophone(c)
 	return c
 }
 
-// rules are what decides in conversations with these options.
+// rules returns the rules of conversations with these options.
 func (o *Options) rules(s wire.Session) turn.Rules {
 	end := o.Endpoint.WithDefaults()
 	return turn.Rules{
@@ -100,18 +101,18 @@ func (c *Conversation) Run(ctx context.Context) error {
 		c.o.Recall(dev.memory())
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	c.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
-	c.ended, c.dev = ctx.Done(), dev
+	c.life.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
+	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.state.Learned.Empty = 0
-	dev.setAlarm()
+	dev.alarms.set(dev.alarms.list)
 	c.timer = time.NewTimer(time.Hour)
 	defer c.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
 	c.step(turn.Queued{})
 	c.loop(ctx)
-	close(c.over)
+	close(c.life.over)
 	c.step(turn.Close{})
 	cause := context.Cause(ctx)
 	if c.reply != nil {
@@ -119,7 +120,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 		c.reply.cancel(cause)
 	}
 	cancel(cause)
-	c.wg.Wait()
+	c.life.wg.Wait()
 	c.keep()
 	c.dev.endSong() // music ends with the connection
 	return cause
@@ -152,6 +153,7 @@ func (c *Conversation) loop(ctx context.Context) {
 		case <-c.timer.C:
 			c.tick()
 		}
+		c.noticeChanges()
 	}
 }
 
@@ -166,7 +168,7 @@ func (c *Conversation) keep() {
 func (c *Conversation) post(e any) {
 	select {
 	case c.events <- e:
-	case <-c.ended:
+	case <-c.life.ended:
 	}
 }
 
@@ -232,10 +234,10 @@ func (c *Conversation) step(e turn.Event) {
 	c.setTimer()
 }
 
-// seen is what the rules may know beside state and event.
+// seen reads what the rules may know beside state and event.
 func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
-	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.queue()}
+	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.news.view()}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
 		seen.Stale = c.reply.version != c.dev.history.version
@@ -243,10 +245,18 @@ func (c *Conversation) seen() turn.Seen {
 	return seen
 }
 
+// noticeChanges tells the rules when what waits to be announced has changed.
+func (c *Conversation) noticeChanges() {
+	if n := c.dev.news.changes; n != c.shown {
+		c.shown = n
+		c.step(turn.Queued{})
+	}
+}
+
 // setTimer sets the timer to the earliest limit.
 func (c *Conversation) setTimer() {
 	due := c.state.Deadline()
-	if at := c.dev.alarmDue(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
+	if at := c.dev.alarms.at; !at.IsZero() && (due.IsZero() || at.Before(due)) {
 		due = at
 	}
 	if due.IsZero() {
@@ -259,10 +269,11 @@ func (c *Conversation) setTimer() {
 // tick acts on the limits that are over.
 func (c *Conversation) tick() {
 	now := time.Now()
-	if at := c.dev.alarmDue(); !at.IsZero() && !at.After(now) {
-		c.ringAlarms()
+	if at := c.dev.alarms.at; !at.IsZero() && !at.After(now) {
+		c.dev.alarms.ring(&c.dev.news, alarmTexts{c.o.Prompts, c.o.Zone}, c.log)
+		c.noticeChanges()
 	}
-	c.dev.withdraw()
+	c.dev.news.withdraw()
 	if at := c.state.Deadline(); !at.IsZero() && !at.After(now) {
 		c.step(turn.Tick{})
 		return
@@ -270,7 +281,7 @@ func (c *Conversation) tick() {
 	c.setTimer()
 }
 
-// news is what came for the device from outside its conversation.
+// news takes in what came for the device from outside its conversation.
 func (c *Conversation) news(v any) {
 	switch v := v.(type) {
 	case lateCall:
@@ -280,7 +291,7 @@ func (c *Conversation) news(v any) {
 	}
 }
 
-// language is what is spoken when no text says it.
+// language returns the language that is spoken when no text says it.
 func (c *Conversation) language() string {
 	switch {
 	case c.dev.learned.Lang != "":

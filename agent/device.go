@@ -17,21 +17,19 @@ const (
 	mostRecords = 4096             // of devices; of more, those are forgotten that were away longest and have nothing waiting
 )
 
-// Device is what outlives a connection, by Device-Id. It is lent to one
+// Device holds what outlives a connection, by Device-Id. It is lent to one
 // conversation at a time, which alone may touch it; only its mailbox is open to
 // others.
 type Device struct {
-	id       string
-	history  history
-	learned  turn.Learned
-	role     string    // the prompt that the user chose; "" for the configured one
-	notices  []notice  // waiting to be told; at most maxNotices, and one put back
-	noticeID uint64    // the last that was given to a notice
-	alarmAt  time.Time // when the alarms are looked at; zero: never
-	alarms   []alarm   // in the order in which they are due; at most maxAlarms
-	song     *playing  // what plays or is paused; nil: no music
-	calls    think.Budget
-	mail     *mailbox
+	id      string
+	history history
+	learned turn.Learned
+	role    string // the prompt that the user chose; "" for the configured one
+	news    announcements
+	alarms  alarms
+	song    *playing // what plays or is paused; nil: no music
+	calls   think.Budget
+	mail    *mailbox
 
 	returned time.Time
 	wanted   int           // who waits for it or holds it; guarded by Devices.mu
@@ -40,17 +38,17 @@ type Device struct {
 
 // waiting reports whether the record holds something that must not be lost.
 func (d *Device) waiting() bool {
-	return len(d.notices) > 0 || len(d.alarms) > 0 || d.mail.waiting()
+	return len(d.news.waiting) > 0 || len(d.alarms.list) > 0 || d.mail.waiting()
 }
 
-// keep is how long the record is kept after its last connection: as long as it is
-// waiting, until a while after its last alarm.
+// keep returns the time for which the record is kept after its last connection: as
+// long as it is waiting, until a while after its last alarm.
 func (d *Device) keep() time.Duration {
 	if !d.waiting() {
 		return keepDevice
 	}
-	if n := len(d.alarms); n > 0 {
-		return keepWaiting + max(0, d.alarms[n-1].due.Sub(d.returned))
+	if n := len(d.alarms.list); n > 0 {
+		return keepWaiting + max(0, d.alarms.list[n-1].due.Sub(d.returned))
 	}
 	return keepWaiting
 }
@@ -58,8 +56,8 @@ func (d *Device) keep() time.Duration {
 // expecting reports whether something is to come soon, for which the channel
 // stays open.
 func (d *Device) expecting(now time.Time) bool {
-	return len(d.notices) > 0 || d.mail.waiting() ||
-		(len(d.alarms) > 0 && d.alarms[0].due.Sub(now) <= alarmSoon)
+	return len(d.news.waiting) > 0 || d.mail.waiting() ||
+		(len(d.alarms.list) > 0 && d.alarms.list[0].due.Sub(now) <= alarmSoon)
 }
 
 // Devices keeps the records. Its methods may be called at the same time.
@@ -143,6 +141,3 @@ func (d *Devices) forget(dev *Device) {
 	dev.mail.close() // no job runs any more: they have their own limit
 	delete(d.byID, dev.id)
 }
-
-// alarmDue is when the alarms are looked at; zero: never.
-func (d *Device) alarmDue() time.Time { return d.alarmAt }

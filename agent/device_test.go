@@ -97,17 +97,17 @@ func TestReminderIsNotForgotten(t *testing.T) {
 			return dev
 		}
 		dev := visit("a")
-		dev.alarms = []alarm{{due: time.Now().Add(time.Hour)}, {due: time.Now().Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
+		dev.alarms.list = []alarm{{due: time.Now().Add(time.Hour)}, {due: time.Now().Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
 		d.giveBack(dev)
 		time.Sleep(299 * 24 * time.Hour)
 		d.giveBack(visit("b"))
-		if dev = visit("a"); len(dev.alarms) != 2 {
+		if dev = visit("a"); len(dev.alarms.list) != 2 {
 			t.Error("the reminder is gone a day before it is due")
 		}
 		d.giveBack(dev)
 		time.Sleep(3 * 24 * time.Hour)
 		d.giveBack(visit("b"))
-		if len(visit("a").alarms) != 0 {
+		if len(visit("a").alarms.list) != 0 {
 			t.Error("it is kept for ever")
 		}
 	})
@@ -124,7 +124,7 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 3 {
-				dev.notices = []notice{{say: "the tea is ready"}}
+				dev.news.waiting = []notice{{say: "the tea is ready"}}
 			}
 			time.Sleep(time.Millisecond)
 			d.giveBack(dev)

@@ -20,7 +20,7 @@ import (
 // arguments, of any shape; an error says what is wrong with them.
 type handler func(c *Conversation, from caller, args any) (think.Handled, error)
 
-// handlers are what CallHandler can name (seed 004 section 7.1).
+// handlers returns the handlers that a tool can name (docs/mcp.md, Dialects).
 func handlers() map[string]handler {
 	return map[string]handler{
 		mcp.HandlerExit:       handleExit,
@@ -35,7 +35,7 @@ func handlers() map[string]handler {
 // knowsHandler reports whether there is a handler of that name.
 func knowsHandler(name string) bool { return handlers()[name] != nil }
 
-// caller is who has a handler run: a turn, or somebody outside.
+// caller names the one that has a handler run: a turn, or a caller from outside.
 type caller struct {
 	lang  string
 	reply *reply // nil: somebody outside
@@ -115,7 +115,7 @@ func handleTakePhoto(c *Conversation, from caller, args any) (think.Handled, err
 		return think.Handled{Call: &mcp.Call{ID: fmt.Sprintf("photo_%d", from.turn()), Name: o.LLMName, Arguments: arguments}}, nil
 	}
 	return think.Handled{
-		Result: message.In(text.Lang(from.lang), "photo-none"), Again: true,
+		Result: message.In(text.Lang(from.lang), "agent/photo-none"), Again: true,
 	}, nil
 }
 
@@ -152,7 +152,7 @@ func handleChangeRole(c *Conversation, from caller, args any) (think.Handled, er
 		return think.Handled{Say: c.o.Prompts.Phrase(prompts.RoleBack, from.lang)}, nil
 	}
 	if !c.o.Prompts.Has(a.Role) {
-		return think.Handled{}, fmt.Errorf("%s: %q", message.In(text.Lang(from.lang), "role-none"), a.Role)
+		return think.Handled{}, fmt.Errorf("%s: %q", message.In(text.Lang(from.lang), "agent/role-none"), a.Role)
 	}
 	c.dev.role = a.Role
 	return think.Handled{Say: c.o.Prompts.Phrase(prompts.RoleChanged, from.lang)}, nil

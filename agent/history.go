@@ -11,12 +11,13 @@ import (
 // results included, without the system prompt. It is for one goroutine.
 type history struct {
 	messages []providers.Message
-	tokens   []int  // of the first messages, each; 0: not counted yet
-	version  uint64 // counts the changes
-	packed   []byte // messages and tokens, while the device is away; nil: they are not packed
+	tokens   []int             // of the first messages, each; 0: not counted yet
+	version  uint64            // counts the changes
+	early    map[string]string // true results that came before their call was there
+	packed   []byte            // messages and tokens, while the device is away; nil: they are not packed
 }
 
-// atRest is what is packed of a history.
+// atRest holds the packed part of a history.
 type atRest struct {
 	Messages []providers.Message
 	Tokens   []int
@@ -48,6 +49,21 @@ func (h *history) unpack() {
 func (h *history) add(m ...providers.Message) {
 	h.messages = append(h.messages, m...)
 	h.version++
+	for id, result := range h.early {
+		h.replaceResult(id, result)
+	}
+	h.early = nil
+}
+
+// correct sets the one result of a call, now or as soon as its turn is there.
+func (h *history) correct(callID, result string) {
+	if h.replaceResult(callID, result) {
+		return
+	}
+	if h.early == nil {
+		h.early = map[string]string{}
+	}
+	h.early[callID] = result
 }
 
 // clear forgets everything.

@@ -25,7 +25,7 @@ var (
 
 // jobRefused is why a job is not begun, in a language.
 func jobRefused(err error, lang text.Lang) error {
-	id := map[error]string{errJobs: "job-many", errJobRun: "job-same", errNoJobs: "job-stopping"}[err]
+	id := map[error]string{errJobs: "agent/job-many", errJobRun: "agent/job-same", errNoJobs: "agent/job-stopping"}[err]
 	if id == "" {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 	if m.History[0].Content != "hi" {
 		t.Error("the history is shared")
 	}
-	dev.notices = append(dev.notices, notice{say: "later"})
+	dev.news.waiting = append(dev.news.waiting, notice{say: "later"})
 	if !dev.memory().Waiting {
 		t.Error("what waits is not told of")
 	}

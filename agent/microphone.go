@@ -34,7 +34,7 @@ type listenFailed struct {
 }
 
 func newMicrophone(c *Conversation) *microphone {
-	m := &microphone{post: c.post, log: c.log, child: func() (context.Context, context.CancelCauseFunc) { return c.child() }}
+	m := &microphone{post: c.post, log: c.log, child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }}
 	end := listen.Engines{VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS}}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
@@ -42,7 +42,7 @@ func newMicrophone(c *Conversation) *microphone {
 	}
 	m.o = listen.Options{
 		Engines: end, Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: func(e turn.Event) { c.post(e) }, Child: m.child, Go: c.wg.Go, Log: c.log,
+		Report: func(e turn.Event) { c.post(e) }, Child: m.child, Go: c.life.wg.Go, Log: c.log,
 	}
 	switch {
 	case c.o.NoEchoGuard:

@@ -113,13 +113,7 @@ func (d *Device) endSong() {
 
 // holdSong takes the song out of what waits to be told.
 func (d *Device) holdSong() {
-	kept := d.notices[:0:0]
-	for _, n := range d.notices {
-		if n.song == nil {
-			kept = append(kept, n)
-		}
-	}
-	d.notices = kept
+	d.news.dropMusic()
 }
 
 // play begins a song at the next pause.
@@ -133,7 +127,7 @@ func (c *Conversation) play(id, title string, onward bool) error {
 	}
 	c.dev.endSong()
 	c.dev.song = &playing{id: id, title: title, onward: onward, song: song}
-	c.tell(notice{language: c.language(), song: c.dev.song})
+	c.dev.news.tell(notice{language: c.language(), song: c.dev.song})
 	return nil
 }
 
@@ -148,7 +142,7 @@ func (c *Conversation) songOver(t *reply, p *playing) {
 	case t.out.cut:
 		p.goBack(t.out.played)
 		if !p.held {
-			c.tell(notice{language: t.order.lang(), song: p})
+			c.dev.news.tell(notice{language: t.order.lang(), song: p})
 		}
 	case p.onward:
 		id, title, err := c.o.Music.Next(p.id)
@@ -200,7 +194,7 @@ func handlePlayMusic(c *Conversation, from caller, args any) (think.Handled, err
 		song.held = false
 		if !song.playing { // else it goes on when its turn has been joined
 			c.dev.holdSong() // it may be waiting already
-			c.tell(notice{language: lang, song: song})
+			c.dev.news.tell(notice{language: lang, song: song})
 		}
 		return say(prompts.OK, "")
 	case mcp.MusicNext:

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -9,9 +10,8 @@ import (
 	"xiaozhi/internal/text"
 )
 
-// This file is what the server says without being asked: server turns
-// (style.md, "A turn"). They wait in the device's record, so that what comes
-// due without a connection is told on the next.
+// What the server says without being asked waits in the device's record, so that
+// what comes due without a connection is told on the next.
 
 const (
 	maxNotices  = 8           // waiting for one device; more are refused
@@ -35,62 +35,75 @@ type notice struct {
 	from *request // somebody outside who waits for it; nil: nobody
 }
 
-// tell queues a notice. False: too many are waiting.
-func (c *Conversation) tell(n notice) bool { return c.queue(n, maxNotices) }
+// announcements are what waits to be told on one device. It belongs to the
+// conversation that holds the device's record.
+type announcements struct {
+	waiting []notice // at most maxNews, what was put back, and music
+	last    uint64   // the number that was given last
+	changes uint64   // counted, for the conversation to notice
+}
 
-// tellNews queues the outcome of a call.
-func (c *Conversation) tellNews(n notice) {
-	if !c.queue(n, maxNews) {
-		c.log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(c.dev.notices))
+// tell queues a notice. False: too many are waiting.
+func (q *announcements) tell(n notice) bool { return q.add(n, maxNotices) }
+
+// tellNews queues the outcome of a call, which can wait nowhere else.
+func (q *announcements) tellNews(n notice, log *slog.Logger) {
+	if !q.add(n, maxNews) {
+		log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(q.waiting))
 	}
 }
 
-// queue adds a notice to those waiting, unless there are limit already. Music,
-// of which there is never more than one, always has its place, which is the last.
-func (c *Conversation) queue(n notice, limit int) bool {
-	waiting := c.dev.notices
-	if n.song == nil && len(waiting) >= limit {
+// add adds a notice to those waiting, unless there are limit already. Music, of
+// which there is never more than one, always has its place, which is the last.
+func (q *announcements) add(n notice, limit int) bool {
+	if n.song == nil && len(q.waiting) >= limit {
 		return false
 	}
-	at := len(waiting)
-	if n.song == nil && at > 0 && waiting[at-1].song != nil {
+	at := len(q.waiting)
+	if n.song == nil && at > 0 && q.waiting[at-1].song != nil {
 		at--
 	}
-	n.id = c.dev.nextNotice()
-	c.dev.notices = slices.Insert(slices.Clone(waiting), at, n)
-	c.step(turn.Queued{})
+	n.id = q.number()
+	q.waiting = slices.Insert(slices.Clone(q.waiting), at, n)
+	q.changes++
 	return true
 }
 
-// nextNotice is a number for a notice.
-func (d *Device) nextNotice() uint64 {
-	d.noticeID++
-	return d.noticeID
+// number returns a number for a notice.
+func (q *announcements) number() uint64 {
+	q.last++
+	return q.last
 }
 
-// queue is what waits to be told, as the rules see it.
-func (d *Device) queue() turn.Queue {
-	if len(d.notices) == 0 {
+// full reports whether no plain notice is taken.
+func (q *announcements) full() bool { return len(q.waiting) >= maxNotices }
+
+// view is the queue as the rules see it.
+func (q *announcements) view() turn.Queue {
+	if len(q.waiting) == 0 {
 		return turn.Queue{}
 	}
-	n := d.notices[0]
+	n := q.waiting[0]
 	return turn.Queue{
-		Len: len(d.notices), Head: n.id, Lang: text.Lang(n.language),
+		Len: len(q.waiting), Head: n.id, Lang: text.Lang(n.language),
 		Music: n.song != nil, Resumes: n.song != nil && n.song.read > 0,
 	}
 }
 
 // withdraw drops what nobody waits for any more.
-func (d *Device) withdraw() {
-	d.notices = slices.DeleteFunc(slices.Clone(d.notices), func(n notice) bool { return n.from != nil && n.from.off.Load() })
+func (q *announcements) withdraw() {
+	q.waiting = slices.DeleteFunc(slices.Clone(q.waiting), func(n notice) bool { return n.from != nil && n.from.off.Load() })
 }
 
-// takeNotice is the next notice; plain sentences that wait behind it in the
-// same language are said with it.
-func (d *Device) takeNotice() notice {
-	waiting := d.notices
-	n := waiting[0]
-	waiting = waiting[1:]
+// dropMusic takes music out of what waits.
+func (q *announcements) dropMusic() {
+	q.waiting = slices.DeleteFunc(slices.Clone(q.waiting), func(n notice) bool { return n.song != nil })
+}
+
+// take takes the next notice; plain sentences that wait behind it in the same
+// language are said with it.
+func (q *announcements) take() notice {
+	n, waiting := q.waiting[0], q.waiting[1:]
 	parts := []notice{n}
 	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].language == n.language {
 		n.say = joinText(n.say, waiting[0].say)
@@ -100,19 +113,19 @@ func (d *Device) takeNotice() notice {
 	if len(parts) > 1 {
 		n.parts = parts
 	}
-	d.notices = append([]notice(nil), waiting...)
+	q.waiting = slices.Clone(waiting)
 	return n
+}
+
+// putBack puts back what nobody has heard anything of.
+func (q *announcements) putBack(n ...notice) {
+	q.waiting = slices.Concat(n, q.waiting)
+	q.changes++
 }
 
 // plain reports whether the notice is nothing but words to be spoken.
 func (n notice) plain() bool {
 	return n.ask == "" && n.song == nil && !n.ring && n.say != "" && n.from == nil
-}
-
-// untold puts back what nobody has heard anything of.
-func (c *Conversation) untold(n ...notice) {
-	c.dev.notices = slices.Concat(n, c.dev.notices)
-	c.step(turn.Queued{})
 }
 
 // noticeOver puts back what was not heard of a notice, and music that was paused.
@@ -126,9 +139,9 @@ func (c *Conversation) noticeOver(t *reply, n notice) {
 	case n.ring && t.out.played > 0 && (!n.reminds || errors.Is(t.out.cause, turn.ErrAborted)):
 		// The bell was heard, and it says all, or the button has ended it.
 	case t.out.heard == 0:
-		c.untold(n)
+		c.dev.news.putBack(n)
 	default:
-		c.untold(unheard(n.parts, t.out.heard)...)
+		c.dev.news.putBack(unheard(n.parts, t.out.heard)...)
 	}
 }
 

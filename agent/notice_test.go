@@ -41,29 +41,29 @@ func TestNoticesAreBounded(t *testing.T) {
 	defer c.timer.Stop()
 	taken := 0
 	for range 20 {
-		if c.tell(notice{language: "en", say: "One more."}) {
+		if c.dev.news.tell(notice{language: "en", say: "One more."}) {
 			taken++
 		}
 	}
-	if taken != maxNotices || len(c.dev.notices) != maxNotices {
-		t.Errorf("%d taken, %d waiting", taken, len(c.dev.notices))
+	if taken != maxNotices || len(c.dev.news.waiting) != maxNotices {
+		t.Errorf("%d taken, %d waiting", taken, len(c.dev.news.waiting))
 	}
 	for range 2 * maxNews {
-		c.tellNews(notice{language: "en", say: "An outcome."})
+		c.dev.news.tellNews(notice{language: "en", say: "An outcome."}, c.log)
 	}
-	if !c.tell(notice{language: "en", song: &playing{}}) || len(c.dev.notices) != maxNews+1 {
-		t.Errorf("%d waiting, with outcomes and music", len(c.dev.notices))
+	if !c.dev.news.tell(notice{language: "en", song: &playing{}}) || len(c.dev.news.waiting) != maxNews+1 {
+		t.Errorf("%d waiting, with outcomes and music", len(c.dev.news.waiting))
 	}
-	c.tellNews(notice{language: "en", say: "One more too many."})
-	if last := c.dev.notices[maxNews]; last.song == nil {
+	c.dev.news.tellNews(notice{language: "en", say: "One more too many."}, c.log)
+	if last := c.dev.news.waiting[maxNews]; last.song == nil {
 		t.Error("music is not the last")
 	}
-	c.dev.notices = c.dev.notices[:maxNotices]
-	c.dev.notices[2].language = "zh"
-	c.dev.notices[4].ring = true
+	c.dev.news.waiting = c.dev.news.waiting[:maxNotices]
+	c.dev.news.waiting[2].language = "zh"
+	c.dev.news.waiting[4].ring = true
 	var sizes []int
-	for len(c.dev.notices) > 0 {
-		sizes = append(sizes, strings.Count(c.dev.takeNotice().say, "more"))
+	for len(c.dev.news.waiting) > 0 {
+		sizes = append(sizes, strings.Count(c.dev.news.take().say, "more"))
 	}
 	if len(sizes) != 5 || sizes[0] != 2 || sizes[1] != 1 || sizes[2] != 1 || sizes[3] != 1 || sizes[4] != 3 {
 		t.Errorf("told in pieces of %v", sizes)

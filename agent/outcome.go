@@ -10,14 +10,6 @@ import (
 
 // This file is what becomes of calls whose outcome comes after their turn.
 
-// correct sets the one result of a call, now or as soon as its turn is in the
-// history.
-func (c *Conversation) correct(callID, result string) {
-	if !c.dev.history.replaceResult(callID, result) {
-		c.early = append(c.early, settled{callID, result})
-	}
-}
-
 // late records the true outcome of a control call. A failure replaces the
 // result in the history and is told at the next pause.
 func (c *Conversation) late(l lateCall) {
@@ -28,13 +20,13 @@ func (c *Conversation) late(l lateCall) {
 	offer := l.prepared.Offer.Tool
 	c.log.Warn("control failed after its success was assumed",
 		"tool", offer.Name, "call_id", l.prepared.Call.ID, "result", text.Cut(e.Text, 256), "connection_lost", l.gone)
-	c.correct(l.prepared.Call.ID, e.Text)
+	c.dev.history.correct(l.prepared.Call.ID, e.Text)
 	if l.gone {
 		return // it may well have been done
 	}
 	lang := l.prepared.Info.Language
-	c.tellNews(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
-		"action", think.ActionWords(offer.Name, offer.Description, text.Lang(lang)), "reason", spokenReason(e.Reason))})
+	c.dev.news.tellNews(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
+		"action", think.ActionWords(offer.Name, offer.Description, text.Lang(lang)), "reason", spokenReason(e.Reason))}, c.log)
 }
 
 // jobOver takes in the outcome of a job: it goes into the history, and is told
@@ -43,7 +35,7 @@ func (c *Conversation) jobOver(j jobDone) {
 	lang := j.prepared.Info.Language
 	offer, e := j.prepared.Offer.Tool, j.response.Outcome(lang)
 	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.Failed)
-	c.correct(j.prepared.Call.ID, e.Text)
+	c.dev.history.correct(j.prepared.Call.ID, e.Text)
 	action := think.ActionWords(offer.Name, offer.Description, text.Lang(lang))
 	n := notice{language: lang}
 	switch {
@@ -58,7 +50,7 @@ func (c *Conversation) jobOver(j jobDone) {
 		}
 		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.Text)
 	}
-	c.tellNews(n)
+	c.dev.news.tellNews(n, c.log)
 }
 
 // maxPlain is how many characters of a result are said as they are.

@@ -25,9 +25,9 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.EndMusic:
 		c.dev.endSong()
 	case turn.Answer:
-		c.answer(e.ID, e.Words)
+		c.Remote.answer(e.ID, e.Words)
 	case turn.Drop:
-		c.drop(e.Announcement)
+		c.Remote.drop(e.Announcement)
 	case turn.Ignored:
 		c.log.Debug("echo of the reply is no speech", "utterance", e.ID)
 	case turn.NotUnderstood:
@@ -83,13 +83,13 @@ func (c *Conversation) begin(e turn.Begin) {
 	if e.Request.Allow && c.asked.id == e.Request.Consent.ID {
 		o.allow = &c.asked.call
 	}
-	ctx, cancel := c.child()
+	ctx, cancel := c.life.child()
 	c.reply = newReply(c, e.Turn, o, cancel)
 	r := c.reply
 	if e.Request.Shown != "" {
 		r.player.Send(wire.Message{Kind: wire.MessageSTT, Text: e.Request.Shown})
 	}
-	c.wg.Go(func() {
+	c.life.wg.Go(func() {
 		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
@@ -100,26 +100,15 @@ func (c *Conversation) begin(e turn.Begin) {
 // announcement is what a turn has to tell: what was asked for at once, or the
 // first that waits, with those that can be told with it.
 func (c *Conversation) announcement(id uint64) *notice {
-	if n, ok := c.urgent[id]; ok {
-		delete(c.urgent, id)
+	if n, ok := c.Remote.urgent[id]; ok {
+		delete(c.Remote.urgent, id)
 		return n
 	}
-	n := c.dev.takeNotice()
+	n := c.dev.news.take()
 	if n.song != nil {
 		n.song.playing = true
 	}
 	return &n
-}
-
-// drop gives up what was to be told at once. Whoever waits for it hears that
-// nothing of it was heard.
-func (c *Conversation) drop(id uint64) {
-	if n, ok := c.urgent[id]; ok {
-		delete(c.urgent, id)
-		if n.from != nil {
-			n.from.said <- Said{}
-		}
-	}
 }
 
 // finished is what the end of a turn's goroutines means to the rules.
@@ -130,21 +119,19 @@ func (c *Conversation) finished(r *reply) turn.Event {
 		c.asked = allowed{r.id, *r.out.asked}
 	}
 	if n := r.order.notice; n != nil && n.from != nil && n.from.asks && !n.from.off.Load() && think.Answer(r.out.messages) != "" {
-		e.Ask = c.expect(n.from)
+		e.Ask = c.Remote.expect(n.from)
 	}
 	return e
 }
 
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(r *reply) {
-	if !r.marks.forgotten {
+	if r.marks.forgotten {
+		c.dev.history.add() // what was to be corrected of it is gone
+	} else {
 		c.dev.history.add(r.out.messages...)
 		c.dev.history.cut(c.o.HistoryTokens, c.count)
 	}
-	for _, s := range c.early {
-		c.dev.history.replaceResult(s.callID, s.result)
-	}
-	c.early = nil
 	if n := r.order.notice; n != nil {
 		c.noticeOver(r, *n)
 	}

@@ -106,7 +106,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 
 // toolsOf are the tools of a turn.
 func (c *Conversation) toolsOf(r *reply) think.Tools {
-	mail, ended, tools := c.dev.mail, c.ended, c.tools
+	mail, ended, tools := c.dev.mail, c.life.ended, c.tools
 	return think.Tools{
 		Router: tools, Budget: &c.dev.calls, Knows: knowsHandler,
 		Late: func(p router.Prepared, response mcp.ActionResponse) {

@@ -136,8 +136,8 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	outside.Wait()
-	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.notices) > 0 {
-		t.Errorf("stuck with %d announcements in %+v", len(c.dev.notices), c.state)
+	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.news.waiting) > 0 {
+		t.Errorf("stuck with %d announcements in %+v", len(c.dev.news.waiting), c.state)
 	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")

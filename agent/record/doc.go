@@ -1,7 +1,7 @@
 // Package record writes down a conversation so that it can be played again: all
 // that came to it (what the device did, what the engines and tools gave, and
 // when) and all that it sent. Package replay below it plays a recording under a
-// fake clock and gets the same messages and sound (voice.md, behaviour 45).
+// fake clock and gets the same messages and sound (docs/behaviours.md 45).
 //
 // # What a recording holds
 //

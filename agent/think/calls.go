@@ -132,10 +132,10 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 		return p, &out
 	}
 	if r.made++; r.made > r.o.MaxCalls {
-		return p, refuse("call-turn-limit")
+		return p, refuse("agent/call-turn-limit")
 	}
 	if !r.tools.Budget.Take(time.Now(), r.o.MaxDaily) {
-		return p, refuse("call-day-limit")
+		return p, refuse("agent/call-day-limit")
 	}
 	if !p.Offer.Consent {
 		return p, nil
@@ -145,11 +145,11 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 		return p, nil
 	}
 	if r.question.call != nil {
-		return p, refuse("call-other-question")
+		return p, refuse("agent/call-other-question")
 	}
 	r.question.call, r.question.action = &call, ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)
 	c.asks = true
-	return p, &mcp.Outcome{Text: message.In(r.turn.Lang, "call-asks")}
+	return p, &mcp.Outcome{Text: message.In(r.turn.Lang, "agent/call-asks")}
 }
 
 // settle notes what became of a call.
@@ -179,7 +179,7 @@ func (r *Responder) startJob(ctx context.Context, c *toolCall, p router.Prepared
 		r.settle(c, mcp.Failure(err.Error(), "", r.lang()))
 		return
 	}
-	r.settle(c, mcp.Outcome{Again: true, Text: message.In(r.turn.Lang, "call-job")})
+	r.settle(c, mcp.Outcome{Again: true, Text: message.In(r.turn.Lang, "agent/call-job")})
 }
 
 // freshID returns id, or another one if id is empty or was used before: some
@@ -202,7 +202,7 @@ func (r *Responder) freshID(id string) string {
 func (r *Responder) finish(ctx context.Context, st *step) (again bool, err error) {
 	controls, mute := true, st.said
 	for _, c := range st.calls {
-		if err := r.await(ctx, c.done); err != nil {
+		if err := r.waits.await(ctx, c.done); err != nil {
 			return false, err
 		}
 		controls = controls && c.control
@@ -232,7 +232,7 @@ func (r *Responder) handle(ctx context.Context, c *toolCall, mute bool) error {
 	name := c.outcome.Handler.FuncName
 	if !r.tools.Knows(name) {
 		r.log.Warn("tool named an unknown handler", "tool", c.call.Name, "handler", name)
-		c.outcome = mcp.Failure(message.In(r.turn.Lang, "call-failed"), "", r.lang())
+		c.outcome = mcp.Failure(message.In(r.turn.Lang, "agent/call-failed"), "", r.lang())
 		return nil
 	}
 	did, ran, err := r.tools.Handle(ctx, name, c.outcome.Handler.Args)
@@ -241,12 +241,12 @@ func (r *Responder) handle(ctx context.Context, c *toolCall, mute bool) error {
 	}
 	if err != nil {
 		r.log.Warn("handler failed", "tool", c.call.Name, "handler", name, "err", err)
-		c.outcome = mcp.Failure(message.In(r.turn.Lang, "call-failed")+": "+err.Error(), err.Error(), r.lang())
+		c.outcome = mcp.Failure(message.In(r.turn.Lang, "agent/call-failed")+": "+err.Error(), err.Error(), r.lang())
 		return nil
 	}
 	c.outcome.Text, c.outcome.Again = did.Result, did.Again
 	if did.Result == "" {
-		c.outcome.Text = message.In(r.turn.Lang, "call-done") + ": " + name
+		c.outcome.Text = message.In(r.turn.Lang, "agent/call-done") + ": " + name
 	}
 	if did.HangUp {
 		r.Goodbye()
@@ -279,5 +279,5 @@ func (r *Responder) callInstead(ctx context.Context, c *toolCall, call mcp.Call)
 		defer close(done)
 		c.outcome = wait().Outcome(r.lang())
 	})
-	return r.await(ctx, done)
+	return r.waits.await(ctx, done)
 }

@@ -90,7 +90,9 @@ type Responder struct {
 
 // New makes the responder of a turn.
 func New(o *Options, t Turn, out Outlet, gate Gate, tools Tools, log *slog.Logger) *Responder {
-	return &Responder{o: o, turn: t, out: out, gate: gate, tools: tools, log: log}
+	r := &Responder{o: o, turn: t, out: out, gate: gate, tools: tools, log: log}
+	r.waits = waits{slowAfter: o.SlowAfter, out: out, voiced: t.Voiced, say: r.SayPhrase}
+	return r
 }
 
 // step is one model call and what came of it.
@@ -222,7 +224,10 @@ func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMReq
 	stepCtx, limit := idle.WithTimeout(ctx, r.o.StepTimeout)
 	defer limit.Close()
 	r.out.Times.ModelAsked()
-	answered := r.noticeSlow(ctx)
+	answered := func() {}
+	if r.turn.Words != "" { // nobody waits for what the server says by itself
+		answered = r.waits.noticeSlow(ctx)
+	}
 	defer answered()
 	for d, err := range r.o.LLM.Generate(stepCtx, req) {
 		if err != nil {

@@ -53,7 +53,7 @@ var rules = []rule{
 	{"agent/history", "providers", "messages within a budget"},
 	{"agent/listen", "agent/turn audio audio/echo providers internal/text/...", "from a frame to a text"},
 	{"agent/speak", "agent/turn audio audio/* providers internal/text/...", "from a segment to frames"},
-	{"agent/think", "agent/history mcp mcp/router providers internal/text/...", "model steps and the tools between them"},
+	{"agent/think", "agent/history agent/speak mcp mcp/router providers internal/text/...", "model steps and the tools between them"},
 	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
 	{"agent/feature", "agent mcp mcp/router audio/track internal/text/...", "a plug-in knows the conversation it is in"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},

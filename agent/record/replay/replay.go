@@ -77,6 +77,16 @@ type player struct {
 	runs    time.Duration // when the conversation began to run
 	ends    time.Duration // when its connection ended
 
+	engines
+	calls *calls
+	offer map[string]*offers
+	order []string // of the sources
+	lags  []step[time.Duration]
+	audio []*record.Audio // each packet that was offered
+}
+
+// engines are what the recorded engines did, by the number of their use.
+type engines struct {
 	asr   map[int][]step[record.ASR]
 	llm   map[int][]step[record.LLM]
 	tts   map[int][]step[record.TTS]
@@ -85,11 +95,6 @@ type player struct {
 	next  map[int]record.Song
 	vad   map[int][]record.VAD
 	fast  []*record.Fast
-	calls *calls
-	offer map[string]*offers
-	order []string // of the sources
-	lags  []step[time.Duration]
-	audio []*record.Audio // each packet that was offered
 }
 
 // step is something that happened at a time.
@@ -105,9 +110,12 @@ func newPlayer(rec *record.Recording, o Options) (*player, error) {
 	}
 	p := &player{
 		o: o, rec: rec, session: b.Session, runs: -1, ends: -1,
-		asr: map[int][]step[record.ASR]{}, llm: map[int][]step[record.LLM]{}, tts: map[int][]step[record.TTS]{},
-		songs: map[int][]step[record.Song]{}, looks: map[int][]step[record.Look]{}, next: map[int]record.Song{},
-		vad: map[int][]record.VAD{}, calls: &calls{}, offer: map[string]*offers{},
+		engines: engines{
+			asr: map[int][]step[record.ASR]{}, llm: map[int][]step[record.LLM]{}, tts: map[int][]step[record.TTS]{},
+			songs: map[int][]step[record.Song]{}, looks: map[int][]step[record.Look]{}, next: map[int]record.Song{},
+			vad: map[int][]record.VAD{},
+		},
+		calls: &calls{}, offer: map[string]*offers{},
 	}
 	for _, e := range rec.Entries {
 		p.sort(e)

@@ -16,15 +16,32 @@ import (
 	"xiaozhi/providers"
 )
 
-// This file is what somebody outside can have a device do: a script, a home
-// automation, a tool of the outward server. All of it may be called at any time
-// by anybody; it returns when it is done, or when ctx or the conversation ends.
-
 // maxSay is how many characters somebody outside may have spoken at once.
 const maxSay = 4000
 
 // answerWithin is how long Ask waits for an answer if it is not told.
 const answerWithin = 30 * time.Second
+
+// Remote is what others can have a device do: a script, a home automation, a tool
+// of the outward server. Its exported methods may be called at any time; they
+// return when what they are about is done, or when ctx or the conversation ends.
+// The rest belongs to the conversation's goroutine.
+type Remote struct {
+	c        *Conversation
+	question question           // that the user was asked
+	urgent   map[uint64]*notice // to be told at once, and not begun yet
+}
+
+// drop gives up what was to be told at once. Whoever waits for it hears that
+// nothing of it was heard.
+func (m *Remote) drop(id uint64) {
+	if n, ok := m.urgent[id]; ok {
+		delete(m.urgent, id)
+		if n.from != nil {
+			n.from.said <- Said{}
+		}
+	}
+}
 
 // Errors of what is asked from outside.
 var (
@@ -51,16 +68,16 @@ type request struct {
 
 // Say speaks a text at the next pause, or at once if now is set, which ends a
 // reply that is going on. It returns when the text has been played or was cut.
-func (c *Conversation) Say(ctx context.Context, words string, now bool) (Said, error) {
-	return c.speak(ctx, words, now, &request{said: make(chan Said, 1)})
+func (m *Remote) Say(ctx context.Context, words string, now bool) (Said, error) {
+	return m.speak(ctx, words, now, &request{said: make(chan Said, 1)})
 }
 
 // Ask says a text at the next pause and gives the user's next words, which are
 // not answered by anybody else. within counts from the end of the question; 0
 // means 30 s.
-func (c *Conversation) Ask(ctx context.Context, words string, within time.Duration) (string, error) {
+func (m *Remote) Ask(ctx context.Context, words string, within time.Duration) (string, error) {
 	r := &request{asks: true, said: make(chan Said, 1), answer: make(chan string, 1)}
-	said, err := c.speak(ctx, words, false, r)
+	said, err := m.speak(ctx, words, false, r)
 	switch {
 	case err != nil:
 		return "", err
@@ -77,10 +94,10 @@ func (c *Conversation) Ask(ctx context.Context, words string, within time.Durati
 		err = ErrNoAnswer
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-c.over:
+	case <-m.c.life.over:
 		err = ErrOver
 	}
-	c.withdraw(r)
+	m.withdraw(r)
 	select {
 	case words := <-r.answer: // it came at the last moment
 		return words, nil
@@ -91,22 +108,22 @@ func (c *Conversation) Ask(ctx context.Context, words string, within time.Durati
 
 // Listen opens the microphone of a device that waits, by an empty reply. While
 // the device listens, speaks or thinks it does nothing.
-func (c *Conversation) Listen(ctx context.Context) error {
-	return c.do(ctx, func() error { //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
-		if c.state.Mic.Mode == wire.Manual {
+func (m *Remote) Listen(ctx context.Context) error {
+	return m.do(ctx, func() error { //nolint:contextcheck // the turn is the conversation's, and outlives whoever asked
+		if m.c.state.Mic.Mode == wire.Manual {
 			return ErrManual
 		}
-		c.step(turn.Invite{})
+		m.c.step(turn.Invite{})
 		return nil
 	})
 }
 
 // Stop ends the reply, as the button of the device does, and reports whether
 // there was one.
-func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
-	err = c.do(ctx, func() error { //nolint:contextcheck // its listener is the conversation's
-		stopped = c.state.Busy() && !c.state.Speculates()
-		c.step(turn.StopReply{})
+func (m *Remote) Stop(ctx context.Context) (stopped bool, err error) {
+	err = m.do(ctx, func() error { //nolint:contextcheck // its listener is the conversation's
+		stopped = m.c.state.Busy() && !m.c.state.Speculates()
+		m.c.step(turn.StopReply{})
 		return nil
 	})
 	return stopped, err
@@ -114,9 +131,9 @@ func (c *Conversation) Stop(ctx context.Context) (stopped bool, err error) {
 
 // Dialogue is what the user and the assistant have said to one another so far,
 // without calls and their results.
-func (c *Conversation) Dialogue(ctx context.Context) (out []providers.Message, err error) {
-	err = c.do(ctx, func() error {
-		for _, m := range c.dev.history.snapshot() {
+func (m *Remote) Dialogue(ctx context.Context) (out []providers.Message, err error) {
+	err = m.do(ctx, func() error {
+		for _, m := range m.c.dev.history.snapshot() {
 			if m.Content != "" && (m.Role == providers.RoleUser || m.Role == providers.RoleAssistant) {
 				out = append(out, providers.Message{Role: m.Role, Content: m.Content})
 			}
@@ -127,22 +144,22 @@ func (c *Conversation) Dialogue(ctx context.Context) (out []providers.Message, e
 }
 
 // speak has a text spoken for r.
-func (c *Conversation) speak(ctx context.Context, words string, now bool, r *request) (Said, error) {
+func (m *Remote) speak(ctx context.Context, words string, now bool, r *request) (Said, error) {
 	words = strings.TrimSpace(words)
 	if n := len([]rune(words)); n == 0 || n > maxSay {
 		return Said{}, fmt.Errorf("a text of %d characters, want 1 to %d", n, maxSay)
 	}
-	err := c.do(ctx, func() error { //nolint:contextcheck // as in Listen
-		n := notice{language: cmp.Or(string(text.Of(words)), c.language()), say: words, from: r}
+	err := m.do(ctx, func() error { //nolint:contextcheck // as in Listen
+		n := notice{language: cmp.Or(string(text.Of(words)), m.c.language()), say: words, from: r}
 		if !now {
-			if !c.tell(n) {
+			if !m.c.dev.news.tell(n) {
 				return ErrQueueFull
 			}
 			return nil
 		}
-		n.id = c.dev.nextNotice()
-		c.urgent[n.id] = &n
-		c.step(turn.Interrupt{Announcement: n.id, Lang: text.Lang(n.language)})
+		n.id = m.c.dev.news.number()
+		m.urgent[n.id] = &n
+		m.c.step(turn.Interrupt{Announcement: n.id, Lang: text.Lang(n.language)})
 		return nil
 	})
 	if err != nil {
@@ -153,7 +170,7 @@ func (c *Conversation) speak(ctx context.Context, words string, now bool, r *req
 		return said, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-c.over:
+	case <-m.c.life.over:
 		err = ErrOver
 	}
 	r.off.Store(true)
@@ -162,16 +179,16 @@ func (c *Conversation) speak(ctx context.Context, words string, now bool, r *req
 
 // do runs f on the conversation's goroutine, which it does not hold up. The
 // error is f's, or why f was not run.
-func (c *Conversation) do(ctx context.Context, f func() error) error {
+func (m *Remote) do(ctx context.Context, f func() error) error {
 	post := func(v any) {
 		select {
-		case c.events <- v:
+		case m.c.events <- v:
 		case <-ctx.Done():
-		case <-c.over:
+		case <-m.c.life.over:
 		}
 	}
-	_, err := ask(ctx, post, c.over, 0, func(c *Conversation) error {
-		if c.state.Farewell != turn.Staying {
+	_, err := ask(ctx, post, m.c.life.over, 0, func(*Conversation) error {
+		if m.c.state.Farewell != turn.Staying {
 			return ErrOver
 		}
 		return f()
@@ -186,33 +203,33 @@ func requestOver(r *reply, from *request) {
 
 // expect has the user's next words go to whoever asks, and gives the number of
 // that question.
-func (c *Conversation) expect(r *request) uint64 {
-	c.question.id++
-	c.question.from = r
-	return c.question.id
+func (m *Remote) expect(r *request) uint64 {
+	m.question.id++
+	m.question.from = r
+	return m.question.id
 }
 
 // answer gives the user's words to whoever has asked for them.
-func (c *Conversation) answer(id uint64, words string) {
-	if c.question.id == id && c.question.from != nil {
-		c.question.from.answer <- words
-		c.question.from = nil
+func (m *Remote) answer(id uint64, words string) {
+	if m.question.id == id && m.question.from != nil {
+		m.question.from.answer <- words
+		m.question.from = nil
 	}
 }
 
 // withdraw says that r does not wait for an answer any more. It returns when no
 // answer can come.
-func (c *Conversation) withdraw(r *request) {
+func (m *Remote) withdraw(r *request) {
 	r.off.Store(true)
 	_, _ = ask(context.Background(), func(v any) {
 		select {
-		case c.events <- v:
-		case <-c.over:
+		case m.c.events <- v:
+		case <-m.c.life.over:
 		}
-	}, c.over, 0, func(c *Conversation) error {
-		if c.question.from == r {
-			c.question.from = nil
-			c.step(turn.Withdraw{ID: c.question.id})
+	}, m.c.life.over, 0, func(*Conversation) error {
+		if m.question.from == r {
+			m.question.from = nil
+			m.c.step(turn.Withdraw{ID: m.question.id})
 		}
 		return nil
 	})
