@@ -22,7 +22,7 @@ const (
 //
 // # Concurrency
 //
-// Text, Audio, AudioError and AllowControl may be called by one goroutine at a
+// Text, Audio, AudioError, AllowControl and Met may be called by one goroutine at a
 // time, the reader; all other methods at any time.
 type Session struct {
 	registry  *Registry
