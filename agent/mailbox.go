@@ -32,7 +32,7 @@ func jobRefused(err error, lang text.Lang) error {
 	return errors.New(message.In(lang, id))
 }
 
-// mailbox is where news for a device waits for whichever conversation holds
+// mailbox keeps news for a device until it is taken by whichever conversation holds
 // its record, if any does: the true outcomes of control calls, and the results
 // of jobs. It owns the goroutines of the jobs. Its size is bounded by the calls
 // that conversations can have on their way. Its methods may be called at the

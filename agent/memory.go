@@ -10,7 +10,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Memory is what a device's record holds from earlier conversations, as far as
+// Memory holds what a device's record knows from earlier conversations, as far as
 // it decides how the next one goes.
 type Memory struct {
 	History  []providers.Message `json:",omitempty"`
@@ -23,7 +23,7 @@ type Memory struct {
 	Waiting  bool                `json:",omitempty"` // jobs, timers, notices or music are there, which Memory does not hold
 }
 
-// memory is what the record holds. The caller has borrowed it.
+// memory returns what the record holds. The caller has borrowed it.
 func (d *Device) memory() Memory {
 	return Memory{
 		History: slices.Clone(d.history.messages), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,

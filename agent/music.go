@@ -131,7 +131,7 @@ func (c *Conversation) play(id, title string, onward bool) error {
 	return nil
 }
 
-// songOver is what follows a stretch of music.
+// songOver goes on, puts the song back or ends it after a stretch of music.
 func (c *Conversation) songOver(t *reply, p *playing) {
 	p.playing = false
 	switch {

@@ -35,7 +35,7 @@ type notice struct {
 	from *request // somebody outside who waits for it; nil: nobody
 }
 
-// announcements are what waits to be told on one device. It belongs to the
+// announcements queue what waits to be told on one device. It belongs to the
 // conversation that holds the device's record.
 type announcements struct {
 	waiting []notice // at most maxNews, what was put back, and music

@@ -13,7 +13,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Options are what all conversations share. VAD, ASR, LLM, TTS, Prompts and
+// Options hold what all conversations share. VAD, ASR, LLM, TTS, Prompts and
 // Devices must be set; every other zero value works.
 type Options struct {
 	VAD providers.VAD

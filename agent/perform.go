@@ -97,7 +97,7 @@ func (c *Conversation) begin(e turn.Begin) {
 	})
 }
 
-// announcement is what a turn has to tell: what was asked for at once, or the
+// announcement returns what a turn has to tell: what was asked for at once, or the
 // first that waits, with those that can be told with it.
 func (c *Conversation) announcement(id uint64) *notice {
 	if n, ok := c.Remote.urgent[id]; ok {
@@ -111,7 +111,7 @@ func (c *Conversation) announcement(id uint64) *notice {
 	return &n
 }
 
-// finished is what the end of a turn's goroutines means to the rules.
+// finished returns what the end of a turn's goroutines means to the rules.
 func (c *Conversation) finished(r *reply) turn.Event {
 	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
 	if r.out.asked != nil {
@@ -150,7 +150,7 @@ func (c *Conversation) remember(r *reply) {
 	}
 }
 
-// count is how many tokens a text has.
+// count returns how many tokens a text has.
 func (c *Conversation) count(words string) int {
 	if c.o.Tokens == nil {
 		return len(words)

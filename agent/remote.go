@@ -22,7 +22,7 @@ const maxSay = 4000
 // answerWithin is how long Ask waits for an answer if it is not told.
 const answerWithin = 30 * time.Second
 
-// Remote is what others can have a device do: a script, a home automation, a tool
+// Remote lets others have a device do something: a script, a home automation, a tool
 // of the outward server. Its exported methods may be called at any time; they
 // return when what they are about is done, or when ctx or the conversation ends.
 // The rest belongs to the conversation's goroutine.
@@ -52,7 +52,7 @@ var (
 	ErrUnheard   = errors.New("the user has interrupted it before anything was heard")
 )
 
-// Said is what became of words that somebody outside had spoken.
+// Said tells what became of words that somebody outside had spoken.
 type Said struct {
 	Heard string // what the user has heard of them
 	Whole bool   // that is all of it
@@ -129,7 +129,7 @@ func (m *Remote) Stop(ctx context.Context) (stopped bool, err error) {
 	return stopped, err
 }
 
-// Dialogue is what the user and the assistant have said to one another so far,
+// Dialogue returns what the user and the assistant have said to one another so far,
 // without calls and their results.
 func (m *Remote) Dialogue(ctx context.Context) (out []providers.Message, err error) {
 	err = m.do(ctx, func() error {
@@ -235,7 +235,7 @@ func (m *Remote) withdraw(r *request) {
 	})
 }
 
-// question is what somebody outside has asked the user.
+// question holds what somebody outside has asked the user.
 type question struct {
 	id   uint64
 	from *request // nil: nobody waits

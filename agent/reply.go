@@ -41,7 +41,7 @@ type allowed struct {
 // replyEnded says that the goroutines of a turn have been joined.
 type replyEnded struct{ reply *reply }
 
-// outcome is what a turn leaves behind.
+// outcome holds what a turn leaves behind.
 type outcome struct {
 	messages []providers.Message // for the history
 	hangUp   bool
@@ -75,7 +75,7 @@ type reply struct {
 	marks marks // of the conversation
 }
 
-// marks are what the conversation notes of a turn that runs.
+// marks hold what the conversation notes of a turn that runs.
 type marks struct {
 	forgotten bool // the user asked to forget: nothing of it is kept
 	adopted   bool // it began as a speculation and is the answer

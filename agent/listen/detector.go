@@ -82,10 +82,10 @@ func (d *detector) judge(at time.Time) (audio.Endpoint, error) {
 	return verdict, nil
 }
 
-// silence is how long nobody has spoken, by the sound that was heard.
+// silence returns how long nobody has spoken, by the sound that was heard.
 func (d *detector) silence() time.Duration { return d.fed - d.endpoint.LastVoice() + d.tail }
 
-// due is when the silence will have lasted for long enough, zero while there is
+// due returns when the silence will have lasted for long enough, zero while there is
 // none, or not enough of it was heard. It counts from the last voice on the wall
 // clock: the packet in which the silence gets long enough would be there up to a
 // packet later, and never if it was lost.

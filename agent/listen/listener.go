@@ -19,7 +19,7 @@ import (
 // nobody speaks.
 const stalledMic = 1200 * time.Millisecond
 
-// Options are what the listeners of a conversation share. Every field must be set
+// Options hold what the listeners of a conversation share. Every field must be set
 // but Phrases, FarEnd and SelfEcho.
 type Options struct {
 	Engines

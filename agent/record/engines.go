@@ -178,7 +178,7 @@ func follow[T any](ctx context.Context, from iter.Seq2[T, error], yield func(T, 
 	end = Done
 }
 
-// requestOf is what is recorded of a model's request.
+// requestOf returns what is recorded of a model's request.
 func requestOf(req providers.LLMRequest) *Request {
 	r := &Request{Messages: slices.Clone(req.Messages), NoTools: req.NoTools, Language: req.Language}
 	for i := range r.Messages {

@@ -90,7 +90,7 @@ type Reason struct {
 	Short bool   `json:"short,omitempty"` // of End: the conversation went on
 }
 
-// Step is what an engine, a tool or a song did.
+// Step says what an engine, a tool or a song did.
 type Step string
 
 // The steps. The first of each number is Asked; the last is one of Done, Left,
@@ -134,7 +134,7 @@ type LLM struct {
 	Fault   *Fault           `json:"fault,omitempty"`
 }
 
-// Request is what a model was asked.
+// Request describes what a model was asked.
 type Request struct {
 	Messages []providers.Message `json:"messages"`
 	Tools    []string            `json:"tools,omitempty"`
@@ -142,7 +142,7 @@ type Request struct {
 	Language string              `json:"language"`
 }
 
-// Fast is what the fast path said to a request; nil: it did not know.
+// Fast holds what the fast path said to a request; nil: it did not know.
 type Fast struct {
 	N     int              `json:"n"`
 	Delta *providers.Delta `json:"delta,omitempty"`
@@ -163,7 +163,7 @@ type Sound struct {
 	PCM PCM `json:"PCM,omitempty"`
 }
 
-// Tools is what a source offers from now on.
+// Tools describes what a source offers from now on.
 type Tools struct {
 	Source string `json:"source"` // its number; of one in a group, both numbers
 	List   []Tool `json:"list"`
@@ -177,7 +177,7 @@ type Tool struct {
 	Depends bool      `json:"depends,omitempty"` // it has a When
 }
 
-// Shown is whether a tool with a When is offered from now on.
+// Shown says whether a tool with a When is offered from now on.
 type Shown struct {
 	Source string `json:"source"`
 	Tool   string `json:"tool"`
@@ -203,7 +203,7 @@ type Look struct {
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Song is what the music library gave: a song that was opened (Asked), its sound
+// Song holds what the music library gave: a song that was opened (Asked), its sound
 // (Gave) and its end, or which song is next (Done, with Next).
 type Song struct {
 	N     int    `json:"n"`

@@ -16,7 +16,7 @@ const maxLine = 16 << 20
 // errNoRecord says that something else was read.
 var errNoRecord = errors.New("this is no recording")
 
-// Recording is what was written of one conversation.
+// Recording holds what was written of one conversation.
 type Recording struct {
 	Entries []Entry // the first is Begin
 	Torn    bool    // its last line was not whole: the server was stopped

@@ -40,7 +40,7 @@ func (p *PCM) UnmarshalText(text []byte) error {
 // maxImage bounds how large a picture in a recording may claim to be, in bytes.
 const maxImage = 64 << 20
 
-// Value is what a tool returned. One member is set; none: nothing was returned.
+// Value describes what a tool returned. One member is set; none: nothing was returned.
 type Value struct {
 	Text   *string         `json:"text,omitempty"`
 	JSON   json.RawMessage `json:"json,omitempty"`   // any other value

@@ -56,7 +56,7 @@ func NewCache(set *prompts.Set) *Cache {
 // fixed says whether these words are a phrase that is worth keeping.
 func (c *Cache) fixed(speech string) bool { return c != nil && c.phrases[speech] }
 
-// key is where the sound of words is kept.
+// key returns where the sound of words is kept.
 func (o *Options) key(provider, words, language, voice string) cacheKey {
 	return cacheKey{provider: provider, text: words, language: language, voice: voice, format: o.Reply, levelled: o.Levels != nil}
 }

@@ -19,7 +19,7 @@ type gate struct {
 	shown     bool // a chunk of the answer was passed on
 }
 
-// gateState is how far a turn may go.
+// gateState says how far a turn may go.
 type gateState int
 
 const (

@@ -18,7 +18,7 @@ type ledger struct {
 	played []playedSegment
 }
 
-// playedSegment is how far a segment got.
+// playedSegment describes how far a segment got.
 type playedSegment struct {
 	Segment
 	frames int  // handed over so far
@@ -43,7 +43,7 @@ func (l *ledger) frameSent() {
 	}
 }
 
-// heard is what was heard of each step's segments that belong to the answer, when
+// heard returns what was heard of each step's segments that belong to the answer, when
 // so much was played, and whether something is missing.
 func (l *ledger) heard(left time.Duration, steps int) (texts []string, partial bool) {
 	texts = make([]string, max(steps, 1))
@@ -57,7 +57,7 @@ func (l *ledger) heard(left time.Duration, steps int) (texts []string, partial b
 	return texts, partial
 }
 
-// playing is what was played within the last seconds, when so much was played.
+// playing returns what was played within the last seconds, when so much was played.
 func (l *ledger) playing(left time.Duration) string {
 	var out []string
 	left -= echoMemory
@@ -71,7 +71,7 @@ func (l *ledger) playing(left time.Duration) string {
 	return strings.Join(out, " ")
 }
 
-// beside is what was heard that is no part of the answer, when so much was played.
+// beside returns what was heard that is no part of the answer, when so much was played.
 func (l *ledger) beside(left time.Duration) (all string) {
 	for _, s := range l.played {
 		words, _ := s.heard(&left, l.frame)
@@ -121,7 +121,7 @@ func (s playedSegment) prefix(played, frame time.Duration) string {
 	return strings.TrimSpace(string(runes[:min(n, len(runes))]))
 }
 
-// runeTime is how long a character takes to say: about 4.5 CJK characters or 14
+// runeTime returns how long a character takes to say: about 4.5 CJK characters or 14
 // letters a second.
 func runeTime(lang text.Lang) time.Duration {
 	if lang == text.Chinese {

@@ -59,7 +59,7 @@ func (p *Player) Follow(taps Taps, stagger *Stagger, before *audio.Pacer) {
 	}
 }
 
-// Pacer is what has learned of the way to the device, for the next reply.
+// Pacer returns the pacer, which has learned of the way to the device, for the next reply.
 func (p *Player) Pacer() *audio.Pacer { return p.pacer }
 
 // Hold shuts the gate until Open. Nothing of the turn may have been heard.
@@ -193,7 +193,7 @@ func (p *Player) close() {
 	p.gate.close()
 }
 
-// Heard is what the user has heard by now of each step's segments that belong to
+// Heard returns what the user has heard by now of each step's segments that belong to
 // the answer, and whether something that was begun or waits is missing.
 func (p *Player) Heard(now time.Time, steps int) (texts []string, partial bool) {
 	p.mu.Lock()
@@ -201,7 +201,7 @@ func (p *Player) Heard(now time.Time, steps int) (texts []string, partial bool) 
 	return p.ledger.heard(p.pacer.Heard(now), steps)
 }
 
-// Playing is what the device plays by now, and has played not long before: the
+// Playing returns what the device plays by now, and has played not long before: the
 // texts of the segments.
 func (p *Player) Playing(now time.Time) string {
 	p.mu.Lock()
@@ -209,7 +209,7 @@ func (p *Player) Playing(now time.Time) string {
 	return p.ledger.playing(p.pacer.Heard(now))
 }
 
-// HeardBeside is what the user has heard by now that is no part of the answer: a
+// HeardBeside returns what the user has heard by now that is no part of the answer: a
 // phrase that stands for one, or the reason why it is not whole.
 func (p *Player) HeardBeside(now time.Time) string {
 	p.mu.Lock()
@@ -224,21 +224,21 @@ func (p *Player) Showed() bool {
 	return p.gate.shown
 }
 
-// Played is how much sound of the turn the device has played.
+// Played returns how much sound of the turn the device has played.
 func (p *Player) Played(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pacer.Heard(now)
 }
 
-// FirstFrame is when the first frame left; zero before.
+// FirstFrame returns when the first frame left; zero before.
 func (p *Player) FirstFrame() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.firstOut
 }
 
-// Counters are what the pacer measured: frames, those that came too late for the
+// Counters returns what the pacer measured: frames, those that came too late for the
 // device, and the least that it had left to play.
 func (p *Player) Counters() (frames, underruns int, minLead time.Duration) {
 	p.mu.Lock()

@@ -33,7 +33,7 @@ func NewPhrase(id, words string, lang text.Lang, step int) Segment {
 	return s
 }
 
-// progress is how much sound of a segment there is so far. The synthesiser writes
+// progress counts how much sound of a segment there is so far. The synthesiser writes
 // it, the player reads it.
 type progress struct {
 	nanos atomic.Int64

@@ -56,7 +56,7 @@ func (e *encoder) closing() []byte {
 	return append([]byte(nil), e.buf[:n]...)
 }
 
-// due is when the next frame may leave, and whether the device plays already;
+// due returns when the next frame may leave, and whether the device plays already;
 // not after now means at once.
 func (p *Player) due(now time.Time) time.Time {
 	p.mu.Lock()
@@ -64,7 +64,7 @@ func (p *Player) due(now time.Time) time.Time {
 	return p.pacer.Due(now)
 }
 
-// startedAt is when tts start was sent; zero before.
+// startedAt returns when tts start was sent; zero before.
 func (p *Player) startedAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +193,7 @@ func (p *Player) late(d time.Duration) {
 	}
 }
 
-// playoutEnd is when the device will have played all it was given.
+// playoutEnd returns when the device will have played all it was given.
 func (p *Player) playoutEnd() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

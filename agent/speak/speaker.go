@@ -28,7 +28,7 @@ const (
 // ErrVoice marks a failure of the synthesiser, which has been made heard.
 var ErrVoice = errors.New("speech synthesis failed")
 
-// Options are what the speakers of all replies share. TTS, Prompts and Reply must
+// Options hold what the speakers of all replies share. TTS, Prompts and Reply must
 // be set.
 type Options struct {
 	TTS          providers.TTS
@@ -96,7 +96,7 @@ func (s *Speaker) Say(ctx context.Context, u Segment) error {
 // Close says that there are no more segments.
 func (s *Speaker) Close() { close(s.segments) }
 
-// QuietSince is since when nothing has been heard of the turn, by the device's
+// QuietSince returns since when nothing has been heard of the turn, by the device's
 // clock; zero if nothing was yet. False: something is being said, or will be
 // without being asked.
 func (s *Speaker) QuietSince() (time.Time, bool) {

@@ -136,7 +136,7 @@ func (s *Speaker) fetch(ctx context.Context, to *stream, began func()) error {
 	return nil
 }
 
-// durationOf is how long a piece of sound lasts.
+// durationOf returns how long a piece of sound lasts.
 func durationOf(sound providers.Sound) time.Duration {
 	d := audio.Format{Rate: sound.Rate}.Duration(len(sound.PCM))
 	for _, p := range sound.Packets {

@@ -36,7 +36,7 @@ type Tools struct {
 	Knows func(name string) bool
 }
 
-// Handled is what a handler wants of the turn.
+// Handled describes what a handler wants of the turn.
 type Handled struct {
 	Result string    // the call's result in the history; "": that the handler was run
 	Say    string    // spoken, if the step has not said anything yet

@@ -8,7 +8,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// question is what the user is being asked to allow.
+// question describes what the user is being asked to allow.
 type question struct {
 	call    *providers.ToolCall // nil: nothing
 	action  string              // the call, as words

@@ -27,7 +27,7 @@ type FastPath interface {
 	Answer(req providers.LLMRequest) (providers.Delta, bool)
 }
 
-// Options are what the turns of all conversations share. Only FastPath may be nil.
+// Options hold what the turns of all conversations share. Only FastPath may be nil.
 type Options struct {
 	LLM         providers.LLM
 	FastPath    FastPath // asked before the model; nil: there is none
@@ -41,7 +41,7 @@ type Options struct {
 	Zone        *time.Location
 }
 
-// Turn is what is to be answered.
+// Turn describes what is to be answered.
 type Turn struct {
 	ID      uint64
 	Words   string // of the user; "": the server speaks by itself
@@ -53,7 +53,7 @@ type Turn struct {
 	Voiced  func() bool // somebody is speaking
 }
 
-// Outlet is where an answer goes.
+// Outlet takes an answer to the device.
 type Outlet struct {
 	Player  *speak.Player
 	Speaker *speak.Speaker

@@ -131,7 +131,7 @@ func letGoOverlap(x *step) {
 	x.release(ErrDone, func(u *Utterance) bool { return u.Role == Overlap && u.final() && u.Over != AfterReply })
 }
 
-// meant is what words over a reply mean. Those of the reply itself mean nothing.
+// meant returns what words over a reply mean. Those of the reply itself mean nothing.
 func meant(x *step, u *Utterance, said Text) intent.Kind {
 	if u.Echo {
 		hearsItself(x, u.ID)
@@ -155,7 +155,7 @@ func meant(x *step, u *Utterance, said Text) intent.Kind {
 	return kind
 }
 
-// playing is what the device has played in the last seconds.
+// playing returns what the device has played in the last seconds.
 func (x *step) playing() string {
 	if x.Phase() == Talking {
 		return x.seen.Playing

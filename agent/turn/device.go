@@ -123,7 +123,7 @@ func listenFailed(x *step, err error) {
 	}
 }
 
-// listenOverReply is what the listener does while a reply is spoken.
+// listenOverReply has the listener do what is wanted while a reply is spoken.
 func listenOverReply(x *step) {
 	u := x.find(x.Reply.Over)
 	switch {

@@ -22,7 +22,7 @@ var (
 	ErrIdle     = errors.New("idle")
 )
 
-// Effect is what the actor has to do. No effect waits; they are done in order.
+// Effect is one thing that the actor has to do. No effect waits; they are done in order.
 type Effect interface{ effect() }
 
 // Effects on the listener.

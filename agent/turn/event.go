@@ -7,7 +7,7 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// Event is what happens to a conversation. The types below are all there are.
+// Event is one thing that happens to a conversation. The types below are all there are.
 type Event interface{ event() }
 
 // What the device does. The actor tells a wake word from typed text.
@@ -140,7 +140,7 @@ func (Leave) event()         {}
 func (Tick) event()          {}
 func (Close) event()         {}
 
-// Seen is what the actor reads off the clock, the player, the history and the
+// Seen describes what the actor reads off the clock, the player, the history and the
 // features right before it calls [Rules.Pending].
 type Seen struct {
 	Now       time.Time
@@ -151,7 +151,7 @@ type Seen struct {
 	Queue     Queue
 }
 
-// Queue is what waits to be announced.
+// Queue describes what waits to be announced.
 type Queue struct {
 	Len     int
 	Head    uint64 // the announcement that is next

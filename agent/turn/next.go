@@ -190,7 +190,7 @@ func (x *step) hangUp(cause error) {
 	x.do(CloseListener{cause}, HangUp{cause})
 }
 
-// lang is what is spoken when no text says it.
+// lang returns what is spoken when no text says it.
 func (x *step) lang() text.Lang {
 	if x.Learned.Lang != "" {
 		return x.Learned.Lang

@@ -38,7 +38,7 @@ type Mic struct {
 	Failures int       // of the listener, in a row
 }
 
-// Ear is what the listening side does.
+// Ear says what the listening side does.
 type Ear int
 
 // The states of the listening side.
@@ -48,7 +48,7 @@ const (
 	Reading            // the utterance is over, its text is awaited
 )
 
-// Utterance is what the user said once.
+// Utterance describes what the user said once.
 type Utterance struct {
 	ID      uint64
 	Epoch   uint64 // of the opening in which it was said
@@ -62,7 +62,7 @@ type Utterance struct {
 	Ended   time.Time // when it was taken to be over
 }
 
-// Role is what an utterance waits for.
+// Role says what an utterance waits for.
 type Role int
 
 // The roles of an utterance.
@@ -93,7 +93,7 @@ type Text struct {
 	At       time.Time
 }
 
-// Status is how far the recognition of an utterance is.
+// Status says how far the recognition of an utterance is.
 type Status int
 
 // The states of a transcript.
@@ -104,7 +104,7 @@ const (
 	Failed                 // there is an error instead
 )
 
-// Request is what a turn is asked to do: answer words, say a phrase, or tell an
+// Request describes what a turn is asked to do: answer words, say a phrase, or tell an
 // announcement. Its zero value makes an empty reply.
 type Request struct {
 	Words        string // the user's words; "": none
@@ -146,7 +146,7 @@ type Reply struct {
 	Until   time.Time // the limit of Held and Paused
 }
 
-// Stage is how far a reply is.
+// Stage says how far a reply is.
 type Stage int
 
 // The stages of a reply.
@@ -167,7 +167,7 @@ type Speculation struct {
 	Discarded int // of them
 }
 
-// Learned is what the conversation has learned of its user and device. It
+// Learned describes what the conversation has learned of its user and device. It
 // outlives the connection.
 type Learned struct {
 	Lang   text.Lang // of the last turn; "": none yet
@@ -177,7 +177,7 @@ type Learned struct {
 	Empty  int       // empty transcripts in a row
 }
 
-// Spoken is what the device has played last.
+// Spoken describes what the device has played last.
 type Spoken struct {
 	Words string
 	At    time.Time
@@ -191,7 +191,7 @@ type Due struct {
 	Idle     time.Time // nothing has happened for long
 }
 
-// Farewell is how far the end of the conversation is.
+// Farewell says how far the end of the conversation is.
 type Farewell int
 
 // The steps of the end.
@@ -201,7 +201,7 @@ const (
 	Gone             // the connection has ended
 )
 
-// Phase is what a conversation does, as logs and the console name it.
+// Phase says what a conversation does, as logs and the console name it.
 type Phase int
 
 // The phases of a conversation.

@@ -278,7 +278,7 @@ func silentFrom(x *step, u *Utterance) time.Time {
 	return from
 }
 
-// textWithin is how long the text of an utterance is waited for.
+// textWithin returns how long the text of an utterance is waited for.
 func textWithin(x *step, u *Utterance) time.Duration {
 	if x.SlowAfter <= 0 || x.last(Overdue) != nil {
 		return x.RecognizeTimeout
@@ -326,7 +326,7 @@ func anyUnderstood(x *step) bool {
 	return false
 }
 
-// textLeft is how much longer texts may take that are not there yet.
+// textLeft returns how much longer texts may take that are not there yet.
 func textLeft(x *step) (left time.Duration) {
 	for i := range x.Said {
 		if u := &x.Said[i]; (u.Role == Awaited || u.Role == Overdue) && !u.final() {

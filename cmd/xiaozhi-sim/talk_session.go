@@ -47,7 +47,7 @@ type call struct {
 	typed  bool                   // something was typed
 }
 
-// result is what all connections of a run have brought.
+// result describes what all connections of a run have brought.
 type result struct {
 	replies    []*devicetest.Reply
 	violations []devicetest.Violation

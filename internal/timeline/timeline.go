@@ -102,7 +102,7 @@ func (t *Turn) Tool(name string, d time.Duration) {
 	t.tools = append(t.tools, slog.Duration(name, d))
 }
 
-// Playback is what play-out measured.
+// Playback describes what play-out measured.
 type Playback interface {
 	// Counters are the frames that were sent, those that came too late for the
 	// device, and the least that it had left to play.
@@ -145,7 +145,7 @@ func (t *Turn) Attrs(p Playback) []any {
 	return out
 }
 
-// added is what remains of the way from the end of speech to the first frame
+// added returns what remains of the way from the end of speech to the first frame
 // when the stages before it are taken away, so that
 //
 //	e2e = eou_delay + asr_delay + llm_ttfs + tts_ttfb + server_added
@@ -166,7 +166,7 @@ func until(end, frame time.Time) time.Time {
 	return end
 }
 
-// waited is how long the user has waited from a to b: what a speculation
+// waited returns how long the user has waited from a to b: what a speculation
 // did the utterance was taken to be over cost nothing.
 func (t *Turn) waited(a, b time.Time) time.Duration {
 	if a.IsZero() || b.IsZero() {

@@ -39,7 +39,7 @@ type Gateway struct {
 	wg     sync.WaitGroup
 }
 
-// front is what all ways in use: access control, the views, the runner of tools,
+// front describes what all ways in use: access control, the views, the runner of tools,
 // and the sessions that are open.
 type front struct {
 	guard    *guard

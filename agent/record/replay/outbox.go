@@ -37,7 +37,7 @@ func (o *outbox) Audio(uint64, []byte) (stamp uint32, ok bool) {
 // HangUp does nothing: the recording says when the connection ends.
 func (o *outbox) HangUp(error) {}
 
-// Lag is what the socket's was at this time.
+// Lag returns the recorded lag of the socket at this time.
 func (o *outbox) Lag() time.Duration {
 	d, _ := latest(o.lags, o.now()+o.o.Within)
 	return d

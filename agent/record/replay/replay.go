@@ -85,7 +85,7 @@ type player struct {
 	audio []*record.Audio // each packet that was offered
 }
 
-// engines are what the recorded engines did, by the number of their use.
+// engines hold what the recorded engines did, by the number of their use.
 type engines struct {
 	asr   map[int][]step[record.ASR]
 	llm   map[int][]step[record.LLM]
@@ -282,7 +282,7 @@ func (p *player) until(ctx context.Context, at time.Duration) error {
 	}
 }
 
-// after is when something is due that came at a time, to a question that was
+// after returns when something is due that came at a time, to a question that was
 // asked at another, if the same question was asked now.
 func (p *player) after(now, asked, came time.Duration) time.Duration {
 	if d := now - asked; d >= -p.o.Within && d <= p.o.Within {

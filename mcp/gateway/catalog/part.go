@@ -6,7 +6,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Part is what one source offers. It must not be changed once a [Registry] has it.
+// Part describes what one source offers. It must not be changed once a [Registry] has it.
 type Part struct {
 	streams   []string // that are there even without tools
 	tools     []*Entry

@@ -28,7 +28,7 @@ func (s *shown) sees(stream string) bool {
 	return (s.stream == "" || stream == s.stream) && s.who.Sees(stream)
 }
 
-// handlers are what a view adds to its server.
+// handlers describe what a view adds to its server.
 type handlers struct {
 	addTool  func(*Entry)
 	resource sdk.ResourceHandler

@@ -14,7 +14,7 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// View is what one caller sees of one stream, or of all. It has a server and
+// View describes what one caller sees of one stream, or of all. It has a server and
 // handlers of its own: a session that was opened here cannot leave it. All methods
 // may be called at the same time.
 type View struct {

@@ -18,7 +18,7 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// System is what the core tools tell of this server.
+// System describes what the core tools tell of this server.
 type System struct {
 	Version string         // of this server
 	Zone    *time.Location // of the times that are told

@@ -44,7 +44,7 @@ type Line struct {
 	Text string    `json:"text"`
 }
 
-// DeviceList is what /api/devices and xiaozhi://devices hold.
+// DeviceList describes what /api/devices and xiaozhi://devices hold.
 type DeviceList struct {
 	Devices []Device `json:"devices"`
 }
