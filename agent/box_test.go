@@ -128,7 +128,7 @@ func runs(frames []time.Duration) string {
 	return s.String()
 }
 
-// checkRules holds every scene to the rules of the wire (device-protocol 3.4,
+// checkRules holds every scene to the rules of the wire (docs/protocol.md 3.4,
 // 4.3). slack is how long a reply may go on in silence, waiting for somebody.
 func checkRules(t *testing.T, b *box, slack time.Duration) {
 	t.Helper()
@@ -169,7 +169,7 @@ func checkRules(t *testing.T, b *box, slack time.Duration) {
 }
 
 // checkFinals: a reply that was shown has exactly one final, after all its
-// chunks, and none has more (seed 000, 5).
+// chunks, and none has more (docs/mcp.md, Dialects).
 func checkFinals(t *testing.T, b *box) {
 	t.Helper()
 	owed := map[uint64]bool{} // by turn: a final must come

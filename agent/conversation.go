@@ -92,11 +92,11 @@ func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
 func (c *Conversation) Run(ctx context.Context) error {
-	dev, err := c.o.Devices.lend(ctx, c.session.DeviceID)
+	dev, err := c.o.Devices.acquire(ctx, c.session.DeviceID)
 	if err != nil {
 		return fmt.Errorf("borrow the device's record: %w", err)
 	}
-	defer c.o.Devices.giveBack(dev)
+	defer c.o.Devices.release(dev)
 	if c.o.Recall != nil {
 		c.o.Recall(dev.memory())
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // Device holds what outlives a connection, by Device-Id. It is lent to one
-// conversation at a time, which alone may touch it; only its mailbox is open to
+// conversation at a time, which alone may touch it; only its inbox is open to
 // others.
 type Device struct {
 	id      string
@@ -29,7 +29,7 @@ type Device struct {
 	alarms  alarms
 	song    *playing // what plays or is paused; nil: no music
 	calls   think.Budget
-	mail    *mailbox
+	mail    *inbox
 
 	returned time.Time
 	wanted   int           // who waits for it or holds it; guarded by Devices.mu
@@ -80,8 +80,8 @@ func (d *Devices) Close() {
 	}
 }
 
-// lend waits until no other conversation holds the device's record.
-func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
+// acquire waits until no other conversation holds the device's record.
+func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 	d.mu.Lock()
 	dev, ok := d.byID[id]
 	if !ok {
@@ -103,14 +103,14 @@ func (d *Devices) lend(ctx context.Context, id string) (*Device, error) {
 
 // record makes the empty record of a device. The caller holds mu.
 func (d *Devices) record(id string) *Device {
-	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newMailbox()}
+	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newInbox()}
 	dev.slot <- struct{}{}
 	d.byID[id] = dev
 	return dev
 }
 
-// giveBack ends a loan, and forgets records that nobody has needed for long.
-func (d *Devices) giveBack(dev *Device) {
+// release ends a loan, and forgets records that nobody has needed for long.
+func (d *Devices) release(dev *Device) {
 	dev.history.pack()
 	d.mu.Lock()
 	defer d.mu.Unlock()

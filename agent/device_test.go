@@ -13,16 +13,16 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-func TestDeviceIsLentToOneAtATime(t *testing.T) {
+func TestDevicesAcquireOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
-		first, err := d.lend(t.Context(), "a")
+		first, err := d.acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make(chan *Device)
 		go func() {
-			dev, err := d.lend(t.Context(), "a")
+			dev, err := d.acquire(t.Context(), "a")
 			if err != nil {
 				t.Error(err)
 			}
@@ -34,11 +34,11 @@ func TestDeviceIsLentToOneAtATime(t *testing.T) {
 			t.Fatal("lent twice")
 		default:
 		}
-		d.giveBack(first)
+		d.release(first)
 		if second := <-got; second != first {
 			t.Error("another record came back")
 		} else {
-			d.giveBack(second)
+			d.release(second)
 		}
 	})
 }
@@ -46,13 +46,13 @@ func TestDeviceIsLentToOneAtATime(t *testing.T) {
 func TestLendGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
-		if _, err := d.lend(t.Context(), "a"); err != nil {
+		if _, err := d.acquire(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
-		if _, err := d.lend(ctx, "a"); !errors.Is(err, gone) {
+		if _, err := d.acquire(ctx, "a"); !errors.Is(err, gone) {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -62,7 +62,7 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
 		visit := func(id string) *Device {
-			dev, err := d.lend(t.Context(), id)
+			dev, err := d.acquire(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,15 +70,15 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 		}
 		old := visit("old")
 		old.history.add(said("user", "x"))
-		d.giveBack(old)
+		d.release(old)
 		time.Sleep(9 * time.Minute)
-		d.giveBack(visit("other"))
+		d.release(visit("other"))
 		if again := visit("old"); again != old {
 			t.Error("forgotten after nine minutes")
 		}
-		d.giveBack(old)
+		d.release(old)
 		time.Sleep(keepDevice + time.Second)
-		d.giveBack(visit("other"))
+		d.release(visit("other"))
 		if again := visit("old"); again == old || len(again.history.messages) != 0 {
 			t.Error("not forgotten")
 		}
@@ -90,7 +90,7 @@ func TestReminderIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
 		visit := func(id string) *Device {
-			dev, err := d.lend(t.Context(), id)
+			dev, err := d.acquire(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,15 +98,15 @@ func TestReminderIsNotForgotten(t *testing.T) {
 		}
 		dev := visit("a")
 		dev.alarms.list = []alarm{{due: time.Now().Add(time.Hour)}, {due: time.Now().Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
-		d.giveBack(dev)
+		d.release(dev)
 		time.Sleep(299 * 24 * time.Hour)
-		d.giveBack(visit("b"))
+		d.release(visit("b"))
 		if dev = visit("a"); len(dev.alarms.list) != 2 {
 			t.Error("the reminder is gone a day before it is due")
 		}
-		d.giveBack(dev)
+		d.release(dev)
 		time.Sleep(3 * 24 * time.Hour)
-		d.giveBack(visit("b"))
+		d.release(visit("b"))
 		if len(visit("a").alarms.list) != 0 {
 			t.Error("it is kept for ever")
 		}
@@ -119,7 +119,7 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
 		for i := range mostRecords + 10 {
-			dev, err := d.lend(t.Context(), fmt.Sprint(i))
+			dev, err := d.acquire(t.Context(), fmt.Sprint(i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 				dev.news.waiting = []notice{{say: "the tea is ready"}}
 			}
 			time.Sleep(time.Millisecond)
-			d.giveBack(dev)
+			d.release(dev)
 		}
 		for id, there := range map[string]bool{"0": false, "3": true, "10": false, "11": true, fmt.Sprint(mostRecords + 9): true} {
 			if got := d.byID[id] != nil; got != there {
@@ -142,9 +142,9 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 
 // A record that somebody has asked for is not forgotten before it is lent,
 // however old it is: the borrower would wait for ever.
-func TestDeviceThatIsWantedIsNotForgotten(t *testing.T) {
+func TestDevicesKeepsWaiters(t *testing.T) {
 	d := NewDevices()
-	other, err := d.lend(t.Context(), "other")
+	other, err := d.acquire(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestDeviceThatIsWantedIsNotForgotten(t *testing.T) {
 	asked := &Device{id: "asked", slot: make(chan struct{}, 1), wanted: 1}
 	asked.slot <- struct{}{}
 	d.byID["asked"] = asked
-	d.giveBack(other)
+	d.release(other)
 	if len(asked.slot) != 1 || d.byID["asked"] != asked {
 		t.Error("the record was taken away from its borrower")
 	}
@@ -163,7 +163,7 @@ func TestDeviceThatIsWantedIsNotForgotten(t *testing.T) {
 func TestJobsOfADevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
-		dev, err := d.lend(t.Context(), "a")
+		dev, err := d.acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestJobsOfADevice(t *testing.T) {
 			t.Errorf("one too many: %v", err)
 		}
 		cancel() // the turn and the connection end, the jobs do not
-		d.giveBack(dev)
+		d.release(dev)
 		synctest.Wait()
 		if running != maxJobs || !dev.waiting() {
 			t.Errorf("%d jobs run", running)

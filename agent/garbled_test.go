@@ -14,9 +14,9 @@ import (
 	"xiaozhi/prompts"
 )
 
-// TestGarbledFramesDoNotFillTheLog sends what is not Opus while the microphone
+// TestGarbledFramesLogged sends what is not Opus while the microphone
 // is opened again and again: one line per thousand frames, however often.
-func TestGarbledFramesDoNotFillTheLog(t *testing.T) {
+func TestGarbledFramesLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, err := prompts.Load("")
 		if err != nil {

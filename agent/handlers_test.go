@@ -14,7 +14,7 @@ import (
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
 	log := debugLog(t.Output())
-	c := &Conversation{dev: &Device{mail: newMailbox()}, log: log, timer: time.NewTimer(time.Hour), mic: &microphone{}}
+	c := &Conversation{dev: &Device{mail: newInbox()}, log: log, timer: time.NewTimer(time.Hour), mic: &microphone{}}
 	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
 	var calls []call
 	later := func(v any) { calls = append(calls, v.(call)) }

@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 	defer d.Close()
 	d.Remember("a", m)
 	d.Remember("a", Memory{Role: "other"})
-	dev, err := d.lend(t.Context(), "a")
+	dev, err := d.acquire(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestMemory(t *testing.T) {
 	if !dev.memory().Waiting {
 		t.Error("what waits is not told of")
 	}
-	d.giveBack(dev)
+	d.release(dev)
 }
 
 // Recall gets what the record holds once, when the conversation begins.

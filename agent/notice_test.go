@@ -37,7 +37,7 @@ func TestBudget(t *testing.T) {
 // TestNoticesAreBounded: what waits to be told has a limit, and nothing that
 // was taken is lost.
 func TestNoticesAreBounded(t *testing.T) {
-	c := &Conversation{o: &Options{}, dev: &Device{mail: newMailbox()}, log: debugLog(t.Output()), timer: time.NewTimer(time.Hour), mic: &microphone{}}
+	c := &Conversation{o: &Options{}, dev: &Device{mail: newInbox()}, log: debugLog(t.Output()), timer: time.NewTimer(time.Hour), mic: &microphone{}}
 	defer c.timer.Stop()
 	taken := 0
 	for range 20 {

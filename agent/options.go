@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -80,7 +82,7 @@ type Options struct {
 
 // withDefaults is a copy with every zero value filled in.
 func (o Options) withDefaults() Options {
-	set(&o.Name, "小智")
+	set(&o.Name, message.In(text.Chinese, "agent/name"))
 	set(&o.Prompt, "default")
 	set(&o.MaxSteps, 5)
 	set(&o.MaxCalls, 16)
@@ -101,10 +103,10 @@ func (o Options) withDefaults() Options {
 		o.Zone = time.Local
 	}
 	if o.WakeWords == nil {
-		o.WakeWords = []string{"你好小智", "小智小智", "嗨小智", "hi xiaozhi", "hey xiaozhi", "hi esp", "hi lexin", "嗨乐鑫", "jarvis", "alexa"}
+		o.WakeWords = inBoth("agent/wake-words")
 	}
 	if o.ExitWords == nil {
-		o.ExitWords = []string{"退出", "再见", "拜拜", "关闭", "goodbye", "bye", "good bye", "exit"}
+		o.ExitWords = inBoth("agent/exit-words")
 	}
 	if o.StopWords == nil {
 		o.StopWords = StopWords()
@@ -116,11 +118,11 @@ func (o Options) withDefaults() Options {
 }
 
 // StopWords are the words that stop music and a reply when nothing else is set.
-func StopWords() []string {
-	return []string{
-		"停", "停下", "停止", "别放了", "别唱了", "不听了", "停止播放", "关掉音乐",
-		"stop", "stop it", "stop the music", "stop playing", "enough",
-	}
+func StopWords() []string { return inBoth("agent/stop-words") }
+
+// inBoth returns a list of words of the catalogue, of both languages.
+func inBoth(id string) []string {
+	return slices.Concat(message.List(text.Chinese, id), message.List(text.English, id))
 }
 
 func set[T comparable](v *T, to T) {

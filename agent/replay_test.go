@@ -157,7 +157,7 @@ func kept(scene string) bool {
 }
 
 // A scene that is recorded and replayed gives the same messages and packets,
-// byte for byte, at the same time (voice.md, behaviour 45). Every fourth is
+// byte for byte, at the same time (docs/behaviours.md 45). Every fourth is
 // played, and those that are kept; all of them with -replay scenes.
 func TestReplayScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/talk/*.txtar")

@@ -50,7 +50,7 @@ type outcome struct {
 	cut      bool                // the user did not hear all of it
 	heard    int                 // characters of the answer that were heard
 	played   time.Duration       // how much of its sound the device has played
-	asides   string              // what was heard beside the answer
+	beside   string              // what was heard beside the answer
 	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
 	action   string              // asked, as words
 }
@@ -268,7 +268,7 @@ func (r *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	} else {
 		r.out.messages = r.answer.Messages()
 	}
-	r.out.played, r.out.asides = r.player.Played(now), r.player.HeardBeside(now)
+	r.out.played, r.out.beside = r.player.Played(now), r.player.HeardBeside(now)
 	r.out.asked, r.out.action = r.answer.Asked(r.out.messages)
 	r.out.hangUp = (r.answer.HangUp() || r.order.HangUp) && !r.out.cut
 	for _, m := range r.out.messages {

@@ -11,8 +11,8 @@ import (
 	"xiaozhi/agent/record"
 )
 
-// turnKeys are what every turn's line says (voice.md, behaviour 44; design.md
-// section 8). The names of the providers and the times of tools are there where
+// turnKeys are what every turn's line says (docs/behaviours.md
+// 44). The names of the providers and the times of tools are there where
 // one was asked.
 func turnKeys() []string {
 	return []string{

@@ -107,8 +107,8 @@ func TestPacketsAndPCMTakeTurns(t *testing.T) {
 	})
 }
 
-// TestPacketsThatDoNotFitAreDecoded: of another length than the reply's.
-func TestPacketsThatDoNotFitAreDecoded(t *testing.T) {
+// TestPassthroughOtherLength: of another length than the reply's.
+func TestPassthroughOtherLength(t *testing.T) {
 	for _, c := range []struct{ from, to audio.Format }{
 		{audio.Format{Rate: 24000, Frame: 20 * time.Millisecond}, audio.Reply},
 		{audio.Format{Rate: 48000, Frame: 120 * time.Millisecond}, audio.Reply},

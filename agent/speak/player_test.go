@@ -51,7 +51,7 @@ func TestPlayerOpenKeepsTheOrder(t *testing.T) {
 	}
 }
 
-func TestPlayerCutBeforeAFrameHasNoSilentFrame(t *testing.T) {
+func TestPlayerCutBeforeFirstFrame(t *testing.T) {
 	b := newDevice()
 	f := NewPlayer(b, 1, audio.Reply, 4)
 	f.Start()
@@ -102,7 +102,7 @@ func TestPlayerHeard(t *testing.T) {
 
 // A frame that was held back on purpose until the reply was cut was not late:
 // the replies after it go no further ahead.
-func TestPlayerCutWhilePausedIsNoLateness(t *testing.T) {
+func TestPlayerCutPausedNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewPlayer(newDevice(), 1, audio.Reply, 4)
 		f.Start()

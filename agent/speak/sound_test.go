@@ -539,9 +539,9 @@ func (r *replacedTTS) Synthesize(ctx context.Context, req providers.TTSRequest) 
 	}
 }
 
-// TestSynthesiserThatJustKeepsUpIsLeftAlone: no silence is put in where sound
+// TestSynthesiserJustKeepsUp: no silence is put in where sound
 // comes in time, frame by frame.
-func TestSynthesiserThatJustKeepsUpIsLeftAlone(t *testing.T) {
+func TestSynthesiserJustKeepsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tts := &providertest.TTS{Script: []providertest.Speech{{Length: 3 * time.Second, EveryPiece: 60 * time.Millisecond}}}
 		o := soundOptions(t, tts)

@@ -49,7 +49,7 @@ func speechLong(x *step, e SpeechLong) {
 	case Talking:
 		x.Reply.Over, u.Over = u.ID, OverReply
 		if e.Echo {
-			hearsItself(x, u.ID)
+			noteEcho(x, u.ID)
 		}
 		if !x.Learned.Echoes && x.Reply.Pauses < maxPauses && !x.Reply.Firm && x.Reply.Stage == Speaking {
 			x.Reply.Stage, x.Reply.Until = Paused, x.seen.Now.Add(maxPause)
@@ -94,12 +94,12 @@ func interim(x *step, e Interim) {
 	if e.Rejected {
 		said.Status = Rejected
 	}
-	interject(x, u, said, false)
+	judge(x, u, said, false)
 }
 
-// interject decides by its words what an utterance over a reply means. whole:
+// judge decides by its words what an utterance over a reply means. whole:
 // they are all of it, else it goes on.
-func interject(x *step, u *Utterance, said Text, whole bool) {
+func judge(x *step, u *Utterance, said Text, whole bool) {
 	id, over := u.ID, u.Role != Live
 	switch kind := meant(x, u, said); kind {
 	case intent.Stop, intent.Request:
@@ -108,13 +108,13 @@ func interject(x *step, u *Utterance, said Text, whole bool) {
 				u.Over = AfterReply // the microphone is closed: it is answered after the reply
 			}
 		} else if !x.Reply.Firm {
-			cutIn(x, id, kind == intent.Stop)
+			interrupt(x, id, kind == intent.Stop)
 			return
 		}
 	case intent.Noise, intent.Backchannel:
 	}
 	if whole {
-		goOn(x)
+		resume(x)
 	}
 	if whole && over {
 		letGoOverlap(x)
@@ -134,7 +134,7 @@ func letGoOverlap(x *step) {
 // meant returns what words over a reply mean. Those of the reply itself mean nothing.
 func meant(x *step, u *Utterance, said Text) intent.Kind {
 	if u.Echo {
-		hearsItself(x, u.ID)
+		noteEcho(x, u.ID)
 		return intent.Noise
 	}
 	if said.Status == Rejected {
@@ -146,7 +146,7 @@ func meant(x *step, u *Utterance, said Text) intent.Kind {
 	}
 	playing := x.playing()
 	if !x.NoEchoGuard && intent.Echo(said.Words, playing) {
-		hearsItself(x, u.ID)
+		noteEcho(x, u.ID)
 		return intent.Noise
 	}
 	if strings.ContainsAny(playing, "?？") {
@@ -166,8 +166,8 @@ func (x *step) playing() string {
 	return ""
 }
 
-// hearsItself notes that the microphone hears what the device plays.
-func hearsItself(x *step, id uint64) {
+// noteEcho notes that the microphone hears what the device plays.
+func noteEcho(x *step, id uint64) {
 	x.Learned.Echoes = true
 	x.do(Ignored{id})
 }
@@ -175,7 +175,7 @@ func hearsItself(x *step, id uint64) {
 // disregard takes an utterance for the device's own sound. What was said before
 // it is awaited as it was.
 func disregard(x *step, u *Utterance) {
-	hearsItself(x, u.ID)
+	noteEcho(x, u.ID)
 	drop(x, u.ID, ErrDone)
 	if x.last(Awaited) != nil {
 		if x.Phase() == Listening {
@@ -187,10 +187,10 @@ func disregard(x *step, u *Utterance) {
 	x.awaitQuiet()
 }
 
-// cutIn ends the reply; the utterance that cuts it is answered. A stop-word does
+// interrupt ends the reply; the utterance that cuts it is answered. A stop-word does
 // to music, and to what is announced, what the button does: it does not begin
 // again.
-func cutIn(x *step, id uint64, stop bool) {
+func interrupt(x *step, id uint64, stop bool) {
 	cause := ErrBargeIn
 	if stop && x.Reply.Request.Announcement != 0 {
 		cause = ErrAborted
@@ -210,8 +210,8 @@ func cutIn(x *step, id uint64, stop bool) {
 	}
 }
 
-// goOn lets a reply go on that was paused, or held back, for nothing.
-func goOn(x *step) {
+// resume lets a reply go on that was paused, or held back, for nothing.
+func resume(x *step) {
 	switch x.Reply.Stage {
 	case Paused:
 		x.Reply.Stage, x.Reply.Until = Speaking, time.Time{}
@@ -260,7 +260,7 @@ func nothingMeant(x *step) bool {
 	}
 	for _, u := range x.all(Awaited) {
 		if u.Echo && u.Over != CutReply {
-			hearsItself(x, u.ID)
+			noteEcho(x, u.ID)
 			continue
 		}
 		if u.Text.Status == Failed || u.Over == OverNothing && !u.Echo {

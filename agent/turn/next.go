@@ -139,7 +139,7 @@ func tick(x *step) {
 	}
 	over(&x.Due.Greeting, greet)
 	over(&x.Due.Text, textLate)
-	over(&x.Reply.Until, goOn)
+	over(&x.Reply.Until, resume)
 	over(&x.Due.Announce, announce)
 	over(&x.Due.Idle, idle)
 	for _, act := range due {

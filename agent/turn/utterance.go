@@ -108,7 +108,7 @@ func speechEnded(x *step, e SpeechEnded) {
 			if u = x.find(e.ID); u == nil {
 				u = &Utterance{ID: e.ID, Epoch: e.Epoch, Role: Overlap, Over: OverReply, Echo: true, Text: said}
 			}
-			interject(x, u, said, true)
+			judge(x, u, said, true)
 		}
 	default:
 		x.discard(ErrReplaced)
@@ -149,7 +149,7 @@ func transcript(x *step, e Transcript) {
 	case u.Role == Overdue:
 		x.awaitQuiet()
 	case x.isOver(u):
-		interject(x, u, u.Text, true)
+		judge(x, u, u.Text, true)
 	case u.Role != Live:
 		answerAwaited(x)
 	case !u.Echo:

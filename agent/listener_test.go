@@ -65,7 +65,7 @@ func deafTalk(t *testing.T, failures int64, then func(*Conversation, *box)) {
 
 // Ears that fail are heard of, and tried again after that, also where the
 // device will not say listen start again.
-func TestEarsComeBack(t *testing.T) {
+func TestListenerComesBack(t *testing.T) {
 	deafTalk(t, 1, func(c *Conversation, b *box) {
 		if !strings.Contains(lines(b), "sentence Something went wrong") || b.hungUp != nil {
 			t.Errorf("the device got %q", lines(b))
@@ -78,7 +78,7 @@ func TestEarsComeBack(t *testing.T) {
 
 // Ears that fail again and again end the conversation, instead of a device
 // that says for ever that something went wrong.
-func TestEarsThatStayBrokenEndTheConversation(t *testing.T) {
+func TestListenerStaysBroken(t *testing.T) {
 	deafTalk(t, 1000, func(c *Conversation, b *box) {
 		if n := strings.Count(lines(b), "sentence Something went wrong"); n != 3 || b.hungUp == nil {
 			t.Errorf("heard %d times, hung up: %v", n, b.hungUp)

@@ -32,12 +32,12 @@ func jobRefused(err error, lang text.Lang) error {
 	return errors.New(message.In(lang, id))
 }
 
-// mailbox keeps news for a device until it is taken by whichever conversation holds
+// inbox keeps news for a device until it is taken by whichever conversation holds
 // its record, if any does: the true outcomes of control calls, and the results
 // of jobs. It owns the goroutines of the jobs. Its size is bounded by the calls
 // that conversations can have on their way. Its methods may be called at the
 // same time.
-type mailbox struct {
+type inbox struct {
 	notify chan struct{} // size 1: something is waiting
 	wg     sync.WaitGroup
 
@@ -67,27 +67,27 @@ type lateCall struct {
 	gone     bool // the connection had ended: nobody knows whether it was done
 }
 
-func newMailbox() *mailbox {
-	return &mailbox{notify: make(chan struct{}, 1), jobs: map[*job]struct{}{}}
+func newInbox() *inbox {
+	return &inbox{notify: make(chan struct{}, 1), jobs: map[*job]struct{}{}}
 }
 
 // post leaves news. It never waits.
-func (m *mailbox) post(item any) {
+func (m *inbox) post(item any) {
 	m.mu.Lock()
 	m.items = append(m.items, item)
 	m.mu.Unlock()
 	m.ring()
 }
 
-func (m *mailbox) ring() {
+func (m *inbox) ring() {
 	select {
 	case m.notify <- struct{}{}:
 	default:
 	}
 }
 
-// take empties the mailbox.
-func (m *mailbox) take() []any {
+// take empties the inbox.
+func (m *inbox) take() []any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items := m.items
@@ -96,8 +96,8 @@ func (m *mailbox) take() []any {
 }
 
 // start runs a job, whose outcome is posted. ctx gives it its values, not its
-// end: a job ends by itself or with the mailbox.
-func (m *mailbox) start(ctx context.Context, p router.Prepared, run func(context.Context, router.Prepared) mcp.ActionResponse) error {
+// end: a job ends by itself or with the inbox.
+func (m *inbox) start(ctx context.Context, p router.Prepared, run func(context.Context, router.Prepared) mcp.ActionResponse) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for j := range m.jobs { // also one that was begun on an earlier connection
@@ -127,14 +127,14 @@ func (m *mailbox) start(ctx context.Context, p router.Prepared, run func(context
 }
 
 // waiting reports whether a job runs or news has not been taken.
-func (m *mailbox) waiting() bool {
+func (m *inbox) waiting() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.jobs) > 0 || len(m.items) > 0
 }
 
 // close cancels all jobs and waits for them.
-func (m *mailbox) close() {
+func (m *inbox) close() {
 	m.mu.Lock()
 	m.closed = true
 	for j := range m.jobs {
