@@ -97,7 +97,7 @@ func (m *Remote) Ask(ctx context.Context, words string, within time.Duration) (s
 	case <-m.c.life.over:
 		err = ErrOver
 	}
-	m.withdraw(r)
+	m.withdraw(ctx, r)
 	select {
 	case words := <-r.answer: // it came at the last moment
 		return words, nil
@@ -218,10 +218,10 @@ func (m *Remote) answer(id uint64, words string) {
 }
 
 // withdraw says that r does not wait for an answer any more. It returns when no
-// answer can come.
-func (m *Remote) withdraw(r *request) {
+// answer can come, also where ctx has ended.
+func (m *Remote) withdraw(ctx context.Context, r *request) {
 	r.off.Store(true)
-	_, _ = ask(context.Background(), func(v any) {
+	_, _ = ask(context.WithoutCancel(ctx), func(v any) {
 		select {
 		case m.c.events <- v:
 		case <-m.c.life.over:
