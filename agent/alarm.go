@@ -72,7 +72,7 @@ func (a *alarms) ring(q *announcements, t alarmTexts, log *slog.Logger) {
 		}
 		words := t.phrases.Phrase(id, due.language, "text", due.text)
 		if late := now.Sub(due.due); late > time.Minute {
-			words = joinText(words, t.phrases.Phrase(prompts.AlarmLate, due.language, "time", spoken.SayClock(due.due.In(t.zone), text.Lang(due.language))))
+			words = text.Join(words, t.phrases.Phrase(prompts.AlarmLate, due.language, "time", spoken.SayClock(due.due.In(t.zone), text.Lang(due.language))))
 		}
 		q.tell(notice{language: due.language, ring: true, reminds: due.text != "", say: words})
 		log.Info("timer is due", "due", due.due, "late", now.Sub(due.due).Round(time.Second))
@@ -164,7 +164,7 @@ func (a *alarms) cancel(args mcp.TimerArgs, lang text.Lang, t alarmTexts) think.
 	switch {
 	case args.All:
 		left = nil
-	case bare(args.Text) != "":
+	case text.Bare(args.Text) != "":
 		left = slices.DeleteFunc(slices.Clone(left), func(n alarm) bool { return n.isMeant(args.Text, time.Now().In(t.zone)) })
 	case before == 1:
 		left = nil
@@ -182,16 +182,16 @@ func (a *alarms) cancel(args mcp.TimerArgs, lang text.Lang, t alarmTexts) think.
 // isMeant reports whether words mean the alarm: by its text, by its length, or
 // by exactly the time at which it is due.
 func (a alarm) isMeant(words string, now time.Time) bool {
-	words = bare(words)
-	if own := bare(a.text); own != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
+	words = text.Bare(words)
+	if own := text.Bare(a.text); own != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
 		return true
 	}
 	due := a.due.In(now.Location())
 	for _, lang := range []text.Lang{text.Chinese, text.English} {
-		if words == bare(spoken.SayClock(due, lang)) || words == bare(spoken.SayTime(due, now, lang)) {
+		if words == text.Bare(spoken.SayClock(due, lang)) || words == text.Bare(spoken.SayTime(due, now, lang)) {
 			return true
 		}
-		length := strings.TrimSuffix(bare(spoken.SayDuration(a.length, lang)), "s")
+		length := strings.TrimSuffix(text.Bare(spoken.SayDuration(a.length, lang)), "s")
 		if a.length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio/echo"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 )
 
@@ -127,7 +128,7 @@ func (c *Conversation) detected(words string) turn.Event {
 	switch {
 	case words == "":
 		return turn.WakeWord{Word: "…"}
-	case burst, isOneOf(words, c.o.WakeWords):
+	case burst, text.In(words, c.o.WakeWords):
 		return turn.WakeWord{Word: words}
 	}
 	if r := []rune(words); len(r) > maxTyped {

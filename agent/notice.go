@@ -106,7 +106,7 @@ func (q *announcements) take() notice {
 	n, waiting := q.waiting[0], q.waiting[1:]
 	parts := []notice{n}
 	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].language == n.language {
-		n.say = joinText(n.say, waiting[0].say)
+		n.say = text.Join(n.say, waiting[0].say)
 		parts = append(parts, waiting[0])
 		waiting = waiting[1:]
 	}

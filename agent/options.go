@@ -54,8 +54,8 @@ type Options struct {
 	BargeIn time.Duration
 	// NoEchoGuard lets words of the reply itself interrupt it.
 	NoEchoGuard bool
-	// Drafts is how often the answer to one utterance may begin on trial, at a pause
-	// that may be its end; 0 means 3, less than 0 never.
+	// Drafts limits how often the answer to one utterance may begin at a pause that may
+	// be its end; 0 means 3, less than 0 never.
 	Drafts int
 	// SlowAfter is how long a recogniser or a model may give nothing before the
 	// user is told so; 0 means 2.5 s, less than 0 never.

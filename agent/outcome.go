@@ -46,7 +46,7 @@ func (c *Conversation) jobOver(j jobDone) {
 	default:
 		n.say = c.o.Prompts.Phrase(prompts.JobDone, lang, "action", action)
 		if isPlain(e.Text) {
-			n.say = joinText(n.say, e.Text)
+			n.say = text.Join(n.say, e.Text)
 		}
 		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.Text)
 	}
@@ -58,7 +58,7 @@ const maxPlain = 200
 
 // isPlain reports whether a result can be said as it is.
 func isPlain(result string) bool {
-	return len([]rune(result)) <= maxPlain && !strings.ContainsAny(result, "{}[]<>\n") && languageOf(result) != ""
+	return len([]rune(result)) <= maxPlain && !strings.ContainsAny(result, "{}[]<>\n") && string(text.Of(result)) != ""
 }
 
 // maxReason is how many characters of a reason are said.

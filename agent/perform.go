@@ -145,7 +145,7 @@ func (c *Conversation) remember(r *reply) {
 		log.Info("turn", r.times.Attrs(r.player)...)
 	}
 	// One final for each reply, also for one of which nothing was heard.
-	if words := joinText(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {
+	if words := text.Join(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
 	}
 }

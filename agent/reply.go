@@ -169,7 +169,7 @@ func (r *reply) respond(ctx context.Context) error {
 		return r.tell(ctx, *r.order.notice)
 	case r.order.Words == "" || r.order.Told:
 		return nil // nothing but the start/stop pair
-	case isOneOf(r.order.Words, r.exits):
+	case text.In(r.order.Words, r.exits):
 		r.answer.Goodbye()
 		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, r.order.lang()))
 	}
