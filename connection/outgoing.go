@@ -140,14 +140,14 @@ func (o *outgoing) lastStamp() uint32 {
 	return o.stamp
 }
 
-// lag returns the wait of the oldest frame; 0 when none waits.
+// lag returns the wait of the oldest frame, at least a nanosecond; 0 when none waits.
 func (o *outgoing) lag() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.frames.count == 0 {
 		return 0
 	}
-	return time.Since(o.frames.at(0).queued)
+	return max(time.Since(o.frames.at(0).queued), 1)
 }
 
 // take gives the next control entry, else the next frame with its timestamp, else

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // drain takes everything and writes it as a line: t:x a text, f:x a frame,
@@ -255,4 +256,21 @@ func BenchmarkOutgoingAudio(b *testing.B) {
 		o.putAudio(1, packet)
 		o.take(buf)
 	}
+}
+
+// TestOutgoingLagOfNewFrame asks in the instant in which a frame was queued: it
+// waits, and a cut would throw it away.
+func TestOutgoingLagOfNewFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutgoing(func() {})
+		if lag := o.lag(); lag != 0 {
+			t.Errorf("lag %v of an empty queue", lag)
+		}
+		if _, ok := o.putAudio(1, []byte("a")); !ok {
+			t.Fatal("the frame was refused")
+		}
+		if lag := o.lag(); lag <= 0 {
+			t.Errorf("lag %v with a frame that waits", lag)
+		}
+	})
 }

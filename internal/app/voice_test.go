@@ -461,7 +461,6 @@ func pressOver(ctx context.Context, t *testing.T, d *devicetest.Device, prompt s
 		return err
 	}
 	firstFrame(ctx, t, d)
-	time.Sleep(time.Second) // the story is under way
 	if err := d.Abort(""); err != nil {
 		return err
 	}
