@@ -240,7 +240,7 @@ func (c *Conversation) seen() turn.Seen {
 	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.news.view()}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
-		seen.Stale = c.reply.version != c.dev.history.version
+		seen.Stale = c.reply.version != c.dev.history.Version()
 	}
 	return seen
 }

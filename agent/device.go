@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
@@ -22,7 +23,7 @@ const (
 // others.
 type Device struct {
 	id      string
-	history history
+	history history.Log
 	learned turn.Learned
 	role    string // the prompt that the user chose; "" for the configured one
 	news    announcements
@@ -91,7 +92,7 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 	d.mu.Unlock()
 	select {
 	case <-dev.slot:
-		dev.history.unpack()
+		dev.history.Unpack()
 		return dev, nil
 	case <-ctx.Done():
 		d.mu.Lock()
@@ -111,7 +112,7 @@ func (d *Devices) record(id string) *Device {
 
 // release ends a loan, and forgets records that nobody has needed for long.
 func (d *Devices) release(dev *Device) {
-	dev.history.pack()
+	dev.history.Pack()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()

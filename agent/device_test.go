@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
 )
 
 func TestDevicesAcquireOneAtATime(t *testing.T) {
@@ -69,7 +70,7 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 			return dev
 		}
 		old := visit("old")
-		old.history.add(said("user", "x"))
+		old.history.Add(providers.Message{Role: providers.RoleUser, Content: "x"})
 		d.release(old)
 		time.Sleep(9 * time.Minute)
 		d.release(visit("other"))
@@ -79,7 +80,7 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 		d.release(old)
 		time.Sleep(keepDevice + time.Second)
 		d.release(visit("other"))
-		if again := visit("old"); again == old || len(again.history.messages) != 0 {
+		if again := visit("old"); again == old || len(again.history.Snapshot()) != 0 {
 			t.Error("not forgotten")
 		}
 	})

@@ -136,8 +136,8 @@ func holdEight(t *testing.T, sc *talkScene, set *prompts.Set, how string, at tim
 		checkHistory(t, req.Messages)
 	}
 	calls := 0
-	s.c.dev.history.unpack()
-	for _, m := range s.c.dev.history.messages {
+	s.c.dev.history.Unpack()
+	for _, m := range s.c.dev.history.Snapshot() {
 		calls += len(m.ToolCalls)
 	}
 	slices.Sort(sc.tools.calls)

@@ -134,7 +134,7 @@ func photoArguments(a mcp.PhotoArgs) (string, error) {
 // handleForget begins the dialogue anew: neither what was said before nor this
 // turn is kept.
 func handleForget(c *Conversation, from caller, _ any) (think.Handled, error) {
-	c.dev.history.clear()
+	c.dev.history.Clear()
 	if from.reply != nil {
 		from.reply.marks.forgotten = true
 	}

@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"slices"
 	"time"
 
+	"xiaozhi/agent/history"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 
@@ -26,7 +26,7 @@ type Memory struct {
 // memory returns what the record holds. The caller has borrowed it.
 func (d *Device) memory() Memory {
 	return Memory{
-		History: slices.Clone(d.history.messages), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
+		History: d.history.Snapshot(), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
 		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waiting() || d.song != nil,
 	}
 }
@@ -39,7 +39,7 @@ func (d *Devices) Remember(id string, m Memory) {
 		return
 	}
 	dev := d.record(id)
-	dev.history = history{messages: slices.Clone(m.History), version: dev.history.version}
+	dev.history = history.New(m.History)
 	dev.role = m.Role
 	dev.learned = turn.Learned{
 		Lang: text.Lang(m.Language), Pause: turn.LearnedPause{Need: m.Pause, Fast: m.Fast}, Echoes: m.Echoes, Hinted: m.Hinted,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/audio"
@@ -32,7 +33,7 @@ type Options struct {
 
 	Prompts *prompts.Set
 	Devices *Devices
-	Tokens  *TokenCounter // nil: bytes are counted
+	Tokens  *history.TokenCounter // nil: bytes are counted
 
 	Name          string         // of the assistant; "" means 小智
 	Prompt        string         // name of the system prompt; "" means default

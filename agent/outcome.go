@@ -20,7 +20,7 @@ func (c *Conversation) late(l lateCall) {
 	offer := l.prepared.Offer.Tool
 	c.log.Warn("control failed after its success was assumed",
 		"tool", offer.Name, "call_id", l.prepared.Call.ID, "result", text.Cut(e.Text, 256), "connection_lost", l.gone)
-	c.dev.history.correct(l.prepared.Call.ID, e.Text)
+	c.dev.history.SetResult(l.prepared.Call.ID, e.Text)
 	if l.gone {
 		return // it may well have been done
 	}
@@ -35,7 +35,7 @@ func (c *Conversation) jobOver(j jobDone) {
 	lang := j.prepared.Info.Language
 	offer, e := j.prepared.Offer.Tool, j.response.Outcome(lang)
 	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.Failed)
-	c.dev.history.correct(j.prepared.Call.ID, e.Text)
+	c.dev.history.SetResult(j.prepared.Call.ID, e.Text)
 	action := think.ActionWords(offer.Name, offer.Description, text.Lang(lang))
 	n := notice{language: lang}
 	switch {

@@ -127,10 +127,10 @@ func (c *Conversation) finished(r *reply) turn.Event {
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(r *reply) {
 	if r.marks.forgotten {
-		c.dev.history.add() // what was to be corrected of it is gone
+		c.dev.history.Add() // what was to be corrected of it is gone
 	} else {
-		c.dev.history.add(r.out.messages...)
-		c.dev.history.cut(c.o.HistoryTokens, c.count)
+		c.dev.history.Add(r.out.messages...)
+		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens.Count)
 	}
 	if n := r.order.notice; n != nil {
 		c.noticeOver(r, *n)
@@ -148,14 +148,6 @@ func (c *Conversation) remember(r *reply) {
 	if words := text.Join(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
 	}
-}
-
-// count returns how many tokens a text has.
-func (c *Conversation) count(words string) int {
-	if c.o.Tokens == nil {
-		return len(words)
-	}
-	return c.o.Tokens.Count(words)
 }
 
 // wakeBurst tells a wake word from typed text: firmware sends the sound of a

@@ -121,8 +121,8 @@ func TestReconnect(t *testing.T) {
 				v.bye()
 				check := func(want string) {
 					t.Helper()
-					dev.history.unpack()
-					got := results(t, dev.history.messages)
+					dev.history.Unpack()
+					got := results(t, dev.history.Snapshot())
 					if len(got) != 1 || !strings.Contains(fmt.Sprint(got), want) {
 						t.Errorf("results %v, want one with %q", got, want)
 					}

@@ -133,7 +133,7 @@ func (m *Remote) Stop(ctx context.Context) (stopped bool, err error) {
 // without calls and their results.
 func (m *Remote) Dialogue(ctx context.Context) (out []providers.Message, err error) {
 	err = m.do(ctx, func() error {
-		for _, m := range m.c.dev.history.snapshot() {
+		for _, m := range m.c.dev.history.Snapshot() {
 			if m.Content != "" && (m.Role == providers.RoleUser || m.Role == providers.RoleAssistant) {
 				out = append(out, providers.Message{Role: m.Role, Content: m.Content})
 			}

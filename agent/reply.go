@@ -87,7 +87,7 @@ type marks struct {
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
 	log := c.log.With("turn", id)
 	r := &reply{
-		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.version, cancel: cancel,
+		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		exits: c.o.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
@@ -98,7 +98,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	r.speaker = speak.NewSpeaker(&c.engines.speak, log, r.player, r.times, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
 	r.gate = gate{turn: id, post: c.post, player: r.player, allow: make(chan struct{}, 1)}
 	r.answer = think.New(&c.engines.think, think.Turn{
-		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
+		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
 		Session: c.session, Voiced: c.voiced.Load,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r.gate, c.toolsOf(r), log)
 	return r

@@ -48,8 +48,8 @@ func (s *storm) leave() {
 	checkRules(s.t, s.box, time.Hour)
 	checkPairs(s.t, s.box, s.aborts)
 	checkFinals(s.t, s.box)
-	s.c.dev.history.unpack()
-	checkHistory(s.t, s.c.dev.history.messages)
+	s.c.dev.history.Unpack()
+	checkHistory(s.t, s.c.dev.history.Snapshot())
 }
 
 func (s *storm) post(ev wire.Event, what string) {

@@ -283,8 +283,8 @@ func TestTalk(t *testing.T) {
 				s := readScene(a)
 				b := s.run(t)
 				checkRules(t, b, 0)
-				s.dev.history.unpack()
-				checkHistory(t, s.dev.history.messages)
+				s.dev.history.Unpack()
+				checkHistory(t, s.dev.history.Snapshot())
 				for _, req := range s.llm.requests {
 					checkHistory(t, req.Messages)
 				}
@@ -312,7 +312,7 @@ func TestTalk(t *testing.T) {
 
 func (s *talkScene) history() string {
 	var b strings.Builder
-	for _, m := range s.dev.history.messages {
+	for _, m := range s.dev.history.Snapshot() {
 		fmt.Fprintf(&b, "%s: %s", m.Role, m.Content)
 		for _, c := range m.ToolCalls {
 			fmt.Fprintf(&b, " -> %s %s", c.Name, c.Arguments)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/history"
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
@@ -154,7 +155,7 @@ func (p *player) settings(b *record.Begin) error {
 		o.Music = &music{player: p}
 	}
 	if b.Has.Tokens {
-		o.Tokens = &agent.TokenCounter{}
+		o.Tokens = &history.TokenCounter{}
 	}
 	if b.Has.Sounds {
 		o.Sounds = speak.NewCache(set)

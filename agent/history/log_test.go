@@ -1,4 +1,4 @@
-package agent
+package history
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ func said(role providers.Role, text string) providers.Message {
 	return providers.Message{Role: role, Content: text}
 }
 
-func TestHistoryCut(t *testing.T) {
+func TestTrim(t *testing.T) {
 	count := func(s string) int { return len(strings.Fields(s)) }
-	var h history
+	var h Log
 	for i := range 10 {
 		id := fmt.Sprint("call", i)
-		h.add(
+		h.Add(
 			said(providers.RoleUser, "one two three four five six"),
 			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "x", Arguments: "{}"}}},
 			providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "a result of some words"},
 			said(providers.RoleAssistant, "and the answer"),
 		)
 	}
-	h.cut(100, count)
+	h.Trim(100, count)
 	if len(h.messages) == 0 || h.messages[0].Role != providers.RoleUser {
 		t.Fatalf("history begins with %+v", h.messages[0])
 	}
@@ -52,19 +52,19 @@ func TestHistoryCut(t *testing.T) {
 	}
 }
 
-func TestHistoryKeepsTheNewestExchange(t *testing.T) {
-	var h history
-	h.add(said(providers.RoleUser, strings.Repeat("old ", 100)), said(providers.RoleUser, strings.Repeat("new ", 100)))
-	h.cut(10, func(s string) int { return len(s) })
+func TestTrimKeepsNewestExchange(t *testing.T) {
+	var h Log
+	h.Add(said(providers.RoleUser, strings.Repeat("old ", 100)), said(providers.RoleUser, strings.Repeat("new ", 100)))
+	h.Trim(10, func(s string) int { return len(s) })
 	if len(h.messages) != 1 || !strings.HasPrefix(h.messages[0].Content, "new") {
 		t.Errorf("%d messages left", len(h.messages))
 	}
 }
 
-func TestHistoryUnderBudgetIsNotCounted(t *testing.T) {
-	var h history
-	h.add(said(providers.RoleUser, "a"), said(providers.RoleUser, "b"))
-	h.cut(100, func(string) int { t.Error("counted"); return 0 })
+func TestTrimUnderBudget(t *testing.T) {
+	var h Log
+	h.Add(said(providers.RoleUser, "a"), said(providers.RoleUser, "b"))
+	h.Trim(100, func(string) int { t.Error("counted"); return 0 })
 	if len(h.messages) != 2 {
 		t.Errorf("%d messages left", len(h.messages))
 	}
@@ -72,20 +72,20 @@ func TestHistoryUnderBudgetIsNotCounted(t *testing.T) {
 
 // However often a history is cut, each message is counted once, and again when it
 // has become another.
-func TestHistoryCountsOnce(t *testing.T) {
+func TestTrimCountsOnce(t *testing.T) {
 	const broken = "it broke, for many reasons that take their time to be told"
-	var h history
+	var h Log
 	counted := map[string]int{}
 	count := func(s string) int { counted[s]++; return len(s) }
 	for i := range 8 {
 		id := fmt.Sprint("c", i)
-		h.add(said(providers.RoleUser, "question "+id), providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "result " + id})
-		h.cut(90, count)
+		h.Add(said(providers.RoleUser, "question "+id), providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "result " + id})
+		h.Trim(90, count)
 	}
 	if !h.replaceResult("c7", broken) {
 		t.Fatal("not replaced")
 	}
-	h.cut(90, count)
+	h.Trim(90, count)
 	for _, want := range []string{"question c0", "question c7", "result c7", broken} {
 		if counted[want] == 0 {
 			t.Errorf("%q was never counted", want)
@@ -106,8 +106,8 @@ func TestHistoryCountsOnce(t *testing.T) {
 }
 
 func TestReplaceResult(t *testing.T) {
-	var h history
-	h.add(providers.Message{Role: providers.RoleTool, ToolCallID: "a", Content: "success"})
+	var h Log
+	h.Add(providers.Message{Role: providers.RoleTool, ToolCallID: "a", Content: "success"})
 	if !h.replaceResult("a", "it broke") || h.messages[0].Content != "it broke" {
 		t.Errorf("not replaced: %+v", h.messages)
 	}
@@ -116,32 +116,49 @@ func TestReplaceResult(t *testing.T) {
 	}
 }
 
-// TestHistoryAtRest: a packed history is small, and comes back as it was.
+// TestPack: a packed history is small, and comes back as it was.
 func TestHistoryAtRest(t *testing.T) {
-	var h history
+	var h Log
 	for i := range 100 {
 		id := fmt.Sprint("call", i)
-		h.add(
+		h.Add(
 			providers.Message{Role: providers.RoleUser, Content: "开灯 \xff", Images: []providers.Image{{MIMEType: "image/jpeg", Data: []byte{0, 255, 1}}}},
 			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "x", Arguments: `{"a":1`}}},
 			providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: ""},
 			said(providers.RoleAssistant, "好的"),
 		)
 	}
-	h.cut(1500, func(s string) int { return len(s) })
+	h.Trim(1500, func(s string) int { return len(s) })
 	want := h
-	h.pack()
+	h.Pack()
 	if h.messages != nil || h.tokens != nil || len(h.packed) > 40*len(want.messages) {
 		t.Errorf("%d messages took %d bytes, and %d are left", len(want.messages), len(h.packed), len(h.messages))
 	}
-	h.pack()
-	h.unpack()
+	h.Pack()
+	h.Unpack()
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("%d messages and %d counts, at version %d; before %d, %d, %d",
 			len(h.messages), len(h.tokens), h.version, len(want.messages), len(want.tokens), want.version)
 	}
-	h.unpack()
+	h.Unpack()
 	if len(h.messages) != len(want.messages) {
 		t.Error("unpacked twice, it is gone")
+	}
+}
+
+func TestNewCopies(t *testing.T) {
+	given := []providers.Message{said(providers.RoleUser, "hi")}
+	h := New(given)
+	given[0].Content = "changed"
+	h.Snapshot()[0].Content = "changed"
+	if got := h.Snapshot(); len(got) != 1 || got[0].Content != "hi" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTokenCounterMissing(t *testing.T) {
+	var c *TokenCounter
+	if n := c.Count("four"); n != 4 {
+		t.Errorf("%d tokens without a counter, want its bytes", n)
 	}
 }

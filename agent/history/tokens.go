@@ -1,4 +1,4 @@
-package agent
+package history
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ type TokenCounter struct {
 	err  error
 }
 
-// Count is the number of tokens of text. If the table cannot be read it counts
-// bytes, which is never too few.
+// Count returns the number of tokens of text. Without a counter, or if the table
+// cannot be read, it counts bytes, which is never too few.
 func (c *TokenCounter) Count(text string) int {
-	if c.Load() != nil {
+	if c == nil || c.Load() != nil {
 		return len(text)
 	}
 	return len(c.enc.EncodeOrdinary(text))
