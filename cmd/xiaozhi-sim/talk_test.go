@@ -14,17 +14,16 @@ import (
 	"time"
 
 	"xiaozhi/audio/file"
-	"xiaozhi/internal/devicetest"
 )
 
 // scripted is a server with an OTA address, whose WebSocket is played from a script.
-func scripted(t *testing.T, play func(context.Context, *devicetest.Peer)) (otaURL, wsURL string) {
+func scripted(t *testing.T, play func(context.Context, *peer)) (otaURL, wsURL string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	wsURL = "ws" + strings.TrimPrefix(server.URL, "http") + "/xiaozhi/v1/"
-	mux.Handle("/xiaozhi/v1/", devicetest.Script(play))
+	mux.Handle("/xiaozhi/v1/", script(play))
 	mux.HandleFunc("/xiaozhi/ota/", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"server_time":{"timestamp":1795224000000},"websocket":{"url":%q,"token":"t"}}`, wsURL)
 	})
@@ -53,9 +52,9 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-func answer(ctx context.Context, p *devicetest.Peer, heard, says string) {
-	if p.Begin(ctx, heard, says) == nil && p.Sound(ctx, 5) == nil {
-		p.Finish(ctx)
+func answer(ctx context.Context, p *peer, heard, says string) {
+	if p.begin(ctx, heard, says) == nil && p.sound(ctx, 5) == nil {
+		p.finish(ctx)
 	}
 }
 
@@ -63,10 +62,10 @@ func answer(ctx context.Context, p *devicetest.Peer, heard, says string) {
 func TestTalkTypesAfterTools(t *testing.T) {
 	t.Parallel()
 	var order []string
-	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`)
+	_, ws := scripted(t, func(ctx context.Context, p *peer) {
+		p.send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`)
 		for range 8 { // pages, and then the words
-			page, err := p.Await(ctx, "")
+			page, err := p.await(ctx, "")
 			if err != nil {
 				return
 			}
@@ -75,7 +74,7 @@ func TestTalkTypesAfterTools(t *testing.T) {
 			switch {
 			case more:
 				order = append(order, "page")
-				p.Send(fmt.Sprintf(`"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"cursor":%q}}`, len(order)+1, next))
+				p.send(fmt.Sprintf(`"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"cursor":%q}}`, len(order)+1, next))
 			case strings.Contains(page, `"tools":[`):
 				order = append(order, "last page")
 			case strings.Contains(page, `"detect"`):
@@ -96,12 +95,12 @@ func TestTalkTypesAfterTools(t *testing.T) {
 // A typed turn by way of the OTA address, with a tool call, saved as WAV.
 func TestTalkTyped(t *testing.T) {
 	t.Parallel()
-	ota, _ := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-		p.Await(ctx, `"state":"detect","text":"louder please"`)
-		p.Send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"self.audio_speaker.set_volume","arguments":{"volume":90}}}`)
-		p.Await(ctx, `"id":1`)
+	ota, _ := scripted(t, func(ctx context.Context, p *peer) {
+		p.await(ctx, `"state":"detect","text":"louder please"`)
+		p.send(`"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"self.audio_speaker.set_volume","arguments":{"volume":90}}}`)
+		p.await(ctx, `"id":1`)
 		answer(ctx, p, "louder please", "Done.")
-		p.Await(ctx, `"state":"start"`)
+		p.await(ctx, `"state":"start"`)
 	})
 	path := filepath.Join(t.TempDir(), "reply.wav")
 	code, out, errs := runTalk(t, "", "--server", ota, "--text", "louder please", "--save", path)
@@ -136,15 +135,15 @@ func TestTalkSpoken(t *testing.T) {
 	for _, mode := range []string{"auto", "manual", "realtime"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-				p.Await(ctx, `"state":"start","mode":"`+mode+`"`)
+			_, ws := scripted(t, func(ctx context.Context, p *peer) {
+				p.await(ctx, `"state":"start","mode":"`+mode+`"`)
 				if mode == "manual" {
-					p.Await(ctx, `"state":"stop"`)
+					p.await(ctx, `"state":"stop"`)
 				} else {
-					p.Pause(ctx, 600*time.Millisecond) // longer than the recording
+					p.pause(ctx, 600*time.Millisecond) // longer than the recording
 				}
 				answer(ctx, p, "hello", "Hello to you.")
-				p.Await(ctx, "never")
+				p.await(ctx, "never")
 			})
 			code, out, errs := runTalk(t, "", "--server", ws, "--wav", path, "--mode", mode, "--no-mcp", "--protocol", "1")
 			if code != 0 || errs != "" {
@@ -159,8 +158,8 @@ func TestTalkSpoken(t *testing.T) {
 // Lines of the standard input are typed turns; after a hang-up the device connects anew.
 func TestTalkLines(t *testing.T) {
 	t.Parallel()
-	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-		p.Await(ctx, `"state":"detect"`)
+	_, ws := scripted(t, func(ctx context.Context, p *peer) {
+		p.await(ctx, `"state":"detect"`)
 		answer(ctx, p, "x", "Goodbye.")
 	})
 	code, out, errs := runTalk(t, "one\n\n  two  \n", "--server", ws)
@@ -173,13 +172,13 @@ func TestTalkLines(t *testing.T) {
 // The button is pressed in the middle of a reply.
 func TestTalkAbort(t *testing.T) {
 	t.Parallel()
-	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-		p.Await(ctx, `"state":"detect"`)
-		p.Begin(ctx, "x", "A long story.")
-		p.Sound(ctx, 6)
-		p.Await(ctx, `"type":"abort"`)
-		p.Cut()
-		p.Await(ctx, "never")
+	_, ws := scripted(t, func(ctx context.Context, p *peer) {
+		p.await(ctx, `"state":"detect"`)
+		p.begin(ctx, "x", "A long story.")
+		p.sound(ctx, 6)
+		p.await(ctx, `"type":"abort"`)
+		p.cut()
+		p.await(ctx, "never")
 	})
 	code, out, errs := runTalk(t, "", "--server", ws, "--text", "tell me a story", "--abort-after", "100ms", "--verbose")
 	if code != 0 || errs != "" {
@@ -191,11 +190,11 @@ func TestTalkAbort(t *testing.T) {
 // A server that breaks the protocol is told of at the end.
 func TestTalkWarns(t *testing.T) {
 	t.Parallel()
-	_, ws := scripted(t, func(ctx context.Context, p *devicetest.Peer) {
-		p.Await(ctx, `"state":"detect"`)
-		p.Send(`"type":"llm","emotion":"happy","text":""`)
+	_, ws := scripted(t, func(ctx context.Context, p *peer) {
+		p.await(ctx, `"state":"detect"`)
+		p.send(`"type":"llm","emotion":"happy","text":""`)
 		answer(ctx, p, "x", "Yes.")
-		p.Await(ctx, "never")
+		p.await(ctx, "never")
 	})
 	code, out, _ := runTalk(t, "", "--server", ws, "--text", "hi")
 	if code != 0 {
@@ -207,8 +206,8 @@ func TestTalkWarns(t *testing.T) {
 // What fails says so and ends with 1.
 func TestTalkFails(t *testing.T) {
 	t.Parallel()
-	_, silent := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, "never") })
-	_, rude := scripted(t, func(ctx context.Context, p *devicetest.Peer) { p.Await(ctx, `"state":"detect"`) })
+	_, silent := scripted(t, func(ctx context.Context, p *peer) { p.await(ctx, "never") })
+	_, rude := scripted(t, func(ctx context.Context, p *peer) { p.await(ctx, `"state":"detect"`) })
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	missing := httptest.NewServer(http.NotFoundHandler())

@@ -27,11 +27,8 @@ type bench struct {
 
 // newBench starts the stubs and binds this process to cores.
 func newBench(o Options) (*bench, error) {
-	b := &bench{o: o, core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
+	b := &bench{o: o, said: speech(), core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
 	var err error
-	if b.said, err = speech(); err != nil {
-		return nil, err
-	}
 	if b.stubs, err = StartStubs(o.Stubs); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,10 @@
 package bench
 
 import (
-	_ "embed" // for the speech
+	_ "embed" // for the speech and the replies
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"xiaozhi/audio"
@@ -14,6 +13,13 @@ import (
 
 //go:embed speech.opus60
 var speechFile []byte
+
+//go:embed replies.zh.txt
+var repliesFile string
+
+// chineseReplies are thirty replies as a language model gives them (M17):
+// openings with and without an early pause, numbers, names, and questions.
+func chineseReplies() []string { return strings.Split(strings.TrimSpace(repliesFile), "\n") }
 
 // uplink is the format of what the devices say.
 var uplink = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
@@ -27,29 +33,13 @@ type clip struct {
 }
 
 // speech is the recording of NOTICE: a person who says one sentence of 2.5 s.
-func speech() (clip, error) { return readClip(speechFile) }
-
-// readClip reads what makeclip writes.
-func readClip(data []byte) (clip, error) {
-	if len(data) < 4 {
-		return clip{}, errors.New("clip: too short")
+func speech() clip {
+	c := clip{voiced: uplink.Duration(int(binary.LittleEndian.Uint32(speechFile)))}
+	for data := speechFile[4:]; len(data) > 0; {
+		n := 2 + int(binary.LittleEndian.Uint16(data)) // the packet's length stands before it
+		c.packets, data = append(c.packets, data[2:n]), data[n:]
 	}
-	c := clip{voiced: uplink.Duration(int(binary.LittleEndian.Uint32(data)))}
-	for data = data[4:]; len(data) > 0; {
-		if len(data) < 2 {
-			return clip{}, errors.New("clip: half a length at its end")
-		}
-		n := int(binary.LittleEndian.Uint16(data))
-		if n == 0 || n > len(data)-2 {
-			return clip{}, fmt.Errorf("clip: a packet of %d bytes, %d are left", n, len(data)-2)
-		}
-		c.packets = append(c.packets, data[2:2+n])
-		data = data[2+n:]
-	}
-	if c.voiced > time.Duration(len(c.packets))*uplink.Frame {
-		return clip{}, fmt.Errorf("clip: %d packets cannot hold %v", len(c.packets), c.voiced)
-	}
-	return c, nil
+	return c
 }
 
 // pcm decodes the clip at a rate.

@@ -12,38 +12,6 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-func TestClip(t *testing.T) {
-	c, err := speech()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.voiced != 2500*time.Millisecond || len(c.packets) != 46 {
-		t.Errorf("%v of voice in %d packets", c.voiced, len(c.packets))
-	}
-	pcm, err := c.pcm(replyRate)
-	if err != nil || len(pcm) != 46*replyRate*6/100 {
-		t.Errorf("%d samples, %v", len(pcm), err)
-	}
-	for name, bad := range map[string]string{
-		"short": "\x00\x00", "half a length": "\x00\x00\x00\x00\x01", "an empty packet": "\x00\x00\x00\x00\x00\x00", "cut": "\x00\x00\x00\x00\x05\x00ab",
-		"more voice than packets": "\xff\xff\x00\x00\x01\x00a",
-	} {
-		if _, err := readClip([]byte(bad)); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func FuzzClip(f *testing.F) {
-	f.Add(speechFile)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := readClip(data)
-		if err == nil && c.voiced > time.Duration(len(c.packets))*uplink.Frame {
-			t.Errorf("%v of voice in %d packets", c.voiced, len(c.packets))
-		}
-	})
-}
-
 // The noise of a room is a stream of whole frames, none of which is a pause.
 func TestRoom(t *testing.T) {
 	packets, err := room(time.Second)

@@ -67,11 +67,7 @@ type Stubs struct {
 
 // StartStubs starts them on an address; empty: a free port of 127.0.0.1.
 func StartStubs(address string) (*Stubs, error) {
-	c, err := speech()
-	if err != nil {
-		return nil, err
-	}
-	pcm, err := c.pcm(replyRate)
+	pcm, err := speech().pcm(replyRate)
 	if err != nil {
 		return nil, err
 	}

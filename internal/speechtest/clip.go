@@ -1,3 +1,12 @@
+// Package speechtest finds recordings of people, music and noise for tests, as
+// 16 kHz mono PCM with what is said in them. The recordings are those of Debian
+// packages, read where the packages put them; what is missing is an error that
+// names the package. Transcripts were typed by hand from what the
+// prompts are known to say and checked against a recogniser.
+//
+// Sources: asterisk-core-sounds-en-g722 (prompts and words, CC-BY-SA-3.0),
+// asterisk-moh-opsound-g722 (music), pocketsphinx-testdata (other speakers),
+// alsa-utils (noise), and three Mandarin clips in the folder zh (see its NOTICE).
 package speechtest
 
 import (
@@ -7,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +61,15 @@ func clipOfG722(c Clip, data []byte, skip int) Clip {
 	return c
 }
 
+// clipOfWAV makes a clip of a WAV file.
+func clipOfWAV(c Clip, data []byte) (Clip, error) {
+	pcm, err := readWAV(data, Rate)
+	if err != nil {
+		return c, fmt.Errorf("read %s: %w", c.Name, err)
+	}
+	return clipOf(c, pcm), nil
+}
+
 // Folders of the Debian packages.
 const (
 	promptDir = "/usr/share/asterisk/sounds/en_US_f_Allison"
@@ -62,46 +81,61 @@ const (
 //go:embed zh/*.wav
 var mandarin embed.FS
 
+// texts are tables of recordings and what is said in them, a line each.
+//
+//go:embed texts/*.tsv
+var texts embed.FS
+
 // Prompts returns sentences read by one US English speaker: telephone prompts, studio sound.
-func Prompts() ([]Clip, error) { return spoken(promptTexts) }
+func Prompts() ([]Clip, error) { return listed("prompts", "en", prompt) }
 
 // Commands returns single words and short phrases of the same speaker.
-func Commands() ([]Clip, error) { return spoken(commandTexts) }
+func Commands() ([]Clip, error) { return listed("commands", "en", prompt) }
 
 // Others returns English sentences of other speakers.
 func Others() ([]Clip, error) {
-	var clips []Clip
-	for _, e := range otherTexts {
-		data, err := readPackaged("pocketsphinx-testdata", filepath.Join(sphinxDir, e.file))
-		if err != nil {
-			return nil, err
+	return listed("others", "en", func(c Clip) (Clip, error) {
+		data, err := readPackaged("pocketsphinx-testdata", filepath.Join(sphinxDir, c.Name))
+		if err != nil || filepath.Ext(c.Name) != ".wav" {
+			return clipOf(c, samples(data)), err
 		}
-		pcm := samples(data)
-		if filepath.Ext(e.file) == ".wav" {
-			if pcm, err = readWAV(data, Rate); err != nil {
-				return nil, fmt.Errorf("read %s: %w", e.file, err)
-			}
-		}
-		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "en"}, pcm))
-	}
-	return clips, nil
+		return clipOfWAV(c, data)
+	})
 }
 
 // Mandarin returns three short clips of Chinese: human syllables, joined.
 func Mandarin() ([]Clip, error) {
+	return listed("mandarin", "zh", func(c Clip) (Clip, error) {
+		data, err := mandarin.ReadFile("zh/" + c.Name)
+		if err != nil {
+			return c, err
+		}
+		return clipOfWAV(c, data)
+	})
+}
+
+// listed reads the clips of a table.
+func listed(table, lang string, read func(Clip) (Clip, error)) ([]Clip, error) {
+	lines, err := texts.ReadFile("texts/" + table + ".tsv")
+	if err != nil {
+		return nil, err
+	}
 	var clips []Clip
-	for _, e := range mandarinTexts {
-		data, err := mandarin.ReadFile("zh/" + e.file)
+	for line := range strings.Lines(string(lines)) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		clip, err := read(Clip{Name: name, Text: text, Lang: lang})
 		if err != nil {
 			return nil, err
 		}
-		pcm, err := readWAV(data, Rate)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", e.file, err)
-		}
-		clips = append(clips, clipOf(Clip{Name: e.file, Text: e.text, Lang: "zh"}, pcm))
+		clips = append(clips, clip)
 	}
 	return clips, nil
+}
+
+// prompt reads the G.722 prompt that a clip names.
+func prompt(c Clip) (Clip, error) {
+	data, err := readPackaged("asterisk-core-sounds-en-g722", filepath.Join(promptDir, c.Name+".g722"))
+	return clipOfG722(c, data, 0), err
 }
 
 // Music returns five pieces of 8 s, none of them sung in the foreground.
@@ -159,35 +193,13 @@ func Folder(dir string) ([]Clip, error) {
 		if err != nil {
 			return nil, err
 		}
-		pcm, err := readWAV(data, Rate)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		clips = append(clips, clipOf(Clip{Name: filepath.Base(name)}, pcm))
-	}
-	return clips, nil
-}
-
-// spoken reads the prompts of a table.
-func spoken(table []entry) ([]Clip, error) {
-	clips := make([]Clip, 0, len(table))
-	for _, e := range table {
-		clip, err := prompt(Clip{Name: e.file, Text: e.text, Lang: "en"})
+		clip, err := clipOfWAV(Clip{Name: filepath.Base(name)}, data)
 		if err != nil {
 			return nil, err
 		}
 		clips = append(clips, clip)
 	}
 	return clips, nil
-}
-
-// prompt reads the G.722 prompt that a clip names.
-func prompt(c Clip) (Clip, error) {
-	data, err := readPackaged("asterisk-core-sounds-en-g722", filepath.Join(promptDir, c.Name+".g722"))
-	if err != nil {
-		return Clip{}, err
-	}
-	return clipOfG722(c, data, 0), nil
 }
 
 // readPackaged reads a file that a Debian package installs.
@@ -231,4 +243,39 @@ func third(pcm []int16) []int16 {
 		out[i] = int16((int(pcm[3*i]) + int(pcm[3*i+1]) + int(pcm[3*i+2])) / 3)
 	}
 	return out
+}
+
+// WER counts the word errors of hyp against ref (the fewest substitutions,
+// insertions and deletions) and the words of ref. Case and punctuation do not
+// count. The word error rate of a set is the sum of errors over the sum of words.
+func WER(ref, hyp string) (errors, words int) {
+	want, got := spokenWords(ref), spokenWords(hyp)
+	row := make([]int, len(got)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, w := range want {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, g := range got {
+			substituted := diagonal
+			if w != g {
+				substituted++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substituted, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(got)], len(want)
+}
+
+// spokenWords are the words of a text: letters, digits and inner apostrophes.
+func spokenWords(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '\'' && r <= 127
+	})
+	for i := range words {
+		words[i] = strings.Trim(words[i], "'")
+	}
+	return words
 }
