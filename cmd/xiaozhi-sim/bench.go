@@ -214,8 +214,7 @@ func (f *benchFlags) runStubs(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	trouble := bench.Trouble(f.trouble)
-	stubs.Set(bench.Plan{Sound: 2 * time.Second, ASRTrouble: trouble, LLMTrouble: trouble, TTSTrouble: trouble})
+	stubs.Set(bench.Plan{Sound: 2 * time.Second, Trouble: bench.Trouble(f.trouble)})
 	fmt.Fprintf(stdout, "stub providers: %s (chat/completions, audio/transcriptions, audio/speech; any key, any model)\n", stubs.URL())
 	<-ctx.Done()
 	return stubs.Close()

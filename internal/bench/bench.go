@@ -1,3 +1,11 @@
+// Package bench measures servers that xiaozhi-style speakers connect to: ours
+// or another's. It brings stub providers whose delays can be set, simulated
+// devices that speak packets encoded once and never decode what they hear, and
+// the metrics M1 to M17, each next to a control: a timer that does nothing. A
+// figure about time that was taken while the control was late is void.
+//
+// The parts that judge (stats.go, playout.go, figure.go, report.go) look at no
+// clock: they take times that were noted when a socket was read or written.
 package bench
 
 import (
@@ -5,13 +13,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
+
+// Options select the server and the measurements.
+type Options struct {
+	Target
+	Timing
+	Stubs   string   // address of the stub providers; empty: a free port
+	Metrics []string // of Metrics(); empty: all
+	Size    Size     // empty: Small
+	Runs    int      // 0: one
+	Retries int      // how often a scenario with void figures is measured again
+	Dir     string   // for profiles of our own server; empty: none are taken
+	NoPin   bool     // server and load are not bound to cores
+	Command string   // command line, for the report
+	Label   string   // name of the server in the report; empty: its URL
+
+	Soak    time.Duration // 0: no soak
+	Devices int           // of a soak; 0: 50
+	Log     io.Writer     // what goes on, line by line; nil: nothing
+}
+
+// Target names the server that is measured.
+type Target struct {
+	URL      string // OTA or WebSocket address; empty: our own is started
+	Token    string // for devices; empty: as the OTA reply says
+	PID      int    // of the server, for memory and processor time; 0: not known
+	Profiles string // URL of its /debug/pprof/, for goroutines; empty: none
+	Program  string // of our own server; needed without URL
+}
+
+// Timing tells how the server behaves by design, which figures leave out.
+type Timing struct {
+	Guard   time.Duration // pause between tts start and sound; 0: 105 ms; below 0: none
+	Silence time.Duration // after which it takes an utterance for finished; 0: 700 ms, in M3 800
+	// Sentence is the length of each sentence of an endless reply, for servers that
+	// read the whole sound of a sentence before they speak; 0: one endless sentence.
+	Sentence time.Duration
+}
+
+// OwnGuard is the pause that our own server keeps between tts start and sound.
+const OwnGuard = 105 * time.Millisecond
+
+// ownSilence is that after which our own server takes an utterance for finished.
+const ownSilence = 700 * time.Millisecond
+
+func (o Options) withDefaults() Options {
+	o.Size, o.Runs = cmp.Or(o.Size, Small), max(o.Runs, 1)
+	o.Guard = max(cmp.Or(o.Guard, OwnGuard), 0)
+	o.Devices = cmp.Or(o.Devices, 50)
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	return o
+}
 
 // bench is one bench at work.
 type bench struct {
@@ -39,7 +100,7 @@ func newBench(o Options) (*bench, error) {
 // pin leaves the first core to our own server, or the cores of another server
 // to that, and takes the others.
 func (b *bench) pin() {
-	cores := allowed()
+	cores := coresOf(0)
 	theirs := cores[:min(1, len(cores))]
 	if b.o.URL != "" {
 		theirs = nil
@@ -113,12 +174,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // report is one without figures.
 func (b *bench) report(started time.Time) *Report {
-	r := &Report{
-		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: cmp.Or(b.o.Label, cmp.Or(b.o.URL, "our own")), Size: b.o.Size, Runs: b.o.Runs,
-		Machine: b.machine, Load: loadAverage(), Broken: maps.Clone(b.broken), Excused: maps.Clone(b.excused), Errors: b.errs,
+	return &Report{
+		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: cmp.Or(b.o.Label, b.o.URL, "our own"),
+		Size: b.o.Size, Runs: b.o.Runs, Machine: b.machine, Load: loadAverage(), Broken: b.broken, Excused: b.excused, Errors: b.errs,
 		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(cmp.Or(b.o.Silence, ownSilence))},
 	}
-	return r
 }
 
 // patiently measures one scenario of one run, again if the machine was busy.
@@ -135,13 +195,7 @@ func (b *bench) patiently(ctx context.Context, s scenario, run int) []Figure {
 
 // voided counts figures that the machine was too busy for.
 func voided(figures []Figure) int {
-	n := 0
-	for _, f := range figures {
-		if f.Verdict == Void {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool { return f.Verdict != Void }))
 }
 
 // one measures one scenario of one run, with its controls.
@@ -152,13 +206,7 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 		b.failed(name, err)
 		return nil
 	}
-	defer func() {
-		if r.own != nil {
-			if err := r.own.stop(); err != nil {
-				b.failed(name, err)
-			}
-		}
-	}()
+	defer func() { b.failed(name, r.end()) }()
 	profiled := make(chan error, 1)
 	if r.target.prof.dir != "" {
 		go func() { profiled <- r.target.prof.take(ctx, fmt.Sprintf("%s-%d", name, run+1), r.profile) }()
@@ -212,38 +260,40 @@ func (b *bench) failed(name string, err error) {
 }
 
 // rig finds the server, or starts our own.
-func (b *bench) rig(ctx context.Context, s scenario) (*rig, error) {
-	r := &rig{amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence, quiet: cmp.Or(b.o.Silence, cmp.Or(s.needs.commit, ownSilence))}
+func (b *bench) rig(ctx context.Context, s scenario) (r *rig, err error) {
+	r = &rig{
+		amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence,
+		quiet: cmp.Or(b.o.Silence, s.needs.commit, ownSilence),
+	}
 	r.stubs.Set(Plan{})
 	if b.o.URL != "" {
-		t, err := find(ctx, b.o.URL, b.o.Token)
-		t.pid, t.core, t.prof = process(b.o.PID), b.core, profiles{url: b.o.Profiles, dir: b.o.Dir}
-		if t.prof.url == "" {
-			t.prof.dir = ""
+		r.target, err = find(ctx, b.o.URL, b.o.Token)
+		r.target.pid, r.target.core = process(b.o.PID), b.core
+		if b.o.Profiles != "" {
+			r.target.prof = profiles{url: b.o.Profiles, dir: b.o.Dir}
 		}
-		r.target = t
 		return r, err
 	}
 	s.needs.commit = r.quiet
 	r.stubs.Set(Plan{Sound: phraseSound, Log: true}) // of the phrases that the server renders at its start
-	server, err := startOwn(ctx, b.o.Program, b.stubs.URL(), b.core, s.needs)
-	if err != nil {
+	if r.own, err = startOwn(ctx, b.o.Program, b.stubs.URL(), b.core, s.needs); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.own.stop())
+		}
+	}()
 	if !s.early {
-		if err := server.awaitReady(ctx); err != nil {
-			return nil, errors.Join(err, server.stop())
+		if err := r.own.awaitReady(ctx); err != nil {
+			return nil, err
 		}
 		if err := r.stubs.settle(ctx); err != nil {
-			return nil, errors.Join(err, server.stop())
+			return nil, err
 		}
 	}
 	r.stubs.Set(Plan{})
-	t, err := find(ctx, server.base+"/xiaozhi/ota/", "")
-	if err != nil {
-		return nil, errors.Join(err, server.stop())
-	}
-	t.pid, t.core, t.prof = process(server.cmd.Process.Pid), b.core, profiles{url: server.prof, dir: b.o.Dir}
-	r.target, r.own = t, server
-	return r, nil
+	r.target, err = find(ctx, r.own.base+"/xiaozhi/ota/", "")
+	r.target.pid, r.target.core, r.target.prof = process(r.own.cmd.Process.Pid), b.core, profiles{url: r.own.prof, dir: b.o.Dir}
+	return r, err
 }

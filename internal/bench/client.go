@@ -50,20 +50,14 @@ func (f *frames) forget() {
 // first waits for the first arrival after a moment.
 func (f *frames) first(ctx context.Context, after time.Time) (time.Time, error) {
 	for {
-		f.mu.Lock()
-		i := slices.IndexFunc(f.at, func(t time.Time) bool { return t.After(after) })
-		var at time.Time
-		if i >= 0 {
-			at = f.at[i]
-		}
-		f.mu.Unlock()
-		if i >= 0 {
-			return at, nil
+		all := f.all()
+		if i := slices.IndexFunc(all, after.Before); i >= 0 {
+			return all[i], nil
 		}
 		select {
 		case <-f.came:
 		case <-ctx.Done():
-			return at, fmt.Errorf("wait for sound: %w", ctx.Err())
+			return time.Time{}, fmt.Errorf("wait for sound: %w", ctx.Err())
 		}
 	}
 }
@@ -100,6 +94,16 @@ func (c *client) await(ctx context.Context, way devicetest.Kind, kind, state str
 		}
 		return e.At, nil
 	})
+}
+
+// listens waits for an open microphone.
+func (c *client) listens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	if err := c.WaitMic(ctx); err != nil {
+		return fmt.Errorf("wait for the microphone: %w", err)
+	}
+	return nil
 }
 
 // heard waits for the first sound after a moment.

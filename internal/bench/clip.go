@@ -4,6 +4,7 @@ import (
 	_ "embed" // for the speech and the replies
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,13 +61,9 @@ func (c clip) pcm(rate int) ([]int16, error) {
 	return all, nil
 }
 
-// pauses are n packets of silence, as devices send it.
-func pauses(n int) [][]byte {
-	out := make([][]byte, n)
-	for i := range out {
-		out[i] = devicetest.Pause(int(uplink.Frame / time.Millisecond))
-	}
-	return out
+// pauses are packets of so much silence, as devices send it.
+func pauses(length time.Duration) [][]byte {
+	return slices.Repeat([][]byte{devicetest.Pause(int(uplink.Frame / time.Millisecond))}, int(length/uplink.Frame))
 }
 
 // room is the noise of a quiet room, which no detector takes for speech and

@@ -65,7 +65,7 @@ func pool(reports []*Report, server string) (figures map[string]*pooled, order [
 				order = append(order, key)
 			}
 			switch p := figures[key]; {
-			case f.Control.Void && !f.Untimed:
+			case f.void():
 				p.void++
 			case f.Value != nil:
 				p.sample = append(p.sample, *f.Value)

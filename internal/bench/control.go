@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -51,14 +50,6 @@ type lateness struct {
 	by time.Duration
 }
 
-func late(all []lateness) []float64 {
-	out := make([]float64, len(all))
-	for i, l := range all {
-		out[i] = milliseconds(l.by)
-	}
-	return out
-}
-
 // startControls starts a timer beside the load, and one on a core if that is not below 0.
 func startControls(ctx context.Context, core int) *controls {
 	ctx, cancel := context.WithCancel(ctx)
@@ -66,10 +57,7 @@ func startControls(ctx context.Context, core int) *controls {
 	c.ended.Go(func() { c.load = wake(ctx) })
 	if core >= 0 {
 		c.ended.Go(func() {
-			runtime.LockOSThread() // and never unlocked: the thread ends with its core
-			if pinThread(core) == nil {
-				c.core = wake(ctx)
-			}
+			_ = onCore(core, func() error { c.core = wake(ctx); return nil }) // no timer where it cannot be
 		})
 	}
 	return c
@@ -80,10 +68,11 @@ func (c *controls) stop() Control {
 	c.cancel()
 	c.ended.Wait()
 	out := Control{N: len(c.load), Load: loadAverage(), Busy: -1, Self: -1}
-	if n := describe(late(c.load)); n != nil {
+	of := func(l lateness) float64 { return milliseconds(l.by) }
+	if n := describe(mapped(c.load, of)); n != nil {
 		out.P50, out.P99, out.Max = n.P50, n.P99, n.Max
 	}
-	if n := describe(late(c.core)); n != nil {
+	if n := describe(mapped(c.core, of)); n != nil {
 		out.Core = n.P99
 	}
 	return out

@@ -33,18 +33,15 @@ func (g Goal) String() string {
 	if g.AtLeast {
 		sign = "≥"
 	}
-	name := string(g.Stat) + " "
+	name := string(g.Stat)
 	if g.Stat == Value {
 		name = ""
 	}
-	return fmt.Sprintf("%s%s %s", name, sign, number(g.Limit))
+	return strings.TrimSpace(name + " " + sign + " " + number(g.Limit))
 }
 
 func (g Goal) met(v float64) bool {
-	if g.AtLeast {
-		return v >= g.Limit
-	}
-	return v <= g.Limit
+	return v == g.Limit || (v > g.Limit) == g.AtLeast
 }
 
 func most(s Stat, limit float64) Goal  { return Goal{Stat: s, Limit: limit} }
@@ -117,32 +114,28 @@ func (f Figure) noted(format string, args ...any) Figure {
 
 // stat is one number of the figure; false if it has none of that name.
 func (f Figure) stat(s Stat) (float64, bool) {
-	if s == Value {
-		if f.Value == nil {
-			return 0, false
-		}
+	switch {
+	case s == Value && f.Value != nil:
 		return *f.Value, true
+	case s != Value && f.Numbers != nil:
+		return *f.Numbers.stat(s), true
 	}
-	if f.Numbers == nil {
-		return 0, false
-	}
-	return f.Numbers.stat(s)
+	return 0, false
 }
 
-func (n Numbers) stat(s Stat) (float64, bool) {
+// stat is one of the numbers; that of a value stands in P50.
+func (n *Numbers) stat(s Stat) *float64 {
 	switch s {
-	case P50:
-		return n.P50, true
 	case P95:
-		return n.P95, true
+		return &n.P95
 	case P99:
-		return n.P99, true
+		return &n.P99
 	case Min:
-		return n.Min, true
+		return &n.Min
 	case Max:
-		return n.Max, true
+		return &n.Max
 	default:
-		return 0, false
+		return &n.P50
 	}
 }
 
@@ -152,14 +145,13 @@ func (f Figure) judged() Figure {
 		f.TimesControl = f.Numbers.P99 / f.Control.P99
 	}
 	switch {
-	case f.Numbers == nil && f.Value == nil:
+	case !f.measured():
 		f.Verdict = None
 		return f
 	case len(f.Goals) == 0:
 		f.Verdict = NoGoal
 		return f
-	}
-	if f.Control.Void && !f.Untimed {
+	case f.void():
 		f.Verdict = Void
 		return f
 	}
@@ -171,6 +163,12 @@ func (f Figure) judged() Figure {
 	}
 	return f
 }
+
+// measured reports whether there is anything to tell.
+func (f Figure) measured() bool { return f.Numbers != nil || f.Value != nil }
+
+// void reports whether the machine was too busy for the figure.
+func (f Figure) void() bool { return f.Control.Void && !f.Untimed }
 
 // goals are the figure's goals as text.
 func (f Figure) goals() string {
@@ -184,14 +182,13 @@ func (f Figure) goals() string {
 // combine makes one figure of those of several runs: medians of each number,
 // with their spread. Runs that were void are left out unless all were.
 func combine(runs []Figure) Figure {
-	used := slices.DeleteFunc(slices.Clone(runs), func(f Figure) bool { return f.Control.Void && !f.Untimed })
-	void := len(runs) - len(used)
+	used := slices.DeleteFunc(slices.Clone(runs), Figure.void)
+	spread := &Spread{Runs: len(runs), Void: len(runs) - len(used)}
 	if len(used) == 0 {
 		used = runs
 	}
-	measured := slices.DeleteFunc(slices.Clone(used), func(f Figure) bool { return f.Value == nil && f.Numbers == nil })
-	if len(measured) > 0 {
-		used = measured
+	if slices.ContainsFunc(used, Figure.measured) {
+		used = slices.DeleteFunc(slices.Clone(used), func(f Figure) bool { return !f.measured() })
 	}
 	out := used[0]
 	if len(runs) == 1 {
@@ -204,7 +201,6 @@ func combine(runs []Figure) Figure {
 		sample = append(sample, f.Sample...)
 	}
 	out.Sample = thin(sample)
-	spread := &Spread{Runs: len(runs), Void: void}
 	if out.Value != nil {
 		m, low, high := over(used, Value)
 		out.Value = &m
@@ -212,17 +208,8 @@ func combine(runs []Figure) Figure {
 	}
 	if out.Numbers != nil {
 		n := *out.Numbers
-		for _, s := range []struct {
-			stat           Stat
-			mid, low, high *float64
-		}{
-			{P50, &n.P50, &spread.Low.P50, &spread.High.P50},
-			{P95, &n.P95, &spread.Low.P95, &spread.High.P95},
-			{P99, &n.P99, &spread.Low.P99, &spread.High.P99},
-			{Min, &n.Min, &spread.Low.Min, &spread.High.Min},
-			{Max, &n.Max, &spread.Low.Max, &spread.High.Max},
-		} {
-			*s.mid, *s.low, *s.high = over(used, s.stat)
+		for _, s := range []Stat{P50, P95, P99, Min, Max} {
+			*n.stat(s), *spread.Low.stat(s), *spread.High.stat(s) = over(used, s)
 		}
 		out.Numbers = &n
 	}
@@ -231,16 +218,13 @@ func combine(runs []Figure) Figure {
 	return out.judged()
 }
 
-// over is the median, the least and the most of one number.
+// over is the median, the least and the most of one number, which all runs have.
 func over(runs []Figure, s Stat) (mid, low, high float64) {
 	var all []float64
 	for _, f := range runs {
 		if v, ok := f.stat(s); ok {
 			all = append(all, v)
 		}
-	}
-	if len(all) == 0 {
-		return 0, 0, 0
 	}
 	return median(all), slices.Min(all), slices.Max(all)
 }

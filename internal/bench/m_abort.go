@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -14,10 +14,11 @@ import (
 // flowing is a reply of which nothing is complete for many seconds: neither
 // the model's text nor the voice's sound, if the server streams that.
 func (r *rig) flowing() Plan {
-	if r.sentences > 0 {
-		return Plan{Rate: 30, Sound: r.sentences, Replies: []string{"Well, " + story(60)}, Log: true}
+	p := Plan{Rate: 30, Sound: r.sentences, Replies: []string{"Well, " + story(60)}, Log: true}
+	if p.Sound <= 0 {
+		p.Sound, p.Rest = -1, 100*time.Millisecond
 	}
-	return Plan{Rate: 30, Sound: -1, Rest: 100 * time.Millisecond, Replies: []string{"Well, " + story(60)}, Log: true}
+	return p
 }
 
 // aborts is M8 and M9.
@@ -27,26 +28,14 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := make([]int, len(clients))
-	cuts, err := together(len(clients), len(clients), func(i int) ([]cut, error) {
-		var cuts []cut
-		for range r.abort.cuts {
-			k, after, err := clients[i].abortOnce(ctx)
-			if err != nil {
-				return cuts, err
-			}
-			cuts = append(cuts, k)
-			late[i] += after
-		}
-		return cuts, nil
+	cuts, err := each(clients, func(c *client) ([]cut, error) {
+		return times(r.abort.cuts, "abort", func() (cut, error) { return c.abortOnce(ctx) })
 	})
 	var last, stop []time.Duration
 	after := 0
-	for i := range cuts {
-		for _, k := range cuts[i] {
-			last, stop = append(last, k.last()), append(stop, k.stopped.Sub(k.aborted))
-		}
-		after += late[i]
+	for _, k := range cuts {
+		last, stop = append(last, k.last()), append(stop, k.stopped.Sub(k.aborted))
+		after += k.after()
 	}
 	figures := []Figure{
 		sampled("M8", "abort to the last frame", ms(last), most(P50, 5), most(P99, 30)),
@@ -62,22 +51,20 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 
 // abortOnce asks, listens for a random while, presses the button, and counts
 // what still comes behind the tts stop.
-func (c *client) abortOnce(ctx context.Context) (k cut, after int, err error) {
+func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
 	c.frames.forget()
 	if err = c.ask(ctx); err != nil {
-		return k, 0, err
+		return k, err
 	}
 	if err = pause(ctx, rand.N(400*time.Millisecond)); err != nil {
-		return k, 0, err
+		return k, err
 	}
 	if k, err = c.cut(ctx); err != nil {
-		return k, 0, err
+		return k, err
 	}
-	if err = pause(ctx, 70*time.Millisecond); err != nil { // more than a frame
-		return k, 0, err
-	}
+	err = pause(ctx, 70*time.Millisecond) // more than a frame
 	k.frames = c.frames.all()
-	return k, k.after(time.Now()), nil
+	return k, err
 }
 
 // closePatience is the time after which a request counts as never closed.
@@ -93,7 +80,7 @@ func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 	var llm, tts []time.Duration
 	for range r.abort.cancels {
 		r.stubs.Set(r.flowing())
-		k, _, err := c.abortOnce(ctx)
+		k, err := c.abortOnce(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -140,18 +127,9 @@ func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	packets := append(pauses(int(bargeLead/uplink.Frame)), r.said.packets...)
-	packets = append(packets, pauses(int(5*time.Second/uplink.Frame))...)
+	packets := slices.Concat(pauses(bargeLead), r.said.packets, pauses(5*time.Second))
 	took, err := each(clients, func(c *client) ([]time.Duration, error) {
-		var took []time.Duration
-		for i := range r.barge.times {
-			d, err := c.bargeOnce(ctx, packets)
-			if err != nil {
-				return took, fmt.Errorf("interruption %d: %w", i, err)
-			}
-			took = append(took, d)
-		}
-		return took, nil
+		return times(r.barge.times, "interruption", func() (time.Duration, error) { return c.bargeOnce(ctx, packets) })
 	})
 	return []Figure{sampled("M10", "voice to tts stop, realtime", ms(took), most(P95, 400))}, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -243,24 +242,12 @@ func (r *rig) bareEncode(some time.Duration, voices int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	type result struct {
-		seconds float64
-		err     error
-	}
-	out := make(chan result, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its core
-		if r.target.core >= 0 {
-			if err := pinThread(r.target.core); err != nil {
-				out <- result{err: err}
-				return
-			}
-		}
-		used, err := encodeTime(pcm, some, voices)
-		out <- result{used.Seconds() * float64(time.Minute) / float64(some), err}
-	}()
-	got := <-out
-	return got.seconds, got.err
+	var used time.Duration
+	err = onCore(r.target.core, func() (err error) {
+		used, err = encodeTime(pcm, some, voices)
+		return err
+	})
+	return used.Seconds() * float64(time.Minute) / float64(some), err
 }
 
 // encodeTime is the processor time of encoding so much of pcm, over and over, by

@@ -120,22 +120,8 @@ func (r *rig) cycle(ctx context.Context, id string) error {
 	if err == nil {
 		_, err = c.heard(ctx, stop)
 	}
-	c.Close()
-	r.forget(c)
+	r.drop(c)
 	return err
-}
-
-// forget lets a client that has hung up go.
-func (r *rig) forget(gone *client) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, c := range r.clients {
-		if c == gone {
-			r.clients[i] = r.clients[len(r.clients)-1]
-			r.clients = r.clients[:len(r.clients)-1]
-			return
-		}
-	}
 }
 
 // leavePatience is the time a server has to free devices that are gone.

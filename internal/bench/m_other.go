@@ -22,7 +22,7 @@ func lastPage(raw []byte) bool {
 // hello is M15: from opening the socket to the server's hello, while a server
 // of ours loads its recogniser, and idle.
 func hello(ctx context.Context, r *rig) ([]Figure, error) {
-	var loading, idle []time.Duration
+	var loading []time.Duration
 	for r.own != nil && !r.own.ready(ctx) && len(loading) < r.hellos {
 		took, err := r.greeted(ctx)
 		if err != nil {
@@ -35,12 +35,9 @@ func hello(ctx context.Context, r *rig) ([]Figure, error) {
 			return nil, err
 		}
 	}
-	for range r.hellos {
-		took, err := r.greeted(ctx)
-		if err != nil {
-			return nil, err
-		}
-		idle = append(idle, took)
+	idle, err := times(r.hellos, "hello", func() (time.Duration, error) { return r.greeted(ctx) })
+	if err != nil {
+		return nil, err
 	}
 	busy := sampled("M15", "hello while the recogniser loads", ms(loading), most(P99, 50))
 	if len(loading) == 0 {
@@ -53,12 +50,10 @@ func (r *rig) greeted(ctx context.Context) (time.Duration, error) {
 	from := time.Now()
 	c, err := r.dial(ctx, devicetest.Options{NoMCP: true})
 	took := time.Since(from)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		r.drop(c)
 	}
-	c.Close()
-	r.forget(c)
-	return took, nil
+	return took, err
 }
 
 // stallPatience is the time a server has to close a device that does not read.
@@ -86,8 +81,7 @@ func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	defer func() { // what has piled up is not looked at any more
 		stalled.CloseTCP()
 		gate.open()
-		stalled.Close()
-		r.forget(stalled)
+		r.drop(stalled)
 	}()
 	if err := pause(ctx, time.Second); err != nil {
 		return nil, err
@@ -175,7 +169,7 @@ func (c *client) hungUp(ctx context.Context) time.Duration {
 		if pause(ctx, uplink.Frame) != nil {
 			return 0
 		}
-		if c.SendFrames(pauses(1)...) != nil {
+		if c.SendFrames(pauses(uplink.Frame)...) != nil {
 			return time.Since(from)
 		}
 	}

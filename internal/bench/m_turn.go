@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -110,17 +111,9 @@ func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	packets := append(append([][]byte(nil), r.said.packets...), pauses(int(5*time.Second/uplink.Frame))...)
+	packets := slices.Concat(r.said.packets, pauses(5*time.Second))
 	return each(clients, func(c *client) ([]time.Duration, error) {
-		var took []time.Duration
-		for i := range r.auto.turns {
-			d, err := c.utterance(ctx, packets, r.said.voiced)
-			if err != nil {
-				return took, fmt.Errorf("turn %d: %w", i, err)
-			}
-			took = append(took, d)
-		}
-		return took, nil
+		return times(r.auto.turns, "turn", func() (time.Duration, error) { return c.utterance(ctx, packets, r.said.voiced) })
 	})
 }
 
@@ -129,8 +122,8 @@ const apartFor = 300 * time.Millisecond
 
 // utterance is one turn of auto mode.
 func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
-	if _, err := until(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.WaitMic(ctx) }); err != nil {
-		return 0, fmt.Errorf("wait for the microphone: %w", err)
+	if err := c.listens(ctx); err != nil {
+		return 0, err
 	}
 	if err := pause(ctx, rand.N(apartFor)); err != nil {
 		return 0, err

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +57,7 @@ func startOwn(ctx context.Context, program, stubs string, core int, s settings) 
 		return nil, errors.Join(fmt.Errorf("start our own server: %w", err), os.RemoveAll(dir))
 	}
 	if err := o.up(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start our own server: %w\n%s", err, o.logged()), o.stop())
+		return nil, errors.Join(err, o.stop())
 	}
 	return o, nil
 }
@@ -94,15 +94,11 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 
 // environment is that of this process without what would change the server.
 func environment(from []string) []string {
-	var out []string
-	for _, kv := range from {
+	return slices.DeleteFunc(from, func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(key, "XIAOZHI_") || strings.HasSuffix(key, "_API_KEY") || strings.HasPrefix(key, "OPENAI_") || key == "GOMAXPROCS" || key == "GOGC" {
-			continue
-		}
-		out = append(out, kv)
-	}
-	return out
+		return strings.HasPrefix(key, "XIAOZHI_") || strings.HasPrefix(key, "OPENAI_") || strings.HasSuffix(key, "_API_KEY") ||
+			key == "GOMAXPROCS" || key == "GOGC"
+	})
 }
 
 // config is the server's config.yaml.
@@ -120,51 +116,38 @@ voice: {endpointing: {trigger: %s, commit: %s}}
 
 // up waits until the server has said where it is.
 func (o *own) up(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	for {
-		out, log := o.read("out"), o.read("log")
-		if found := profileLine.FindStringSubmatch(log); found != nil {
-			o.prof = "http://" + found[1] + "/debug/pprof/"
+	return o.await(ctx, startLimit, "did not say where it listens", func(context.Context) bool {
+		out := o.read("out")
+		found, url := profileLine.FindStringSubmatch(o.read("log")), otaLine.FindString(out)
+		if found == nil || url == "" || !strings.Contains(out, "ws://127.0.0.1") {
+			return false
 		}
-		if url := otaLine.FindString(out); url != "" && strings.Contains(out, "ws://127.0.0.1") && o.prof != "" {
-			o.base = strings.TrimSuffix(url, "/xiaozhi/ota/")
-			return nil
-		}
-		select {
-		case <-o.over:
-			return fmt.Errorf("it ended at once: %w", o.err)
-		case <-ctx.Done():
-			return fmt.Errorf("it did not say where it listens: %w", ctx.Err())
-		case <-time.After(pollEvery):
-		}
-	}
-}
-
-// ready asks whether all engines are loaded.
-func (o *own) ready(ctx context.Context) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.base+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+		o.prof, o.base = "http://"+found[1]+"/debug/pprof/", strings.TrimSuffix(url, "/xiaozhi/ota/")
+		return true
+	})
 }
 
 // awaitReady waits until all engines are loaded.
 func (o *own) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	return o.await(ctx, readyLimit, "is not ready", o.ready)
+}
+
+// ready asks whether all engines are loaded.
+func (o *own) ready(ctx context.Context) bool {
+	_, err := get(ctx, o.base+"/readyz")
+	return err == nil
+}
+
+// await waits until something is so, at most for a while; the server's end is an error.
+func (o *own) await(ctx context.Context, limit time.Duration, not string, so func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for !o.ready(ctx) {
+	for !so(ctx) {
 		select {
 		case <-o.over:
 			return fmt.Errorf("our own server ended: %w\n%s", o.err, o.logged())
 		case <-ctx.Done():
-			return fmt.Errorf("our own server is not ready: %w", ctx.Err())
+			return fmt.Errorf("our own server %s: %w\n%s", not, ctx.Err(), o.logged())
 		case <-time.After(pollEvery):
 		}
 	}
@@ -172,10 +155,7 @@ func (o *own) awaitReady(ctx context.Context) error {
 }
 
 func (o *own) read(name string) string {
-	data, err := os.ReadFile(filepath.Join(o.dir, name))
-	if err != nil {
-		return "" // not there yet
-	}
+	data, _ := os.ReadFile(filepath.Join(o.dir, name)) // "" if it is not there yet
 	return string(data)
 }
 

@@ -1,6 +1,9 @@
 package bench
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // burst is the time in which a reply builds up its lead; jitter and lead count
 // afterwards (M4, M5).
@@ -71,17 +74,6 @@ func seams(arrivals, sentences []time.Time, packet time.Duration) []time.Duratio
 	return gaps
 }
 
-// within are the times of at that lie in [from, to].
-func within(at []time.Time, from, to time.Time) []time.Time {
-	var out []time.Time
-	for _, t := range at {
-		if !t.Before(from) && !t.After(to) {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
 // apart are the distances of neighbours from a packet's length, for arrivals in
 // the middle of a reply.
 func apart(arrivals []time.Time, packet time.Duration) []time.Duration {
@@ -109,5 +101,7 @@ func (c cut) last() time.Duration {
 	return last
 }
 
-// after counts packets behind the tts stop, until a moment (that of the next tts start).
-func (c cut) after(until time.Time) int { return len(within(c.frames, c.stopped.Add(1), until)) }
+// after counts the packets behind the tts stop.
+func (c cut) after() int {
+	return len(c.frames) - len(slices.DeleteFunc(slices.Clone(c.frames), c.stopped.Before))
+}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,18 +18,19 @@ type profiles struct {
 	dir string // where to put them; empty: nowhere
 }
 
-func (p profiles) get(ctx context.Context, what string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+what, nil)
+// get asks for an address, which has to answer 200.
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", what, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("profile %s: %s", what, resp.Status)
+		return nil, fmt.Errorf("%s: %s", url, resp.Status)
 	}
 	return io.ReadAll(resp.Body)
 }
@@ -42,7 +44,7 @@ func (p profiles) take(ctx context.Context, name string, length time.Duration) e
 		{fmt.Sprintf("profile?seconds=%d", max(1, int(length.Seconds()))), "-cpu.pprof"},
 		{"heap", "-heap.pprof"},
 	} {
-		data, err := p.get(ctx, q.ask)
+		data, err := get(ctx, p.url+q.ask)
 		if err != nil {
 			return err
 		}
@@ -56,11 +58,11 @@ func (p profiles) take(ctx context.Context, name string, length time.Duration) e
 // goroutines counts the server's goroutines without those of its idle
 // connections to providers, which come and go by themselves.
 func (p profiles) goroutines(ctx context.Context) (int, error) {
-	dump, err := p.get(ctx, "goroutine?debug=2")
-	if err != nil {
-		return 0, err
+	if p.url == "" {
+		return 0, errors.New("no profiles of this server")
 	}
-	return countGoroutines(string(dump)), nil
+	dump, err := get(ctx, p.url+"goroutine?debug=2")
+	return countGoroutines(string(dump)), err
 }
 
 func countGoroutines(dump string) int {

@@ -88,12 +88,7 @@ func (f Figure) spread(s Stat) string {
 	if f.Spread == nil {
 		return number(v)
 	}
-	if s == Value {
-		s = P50 // where the spread of a value stands
-	}
-	low, _ := f.Spread.Low.stat(s)
-	high, _ := f.Spread.High.stat(s)
-	return fmt.Sprintf("%s (%s..%s)", number(v), number(low), number(high))
+	return fmt.Sprintf("%s (%s..%s)", number(v), number(*f.Spread.Low.stat(s)), number(*f.Spread.High.stat(s)))
 }
 
 // footer explains what the table cannot hold.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,11 +77,28 @@ func (r *rig) fleet(ctx context.Context, n int, o devicetest.Options) ([]*client
 	return together(n, 8, func(int) (*client, error) { return r.dial(ctx, o) })
 }
 
+// drop lets a device hang up, and forgets it.
+func (r *rig) drop(c *client) {
+	c.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clients = slices.DeleteFunc(r.clients, func(other *client) bool { return other == c })
+}
+
+// end ends the server if it is our own.
+func (r *rig) end() error {
+	if r.own == nil {
+		return nil
+	}
+	return r.own.stop()
+}
+
 // together calls f n times, at most so many at once, and gives all that it
 // gave, or the first error.
 func together[T any](n, atOnce int, f func(i int) (T, error)) ([]T, error) {
 	out := make([]T, n)
-	fails := make(chan error, 1)
+	var first error
+	var failed sync.Once
 	var wg sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i := range n {
@@ -89,30 +107,31 @@ func together[T any](n, atOnce int, f func(i int) (T, error)) ([]T, error) {
 			defer func() { <-places }()
 			var err error
 			if out[i], err = f(i); err != nil {
-				select {
-				case fails <- err:
-				default:
-				}
+				failed.Do(func() { first = err })
 			}
 		})
 	}
 	wg.Wait()
-	select {
-	case err := <-fails:
-		return out, err
-	default:
-		return out, nil
+	return out, first
+}
+
+// times calls f n times and gives what it gave until its first error.
+func times[T any](n int, what string, f func() (T, error)) ([]T, error) {
+	var out []T
+	for i := range n {
+		v, err := f()
+		if err != nil {
+			return out, fmt.Errorf("%s %d: %w", what, i, err)
+		}
+		out = append(out, v)
 	}
+	return out, nil
 }
 
 // each lets every client do something at the same time and joins what they saw.
 func each[T any](clients []*client, f func(*client) ([]T, error)) ([]T, error) {
 	parts, err := together(len(clients), len(clients), func(i int) ([]T, error) { return f(clients[i]) })
-	var all []T
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all, err
+	return slices.Concat(parts...), err
 }
 
 // release hangs up on all devices, and counts the rules that the server broke.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -55,8 +56,7 @@ type tally struct {
 	jitter                                  []time.Duration
 }
 
-func (t *tally) rules() int {
-	n := 0
+func (t *tally) rules() (n int) {
 	for _, k := range t.broken {
 		n += k
 	}
@@ -76,11 +76,7 @@ func Soak(ctx context.Context, o Options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if r.own != nil {
-			err = errors.Join(err, r.own.stop())
-		}
-	}()
+	defer func() { err = errors.Join(err, r.end()) }()
 	r.tolerance = soakTolerance
 	r.stubs.Set(Plan{
 		ASR: 50 * time.Millisecond, LLM: 100 * time.Millisecond, TTS: 80 * time.Millisecond, Rate: 40, Sound: 1500 * time.Millisecond,
@@ -142,15 +138,11 @@ func (s *soak) line(ctx context.Context, at time.Duration, timers *controls) {
 	s.since = tally{}
 	s.mu.Unlock()
 	server := ""
-	if s.r.target.pid != 0 {
-		if kib, err := s.r.target.pid.memory(); err == nil {
-			server = fmt.Sprintf("rss %.1f MiB, ", float64(kib)/1024)
-		}
+	if kib, err := s.r.target.pid.memory(); err == nil {
+		server = fmt.Sprintf("rss %.1f MiB, ", float64(kib)/1024)
 	}
-	if s.r.target.prof.url != "" {
-		if n, err := s.r.target.prof.goroutines(ctx); err == nil {
-			server += fmt.Sprintf("goroutines %d, ", n)
-		}
+	if n, err := s.r.target.prof.goroutines(ctx); err == nil {
+		server += fmt.Sprintf("goroutines %d, ", n)
 	}
 	jitter := "-"
 	if n := describe(ms(t.jitter)); n != nil {
@@ -202,24 +194,191 @@ func (s *soak) judge(late []lateness) {
 	s.busy = append(s.busy, slices.DeleteFunc(late, func(l lateness) bool { return l.by <= excuseLate })...)
 	told := ""
 	for _, b := range pending {
-		ok := excused(b.Violation, s.busy)
+		if excused(b.Violation, s.busy) {
+			s.count(func(t *tally) { t.excused++ })
+			continue
+		}
 		s.count(func(t *tally) {
-			if ok {
-				t.excused++
-				return
-			}
 			if t.broken == nil {
 				t.broken = make(map[string]int)
 			}
 			t.broken[string(b.Rule)]++
 		})
-		if ok {
-			continue
-		}
 		if told != b.last {
 			s.fault("%s: its last messages:\n%s", b.device, b.last)
 			told = b.last
 		}
 		s.fault("%s: %s", b.device, b.Violation)
 	}
+}
+
+// live is one device's life: it connects, talks for some turns, drops, rests,
+// and comes back, until ctx ends.
+func (s *soak) live(ctx context.Context, id string) {
+	longest := 3 * time.Second // so that not all come at once
+	for rested(ctx, longest) {
+		longest = 2 * time.Second
+		c, err := s.r.dial(ctx, s.options(id))
+		if err != nil {
+			s.trouble(ctx, id, err)
+			continue
+		}
+		s.count(func(t *tally) { t.connects++ })
+		err = s.talk(ctx, c)
+		s.r.drop(c)
+		away := c.turnedAway()
+		if away {
+			s.count(func(t *tally) { t.away++ })
+		} else {
+			s.trouble(ctx, id, err)
+		}
+		last := c.last(40)
+		if err != nil && ctx.Err() == nil && !away {
+			s.fault("%s: its last messages:\n%s", id, last)
+		}
+		for _, v := range c.Violations() {
+			s.mu.Lock()
+			s.pending = append(s.pending, breach{id, v, last})
+			s.mu.Unlock()
+		}
+	}
+}
+
+// rested waits for a random time. It is false when the soak ended meanwhile.
+func rested(ctx context.Context, longest time.Duration) bool {
+	return pause(ctx, rand.N(longest)) == nil
+}
+
+// options returns the options of a device that prefers one of the modes.
+func (s *soak) options(id string) devicetest.Options {
+	o := devicetest.Options{DeviceID: id, Mode: devicetest.Manual, NoMCP: rand.N(2) == 0}
+	switch rand.N(10) {
+	case 0, 1, 2:
+		o.Mode, o.OpenListen = devicetest.Auto, true
+	case 3:
+		o.Mode, o.OpenListen = devicetest.Realtime, true
+	}
+	if !o.NoMCP {
+		o.Tools = devicetest.NewBoard().Tools()
+	}
+	return o
+}
+
+// trouble counts a device that waited in vain, unless the soak is over.
+func (s *soak) trouble(ctx context.Context, id string, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	s.fault("%s: %v", id, err)
+	s.count(func(t *tally) { t.stuck++ })
+}
+
+// talk makes the turns of one connection, between its hello and its end.
+func (s *soak) talk(ctx context.Context, c *client) error {
+	auto := c.State() == devicetest.Listening
+	for range 1 + rand.N(12) {
+		if !rested(ctx, 1500*time.Millisecond) {
+			return nil // the soak is over
+		}
+		c.frames.forget()
+		before := c.Stats().Underruns
+		how, err := s.turn(ctx, c, auto)
+		s.count(func(t *tally) {
+			t.turns++
+			t.underruns += c.Stats().Underruns - before
+			if how == heardOut { // the silent frame that ends a cut is nobody's jitter
+				t.jitter = append(t.jitter, play(c.frames.all(), c.packet).jitter...)
+			}
+		})
+		if err != nil || how == dropped {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome is the end of a turn of the soak.
+type outcome int
+
+const (
+	heardOut outcome = iota // the reply was listened to
+	cutShort                // it was aborted
+	dropped                 // the connection was
+)
+
+// turn asks, and then listens, interrupts, or drops the connection.
+func (s *soak) turn(ctx context.Context, c *client, auto bool) (how outcome, err error) {
+	asked := time.Now()
+	hush := func() error { return nil }
+	switch way := rand.N(10); {
+	case auto && way < 5:
+		if err := c.listens(ctx); err != nil {
+			return cutShort, err
+		}
+		hush = c.speak(ctx, asked, slices.Concat(s.r.said.packets, pauses(40*uplink.Frame)))
+	case !auto && way < 5:
+		_, err = c.pressed(ctx, clip{packets: s.r.said.packets[:10+rand.N(30)]})
+	default:
+		err = c.Detect("tell me something")
+	}
+	defer func() { err = errors.Join(err, hush()) }()
+	if err != nil {
+		return cutShort, err
+	}
+	return s.end(ctx, c, asked)
+}
+
+// end lets a turn that was begun end in one way or another.
+func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, error) {
+	if rand.N(10) == 0 { // before there is an answer
+		if !rested(ctx, 300*time.Millisecond) {
+			return dropped, nil
+		}
+		return cutShort, s.cut(ctx, c)
+	}
+	if _, err := c.heard(ctx, asked); err != nil {
+		return cutShort, err
+	}
+	switch rand.N(8) {
+	case 0, 1, 2:
+		if !rested(ctx, 2*time.Second) {
+			return dropped, nil
+		}
+		return cutShort, s.cut(ctx, c)
+	case 3:
+		s.count(func(t *tally) { t.drops++ })
+		_ = rested(ctx, time.Second) // it is cut short by the soak's end
+		return dropped, nil
+	}
+	_, err := c.repliedSoon(ctx, asked)
+	return heardOut, err
+}
+
+func (s *soak) cut(ctx context.Context, c *client) error {
+	s.count(func(t *tally) { t.cuts++ })
+	_, err := c.cut(ctx)
+	return err
+}
+
+// tryAgainLater is the status of a connection that is closed by a busy server
+// (IANA's registry of WebSocket close codes).
+const tryAgainLater = "1013"
+
+// turnedAway reports whether the server has closed the connection because it was
+// too busy, having said so.
+func (c *client) turnedAway() bool {
+	return slices.ContainsFunc(c.Events(), func(e devicetest.Event) bool {
+		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, "close "+tryAgainLater)
+	})
+}
+
+// last are the last messages of a device and what it made of them, one a line.
+func (c *client) last(n int) string {
+	events := c.Events()
+	var b strings.Builder
+	for _, e := range events[max(0, len(events)-n):] {
+		text := []rune(e.Text)
+		fmt.Fprintf(&b, "    %s %-9s %s %s %s\n", e.At.Format("05.000"), e.Kind, e.Type, e.State, string(text[:min(len(text), 60)]))
+	}
+	return b.String()
 }

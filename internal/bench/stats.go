@@ -55,18 +55,17 @@ func median(sample []float64) float64 {
 		return 0
 	}
 	s := slices.Sorted(slices.Values(sample))
-	middle := len(s) / 2
-	if len(s)%2 == 1 {
-		return s[middle]
-	}
-	return (s[middle-1] + s[middle]) / 2
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // ms are durations in milliseconds.
-func ms(sample []time.Duration) []float64 {
-	out := make([]float64, len(sample))
-	for i, d := range sample {
-		out[i] = milliseconds(d)
+func ms(sample []time.Duration) []float64 { return mapped(sample, milliseconds) }
+
+// mapped is f of each.
+func mapped[T, U any](all []T, f func(T) U) []U {
+	out := make([]U, len(all))
+	for i, v := range all {
+		out[i] = f(v)
 	}
 	return out
 }

@@ -1,17 +1,19 @@
 package bench
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/openaitest"
 )
 
@@ -37,9 +39,7 @@ type Plan struct {
 	Rate          float64       // deltas in a second; 0: all at once
 	Sound         time.Duration // of each sentence; 0: 300 ms; below 0: it goes on for an hour
 	Rest          time.Duration // between two parts of 100 ms of sound; 0: all at once
-	ASRTrouble    Trouble
-	LLMTrouble    Trouble
-	TTSTrouble    Trouble
+	Trouble       Trouble
 	Log           bool // requests are kept for Chats and Speeches
 }
 
@@ -49,20 +49,16 @@ const (
 	defaultSound = 300 * time.Millisecond
 	endless      = time.Hour
 	soundPart    = replyRate * 2 / 10 // bytes of 100 ms
-	soundBlock   = time.Second        // parts of sound that nobody delays
+	soundBlock   = 10 * soundPart     // of parts of sound that nobody delays
+	logLimit     = 4096               // requests that are kept
 )
 
 // Stubs are the stub providers, on one address that speaks the OpenAI format.
 type Stubs struct {
 	server *openaitest.Server
 	sound  string // PCM of the recording at replyRate, said again and again
-
-	plan  atomic.Pointer[Plan]
-	turns atomic.Int64
-
-	mu       sync.Mutex
-	chats    []*openaitest.Request
-	speeches []*openaitest.Request
+	plan   atomic.Pointer[Plan]
+	turns  atomic.Int64
 }
 
 // StartStubs starts them on an address; empty: a free port of 127.0.0.1.
@@ -71,16 +67,15 @@ func StartStubs(address string) (*Stubs, error) {
 	if err != nil {
 		return nil, err
 	}
+	sound, err := binary.Append(nil, binary.LittleEndian, pcm)
+	if err != nil {
+		return nil, err
+	}
 	server, err := openaitest.Listen(address)
 	if err != nil {
 		return nil, err
 	}
-	var sound []byte
-	for _, v := range pcm {
-		sound = binary.LittleEndian.AppendUint16(sound, uint16(v))
-	}
 	s := &Stubs{server: server, sound: string(sound)}
-	server.Keep(1)
 	s.Set(Plan{})
 	server.Handle(openaitest.Transcribe, func(*openaitest.Request) openaitest.Reply { return s.plan.Load().transcript() })
 	server.Handle(openaitest.Chat, s.chat)
@@ -99,17 +94,19 @@ func (s *Stubs) Set(p Plan) {
 	if len(p.Replies) == 0 {
 		p.Replies = []string{defaultReply}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.plan.Store(&p)
-	s.chats, s.speeches = nil, nil
+	if p.Log {
+		s.server.Keep(logLimit)
+	} else {
+		s.server.Keep(0)
+	}
 }
 
 // Chats are the requests of the model since Set, if the plan logs them.
-func (s *Stubs) Chats() []*openaitest.Request { return s.logged(&s.chats) }
+func (s *Stubs) Chats() []*openaitest.Request { return s.server.Requests(openaitest.Chat) }
 
 // Speeches are the requests of the voice since Set, if the plan logs them.
-func (s *Stubs) Speeches() []*openaitest.Request { return s.logged(&s.speeches) }
+func (s *Stubs) Speeches() []*openaitest.Request { return s.server.Requests(openaitest.Speak) }
 
 // phraseSound is the length of each phrase that a server renders at its start.
 const phraseSound = 300 * time.Millisecond
@@ -144,31 +141,15 @@ func (s *Stubs) settle(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stubs) logged(from *[]*openaitest.Request) []*openaitest.Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*openaitest.Request(nil), *from...)
-}
-
-func (s *Stubs) note(into *[]*openaitest.Request, r *openaitest.Request) *Plan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Stubs) chat(*openaitest.Request) openaitest.Reply {
 	p := s.plan.Load()
-	if p.Log {
-		*into = append(*into, r)
-	}
-	return p
-}
-
-func (s *Stubs) chat(r *openaitest.Request) openaitest.Reply {
-	p := s.note(&s.chats, r)
 	n := s.turns.Add(1) - 1
 	return p.chat(p.Replies[int(n)%len(p.Replies)])
 }
 
 func (s *Stubs) speak(r *openaitest.Request) openaitest.Reply {
 	asked, _ := r.JSON()["response_format"].(string)
-	return s.note(&s.speeches, r).speech(s.sound, asked == "wav")
+	return s.plan.Load().speech(s.sound, asked == "wav")
 }
 
 // in is a trouble's reply; false when there is none.
@@ -185,19 +166,15 @@ func (t Trouble) in() (openaitest.Reply, bool) {
 
 // transcript returns the answer of the recogniser.
 func (p *Plan) transcript() openaitest.Reply {
-	if r, ok := p.ASRTrouble.in(); ok {
+	if r, ok := p.Trouble.in(); ok {
 		return r
 	}
-	heard := p.Heard
-	if heard == "" {
-		heard = recorded
-	}
-	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, heard)).After(p.ASR)
+	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, cmp.Or(p.Heard, recorded))).After(p.ASR)
 }
 
 // chat returns the answer of the model: the reply in deltas.
 func (p *Plan) chat(reply string) openaitest.Reply {
-	if r, ok := p.LLMTrouble.in(); ok {
+	if r, ok := p.Trouble.in(); ok {
 		return r
 	}
 	r := openaitest.Text(deltas(reply)...)
@@ -214,19 +191,15 @@ func (p *Plan) chat(reply string) openaitest.Reply {
 // speech returns the answer of the voice: the recording over and over, for as long as
 // the plan says, as bare PCM or as a WAV file. Its parts share their bytes.
 func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
-	if r, ok := p.TTSTrouble.in(); ok {
+	if r, ok := p.Trouble.in(); ok {
 		return r
 	}
-	length := p.Sound
-	if length == 0 {
-		length = defaultSound
-	}
+	length, size := cmp.Or(p.Sound, defaultSound), soundPart
 	if length < 0 {
 		length = endless
 	}
-	size := soundPart
 	if p.Rest == 0 {
-		size = int(soundBlock/(100*time.Millisecond)) * soundPart
+		size = soundBlock
 	}
 	r := openaitest.Reply{Header: map[string]string{"Content-Type": "audio/pcm"}}
 	total := int(length.Milliseconds()) * replyRate * 2 / 1000
@@ -245,18 +218,12 @@ func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 
 // wavHeader returns the header of a WAV file with size bytes of PCM.
 func wavHeader(size int) string {
-	b := []byte("RIFF....WAVEfmt ")
-	binary.LittleEndian.PutUint32(b[4:], uint32(36+size))
-	b = binary.LittleEndian.AppendUint32(b, 16)
-	for _, v := range []uint16{1, 1} { // PCM, one channel
-		b = binary.LittleEndian.AppendUint16(b, v)
-	}
-	b = binary.LittleEndian.AppendUint32(b, replyRate)
-	b = binary.LittleEndian.AppendUint32(b, 2*replyRate)
-	for _, v := range []uint16{2, 16} { // bytes of a sample, bits of one
-		b = binary.LittleEndian.AppendUint16(b, v)
-	}
-	return string(binary.LittleEndian.AppendUint32(append(b, "data"...), uint32(size)))
+	var b bytes.Buffer
+	_ = file.WriteWAV(&b, nil, replyRate) // a buffer takes all
+	header := b.Bytes()
+	binary.LittleEndian.PutUint32(header[4:], uint32(len(header)-8+size))
+	binary.LittleEndian.PutUint32(header[len(header)-4:], uint32(size))
+	return string(header)
 }
 
 // deltas cuts a text as models do: a word with the space before it, or a

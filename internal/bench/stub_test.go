@@ -57,7 +57,7 @@ func TestPlanDelays(t *testing.T) {
 		t.Errorf("endless speech has %d bytes", size)
 	}
 	for _, trouble := range []Trouble{Failing, Hanging} {
-		p := Plan{ASRTrouble: trouble, LLMTrouble: trouble, TTSTrouble: trouble}
+		p := Plan{Trouble: trouble}
 		for _, r := range []openaitest.Reply{p.transcript(), p.chat("x"), p.speech("x", true)} {
 			if r.Hang != (trouble == Hanging) || (r.Status == http.StatusServiceUnavailable) != (trouble == Failing) {
 				t.Errorf("%s: %+v", trouble, r)
@@ -111,7 +111,7 @@ func TestStubs(t *testing.T) {
 	if pcm, rate, err := file.ReadWAV(strings.NewReader(wav)); err != nil || rate != replyRate || len(pcm) != 300*24 {
 		t.Errorf("a WAV file of %d samples at %d Hz, %v", len(pcm), rate, err)
 	}
-	s.Set(Plan{LLMTrouble: Failing})
+	s.Set(Plan{Trouble: Failing})
 	if status, _ := ask(t.Context(), "/chat/completions", "application/json", "{}"); status != http.StatusServiceUnavailable || len(s.Chats()) != 0 {
 		t.Errorf("status %d, %d logged", status, len(s.Chats()))
 	}
@@ -124,7 +124,7 @@ func TestClosing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.Set(Plan{LLMTrouble: Hanging, Log: true})
+	s.Set(Plan{Trouble: Hanging, Log: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

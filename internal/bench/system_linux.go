@@ -12,25 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the cores that this process may run on.
-func allowed() []int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return nil
-	}
-	return listed(&set)
-}
-
-func listed(set *unix.CPUSet) []int {
-	var out []int
-	for i := 0; len(out) < set.Count(); i++ {
-		if set.IsSet(i) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 func setOf(cores []int) *unix.CPUSet {
 	var set unix.CPUSet
 	for _, c := range cores {
@@ -39,16 +20,19 @@ func setOf(cores []int) *unix.CPUSet {
 	return &set
 }
 
-// pinThread puts the calling thread on a core.
-func pinThread(core int) error { return unix.SchedSetaffinity(0, setOf([]int{core})) }
-
-// coresOf are the cores that another process may run on.
+// coresOf are the cores that a process may run on; 0: this one.
 func coresOf(pid process) []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(int(pid), &set) != nil {
 		return nil
 	}
-	return listed(&set)
+	var out []int
+	for i := 0; len(out) < set.Count(); i++ {
+		if set.IsSet(i) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // pinProcess puts all threads of this process on these cores, and those that they will start.
@@ -75,18 +59,17 @@ func pinProcess(cores []int) error {
 	return nil
 }
 
-// onCore runs f, which starts a process, on a thread of that core, so that the
-// process is there from its first instruction. Below 0: anywhere.
+// onCore runs f on a thread of its own, which is bound to that core: a process that
+// it starts is there from its first instruction. Below 0: any core.
 func onCore(core int, f func() error) error {
-	if core < 0 {
-		return f()
-	}
 	out := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with its core
-		if err := pinThread(core); err != nil {
-			out <- fmt.Errorf("pin to core %d: %w", core, err)
-			return
+		if core >= 0 {
+			if err := unix.SchedSetaffinity(0, setOf([]int{core})); err != nil {
+				out <- fmt.Errorf("pin to core %d: %w", core, err)
+				return
+			}
 		}
 		out <- f()
 	}()

@@ -162,12 +162,12 @@ func (s *Server) record(r *Request) Script {
 	return s.scripts[r.Role]
 }
 
-// Keep limits the requests that are remembered (4096 if it is not called).
-// A load of long uploads would fill the memory.
+// Keep forgets all requests and limits those that are remembered from now on (4096
+// if it is not called). A load of long uploads would fill the memory.
 func (s *Server) Keep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep = max(n, 0)
+	s.keep, s.requests = max(n, 0), nil
 }
 
 // Total returns the number of requests so far, with those that are forgotten.
