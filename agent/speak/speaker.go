@@ -54,8 +54,8 @@ type Speaker struct {
 	voice  string
 	ready  func() // asks for tts start
 
-	segments chan Segment // closed by Close
-	frames   chan frame   // closed by Synthesize
+	segments chan *Segment // closed by Close
+	frames   chan frame    // closed by Synthesize
 	pool     pool
 	unsaid   counter // segments that were taken and are not cut yet
 
@@ -77,7 +77,7 @@ type frame struct {
 func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice string, ready func()) *Speaker {
 	return &Speaker{
 		o: o, log: log, player: p, times: t, voice: voice, ready: ready,
-		segments: make(chan Segment, mostSegments), frames: make(chan frame, aheadFrames), pool: newPool(),
+		segments: make(chan *Segment, mostSegments), frames: make(chan frame, aheadFrames), pool: newPool(),
 		framer: newFramer(o.Reply), levels: map[levelID]*voiceLevel{},
 	}
 }
@@ -86,7 +86,7 @@ func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice
 func (s *Speaker) Say(ctx context.Context, u Segment) error {
 	u.progress = new(progress)
 	select {
-	case s.segments <- u:
+	case s.segments <- &u:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

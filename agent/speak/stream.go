@@ -46,7 +46,7 @@ func (s *Speaker) prefetch(ctx context.Context, wg *sync.WaitGroup, streams chan
 	alone := time.NewTimer(time.Hour)
 	defer alone.Stop()
 	for {
-		var u Segment
+		var u *Segment
 		var ok bool
 		select {
 		case <-ctx.Done():
@@ -57,7 +57,7 @@ func (s *Speaker) prefetch(ctx context.Context, wg *sync.WaitGroup, streams chan
 			}
 		}
 		s.unsaid.add(1)
-		next := s.open(ctx, wg, u)
+		next := s.open(ctx, wg, *u)
 		select {
 		case streams <- next:
 		case <-ctx.Done():
