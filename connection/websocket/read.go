@@ -18,7 +18,7 @@ const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
 	maxPromise  = 1 << 30 // bytes in a header: the library ends such a message itself, without a reason
-	keepScratch = 512     // a larger buffer of one message is given back: most messages are sound
+	keepScratch = 512     // a buffer up to this size serves the next packet of sound; others are given back, as idle devices keep none
 )
 
 // errLimit is a message that is too long.
@@ -98,7 +98,7 @@ func (c *conn) readOne() error {
 			c.life.met()
 		}
 	}
-	if cap(c.scratch) > keepScratch {
+	if kind == websocket.TextMessage || cap(c.scratch) > keepScratch {
 		c.scratch = nil
 	}
 	return nil
