@@ -26,106 +26,84 @@ type Date struct {
 	Day   int  // 1 to 30
 }
 
-// dayNumber counts days, whatever the zone: 0 is the first of the first month of 1899.
-func dayNumber(year int, month time.Month, day int) int {
-	day0 := time.Date(1899, time.February, 10, 0, 0, 0, 0, time.UTC)
-	return int(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Sub(day0) / (24 * time.Hour))
-}
-
-// year is the shape of a lunar year.
-type year struct {
-	bits uint32
-	leap int // the month that the leap month follows, 0 for none
-}
-
-func yearOf(n int) year {
-	v := months()[n-firstYear]
-	return year{v & 0x1fff, int(v >> 13)}
-}
-
-// count returns the number of months.
-func (y year) count() int {
-	if y.leap > 0 {
-		return 13
-	}
-	return 12
-}
-
-// length is the number of days of the month at place i, from 0.
-func (y year) length(i int) int { return 29 + int(y.bits>>i&1) }
-
-// days is the number of days of the year.
-func (y year) days() int {
-	days := 0
-	for i := range y.count() {
-		days += y.length(i)
-	}
-	return days
-}
-
-// place returns the index of a month in the year, from 0; false if there is none.
-func (y year) place(month int, leap bool) (int, bool) {
-	i := month - 1
-	if leap || (y.leap > 0 && month > y.leap) {
-		i++
-	}
-	return i, month >= 1 && month <= 12 && (!leap || month == y.leap)
+// midnight is the date of t in its zone, at midnight in UTC.
+func midnight(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
 // Of is the day of the Chinese calendar that the date of t is, in t's zone.
 func Of(t time.Time) (Date, error) {
-	if t.Year() < 1900 || t.Year() > 2100 {
+	date, number := midnight(t), t.Year()
+	if number <= firstYear || number > lastYear {
 		return Date{}, ErrRange
 	}
-	n := dayNumber(t.Date())
-	for number := firstYear; number <= lastYear; number++ {
-		y := yearOf(number)
-		if days := y.days(); n >= days {
-			n -= days
-			continue
-		}
-		for i := range y.count() {
-			if length := y.length(i); n >= length {
-				n -= length
-				continue
-			}
-			d := Date{Year: number, Month: i + 1, Day: n + 1}
-			if y.leap > 0 && i >= y.leap {
-				d.Month, d.Leap = i, i == y.leap
-			}
-			return d, nil
-		}
+	y := yearOf(number)
+	if date.Before(y.begins) {
+		number--
+		y = yearOf(number)
 	}
-	return Date{}, ErrRange
+	n, i := int(date.Sub(y.begins)/(24*time.Hour)), 0
+	for ; n >= y.length(i); i++ {
+		n -= y.length(i)
+	}
+	d := Date{Year: number, Month: i + 1, Day: n + 1}
+	if y.leap > 0 && i >= y.leap {
+		d.Month, d.Leap = i, i == y.leap
+	}
+	return d, nil
 }
 
 // Solar is the day of the usual calendar, at midnight in UTC. ErrRange says that
 // there is no such lunar date.
 func (d Date) Solar() (time.Time, error) {
-	if d.Year < firstYear || d.Year > lastYear {
+	if d.Year < firstYear || d.Year > lastYear || d.Month < 1 || d.Month > 12 {
 		return time.Time{}, ErrRange
 	}
-	y := yearOf(d.Year)
-	place, ok := y.place(d.Month, d.Leap)
-	if !ok || d.Day < 1 || d.Day > y.length(place) {
+	y, place := yearOf(d.Year), d.Month-1
+	if d.Leap || y.leap > 0 && d.Month > y.leap {
+		place++
+	}
+	if d.Leap && d.Month != y.leap || d.Day < 1 || d.Day > y.length(place) {
 		return time.Time{}, ErrRange
 	}
 	n := d.Day - 1
 	for i := range place {
 		n += y.length(i)
 	}
-	for number := firstYear; number < d.Year; number++ {
-		n += yearOf(number).days()
-	}
-	return time.Date(1899, time.February, 10+n, 0, 0, 0, 0, time.UTC), nil
+	return y.begins.AddDate(0, 0, n), nil
 }
 
-// last reports whether it is the last day of its year.
-func (d Date) last() bool {
-	if d.Year < firstYear || d.Year > lastYear {
-		return false
-	}
-	y := yearOf(d.Year)
-	place, ok := y.place(d.Month, d.Leap)
-	return ok && place == y.count()-1 && d.Day == y.length(place)
+// stemBranch is the name of the year in the cycle of sixty: 丙午.
+func (d Date) stemBranch() string {
+	stems, branches := []rune("甲乙丙丁戊己庚辛壬癸"), []rune("子丑寅卯辰巳午未申酉戌亥")
+	n := (d.Year - 4) % 60
+	return string(stems[n%10]) + string(branches[n%12])
 }
+
+// zodiac is the year's animal: 马, Horse.
+func (d Date) zodiac() name {
+	n := (d.Year - 4) % 12
+	animals := [...]string{"Rat", "Ox", "Tiger", "Rabbit", "Dragon", "Snake", "Horse", "Goat", "Monkey", "Rooster", "Dog", "Pig"}
+	return name{string([]rune("鼠牛虎兔龙蛇马羊猴鸡狗猪")[n]), animals[n]}
+}
+
+// monthName is 正月, 闰六月, 冬月, 腊月.
+func (d Date) monthName() string {
+	name := string([]rune("正二三四五六七八九十冬腊")[d.Month-1]) + "月"
+	if d.Leap {
+		return "闰" + name
+	}
+	return name
+}
+
+// dayName is 初一, 十五, 廿三, 三十.
+func (d Date) dayName() string {
+	if d.Day == 20 || d.Day == 30 {
+		return string([]rune("二三")[d.Day/10-2]) + "十"
+	}
+	return string([]rune("初十廿")[(d.Day-1)/10]) + string([]rune("一二三四五六七八九十")[(d.Day-1)%10])
+}
+
+// String is the date as it is written: 丙午年正月初一.
+func (d Date) String() string { return d.stemBranch() + "年" + d.monthName() + d.dayName() }

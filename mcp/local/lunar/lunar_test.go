@@ -39,7 +39,7 @@ func TestKnownDates(t *testing.T) {
 
 func TestZone(t *testing.T) {
 	late := time.Date(2026, 2, 17, 23, 59, 59, 0, time.FixedZone("", 8*3600))
-	if d, err := Of(late); err != nil || d.DayName() != "初一" {
+	if d, err := Of(late); err != nil || d.dayName() != "初一" {
 		t.Errorf("late on the first day: %v, %v", d, err)
 	}
 }
@@ -69,19 +69,19 @@ func TestThereAndBack(t *testing.T) {
 func TestRuleOfTheCalendar(t *testing.T) {
 	major := make(map[Date]string) // by month: day 0
 	for year := 1900; year <= 2100; year++ {
-		for i, term := range Terms(year) {
+		for i, term := range readNames().terms(year) {
 			if i%2 == 0 {
 				continue
 			}
-			d, err := Of(term.Date)
+			d, err := Of(term.date)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if term.Zh == "冬至" && (d.Month != 11 || d.Leap) {
+			if term.zh == "冬至" && (d.Month != 11 || d.Leap) {
 				t.Errorf("%d: the winter solstice is on %v", year, d)
 			}
 			d.Day = 0
-			major[d] += term.Zh
+			major[d] += term.zh
 		}
 	}
 	leaps := 0
@@ -113,17 +113,17 @@ func TestTerms(t *testing.T) {
 		"2026-02-04": "立春", "2026-02-18": "雨水", "2026-04-05": "清明", "2024-04-04": "清明", "2026-06-21": "夏至", "2025-12-21": "冬至", "2026-12-22": "冬至",
 		"2021-12-21": "冬至", "2000-03-20": "春分", "2026-11-22": "小雪", "2026-11-21": "", "1900-01-06": "小寒", "2100-12-22": "冬至",
 	} {
-		if got, ok, _, _ := TermOf(date(t, text)); got.Zh != want || ok != (want != "") {
+		if got, _ := readNames().termOf(date(t, text)); got.zh != want {
 			t.Errorf("%s: %v, want %q", text, got, want)
 		}
 	}
-	if _, _, next, ok := TermOf(date(t, "2026-12-31")); !ok || next.Zh != "小寒" || next.Date.Format(time.DateOnly) != "2027-01-05" {
+	if _, next := readNames().termOf(date(t, "2026-12-31")); next.zh != "小寒" || next.date.Format(time.DateOnly) != "2027-01-05" {
 		t.Errorf("after 2026-12-31: %v", next)
 	}
-	if _, _, next, ok := TermOf(date(t, "2100-12-31")); ok {
+	if _, next := readNames().termOf(date(t, "2100-12-31")); next.zh != "" {
 		t.Errorf("after the end: %v", next)
 	}
-	if Terms(1899) != nil || Terms(2101) != nil {
+	if all := readNames(); all.terms(1899) != nil || all.terms(2101) != nil {
 		t.Error("terms of years that are not known")
 	}
 }
@@ -135,10 +135,10 @@ func TestFestivals(t *testing.T) {
 		"2026-01-01": "元旦", "2026-08-19": "七夕节", "2101-01-01": "元旦",
 	} {
 		var names []string
-		for _, f := range Festivals(date(t, text)) {
-			names = append(names, f.Zh)
-			if f.En == "" {
-				t.Errorf("%s has no English name", f.Zh)
+		for _, f := range readNames().festivals(date(t, text)) {
+			names = append(names, f.zh)
+			if f.en == "" {
+				t.Errorf("%s has no English name", f.zh)
 			}
 		}
 		if got := strings.Join(names, " "); got != want {
@@ -149,14 +149,14 @@ func TestFestivals(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for n, want := range map[int]string{1: "初一", 10: "初十", 11: "十一", 19: "十九", 20: "二十", 21: "廿一", 29: "廿九", 30: "三十"} {
-		if got := (Date{Day: n}).DayName(); got != want {
+		if got := (Date{Day: n}).dayName(); got != want {
 			t.Errorf("day %d is %s, want %s", n, got, want)
 		}
 	}
 	for year, want := range map[int]string{1900: "鼠 Rat", 2024: "龙 Dragon", 2026: "马 Horse", 2027: "羊 Goat", 2031: "猪 Pig"} {
-		zh, en := (Date{Year: year}).Zodiac()
-		if zh+" "+en != want {
-			t.Errorf("%d is the year of the %s %s, want %s", year, zh, en, want)
+		animal := (Date{Year: year}).zodiac()
+		if animal.zh+" "+animal.en != want {
+			t.Errorf("%d is the year of the %s %s, want %s", year, animal.zh, animal.en, want)
 		}
 	}
 }

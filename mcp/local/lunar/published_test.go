@@ -40,7 +40,7 @@ func TestPublishedNewYears(t *testing.T) {
 			if d, err := Of(want); err != nil || d != (Date{Year: year, Month: 1, Day: 1}) {
 				t.Errorf("%v is %v, %v", want, d, err)
 			}
-			if f := Festivals(want.AddDate(0, 0, -1)); len(f) == 0 || f[0].Zh != "除夕" {
+			if f := readNames().festivals(want.AddDate(0, 0, -1)); len(f) == 0 || f[0].zh != "除夕" {
 				t.Errorf("the day before %v is %v, want the eve", want, f)
 			}
 			years++
@@ -75,8 +75,8 @@ func TestPublishedTerms(t *testing.T) {
 		2025: "105 120 203 218 305 320 404 420 505 521 605 621 707 722 807 823 907 923 1008 1023 1107 1122 1207 1221",
 	} {
 		var got []string
-		for _, term := range Terms(year) {
-			got = append(got, fmt.Sprint(int(term.Date.Month())*100+term.Date.Day()))
+		for _, term := range readNames().terms(year) {
+			got = append(got, fmt.Sprint(int(term.date.Month())*100+term.date.Day()))
 		}
 		if text := strings.Join(got, " "); text != days {
 			t.Errorf("%d:\n%s, want\n%s", year, text, days)
@@ -98,11 +98,11 @@ func TestPublishedFestivals(t *testing.T) {
 	} {
 		for day := range strings.FieldsSeq(days) {
 			found := false
-			for _, f := range Festivals(date(t, day)) {
-				found = found || f.Zh == name
+			for _, f := range readNames().festivals(date(t, day)) {
+				found = found || f.zh == name
 			}
 			if !found {
-				t.Errorf("%s is not %s but %v", day, name, Festivals(date(t, day)))
+				t.Errorf("%s is not %s but %v", day, name, readNames().festivals(date(t, day)))
 			}
 		}
 	}
@@ -110,8 +110,8 @@ func TestPublishedFestivals(t *testing.T) {
 	for year := 2020; year <= 2040; year++ {
 		kept := make(map[string]int)
 		for day := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == year; day = day.AddDate(0, 0, 1) {
-			for _, f := range Festivals(day) {
-				kept[f.Zh]++
+			for _, f := range readNames().festivals(day) {
+				kept[f.zh]++
 			}
 		}
 		for _, name := range []string{"春节", "除夕", "端午节", "中秋节", "母亲节", "国庆节"} {

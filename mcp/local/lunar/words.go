@@ -1,9 +1,12 @@
 package lunar
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 )
 
@@ -53,14 +56,9 @@ func nextLunar(d Date, today time.Time) (Date, error) {
 	if err != nil {
 		return d, err
 	}
-	midnight, err := now.Solar()
-	if err != nil {
-		return d, err
-	}
-	for year := now.Year; year <= 2100; year++ {
-		d.Year = year
+	for d.Year = now.Year; d.Year <= lastYear; d.Year++ {
 		next := lastDay(d)
-		if date, err := next.Solar(); err == nil && !date.Before(midnight) {
+		if date, err := next.Solar(); err == nil && !date.Before(midnight(today)) {
 			return next, nil
 		}
 	}
@@ -84,13 +82,13 @@ func Named(text string, today time.Time) (time.Time, bool) {
 	case "新年", "过年", "大年初一":
 		name = "春节"
 	}
-	day := time.Date(today.Year(), today.Month(), today.Day(), 0, 0, 0, 0, time.UTC)
-	days := 2 * 366
+	day, days := midnight(today), 2*366
 	if given {
 		day, days = time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC), 366
 	}
+	all := readNames()
 	for range days {
-		if (!given || day.Year() == year) && isNamed(day, name) {
+		if (!given || day.Year() == year) && all.isNamed(day, name) {
 			return day, true
 		}
 		day = day.AddDate(0, 0, 1)
@@ -100,15 +98,39 @@ func Named(text string, today time.Time) (time.Time, bool) {
 
 // isNamed reports whether a day is the festival or the solar term of a name in
 // lower case; the 节 of a Chinese one may be left out.
-func isNamed(day time.Time, name string) bool {
-	named := func(zh, en string) bool {
-		return name == zh || name == strings.ToLower(en) || name != "" && name+"节" == zh || name == zh+"节"
+func (all names) isNamed(day time.Time, called string) bool {
+	today, _ := all.termOf(day)
+	return slices.ContainsFunc(append(all.festivals(day), today), func(n name) bool {
+		return n.zh != "" && (called == n.zh || called == strings.ToLower(n.en) || called+"节" == n.zh || called == n.zh+"节")
+	})
+}
+
+// Say returns a day as both calendars have it, with its festivals and solar
+// terms. The error is [ErrRange].
+func Say(date time.Time, lang text.Lang) (string, error) {
+	d, err := Of(date)
+	if err != nil {
+		return "", err
 	}
-	for _, f := range Festivals(day) {
-		if named(f.Zh, f.En) {
-			return true
-		}
+	month, animal, all := fmt.Sprintf("month %d", d.Month), d.zodiac(), readNames()
+	if d.Leap {
+		month = "leap " + month
 	}
-	term, ok, _, _ := TermOf(day)
-	return ok && named(term.Zh, term.En)
+	parts := []string{
+		lang.Pick(date.Format("公历2006年1月2日")+" "+spoken.SayWeekday(date, text.Chinese), date.Format("Monday, 2 January 2006")),
+		lang.Pick("农历"+d.stemBranch()+"年（"+animal.zh+"年）"+d.monthName()+d.dayName(),
+			fmt.Sprintf("in the Chinese calendar day %d of %s of the year of the %s (%v)", d.Day, month, animal.en, d)),
+	}
+	for _, f := range all.festivals(date) {
+		parts = append(parts, lang.Pick(f.zh, f.en))
+	}
+	today, next := all.termOf(date)
+	if today.zh != "" {
+		parts = append(parts, lang.Pick("今日"+today.zh, "the solar term "+today.en+" ("+today.zh+") begins"))
+	}
+	if next.zh != "" {
+		parts = append(parts, lang.Pick("下一个节气是"+next.date.Format("1月2日")+"的"+next.zh,
+			"the next solar term is "+next.en+" ("+next.zh+") on "+next.date.Format("2 January")))
+	}
+	return strings.Join(parts, lang.Pick("，", "; ")), nil
 }
