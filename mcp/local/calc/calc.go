@@ -6,7 +6,6 @@ package calc
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,7 +63,7 @@ func Eval(text string, o Options) (Result, error) {
 		return Result{}, &Error{Cause: TooLarge, At: maxText}
 	}
 	text, before := normal(text)
-	p := &parser{lexer: lexer{text: text, options: o}, before: before}
+	p := &parser{lexer: lexer{text: text, options: o, words: columns(wordsFile)}, before: before}
 	p.next()
 	v := p.expression(0)
 	if p.err == nil && p.token.kind != end {
@@ -95,11 +94,3 @@ func normal(text string) (expression string, before int) {
 	}
 	return text, before
 }
-
-// value is a number on the way.
-type value struct {
-	rat   *big.Rat
-	rough bool // it is rounded
-}
-
-func whole(n int64) value { return value{rat: new(big.Rat).SetInt64(n)} }

@@ -1,7 +1,9 @@
 package calc
 
 import (
+	_ "embed"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,96 +33,49 @@ type lexer struct {
 	text    string
 	offset  int
 	options Options
+	words   [][2]string
 	calls   int // open calls of functions: a comma within is no part of a number
 }
 
-// words are the spoken forms of signs, longer ones before their beginnings.
-func words() [][2]string {
-	return [][2]string{
-		{"divided by", "/"},
-		{"multiplied by", "*"},
-		{"to the power of", "^"},
-		{"the square root of", "sqrt"},
-		{"square root of", "sqrt"},
-		{"percent of", "%*"},
-		{"the cube root of", "cbrt"},
-		{"cube root of", "cbrt"},
-		{"negative", "-"},
-		{"plus", "+"},
-		{"minus", "-"},
-		{"times", "*"},
-		{"over", "/"},
-		{"modulo", "mod"},
-		{"mod", "mod"},
-		{"squared", "²"},
-		{"cubed", "³"},
-		{"percent", "percent"},
-		{"of", "*"},
-		{"factorial", "!"},
-		{"加上", "+"},
-		{"加", "+"},
-		{"减去", "-"},
-		{"减", "-"},
-		{"乘以", "*"},
-		{"乘上", "*"},
-		{"乘", "*"},
-		{"除以", "/"},
-		{"除", "/"},
-		{"取余", "mod"},
-		{"模", "mod"},
-		{"的平方根", "root"},
-		{"的立方根", "cube root"},
-		{"开平方", "root"},
-		{"开方", "root"},
-		{"开立方", "cube root"},
-		{"的平方", "²"},
-		{"的立方", "³"},
-		{"平方", "²"},
-		{"立方", "³"},
-		{"根号下", "sqrt"},
-		{"根号", "sqrt"},
-		{"百分之百", "whole"},
-		{"百分之", "hundredths"},
-		{"千分之", "thousandths"},
-		{"分之", "parts"},
-		{"又", "and"},
-		{"负", "-"},
-		{"的阶乘", "!"},
-		{"阶乘", "!"},
-		{"左括号", "("},
-		{"右括号", ")"},
-		{"×", "*"},
-		{"·", "*"},
-		{"÷", "/"},
-		{"−", "-"},
-		{"–", "-"},
-		{"**", "^"},
-		{"²", "²"},
-		{"³", "³"},
-		{"√", "sqrt"},
-		{"π", "pi"},
-		{"圆周率", "pi"},
-		{"°", "°"},
-		{"度", "°"},
-		{"次方", "power"},
-		{"的", "'s"},
+// wordsFile has the spoken forms of signs and names, longer ones before their
+// beginnings; unitsFile what a number can be multiplied by behind it. Both have
+// two columns, with a tab between them.
+//
+//go:embed words.txt
+var wordsFile string
+
+//go:embed units.txt
+var unitsFile string
+
+// columns reads a file of two columns, in its order.
+func columns(file string) [][2]string {
+	var rows [][2]string
+	for line := range strings.Lines(file) {
+		left, right, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		rows = append(rows, [2]string{left, right})
 	}
+	return rows
 }
 
 // next is the next token.
 func (l *lexer) next() token {
-	l.offset += len(l.text[l.offset:]) - len(strings.TrimLeft(l.text[l.offset:], " \t\r\n"))
-	rest, at := l.text[l.offset:], l.offset
+	rest := strings.TrimLeft(l.text[l.offset:], " \t\r\n")
+	at := len(l.text) - len(rest)
+	l.offset = at
 	if rest == "" {
 		return token{kind: end, at: at}
 	}
 	if c := rest[0]; c >= '0' && c <= '9' || c == '.' {
 		return l.number()
 	}
-	for _, w := range words() {
+	for _, w := range l.words {
 		if after, ok := strings.CutPrefix(rest, w[0]); ok && (!letter(w[0][0]) || after == "" || !letter(after[0])) {
 			l.offset += len(w[0])
-			return spelled(w[1], at)
+			t := token{kind: sign, text: w[1], at: at}
+			if _, ok := constant(t.text); ok || isFunction(t.text) {
+				t.kind = name
+			}
+			return t
 		}
 	}
 	if l.options.Number != nil {
@@ -131,11 +86,7 @@ func (l *lexer) next() token {
 			}
 		}
 	}
-	n := 0
-	for n < len(rest) && letter(rest[n]) {
-		n++
-	}
-	if n > 0 {
+	if n := len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz")); n > 0 {
 		l.offset += n
 		return token{kind: name, text: rest[:n], at: at}
 	}
@@ -145,14 +96,6 @@ func (l *lexer) next() token {
 		return token{kind: sign, text: rest[:size], at: at}
 	}
 	return token{kind: bad, text: rest[:size], at: at}
-}
-
-// spelled is the token of a word.
-func spelled(text string, at int) token {
-	if text == "sqrt" || text == "cbrt" || text == "pi" || text == "whole" {
-		return token{kind: name, text: text, at: at}
-	}
-	return token{kind: sign, text: text, at: at}
 }
 
 func letter(b byte) bool { return b >= 'a' && b <= 'z' }
@@ -198,7 +141,7 @@ func (l *lexer) scaled(v *big.Rat) *big.Rat {
 			return total.Add(total, v)
 		}
 		l.offset, last = l.offset+size, unit
-		total.Add(total, v.Mul(v, new(big.Rat).SetInt64(unit)))
+		total.Add(total, v.Mul(v, big.NewRat(unit, 1)))
 		n := digits(l.text[l.offset:])
 		if next, _ := scale(l.text[l.offset+n:]); n == 0 || n > 4 || next == 1 || next >= last {
 			return total
@@ -210,36 +153,14 @@ func (l *lexer) scaled(v *big.Rat) *big.Rat {
 
 // scale is the unit that text begins with, 1 for none.
 func scale(text string) (unit int64, size int) {
-	for _, u := range []struct {
-		name string
-		unit int64
-	}{
-		{"千亿", 1e11},
-		{"百亿", 1e10},
-		{"十亿", 1e9},
-		{"亿", 1e8},
-		{"千万", 1e7},
-		{"百万", 1e6},
-		{"十万", 1e5},
-		{"万", 1e4},
-		{"千", 1000},
-		{"百", 100},
-		{" thousand", 1000},
-		{" million", 1e6},
-		{" billion", 1e9},
-	} {
-		if after, ok := strings.CutPrefix(text, u.name); ok && (after == "" || !letter(after[0])) {
-			return u.unit, len(u.name)
+	for _, u := range columns(unitsFile) {
+		if after, ok := strings.CutPrefix(text, u[0]); ok && (after == "" || !letter(after[0])) {
+			unit, _ = strconv.ParseInt(u[1], 10, 64) // the file holds numbers
+			return unit, len(u[0])
 		}
 	}
 	return 1, 0
 }
 
 // digits counts those at the beginning.
-func digits(text string) int {
-	n := 0
-	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
-		n++
-	}
-	return n
-}
+func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }

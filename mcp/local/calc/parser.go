@@ -1,6 +1,7 @@
 package calc
 
 import (
+	"math"
 	"math/big"
 	"unicode/utf8"
 )
@@ -115,11 +116,13 @@ func (p *parser) expression(power int) value {
 			break
 		}
 		operator := p.token
-		modulo := operator.text == "%" && b == timesPower
-		p.next()
-		if operator.text == "x" {
+		switch {
+		case operator.text == "x":
 			operator.text = "*"
+		case operator.text == "%" && b == timesPower:
+			operator.text = "mod"
 		}
+		p.next()
 		if b == postfixPower {
 			v = p.postfix(operator, v)
 			continue
@@ -127,11 +130,7 @@ func (p *parser) expression(power int) value {
 		if b == powerPower {
 			b-- // the right one first: 2^3^2
 		}
-		right := p.expression(b)
-		if modulo {
-			operator.text = "mod"
-		}
-		v = p.apply(operator, v, right)
+		v = p.apply(operator, v, p.expression(b))
 	}
 	return v
 }
@@ -145,21 +144,19 @@ func (p *parser) operand() value {
 		return p.bounded(t, value{rat: t.value})
 	case t.kind == name:
 		return p.named(t)
-	case t.kind == sign && t.text == "(":
+	case t.kind != sign:
+	case t.text == "(":
 		v := p.expression(0)
 		p.expect(")")
 		return v
-	case t.kind == sign && t.text == "-":
-		v := p.expression(signPower)
-		return value{new(big.Rat).Neg(v.rat), v.rough}
-	case t.kind == sign && t.text == "+":
+	case t.text == "-":
+		return p.expression(signPower).times(big.NewRat(-1, 1))
+	case t.text == "+":
 		return p.expression(signPower)
-	case t.kind == sign && t.text == "hundredths":
-		v := p.expression(powerPower)
-		return value{new(big.Rat).Quo(v.rat, big.NewRat(100, 1)), v.rough}
-	case t.kind == sign && t.text == "thousandths":
-		v := p.expression(powerPower)
-		return value{new(big.Rat).Quo(v.rat, big.NewRat(1000, 1)), v.rough}
+	case t.text == "hundredths":
+		return p.expression(powerPower).times(big.NewRat(1, 100))
+	case t.text == "thousandths":
+		return p.expression(powerPower).times(big.NewRat(1, 1000))
 	}
 	return p.failAt(Syntax, t)
 }
@@ -200,19 +197,19 @@ func (p *parser) named(t token) value {
 func (p *parser) postfix(t token, v value) value {
 	switch t.text {
 	case "%", "percent":
-		return value{new(big.Rat).Quo(v.rat, big.NewRat(100, 1)), v.rough}
+		return v.times(big.NewRat(1, 100))
 	case "²":
 		return p.power(t, v, whole(2))
 	case "³":
 		return p.power(t, v, whole(3))
 	case "°":
-		return p.apply(token{kind: sign, text: "*", at: t.at}, v, p.degree())
+		return p.apply(token{text: "*", at: t.at}, v, value{new(big.Rat).SetFloat64(math.Pi / 180), true})
 	case "root":
-		return p.call(token{kind: name, text: "sqrt", at: t.at}, []value{v})
+		return p.call(token{text: "sqrt", at: t.at}, []value{v})
 	case "cube root":
-		return p.call(token{kind: name, text: "cbrt", at: t.at}, []value{v})
+		return p.call(token{text: "cbrt", at: t.at}, []value{v})
 	case "parts": // 三分之一
-		return p.apply(token{kind: sign, text: "/", at: t.at, said: t.said}, p.expression(postfixPower), v)
+		return p.apply(token{text: "/", at: t.at, said: t.said}, p.expression(postfixPower), v)
 	case "!":
 		return p.factorial(t, v)
 	}
