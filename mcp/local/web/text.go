@@ -7,21 +7,64 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
+	"mime"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/simplifiedchinese"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp/rawjson"
 )
 
 var (
 	errHTML   = errors.New("the page is meant for people: it is neither JSON nor a feed nor plain text")
 	errFeed   = errors.New("the page is no feed that can be read")
 	errResult = errors.New("the page does not hold what is configured as its result")
+	errBinary = errors.New("the page is no text") // but a picture, an archive or the like
 )
 
 // maxJSONDepth is how deep nested JSON may be.
 const maxJSONDepth = 64
+
+// plainText is the body in UTF-8. The charset is that of the Content-Type; an
+// XML page may name its own in its first line. One that is not known is an error.
+func plainText(body []byte, contentType string) ([]byte, error) {
+	_, parameters, err := mime.ParseMediaType(contentType)
+	if name := parameters["charset"]; err == nil && name != "" {
+		known, err := decoderOf(name)
+		if err != nil {
+			return nil, err
+		}
+		if known != nil && !utf8.Valid(body) { // some say gbk and send UTF-8
+			if body, err = known.NewDecoder().Bytes(body); err != nil {
+				return nil, errBinary
+			}
+		}
+	}
+	if bytes.IndexByte(body, 0) >= 0 {
+		return nil, errBinary
+	}
+	return body, nil
+}
+
+// decoderOf is the encoding of a charset, nil for UTF-8.
+func decoderOf(charset string) (encoding.Encoding, error) {
+	switch strings.ToLower(strings.TrimSpace(charset)) {
+	case "utf-8", "utf8", "us-ascii", "ascii":
+		return nil, nil
+	case "gbk", "gb2312", "gb18030", "gb_2312-80", "x-gbk":
+		return simplifiedchinese.GB18030, nil
+	case "iso-8859-1", "latin1", "windows-1252":
+		return charmap.Windows1252, nil
+	}
+	return nil, fmt.Errorf("the page is in %q, which is not known", cut(charset, 40))
+}
 
 // text makes the text to tell of a page: of JSON what the result names, of a
 // feed its items, plain text as it is.
@@ -40,13 +83,10 @@ func (p *Page) text(body []byte) (string, error) {
 }
 
 func (p *Page) json(body []byte) (string, error) {
-	if deep(body) {
-		return "", errors.New("the page is no JSON that can be read")
-	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var v any
-	if err := decoder.Decode(&v); err != nil {
+	if rawjson.Depth(body) > maxJSONDepth || decoder.Decode(&v) != nil {
 		return "", errors.New("the page is no JSON that can be read")
 	}
 	if p.options.Result == "" {
@@ -64,37 +104,8 @@ func (p *Page) json(body []byte) (string, error) {
 	return text, nil
 }
 
-// deep reports whether JSON is nested too deep, by counting brackets outside of
-// texts.
-func deep(body []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == '{' || c == '['):
-			if depth++; depth > maxJSONDepth {
-				return true
-			}
-		case !quoted && (c == '}' || c == ']'):
-			depth--
-		}
-	}
-	return false
-}
-
 // paths are the places in a result: {current.temp}, {days.0.max}, {days.*.max}.
 func paths() *regexp.Regexp { return regexp.MustCompile(`\{[^{}\s]+\}`) }
-
-// checkTemplate refuses a result that would tell nothing of the page.
-func checkTemplate(result string) error {
-	if result != "" && !paths().MatchString(result) {
-		return fmt.Errorf("the result %q holds no {path.of.json}", cut(result, 60))
-	}
-	return nil
-}
 
 // pick finds the values at a path: names of members, places in lists, * for all.
 func pick(v any, path []string) []string {
@@ -151,7 +162,14 @@ type itemXML struct {
 
 // feed lists the first items: title, and the beginning of what it is about.
 func feed(body []byte, limit int) (string, error) {
-	decoder := xmlReader(body)
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	decoder.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
+		known, err := decoderOf(charset)
+		if err != nil || known == nil || utf8.Valid(body) { // what is UTF-8 already stays
+			return r, err
+		}
+		return known.NewDecoder().Reader(r), nil
+	}
 	decoder.Strict = false
 	decoder.Entity = xml.HTMLEntity
 	var f feedXML

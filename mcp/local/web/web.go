@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -81,8 +83,8 @@ func New(o Options) (*Page, error) {
 	case strings.ContainsAny(strings.SplitN(o.URL, "/", 4)[2], "{}"):
 		return nil, errors.New("the host of the url must be a fixed one")
 	}
-	if err := checkTemplate(o.Result); err != nil {
-		return nil, err
+	if o.Result != "" && !paths().MatchString(o.Result) { // it would tell nothing of the page
+		return nil, fmt.Errorf("the result %q holds no {path.of.json}", cut(o.Result, 60))
 	}
 	p := &Page{options: o, host: u.Hostname()}
 	for _, m := range placeholder().FindAllStringSubmatch(o.URL, -1) {
@@ -196,10 +198,32 @@ func internal(a netip.Addr) bool {
 	if !a.IsValid() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
 		return true
 	}
-	for _, text := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"} {
-		if netip.MustParsePrefix(text).Contains(a) {
-			return true
+	return slices.ContainsFunc([]string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32",
+	}, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(a) })
+}
+
+// dialer connects to the host's addresses. Each is looked at right before it is
+// used, after its name was resolved, so that no name can lead inside.
+func dialer(host string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	inside := namesInside(host)
+	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		ap, err := netip.ParseAddrPort(address)
+		if err != nil || (internal(ap.Addr()) && !inside) {
+			return ErrInternal
 		}
+		return nil
+	}}
+	return d.DialContext
+}
+
+// namesInside reports whether a configured host is plainly one of the owner's
+// own network: an address in it, localhost, or a name that no public host has.
+func namesInside(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return internal(a)
 	}
-	return false
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	ends := []string{".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"}
+	return !strings.Contains(host, ".") || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(host, end) })
 }
