@@ -18,9 +18,9 @@ type entry struct {
 
 	readOnly bool                         // it changes nothing
 	stream   string                       // the group it is listed under outward
-	device   bool                         // it works on a device, whatever it runs as
 	when     func(device []mcp.Tool) bool // it is offered beside these tools of the device; nil: always
 	schema   func(string) string          // what it makes of its schema in tools.json; nil: nothing
+	off      bool                         // it lacks what it needs
 }
 
 // toolsFile holds the definitions by the tool's name.
@@ -40,97 +40,50 @@ const noArguments = `{"type":"object","properties":{}}`
 
 // registry returns every tool that this server runs itself, in the order in
 // which models see them. Those whose outcome is a handler of the conversation
-// are queries, so that they are waited for.
+// are queries, so that they are waited for. Those that work the device through
+// its own tools are offered only where it has none that does the same.
 func registry(o Options) []entry {
-	c := clock{o.Now}
-	return slices.Concat(
-		grouped("", c.knowing()), grouped("info", outside{o.Weather, o.News, o.Log}.telling()), grouped("talk", roles(slices.Clone(o.Roles)).talking()),
-		grouped("timer", c.ringing()), grouped("music", player{o.Music, o.Log}.playing()), grouped("device", working()),
-	)
-}
-
-// grouped lists entries under a stream, those that name none themselves.
-func grouped(stream string, entries []entry) []entry {
-	for i := range entries {
-		e := &entries[i]
-		if e.stream == "" {
-			e.stream = stream
-		}
-		e.device = stream == "device" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt
-	}
-	return entries
-}
-
-// knowing are the tools that tell something.
-func (c clock) knowing() []entry {
-	return []entry{
-		{name: "get_current_time", stream: "time", runs: mcp.ToolWait, handler: c.currentTime, readOnly: true},
-		{name: "get_lunar_calendar", stream: "time", runs: mcp.ToolWait, handler: c.calendar, readOnly: true},
-		{name: "calculate", stream: "util", runs: mcp.ToolWait, handler: calculate, readOnly: true},
-	}
-}
-
-// talking are the tools that touch the conversation.
-func (r roles) talking() []entry {
-	entries := []entry{
-		{name: "exit", runs: mcp.ToolSystemCtl, handler: exit},
-		{name: "forget_conversation", runs: mcp.ToolSystemCtl, handler: forget},
-	}
-	if len(r) > 0 {
-		entries = append(entries, entry{name: "change_role", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole, schema: r.schema})
-	}
-	return entries
-}
-
-// ringing are the tools for what is to be told later.
-func (c clock) ringing() []entry {
-	return []entry{
-		{name: "set_timer", runs: mcp.ToolSystemCtl, handler: c.setTimer},
-		{name: "set_reminder", runs: mcp.ToolSystemCtl, handler: c.setReminder},
-		{name: "list_timers", runs: mcp.ToolSystemCtl, handler: listTimers, readOnly: true},
-		{name: "cancel_timer", runs: mcp.ToolSystemCtl, handler: cancelTimer},
-	}
-}
-
-// working are the tools that work the device through its own tools. Each is
-// offered only where the device has no tool that does the same by itself.
-func working() []entry {
+	const wait, control = mcp.ToolWait, mcp.ToolSystemCtl
+	c, out, r, p := clock{o.Now}, outside{o.Weather, o.News, o.Log}, roles(slices.Clone(o.Roles)), player{o.Music, o.Log}
 	v, b := volume(), brightness()
-	return []entry{
-		{name: "set_volume", runs: mcp.ToolWait, handler: v.set, when: v.lacksPlain},
-		{name: "adjust_volume", runs: mcp.ToolWait, handler: v.adjust, when: v.moves},
-		{name: "set_brightness", runs: mcp.ToolWait, handler: b.set, when: b.lacksPlain},
-		{name: "adjust_brightness", runs: mcp.ToolWait, handler: b.adjust, when: b.moves},
-		{name: "get_device_status", runs: mcp.ToolWait, handler: deviceStatus, readOnly: true, when: lacksStatus},
-		{name: "take_photo", runs: mcp.ToolWait, handler: takePhoto, when: lacksPhoto},
-	}
-}
+	noMusic := o.Music == nil
+	return slices.DeleteFunc([]entry{
+		{name: "get_current_time", stream: "time", runs: wait, handler: c.currentTime, readOnly: true},
+		{name: "get_lunar_calendar", stream: "time", runs: wait, handler: c.calendar, readOnly: true},
+		{name: "calculate", stream: "util", runs: wait, handler: calculate, readOnly: true},
 
-// telling are the tools for what stands in the config.
-func (o outside) telling() []entry {
-	var entries []entry
-	if p := o.weather.Page; p != nil {
-		entries = append(entries, entry{name: "get_weather", runs: mcp.ToolWait, handler: o.tellWeather, readOnly: true, schema: ifNamed(p, "city")})
-	}
-	if p := o.news.Page; p != nil {
-		entries = append(entries, entry{name: "get_news", runs: mcp.ToolWait, handler: o.tellNews, readOnly: true, schema: ifNamed(p, "query")})
-	}
-	return entries
-}
+		{
+			name: "get_weather", stream: "info", runs: wait, handler: out.tellWeather, readOnly: true,
+			schema: ifNamed(o.Weather.Page, "city"), off: o.Weather.Page == nil,
+		},
+		{
+			name: "get_news", stream: "info", runs: wait, handler: out.tellNews, readOnly: true,
+			schema: ifNamed(o.News.Page, "query"), off: o.News.Page == nil,
+		},
 
-// playing are the tools for music of the server's own folder.
-func (p player) playing() []entry {
-	if p.music == nil {
-		return nil
-	}
-	return []entry{
-		{name: "play_music", runs: mcp.ToolSystemCtl, handler: p.playMusic, when: lacksPlayer},
-		{name: "list_music", runs: mcp.ToolWait, handler: p.listMusic, readOnly: true, when: lacksPlayer},
-		{name: "stop_music", runs: mcp.ToolSystemCtl, handler: playerControl(mcp.MusicStop), when: lacksPlayer},
-		{name: "pause_music", runs: mcp.ToolSystemCtl, handler: playerControl(mcp.MusicPause), when: lacksPlayer},
-		{name: "resume_music", runs: mcp.ToolSystemCtl, handler: playerControl(mcp.MusicResume), when: lacksPlayer},
-		{name: "next_song", runs: mcp.ToolSystemCtl, handler: playerControl(mcp.MusicNext), when: lacksPlayer},
-	}
+		{name: "exit", stream: "talk", runs: control, handler: exit},
+		{name: "forget_conversation", stream: "talk", runs: control, handler: forget},
+		{name: "change_role", stream: "talk", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole, schema: r.schema, off: len(r) == 0},
+
+		{name: "set_timer", stream: "timer", runs: control, handler: c.setTimer},
+		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
+		{name: "list_timers", stream: "timer", runs: control, handler: listTimers, readOnly: true},
+		{name: "cancel_timer", stream: "timer", runs: control, handler: cancelTimer},
+
+		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic},
+		{name: "list_music", stream: "music", runs: wait, handler: p.listMusic, readOnly: true, when: lacksPlayer, off: noMusic},
+		{name: "stop_music", stream: "music", runs: control, handler: playerControl(mcp.MusicStop), when: lacksPlayer, off: noMusic},
+		{name: "pause_music", stream: "music", runs: control, handler: playerControl(mcp.MusicPause), when: lacksPlayer, off: noMusic},
+		{name: "resume_music", stream: "music", runs: control, handler: playerControl(mcp.MusicResume), when: lacksPlayer, off: noMusic},
+		{name: "next_song", stream: "music", runs: control, handler: playerControl(mcp.MusicNext), when: lacksPlayer, off: noMusic},
+
+		{name: "set_volume", stream: "device", runs: wait, handler: v.set, when: v.lacksPlain},
+		{name: "adjust_volume", stream: "device", runs: wait, handler: v.adjust, when: v.moves},
+		{name: "set_brightness", stream: "device", runs: wait, handler: b.set, when: b.lacksPlain},
+		{name: "adjust_brightness", stream: "device", runs: wait, handler: b.adjust, when: b.moves},
+		{name: "get_device_status", stream: "device", runs: wait, handler: deviceStatus, readOnly: true, when: lacksStatus},
+		{name: "take_photo", stream: "device", runs: wait, handler: takePhoto, when: lacksPhoto},
+	}, func(e entry) bool { return e.off })
 }
 
 // tool returns the entry as sources list it.
@@ -147,6 +100,6 @@ func (e entry) tool(d definition) mcp.Tool {
 		Annotations: mcp.Annotations{ReadOnly: &e.readOnly},
 		When:        e.when,
 		Stream:      e.stream,
-		NeedsDevice: e.device,
+		NeedsDevice: e.stream == "device" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt,
 	}
 }
