@@ -2,10 +2,14 @@ package local
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/local/lunar"
 )
 
 // clock tells the time, and what hangs on it: dates, timers and reminders.
@@ -25,4 +29,96 @@ func (c clock) today(ctx context.Context) time.Time {
 		now = now.In(zone)
 	}
 	return now
+}
+
+// calendar tells what day it is in both calendars, of today or of a given date.
+func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	date := c.today(ctx)
+	switch solar, moon := textArg(arguments, "date"), textArg(arguments, "lunar_date"); {
+	case moon != "":
+		d, err := lunar.Read(moon, date)
+		if err == nil {
+			date, err = d.Solar()
+		}
+		if err != nil {
+			return fail(say(ctx, "local/lunar-none", moon))
+		}
+	case solar != "":
+		d, err := spoken.Day(solar, date)
+		if named, ok := lunar.Named(solar, date); ok {
+			d, err = named, nil
+		}
+		if err != nil {
+			return fail(say(ctx, "local/day-none", solar))
+		}
+		date = d
+	}
+	said, err := lunar.Say(date, language(ctx))
+	if err != nil {
+		return fail(say(ctx, "local/lunar-range"))
+	}
+	return tell(said)
+}
+
+// setTimer asks the conversation to ring after a length of time.
+func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	var length time.Duration
+	if seconds, ok := intArg(arguments, "seconds"); ok {
+		length = time.Duration(min(max(seconds, 0), int(spoken.MaxDuration.Seconds())+1)) * time.Second
+	} else {
+		text := textArg(arguments, "duration")
+		if text == "" {
+			return fail(say(ctx, "local/how-long"))
+		}
+		d, err := spoken.Duration(text)
+		if err != nil {
+			return badTime(ctx, text, err)
+		}
+		length = d
+	}
+	if length <= 0 || length > spoken.MaxDuration {
+		return badTime(ctx, length.String(), spoken.ErrTooLong)
+	}
+	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
+		Action: mcp.TimerSet, Due: c.today(ctx).Add(length), Text: strings.TrimSpace(textArg(arguments, "text")),
+	})
+}
+
+// setReminder asks the conversation to tell something at a time of day.
+func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	text := textArg(arguments, "time")
+	due, err := spoken.Time(text, c.today(ctx))
+	if err != nil {
+		return badTime(ctx, text, err)
+	}
+	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
+		Action: mcp.TimerSet, Reminder: true, Due: due.Round(time.Second), Text: strings.TrimSpace(textArg(arguments, "text")),
+	})
+}
+
+// badTime says what is wrong with a time.
+func badTime(ctx context.Context, given string, err error) mcp.ActionResponse {
+	id := "local/time-unclear"
+	switch {
+	case errors.Is(err, spoken.ErrPast):
+		id = "local/time-past"
+	case errors.Is(err, spoken.ErrTooLong):
+		id = "local/time-long"
+	case errors.Is(err, spoken.ErrRepeats):
+		id = "local/time-repeats"
+	}
+	return fail(fmt.Sprintf("%q: %s", given, say(ctx, id, err)))
+}
+
+// listTimers asks the conversation what is waiting.
+func listTimers(context.Context, map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerList})
+}
+
+// cancelTimer asks the conversation to give up what is waiting.
+func cancelTimer(_ context.Context, arguments map[string]any) mcp.ActionResponse {
+	all, _ := arguments["all"].(bool)
+	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
+		Action: mcp.TimerCancel, Text: strings.TrimSpace(textArg(arguments, "text")), All: all,
+	})
 }

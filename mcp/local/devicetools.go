@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -98,11 +99,8 @@ func (t *deviceTool) only(kind []string, names ...string) string {
 	if len(fit) == 1 {
 		found = fit[0]
 	}
-	for _, name := range names {
-		if slices.Contains(fit, name) {
-			found = name
-			break
-		}
+	if i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(fit, name) }); i >= 0 {
+		found = names[i]
 	}
 	if found == "" || !t.free(found) {
 		return ""
@@ -132,4 +130,45 @@ func (p property) is(kind string) bool {
 		return slices.Contains(v, any(kind))
 	}
 	return false
+}
+
+// camera is the device's tool that takes a picture.
+type camera struct {
+	tool, argument string
+	plain          bool // the model needs no other: it is named so and takes the question
+}
+
+func cameraOf(tools []mcp.Tool) (camera, bool) {
+	for _, tool := range tools {
+		t, ok := readTool(tool, "photo", "picture", "camera")
+		if !ok || t.has("set", "get", "stop", "off", "on", "preview", "show", "delete") {
+			continue
+		}
+		argument := t.only([]string{"string"}, "question", "prompt", "text", "query")
+		if argument == "" && !t.free("") {
+			continue
+		}
+		return camera{t.name, argument, argument != "" && t.has("photo", "picture")}, true
+	}
+	return camera{}, false
+}
+
+// lacksPhoto reports whether take_photo is offered: there is a camera, but its tool is
+// not one that a model can just ask.
+func lacksPhoto(tools []mcp.Tool) bool {
+	c, ok := cameraOf(tools)
+	return ok && !c.plain
+}
+
+// takePhoto leaves it to the conversation, which can look at the picture.
+func takePhoto(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	c, ok := cameraOf(mcp.PeerFrom(ctx).Tools())
+	if !ok {
+		return fail(say(ctx, "local/no-camera"))
+	}
+	question := strings.TrimSpace(textArg(arguments, "question"))
+	if question == "" {
+		question = say(ctx, "local/in-picture")
+	}
+	return handOver(mcp.HandlerTakePhoto, mcp.PhotoArgs{Question: question, Tool: c.tool, Argument: c.argument})
 }

@@ -2,7 +2,11 @@ package local
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
@@ -160,10 +164,11 @@ func (l level) read(ctx context.Context, device mcp.Peer, tools []mcp.Tool) (int
 	if r.Action != mcp.ActionTypeReqLLM {
 		return 0, false
 	}
-	if n, err := strconv.Atoi(mcp.ResultText(r)); err == nil {
+	told := mcp.ResultText(r)
+	if n, err := strconv.Atoi(told); err == nil {
 		return n, true
 	}
-	return findNumber(r.Result, l.word, l.things)
+	return findNumber(told, l.word, l.things)
 }
 
 // toPercent and fromPercent go between the device's scale and hundredths of it.
@@ -176,4 +181,65 @@ func toPercent(value, low, high int) int {
 
 func fromPercent(percent, low, high int) int {
 	return low + ((high-low)*percent+50)/100
+}
+
+// maxDepth is how deep a device's result is looked into.
+const maxDepth = 6
+
+// findNumber finds the number of a name in a device's result, which is JSON,
+// also as a text (standard firmware). What stands under one of the things comes
+// first.
+func findNumber(result, name string, things []string) (int, bool) {
+	var root any
+	_ = json.Unmarshal([]byte(result), &root) // what is no JSON holds no name
+	if n, ok := searchNumber(root, name, things, false, 0); ok {
+		return n, true
+	}
+	return searchNumber(root, name, nil, true, 0)
+}
+
+// searchNumber looks at an object's own members before it looks into them.
+func searchNumber(v any, name string, things []string, within bool, depth int) (int, bool) {
+	if depth > maxDepth {
+		return 0, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(v))
+		for _, key := range keys {
+			if n, ok := wholeNumber(v[key]); ok && within && strings.EqualFold(key, name) {
+				return n, true
+			}
+		}
+		for _, key := range keys {
+			inside := within || slices.ContainsFunc(nameWords(key), func(w string) bool { return slices.Contains(things, w) })
+			if n, ok := searchNumber(v[key], name, things, inside, depth+1); ok {
+				return n, true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if n, ok := searchNumber(item, name, things, within, depth+1); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// wholeNumber is a number, or a text that is one, or one in an object's value
+// (IoT properties).
+func wholeNumber(v any) (int, bool) {
+	switch v := v.(type) {
+	case float64:
+		return int(v), v >= -1e6 && v <= 1e6
+	case string:
+		n, err := strconv.Atoi(strings.TrimSpace(v))
+		return n, err == nil
+	case map[string]any:
+		if _, nested := v["value"].(map[string]any); !nested {
+			return wholeNumber(v["value"])
+		}
+	}
+	return 0, false
 }

@@ -2,16 +2,20 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 // Limits of a music folder.
@@ -80,11 +84,8 @@ func (m *Music) Songs() ([]Song, error) {
 
 // isMusic reports whether a file is of a kind that can be played, by its name.
 func isMusic(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".mp3", ".wav", ".flac", ".opus", ".ogg":
-		return !strings.HasPrefix(name, ".")
-	}
-	return false
+	kinds := []string{".mp3", ".wav", ".flac", ".opus", ".ogg"}
+	return !strings.HasPrefix(name, ".") && slices.Contains(kinds, strings.ToLower(path.Ext(name)))
 }
 
 func newSong(name string) Song {
@@ -107,27 +108,26 @@ func withoutNumber(name string) string {
 }
 
 // foldTitle is a name without case and without signs, words apart.
-func foldTitle(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(text) {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteByte(' ')
-		}
+func foldTitle(name string) string {
+	sign := func(r rune) bool { return !text.IsWord(r) }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), sign), " ")
+}
+
+// some is Songs with ErrNoSong where there are none.
+func (m *Music) some() ([]Song, error) {
+	songs, err := m.Songs()
+	if err == nil && len(songs) == 0 {
+		err = ErrNoSong
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	return songs, err
 }
 
 // Find finds the song that is meant by a name, or any if there is no name.
 // ErrNoSong says that none fits.
 func (m *Music) Find(name string) (Song, error) {
-	songs, err := m.Songs()
+	songs, err := m.some()
 	if err != nil {
 		return Song{}, err
-	}
-	if len(songs) == 0 {
-		return Song{}, ErrNoSong
 	}
 	wanted := foldTitle(name)
 	if wanted == "" {
@@ -150,12 +150,9 @@ func (m *Music) Find(name string) (Song, error) {
 
 // Next is the song after the one of that id, the first after the last.
 func (m *Music) Next(id string) (Song, error) {
-	songs, err := m.Songs()
+	songs, err := m.some()
 	if err != nil {
 		return Song{}, err
-	}
-	if len(songs) == 0 {
-		return Song{}, ErrNoSong
 	}
 	at := slices.IndexFunc(songs, func(s Song) bool { return s.ID == id })
 	return songs[(at+1)%len(songs)], nil
@@ -183,4 +180,121 @@ func (m *Music) Open(id string) (*os.File, error) {
 		return nil, fmt.Errorf("open song: %w", err)
 	}
 	return file, nil
+}
+
+// minLikeness is how like its name a song must be to be the one that was meant.
+const minLikeness = 0.45
+
+// likeness says how well a song fits what was asked for, 0 to 1: the title as it
+// is, then part of it or of its folder, then all words somewhere in it, then
+// most of it.
+func likeness(wanted string, s Song) float64 {
+	tight, tightTitle, tightText := squeeze(wanted), squeeze(foldTitle(s.Title)), squeeze(s.text)
+	lacking := func(word string) bool { return !strings.Contains(s.text, word) }
+	switch {
+	case tight == tightTitle:
+		return 1
+	case strings.Contains(tightTitle, tight):
+		return 0.95
+	case strings.Contains(tightText, tight):
+		return 0.9
+	case len([]rune(tightTitle)) >= 2 && strings.Contains(tight, tightTitle):
+		return 0.85 // 周杰伦的青花瓷
+	case !slices.ContainsFunc(strings.Fields(wanted), lacking):
+		return 0.8
+	}
+	return 0.75 * max(pairs(tight, tightTitle), pairs(tight, tightText))
+}
+
+func squeeze(text string) string { return strings.ReplaceAll(text, " ", "") }
+
+// pairs counts wanted's pairs of neighbouring letters that are in name, so
+// that a letter wrong or missing costs little. A short name must also have
+// little else, for its few pairs are soon found.
+func pairs(wanted, name string) float64 {
+	x, y := []rune(wanted), []rune(name)
+	if len(x) < 2 || len(y) < 2 {
+		return 0
+	}
+	count := make(map[[2]rune]int, len(y))
+	for i := range len(y) - 1 {
+		count[[2]rune{y[i], y[i+1]}]++
+	}
+	shared := 0.0
+	for i := range len(x) - 1 {
+		if p := [2]rune{x[i], x[i+1]}; count[p] > 0 {
+			count[p]--
+			shared++
+		}
+	}
+	if len(x) < 4 {
+		return 2 * shared / float64(len(x)+len(y)-2)
+	}
+	return shared / float64(len(x)-1)
+}
+
+// playerControl is the handler of a tool that only tells the player something.
+func playerControl(action mcp.MusicAction) Handler {
+	return func(context.Context, map[string]any) mcp.ActionResponse {
+		return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: action})
+	}
+}
+
+// lacksPlayer reports whether music is offered: the device plays none by itself.
+func lacksPlayer(tools []mcp.Tool) bool {
+	for _, tool := range tools {
+		t, ok := readTool(tool, "music", "song")
+		if ok && t.has("play", "search") {
+			return false
+		}
+	}
+	return true
+}
+
+// player finds music of the server's own folder.
+type player struct {
+	music *Music
+	log   *slog.Logger
+}
+
+// playMusic finds the song; the conversation plays it.
+func (p player) playMusic(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	name := strings.TrimSpace(textArg(arguments, "name"))
+	song, err := p.music.Find(name)
+	switch {
+	case errors.Is(err, ErrNoSong) && name != "":
+		return fail(say(ctx, "local/song-none", name))
+	case err != nil:
+		return p.noMusic(ctx, err)
+	}
+	return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: mcp.MusicPlay, Name: name, Song: song.ID, Title: song.Title})
+}
+
+// noMusic says that there is none, or why it cannot be read.
+func (p player) noMusic(ctx context.Context, err error) mcp.ActionResponse {
+	if !errors.Is(err, ErrNoSong) {
+		p.log.Warn("music folder not read", "err", err)
+	}
+	return fail(say(ctx, "local/music-none"))
+}
+
+// maxListed is how many titles are told.
+const maxListed = 50
+
+// listMusic tells what there is.
+func (p player) listMusic(ctx context.Context, _ map[string]any) mcp.ActionResponse {
+	songs, err := p.music.some()
+	if err != nil {
+		return p.noMusic(ctx, err)
+	}
+	titles := make([]string, min(len(songs), maxListed))
+	for i := range titles {
+		titles[i] = songs[i].Title
+	}
+	lead := say(ctx, "local/songs", len(songs))
+	if len(songs) > maxListed {
+		lead = say(ctx, "local/songs-first", len(songs), maxListed)
+	}
+	lang := language(ctx)
+	return tell(lead + lang.Pick("：", ": ") + strings.Join(titles, lang.Pick("、", ", ")))
 }

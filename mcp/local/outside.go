@@ -21,18 +21,14 @@ type Outside struct {
 	City string    // of the weather, where none is named
 }
 
-// Names that the URL of a page may hold in braces.
-func weatherNames() []string { return []string{"city", "language"} }
-func newsNames() []string    { return []string{"query", "language"} }
+// CheckWeather says what is wrong with a page for the weather: its URL may hold
+// the city and the language in braces.
+func CheckWeather(p *web.Page) error { return checkNames(p, "city", "language") }
 
-// CheckWeather says what is wrong with a page for the weather, and CheckNews
-// with one for news.
-func CheckWeather(p *web.Page) error { return checkNames(p, weatherNames()) }
+// CheckNews is CheckWeather for news, of which a query is known.
+func CheckNews(p *web.Page) error { return checkNames(p, "query", "language") }
 
-// CheckNews is CheckWeather for news.
-func CheckNews(p *web.Page) error { return checkNames(p, newsNames()) }
-
-func checkNames(p *web.Page, known []string) error {
+func checkNames(p *web.Page, known ...string) error {
 	for _, name := range p.Names() {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("the url holds {%s}, but known are {%s}", name, strings.Join(known, "}, {"))

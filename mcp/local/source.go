@@ -93,15 +93,13 @@ func (s *Source) add(tool mcp.Tool, handler Handler) {
 // RegisterTools adds tools with their handlers by name. A tool
 // without a handler, or a handler without a tool, is an error and nothing is added.
 func (s *Source) RegisterTools(tools []mcp.Tool, handlers map[string]Handler) error {
-	named := make(map[string]struct{}, len(tools))
 	for _, tool := range tools {
 		if handlers[tool.Name] == nil {
 			return fmt.Errorf("register local tools: %q has no handler", tool.Name)
 		}
-		named[tool.Name] = struct{}{}
 	}
 	for name := range handlers {
-		if _, ok := named[name]; !ok {
+		if !slices.ContainsFunc(tools, func(t mcp.Tool) bool { return t.Name == name }) {
 			return fmt.Errorf("register local tools: handler %q has no tool", name)
 		}
 	}

@@ -17,10 +17,7 @@ type roles []string
 
 // schema lets the model choose among the roles that there are.
 func (r roles) schema(definition string) string {
-	names, err := json.Marshal(append(slices.Clone(r), originalRole))
-	if err != nil { // texts always encode
-		names = []byte(`["` + originalRole + `"]`)
-	}
+	names, _ := json.Marshal(append(slices.Clone(r), originalRole)) // texts always encode
 	return strings.Replace(definition, `"{roles}"`, string(names), 1)
 }
 
@@ -39,4 +36,9 @@ func (r roles) changeRole(ctx context.Context, arguments map[string]any) mcp.Act
 // forget asks the conversation to forget what was said.
 func forget(context.Context, map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerForget, nil)
+}
+
+// exit asks the conversation to end itself. The arguments go on as they are.
+func exit(_ context.Context, arguments map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerExit, arguments)
 }
