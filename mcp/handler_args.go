@@ -93,8 +93,7 @@ func DecodeArgs[T any](args any) (T, error) {
 		return out, fmt.Errorf("encode arguments of a handler: %w", err)
 	}
 	if err := json.Unmarshal(data, &out); err != nil {
-		var none T
-		return none, fmt.Errorf("decode arguments of a handler: %w", err)
+		return *new(T), fmt.Errorf("decode arguments of a handler: %w", err)
 	}
 	return out, nil
 }

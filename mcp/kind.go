@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	_ "embed"
 	"path"
 	"slices"
 	"strings"
@@ -49,62 +50,38 @@ func OverrideOf(name string, overrides map[string]Kind) (kind Kind, pattern stri
 	return kind, best, ok && best != ""
 }
 
-// orderIn is the word that makes a tool an order, by its name's last part.
+// orderIn is the word that makes a tool an order, by its name's last part. One that
+// returns a picture is none, whatever it is called.
 func orderIn(name string) (word string, ok bool) {
 	words := NameWords(name[strings.LastIndexByte(name, '.')+1:])
+	isPicture := func(word string) bool {
+		return slices.Contains([]string{"camera", "photo", "picture", "snapshot", "screenshot"}, word)
+	}
 	if len(words) == 0 || strings.Contains(name, ".camera.") || slices.ContainsFunc(words, isPicture) {
 		return "", false
 	}
-	return words[0], isControlWord(words[0])
+	return words[0], slices.Contains(strings.Fields(orders), words[0])
 }
 
-// isPicture names what a tool returns rather than does.
-func isPicture(word string) bool {
-	switch word {
-	case "camera", "photo", "picture", "snapshot", "screenshot":
-		return true
-	}
-	return false
-}
-
-// isControlWord reports whether a name that begins with word is an order.
-func isControlWord(word string) bool {
-	switch word {
-	case "set", "turn", "switch", "toggle", "enable", "disable", "on", "off",
-		"play", "stop", "pause", "resume", "next", "previous", "prev", "skip",
-		"open", "close", "start", "begin", "end", "lock", "unlock",
-		"move", "go", "walk", "run", "jump", "dance", "swing", "spin", "rotate", "shake", "wave", "sit", "stand",
-		"increase", "decrease", "raise", "lower", "adjust", "dim", "brighten", "mute", "unmute",
-		"show", "hide", "blink", "reboot", "restart", "reset", "shutdown":
-		return true
-	}
-	return false
-}
+// orders are the words that the name of an order begins with.
+//
+//go:embed orders.txt
+var orders string
 
 // NameWords returns the words of a name in lower case: it splits at everything
 // that is no letter or digit, and before capitals.
 func NameWords(name string) []string {
-	var words []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			words = append(words, strings.ToLower(string(word)))
-		}
-		word = word[:0]
-	}
+	var b strings.Builder
 	lower := false
 	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			flush()
-			lower = false
-			continue
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			r = ' '
+		case lower && unicode.IsUpper(r):
+			b.WriteByte(' ')
 		}
-		if unicode.IsUpper(r) && lower {
-			flush()
-		}
-		word = append(word, r)
+		b.WriteRune(r)
 		lower = unicode.IsLower(r)
 	}
-	flush()
-	return words
+	return strings.Fields(strings.ToLower(b.String()))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxLLMName is how long a function name of a model may be.
+// maxFunctionName is how long a function name of a model may be.
 const maxFunctionName = 64
 
 // FunctionNames gives each of names, in order, one that a model takes for a
@@ -17,7 +17,7 @@ const maxFunctionName = 64
 // same and no two alike. An empty name is refused: its place stays "".
 func FunctionNames(names []string) []string {
 	out := make([]string, len(names))
-	taken := make(map[string]struct{}, len(names))
+	taken := make(map[string]bool, len(names))
 	last := make(map[string]int) // the last suffix given to a base, so that many alike stay cheap
 	for i, name := range names {
 		if name == "" {
@@ -25,15 +25,12 @@ func FunctionNames(names []string) []string {
 		}
 		base := FunctionName(name)
 		candidate, n := base, max(last[base], 1)
-		for {
-			if _, ok := taken[candidate]; !ok {
-				break
-			}
+		for taken[candidate] {
 			n++
 			candidate = withSuffix(base, "_"+strconv.Itoa(n))
 		}
 		last[base] = n
-		taken[candidate] = struct{}{}
+		taken[candidate] = true
 		out[i] = candidate
 	}
 	return out

@@ -36,8 +36,8 @@ func (r ActionResponse) Outcome(language string) Outcome {
 	case ActionTypeReqLLM:
 		return Outcome{Text: ResultText(r), Again: true, Value: r.Result, Blocks: blocks(r.Result)}
 	case ActionTypeCallHandler:
-		call, ok := handlerCall(r.Result)
-		if !ok {
+		call, err := DecodeArgs[ActionResponseCall](r.Result)
+		if err != nil || call.FuncName == "" {
 			return Failure(message.In(text.Lang(language), "mcp/no-handler"), "", language)
 		}
 		return Outcome{Handler: &call, Value: r.Result, Blocks: blocks(r.Result)}
@@ -81,20 +81,4 @@ func blocks(value any) []any {
 		}
 	}
 	return out
-}
-
-// handlerCall reads an ActionResponseCall that is a value, a pointer or decoded JSON.
-func handlerCall(v any) (ActionResponseCall, bool) {
-	switch c := v.(type) {
-	case ActionResponseCall:
-		return c, c.FuncName != ""
-	case *ActionResponseCall:
-		if c != nil {
-			return *c, c.FuncName != ""
-		}
-	case map[string]any:
-		name, _ := c["funcName"].(string)
-		return ActionResponseCall{FuncName: name, Args: c["args"]}, name != ""
-	}
-	return ActionResponseCall{}, false
 }

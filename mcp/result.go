@@ -3,9 +3,15 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 )
+
+// Image is a picture that a tool returned.
+type Image struct {
+	MIMEType string
+	Data     []byte
+}
 
 // ResultText is the outcome of a call as text for the history: Result, or
 // Response where there is no result. Whatever is no text is shown as JSON; nil
@@ -35,10 +41,14 @@ func TextOf(value any) (text string) {
 	case error:
 		return v.Error()
 	case Image:
-		return "[" + v.MIMEType + " image, " + strconv.Itoa(len(v.Data)) + " bytes]"
+		return fmt.Sprintf("[%s image, %d bytes]", v.MIMEType, len(v.Data))
 	case []any: // blocks of a result; pictures must not be spelled out
 		if HasImage(v) {
-			return textOfBlocks(v)
+			texts := make([]string, len(v))
+			for i, block := range v {
+				texts[i] = TextOf(block)
+			}
+			return strings.Join(texts, "\n")
 		}
 	}
 	data, err := json.Marshal(value)
@@ -50,18 +60,5 @@ func TextOf(value any) (text string) {
 
 // HasImage reports whether one of the blocks of a result is an [Image].
 func HasImage(blocks []any) bool {
-	for _, block := range blocks {
-		if _, ok := block.(Image); ok {
-			return true
-		}
-	}
-	return false
-}
-
-func textOfBlocks(blocks []any) string {
-	texts := make([]string, len(blocks))
-	for i, block := range blocks {
-		texts[i] = TextOf(block)
-	}
-	return strings.Join(texts, "\n")
+	return slices.ContainsFunc(blocks, func(block any) bool { _, ok := block.(Image); return ok })
 }

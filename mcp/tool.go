@@ -5,6 +5,13 @@ package mcp
 
 import "encoding/json"
 
+// Limits on what a device may send us and what we send to it.
+const (
+	MaxSend     = 7 << 10 // bytes of one payload to a device, which takes 8 KiB with the envelope
+	MaxTools    = 256     // tools of one device
+	MaxToolName = 256     // bytes of a tool's name
+)
+
 // Origin says where a tool runs (main_type in the light dialect).
 type Origin string
 
@@ -64,9 +71,16 @@ func (t Tool) UserOnly() bool {
 // OfDevice reports whether the device itself runs the tool, in whatever dialect
 // it offers it: such calls go to the device one at a time.
 func (t Tool) OfDevice() bool {
-	switch t.Source {
-	case "device", "light", "iot":
-		return true
-	}
-	return false
+	return t.Source == "device" || t.Source == "light" || t.Source == "iot"
+}
+
+// Call is a request of a model, or of a platform, to run a tool.
+type Call struct {
+	ID        string // the model's id of the call
+	Name      string // LLMName of an offer
+	Arguments string // JSON text; "" means {}
+	Language  string // of the turn, in which a refusal is worded: "zh", else English
+	// Outside marks a call that is not the conversation's own. It waits for the
+	// device behind all those that are, and may equal one that is running.
+	Outside bool
 }

@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	"xiaozhi/internal/text"
+)
+
+// What a tool finds in the context that it is called with.
+type (
+	infoKey   struct{}
+	peerKey   struct{}
+	callerKey struct{}
+)
+
+// Info describes the turn that a tool is called in. The zero value is a turn of
+// which nothing is known.
+type Info struct {
+	DeviceID string         // Device-Id in lower case; "" for none
+	Language string         // "zh" or "en": the language to answer in; "" for none
+	Zone     *time.Location // nil: the server's zone
+	Pictures bool           // the caller takes pictures as they are: they are not described for it
+}
+
+// WithInfo returns a context that carries info to the tools called under it.
+func WithInfo(ctx context.Context, info Info) context.Context {
+	return context.WithValue(ctx, infoKey{}, info)
+}
+
+// InfoFrom is the Info that ctx carries, or the zero value.
+func InfoFrom(ctx context.Context) Info {
+	info, _ := ctx.Value(infoKey{}).(Info)
+	return info
+}
+
+// Peer is the device of a conversation as a tool of this server sees it. All
+// methods may be called at the same time.
+type Peer interface {
+	// Tools are the device's own tools that are offered to the model, IoT ones
+	// among them, under the names that the device gave them.
+	Tools() []Tool
+	// Call runs one of them through the router, hence in its turn, checked and
+	// limited like a call of the model, and waits for its outcome.
+	Call(ctx context.Context, name string, arguments map[string]any) ActionResponse
+}
+
+// NoPeer stands for the device where there is none.
+type NoPeer struct{}
+
+// Tools returns none.
+func (NoPeer) Tools() []Tool { return nil }
+
+// Call returns that there is no such tool.
+func (NoPeer) Call(_ context.Context, name string, _ map[string]any) ActionResponse {
+	return ActionResponse{Action: ActionTypeNotFound, Result: "the device has no tool named " + text.Shorten(name, 128)}
+}
+
+// WithPeer returns a context that carries the device to the tools called under it.
+func WithPeer(ctx context.Context, p Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// PeerFrom is the device that ctx carries, or one without tools. Every call of
+// a router carries its device.
+func PeerFrom(ctx context.Context) Peer {
+	if p, ok := ctx.Value(peerKey{}).(Peer); ok {
+		return p
+	}
+	return NoPeer{}
+}
+
+// WithCaller returns a context for a call that outlives its caller, with the caller's context for
+// [AfterCaller]. A device cannot stop a tool that it runs, and takes no other call meanwhile: when the
+// caller of a query leaves, the call keeps its place, and the device is only told that nobody needs the result.
+func WithCaller(ctx, caller context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// AfterCaller calls f, in a goroutine of its own, once the caller of the call that
+// ctx belongs to has left. stop must be called; it returns when f is not running
+// and never will.
+func AfterCaller(ctx context.Context, f func()) (stop func()) {
+	caller, ok := ctx.Value(callerKey{}).(context.Context)
+	if !ok {
+		return func() {}
+	}
+	done := make(chan struct{})
+	cancel := context.AfterFunc(caller, func() {
+		defer close(done)
+		f()
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}
