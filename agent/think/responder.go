@@ -202,7 +202,7 @@ func (r *Responder) request(system, note string, forced bool) providers.LLMReque
 // device itself runs.
 func Specs(tools *router.Router, ofDevice bool) (out []providers.ToolSpec) {
 	for _, o := range tools.Offers() {
-		if !ofDevice || o.OfDevice() {
+		if !ofDevice || o.Tool.OfDevice() {
 			out = append(out, providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema})
 		}
 	}

@@ -49,10 +49,10 @@ func TestClientThroughRouter(t *testing.T) {
 		if r := box.Run(t.Context(), slow); r.Action != mcp.ActionTypeError || time.Since(began) != time.Second {
 			t.Errorf("a call while the device leaves: %+v after %v", r, time.Since(began))
 		}
-		if _, ok := box.Lookup("self_echo"); ok {
+		if _, refused := box.Prepare(mcp.Call{Name: "self_echo"}); refused == nil {
 			t.Error("a device that left still has tools")
 		}
-		if _, ok := box.Lookup("exit"); !ok {
+		if _, refused := box.Prepare(mcp.Call{Name: "exit"}); refused != nil {
 			t.Error("the local tools went with the device")
 		}
 	})

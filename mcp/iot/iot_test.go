@@ -282,9 +282,8 @@ func TestSourceInRouter(t *testing.T) {
 		if r := box.Run(t.Context(), preparedTool(t, box, "self_lamp_get_power", ``)); !strings.Contains(mcp.ResultText(r), "unknown") {
 			t.Errorf("reading: %s", mcp.ResultText(r))
 		}
-		offer, ok := box.Lookup("self_lamp_turn_on")
-		if !ok || offer.Kind != mcp.Control {
-			t.Errorf("offer %+v, %v", offer, ok)
+		if p := preparedTool(t, box, "self_lamp_turn_on", ``); p.Offer.Kind != mcp.Control {
+			t.Errorf("offer %+v", p.Offer)
 		}
 	})
 }

@@ -262,10 +262,10 @@ func TestSourceReregistration(t *testing.T) {
 			t.Errorf("the same list again: %q", got)
 		}
 		device.Say(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"tools":[{"name":"dance"}]},"id":"2"}`)
-		if _, ok := box.Lookup("echo"); ok {
+		if _, refused := box.Prepare(mcp.Call{Name: "echo"}); refused == nil {
 			t.Error("a tool that was replaced is still offered")
 		}
-		if _, ok := box.Lookup("dance"); !ok {
+		if _, refused := box.Prepare(mcp.Call{Name: "dance"}); refused != nil {
 			t.Error("the new tool is not offered")
 		}
 		if _, err := light.CallTool(t.Context(), "echo", nil); !errors.Is(err, mcp.ErrNoTool) {

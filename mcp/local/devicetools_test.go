@@ -107,7 +107,7 @@ func TestConversationToolErrors(t *testing.T) {
 			t.Errorf("%s: %s %s, want %s", name, r.Action, got, test.want)
 		}
 	}
-	if _, ok := beside(t, nil, local.Options{}).Lookup("change_role"); ok {
+	if _, refused := beside(t, nil, local.Options{}).Prepare(mcp.Call{Name: "change_role"}); refused == nil {
 		t.Error("change_role is offered without roles")
 	}
 }

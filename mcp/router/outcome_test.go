@@ -51,11 +51,11 @@ func TestCutBlocks(t *testing.T) {
 	image := mcp.Image{MIMEType: "image/png", Data: make([]byte, 100)}
 	s := source("device", "get")
 	s.call = func(context.Context, string, map[string]any) (any, error) {
-		return []any{strings.Repeat("a", 80), image, strings.Repeat("b", 80), "c"}, nil
+		return []any{strings.Repeat("a", maxResult-20), image, strings.Repeat("b", maxResult-20), "c"}, nil
 	}
-	b := newRouter(t, Options{MaxResult: 100}, s)
+	b := newRouter(t, Options{}, s)
 	got, ok := b.Run(t.Context(), prepare(t, b, "get", "")).Result.([]any)
-	if !ok || len(got) != 3 || got[0] != strings.Repeat("a", 80) || !strings.Contains(got[2].(string), "cut") {
+	if !ok || len(got) != 3 || got[0] != strings.Repeat("a", maxResult-20) || !strings.Contains(got[2].(string), "cut") {
 		t.Fatalf("got %.300v", got)
 	}
 	if kept, ok := got[1].(mcp.Image); !ok || len(kept.Data) != 100 {

@@ -43,25 +43,3 @@ func (p peer) Call(ctx context.Context, name string, arguments map[string]any) m
 	}
 	return p.router.Run(ctx, prepared)
 }
-
-// dropUnfit leaves out the tools that are of no use beside the device's tools.
-func dropUnfit(offers []placedOffer) []placedOffer {
-	var device []mcp.Tool
-	conditional := false
-	for _, o := range offers {
-		conditional = conditional || o.Tool.When != nil
-		if o.Tool.OfDevice() {
-			device = append(device, o.Tool)
-		}
-	}
-	if !conditional {
-		return offers
-	}
-	fit := offers[:0]
-	for _, o := range offers {
-		if o.Tool.When == nil || o.Tool.When(device) {
-			fit = append(fit, o)
-		}
-	}
-	return fit
-}

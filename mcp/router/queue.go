@@ -10,7 +10,7 @@ import (
 // outside after all others. A device runs its tools one after the other and does
 // nothing else meanwhile.
 type queue struct {
-	limit int // calls waiting; more are refused
+	limit int // calls waiting; more are refused: maxWaiting
 
 	mu      sync.Mutex
 	busy    bool
@@ -18,9 +18,12 @@ type queue struct {
 	outside []*slot // calls from outside that wait; outsideShare times limit at most
 }
 
-// outsideShare times limit calls from outside may wait. No listener waits for
-// them, so they may wait longer.
-const outsideShare = 16
+// Calls that may wait for one device. No listener waits for those from outside,
+// so outsideShare times as many of them may.
+const (
+	maxWaiting   = 16
+	outsideShare = 16
+)
 
 // slot is a place in the queue. turn is closed when its holder may go.
 type slot struct{ turn chan struct{} }

@@ -3,9 +3,11 @@ package router
 import (
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 )
@@ -24,8 +26,11 @@ type Record struct {
 	Late      bool          `json:"late"`      // it failed after its success was assumed
 }
 
-// maxSummary bounds a call's arguments in a record, in bytes.
-const maxSummary = 256
+// Bytes of a call's arguments in a record, and of its result in the log.
+const (
+	maxSummary       = 256
+	maxResultSummary = 128
+)
 
 // summary returns the arguments of a call as they may be shown: values with the
 // name of a secret are masked, long ones are cut.
@@ -36,9 +41,6 @@ func summary(arguments map[string]any) string {
 	}
 	return text.Shorten(string(data), maxSummary)
 }
-
-// maxResultSummary bounds a result in the log line of a call, in bytes.
-const maxResultSummary = 128
 
 // resultSummary returns the beginning of a result as it may be shown: without
 // secrets if it is JSON.
@@ -58,10 +60,8 @@ func masked(value any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			if isSecret(name) {
+			if out[name] = masked(member); isSecret(name) {
 				out[name] = "***"
-			} else {
-				out[name] = masked(member)
 			}
 		}
 		return out
@@ -91,4 +91,34 @@ func isSecret(name string) bool {
 		}
 	}
 	return name == "key" || name == "pin"
+}
+
+// Limits of a Journal.
+const (
+	journalDepth   = 64   // records of one device
+	journalDevices = 1024 // devices; the one without a call for longest makes room
+)
+
+// Journal keeps the last calls of each device. Its methods may be called at the
+// same time.
+type Journal struct{ calls *lru.Cache[string, []Record] }
+
+// NewJournal makes an empty journal.
+func NewJournal() *Journal { return &Journal{lru.New[string, []Record](journalDevices, 0)} }
+
+// Add notes a call of a device.
+func (j *Journal) Add(deviceID string, r Record) {
+	j.calls.Update(deviceID, func(records []Record) ([]Record, int) {
+		records = append(records, r)
+		if over := len(records) - journalDepth; over > 0 {
+			records = slices.Clone(records[over:])
+		}
+		return records, 0
+	})
+}
+
+// Calls returns the last calls of a device, the oldest first. The caller owns the slice.
+func (j *Journal) Calls(deviceID string) []Record {
+	records, _ := j.calls.Peek(deviceID)
+	return slices.Clone(records)
 }

@@ -122,10 +122,10 @@ func TestDetach(t *testing.T) {
 		if got := <-result; got.Action != mcp.ActionTypeError {
 			t.Errorf("cancelled: %+v", got)
 		}
-		b = newRouter(t, Options{JobTimeout: time.Minute}, slow)
+		b = newRouter(t, Options{}, newBusy(2*jobTimeout, "external:x", "dig"))
 		began := time.Now()
 		got := b.Detach(t.Context(), prepare(t, b, "dig", ""))
-		if got.Response != errNoReply.Error() || time.Since(began) != time.Minute {
+		if got.Response != errNoReply.Error() || time.Since(began) != jobTimeout {
 			t.Errorf("after %v: %+v", time.Since(began), got)
 		}
 	})

@@ -5,13 +5,11 @@ package router
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -29,10 +27,6 @@ type Offer struct {
 	Consent bool     // the user must say yes first: destructiveHint, or Options.Confirm
 }
 
-// OfDevice reports whether the device itself runs the tool, in whatever dialect
-// it offers it.
-func (o Offer) OfDevice() bool { return o.Tool.OfDevice() }
-
 // Prepared is a call that was looked up and checked, ready to be run once.
 type Prepared struct {
 	Call      mcp.Call
@@ -45,23 +39,17 @@ type Prepared struct {
 
 // Options set limits. The zero value works.
 type Options struct {
-	Kinds           map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
-	Allow           []string            // tool name patterns; where there are any, nothing else is offered
-	Deny            []string            // tool name patterns that are not offered at all
-	Jobs            []string            // tool name patterns of jobs
-	Confirm         []string            // tool name patterns that need the user's spoken consent
-	CallTimeout     time.Duration       // from the sending of a call; 0 means 15 s
-	SlowTimeout     time.Duration       // of camera and screen pictures; 0 means 60 s
-	JobTimeout      time.Duration       // of a job; 0 means 30 min
-	MaxResult       int                 // bytes of result text for the model; 0 means 16 KiB
-	Queue           int                 // calls waiting per device, and 16 times as many from outside; 0 means 16; full: refused
-	Record          func(Record)        // gets the record of each call, from its goroutine; nil: none
-	Describe        Describe            // looks at the pictures in results of queries; nil: the model gets none
-	DescribeTimeout time.Duration       // of looking at all pictures of one result; 0 means 30 s
-	Log             *slog.Logger        // nil: discarded
+	Kinds    map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
+	Allow    []string            // tool name patterns; where there are any, nothing else is offered
+	Deny     []string            // tool name patterns that are not offered at all
+	Jobs     []string            // tool name patterns of jobs
+	Confirm  []string            // tool name patterns that need the user's spoken consent
+	Record   func(Record)        // gets the record of each call, from its goroutine; nil: none
+	Describe Describe            // looks at the pictures in results of queries; nil: the model gets none
+	Log      *slog.Logger        // nil: discarded
 }
 
-// maxKnown bounds what a router remembers of schemas and of warnings given.
+// maxKnown bounds the warnings that a router remembers to have given.
 const maxKnown = 512
 
 // Router owns the tool calls of one conversation: it knows every source's tools,
@@ -78,32 +66,13 @@ type Router struct {
 
 	mu      sync.Mutex
 	sources []mcp.Source
-	running map[string]struct{}       // calls of the conversation in flight, by name and arguments
-	schemas map[string]*schema.Schema // by their text
+	running map[string]struct{} // calls of the conversation in flight, by name and arguments
 	warned  map[string]struct{}
 	closed  bool
 }
 
 // New makes a router over sources. Close ends it.
 func New(o Options, sources ...mcp.Source) *Router {
-	if o.CallTimeout <= 0 {
-		o.CallTimeout = 15 * time.Second
-	}
-	if o.SlowTimeout <= 0 {
-		o.SlowTimeout = 60 * time.Second
-	}
-	if o.JobTimeout <= 0 {
-		o.JobTimeout = 30 * time.Minute
-	}
-	if o.MaxResult <= 0 {
-		o.MaxResult = 16 << 10
-	}
-	if o.Queue <= 0 {
-		o.Queue = 16
-	}
-	if o.DescribeTimeout <= 0 {
-		o.DescribeTimeout = 30 * time.Second
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -111,11 +80,10 @@ func New(o Options, sources ...mcp.Source) *Router {
 	rt := &Router{
 		options: o,
 		log:     o.Log,
-		device:  queue{limit: o.Queue},
+		device:  queue{limit: maxWaiting},
 		life:    life,
 		end:     end,
 		running: make(map[string]struct{}),
-		schemas: make(map[string]*schema.Schema),
 		warned:  make(map[string]struct{}),
 	}
 	for _, s := range sources {
@@ -144,21 +112,6 @@ func (rt *Router) Offers() []Offer {
 		offers[i] = p.Offer
 	}
 	return offers
-}
-
-// Lookup finds an offer by the name that the model knows.
-func (rt *Router) Lookup(llmName string) (Offer, bool) {
-	p, ok := rt.find(llmName)
-	return p.Offer, ok
-}
-
-func (rt *Router) find(llmName string) (placedOffer, bool) {
-	for _, p := range rt.placed() {
-		if p.LLMName == llmName {
-			return p, true
-		}
-	}
-	return placedOffer{}, false
 }
 
 // placedOffer is an offer and where it came from.
@@ -245,26 +198,11 @@ func (rt *Router) matches(patterns []string, name string) bool {
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
 func (rt *Router) schema(tool mcp.Tool) *schema.Schema {
-	text := string(tool.Schema)
-	rt.mu.Lock()
-	known := rt.schemas[text]
-	rt.mu.Unlock()
-	if known != nil {
-		return known
-	}
 	s, err := schema.Compile(tool.Schema)
 	if err != nil {
 		rt.warnOnce("tool schema is broken", tool.Source, tool.Name, slog.Any("err", err))
-		if s, err = schema.Compile(json.RawMessage(schema.Empty)); err != nil {
-			return nil
-		}
+		s, _ = schema.Compile(nil) // never fails
 	}
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if len(rt.schemas) >= maxKnown {
-		clear(rt.schemas)
-	}
-	rt.schemas[text] = s
 	return s
 }
 
@@ -290,49 +228,56 @@ func (rt *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 func (rt *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p, bad := rt.prepare(call)
 	if bad != nil {
-		rt.record(p, *bad, span{}, true)
+		(&job{router: rt, call: p, awaited: true}).record(*bad)
 	}
 	return p, bad
 }
 
 func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p := Prepared{Call: call}
-	found, ok := rt.find(call.Name)
-	if !ok {
+	placed := rt.placed()
+	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.LLMName == call.Name })
+	if i < 0 {
 		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
 	}
-	p.Offer, p.source = found.Offer, found.source
-	arguments, err := schema.Decode(call.Arguments)
-	if err != nil {
-		return p.refused(err)
-	}
-	p.Arguments = arguments
-	known := rt.schema(p.Offer.Tool)
-	if known == nil {
-		return p, nil
-	}
+	p.Offer, p.source = placed[i].Offer, placed[i].source
 	var dropped []string
-	p.Arguments, dropped = known.Coerce(arguments)
+	var err error
+	p.Arguments, dropped, err = rt.schema(p.Offer.Tool).Read(call.Arguments)
 	if len(dropped) > 0 {
 		rt.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
-	if err := known.Check(p.Arguments); err != nil {
-		return p.refused(err)
+	if err != nil {
+		p.Invalid = err.Error()
+		return p, &mcp.ActionResponse{
+			Action: mcp.ActionTypeError,
+			Result: message.In(text.Lang(call.Language), "router/invalid", call.Name, p.Invalid),
+		}
 	}
 	return p, nil
 }
 
-// maxInvalid bounds the description of arguments that cannot be used, in bytes.
-const maxInvalid = 1 << 10
-
-// refused is the outcome of a call whose arguments cannot be used.
-func (p Prepared) refused(err error) (Prepared, *mcp.ActionResponse) {
-	p.Invalid = text.Shorten(err.Error(), maxInvalid)
-	return p, &mcp.ActionResponse{
-		Action: mcp.ActionTypeError,
-		Result: message.In(text.Lang(p.Call.Language), "router/invalid", p.Call.Name, p.Invalid),
+// dropUnfit leaves out the tools that are of no use beside the device's tools.
+func dropUnfit(offers []placedOffer) []placedOffer {
+	var device []mcp.Tool
+	conditional := false
+	for _, o := range offers {
+		conditional = conditional || o.Tool.When != nil
+		if o.Tool.OfDevice() {
+			device = append(device, o.Tool)
+		}
 	}
+	if !conditional {
+		return offers
+	}
+	fit := offers[:0]
+	for _, o := range offers {
+		if o.Tool.When == nil || o.Tool.When(device) {
+			fit = append(fit, o)
+		}
+	}
+	return fit
 }
 
 // rank is the place of a tool's source in the routing order.

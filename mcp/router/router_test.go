@@ -112,12 +112,12 @@ func TestRouterOffers(t *testing.T) {
 	if n := strings.Count(log.String(), "malformed"); n != 1 {
 		t.Errorf("a malformed pattern was logged %d times", n)
 	}
-	if o, ok := b.Lookup("self_get_2"); !ok || o.Tool.Name != "self.get" {
-		t.Errorf("Lookup = %+v, %v", o, ok)
+	if p := prepare(t, b, "self_get_2", ""); p.Offer.Tool.Name != "self.get" {
+		t.Errorf("self_get_2 is %+v", p.Offer)
 	}
 	for _, hidden := range []string{"self_reboot", "self_shell_run", "self.get", ""} {
-		if _, ok := b.Lookup(hidden); ok {
-			t.Errorf("Lookup(%q) found a tool", hidden)
+		if _, refused := b.Prepare(mcp.Call{Name: hidden}); refused == nil {
+			t.Errorf("%q can be called", hidden)
 		}
 	}
 	b.Add(other) // there already

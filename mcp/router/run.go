@@ -39,7 +39,7 @@ func (rt *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.Action
 		case r := <-outcome:
 			return r
 		case <-ctx.Done():
-			return failure(p, p.Info.Language, errGivenUp)
+			return failure(p, errGivenUp)
 		}
 	}
 }
@@ -60,13 +60,13 @@ func (rt *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 // rejected returns the outcome of a call that found no place among those running,
 // and leaves its record.
 func (rt *Router) rejected(p Prepared, err error) mcp.ActionResponse {
-	r := failure(p, p.Info.Language, err)
-	rt.record(p, r, span{}, true)
+	r := failure(p, err)
+	(&job{router: rt, call: p, awaited: true}).record(r)
 	return r
 }
 
 // Detach runs a job and waits for its outcome. The call outlives the conversation:
-// it ends with its reply, with ctx or after JobTimeout, and Close neither ends nor
+// it ends with its reply, with ctx or after 30 minutes, and Close neither ends nor
 // awaits it. The device's own tools end with their source.
 func (rt *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	rt.mu.Lock()
@@ -75,21 +75,8 @@ func (rt *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	if err != nil {
 		return rt.rejected(p, err)
 	}
-	j.awaited = true
-	var o outcome
-	var sent span
-	if o.err = rt.device.wait(ctx, rt.life.Done(), j.slot); o.err == nil {
-		callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(ctx, p.Info), rt.Peer(p.Call.ID)), rt.options.JobTimeout, errNoReply)
-		defer cancel()
-		sent.began = time.Now()
-		o = j.invoke(callCtx)
-		sent.took = time.Since(sent.began)
-		if o.err != nil && callCtx.Err() != nil {
-			o.err = context.Cause(callCtx)
-		}
-		rt.device.release(j.slot)
-	}
-	return j.finish(o, sent)
+	j.awaited, j.detached = true, true
+	return j.perform(ctx)
 }
 
 // Close cancels all calls and waits for them. It may be called many times.
@@ -103,15 +90,19 @@ func (rt *Router) Close() {
 
 // job is one call on its way.
 type job struct {
-	router  *Router
-	call    Prepared
-	key     string // what makes it the same as another call; "" for one from outside
-	slot    *slot  // nil for tools that run in parallel
-	awaited bool   // false: its success is assumed meanwhile
+	router   *Router
+	call     Prepared
+	key      string        // what makes it the same as another call; "" for one from outside
+	slot     *slot         // nil for tools that run in parallel
+	awaited  bool          // false: its success is assumed meanwhile
+	detached bool          // of a job: its own caller ends it, the router does not
+	began    time.Time     // when it was sent; zero if it never was
+	took     time.Duration // from then on
 }
 
 // launch gives the call its place among those running and starts run in a
 // goroutine that Close waits for. A device gets its calls in the order of launch.
+// A panic in what the caller does with the outcome ends this call only.
 func (rt *Router) launch(p Prepared, run func(*job)) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -120,13 +111,18 @@ func (rt *Router) launch(p Prepared, run func(*job)) error {
 		return err
 	}
 	rt.wg.Go(func() {
-		defer rt.contain(p) // of what the caller does with the outcome
+		defer func() {
+			if v := recover(); v != nil {
+				rt.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
+					"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			}
+		}()
 		run(j)
 	})
 	return nil
 }
 
-// place gives the call its place among those running; finish frees it. The
+// place gives the call its place among those running; perform frees it. The
 // caller holds mu.
 func (rt *Router) place(p Prepared) (*job, error) {
 	if p.source == nil {
@@ -157,67 +153,66 @@ func (rt *Router) place(p Prepared) (*job, error) {
 	return j, nil
 }
 
-// contain logs a panic, so that it ends this call only.
-func (rt *Router) contain(p Prepared) {
-	if v := recover(); v != nil {
-		rt.log.Error("tool outcome not taken", "tool", p.Offer.Tool.Name, "call_id", p.Call.ID,
-			"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	}
-}
-
 // outcome is the answer of a source.
 type outcome struct {
 	result any
 	err    error
 }
 
-// perform waits for the call's turn, runs it and frees its place. ctx is the
-// caller's; a device's call does not end with it once it is sent.
+// perform waits for the call's turn, runs it, frees its place, makes its outcome
+// and leaves its record. ctx is the caller's; a device's call does not end with it
+// once it is sent.
 func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	rt, p := j.router, j.call
 	var o outcome
-	var sent span
-	if err := rt.device.wait(ctx, rt.life.Done(), j.slot); err != nil {
-		o.err = err
-	} else {
-		sent.began = time.Now()
+	if o.err = rt.device.wait(ctx, rt.life.Done(), j.slot); o.err == nil {
+		j.began = time.Now()
 		o = j.send(ctx)
-		sent.took = time.Since(sent.began)
+		j.took = time.Since(j.began)
 		rt.device.release(j.slot)
-		if o.err == nil && p.Offer.Kind == mcp.Query {
+		if o.err == nil && p.Offer.Kind == mcp.Query && !j.detached {
 			o.result = j.look(ctx, o.result)
 		}
 	}
-	return j.finish(o, sent)
-}
-
-// span is the time that a call took, from its sending; zero for one never sent.
-type span struct {
-	began time.Time
-	took  time.Duration
-}
-
-// finish frees the call's place, makes its outcome and leaves its record.
-func (j *job) finish(o outcome, sent span) mcp.ActionResponse {
-	rt, p := j.router, j.call
+	if errors.Is(o.err, context.Canceled) { // given up, or ended by Close
+		if o.err = errGivenUp; rt.life.Err() != nil {
+			o.err = errClosing
+		}
+	}
 	rt.mu.Lock()
 	delete(rt.running, j.key)
 	rt.mu.Unlock()
-	r := rt.response(p, p.Info.Language, o.result, j.cause(o.err))
-	rt.record(p, r, sent, j.awaited)
+	r := response(p, o.result, o.err)
+	j.record(r)
 	return r
 }
+
+// Times that a call may take, from its sending.
+const (
+	callTimeout = 15 * time.Second
+	slowTimeout = 60 * time.Second // of camera and screen pictures
+	jobTimeout  = 30 * time.Minute
+)
 
 // send runs the tool until it answers or its time is over.
 func (j *job) send(ctx context.Context) outcome {
 	rt, p := j.router, j.call
-	limit := rt.options.CallTimeout
-	if slow(p.Offer.Tool) {
-		limit = rt.options.SlowTimeout
+	life, limit := rt.life, callTimeout
+	switch {
+	case j.detached:
+		life, limit = ctx, jobTimeout
+	case slow(p.Offer.Tool):
+		limit = slowTimeout
 	}
-	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(rt.life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
+	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
 	switch {
+	case j.detached:
+		o := j.invoke(callCtx)
+		if o.err != nil && callCtx.Err() != nil {
+			o.err = context.Cause(callCtx)
+		}
+		return o
 	case j.slot == nil:
 		stop := context.AfterFunc(ctx, cancel)
 		defer stop()
@@ -249,26 +244,14 @@ func (j *job) invoke(ctx context.Context) (o outcome) {
 	return outcome{result: result, err: err}
 }
 
-// cause tells a call that was given up from one that Close ended.
-func (j *job) cause(err error) error {
-	switch {
-	case err == nil || !errors.Is(err, context.Canceled):
-		return err
-	case j.router.life.Err() != nil:
-		return errClosing
-	default:
-		return errGivenUp
-	}
-}
-
 // record writes the log line and the [Record] of a call, one of each. A call that
-// was refused was never sent: its span is zero. awaited is false for a call whose
-// success was assumed.
-func (rt *Router) record(p Prepared, r mcp.ActionResponse, sent span, awaited bool) {
+// was refused was never sent.
+func (j *job) record(r mcp.ActionResponse) {
+	rt, p := j.router, j.call
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
-		Arguments: summary(p.Arguments), Started: sent.began, Took: sent.took, Outcome: r.Action.String(), Awaited: awaited,
-		Late: !awaited && r.Action.Failed(),
+		Arguments: summary(p.Arguments), Started: j.began, Took: j.took, Outcome: r.Action.String(), Awaited: j.awaited,
+		Late: !j.awaited && r.Action.Failed(),
 	}
 	text := mcp.ResultText(r)
 	attrs := []any{

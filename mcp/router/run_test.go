@@ -379,7 +379,8 @@ func TestResultSummary(t *testing.T) {
 func TestOutsideCallsComeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newBusy(time.Second, "device", "mine", "theirs")
-		b := newRouter(t, Options{Queue: 2}, d)
+		b := newRouter(t, Options{}, d)
+		b.device.limit = 2
 		var wg sync.WaitGroup
 		run := func(name, arguments string, outside bool, want string) {
 			p, bad := b.Prepare(mcp.Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})

@@ -13,12 +13,12 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// Coerce repairs near misses of a model where there is only one thing that can
+// coerce repairs near misses of a model where there is only one thing that can
 // be meant: "55" and 55.0 for 55, "true" for true, 5 for "5", null for an
 // optional argument that is left out. Arguments that the schema does not know
 // are dropped unless it speaks of them. It returns a new map and what it dropped.
 // Whatever it cannot repair stays for the check to find.
-func (s *Schema) Coerce(arguments map[string]any) (out map[string]any, dropped []string) {
+func (s *Schema) coerce(arguments map[string]any) (out map[string]any, dropped []string) {
 	out = maps.Clone(arguments)
 	for name, value := range arguments {
 		property, known := s.root.Properties[name]
@@ -26,9 +26,7 @@ func (s *Schema) Coerce(arguments map[string]any) (out map[string]any, dropped [
 		case !known && s.closed():
 			delete(out, name)
 			dropped = append(dropped, name)
-		case property == nil:
-			out[name] = plainNumber(value)
-		case value == nil && !slices.Contains(s.root.Required, name) && !allows(property, "null"):
+		case value == nil && property != nil && !slices.Contains(s.root.Required, name) && !allows(property, "null"):
 			delete(out, name)
 		default:
 			out[name] = coerceValue(property, value)
@@ -49,10 +47,7 @@ func (s *Schema) closed() bool {
 
 // allows reports whether the schema says nothing about types or names this one.
 func allows(s *jsonschema.Schema, kind string) bool {
-	if s.Type == "" && s.Types == nil {
-		return true
-	}
-	return s.Type == kind || slices.Contains(s.Types, kind)
+	return s.Type == "" && s.Types == nil || declares(s, kind)
 }
 
 // declares reports whether the schema names the type.
@@ -60,10 +55,18 @@ func declares(s *jsonschema.Schema, kind string) bool {
 	return s.Type == kind || slices.Contains(s.Types, kind)
 }
 
+// coerceValue repairs one value, and all in it. Without a schema it only makes
+// an int64 of every whole number that fits, and a float64 of the others.
 func coerceValue(s *jsonschema.Schema, value any) any {
+	if s == nil {
+		s = &jsonschema.Schema{}
+	}
 	switch v := value.(type) {
 	case json.Number:
-		return coerceNumber(s, v)
+		if !allows(s, "integer") && !allows(s, "number") && declares(s, "string") {
+			return v.String()
+		}
+		return rawjson.Number(v)
 	case string:
 		return coerceString(s, v)
 	case bool:
@@ -73,33 +76,17 @@ func coerceValue(s *jsonschema.Schema, value any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			if property := s.Properties[name]; property != nil {
-				out[name] = coerceValue(property, member)
-			} else {
-				out[name] = plainNumber(member)
-			}
+			out[name] = coerceValue(s.Properties[name], member)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			if s.Items != nil {
-				out[i] = coerceValue(s.Items, item)
-			} else {
-				out[i] = plainNumber(item)
-			}
+			out[i] = coerceValue(s.Items, item)
 		}
 		return out
 	}
 	return value
-}
-
-// coerceNumber makes an int64 of every whole number that fits, else a float64.
-func coerceNumber(s *jsonschema.Schema, n json.Number) any {
-	if !allows(s, "integer") && !allows(s, "number") && declares(s, "string") {
-		return n.String()
-	}
-	return rawjson.Number(n)
 }
 
 func coerceString(s *jsonschema.Schema, text string) any {
@@ -129,27 +116,13 @@ func numberIn(word string) (any, bool) {
 	return rawjson.Number(json.Number(word)), true
 }
 
-// plainNumber replaces the decoder's numbers, deep inside too, by int64 and float64.
-func plainNumber(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		return rawjson.Number(v)
-	case map[string]any:
-		return coerceValue(&jsonschema.Schema{}, v)
-	case []any:
-		return coerceValue(&jsonschema.Schema{}, v)
-	}
-	return value
-}
-
-// Decode reads what a model gave as arguments: an object, nothing or
+// decode reads what a model gave as arguments: an object, nothing or
 // null (no arguments), or an object inside a JSON string.
-func Decode(text string) (map[string]any, error) {
+func decode(text string) (map[string]any, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("arguments of %d bytes are over the limit of %d", len(text), MaxSize)
 	}
-	text = strings.TrimSpace(text)
-	if text == "" {
+	if text = strings.TrimSpace(text); text == "" {
 		return map[string]any{}, nil
 	}
 	if err := rawjson.CheckSize([]byte(text)); err != nil {

@@ -7,13 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp/rawjson"
 )
+
+// Empty stands where a tool gives no schema, or no usable one.
+const Empty = `{"type":"object"}`
 
 // Limits on a schema.
 const (
@@ -27,9 +33,12 @@ type Schema struct {
 	resolved *jsonschema.Resolved
 }
 
-// Compile reads a schema. One on which the validator might not end (references in
+// Compile reads a schema; none stands for [Empty]. One on which the validator might not end (references in
 // a circle, towers of allOf) is an error.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage(Empty)
+	}
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSize)
 	}
@@ -72,7 +81,7 @@ func (c costs) check(s *jsonschema.Schema) error {
 			return err
 		}
 	}
-	for child := range children(s) {
+	for _, child := range children(s) {
 		if err := c.check(child); err != nil {
 			return err
 		}
@@ -108,30 +117,19 @@ func (c costs) cost(s *jsonschema.Schema) (int, error) {
 
 // sameValue are the subschemas that are held against the value of s itself.
 func (c costs) sameValue(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
-	var out []*jsonschema.Schema
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else}} {
-		for _, child := range list {
-			if child != nil {
-				out = append(out, child)
-			}
-		}
-	}
-	for _, child := range s.DependentSchemas {
-		if child != nil {
-			out = append(out, child)
-		}
-	}
 	if s.DynamicRef != "" || (s.ID != "" && s != c.root) { // they change what a reference means
 		return nil, errors.New("$dynamicRef, and $id inside a schema, are not supported")
 	}
-	if s.Ref == "" {
-		return out, nil
+	out := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
+	out = slices.AppendSeq(out, maps.Values(s.DependentSchemas))
+	if s.Ref != "" {
+		target, err := c.local(s.Ref)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, target)
 	}
-	target, err := c.local(s.Ref)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, target), nil
+	return slices.DeleteFunc(out, func(child *jsonschema.Schema) bool { return child == nil }), nil
 }
 
 // local finds what a reference inside the schema points to: the root or a
@@ -152,33 +150,37 @@ func (c costs) local(ref string) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("reference %.80q is not to a definition of its own", ref)
 }
 
-// children are all direct subschemas of s.
-func children(s *jsonschema.Schema) func(yield func(*jsonschema.Schema) bool) {
-	return func(yield func(*jsonschema.Schema) bool) {
-		lists := [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray, {
-			s.Not, s.If, s.Then, s.Else, s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems,
-			s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema,
-		}}
-		for _, list := range lists {
-			for _, child := range list {
-				if !yield(child) {
-					return
-				}
-			}
-		}
-		for _, m := range []map[string]*jsonschema.Schema{s.Defs, s.Definitions, s.Properties, s.PatternProperties, s.DependentSchemas} {
-			for _, child := range m {
-				if !yield(child) {
-					return
-				}
-			}
-		}
+// children are all direct subschemas of s; some are nil.
+func children(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray, []*jsonschema.Schema{
+		s.Not, s.If, s.Then, s.Else, s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems,
+		s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema,
+	})
+	for _, m := range []map[string]*jsonschema.Schema{s.Defs, s.Definitions, s.Properties, s.PatternProperties, s.DependentSchemas} {
+		out = slices.AppendSeq(out, maps.Values(m))
 	}
+	return out
 }
 
-// Check holds arguments, already coerced, against the schema. The error names
-// the argument and what is wrong with it, in words for a model.
-func (s *Schema) Check(arguments map[string]any) (err error) {
+// maxReason bounds the description of arguments that cannot be used, in bytes.
+const maxReason = 1 << 10
+
+// Read decodes what a model gave as arguments, repairs near misses and holds them against the schema.
+// dropped are those that the schema does not know. The error names the argument and what is wrong with
+// it, in words for a model; the arguments come with it as far as they were read.
+func (s *Schema) Read(given string) (arguments map[string]any, dropped []string, err error) {
+	if arguments, err = decode(given); err == nil {
+		arguments, dropped = s.coerce(arguments)
+		err = s.check(arguments)
+	}
+	if err != nil {
+		err = errors.New(text.Shorten(err.Error(), maxReason)) // it quotes what is wrong, which may be long
+	}
+	return arguments, dropped, err
+}
+
+// check holds arguments, already coerced, against the schema.
+func (s *Schema) check(arguments map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the tool's schema cannot be checked: %v", p)
@@ -191,14 +193,11 @@ func (s *Schema) Check(arguments map[string]any) (err error) {
 }
 
 // explain rewords an error of the validator so that it names the argument.
-func explain(text string) string {
-	text = strings.TrimPrefix(text, "validating root: ")
-	text = regexp.MustCompile(`validating /properties/([^/:]+): `).ReplaceAllString(text, `argument "$1": `)
-	text = regexp.MustCompile(`validating (/[^:]+): `).ReplaceAllString(text, `at $1: `)
-	text = regexp.MustCompile(`(\d)/1\b`).ReplaceAllString(text, `$1`)
-	text = regexp.MustCompile(`(\d)\.0+\b`).ReplaceAllString(text, `$1`)
-	return text
+func explain(why string) string {
+	why = strings.TrimPrefix(why, "validating root: ")
+	why = regexp.MustCompile(`validating /properties/([^/:]+): `).ReplaceAllString(why, `argument "$1": `)
+	why = regexp.MustCompile(`validating (/[^:]+): `).ReplaceAllString(why, `at $1: `)
+	why = regexp.MustCompile(`(\d)/1\b`).ReplaceAllString(why, `$1`)
+	why = regexp.MustCompile(`(\d)\.0+\b`).ReplaceAllString(why, `$1`)
+	return why
 }
-
-// Empty stands where a tool gives no schema, or no usable one.
-const Empty = `{"type":"object"}`

@@ -44,10 +44,10 @@ type ArgumentError struct{ Why string }
 // Error returns what is wrong.
 func (e *ArgumentError) Error() string { return e.Why }
 
-// Checked returns f as a tool's Do that reads its arguments with a checker first.
-func Checked(c *schema.Checker, f func(context.Context, map[string]any) (any, error)) func(context.Context, Call) Outcome {
+// Checked returns f as a tool's Do that reads its arguments with a schema first.
+func Checked(s *schema.Schema, f func(context.Context, map[string]any) (any, error)) func(context.Context, Call) Outcome {
 	return func(ctx context.Context, k Call) Outcome {
-		arguments, err := c.Read(k.Arguments)
+		arguments, _, err := s.Read(k.Arguments)
 		if err != nil {
 			return Outcome{Invalid: err.Error()}
 		}

@@ -105,11 +105,11 @@ func (t Tool) entry() (*Entry, error) {
 		return nil, errors.New(e.name + " needs one of Run, Do and Handle")
 	}
 	if t.Run != nil {
-		checker, err := schema.NewChecker(e.schema)
+		compiled, err := schema.Compile(e.schema)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", e.name, err)
 		}
-		e.do = Checked(checker, t.Run)
+		e.do = Checked(compiled, t.Run)
 	}
 	e.def = &sdk.Tool{Name: e.name, Description: t.Description, InputSchema: e.schema, Annotations: annotationsOf(t.Annotations)}
 	return e, nil

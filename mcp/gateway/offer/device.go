@@ -32,7 +32,7 @@ func (x *devices) part(id string) *catalog.Part {
 	p := &catalog.Part{}
 	p.AddStreams(stream)
 	for _, o := range offers {
-		if !o.OfDevice() {
+		if !o.Tool.OfDevice() {
 			continue
 		}
 		if err := p.AddTool(x.tool(id, stream, o)); err != nil {
@@ -73,7 +73,7 @@ func onDevice(ctx context.Context, devices Devices, id, name string, own bool, c
 	if !ok {
 		return failure("gateway/device-gone-id", id)
 	}
-	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.OfDevice() == own })
+	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.Tool.OfDevice() == own })
 	if i < 0 {
 		return failure("gateway/device-without", catalog.StreamOf(id))
 	}

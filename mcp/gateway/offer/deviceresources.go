@@ -119,7 +119,7 @@ func (x *devices) askStatus(ctx context.Context, id string) any {
 	offers, _ := x.Offers(id)
 	const name = "self.get_device_status"
 	for _, o := range offers {
-		if o.Tool.Name != name || !o.OfDevice() || o.Consent {
+		if o.Tool.Name != name || !o.Tool.OfDevice() || o.Consent {
 			continue
 		}
 		r, _ := x.Call(ctx, id, mcp.Call{ID: "status", Name: o.LLMName, Language: catalog.Language(ctx)})

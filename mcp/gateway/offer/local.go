@@ -43,15 +43,15 @@ func localPart(o Options, deviceID json.RawMessage) *catalog.Part {
 
 // sourceTool returns a tool of a source that belongs to no device.
 func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name string, arguments map[string]any) (any, error)) (catalog.Tool, error) {
-	checker, err := schema.NewChecker(t.Schema)
+	compiled, err := schema.Compile(t.Schema)
 	if err != nil { // it stands for any object, as in the router
-		if checker, err = schema.NewChecker(nil); err != nil {
+		if compiled, err = schema.Compile(nil); err != nil {
 			return catalog.Tool{}, err
 		}
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
-		Do: catalog.Checked(checker, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
+		Do: catalog.Checked(compiled, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
 	}, nil
 }
 
