@@ -86,22 +86,19 @@ func (v value) check(value any) (any, error) {
 
 // wholeNumber takes what the device's 32 bits can hold, without a fraction.
 func wholeNumber(value any) (int64, error) {
-	var n int64
+	var f float64
 	switch v := value.(type) {
 	case int:
-		n = int64(v)
+		f = float64(v)
 	case int64:
-		n = v
+		f = float64(v)
 	case float64:
-		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
-			return 0, errors.New("must be a whole number of 32 bits")
-		}
-		n = int64(v)
+		f = v
 	default:
 		return 0, errors.New("must be a whole number")
 	}
-	if n < math.MinInt32 || n > math.MaxInt32 {
+	if f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
 		return 0, errors.New("must be a whole number of 32 bits")
 	}
-	return n, nil
+	return int64(f), nil
 }

@@ -3,17 +3,52 @@ package iot
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"sync"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
 
-// maxStateText is how many bytes of a property's text are kept.
-const maxStateText = 1 << 10
+const (
+	maxStateText   = 1 << 10  // bytes of a property's text that are kept
+	defaultCached  = 1000     // devices that a Cache knows unless told otherwise
+	maxCachedBytes = 32 << 20 // of all of them, each counted at its most
+)
+
+// Cache keeps what devices have said of their things beyond their connections.
+// It may be used at the same time; make it with [NewCache]. A nil cache knows
+// nothing and keeps nothing.
+type Cache struct{ homes *lru.Cache[string, *home] }
+
+// NewCache makes an empty cache for a number of devices; 0 means 1000. One
+// device more, or more than 32 MiB, and the one that was used least recently is
+// forgotten.
+func NewCache(devices int) *Cache {
+	if devices <= 0 {
+		devices = defaultCached
+	}
+	return &Cache{lru.New[string, *home](devices, maxCachedBytes)}
+}
+
+// get returns what is known of a device, or nil.
+func (c *Cache) get(deviceID string) *home {
+	if c == nil || deviceID == "" {
+		return nil
+	}
+	h, _ := c.homes.Get(deviceID)
+	return h
+}
+
+// put keeps what is known of a device.
+func (c *Cache) put(deviceID string, h *home) {
+	if c != nil && deviceID != "" {
+		c.homes.Put(deviceID, h, h.weight())
+	}
+}
 
 // home holds one device's things and their states. It outlives connections where
 // there is a cache. All methods may be called at the same time.
@@ -55,17 +90,24 @@ type report struct {
 	changed map[string]any // values that are new
 }
 
-func newHome(kinds map[string]mcp.Kind) *home { return &home{kinds: kinds} }
+// find returns the thing of that name, or nil. The caller holds mu.
+func (h *home) find(name string) *knownThing {
+	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == name })
+	if i < 0 {
+		return nil
+	}
+	return h.things[i]
+}
 
 // describe adds a thing, or replaces the one of its name; what was reported of
 // properties that are still there stays.
 func (h *home) describe(th *thing) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == th.name })
+	old := h.find(th.name)
 	bytes, tools, count := th.bytes, len(th.properties)+len(th.methods), 1
-	for j, k := range h.things {
-		if j != i {
+	for _, k := range h.things {
+		if k != old {
 			bytes, tools, count = bytes+k.bytes, tools+len(k.properties)+len(k.methods), count+1
 		}
 	}
@@ -77,18 +119,12 @@ func (h *home) describe(th *thing) error {
 	case bytes > maxHome:
 		return fmt.Errorf("thing %q makes more than %d bytes of descriptors", th.name, maxHome)
 	}
-	known := &knownThing{thing: th, state: make(map[string]reading)}
-	if i < 0 {
-		h.things = append(h.things, known)
-	} else {
-		old := h.things[i]
-		for _, p := range th.properties {
-			if r, ok := old.state[p.name]; ok {
-				known.state[p.name] = r
-			}
-		}
-		h.things[i] = known
+	if old == nil {
+		old = &knownThing{state: make(map[string]reading)}
+		h.things = append(h.things, old)
 	}
+	old.thing, old.stale = th, false
+	maps.DeleteFunc(old.state, func(name string, _ reading) bool { return !th.has(name) })
 	h.rebuild()
 	return nil
 }
@@ -98,15 +134,14 @@ func (h *home) describe(th *thing) error {
 func (h *home) merge(r *report) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == r.thing })
-	if i < 0 {
+	k := h.find(r.thing)
+	if k == nil {
 		return fmt.Errorf("thing %.64q was not described", r.thing)
 	}
 	r.known, r.changed = true, make(map[string]any)
 	var odd error
-	for _, name := range sortedMembers(r.state) {
-		k := h.things[i]
-		if !slices.ContainsFunc(k.properties, func(p value) bool { return p.name == name }) {
+	for _, name := range slices.Sorted(maps.Keys(r.state)) {
+		if !k.has(name) {
 			odd = fmt.Errorf("thing %q has no property %.64q", r.thing, name)
 			continue
 		}
@@ -115,7 +150,7 @@ func (h *home) merge(r *report) error {
 			odd = fmt.Errorf("property %q of thing %q: %w", name, r.thing, err)
 			continue
 		}
-		if old, ok := k.state[name]; !ok || !reflect.DeepEqual(old.value, value) {
+		if old, ok := k.state[name]; !ok || old.value != value {
 			r.changed[name] = value
 		}
 		k.state[name] = reading{value: value}
@@ -127,12 +162,12 @@ func (h *home) merge(r *report) error {
 func (h *home) properties(thing string, arguments map[string]any) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.things, func(k *knownThing) bool { return k.name == thing })
-	if i < 0 {
+	k := h.find(thing)
+	if k == nil {
 		return nil
 	}
 	var out []string
-	for _, p := range h.things[i].properties {
+	for _, p := range k.properties {
 		if _, ok := arguments[p.name]; ok {
 			out = append(out, p.name)
 		}
@@ -151,19 +186,13 @@ func (h *home) read(to target, language string) map[string]any {
 	}
 	var last reading
 	known := false
-	for _, k := range h.things {
-		if k.name == to.thing {
-			last, known = k.state[to.property]
-		}
+	if k := h.find(to.thing); k != nil {
+		last, known = k.state[to.property]
 	}
-	switch {
-	case !known:
+	if result[to.property] = last.value; !known {
 		result[remark] = message.In(text.Lang(language), "iot/unknown")
-	case last.stale:
-		result[to.property] = last.value
+	} else if last.stale {
 		result[remark] = message.In(text.Lang(language), "iot/stale")
-	default:
-		result[to.property] = last.value
 	}
 	return result
 }
@@ -213,12 +242,6 @@ func (h *home) dropStale() (gone []string) {
 		h.rebuild()
 	}
 	return gone
-}
-
-func (h *home) isStale() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.things, func(k *knownThing) bool { return k.stale })
 }
 
 // size returns the number of things.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/bits"
 	"slices"
 	"sync"
@@ -93,7 +92,7 @@ func New(o Options) *Source {
 	}
 	known := o.Cache.get(o.DeviceID)
 	if known == nil {
-		known = newHome(o.Kinds)
+		known = &home{kinds: o.Kinds}
 	}
 	known.markStale()
 	return &Source{
@@ -367,9 +366,4 @@ func elements(raw json.RawMessage) ([]json.RawMessage, error) {
 		return nil, errors.New("neither an array nor an object")
 	}
 	return many, nil
-}
-
-// sortedMembers are the keys of a JSON object in a stable order.
-func sortedMembers(members map[string]json.RawMessage) []string {
-	return slices.Sorted(maps.Keys(members))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -497,4 +498,11 @@ func preparedTool(t *testing.T, b *router.Router, name, arguments string) router
 		t.Fatalf("Prepare(%s): %+v", name, *refused)
 	}
 	return p
+}
+
+// isStale reports whether some thing was not described on this connection.
+func (h *home) isStale() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.things, func(k *knownThing) bool { return k.stale })
 }

@@ -1,9 +1,12 @@
 package iot
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +29,11 @@ type thing struct {
 	properties        []value
 	methods           []method
 	bytes             int // of the descriptor
+}
+
+// has reports whether the thing has a property of that name.
+func (t *thing) has(property string) bool {
+	return slices.ContainsFunc(t.properties, func(p value) bool { return p.name == property })
 }
 
 // value is a property or a parameter.
@@ -104,7 +112,7 @@ func eachMember(what string, raw json.RawMessage, take func(name string, w descr
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return []error{fmt.Errorf("the list of each %s is not an object", what)}
 	}
-	for i, name := range sortedMembers(members) {
+	for i, name := range slices.Sorted(maps.Keys(members)) {
 		if i == maxMembers {
 			return append(odd, fmt.Errorf("%d of %s are more than %d", len(members), what, maxMembers))
 		}
@@ -166,4 +174,43 @@ func kindIn(raw json.RawMessage) string {
 		return "string"
 	}
 	return ""
+}
+
+// parseReport reads one element of states.
+func parseReport(raw json.RawMessage) (report, error) {
+	var w struct {
+		Name  json.RawMessage `json:"name"`
+		State json.RawMessage `json:"state"`
+	}
+	var r report
+	if err := unmarshalObject(raw, &w); err != nil {
+		return r, err
+	}
+	if !rawjson.Present(w.Name) || json.Unmarshal(w.Name, &r.thing) != nil || r.thing == "" {
+		return r, errors.New("its name is missing or not a string")
+	}
+	if !rawjson.Present(w.State) || json.Unmarshal(w.State, &r.state) != nil {
+		return r, errors.New("its state is not an object")
+	}
+	return r, nil
+}
+
+// readValue reads a property's value, whatever its declared type: some firmware
+// sends fractions for its whole numbers.
+func readValue(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case bool:
+		return v, nil
+	case string:
+		return text.Shorten(v, maxStateText), nil
+	case json.Number:
+		return rawjson.Number(v), nil
+	}
+	return nil, errors.New("its value is not a boolean, a number or a string")
 }

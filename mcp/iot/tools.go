@@ -1,6 +1,7 @@
 package iot
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"slices"
@@ -29,17 +30,27 @@ func (h *home) rebuild() {
 	h.tools, h.targets = nil, make(map[string]target)
 	for _, k := range h.things {
 		for _, p := range k.properties {
-			name := h.freeName(k.name, "get_"+snakeName(p.name, "value"))
-			h.targets[name] = target{thing: k.name, property: p.name, kind: mcp.Query}
-			h.tools = append(h.tools, readerTool(name, k.thing, p))
+			yes := true
+			tool := k.tool(h.freeName(k.name, "get_"+snakeName(p.name, "value")), mcp.Query, p.name, p.description, nil)
+			tool.Annotations.ReadOnly = &yes
+			h.targets[tool.Name] = target{thing: k.name, property: p.name, kind: mcp.Query}
+			h.tools = append(h.tools, tool)
 		}
 		for i := range k.methods {
 			m := &k.methods[i]
 			name := h.freeName(k.name, snakeName(m.name, "do"))
 			kind := kindOfMethod(name, m, h.kinds)
 			h.targets[name] = target{thing: k.name, method: m, kind: kind}
-			h.tools = append(h.tools, callerTool(name, k.thing, m, kind))
+			h.tools = append(h.tools, k.tool(name, kind, m.name, m.description, m.parameters))
 		}
+	}
+}
+
+// tool is the tool for a property or a method of the thing.
+func (t *thing) tool(name string, kind mcp.Kind, member, description string, parameters []value) mcp.Tool {
+	return mcp.Tool{
+		Name: name, Description: describeMember(member, description, t),
+		Schema: schemaOf(parameters), Origin: mcp.Remote, Kind: kind, Source: "iot",
 	}
 }
 
@@ -53,24 +64,6 @@ func (h *home) freeName(thing, what string) string {
 			return name
 		}
 		name = base + "_" + strconv.Itoa(n)
-	}
-}
-
-// readerTool is the tool that reads a property.
-func readerTool(name string, th *thing, p value) mcp.Tool {
-	yes := true
-	return mcp.Tool{
-		Name: name, Description: describeMember(p.name, p.description, th),
-		Schema: schemaOf(nil), Origin: mcp.Remote, Kind: mcp.Query,
-		Annotations: mcp.Annotations{ReadOnly: &yes}, Source: "iot",
-	}
-}
-
-// callerTool is the tool that calls a method.
-func callerTool(name string, th *thing, m *method, kind mcp.Kind) mcp.Tool {
-	return mcp.Tool{
-		Name: name, Description: describeMember(m.name, m.description, th),
-		Schema: schemaOf(m.parameters), Origin: mcp.Remote, Kind: kind, Source: "iot",
 	}
 }
 
@@ -91,13 +84,7 @@ func schemaOf(parameters []value) json.RawMessage {
 // describeMember says in the device's own words what a member is, then what it is a
 // member of; names stand where words are missing.
 func describeMember(name, description string, th *thing) string {
-	if description == "" {
-		description = name
-	}
-	of := th.description
-	if of == "" {
-		of = th.name
-	}
+	description, of := cmp.Or(description, name), cmp.Or(th.description, th.name)
 	if of == description {
 		return description
 	}
@@ -115,11 +102,8 @@ func kindOfMethod(tool string, m *method, overrides map[string]mcp.Kind) mcp.Kin
 	if kind, _, ok := mcp.OverrideOf(tool, overrides); ok && (kind == mcp.Control || kind == mcp.Query) {
 		return kind
 	}
-	isQuestion := func(p value) bool {
-		words := mcp.NameWords(p.name)
-		return len(words) > 0 && (words[0] == "question" || words[0] == "query")
-	}
-	if asksName(m.name) || slices.ContainsFunc(m.parameters, isQuestion) {
+	isQuestion := func(p value) bool { return firstWordIn(p.name, "question", "query") }
+	if asksFirst(m.name) || slices.ContainsFunc(m.parameters, isQuestion) {
 		return mcp.Query
 	}
 	return mcp.Control
@@ -130,17 +114,16 @@ func kindOfMethod(tool string, m *method, overrides map[string]mcp.Kind) mcp.Kin
 //go:embed query.zh.txt
 var queryWords string
 
-// asksName reports whether a name begins with a word of asking.
-func asksName(name string) bool {
-	words := mcp.NameWords(name)
-	if len(words) == 0 {
-		return false
-	}
-	switch words[0] {
-	case "get", "read", "query", "ask", "check", "measure", "detect", "find", "list", "is", "has":
-		return true
-	}
-	return slices.ContainsFunc(strings.Fields(queryWords), func(word string) bool { return strings.HasPrefix(name, word) })
+// asksFirst reports whether a name begins with a word of asking.
+func asksFirst(name string) bool {
+	return firstWordIn(name, "get", "read", "query", "ask", "check", "measure", "detect", "find", "list", "is", "has") ||
+		slices.ContainsFunc(strings.Fields(queryWords), func(word string) bool { return strings.HasPrefix(name, word) })
+}
+
+// firstWordIn reports whether the first word of a name is one of words.
+func firstWordIn(name string, words ...string) bool {
+	in := mcp.NameWords(name)
+	return len(in) > 0 && slices.Contains(words, in[0])
 }
 
 // snakeName writes a name in small letters with underscores between its words:
