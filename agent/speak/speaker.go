@@ -82,9 +82,13 @@ func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice
 	}
 }
 
-// Say gives a segment to the speaker; it waits while many are waiting.
+// Say gives a segment to the speaker; it waits while many are waiting. The first
+// asks for tts start, which so leaves while its sound is still asked for.
 func (s *Speaker) Say(ctx context.Context, u Segment) error {
 	u.progress = new(progress)
+	if s.player.Announce() {
+		s.ready()
+	}
 	select {
 	case s.segments <- &u:
 		return nil
@@ -141,9 +145,6 @@ func (s *Speaker) Synthesize(ctx context.Context) error {
 func (s *Speaker) segment(ctx context.Context, from *stream) error {
 	defer from.stop(turn.ErrDone)
 	u := from.Segment
-	if s.player.Announce() {
-		s.ready()
-	}
 	if u.Emotion != "" {
 		s.player.Send(wire.Message{Kind: wire.MessageEmotion, Emotion: u.Emotion, Text: u.Emoji})
 	}
