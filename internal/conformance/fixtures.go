@@ -124,17 +124,8 @@ func plainTools() []catalog.Tool {
 // talkingTools speak to the client while they run.
 func talkingTools() []catalog.Tool {
 	return []catalog.Tool{
-		{Name: "test_tool_with_logging", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			for _, said := range []string{"begins", "works", "ends"} {
-				catalog.ClientFrom(ctx).Log(ctx, "info", "the tool "+said)
-				pause(ctx)
-			}
-			return "logged", nil
-		}},
-		{Name: "test_logging_tool", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			catalog.ClientFrom(ctx).Log(ctx, "info", "the tool runs")
-			return "logged", nil
-		}},
+		{Name: "test_tool_with_logging", Handle: logs("the tool begins", "the tool works", "the tool ends")},
+		{Name: "test_logging_tool", Handle: logs("the tool runs")},
 		{Name: "test_tool_with_progress", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			for _, done := range []float64{0, 50, 100} {
 				if token := r.Params.GetProgressToken(); token != nil {
@@ -146,9 +137,17 @@ func talkingTools() []catalog.Tool {
 		}},
 		{
 			Name: "test_sampling", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`),
-			Run: func(ctx context.Context, arguments map[string]any) (any, error) {
-				said, err := catalog.ClientFrom(ctx).Sample(ctx, fmt.Sprint(arguments["prompt"]), 100)
-				return "LLM response: " + said, err
+			Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				var arguments struct{ Prompt string }
+				if err := json.Unmarshal(r.Params.Arguments, &arguments); err != nil {
+					return nil, err
+				}
+				answer, err := r.Session.CreateMessage(ctx, sample1(arguments.Prompt))
+				if err != nil {
+					return nil, err
+				}
+				content, err := answer.Content.MarshalJSON()
+				return text("LLM response: " + string(content)), err
 			},
 		},
 		{Name: "test_elicitation", Handle: elicit(`{"type":"object","properties":{"username":{"type":"string"},"email":{"type":"string"}},"required":["username","email"]}`)},
@@ -168,6 +167,17 @@ func talkingTools() []catalog.Tool {
 			pause(ctx)
 			return text("still here"), nil
 		}},
+	}
+}
+
+// logs returns a tool that tells the client's log.
+func logs(texts ...string) sdk.ToolHandler {
+	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		for _, text := range texts {
+			_ = r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: text})
+			pause(ctx)
+		}
+		return text("logged"), nil
 	}
 }
 

@@ -59,8 +59,6 @@ type heard struct {
 	updated  []string
 	logged   []string
 	progress []float64
-	roots    int // how often it was asked for them
-	client   *sdk.Client
 }
 
 func (h *heard) note(f func()) {
@@ -99,15 +97,6 @@ func eachClient(t *testing.T, change func(*Options), f func(t *testing.T, r *rig
 				},
 			})
 			client.AddRoots(&sdk.Root{URI: "file:///home/x", Name: "x"})
-			client.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
-				return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-					if method == "roots/list" {
-						h.note(func() { h.roots++ })
-					}
-					return next(ctx, method, req)
-				}
-			})
-			h.client = client
 			o := &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
 			var transport sdk.Transport
 			switch way {
@@ -226,27 +215,27 @@ func TestClients(t *testing.T) {
 func TestProgressCancelLog(t *testing.T) {
 	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
 		running, ended := make(chan struct{}, 1), make(chan error, 1)
-		add := func(name string, run func(ctx context.Context, _ map[string]any) (any, error)) {
+		add := func(tool catalog.Tool) {
 			t.Helper()
-			if err := r.Registry().Add(catalog.Tool{Name: name, Run: run}); err != nil {
+			if err := r.Registry().Add(tool); err != nil {
 				t.Fatal(err)
 			}
 		}
-		add("waits", func(ctx context.Context, _ map[string]any) (any, error) {
+		add(catalog.Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 			running <- struct{}{}
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return nil, ctx.Err()
-		})
-		add("tells", func(ctx context.Context, _ map[string]any) (any, error) {
-			c := catalog.ClientFrom(ctx)
-			c.Log(ctx, "debug", "a detail")
-			c.Log(ctx, "warning", "a warning")
+		}})
+		add(catalog.Tool{Name: "tells", Handle: func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			_ = req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "debug", Logger: "xiaozhi", Data: "a detail"})
+			_ = req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "warning", Logger: "xiaozhi", Data: "a warning"})
 			for i := range 3 {
-				c.Progress(ctx, float64(i), 2, "")
+				told := &sdk.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i), Total: 2}
+				_ = req.Session.NotifyProgress(ctx, told)
 			}
-			return "told", nil
-		})
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "told"}}}, nil
+		}})
 		modern := s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern
 		if !modern {
 			if err := s.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "warning"}); err != nil {
@@ -287,78 +276,40 @@ func TestProgressCancelLog(t *testing.T) {
 	})
 }
 
-// TestSampling: a tool may ask the client's model and for its roots, where the
-// client has declared them.
+// TestSampling: a tool may ask the client's model and for its roots, over each
+// transport, in the revisions that know such requests.
 func TestSampling(t *testing.T) {
 	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, _ *heard) {
-		if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			text, err := catalog.ClientFrom(ctx).Sample(ctx, "hello", 10)
+		if err := r.Registry().Add(catalog.Tool{Name: "asks", Handle: func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			said, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{
+				MaxTokens: 10, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "hello"}}},
+			})
 			if err != nil {
 				return nil, err
 			}
-			roots, err := catalog.ClientFrom(ctx).Roots(ctx)
-			return fmt.Sprint(text, " ", roots), err
+			listed, err := req.Session.ListRoots(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{said.Content, &sdk.TextContent{Text: listed.Roots[0].URI}}}, nil
 		}}); err != nil {
 			t.Fatal(err)
 		}
 		result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "asks"})
+		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
+			if err == nil && !result.IsError {
+				t.Errorf("its revision has no such requests, but %v", result)
+			}
+			return
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "sampled [file:///home/x]"
-		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
-			want = catalog.ErrNotDeclared.Error() // its revision has no such requests
-		}
-		if got := result.Content[0].(*sdk.TextContent).Text; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-	r := newRig(t, nil)
-	if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-		return catalog.ClientFrom(ctx).Sample(ctx, "hello", 10)
-	}}); err != nil {
-		t.Fatal(err)
-	}
-	if a := r.call("/api/mcp/jsonrpc", "asks", "{}"); !strings.Contains(a.body, catalog.ErrNotDeclared.Error()) {
-		t.Errorf("without a handshake: %s", a.body)
-	}
-	if a := r.do("POST", "/api/mcp/tools/call", `{"name":"asks"}`); !strings.Contains(a.body, catalog.ErrNotDeclared.Error()) {
-		t.Errorf("by REST: %s", a.body)
-	}
-}
-
-// TestRoots: the roots of a client that tells of changes are read once, and again
-// once when they have changed.
-func TestRoots(t *testing.T) {
-	eachClient(t, nil, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
-		if s.InitializeResult() == nil || s.InitializeResult().ProtocolVersion >= catalog.VersionModern {
-			t.Skip("its revision has no such requests")
-		}
-		if err := r.Registry().Add(catalog.Tool{Name: "asks", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-			roots, err := catalog.ClientFrom(ctx).Roots(ctx)
-			return fmt.Sprint(roots), err
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		want := func(roots string, reads int) {
-			t.Helper()
-			for range 2 {
-				result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "asks"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := result.Content[0].(*sdk.TextContent).Text; got != roots {
-					t.Errorf("roots %s, want %s", got, roots)
-				}
-			}
-			if n := h.get(func() int { return h.roots }); n != reads {
-				t.Errorf("read %d times, want %d", n, reads)
+		for i, want := range []string{"sampled", "file:///home/x"} {
+			if got := result.Content[i].(*sdk.TextContent).Text; got != want {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		}
-		want("[file:///home/x]", 1)
-		h.client.AddRoots(&sdk.Root{URI: "file:///home/y", Name: "y"})
-		until(t, "the roots to be read again", func() bool { return h.get(func() int { return h.roots }) == 2 })
-		want("[file:///home/x file:///home/y]", 2)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -72,10 +74,11 @@ func TestStuckStream(t *testing.T) {
 // JSON from a session too, as a Python script reads it; one that does gets events.
 func TestSessionsWithoutEvents(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.Registry().Add(catalog.Tool{Name: "tells", Run: func(ctx context.Context, _ map[string]any) (any, error) {
-		c := catalog.ClientFrom(ctx)
-		c.Progress(ctx, 1, 2, "")
-		return "told", nil
+	if err := r.Registry().Add(catalog.Tool{Name: "tells", Handle: func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		if token := req.Params.GetProgressToken(); token != nil {
+			_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: 1, Total: 2})
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "told"}}}, nil
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (v *View) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		began := time.Now()
 		version := versionOf(req)
-		ctx = context.WithValue(withRequest(ctx, req), viewIn{}, v)
+		ctx = withRequest(ctx, req)
 		switch r := req.(type) {
 		case *sdk.CallToolRequest:
 			e, known := v.Tool(r.Params.Name)

@@ -129,9 +129,6 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	if e.do == nil {
 		return r.handle(ctx, e, req)
 	}
-	if req != nil {
-		ctx = withClient(ctx, req)
-	}
 	o := r.contain(ctx, e, Call{id, string(arguments), who.Language})
 	if o.Invalid != "" {
 		return nil, &ArgumentError{o.Invalid}

@@ -28,7 +28,7 @@ type Tool struct {
 	// Run does it. arguments are valid against Schema. The result is text, an
 	// [mcp.Image], a []any of both, an [mcp.ActionResponse], or anything that JSON
 	// can hold; one that says {"success":false} is a failure, as an error is.
-	// [ClientFrom] gives the client that asked. It may be called at the same time.
+	// It may be called at the same time.
 	Run func(ctx context.Context, arguments map[string]any) (any, error)
 	// Do does it with the arguments as they were sent, which it checks itself. It
 	// may be called at the same time.

@@ -28,7 +28,6 @@ type View struct {
 	stateless http.Handler // 2026-07-28: every request for itself
 
 	shown  *shown // what the server has
-	roots  roots
 	direct *direct
 }
 
@@ -51,10 +50,9 @@ func newView(vs *Views, key viewKey, c Caller) *View {
 				c.CacheScope = "private"
 			}
 		},
-		CompletionHandler:       v.complete,
-		SubscribeHandler:        v.subscribe,
-		RootsListChangedHandler: v.rootsChanged,
-		UnsubscribeHandler:      func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+		CompletionHandler:  v.complete,
+		SubscribeHandler:   v.subscribe,
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	})
 	v.server.AddReceivingMiddleware(v.rewrite)
 	v.direct = &direct{server: v.server}
