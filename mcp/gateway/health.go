@@ -56,7 +56,8 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) countSleeping(c catalog.Caller, out *healthReport) {
 	for stream, p := range g.follower.Asleep(c.Sees) {
 		if !slices.Contains(out.Streams, stream) {
-			out.Tools, out.Resources, out.Streams = out.Tools+p.Tools(), out.Resources+p.Resources(), append(out.Streams, stream)
+			tools, resources := p.Len()
+			out.Tools, out.Resources, out.Streams = out.Tools+tools, out.Resources+resources, append(out.Streams, stream)
 		}
 	}
 	slices.Sort(out.Streams)

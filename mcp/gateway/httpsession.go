@@ -46,7 +46,7 @@ func (g rpcRequests) stateful(w http.ResponseWriter, r *http.Request, v *catalog
 			return
 		}
 	}
-	v.ServeSession(out, r)
+	v.Sessions.ServeHTTP(out, r)
 }
 
 // opening returns r with a caller that lasts as long as the session that r opens,

@@ -160,7 +160,7 @@ func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.V
 		out.lasts(cancel)
 		r = r.WithContext(ctx)
 	}
-	v.ServeStateless(out, r)
+	v.Stateless.ServeHTTP(out, r)
 }
 
 // acceptsEvents reports whether a client says that it can read a stream of events.

@@ -14,8 +14,6 @@ import (
 // direct answers requests without a handshake. All of one revision share a session
 // of the view's server: a session for each would cost most of the time of a call.
 type direct struct {
-	server *sdk.Server
-
 	mu         sync.Mutex
 	byRevision map[string]*sharedSession
 }
@@ -28,22 +26,22 @@ type sharedSession struct {
 
 	mu      sync.Mutex
 	number  float64 // of the last request
-	waiting map[float64]chan *jsonrpc.Response
+	waiting map[jsonrpc.ID]chan *jsonrpc.Response
 }
 
 // callerExtra is the key of the caller that a request carries inside the process.
 const callerExtra = "xiaozhi/caller"
 
 // session returns the session of a revision, made when it is first asked for.
-func (d *direct) session(ctx context.Context, revision string) (*sharedSession, error) {
+func (d *direct) session(ctx context.Context, server *sdk.Server, revision string) (*sharedSession, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.byRevision[revision]; s != nil && !s.Over() {
 		return s, nil
 	}
-	s := &sharedSession{waiting: map[float64]chan *jsonrpc.Response{}}
+	s := &sharedSession{waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
 	s.Pipe = NewPipe(s.answer)
-	_, err := d.server.Connect(context.WithoutCancel(ctx), s, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
+	_, err := server.Connect(context.WithoutCancel(ctx), s, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
 		InitializeParams: &sdk.InitializeParams{ProtocolVersion: revision}, InitializedParams: &sdk.InitializedParams{},
 	}})
 	if err != nil {
@@ -56,16 +54,11 @@ func (d *direct) session(ctx context.Context, revision string) (*sharedSession, 
 	return s, nil
 }
 
-// sessions returns how many sessions there are.
-func (d *direct) sessions() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.byRevision)
-}
-
-// ask has the server answer a request, in a revision.
-func (d *direct) ask(ctx context.Context, c Caller, revision string, header http.Header, r *jsonrpc.Request) (*jsonrpc.Response, error) {
-	s, err := d.session(ctx, revision)
+// Ask has the server answer one request without a session, in a revision. header is
+// that of the request that carried it. The error is that of ctx, or of a server
+// that has ended.
+func (v *View) Ask(ctx context.Context, c Caller, revision string, header http.Header, r *jsonrpc.Request) (*jsonrpc.Response, error) {
+	s, err := v.direct.session(ctx, v.server, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -76,20 +69,21 @@ func (d *direct) ask(ctx context.Context, c Caller, revision string, header http
 
 // ask sends a request, which gets an id, and waits for its answer.
 func (s *sharedSession) ask(ctx context.Context, request *jsonrpc.Request) (*jsonrpc.Response, error) {
+	answer := make(chan *jsonrpc.Response, 1)
 	s.mu.Lock()
 	s.number++
-	number, answer := s.number, make(chan *jsonrpc.Response, 1)
-	s.waiting[number] = answer
+	id, err := jsonrpc.MakeID(s.number)
+	s.waiting[id] = answer
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.waiting, number)
+		delete(s.waiting, id)
 	}()
-	var err error
-	if request.ID, err = jsonrpc.MakeID(number); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	request.ID = id
 	if err := s.Put(ctx, request); err != nil {
 		return nil, err
 	}
@@ -119,18 +113,75 @@ func (s *sharedSession) answer(m jsonrpc.Message) error {
 	if !ok {
 		return nil
 	}
-	var number float64
-	switch id := r.ID.Raw().(type) {
-	case int64:
-		number = float64(id)
-	case float64:
-		number = id
-	}
 	s.mu.Lock()
-	answer := s.waiting[number]
+	answer := s.waiting[r.ID]
 	s.mu.Unlock()
 	if answer != nil {
 		answer <- r
 	}
+	return nil
+}
+
+// Pipe is the end of a session on a transport that is not the SDK's own: an
+// [sdk.Connection] whose messages are put in by Put and go out by a function. Put
+// may be called at the same time as everything else.
+type Pipe struct {
+	in    chan jsonrpc.Message // size 16; Put waits when it is full
+	done  chan struct{}        // closed by Close
+	once  sync.Once
+	write func(jsonrpc.Message) error
+}
+
+// NewPipe makes a pipe whose messages go out by write.
+func NewPipe(write func(jsonrpc.Message) error) *Pipe {
+	return &Pipe{in: make(chan jsonrpc.Message, 16), done: make(chan struct{}), write: write}
+}
+
+// Put gives the session a message. It returns [io.ErrClosedPipe] if the session has ended.
+func (p *Pipe) Put(ctx context.Context, m jsonrpc.Message) error {
+	select {
+	case p.in <- m:
+		return nil
+	case <-p.done:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Over reports whether the session has ended.
+func (p *Pipe) Over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Connect returns the pipe, which is connected already.
+func (p *Pipe) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+// SessionID returns "": the connection is the session.
+func (p *Pipe) SessionID() string { return "" }
+
+// Read returns the next message for the session.
+func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-p.in:
+		return m, nil
+	case <-p.done:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write sends a message of the session.
+func (p *Pipe) Write(_ context.Context, m jsonrpc.Message) error { return p.write(m) }
+
+// Close ends the session. What carries its messages may live on.
+func (p *Pipe) Close() error {
+	p.once.Do(func() { close(p.done) })
 	return nil
 }

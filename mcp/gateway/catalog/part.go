@@ -6,20 +6,51 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Part describes what one source offers. It must not be changed once a [Registry] has it.
-type Part struct {
-	streams   []string // that are there even without tools
-	tools     []*Entry
-	resources []*resource
-	templates []*template
-	prompts   []*prompt
+// item is one thing that is offered: a tool (an [Entry]), a resource, a template of
+// resources or a prompt. It does not change.
+type item interface {
+	at() place
+	same(other item) bool // of the same key: they look the same from outside
+	offer(v *View)        // puts it into the server of a view
+	withdraw(s *sdk.Server)
 }
+
+// kind is one of the four kinds of items.
+type kind byte
+
+const (
+	kindTool kind = iota
+	kindResource
+	kindTemplate
+	kindPrompt
+)
+
+// key names an item: by its full name, its URI, or its template of URIs.
+type key struct {
+	kind kind
+	name string
+}
+
+// place is where an item stands.
+type place struct {
+	key
+	stream string // "": in none
+}
+
+func (p place) at() place { return p }
 
 // resource is one resource in its stream.
 type resource struct {
-	stream string
-	def    *sdk.Resource
-	read   sdk.ResourceHandler
+	place
+	def  *sdk.Resource
+	read sdk.ResourceHandler
+}
+
+func (x *resource) offer(v *View)          { v.server.AddResource(x.def, v.readResource) }
+func (x *resource) withdraw(s *sdk.Server) { s.RemoveResources(x.name) }
+func (x *resource) same(other item) bool {
+	o, ok := other.(*resource)
+	return ok && x.def.Name == o.def.Name && x.def.Description == o.def.Description && x.def.MIMEType == o.def.MIMEType
 }
 
 // Values returns the values that an argument can have, for a caller to whom the
@@ -28,33 +59,36 @@ type Values func(shown func(deviceID string) bool) []string
 
 // template is a resource template in its stream.
 type template struct {
-	stream   string
+	place
 	def      *sdk.ResourceTemplate
 	read     sdk.ResourceHandler
 	complete map[string]Values // of its variables
 }
 
+func (x *template) offer(v *View)          { v.server.AddResourceTemplate(x.def, v.readResource) }
+func (x *template) withdraw(s *sdk.Server) { s.RemoveResourceTemplates(x.name) }
+func (x *template) same(other item) bool {
+	o, ok := other.(*template)
+	return ok && x.def.Name == o.def.Name && x.def.Description == o.def.Description && x.def.MIMEType == o.def.MIMEType
+}
+
 // prompt is one prompt in its stream.
 type prompt struct {
-	stream   string
+	place
 	def      *sdk.Prompt
 	get      sdk.PromptHandler
 	complete map[string]Values // of its arguments
 }
 
-func (x *resource) in() string { return x.stream }
-func (x *template) in() string { return x.stream }
-func (x *prompt) in() string   { return x.stream }
+func (x *prompt) offer(v *View)          { v.server.AddPrompt(x.def, v.getPrompt) }
+func (x *prompt) withdraw(s *sdk.Server) { s.RemovePrompts(x.name) }
+func (x *prompt) same(other item) bool   { return other == item(x) }
 
-func (x *resource) same(other *resource) bool {
-	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
+// Part describes what one source offers. It must not be changed once a [Registry] has it.
+type Part struct {
+	streams []string // that are there even without tools
+	items   []item
 }
-
-func (x *template) same(other *template) bool {
-	return x.def.Name == other.def.Name && x.def.Description == other.def.Description && x.def.MIMEType == other.def.MIMEType
-}
-
-func (x *prompt) same(other *prompt) bool { return x == other }
 
 // AddStreams makes streams that are there even while nothing is in them.
 func (p *Part) AddStreams(names ...string) { p.streams = append(p.streams, names...) }
@@ -62,47 +96,42 @@ func (p *Part) AddStreams(names ...string) { p.streams = append(p.streams, names
 // AddTool adds a tool. The error says what is wrong with it.
 func (p *Part) AddTool(t Tool) error {
 	e, err := t.entry()
-	if err != nil {
-		return err
+	if err == nil {
+		p.items = append(p.items, e)
 	}
-	p.tools = append(p.tools, e)
-	return nil
+	return err
 }
 
 // AddResource adds a resource of a stream ("": of none).
 func (p *Part) AddResource(stream string, def *sdk.Resource, read sdk.ResourceHandler) {
-	p.resources = append(p.resources, &resource{stream, def, read})
+	p.items = append(p.items, &resource{place{key{kindResource, def.URI}, stream}, def, read})
 }
 
 // AddTemplate adds a template of resources; complete has the values of its variables.
 func (p *Part) AddTemplate(stream string, def *sdk.ResourceTemplate, read sdk.ResourceHandler, complete map[string]Values) {
-	p.templates = append(p.templates, &template{stream, def, read, complete})
+	p.items = append(p.items, &template{place{key{kindTemplate, def.URITemplate}, stream}, def, read, complete})
 }
 
 // AddPrompt adds a prompt; complete has the values of its arguments.
 func (p *Part) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandler, complete map[string]Values) {
-	p.prompts = append(p.prompts, &prompt{stream, def, get, complete})
+	p.items = append(p.items, &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, complete})
 }
 
-// Merge adds all that other has.
-func (p *Part) Merge(other *Part) {
-	p.streams = append(p.streams, other.streams...)
-	p.tools = append(p.tools, other.tools...)
-	p.resources = append(p.resources, other.resources...)
-	p.templates = append(p.templates, other.templates...)
-	p.prompts = append(p.prompts, other.prompts...)
+// Len returns how many tools and how many resources there are.
+func (p *Part) Len() (tools, resources int) {
+	for _, x := range p.items {
+		switch x.(type) {
+		case *Entry:
+			tools++
+		case *resource:
+			resources++
+		}
+	}
+	return tools, resources
 }
-
-// Tools returns how many tools there are.
-func (p *Part) Tools() int { return len(p.tools) }
-
-// Resources returns how many resources there are.
-func (p *Part) Resources() int { return len(p.resources) }
 
 // same reports whether two parts look the same from outside.
 func (p *Part) same(other *Part) bool {
 	return slices.Equal(p.streams, other.streams) &&
-		slices.EqualFunc(p.tools, other.tools, func(a, b *Entry) bool { return a.name == b.name && a.same(b) }) &&
-		slices.EqualFunc(p.resources, other.resources, func(a, b *resource) bool { return a.def.URI == b.def.URI && a.def.Name == b.def.Name }) &&
-		slices.EqualFunc(p.prompts, other.prompts, func(a, b *prompt) bool { return a.def.Name == b.def.Name })
+		slices.EqualFunc(p.items, other.items, func(a, b item) bool { return a.at() == b.at() && a.same(b) })
 }

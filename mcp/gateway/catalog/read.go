@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -22,7 +23,7 @@ func (v *View) ReadURI(ctx context.Context, uri string) ([]*sdk.ResourceContents
 // Prompt returns a prompt with its arguments filled in. It returns false if the
 // view does not show it.
 func (v *View) Prompt(ctx context.Context, name string, arguments map[string]string) (result *sdk.GetPromptResult, known bool, err error) {
-	if _, known := v.shown.prompt(name); !known {
+	if !v.has(kindPrompt, name) {
 		return nil, false, nil
 	}
 	result, err = v.getPrompt(ctx, &sdk.GetPromptRequest{Params: &sdk.GetPromptParams{Name: name, Arguments: arguments}})
@@ -32,7 +33,7 @@ func (v *View) Prompt(ctx context.Context, name string, arguments map[string]str
 // getPrompt fills in a prompt that the view shows.
 func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result *sdk.GetPromptResult, err error) {
 	c := CallerFrom(ctx)
-	p, ok := v.shown.prompt(req.Params.Name)
+	p, ok := v.find(kindPrompt, req.Params.Name).(*prompt)
 	if !ok { // it has left since
 		return nil, unknownPrompt(c, req.Params.Name)
 	}
@@ -52,8 +53,8 @@ func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result
 
 // readResource reads a resource that the view shows.
 func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (result *sdk.ReadResourceResult, err error) {
-	read, ok := v.shown.reader(req.Params.URI)
-	if !ok {
+	read := v.reader(req.Params.URI)
+	if read == nil {
 		return nil, UnknownResource(CallerFrom(ctx), req.Params.URI)
 	}
 	defer func() {
@@ -67,7 +68,7 @@ func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (
 
 // subscribe lets a session hear of a resource that the view shows.
 func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
-	if !v.shown.lists(req.Params.URI) {
+	if !v.has(kindResource, req.Params.URI) {
 		return UnknownResource(CallerFrom(ctx), req.Params.URI)
 	}
 	return nil
@@ -103,16 +104,16 @@ func (v *View) candidates(ctx context.Context, ref *sdk.CompleteReference, argum
 	var complete map[string]Values
 	switch ref.Type {
 	case "ref/prompt":
-		p, known := v.shown.prompt(ref.Name)
+		p, known := v.find(kindPrompt, ref.Name).(*prompt)
 		if !known {
 			return nil, unknownPrompt(CallerFrom(ctx), ref.Name)
 		}
 		complete = p.complete
 	case "ref/resource":
-		if _, known := v.shown.reader(ref.URI); !known {
+		if v.reader(ref.URI) == nil {
 			return nil, UnknownResource(CallerFrom(ctx), ref.URI)
 		}
-		if t, known := v.shown.template(ref.URI); known {
+		if t, known := v.find(kindTemplate, ref.URI).(*template); known {
 			complete = t.complete
 		}
 	}
@@ -120,4 +121,22 @@ func (v *View) candidates(ctx context.Context, ref *sdk.CompleteReference, argum
 		return f(v.who.Shows), nil
 	}
 	return nil, nil
+}
+
+// templateFits reports whether a URI is one of a template with plain variables.
+func templateFits(pattern, uri string) bool {
+	var b strings.Builder
+	b.WriteString("^")
+	for {
+		before, rest, found := strings.Cut(pattern, "{")
+		b.WriteString(regexp.QuoteMeta(before))
+		if !found {
+			break
+		}
+		b.WriteString("[^/]+")
+		_, pattern, _ = strings.Cut(rest, "}")
+	}
+	b.WriteString("$")
+	fits, err := regexp.MatchString(b.String(), uri)
+	return fits && err == nil
 }

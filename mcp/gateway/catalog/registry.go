@@ -1,3 +1,10 @@
+// Package catalog holds what the gateway offers, and shows each caller its part.
+//
+// A [Registry] holds tools, resources and prompts, in groups called streams. A
+// [View] is the part of it that one [Caller] sees, of one stream or of all; it has
+// an MCP server of its own (the official SDK, imported as sdk), so that nothing
+// can be reached through it that it does not show. A [Runner] runs tools within
+// the limits of the gateway and leaves a line in the log for each call.
 package catalog
 
 import (
@@ -24,21 +31,9 @@ type Registry struct {
 
 // snapshot is all that is offered at one moment. It does not change.
 type snapshot struct {
-	offers
-	streams []string           // sorted
-	of      map[string]*offers // of each stream that offers something
-}
-
-// offers are things that are offered, by name or URI.
-type offers struct {
-	tools     map[string]*Entry
-	resources map[string]*resource
-	templates map[string]*template
-	prompts   map[string]*prompt
-}
-
-func newOffers() *offers {
-	return &offers{map[string]*Entry{}, map[string]*resource{}, map[string]*template{}, map[string]*prompt{}}
+	all     map[key]item
+	of      map[string]map[key]item // by stream; "" is that of what is in none
+	streams []string                // sorted
 }
 
 // The names of the parts, in the order in which names of tools are given away.
@@ -63,42 +58,48 @@ func (r *Registry) Add(t Tool) error {
 	if err != nil {
 		return fmt.Errorf("register tool: %w", err)
 	}
-	r.update(func(p *Part) {
-		p.tools = slices.DeleteFunc(slices.Clone(p.tools), func(old *Entry) bool { return old.name == e.name })
-		p.tools = append(p.tools, e)
-	})
+	r.byHand(e, e.key)
 	return nil
 }
 
 // Remove takes tools away that were added by hand, by their full names.
 func (r *Registry) Remove(names ...string) {
-	r.update(func(p *Part) {
-		p.tools = slices.DeleteFunc(slices.Clone(p.tools), func(e *Entry) bool { return slices.Contains(names, e.name) })
-	})
+	for _, name := range names {
+		r.byHand(nil, key{kindTool, name})
+	}
 }
 
 // AddResource offers a resource in a stream ("": in none), or replaces it.
 func (r *Registry) AddResource(stream string, def *sdk.Resource, read sdk.ResourceHandler) {
-	r.update(func(p *Part) {
-		p.resources = slices.DeleteFunc(slices.Clone(p.resources), func(old *resource) bool { return old.def.URI == def.URI })
-		p.resources = append(p.resources, &resource{stream, def, read})
-	})
+	x := &resource{place{key{kindResource, def.URI}, stream}, def, read}
+	r.byHand(x, x.key)
 }
 
 // AddResourceTemplate offers a template of resources, or replaces it.
 func (r *Registry) AddResourceTemplate(stream string, def *sdk.ResourceTemplate, read sdk.ResourceHandler) {
-	r.update(func(p *Part) {
-		p.templates = slices.DeleteFunc(slices.Clone(p.templates), func(old *template) bool { return old.def.URITemplate == def.URITemplate })
-		p.templates = append(p.templates, &template{stream: stream, def: def, read: read})
-	})
+	x := &template{place{key{kindTemplate, def.URITemplate}, stream}, def, read, nil}
+	r.byHand(x, x.key)
 }
 
 // AddPrompt offers a prompt in a stream ("": in none), or replaces it.
 func (r *Registry) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandler) {
-	r.update(func(p *Part) {
-		p.prompts = slices.DeleteFunc(slices.Clone(p.prompts), func(old *prompt) bool { return old.def.Name == def.Name })
-		p.prompts = append(p.prompts, &prompt{stream: stream, def: def, get: get})
-	})
+	x := &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, nil}
+	r.byHand(x, x.key)
+}
+
+// byHand puts x in place of what had its key by hand; nil: nothing.
+func (r *Registry) byHand(x item, k key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &Part{}
+	if old := r.parts[partHand]; old != nil {
+		p.items = slices.DeleteFunc(slices.Clone(old.items), func(other item) bool { return other.at().key == k })
+	}
+	if x != nil {
+		p.items = append(p.items, x)
+	}
+	r.parts[partHand] = p
+	r.publish()
 }
 
 // Set makes p what a source offers.
@@ -132,70 +133,37 @@ func (r *Registry) SetChanged(parts map[string]*Part) {
 	}
 }
 
-// update changes what is registered by hand. change must not alter slices in place.
-func (r *Registry) update(change func(*Part)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := &Part{}
-	if old := r.parts[partHand]; old != nil {
-		*p = *old
-	}
-	change(p)
-	r.parts[partHand] = p
-	r.publish()
-}
-
 // publish makes a new snapshot of the parts. The caller holds mu.
 func (r *Registry) publish() {
-	s := &snapshot{offers: *newOffers(), of: map[string]*offers{}}
-	streams := map[string]struct{}{}
-	for _, name := range r.ordered() {
-		p := r.parts[name]
-		for _, stream := range p.streams {
-			streams[stream] = struct{}{}
+	s := &snapshot{all: map[key]item{}, of: map[string]map[key]item{}}
+	own := func(stream string) map[key]item {
+		if s.of[stream] == nil {
+			s.of[stream] = map[key]item{}
 		}
-		offer(s, p.tools, func(o *offers) map[string]*Entry { return o.tools }, func(x *Entry) string { return x.name })
-		offer(s, p.resources, func(o *offers) map[string]*resource { return o.resources }, func(x *resource) string { return x.def.URI })
-		offer(s, p.templates, func(o *offers) map[string]*template { return o.templates }, func(x *template) string { return x.def.URITemplate })
-		offer(s, p.prompts, func(o *offers) map[string]*prompt { return o.prompts }, func(x *prompt) string { return x.def.Name })
+		return s.of[stream]
 	}
-	for stream := range s.of {
-		streams[stream] = struct{}{}
+	first := []string{PartCore, PartLocal, partHand, PartFiles}
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(r.parts)), func(name string) bool { return slices.Contains(first, name) })
+	for _, name := range append(first, rest...) {
+		p := r.parts[name]
+		if p == nil {
+			continue
+		}
+		for _, stream := range p.streams {
+			own(stream)
+		}
+		for _, x := range p.items {
+			at, stream := x.at(), own(x.at().stream)
+			if _, taken := s.all[at.key]; !taken {
+				s.all[at.key], stream[at.key] = x, x
+			}
+		}
 	}
-	delete(streams, "")
-	s.streams = slices.Sorted(maps.Keys(streams))
+	s.streams = slices.DeleteFunc(slices.Sorted(maps.Keys(s.of)), func(stream string) bool { return stream == "" })
 	r.now = s
 	if r.changed != nil {
 		r.changed(s)
 	}
-}
-
-// offer adds what a part has of one kind, except what has a taken name.
-func offer[T offered[T]](s *snapshot, list []T, kind func(*offers) map[string]T, name func(T) string) {
-	all := kind(&s.offers)
-	for _, x := range list {
-		own := s.of[x.in()]
-		if own == nil {
-			own = newOffers()
-			s.of[x.in()] = own
-		}
-		if _, taken := all[name(x)]; !taken {
-			all[name(x)], kind(own)[name(x)] = x, x
-		}
-	}
-}
-
-// ordered returns the names of the parts in the order in which names are given away.
-func (r *Registry) ordered() []string {
-	first := []string{PartCore, PartLocal, partHand, PartFiles}
-	var rest []string
-	for name := range r.parts {
-		if !slices.Contains(first, name) {
-			rest = append(rest, name)
-		}
-	}
-	slices.Sort(rest)
-	return slices.DeleteFunc(append(first, rest...), func(name string) bool { return r.parts[name] == nil })
 }
 
 // watch calls f with what is offered now, and at each change after it.

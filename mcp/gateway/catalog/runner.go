@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/schema"
 )
@@ -126,17 +129,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 		defer who.Gone(cancel)() // the call of a caller that left ends
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
-	if e.do == nil {
-		return r.handle(ctx, e, req)
-	}
-	o := r.contain(ctx, e, Call{id, string(arguments), who.Language})
-	if o.Invalid != "" {
-		return nil, &ArgumentError{o.Invalid}
-	}
-	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) && o.Response.Action == mcp.ActionTypeError {
-		o.Response.Result = who.Say("gateway/tool-late")
-	}
-	return contentOf(o.Response), nil
+	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
 }
 
 // RefuseUnknown logs the call of a tool that the caller's view does not show.
@@ -145,28 +138,28 @@ func (r *Runner) RefuseUnknown(who Caller, name string) {
 }
 
 // contain runs a tool. A panic fails this call only.
-func (r *Runner) contain(ctx context.Context, e *Entry, c Call) (o Outcome) {
+func (r *Runner) contain(ctx context.Context, e *Entry, c Call, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
+	who := CallerFrom(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("tool crashed", "tool", e.name, "call_id", c.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			o = Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: CallerFrom(ctx).Say("gateway/tool-crashed")}}
+			result, err = failed(who.Say("gateway/tool-crashed")), nil
 		}
 	}()
-	return e.do(ctx, c)
-}
-
-// handle runs a tool that speaks the protocol itself.
-func (r *Runner) handle(ctx context.Context, e *Entry, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
-	if req == nil {
-		return failed(CallerFrom(ctx).Say("gateway/tool-in-session")), nil
+	switch {
+	case e.do == nil && req == nil:
+		return failed(who.Say("gateway/tool-in-session")), nil
+	case e.do == nil:
+		return e.handle(ctx, req)
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			r.log.Error("tool crashed", "tool", e.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = failed(CallerFrom(ctx).Say("gateway/tool-crashed")), nil
-		}
-	}()
-	return e.handle(ctx, req)
+	o := e.do(ctx, c)
+	if o.Invalid != "" {
+		return nil, &ArgumentError{o.Invalid}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && o.Response.Action == mcp.ActionTypeError {
+		o.Response.Result = who.Say("gateway/tool-late")
+	}
+	return contentOf(o.Response), nil
 }
 
 // outcomeWord returns the word of an outcome in the log.
@@ -183,4 +176,125 @@ func outcomeWord(result *sdk.CallToolResult, err error) string {
 		return "failed"
 	}
 	return "ok"
+}
+
+// CodeFailed is the code of a tool that ran and failed.
+const CodeFailed = "EXECUTION_FAILED"
+
+// Limits of one result.
+const (
+	maxResultText  = 256 << 10 // bytes of one text; the rest is cut
+	maxResultImage = 8 << 20   // bytes of one picture; a larger one is only named
+)
+
+// contentOf returns a tool's outcome as MCP has it: a failure is an error result,
+// and so is the envelope of one.
+func contentOf(r mcp.ActionResponse) *sdk.CallToolResult {
+	o := r.Outcome("")
+	if envelope := failedEnvelope(o.Value); envelope != nil {
+		o.Failed, o.Blocks = true, []any{mcp.TextOf(envelope)}
+	}
+	out := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: o.Failed}
+	for _, block := range o.Blocks {
+		switch block := block.(type) {
+		case mcp.Image:
+			out.Content = append(out.Content, pictureOf(block))
+		case string:
+			out.Content = append(out.Content, textBlock(block))
+		}
+	}
+	return out
+}
+
+func pictureOf(image mcp.Image) sdk.Content {
+	if len(image.Data) > maxResultImage {
+		return textBlock(fmt.Sprintf("[%s image, %d bytes: over the limit of %d]", image.MIMEType, len(image.Data), maxResultImage))
+	}
+	return &sdk.ImageContent{MIMEType: image.MIMEType, Data: image.Data}
+}
+
+// textBlock returns a text as a block, cut to the limit.
+func textBlock(s string) *sdk.TextContent {
+	return &sdk.TextContent{Text: text.Shorten(s, maxResultText)}
+}
+
+// failed returns a result that says why there is none.
+func failed(why string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{textBlock(why)}, IsError: true}
+}
+
+// failedEnvelope returns what a tool says of its own failure,
+// {"success":false,"error":…}, with the error as {code,message} whether it was that
+// or a text. It returns nil for any other value.
+func failedEnvelope(value any) map[string]any {
+	switch value.(type) {
+	case nil, string, bool, int, int64, float64, []any, mcp.Image:
+		return nil
+	}
+	envelope, ok := value.(map[string]any)
+	if ok {
+		envelope = maps.Clone(envelope)
+	} else {
+		data, err := json.Marshal(value)
+		if err != nil || json.Unmarshal(data, &envelope) != nil {
+			return nil
+		}
+	}
+	if success, is := envelope["success"].(bool); !is || success {
+		return nil
+	}
+	if message, is := envelope["error"].(string); is {
+		envelope["error"] = map[string]any{"code": CodeFailed, "message": message}
+	}
+	return envelope
+}
+
+// Limits on calls that run at the same time.
+const (
+	MaxCalls    = 512 // of all callers
+	maxOwnCalls = 256 // of one token
+)
+
+// slots count the calls that run.
+type slots struct {
+	mu     sync.Mutex
+	owned  map[string]int // by token
+	cancel map[uint64]func()
+	number uint64
+	closed bool
+}
+
+// take takes a place for a call of a token. cancel ends the call, release gives
+// the place back.
+func (s *slots) take(token string, cancel func()) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.cancel) >= MaxCalls || token != "" && s.owned[token] >= maxOwnCalls {
+		return nil, false
+	}
+	if s.owned == nil {
+		s.owned, s.cancel = map[string]int{}, map[uint64]func(){}
+	}
+	s.number++
+	number := s.number
+	s.cancel[number] = cancel
+	s.owned[token]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.cancel, number)
+		if s.owned[token]--; s.owned[token] == 0 {
+			delete(s.owned, token)
+		}
+	}, true
+}
+
+// closeAll ends all calls. No more are taken.
+func (s *slots) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, cancel := range s.cancel {
+		cancel()
+	}
 }

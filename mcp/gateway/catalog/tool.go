@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,8 +45,7 @@ const noArguments = `{"type":"object","properties":{},"required":[]}`
 
 // Entry is a tool in its place. It does not change.
 type Entry struct {
-	name   string // full
-	stream string
+	place
 	def    *sdk.Tool // as it is listed
 	schema json.RawMessage
 	own    bool // this server runs it itself, so its annotations hold
@@ -65,25 +66,27 @@ func (e *Entry) Description() string { return e.def.Description }
 // Schema returns the JSON Schema of the arguments.
 func (e *Entry) Schema() json.RawMessage { return e.schema }
 
-func (e *Entry) in() string { return e.stream }
+func (e *Entry) withdraw(s *sdk.Server) { s.RemoveTools(e.name) }
 
-// same reports whether two entries look the same from outside.
-func (e *Entry) same(other *Entry) bool {
-	return e.def.Description == other.def.Description && string(e.schema) == string(other.schema) &&
-		sameHints(e.def.Annotations, other.def.Annotations)
+// offer puts the tool into the server of a view, which panics at some schemas.
+func (e *Entry) offer(v *View) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.log.Warn("tool cannot be offered", "tool", e.name, "why", fmt.Sprint(p))
+		}
+	}()
+	v.server.AddTool(e.def, v.call)
 }
 
-func sameHints(a, b *sdk.ToolAnnotations) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.ReadOnlyHint == b.ReadOnlyHint && a.IdempotentHint == b.IdempotentHint &&
-		(a.DestructiveHint == nil) == (b.DestructiveHint == nil) && (a.DestructiveHint == nil || *a.DestructiveHint == *b.DestructiveHint)
+func (e *Entry) same(other item) bool {
+	o, ok := other.(*Entry)
+	return ok && (e == o || e.def.Description == o.def.Description && string(e.schema) == string(o.schema) &&
+		reflect.DeepEqual(e.def.Annotations, o.def.Annotations))
 }
 
 // readOnly reports whether the tool is known to change nothing.
 func (e *Entry) readOnly() bool {
-	return e.own && e.def.Annotations != nil && e.def.Annotations.ReadOnlyHint
+	return e.own && e.def.Annotations.ReadOnlyHint
 }
 
 // entry returns the tool in its place.
@@ -91,7 +94,10 @@ func (t Tool) entry() (*Entry, error) {
 	if err := checkStream(t.Stream); err != nil {
 		return nil, err
 	}
-	e := &Entry{name: JoinName(t.Stream, t.Name), stream: t.Stream, schema: t.Schema, own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle}
+	e := &Entry{
+		place: place{key{kindTool, JoinName(t.Stream, t.Name)}, t.Stream}, schema: t.Schema,
+		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle,
+	}
 	if err := CheckName(e.name); err != nil {
 		return nil, err
 	}
@@ -101,7 +107,7 @@ func (t Tool) entry() (*Entry, error) {
 	if err := CheckSchema(e.schema); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", e.name, err)
 	}
-	if one := []bool{t.Run != nil, t.Do != nil, t.Handle != nil}; count(one) != 1 {
+	if ways := []bool{t.Run != nil, t.Do != nil, t.Handle != nil}; len(slices.DeleteFunc(ways, func(set bool) bool { return !set })) != 1 {
 		return nil, errors.New(e.name + " needs one of Run, Do and Handle")
 	}
 	if t.Run != nil {
@@ -111,30 +117,15 @@ func (t Tool) entry() (*Entry, error) {
 		}
 		e.do = Checked(compiled, t.Run)
 	}
-	e.def = &sdk.Tool{Name: e.name, Description: t.Description, InputSchema: e.schema, Annotations: annotationsOf(t.Annotations)}
+	hints := &sdk.ToolAnnotations{DestructiveHint: t.Annotations.Destructive}
+	if is := t.Annotations.ReadOnly; is != nil {
+		hints.ReadOnlyHint = *is
+	}
+	if is := t.Annotations.Idempotent; is != nil {
+		hints.IdempotentHint = *is
+	}
+	e.def = &sdk.Tool{Name: e.name, Description: t.Description, InputSchema: e.schema, Annotations: hints}
 	return e, nil
-}
-
-// count returns how many are true.
-func count(list []bool) int {
-	n := 0
-	for _, is := range list {
-		if is {
-			n++
-		}
-	}
-	return n
-}
-
-func annotationsOf(hints mcp.Annotations) *sdk.ToolAnnotations {
-	a := &sdk.ToolAnnotations{DestructiveHint: hints.Destructive}
-	if hints.ReadOnly != nil {
-		a.ReadOnlyHint = *hints.ReadOnly
-	}
-	if hints.Idempotent != nil {
-		a.IdempotentHint = *hints.Idempotent
-	}
-	return a
 }
 
 // CheckSchema returns what is wrong with a schema: the SDK would panic at it.

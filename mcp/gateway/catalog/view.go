@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,16 +25,18 @@ type View struct {
 	runner *Runner
 	log    *slog.Logger
 
+	Sessions  http.Handler // of the streamable transport: initialize, GET, DELETE and the requests between them
+	Stateless http.Handler // 2026-07-28: every request for itself
 	server    *sdk.Server
-	sessions  http.Handler // initialize, GET, DELETE and the requests between them
-	stateless http.Handler // 2026-07-28: every request for itself
 
-	shown  *shown // what the server has
-	direct *direct
+	direct direct // for requests without a session
+
+	mu    sync.Mutex
+	shown map[key]item // what the server has
 }
 
-func newView(vs *Views, key viewKey, c Caller) *View {
-	v := &View{key: key, who: c, runner: vs.runner, log: vs.log, shown: newShown(key.stream, c)}
+func newView(vs *Views, of viewKey, c Caller) *View {
+	v := &View{key: of, who: c, runner: vs.runner, log: vs.log, shown: map[key]item{}}
 	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: message.In(text.Chinese, "gateway/server-title") + " " + message.In(text.English, "gateway/server-title"), Version: vs.version}, &sdk.ServerOptions{
 		Instructions: message.In(text.English, "gateway/server-instructions") + " " + message.In(text.Chinese, "gateway/server-instructions"),
 		Logger:       slog.New(slog.DiscardHandler), // it logs every request
@@ -46,7 +50,7 @@ func newView(vs *Views, key viewKey, c Caller) *View {
 		PageSize: 500,
 		// A token sees its own part of everything, so nothing may be kept for others.
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-			if key.token != "" {
+			if of.token != "" {
 				c.CacheScope = "private"
 			}
 		},
@@ -55,11 +59,10 @@ func newView(vs *Views, key viewKey, c Caller) *View {
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	})
 	v.server.AddReceivingMiddleware(v.rewrite)
-	v.direct = &direct{server: v.server}
 	get := func(*http.Request) *sdk.Server { return v.server }
 	// Access control has looked at Host and Origin, and the body is limited already.
-	v.sessions = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true})
-	v.stateless = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+	v.Sessions = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true})
+	v.Stateless = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		DisableLocalhostProtection: true, Stateless: true, PropagateRequestCancellation: true,
 	})
 	return v
@@ -67,13 +70,6 @@ func newView(vs *Views, key viewKey, c Caller) *View {
 
 // Token returns the name of the token whose view it is; "" without one.
 func (v *View) Token() string { return v.key.token }
-
-// ServeSession serves a request of a session of the streamable transport, or one
-// that opens a session.
-func (v *View) ServeSession(w http.ResponseWriter, r *http.Request) { v.sessions.ServeHTTP(w, r) }
-
-// ServeStateless serves a request of 2026-07-28.
-func (v *View) ServeStateless(w http.ResponseWriter, r *http.Request) { v.stateless.ServeHTTP(w, r) }
 
 // EndSession closes a session of the streamable transport, by its id.
 func (v *View) EndSession(id string) {
@@ -97,28 +93,73 @@ func (v *View) Connect(ctx context.Context, t sdk.Transport, revision string) (*
 	return v.server.Connect(ctx, t, &sdk.ServerSessionOptions{State: state})
 }
 
-// Ask has the server answer one request without a session, in a revision. header is
-// that of the request that carried it. The error is that of ctx, or of a server
-// that has ended.
-func (v *View) Ask(ctx context.Context, c Caller, revision string, header http.Header, request *jsonrpc.Request) (*jsonrpc.Response, error) {
-	return v.direct.ask(ctx, c, revision, header, request)
+// Tool returns a tool by its full name, or by its bare one in a view of one stream.
+func (v *View) Tool(name string) (*Entry, bool) {
+	e, ok := v.find(kindTool, name).(*Entry)
+	if !ok && v.key.stream != "" {
+		e, ok = v.find(kindTool, v.key.stream+"."+name).(*Entry)
+	}
+	return e, ok
 }
 
-// Tool returns a tool by its full name, or by its bare one in a view of one stream.
-func (v *View) Tool(name string) (*Entry, bool) { return v.shown.tool(name) }
-
 // Tools returns the tools, by name.
-func (v *View) Tools() []*Entry { return v.shown.tools() }
+func (v *View) Tools() []*Entry { return list(v, func(e *Entry) *Entry { return e }) }
 
 // Resources returns the resources, by URI.
-func (v *View) Resources() []*sdk.Resource { return v.shown.resources() }
+func (v *View) Resources() []*sdk.Resource {
+	return list(v, func(x *resource) *sdk.Resource { return x.def })
+}
 
 // Prompts returns the prompts, by name.
-func (v *View) Prompts() []*sdk.Prompt { return v.shown.prompts() }
+func (v *View) Prompts() []*sdk.Prompt { return list(v, func(x *prompt) *sdk.Prompt { return x.def }) }
+
+// list returns what a view shows of one kind, by name.
+func list[T item, D any](v *View, def func(T) D) []D {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var items []T
+	for _, x := range v.shown {
+		if x, fits := x.(T); fits {
+			items = append(items, x)
+		}
+	}
+	slices.SortFunc(items, func(a, b T) int { return strings.Compare(a.at().name, b.at().name) })
+	out := make([]D, len(items))
+	for i, x := range items {
+		out[i] = def(x)
+	}
+	return out
+}
+
+// find returns what the view shows of a kind under a name; nil: nothing.
+func (v *View) find(k kind, name string) item {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.shown[key{k, name}]
+}
+
+// has reports whether the view shows something of a kind under a name.
+func (v *View) has(k kind, name string) bool { return v.find(k, name) != nil }
+
+// reader returns the reader of a URI: that of the resource, or of the first template
+// that it fits; nil: the view shows none.
+func (v *View) reader(uri string) sdk.ResourceHandler {
+	if x, ok := v.find(kindResource, uri).(*resource); ok {
+		return x.read
+	}
+	for _, x := range list(v, func(x *template) *template { return x }) {
+		if templateFits(x.name, uri) {
+			return x.read
+		}
+	}
+	return nil
+}
 
 // unused reports whether no client has a session here.
 func (v *View) unused() bool {
-	own := v.direct.sessions()
+	v.direct.mu.Lock()
+	own := len(v.direct.byRevision)
+	v.direct.mu.Unlock()
 	for range v.server.Sessions() {
 		own--
 	}
@@ -132,19 +173,30 @@ func (v *View) close() {
 	}
 }
 
-// apply makes the server have what s offers to this view, and nothing else.
+// apply makes the server have what s offers to this view, and nothing else. Only what
+// looks different is touched there, for each touch is told to all sessions.
 func (v *View) apply(s *snapshot) {
-	v.shown.follow(s, v.server, handlers{v.addTool, v.readResource, v.readResource, v.getPrompt})
-}
-
-// addTool puts a tool into the server, which panics at some schemas.
-func (v *View) addTool(e *Entry) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.log.Warn("tool cannot be offered", "tool", e.name, "why", fmt.Sprint(p))
+	now := s.all
+	if v.key.stream != "" { // its own only: there may be as many views as streams
+		now = s.of[v.key.stream]
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for k, old := range v.shown {
+		if x := now[k]; x == nil || !v.who.Sees(x.at().stream) {
+			old.withdraw(v.server)
+			delete(v.shown, k)
 		}
-	}()
-	v.server.AddTool(e.def, v.call)
+	}
+	for k, x := range now {
+		if !v.who.Sees(x.at().stream) {
+			continue
+		}
+		if old := v.shown[k]; old == nil || !old.same(x) {
+			x.offer(v)
+		}
+		v.shown[k] = x
+	}
 }
 
 // call runs a tool for the server of the view.

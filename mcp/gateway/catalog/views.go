@@ -77,7 +77,13 @@ func (vs *Views) Streams(c Caller) []string {
 func (vs *Views) Tools() int {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	return len(vs.now.tools)
+	tools := 0
+	for k := range vs.now.all {
+		if k.kind == kindTool {
+			tools++
+		}
+	}
+	return tools
 }
 
 // Len returns how many views there are.
@@ -98,7 +104,7 @@ func (vs *Views) Sessions() int {
 func (vs *Views) Updated(ctx context.Context, uris ...string) {
 	for _, v := range vs.all() {
 		for _, uri := range uris {
-			if v.shown.lists(uri) {
+			if v.has(kindResource, uri) {
 				_ = v.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
 			}
 		}

@@ -57,8 +57,12 @@ func TestFollowerDevices(t *testing.T) {
 			t.Errorf("before anybody asked: %v", got)
 		}
 		all := func(string) bool { return true }
-		if parts := f.Asleep(all); len(parts) != 1 || parts["device-a"].Tools() != 1 {
-			t.Errorf("asleep: %v", parts)
+		parts := f.Asleep(all)
+		if len(parts) != 1 {
+			t.Fatalf("asleep: %v", parts)
+		}
+		if tools, _ := parts["device-a"].Len(); tools != 1 {
+			t.Errorf("asleep: %d tools", tools)
 		}
 		f.Wake()
 		if got := names(r); !slices.Equal(got, []string{"device-a.self.wave"}) || f.Asleep(all) != nil {
