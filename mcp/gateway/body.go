@@ -14,47 +14,56 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// errEncoded says that a body is compressed.
-var errEncoded = errors.New("compressed bodies are not read")
+// reply answers with JSON.
+func reply(w http.ResponseWriter, status int, body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written as JSON"}`)
+	}
+	replyRaw(w, status, data)
+}
 
-// readBody reads a body that is not too long and comes in time. After an error
-// the connection is closed. The rest of a body that is too long is taken in, if it
-// comes soon, for many clients read no answer before they have sent all.
-func (f *front) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+// replyRaw answers with JSON that is written already, in time: a client that does
+// not read its answer is hung up on.
+func replyRaw(w http.ResponseWriter, status int, data []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // the other end may be gone
+	_ = rc.Flush()                     // while there is a deadline
+	_ = rc.SetWriteDeadline(time.Time{})
+}
+
+// readBody reads a body that is not too long and comes in time; problem says why it
+// was not taken. After a problem the connection is closed. The rest of a body that is
+// too long is taken in, if it comes soon, for many clients read no answer before they
+// have sent all.
+func (f *front) readBody(w http.ResponseWriter, r *http.Request, c catalog.Caller) (body []byte, status int, problem string) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(f.bodyTime)) // recorders have none
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, http.StatusUnsupportedMediaType, errEncoded
+		return nil, http.StatusUnsupportedMediaType, c.Say("gateway/body-encoded")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		_ = rc.SetReadDeadline(time.Time{})
-		return body, 0, nil
+		return body, 0, ""
 	}
 	w.Header().Set("Connection", "close")
-	status := http.StatusBadRequest
+	status, problem = http.StatusBadRequest, c.Say("gateway/body-unread")
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		status = http.StatusRequestEntityTooLarge
+		status, problem = http.StatusRequestEntityTooLarge, c.Say("gateway/body-over", strconv.Itoa(maxBody))
 		if r.ContentLength <= maxDrain {
 			_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		}
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
+		problem = c.Say("gateway/body-late")
 	}
 	_ = rc.SetReadDeadline(time.Now())
-	return nil, status, err
-}
-
-// bodyProblem returns what is wrong with a body that readBody did not take.
-func bodyProblem(c catalog.Caller, status int, err error) string {
-	switch status {
-	case http.StatusRequestEntityTooLarge:
-		return c.Say("gateway/body-over", strconv.Itoa(maxBody))
-	case http.StatusUnsupportedMediaType:
-		return c.Say("gateway/body-encoded")
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.Say("gateway/body-late")
-	}
-	return c.Say("gateway/body-unread")
+	return nil, status, problem
 }
 
 // deep reports whether JSON nests deeper than any honest message does.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -74,22 +75,15 @@ func (p *plainWriter) Write(b []byte) (int, error) {
 		p.keep(b)
 		return len(b), nil
 	case text:
-		code := jsonrpc.CodeInvalidRequest
+		code := int64(jsonrpc.CodeInvalidRequest)
 		if status == http.StatusNotFound {
 			code = codeNoSession
 		}
-		data, err := json.Marshal(rpcError{"2.0", idOf(p.asked), rpcProblem{code, strings.TrimSpace(string(b))}})
-		if err != nil {
-			return 0, err
-		}
-		if _, err := p.put(data); err != nil {
-			return 0, err
-		}
-		return len(b), nil
+		return len(b), p.put(rpcFailure(p.asked, problemOf(code, strings.TrimSpace(string(b)))))
 	case p.pump == nil:
-		return p.put(b)
+		return len(b), p.put(b)
 	}
-	return p.pump.write(b)
+	return len(b), p.pump.write(bytes.Clone(b))
 }
 
 // began returns the status of the answer; 0: there is none yet.
@@ -114,9 +108,10 @@ func (p *plainWriter) keep(event []byte) {
 }
 
 // put writes straight out.
-func (p *plainWriter) put(b []byte) (int, error) {
+func (p *plainWriter) put(b []byte) error {
 	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
-	return p.ResponseWriter.Write(b)
+	_, err := p.ResponseWriter.Write(b)
+	return err
 }
 
 // codeNoSession is the code that clients know for a session that is not there.
@@ -141,7 +136,7 @@ func (p *plainWriter) Flush() {
 // client is too slow.
 func (p *plainWriter) lasts(hangUp func()) {
 	p.pump = newPump(hangUp, func(part []byte) error {
-		if _, err := p.put(part); err != nil {
+		if err := p.put(part); err != nil {
 			return err
 		}
 		return p.rc.Flush()
@@ -164,8 +159,77 @@ func (p *plainWriter) stop() {
 		reply(p.ResponseWriter, http.StatusOK, kept)
 		return
 	case keeps: // the session has ended, or the client has gone
-		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, catalog.CodeRefused, p.caller.Say("gateway/cancelled")))
+		replyRaw(p.ResponseWriter, http.StatusOK, rpcFailure(p.asked, problemOf(catalog.CodeRefused, p.caller.Say("gateway/cancelled"))))
 		return
 	}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests
+}
+
+// pump writes what goes to a client that may read slowly, so that it keeps no other
+// waiting. It owns the queue of parts and the goroutine that writes them. A client
+// that does not take them in time is hung up on.
+type pump struct {
+	parts  chan []byte // size maxNews
+	lost   atomic.Bool // the queue was full
+	done   chan struct{}
+	hangUp func()             // ends the stream or the socket
+	out    func([]byte) error // writes a part, in time
+	broken bool               // a part could not be written; of the goroutine
+	wg     sync.WaitGroup
+}
+
+// newPump starts a pump, which must be stopped. It writes a comment of an event stream
+// now and then while open is true; nil: never.
+func newPump(hangUp func(), out func([]byte) error, open func() bool) *pump {
+	p := &pump{parts: make(chan []byte, maxNews), done: make(chan struct{}), hangUp: hangUp, out: out}
+	p.wg.Go(func() { p.run(open) })
+	return p
+}
+
+// write takes a part, which must not change. It never waits.
+func (p *pump) write(part []byte) error {
+	select {
+	case p.parts <- part:
+		return nil
+	default:
+		p.lost.Store(true)
+		return errWireClosed
+	}
+}
+
+func (p *pump) run(open func() bool) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	if open == nil {
+		ticker.Stop()
+	}
+	for {
+		select {
+		case part := <-p.parts:
+			p.pass(part)
+		case <-ticker.C:
+			if open() {
+				p.pass([]byte(": ping\n\n"))
+			}
+		case <-p.done:
+			for len(p.parts) > 0 {
+				p.pass(<-p.parts)
+			}
+			return
+		}
+	}
+}
+
+// pass writes a part, and hangs up if that cannot be done.
+func (p *pump) pass(part []byte) {
+	if !p.broken && (p.lost.Load() || p.out(part) != nil) {
+		p.broken = true
+		p.hangUp()
+	}
+}
+
+// stop writes what is left and waits until all is written.
+func (p *pump) stop() {
+	close(p.done)
+	p.wg.Wait()
 }

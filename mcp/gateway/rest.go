@@ -1,16 +1,16 @@
 package gateway
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
@@ -45,11 +45,31 @@ type restProblem struct {
 	Message string `json:"message"`
 }
 
+// restAnswer is the body of each answer that lists or shows something: what it is
+// not about is left out.
+type restAnswer struct {
+	Success   bool                  `json:"success"`
+	Stream    *string               `json:"stream,omitempty"`
+	Tool      *restTool             `json:"tool,omitempty"`
+	Tools     []restTool            `json:"tools,omitzero"`
+	Resource  *sdk.ResourceContents `json:"resource,omitempty"`
+	Resources []*sdk.Resource       `json:"resources,omitzero"`
+	Prompt    *restPrompt           `json:"prompt,omitempty"`
+	Prompts   []*sdk.Prompt         `json:"prompts,omitzero"`
+	Count     *int                  `json:"count,omitempty"` // of a list
+}
+
 // restTool is a tool as REST lists it.
 type restTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// restPrompt is a prompt that was filled in.
+type restPrompt struct {
+	Description string               `json:"description"`
+	Messages    []*sdk.PromptMessage `json:"messages"`
 }
 
 func restToolOf(e *catalog.Entry) restTool { return restTool{e.Name(), e.Description(), e.Schema()} }
@@ -71,6 +91,60 @@ type restRequest struct {
 	view *catalog.View
 }
 
+// restRoutes returns the routes of REST, each below /api/mcp: one that ends in "/" goes on with a
+// name. Literal paths win over names.
+func restRoutes() []restRoute {
+	return []restRoute{
+		{"/tools/stream/", http.MethodGet, (*restRequest).stream},
+		{"/tools/streams", http.MethodGet, (*restRequest).streams},
+		{"/tools", http.MethodGet, (*restRequest).tools},
+		{"/tools/call", http.MethodPost, (*restRequest).call},
+		{"/resources", http.MethodGet, (*restRequest).resources},
+		{"/prompts", http.MethodGet, (*restRequest).prompts},
+		{"/tools/", http.MethodGet, (*restRequest).tool},
+		{"/resources/", http.MethodGet, (*restRequest).resource},
+		{"/prompts/", http.MethodPost, (*restRequest).prompt},
+	}
+}
+
+// restRoute is one route; serve gets the name in the path.
+type restRoute struct {
+	path, method string
+	serve        func(q *restRequest, name string)
+}
+
+// serveREST serves everything under /api/mcp that is plain HTTP. path is escaped and
+// without a slash at its end.
+func (f *front) serveREST(w http.ResponseWriter, r *http.Request, c catalog.Caller, path string) {
+	c.Via = "rest"
+	c = c.Until(r.Context())
+	v, _ := f.views.Of(c, "")
+	q := &restRequest{f, w, r.WithContext(catalog.WithCaller(r.Context(), c)), c, v}
+	rest := strings.TrimPrefix(path, pathAPI)
+	ofStreams := rest == "/tools/streams" || strings.HasPrefix(rest, "/tools/stream/")
+	if stream := r.URL.Query().Get("stream"); stream != "" && !ofStreams && !q.narrow(stream) {
+		return
+	}
+	for _, route := range restRoutes() {
+		escaped, fits := strings.CutPrefix(rest, route.path)
+		if !fits || strings.HasSuffix(route.path, "/") == (escaped == "") {
+			continue
+		}
+		name, err := url.PathUnescape(escaped) // once, or a URI would lose its own escapes
+		if err != nil {
+			continue
+		}
+		if r.Method != route.method && (r.Method != http.MethodHead || route.method != http.MethodGet) {
+			w.Header().Set("Allow", route.method)
+			q.fail(http.StatusMethodNotAllowed, codeMethod, "gateway/http-method")
+			return
+		}
+		route.serve(q, name)
+		return
+	}
+	q.fail(http.StatusNotFound, codeNotFound, "gateway/path-unknown")
+}
+
 // fail answers with an error: a message by its id.
 func (q *restRequest) fail(status int, code, id string, args ...any) {
 	q.failWith(status, code, q.who.Say(id, args...))
@@ -81,93 +155,10 @@ func (q *restRequest) failWith(status int, code, message string) {
 	reply(q.w, status, restError{Error: restProblem{code, message}, IsError: true})
 }
 
-// allow answers with 405 unless the method is one of them.
-func (q *restRequest) allow(allowed ...string) bool {
-	method := q.r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	if slices.Contains(allowed, method) {
-		return true
-	}
-	q.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	q.fail(http.StatusMethodNotAllowed, codeMethod, "gateway/http-method")
-	return false
-}
-
-// restRequests serves everything under /api/mcp that is plain HTTP.
-type restRequests struct{ *front }
-
-// serve serves one request. Literal paths win over names; path is escaped and
-// without a slash at its end.
-func (g restRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller, path string) {
-	c.Via = "rest"
-	c = c.Until(r.Context())
-	ctx := catalog.WithCaller(r.Context(), c)
-	v, _ := g.views.Of(c, "")
-	q := &restRequest{g.front, w, r.WithContext(ctx), c, v}
-	rest := strings.TrimPrefix(path, pathAPI)
-	name := func(prefix string) (string, bool) {
-		escaped, ok := strings.CutPrefix(rest, prefix)
-		if !ok || escaped == "" {
-			return "", false
-		}
-		text, err := url.PathUnescape(escaped) // once, or a URI would lose its own escapes
-		return text, err == nil
-	}
-	if stream, ok := name("/tools/stream/"); ok {
-		q.stream(stream)
-		return
-	}
-	if rest == "/tools/streams" {
-		q.streams()
-		return
-	}
-	if stream := r.URL.Query().Get("stream"); stream != "" && !q.narrow(stream) {
-		return
-	}
-	switch rest {
-	case "/tools":
-		q.tools()
-	case "/tools/call":
-		q.call(ctx)
-	case "/resources":
-		q.resources()
-	case "/prompts":
-		q.prompts()
-	default:
-		if tool, ok := name("/tools/"); ok {
-			q.tool(tool)
-		} else if uri, ok := name("/resources/"); ok {
-			q.resource(ctx, uri)
-		} else if prompt, ok := name("/prompts/"); ok {
-			q.prompt(ctx, prompt)
-		} else {
-			q.fail(http.StatusNotFound, codeNotFound, "gateway/path-unknown")
-		}
-	}
-}
-
-// toolListing is the answer to GET /api/mcp/tools.
-type toolListing struct {
-	Success bool       `json:"success"`
-	Stream  *string    `json:"stream,omitempty"`
-	Tools   []restTool `json:"tools"`
-	Count   int        `json:"count"`
-}
-
-func (q *restRequest) tools() {
-	if !q.allow(http.MethodGet) {
-		return
-	}
-	tools := restTools(q.view.Tools())
-	reply(q.w, http.StatusOK, toolListing{Success: true, Tools: tools, Count: len(tools)})
-}
-
 // narrow makes the view that of one stream, or answers that there is none.
 func (q *restRequest) narrow(stream string) bool {
 	v, ok := q.views.Of(q.who, stream)
-	if !ok || stream == "" {
+	if !ok {
 		q.fail(http.StatusNotFound, codeNoStream, "gateway/stream-unknown", catalog.Clip(stream))
 		return false
 	}
@@ -175,35 +166,30 @@ func (q *restRequest) narrow(stream string) bool {
 	return true
 }
 
-func (q *restRequest) stream(stream string) {
-	if !q.allow(http.MethodGet) || !q.narrow(stream) {
-		return
-	}
+func (q *restRequest) tools(string) {
 	tools := restTools(q.view.Tools())
-	reply(q.w, http.StatusOK, toolListing{Success: true, Stream: &stream, Tools: tools, Count: len(tools)})
+	reply(q.w, http.StatusOK, restAnswer{Success: true, Tools: tools, Count: new(len(tools))})
 }
 
-// groups are the tools by stream.
-type groups struct {
+func (q *restRequest) stream(stream string) {
+	if q.narrow(stream) {
+		tools := restTools(q.view.Tools())
+		reply(q.w, http.StatusOK, restAnswer{Success: true, Stream: &stream, Tools: tools, Count: new(len(tools))})
+	}
+}
+
+// restGroups are the tools by stream.
+type restGroups struct {
 	Streams []string              `json:"streams"`
 	Groups  map[string][]restTool `json:"groups"`
 	Count   int                   `json:"count"` // of streams
 }
 
-// streamListing has the groups twice: clients read either.
-type streamListing struct {
-	Success bool `json:"success"`
-	groups
-	Data groups `json:"data"`
-}
-
-func (q *restRequest) streams() {
-	if !q.allow(http.MethodGet) {
-		return
-	}
-	out := groups{Streams: []string{}, Groups: map[string][]restTool{}}
-	for _, stream := range q.views.Streams(q.who) {
-		out.Streams = append(out.Streams, stream)
+// streams answers with the groups twice: clients read either.
+func (q *restRequest) streams(string) {
+	streams := q.views.Streams(q.who)
+	out := restGroups{append([]string{}, streams...), map[string][]restTool{}, len(streams)}
+	for _, stream := range streams {
 		out.Groups[stream] = []restTool{}
 	}
 	for _, e := range q.view.Tools() {
@@ -211,53 +197,84 @@ func (q *restRequest) streams() {
 			out.Groups[e.Stream()] = append(out.Groups[e.Stream()], restToolOf(e))
 		}
 	}
-	out.Count = len(out.Streams)
-	reply(q.w, http.StatusOK, streamListing{true, out, out})
-}
-
-// oneTool is the answer to GET /api/mcp/tools/NAME.
-type oneTool struct {
-	Success bool     `json:"success"`
-	Tool    restTool `json:"tool"`
+	reply(q.w, http.StatusOK, struct {
+		Success bool `json:"success"`
+		restGroups
+		Data restGroups `json:"data"`
+	}{true, out, out})
 }
 
 func (q *restRequest) tool(name string) {
-	if !q.allow(http.MethodGet) {
-		return
-	}
 	e, ok := q.view.Tool(name)
 	if !ok {
-		q.noTool(name)
+		q.fail(http.StatusNotFound, codeNoTool, "gateway/tool-unknown", catalog.Clip(name))
 		return
 	}
-	reply(q.w, http.StatusOK, oneTool{true, restToolOf(e)})
+	reply(q.w, http.StatusOK, restAnswer{Success: true, Tool: new(restToolOf(e))})
 }
 
-func (q *restRequest) noTool(name string) {
-	q.fail(http.StatusNotFound, codeNoTool, "gateway/tool-unknown", catalog.Clip(name))
+func (q *restRequest) resources(string) {
+	list := q.view.Resources()
+	reply(q.w, http.StatusOK, restAnswer{Success: true, Resources: list, Count: new(len(list))})
+}
+
+func (q *restRequest) resource(uri string) {
+	contents, err := q.view.ReadURI(q.r.Context(), uri)
+	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
+	case e != nil && e.Code == jsonrpc.CodeInvalidParams, err == nil && len(contents) == 0:
+		q.fail(http.StatusNotFound, codeNoResource, "gateway/resource-unknown", catalog.Clip(uri))
+	case err != nil:
+		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
+	default:
+		reply(q.w, http.StatusOK, restAnswer{Success: true, Resource: contents[0]})
+	}
+}
+
+func (q *restRequest) prompts(string) {
+	list := q.view.Prompts()
+	reply(q.w, http.StatusOK, restAnswer{Success: true, Prompts: list, Count: new(len(list))})
+}
+
+func (q *restRequest) prompt(name string) {
+	var req struct {
+		Arguments map[string]string `json:"arguments"`
+	}
+	if !q.body(&req, true) {
+		return
+	}
+	result, known, err := q.view.Prompt(q.r.Context(), name, req.Arguments)
+	switch e, _ := errors.AsType[*jsonrpc.Error](err); {
+	case !known:
+		q.fail(http.StatusNotFound, codeNoPrompt, "gateway/prompt-unknown", catalog.Clip(name))
+	case e != nil && e.Code == jsonrpc.CodeInvalidParams:
+		q.failWith(http.StatusBadRequest, codeArguments, e.Message)
+	case err != nil:
+		q.failWith(http.StatusInternalServerError, catalog.CodeFailed, catalog.Reason(err))
+	case result == nil:
+		q.fail(http.StatusInternalServerError, catalog.CodeFailed, "gateway/no-result")
+	default:
+		reply(q.w, http.StatusOK, restAnswer{Success: true, Prompt: &restPrompt{result.Description, result.Messages}})
+	}
 }
 
 // body reads the body as one object. False: it was answered.
 func (q *restRequest) body(into any, optional bool) bool {
-	data, status, err := q.readBody(q.w, q.r)
-	if err != nil {
-		text := bodyProblem(q.who, status, err)
-		q.failWith(status, codeBadRequest, text)
+	data, status, problem := q.readBody(q.w, q.r, q.who)
+	if problem != "" {
+		q.failWith(status, codeBadRequest, problem)
 		return false
 	}
-	if optional && len(strings.TrimSpace(string(data))) == 0 {
+	if optional && len(bytes.TrimSpace(data)) == 0 {
 		return true
 	}
-	if deep(data) {
-		err = errors.New("nested too deeply")
-	} else {
-		err = decodeOne(strings.NewReader(string(data)), into)
+	err := errors.New("nested too deeply")
+	if !deep(data) {
+		err = decodeOne(bytes.NewReader(data), into)
 	}
 	if err != nil {
 		q.fail(http.StatusBadRequest, codeBadRequest, "gateway/body-wrong", catalog.OneLine(err))
-		return false
 	}
-	return true
+	return err == nil
 }
 
 // restResult is the answer to POST /api/mcp/tools/call.
@@ -265,20 +282,14 @@ type restResult struct {
 	Success  bool          `json:"success"`
 	Content  []sdk.Content `json:"content"`
 	IsError  bool          `json:"isError"`
-	Metadata restNote      `json:"metadata"`
+	Metadata struct {
+		Tool      string `json:"tool"`
+		Duration  string `json:"duration"`
+		Timestamp int64  `json:"timestamp"` // milliseconds since 1970
+	} `json:"metadata"`
 }
 
-// restNote describes the call itself.
-type restNote struct {
-	Tool      string `json:"tool"`
-	Duration  string `json:"duration"`
-	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
-}
-
-func (q *restRequest) call(ctx context.Context) {
-	if !q.allow(http.MethodPost) {
-		return
-	}
+func (q *restRequest) call(string) {
 	var req CallRequest
 	if !q.body(&req, false) {
 		return
@@ -290,11 +301,11 @@ func (q *restRequest) call(ctx context.Context) {
 	e, ok := q.view.Tool(req.Name)
 	if !ok {
 		q.runner.RefuseUnknown(q.who, req.Name)
-		q.noTool(req.Name)
+		q.fail(http.StatusNotFound, codeNoTool, "gateway/tool-unknown", catalog.Clip(req.Name))
 		return
 	}
 	began := time.Now()
-	result, err := q.runner.Run(ctx, e, req.Arguments, nil)
+	result, err := q.runner.Run(q.r.Context(), e, req.Arguments, nil)
 	if err != nil {
 		status, code, message := refusal(q.who, err)
 		if status == http.StatusTooManyRequests {
@@ -303,10 +314,10 @@ func (q *restRequest) call(ctx context.Context) {
 		q.failWith(status, code, message)
 		return
 	}
-	reply(q.w, http.StatusOK, restResult{
-		Success: !result.IsError, Content: result.Content, IsError: result.IsError,
-		Metadata: restNote{e.Name(), strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms", time.Now().UnixMilli()},
-	})
+	out := restResult{Success: !result.IsError, Content: result.Content, IsError: result.IsError}
+	out.Metadata.Tool, out.Metadata.Timestamp = e.Name(), time.Now().UnixMilli()
+	out.Metadata.Duration = strconv.FormatInt(time.Since(began).Round(time.Millisecond).Milliseconds(), 10) + "ms"
+	reply(q.w, http.StatusOK, out)
 }
 
 // refusal returns the error of a tool that was not run, for REST and for messages

@@ -3,8 +3,11 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 )
@@ -54,33 +57,41 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(catalog.WithCaller(r.Context(), c))
 	switch {
 	case path == pathRPC:
-		rpcRequests{g.front}.serve(w, r, c, r.URL.Query().Get("stream"))
+		g.serveRPC(w, r, c, r.URL.Query().Get("stream"))
 	case strings.HasPrefix(path, pathRPC+"/"):
 		stream, err := url.PathUnescape(path[len(pathRPC)+1:])
 		if err != nil || stream == "" {
 			stream = "?" // no stream has that name
 		}
-		rpcRequests{g.front}.serve(w, r, c, stream)
+		g.serveRPC(w, r, c, stream)
 	case path == pathConnect:
-		eventStreams{g.front}.serve(w, r, c)
+		g.serveEvents(w, r, c)
 	case path == pathSocket:
-		sockets{g.front}.serve(w, r, c)
+		g.serveSocket(w, r, c)
 	default:
-		restRequests{g.front}.serve(w, r, c, path)
+		g.serveREST(w, r, c, path)
 	}
 }
-
-// isRPC reports whether a request is answered as JSON-RPC is.
-func isRPC(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pathRPC) }
 
 // problem answers with an error in the shape of the path. REST has {success,
 // error, isError}, JSON-RPC an error with no id.
 func problem(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	if isRPC(r) && r.Method == http.MethodPost {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{catalog.CodeRefused, message}})
+	if strings.HasPrefix(r.URL.Path, pathRPC) && r.Method == http.MethodPost {
+		replyRaw(w, status, rpcFailure(rpcMessage{}, problemOf(catalog.CodeRefused, message)))
 		return
 	}
 	reply(w, status, restError{Error: restProblem{code, message}, IsError: true})
+}
+
+// noRoom answers a request, m if it is one of JSON-RPC, for which too many sessions are open.
+func noRoom(w http.ResponseWriter, r *http.Request, c catalog.Caller, m rpcMessage) {
+	w.Header().Set("Retry-After", "10")
+	why := c.Say("gateway/too-many-sessions")
+	if len(m.ID) > 0 {
+		replyRaw(w, http.StatusServiceUnavailable, rpcFailure(m, problemOf(catalog.CodeRefused, why)))
+		return
+	}
+	problem(w, r, http.StatusServiceUnavailable, codeRate, why)
 }
 
 // preflight answers a browser that asks for leave, and marks the answers to those
@@ -108,4 +119,57 @@ func (g *Gateway) preflight(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// healthReport is the answer to GET /api/mcp/health.
+type healthReport struct {
+	Success   bool     `json:"success"`
+	Status    string   `json:"status"`
+	Tools     int      `json:"toolsCount"`
+	Resources int      `json:"resourcesCount"`
+	Prompts   int      `json:"promptsCount"`
+	Streams   []string `json:"streams"`
+	Protocol  string   `json:"protocolVersion"`
+	Supported []string `json:"supportedProtocolVersions"`
+	Version   string   `json:"version"`
+	Server    string   `json:"serverVersion"`
+	Uptime    float64  `json:"uptime"` // seconds
+}
+
+// health answers GET /api/mcp/health. It is open to all; a caller that is not let in
+// sees no names and no numbers.
+func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", http.MethodGet)
+		problem(w, r, http.StatusMethodNotAllowed, codeMethod, catalog.CallerOf(r).Say("gateway/http-method"))
+		return
+	}
+	out := healthReport{
+		Success: true, Status: "healthy", Streams: []string{}, Protocol: catalog.Version2024, Supported: sdk.SupportedProtocolVersions(),
+		Version: "1.0.0", Server: g.version, Uptime: time.Since(g.began).Round(time.Millisecond).Seconds(),
+	}
+	if g.disabled {
+		out.Success, out.Status = false, "disabled"
+		reply(w, http.StatusServiceUnavailable, out)
+		return
+	}
+	if c, denied := g.guard.admit(r); denied == nil {
+		v, _ := g.views.Of(c, "")
+		out.Tools, out.Resources, out.Prompts = len(v.Tools()), len(v.Resources()), len(v.Prompts())
+		out.Streams = g.views.Streams(c)
+		g.countSleeping(c, &out)
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// countSleeping adds what devices offer while no client has asked for it. Health itself
+// does not ask: the server would keep it all for a client that only watches.
+func (g *Gateway) countSleeping(c catalog.Caller, out *healthReport) {
+	for stream, p := range g.follower.Asleep(c.Sees) {
+		if !slices.Contains(out.Streams, stream) {
+			tools, resources := p.Len()
+			out.Tools, out.Resources, out.Streams = out.Tools+tools, out.Resources+resources, append(out.Streams, stream)
+		}
+	}
+	slices.Sort(out.Streams)
 }

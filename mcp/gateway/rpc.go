@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 )
@@ -20,19 +22,16 @@ const (
 	headerVersion = "Mcp-Protocol-Version"
 )
 
-// rpcRequests serves /api/mcp/jsonrpc: one address for clients with a session, for
+// serveRPC serves /api/mcp/jsonrpc: one address for clients with a session, for
 // those of the newest revision, and for those that just post a call (docs/mcp.md 2).
-type rpcRequests struct{ *front }
-
-// serve serves one request.
-func (g rpcRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
+func (f *front) serveRPC(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
 	c.Via = "jsonrpc"
 	r = r.WithContext(catalog.WithCaller(r.Context(), c))
 	switch r.Method {
 	case http.MethodPost:
-		g.postRPC(w, r, c, stream)
+		f.postRPC(w, r, c, stream)
 	case http.MethodGet, http.MethodDelete:
-		v, ok := g.views.Kept(c, stream)
+		v, ok := f.views.Kept(c, stream)
 		if !ok {
 			noStream(w, r, c, stream)
 			return
@@ -43,7 +42,7 @@ func (g rpcRequests) serve(w http.ResponseWriter, r *http.Request, c catalog.Cal
 				c.Say("gateway/no-session"))
 			return
 		}
-		g.stateful(w, r, v, nil)
+		f.stateful(w, r, v, nil)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
@@ -56,48 +55,48 @@ func noStream(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream s
 }
 
 // postRPC takes one message, or a batch of them, to where it belongs.
-func (g rpcRequests) postRPC(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
-	body, status, err := g.readBody(w, r)
-	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c, status, err)}})
+func (f *front) postRPC(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
+	body, status, wrong := f.readBody(w, r, c)
+	if wrong != "" {
+		replyRaw(w, status, rpcFailure(rpcMessage{}, problemOf(jsonrpc.CodeInvalidRequest, wrong)))
 		return
 	}
 	var m rpcMessage
 	shallow := !deep(body)
 	parsed := shallow && json.Unmarshal(body, &m) == nil
 	way := wayOf(r, m)
-	find := g.views.Of
+	find := f.views.Of
 	if r.Header.Get(headerSession) != "" {
-		find = g.views.Kept
+		find = f.views.Kept
 	}
 	v, ok := find(c, stream)
 	if !ok {
-		reply(w, http.StatusNotFound, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, c.Say("gateway/stream-unknown", catalog.Clip(stream))}})
+		replyRaw(w, http.StatusNotFound, rpcFailure(m, problemOf(catalog.CodeRefused, c.Say("gateway/stream-unknown", catalog.Clip(stream)))))
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	if !shallow {
-		reply(w, http.StatusBadRequest, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/nested")}})
+		replyRaw(w, http.StatusBadRequest, rpcFailure(rpcMessage{}, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/nested"))))
 		return
 	}
 	if way == wayBare {
-		g.bareRPC(w, r, v, c, body)
+		f.bareRPC(w, r, v, c, body)
 		return
 	}
-	problem, status := g.checkForSDK(c, m, parsed, body)
+	problem, status := f.checkForSDK(c, m, parsed, body)
 	if problem == nil && way == wayStateful && parsed && m.Method != nil {
 		problem, status = checkMethod(m, c), http.StatusOK
 	}
 	if problem != nil {
-		reply(w, status, rpcError{"2.0", idOf(m), *problem})
+		replyRaw(w, status, rpcFailure(m, problem))
 		return
 	}
 	if way == wayStateful {
-		g.stateful(w, r, v, &m)
+		f.stateful(w, r, v, &m)
 		return
 	}
-	g.modern(w, r, v, c, m)
+	f.modern(w, r, v, c, m)
 }
 
 // way is one of the three ways in which a message can be served.
@@ -125,9 +124,9 @@ func wayOf(r *http.Request, m rpcMessage) way {
 
 // checkForSDK returns what is wrong with a message, or a batch, that the SDK is to
 // read itself, and with which HTTP status that is told.
-func (g rpcRequests) checkForSDK(c catalog.Caller, m rpcMessage, parsed bool, body []byte) (*rpcProblem, int) {
+func (f *front) checkForSDK(c catalog.Caller, m rpcMessage, parsed bool, body []byte) (*jsonrpc.Error, int) {
 	if !parsed {
-		return g.checkBatch(c, body)
+		return f.checkBatch(c, body)
 	}
 	if problem := checkID(m.ID, c); problem != nil {
 		return problem, http.StatusBadRequest
@@ -141,7 +140,7 @@ func (g rpcRequests) checkForSDK(c catalog.Caller, m rpcMessage, parsed bool, bo
 
 // modern serves a request of the newest revision. One that listens for changes
 // lasts, and takes a place as a session does.
-func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, m rpcMessage) {
+func (f *front) modern(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, m rpcMessage) {
 	out := plainly(w, c, m)
 	defer out.stop()
 	listens := m.Method != nil && *m.Method == "subscriptions/listen"
@@ -150,10 +149,9 @@ func (g rpcRequests) modern(w http.ResponseWriter, r *http.Request, v *catalog.V
 	if listens {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		done, ok := g.sessions.open(c.Name(), cancel)
+		done, ok := f.sessions.open(c.Name(), cancel)
 		if !ok {
-			w.Header().Set("Retry-After", "10")
-			reply(w, http.StatusServiceUnavailable, rpcError{"2.0", idOf(m), rpcProblem{catalog.CodeRefused, c.Say("gateway/too-many-sessions")}})
+			noRoom(w, r, c, m)
 			return
 		}
 		defer done()
@@ -174,4 +172,162 @@ func acceptsEvents(r *http.Request) bool {
 func acceptAll(r *http.Request) {
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Content-Type", "application/json")
+}
+
+// bareRPC answers a message without a handshake, as a line of curl sends it: plain
+// JSON, HTTP 200, errors as JSON-RPC has them.
+func (f *front) bareRPC(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
+	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
+		replyRaw(w, http.StatusBadRequest, rpcFailure(rpcMessage{}, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/version-unknown", catalog.Clip(version)))))
+		return
+	}
+	c = c.Until(r.Context())
+	r = r.WithContext(catalog.WithCaller(r.Context(), c))
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '[' {
+		f.bareBatch(w, r, v, c, body)
+		return
+	}
+	if answer := f.bareOne(r, v, c, body, false); answer != nil {
+		replyRaw(w, http.StatusOK, answer)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// bareBatch answers a batch, in its order.
+func (f *front) bareBatch(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
+	var messages []json.RawMessage
+	refuse := func(code int64, id string) {
+		replyRaw(w, http.StatusOK, rpcFailure(rpcMessage{}, problemOf(code, c.Say(id))))
+	}
+	switch err := json.Unmarshal(body, &messages); {
+	case err != nil:
+		refuse(jsonrpc.CodeParseError, "gateway/no-json")
+		return
+	case len(messages) == 0 || len(messages) > maxBatch:
+		refuse(jsonrpc.CodeInvalidRequest, "gateway/batch-size")
+		return
+	}
+	var answers []json.RawMessage
+	for i, m := range messages {
+		answer := f.bareOne(r, v, c, m, i > 0)
+		if answer != nil {
+			answers = append(answers, answer)
+		}
+	}
+	if len(answers) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	reply(w, http.StatusOK, answers)
+}
+
+// checkBatch returns what is wrong with a batch for a session: the SDK would take any
+// number of messages, and answer only one of those that share an id.
+func (f *front) checkBatch(c catalog.Caller, body []byte) (*jsonrpc.Error, int) {
+	var messages []rpcMessage
+	if json.Unmarshal(body, &messages) != nil {
+		return nil, 0 // the SDK says why
+	}
+	wrong := func(status int, id string) (*jsonrpc.Error, int) {
+		return problemOf(jsonrpc.CodeInvalidRequest, c.Say(id)), status
+	}
+	if len(messages) == 0 || len(messages) > maxBatch {
+		return wrong(http.StatusBadRequest, "gateway/batch-size")
+	}
+	ids := map[string]struct{}{}
+	for i, m := range messages {
+		if problem := checkID(m.ID, c); problem != nil {
+			return problem, http.StatusBadRequest
+		}
+		if _, used := ids[string(m.ID)]; used && len(m.ID) > 0 {
+			return wrong(http.StatusBadRequest, "gateway/batch-ids")
+		}
+		ids[string(m.ID)] = struct{}{}
+		if i > 0 && !f.guard.within(c) {
+			return wrong(http.StatusTooManyRequests, "gateway/too-many-requests")
+		}
+	}
+	return nil, 0
+}
+
+// bareOne returns the answer to one message; nil: there is none. One that is not the
+// first of its request counts against the rate of the caller's token.
+func (f *front) bareOne(r *http.Request, v *catalog.View, c catalog.Caller, body []byte, further bool) json.RawMessage {
+	m, problem := readMessage(body, c)
+	if problem == nil && (m.Method == nil || len(m.ID) == 0) { // an answer that was not asked for, or a notification
+		return nil
+	}
+	if problem == nil && further && !f.guard.within(c) {
+		problem = problemOf(catalog.CodeRefused, c.Say("gateway/too-many-requests"))
+	}
+	if problem == nil {
+		problem = checkMethod(m, c)
+	}
+	if problem != nil {
+		return rpcFailure(m, problem)
+	}
+	switch *m.Method {
+	case "initialize", "resources/subscribe", "resources/unsubscribe", "server/discover":
+		return rpcFailure(m, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/session-needed", *m.Method)))
+	}
+	version := cmp.Or(r.Header.Get(headerVersion), catalog.Version2024)
+	answer, err := v.Ask(r.Context(), c, version, r.Header, &jsonrpc.Request{Method: *m.Method, Params: m.Params})
+	if err != nil {
+		return rpcFailure(m, problemOf(catalog.CodeRefused, c.Say("gateway/cancelled")))
+	}
+	return rpcResult(m, answer)
+}
+
+// stateful serves a request of a session, or opens one. m is nil for GET and DELETE.
+func (f *front) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View, m *rpcMessage) {
+	id, c := r.Header.Get(headerSession), catalog.CallerFrom(r.Context())
+	var asked rpcMessage
+	if m != nil {
+		asked = *m
+	}
+	out := plainly(w, c, asked)
+	if m != nil {
+		out.noEvents = !acceptsEvents(r)
+		acceptAll(r)
+	}
+	if id == "" {
+		if !f.sessions.reserve(v.Token()) {
+			noRoom(w, r, c, asked)
+			return
+		}
+		defer f.sessions.release(v.Token())
+		r = f.opening(r, v, out)
+	}
+	defer f.sessions.use(id)()
+	defer out.stop()
+	switch r.Method {
+	case http.MethodGet:
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
+		out.lasts(cancel)
+	case http.MethodDelete:
+		if f.sessions.remove(id, v) {
+			v.EndSession(id)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
+	v.Sessions.ServeHTTP(out, r)
+}
+
+// opening returns r with a caller that lasts as long as the session that r opens,
+// which is noted before its client knows of it.
+func (f *front) opening(r *http.Request, v *catalog.View, out *plainWriter) *http.Request {
+	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
+	out.before = func(header http.Header) {
+		if id := header.Get(headerSession); id != "" {
+			f.sessions.add(id, v, leave)
+		} else {
+			leave()
+		}
+	}
+	return r.WithContext(catalog.WithCaller(r.Context(), catalog.CallerFrom(r.Context()).Until(ctx)))
 }

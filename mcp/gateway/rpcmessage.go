@@ -35,27 +35,33 @@ func methodOf(name string) (known, params bool) {
 	return false, false
 }
 
-// checkMessage returns what is wrong with a message as JSON-RPC.
-func checkMessage(m rpcMessage, c catalog.Caller) *rpcProblem {
+// readMessage reads one message, or says what is wrong with it as JSON-RPC.
+func readMessage(data []byte, c catalog.Caller) (m rpcMessage, problem *jsonrpc.Error) {
+	if err := json.Unmarshal(data, &m); err != nil {
+		if json.Valid(data) {
+			return m, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/no-request"))
+		}
+		return rpcMessage{}, problemOf(jsonrpc.CodeParseError, c.Say("gateway/no-json"))
+	}
 	switch {
 	case m.Version != "2.0":
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/no-version")}
+		return m, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/no-version"))
 	case m.Method == nil && m.Result == nil && m.Error == nil || m.Method != nil && *m.Method == "":
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/no-method")}
+		return m, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/no-method"))
 	case len(m.ID) > 0 && !validID(m.ID):
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/id-kind")}
+		return m, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/id-kind"))
 	}
-	return nil
+	return m, nil
 }
 
 // checkID refuses ids that would come back as others: the SDK keeps numbers as
 // whole ones, and reads them as floating ones.
-func checkID(id json.RawMessage, c catalog.Caller) *rpcProblem {
+func checkID(id json.RawMessage, c catalog.Caller) *jsonrpc.Error {
 	if len(id) == 0 || id[0] == '"' {
 		return nil
 	}
 	if f, err := strconv.ParseFloat(string(id), 64); !validID(id) || err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
-		return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/id-size")}
+		return problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/id-size"))
 	}
 	return nil
 }
@@ -63,37 +69,28 @@ func checkID(id json.RawMessage, c catalog.Caller) *rpcProblem {
 // checkReading refuses a message that the SDK reads otherwise than we do: it has a
 // key twice, or once in capitals, and would be checked as one request and served
 // as another.
-func checkReading(m rpcMessage, read jsonrpc.Message, c catalog.Caller) *rpcProblem {
+func checkReading(m rpcMessage, read jsonrpc.Message, c catalog.Caller) *jsonrpc.Error {
 	r, ok := read.(*jsonrpc.Request)
 	if ok == (m.Method != nil) && (!ok || *m.Method == r.Method && (len(m.ID) > 0) == r.IsCall()) {
 		return nil
 	}
-	return &rpcProblem{jsonrpc.CodeInvalidRequest, c.Say("gateway/two-readings")}
+	return problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/two-readings"))
 }
 
 // checkMethod returns what is wrong with the method of a message or its params.
-func checkMethod(m rpcMessage, c catalog.Caller) *rpcProblem {
+func checkMethod(m rpcMessage, c catalog.Caller) *jsonrpc.Error {
 	if len(m.ID) == 0 {
 		return nil
 	}
 	known, params := methodOf(*m.Method)
 	switch {
 	case !known:
-		return &rpcProblem{jsonrpc.CodeMethodNotFound, c.Say("gateway/method-unknown", catalog.Clip(*m.Method))}
+		return problemOf(jsonrpc.CodeMethodNotFound, c.Say("gateway/method-unknown", catalog.Clip(*m.Method)))
 	case len(m.Params) > 0 && m.Params[0] != '{' && string(m.Params) != "null",
 		params && (len(m.Params) == 0 || string(m.Params) == "null"):
-		return &rpcProblem{jsonrpc.CodeInvalidParams, c.Say("gateway/params-kind")}
+		return problemOf(jsonrpc.CodeInvalidParams, c.Say("gateway/params-kind"))
 	}
 	return nil
-}
-
-// rpcFailure returns an error as the answer to m.
-func rpcFailure(m rpcMessage, code int, message string) json.RawMessage {
-	data, err := json.Marshal(rpcError{"2.0", idOf(m), rpcProblem{code, message}})
-	if err != nil {
-		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
-	}
-	return data
 }
 
 // idOf returns the id to answer with: null where there is none.
@@ -125,48 +122,39 @@ func metaVersion(params json.RawMessage) string {
 	return version
 }
 
-// rpcError is a JSON-RPC error on the wire.
-type rpcError struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Error   rpcProblem      `json:"error"`
-}
-
-// rpcProblem is the error member of a JSON-RPC error.
-type rpcProblem struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-// rpcAnswer is a result on the wire.
+// rpcAnswer is an answer of JSON-RPC on the wire.
 type rpcAnswer struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
-	Result  json.RawMessage `json:"result"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *jsonrpc.Error  `json:"error,omitempty"`
 }
 
-// rpcErrorData is an error with data on the wire.
-type rpcErrorData struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Error   *jsonrpc.Error  `json:"error"`
-}
-
-// encodeAnswer returns an answer of the server as the answer to m.
-func encodeAnswer(m rpcMessage, r *jsonrpc.Response) json.RawMessage {
-	var data []byte
-	var err error
-	if r.Error == nil {
-		data, err = json.Marshal(rpcAnswer{"2.0", m.ID, r.Result})
-	} else {
-		e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: catalog.OneLine(r.Error)}
+// rpcResult returns an answer of the server as the answer to m.
+func rpcResult(m rpcMessage, r *jsonrpc.Response) json.RawMessage {
+	answer := rpcAnswer{JSONRPC: "2.0", ID: m.ID, Result: r.Result}
+	if r.Error != nil {
+		answer.Error = problemOf(jsonrpc.CodeInternalError, catalog.OneLine(r.Error))
 		if wire, ok := errors.AsType[*jsonrpc.Error](r.Error); ok {
-			e.Code, e.Data = wire.Code, wire.Data
+			answer.Error.Code, answer.Error.Data = wire.Code, wire.Data
 		}
-		data, err = json.Marshal(rpcErrorData{"2.0", m.ID, e})
 	}
+	return encode(answer)
+}
+
+// rpcFailure returns what is wrong as the answer to m.
+func rpcFailure(m rpcMessage, problem *jsonrpc.Error) json.RawMessage {
+	return encode(rpcAnswer{JSONRPC: "2.0", ID: idOf(m), Error: problem})
+}
+
+func problemOf(code int64, message string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: code, Message: message}
+}
+
+func encode(answer rpcAnswer) json.RawMessage {
+	data, err := json.Marshal(answer)
 	if err != nil {
-		return rpcFailure(m, jsonrpc.CodeInternalError, catalog.OneLine(err))
+		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
 	}
 	return data
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 )
@@ -30,11 +31,8 @@ type socket struct {
 	wg sync.WaitGroup
 }
 
-// sockets serves /mcp/ws.
-type sockets struct{ *front }
-
-// serve serves one socket until it ends.
-func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
+// serveSocket serves /mcp/ws: one socket until it ends.
+func (f *front) serveSocket(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
 	c.Via = "ws"
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -42,18 +40,17 @@ func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller)
 		return
 	}
 	stream := r.URL.Query().Get("stream")
-	v, ok := g.views.Of(c, stream)
+	v, ok := f.views.Of(c, stream)
 	if !ok {
 		noStream(w, r, c, stream)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
 	defer cancel()
-	s := &socket{front: g.front, view: v}
-	done, ok := g.sessions.open(c.Name(), s.end)
+	s := &socket{front: f, view: v}
+	done, ok := f.sessions.open(c.Name(), s.end)
 	if !ok {
-		w.Header().Set("Retry-After", "10")
-		problem(w, r, http.StatusServiceUnavailable, codeRate, c.Say("gateway/too-many-sessions"))
+		noRoom(w, r, c, rpcMessage{})
 		return
 	}
 	defer done()
@@ -68,7 +65,7 @@ func (g sockets) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller)
 	s.mu.Lock()
 	s.conn = conn
 	s.mu.Unlock()
-	s.talk = newTalk(g.front, v, s, r.Header)
+	s.talk = newTalk(f, v, s, r.Header)
 	s.talk.metered = true
 	s.run(catalog.WithCaller(ctx, c.Until(ctx)), cancel)
 }
@@ -86,8 +83,8 @@ func (s *socket) run(ctx context.Context, cancel context.CancelFunc) {
 			break
 		}
 		if kind != websocket.TextMessage {
-			err = s.send(rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest,
-				catalog.CallerFrom(ctx).Say("gateway/frame-kind")))
+			why := catalog.CallerFrom(ctx).Say("gateway/frame-kind")
+			err = s.send(rpcFailure(rpcMessage{}, problemOf(jsonrpc.CodeInvalidRequest, why)))
 		} else {
 			err = s.receive(ctx, bytes.TrimSpace(data))
 		}
@@ -113,7 +110,7 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	}
 	switch stringOf(m.Type) {
 	case "list_tools":
-		return s.sendJSON(oldTools{"tools_list", m.RequestID, restTools(s.view.Tools())})
+		return s.answer(oldAnswer{Type: "tools_list", RequestID: m.RequestID, Tools: restTools(s.view.Tools())})
 	case "call_tool":
 		if !s.talk.calls.take(ctx) {
 			return s.fail(m.RequestID, codeRate, c.Say("gateway/requests-at-once"))
@@ -145,15 +142,16 @@ func (s *socket) call(ctx context.Context, id json.RawMessage, name string, argu
 		_ = s.fail(id, code, message)
 		return
 	}
-	_ = s.sendJSON(oldResult{"tool_result", id, oldContent{result.Content, result.IsError}}) // if the socket has gone, its reader sees it
+	// If the socket has gone, its reader sees it.
+	_ = s.answer(oldAnswer{Type: "tool_result", RequestID: id, Result: &oldResult{result.Content, result.IsError}})
 }
 
 func (s *socket) fail(id json.RawMessage, code, message string) error {
-	return s.sendJSON(oldError{"error", id, restProblem{code, message}})
+	return s.answer(oldAnswer{Type: "error", RequestID: id, Error: &restProblem{code, message}})
 }
 
-func (s *socket) sendJSON(v any) error {
-	data, err := json.Marshal(v)
+func (s *socket) answer(a oldAnswer) error {
+	data, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
@@ -199,4 +197,51 @@ func (s *socket) end() {
 		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
 		_ = s.conn.Close()
 	}
+}
+
+// oldMessage is a message without JSON-RPC, whose type says what is wanted. A
+// message with one of the last five members is JSON-RPC, though it may be broken.
+type oldMessage struct {
+	Type      json.RawMessage `json:"type"`
+	RequestID json.RawMessage `json:"requestId"`
+	Name      json.RawMessage `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+
+	JSONRPC json.RawMessage `json:"jsonrpc"`
+	Method  json.RawMessage `json:"method"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// readOld reads a message that is meant to be an older one: an object without
+// jsonrpc that has a type or a requestId, or nothing of JSON-RPC.
+func readOld(data []byte) (m oldMessage, old bool) {
+	if deep(data) || len(data) == 0 || data[0] != '{' || json.Unmarshal(data, &m) != nil || m.JSONRPC != nil {
+		return m, false
+	}
+	return m, m.Type != nil || m.RequestID != nil || m.Method == nil && m.ID == nil && m.Result == nil && m.Error == nil
+}
+
+// stringOf returns the text that raw holds; "" if it holds anything else.
+func stringOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// oldAnswer is the answer to an older message.
+type oldAnswer struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Tools     []restTool      `json:"tools,omitzero"`
+	Result    *oldResult      `json:"result,omitempty"`
+	Error     *restProblem    `json:"error,omitempty"`
+}
+
+type oldResult struct {
+	Content []sdk.Content `json:"content"`
+	IsError bool          `json:"isError"`
 }

@@ -29,24 +29,21 @@ type eventStream struct {
 	over   chan struct{} // closed by end
 }
 
-// eventStreams serves /api/mcp/connect: the older SSE transport for clients that
+// serveEvents serves /api/mcp/connect: the older SSE transport for clients that
 // accept event streams, a plain stream of objects for others (docs/mcp.md 6).
-type eventStreams struct{ *front }
-
-// serve serves one request.
-func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
+func (f *front) serveEvents(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
 	c.Via = "sse"
 	switch r.Method {
 	case http.MethodGet:
 	case http.MethodPost:
-		g.postEvent(w, r, c)
+		f.postEvent(w, r, c)
 		return
 	default:
 		w.Header().Set("Allow", "GET, POST")
 		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
 		return
 	}
-	v, ok := g.views.Of(c, r.URL.Query().Get("stream"))
+	v, ok := f.views.Of(c, r.URL.Query().Get("stream"))
 	if !ok {
 		noStream(w, r, c, r.URL.Query().Get("stream"))
 		return
@@ -54,10 +51,9 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.Name(), over: make(chan struct{})}
-	done, ok := g.sessions.open(c.Name(), s.end)
+	done, ok := f.sessions.open(c.Name(), s.end)
 	if !ok {
-		w.Header().Set("Retry-After", "10")
-		problem(w, r, http.StatusServiceUnavailable, codeRate, c.Say("gateway/too-many-sessions"))
+		noRoom(w, r, c, rpcMessage{})
 		return
 	}
 	defer done()
@@ -70,12 +66,12 @@ func (g eventStreams) serve(w http.ResponseWriter, r *http.Request, c catalog.Ca
 		s.literal(ctx, message.In(text.Chinese, "gateway/connected"))
 		return
 	}
-	t := newTalk(g.front, v, s, r.Header)
+	t := newTalk(f, v, s, r.Header)
 	asked := catalog.WithCaller(ctx, c.Until(ctx))
 	s.receive = func(data []byte) error { return t.receive(asked, data) }
 	id := rand.Text()
-	g.sessions.addPost(id, s)
-	defer g.sessions.removePost(id)
+	f.sessions.addPost(id, s)
+	defer f.sessions.removePost(id)
 	defer t.close()
 	defer cancel() // the running calls go with the stream
 	query := "?sessionid=" + id
@@ -121,20 +117,22 @@ func (s *eventStream) keep(ctx context.Context, ping func() error) {
 }
 
 // postEvent takes a message for a stream that is open.
-func (g eventStreams) postEvent(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
-	id := r.URL.Query().Get("sessionid")
-	s := g.sessions.post(id)
+func (f *front) postEvent(w http.ResponseWriter, r *http.Request, c catalog.Caller) {
+	refuse := func(status int, code int64, why string) {
+		replyRaw(w, status, rpcFailure(rpcMessage{}, problemOf(code, why)))
+	}
+	s := f.sessions.post(r.URL.Query().Get("sessionid"))
 	if s == nil || s.who != c.Name() {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, c.Say("gateway/session-unknown")}})
+		refuse(http.StatusNotFound, codeNoSession, c.Say("gateway/session-unknown"))
 		return
 	}
-	body, status, err := g.readBody(w, r)
-	if err != nil {
-		reply(w, status, rpcError{"2.0", []byte("null"), rpcProblem{jsonrpc.CodeInvalidRequest, bodyProblem(c, status, err)}})
+	body, status, wrong := f.readBody(w, r, c)
+	if wrong != "" {
+		refuse(status, jsonrpc.CodeInvalidRequest, wrong)
 		return
 	}
 	if err := s.receive(body); err != nil {
-		reply(w, http.StatusNotFound, rpcError{"2.0", []byte("null"), rpcProblem{codeNoSession, c.Say("gateway/session-over")}})
+		refuse(http.StatusNotFound, codeNoSession, c.Say("gateway/session-over"))
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -3,16 +3,30 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 )
+
+// wire is a stream or a socket that messages go out by. Its methods may be
+// called at the same time.
+type wire interface {
+	// send writes one message, in time.
+	send(data []byte) error
+	// end hangs up.
+	end()
+}
+
+var errWireClosed = errors.New("the other side has gone")
 
 // talk is the JSON-RPC side of a connection that lasts: it gives the messages
 // that come in to a session of the view. A client that does not begin with
@@ -27,7 +41,7 @@ type talk struct {
 	calls   places // size maxCalls; one is taken by each call and each stream of changes
 	asks    places // size maxAsks; of all other requests: short ones, with answers that may be long
 
-	news *news
+	news *pump // messages that no client has asked for, and that go to many: a slow reader keeps them from nobody
 
 	mu      sync.Mutex
 	session *sdk.ServerSession
@@ -44,8 +58,8 @@ func newTalk(f *front, v *catalog.View, w wire, header http.Header) *talk {
 	if version >= catalog.VersionModern || !slices.Contains(sdk.SupportedProtocolVersions(), version) {
 		version = catalog.Version2024
 	}
-	t := &talk{front: f, view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks), news: newNews(w)}
-	t.wg.Go(t.news.run)
+	t := &talk{front: f, view: v, wire: w, version: version, calls: make(places, maxCalls), asks: make(places, maxAsks)}
+	t.news = newPump(w.end, w.send, nil)
 	return t
 }
 
@@ -54,7 +68,7 @@ func newTalk(f *front, v *catalog.View, w wire, header http.Header) *talk {
 func (t *talk) receive(ctx context.Context, data []byte) error {
 	m, read, problem := t.read(ctx, data)
 	if problem != nil {
-		return t.wire.send(rpcFailure(m, problem.Code, problem.Message))
+		return t.wire.send(rpcFailure(m, problem))
 	}
 	initialize := m.Method != nil && *m.Method == "initialize"
 	l, err := t.lineFor(ctx, initialize, metaVersion(m.Params))
@@ -78,52 +92,43 @@ func (t *talk) admit(ctx context.Context, l *talkLine, m rpcMessage, request *js
 		}
 		return nil
 	}
-	c, room := catalog.CallerFrom(ctx), t.placesFor(request.Method)
+	c, room := catalog.CallerFrom(ctx), t.asks
+	if request.Method == "tools/call" || request.Method == "subscriptions/listen" {
+		room = t.calls
+	}
 	switch {
 	case !t.within(ctx):
-		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/too-many-requests"))
+		return rpcFailure(m, problemOf(catalog.CodeRefused, c.Say("gateway/too-many-requests")))
 	case !room.take(ctx):
-		return rpcFailure(m, catalog.CodeRefused, c.Say("gateway/requests-at-once"))
+		return rpcFailure(m, problemOf(catalog.CodeRefused, c.Say("gateway/requests-at-once")))
 	case !l.ask(request.ID, room):
 		room.free()
-		text := c.Say("gateway/id-in-use", catalog.Clip(string(m.ID)))
-		return rpcFailure(rpcMessage{}, jsonrpc.CodeInvalidRequest, text) // with its id it would answer the other one
+		used := problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/id-in-use", catalog.Clip(string(m.ID))))
+		return rpcFailure(rpcMessage{}, used) // with its id it would answer the other one
 	}
 	return nil
 }
 
 // read reads one message, or says what is wrong with it.
-func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, read jsonrpc.Message, problem *rpcProblem) {
+func (t *talk) read(ctx context.Context, data []byte) (m rpcMessage, read jsonrpc.Message, problem *jsonrpc.Error) {
 	c := catalog.CallerFrom(ctx)
-	wrong := func(code int, id string) *rpcProblem { return &rpcProblem{code, c.Say(id)} }
 	if deep(data) {
-		return m, nil, wrong(jsonrpc.CodeInvalidRequest, "gateway/nested")
+		return m, nil, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/nested"))
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		if json.Valid(data) {
-			return m, nil, wrong(jsonrpc.CodeInvalidRequest, "gateway/no-request")
-		}
-		return m, nil, wrong(jsonrpc.CodeParseError, "gateway/no-json")
+	if m, problem = readMessage(data, c); problem == nil {
+		problem = checkID(m.ID, c)
 	}
-	if problem := checkMessage(m, c); problem != nil {
+	if problem == nil && m.Method != nil {
+		problem = checkMethod(m, c)
+	}
+	if problem != nil {
 		return m, nil, problem
-	}
-	if problem := checkID(m.ID, c); problem != nil {
-		return m, nil, problem
-	}
-	if m.Method != nil {
-		if problem := checkMethod(m, c); problem != nil {
-			return m, nil, problem
-		}
 	}
 	read, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return m, nil, &rpcProblem{jsonrpc.CodeInvalidRequest, catalog.OneLine(err)}
+		return m, nil, problemOf(jsonrpc.CodeInvalidRequest, catalog.OneLine(err))
 	}
-	if problem := checkReading(m, read, c); problem != nil {
-		return m, nil, problem
-	}
-	return m, read, nil
+	return m, read, checkReading(m, read, c)
 }
 
 // lineFor returns the line to the session that a message is for.
@@ -162,7 +167,8 @@ func (t *talk) close() {
 	session, l := t.session, t.line
 	t.closed = true // what is posted to a stream may come at any time
 	t.mu.Unlock()
-	t.news.close()
+	t.news.lost.Store(true) // what is left is not sent
+	t.news.stop()
 	if session != nil {
 		_ = l.Close()
 		_ = session.Close()
@@ -170,15 +176,130 @@ func (t *talk) close() {
 	t.wg.Wait()
 }
 
-// placesFor returns the places of which a request takes one.
-func (t *talk) placesFor(method string) places {
-	if method == "tools/call" || method == "subscriptions/listen" {
-		return t.calls
-	}
-	return t.asks
-}
-
 // within reports whether the caller may send one request more.
 func (t *talk) within(ctx context.Context) bool {
 	return !t.metered || t.front.guard.within(catalog.CallerFrom(ctx))
 }
+
+// talkLine is the line to one session of a talk. It knows the requests that are
+// under way: the SDK would take any number, and lose one whose id is in use.
+type talkLine struct {
+	*catalog.Pipe
+	talk *talk
+
+	mu    sync.Mutex
+	asked map[jsonrpc.ID]asked
+}
+
+// asked is a request that is under way.
+type asked struct {
+	place     places // where it has one
+	cancelled bool   // the client does not wait for the answer any more
+}
+
+func newTalkLine(t *talk) *talkLine {
+	l := &talkLine{talk: t, asked: map[jsonrpc.ID]asked{}}
+	l.Pipe = catalog.NewPipe(l.send)
+	return l
+}
+
+// ask notes a request, which has taken a place. False: its id is in use.
+func (l *talkLine) ask(id jsonrpc.ID, place places) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, used := l.asked[id]; used {
+		return false
+	}
+	l.asked[id] = asked{place: place}
+	return true
+}
+
+// cancel notes that a request was taken back, whose answer is not sent (MCP
+// 2025-11-25, cancellation: clients take one for a mistake). One that has been
+// answered is unknown, as it may be: the two cross.
+func (l *talkLine) cancel(params json.RawMessage) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, used := l.asked[id]; used {
+		a.cancelled = true
+		l.asked[id] = a
+	}
+}
+
+// answered frees the id of a request that is about to be answered. place is where it
+// has one. wanted reports whether the client still waits for the answer.
+func (l *talkLine) answered(id jsonrpc.ID) (place places, wanted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.asked[id]
+	delete(l.asked, id)
+	return a.place, !a.cancelled
+}
+
+// drop gives the places of all requests back, which will not be answered.
+func (l *talkLine) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.asked {
+		a.place.free()
+	}
+	clear(l.asked)
+}
+
+// send sends a message of the session.
+func (l *talkLine) send(m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		place, wanted := l.answered(m.ID) // the client may use the id again as soon as it has the answer
+		if place != nil {
+			defer place.free() // not sooner: the answer may be long
+		}
+		if !wanted {
+			return nil
+		}
+	case *jsonrpc.Request:
+		toMany := strings.HasSuffix(m.Method, "/list_changed") || m.Method == "notifications/resources/updated"
+		if toMany && !m.IsCall() {
+			return l.talk.news.write(data)
+		}
+	}
+	return l.talk.wire.send(data)
+}
+
+// places are places for requests that are under way.
+type places chan struct{}
+
+// take takes a place, or waits a moment for one. False: there is none.
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(placeTime)
+	defer timer.Stop()
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// free gives a place back.
+func (p places) free() { <-p }
