@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"xiaozhi/agent/turn"
@@ -34,10 +33,9 @@ type Conversation struct {
 	in      *wire.Queue[wire.Event]
 	events  chan any // core events and calls; size 64, senders wait until the conversation ends
 
-	rules  turn.Rules
-	state  turn.State
-	voiced atomic.Bool // of state, for the goroutines of a reply
-	timer  *time.Timer // the earliest of all limits
+	rules turn.Rules
+	state turn.State
+	timer *time.Timer // the earliest of all limits
 
 	mic   *microphone
 	reply *reply       // that runs, or is being joined; nil: none
@@ -220,7 +218,6 @@ func (c *Conversation) step(e turn.Event) {
 	state, effects := c.rules.Next(c.state, c.seen(), e)
 	c.state = state
 	c.dev.learned = state.Learned
-	c.voiced.Store(state.Voiced())
 	if after := state.Phase(); after != before {
 		c.log.Debug("state", "from", before, "to", after, "event", fmt.Sprintf("%T", e))
 	}
@@ -240,6 +237,7 @@ func (c *Conversation) seen() turn.Seen {
 	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.news.view()}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
+		seen.Busy, seen.Quiet = c.reply.speaker.Quiet()
 		seen.Stale = c.reply.version != c.dev.history.Version()
 	}
 	return seen

@@ -142,7 +142,7 @@ type engines struct {
 func (o *Options) engines() engines {
 	return engines{think: think.Options{
 		LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
-		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, SlowAfter: o.SlowAfter, Zone: o.Zone,
+		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
 	}, speak: o.speak()}
 }
 

@@ -66,6 +66,8 @@ func (c *Conversation) control(e turn.Effect) {
 	case turn.Resume:
 		r.player.Resume()
 		r.marks.pauses++
+	case turn.Interpose:
+		r.speaker.Interpose(e.Phrase, e.Lang)
 	case turn.Stop:
 		r.player.Stop()
 	case turn.Cut:

@@ -95,11 +95,11 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	if o.Speculative {
 		r.player.Hold()
 	}
-	r.speaker = speak.NewSpeaker(&c.engines.speak, log, r.player, r.times, c.session.Voice, func() { c.post(turn.Ready{Turn: id}) })
+	r.speaker = speak.NewSpeaker(&c.engines.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
 	r.gate = gate{turn: id, post: c.post, player: r.player, allow: make(chan struct{}, 1)}
 	r.answer = think.New(&c.engines.think, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
-		Session: c.session, Voiced: c.voiced.Load,
+		Session: c.session,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r.gate, c.toolsOf(r), log)
 	return r
 }
@@ -153,6 +153,17 @@ func (g gate) Tool(ctx context.Context, start bool) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// AwaitsModel says that the turn waits for the model, until over is called.
+func (g gate) AwaitsModel() (over func()) { return g.awaits(turn.Model) }
+
+// AwaitsTool says that the turn waits for a tool, until over is called.
+func (g gate) AwaitsTool() (over func()) { return g.awaits(turn.Tool) }
+
+func (g gate) awaits(what turn.WaitFor) (over func()) {
+	g.post(turn.Waiting{Turn: g.turn, For: what})
+	return func() { g.post(turn.Waited{Turn: g.turn, For: what}) }
 }
 
 // Firm says that voice does not interrupt the turn any more.

@@ -97,7 +97,7 @@ func downlink(tb testing.TB) (frame func()) {
 	o := Options{TTS: &scene.TTS{Label: "none"}, Levels: audio.NewLevels(), Reply: audio.Reply, Lead: 4}
 	f := NewPlayer(&taker{}, 1, o.Reply, o.Lead)
 	f.Start()
-	s := NewSpeaker(&o, nil, f, timeline.New(timeline.Times{}), "", f.Start)
+	s := NewSpeaker(&o, nil, f, timeline.New(timeline.Times{}), "", atOnce(f))
 	from := &stream{Segment: Segment{progress: new(progress)}, chunks: make(chan chunk, streamChunks)}
 	w, p := s.writer(from.Segment), &playout{s: s}
 	w.level = s.level("", "en")

@@ -1,7 +1,5 @@
 package speak
 
-import "sync/atomic"
-
 // pool holds the buffers of a reply that can be used again. One that is lost is
 // not missed.
 type pool struct {
@@ -31,9 +29,3 @@ func (b buffers) put(buf []int16) {
 	default:
 	}
 }
-
-// counter counts what is under way. Its methods may be called at the same time.
-type counter struct{ n atomic.Int32 }
-
-func (c *counter) add(n int32) { c.n.Add(n) }
-func (c *counter) any() bool   { return c.n.Load() > 0 }

@@ -51,7 +51,7 @@ func prewarm(ctx context.Context, o *Options, id string, l text.Lang) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(turn.ErrDone)
 	player := NewPlayer(noDevice{}, 0, o.Reply, o.Lead)
-	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), "", player.Start)
+	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), "", atOnce(player))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		timer := time.NewTimer(time.Hour)
@@ -78,6 +78,15 @@ func prewarm(ctx context.Context, o *Options, id string, l text.Lang) error {
 	err = errors.Join(err, s.Synthesize(ctx))
 	wg.Wait()
 	return err
+}
+
+// atOnce has a player begin as soon as there is something to be heard.
+func atOnce(p *Player) func(turn.Event) {
+	return func(e turn.Event) {
+		if _, ok := e.(turn.Ready); ok {
+			p.Start()
+		}
+	}
 }
 
 // noDevice is an Outbox that throws everything away.

@@ -27,8 +27,8 @@ func NewSegment(words string, lang text.Lang, step int) Segment {
 }
 
 // NewPhrase prepares a phrase, which is no part of the answer.
-func NewPhrase(id, words string, lang text.Lang, step int) Segment {
-	s := Segment{Segment: sentence.New(words, lang), Fallback: id, Step: step}
+func NewPhrase(id, words string, lang text.Lang) Segment {
+	s := Segment{Segment: sentence.New(words, lang), Fallback: id}
 	s.Face()
 	return s
 }

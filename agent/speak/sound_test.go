@@ -138,7 +138,7 @@ func speakTo(t *testing.T, o *Options, dev *device) *reply {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	r := &reply{T: t, dev: dev, player: NewPlayer(dev, 1, o.Reply, o.Lead)}
-	r.speaker = NewSpeaker(o, log, r.player, timeline.New(timeline.Times{}), "", r.player.Start)
+	r.speaker = NewSpeaker(o, log, r.player, timeline.New(timeline.Times{}), "", atOnce(r.player))
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
 	r.over.Go(func() { r.err = r.speaker.Synthesize(ctx) })

@@ -39,7 +39,7 @@ type Options struct {
 	Lead         int           // frames sent ahead
 	Guard        time.Duration // from tts start to the first frame
 	StopAfter    time.Duration // from the end of play-out to the end of the reply
-	SlowAfter    time.Duration // until a voice that gives nothing is said to be slow; less than 0: never
+	SlowAfter    time.Duration // until a phrase that gives no sound is played from an embedded one; less than 0: never
 	SoundTimeout time.Duration // until it has failed
 }
 
@@ -52,16 +52,15 @@ type Speaker struct {
 	player *Player
 	times  *timeline.Turn
 	voice  string
-	ready  func() // asks for tts start
+	post   func(turn.Event)
 
-	segments chan *Segment // closed by Close
-	frames   chan frame    // closed by Synthesize
-	pool     pool
-	unsaid   counter // segments that were taken and are not cut yet
+	queue      queue
+	interposed chan Segment // taken by Synthesize while it waits for a sound; size 0
+	frames     chan frame   // closed by Synthesize
+	pool       pool
 
-	framer  *framer                 // of Synthesize
-	levels  map[levelID]*voiceLevel // of Synthesize
-	noticed bool                    // of Synthesize: it was said that the voice is slow
+	framer *framer                 // of Synthesize
+	levels map[levelID]*voiceLevel // of Synthesize
 }
 
 // frame is one frame of sound on its way to the player: PCM, or a packet that was
@@ -73,11 +72,12 @@ type frame struct {
 	begins *Segment    // set on the first frame of a segment
 }
 
-// NewSpeaker makes a speaker with a voice. ready asks for tts start, once.
-func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice string, ready func()) *Speaker {
+// NewSpeaker makes a speaker with a voice. It posts that there is something to be
+// heard, once, and when it waits for a sound.
+func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice string, post func(turn.Event)) *Speaker {
 	return &Speaker{
-		o: o, log: log, player: p, times: t, voice: voice, ready: ready,
-		segments: make(chan *Segment, mostSegments), frames: make(chan frame, aheadFrames), pool: newPool(),
+		o: o, log: log, player: p, times: t, voice: voice, post: post,
+		queue: newQueue(), interposed: make(chan Segment), frames: make(chan frame, aheadFrames), pool: newPool(),
 		framer: newFramer(o.Reply), levels: map[levelID]*voiceLevel{},
 	}
 }
@@ -87,28 +87,33 @@ func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice
 func (s *Speaker) Say(ctx context.Context, u Segment) error {
 	u.progress = new(progress)
 	if s.player.Announce() {
-		s.ready()
+		s.post(turn.Ready{Turn: s.player.turn})
+	}
+	return s.queue.put(ctx, u)
+}
+
+// Interpose says a phrase in front of a segment whose sound is awaited, or while
+// there is nothing to say; else it is too late for it. It neither waits nor asks
+// for tts start.
+func (s *Speaker) Interpose(id string, l text.Lang) {
+	u := NewPhrase(id, s.o.Prompts.Phrase(id, lang(l)), l)
+	u.progress = new(progress)
+	if s.queue.putAlone(u) {
+		return
 	}
 	select {
-	case s.segments <- &u:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case s.interposed <- u:
+	default:
 	}
 }
 
 // Close says that there are no more segments.
-func (s *Speaker) Close() { close(s.segments) }
+func (s *Speaker) Close() { s.queue.close() }
 
-// QuietSince returns since when nothing has been heard of the turn, by the device's
-// clock; zero if nothing was yet. False: something is being said, or will be
-// without being asked.
-func (s *Speaker) QuietSince() (time.Time, bool) {
-	if len(s.segments) > 0 || s.unsaid.any() || len(s.frames) > 0 {
-		return time.Time{}, false
-	}
-	end := s.player.playoutEnd()
-	return end, !end.After(time.Now())
+// Quiet returns whether something waits to be played, or is being made, and when
+// the device will have played what it was given; zero: it got nothing.
+func (s *Speaker) Quiet() (busy bool, end time.Time) {
+	return !s.queue.empty() || len(s.frames) > 0, s.player.playoutEnd()
 }
 
 // Synthesize makes frames of all segments until Close. A segment that cannot be
@@ -136,7 +141,7 @@ func (s *Speaker) Synthesize(ctx context.Context) error {
 			if err := s.segment(ctx, from); err != nil {
 				return err
 			}
-			s.unsaid.add(-1)
+			s.queue.count(-1)
 		}
 	}
 }
@@ -221,50 +226,46 @@ func (s *Speaker) keep(from *stream, w *segmentWriter, err error) error {
 const (
 	phraseWithin  = 1500 * time.Millisecond
 	passingWithin = 300 * time.Millisecond
-	// slowGrace is how long it may take in any case, however long the user has waited.
-	slowGrace = 400 * time.Millisecond
 )
 
-// awaitSound waits for the first sound of a segment. When it does not come in
-// time, a phrase is played from its embedded sound instead, and of any other
-// segment it is said, once in a turn, that the voice is slow.
+// awaitSound waits for the first sound of a segment. A phrase that does not come
+// in time is played from its embedded sound instead; in front of any other
+// segment a phrase may be interposed.
 func (s *Speaker) awaitSound(ctx context.Context, from *stream) (instead bool, err error) {
-	if from.chunks == nil || s.o.SlowAfter < 0 {
-		return false, nil
-	}
-	within := s.o.SlowAfter
-	switch {
-	case from.Fallback != "" && len(prompts.Sound(from.Fallback, string(from.Language))) > 0:
-		instead = true
-		if within = min(within, phraseWithin); passing(from.Fallback) {
-			within = passingWithin
-		}
-	case s.noticed:
+	if from.chunks == nil {
 		return false, nil
 	}
 	if err := s.player.AwaitOpen(ctx); err != nil {
 		return false, err
 	}
-	if !instead && s.player.FirstFrame().IsZero() {
-		if since := s.times.SilentSince(); !since.IsZero() {
-			within = max(s.o.SlowAfter-time.Since(since), min(slowGrace, s.o.SlowAfter))
+	var late <-chan time.Time
+	if from.Fallback != "" && s.o.SlowAfter >= 0 && len(prompts.Sound(from.Fallback, lang(from.Language))) > 0 {
+		within := min(s.o.SlowAfter, phraseWithin)
+		if passing(from.Fallback) {
+			within = passingWithin
 		}
+		timer := time.NewTimer(within)
+		defer timer.Stop()
+		late = timer.C
+	} else {
+		select {
+		case <-from.begun:
+			return false, nil
+		default:
+		}
+		s.post(turn.Waiting{Turn: s.player.turn, For: turn.Voice})
+		defer s.post(turn.Waited{Turn: s.player.turn, For: turn.Voice})
 	}
-	timer := time.NewTimer(within)
-	defer timer.Stop()
+	u := from.Segment
 	select {
 	case <-from.begun:
 		return false, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
-	case <-timer.C:
+	case <-late:
+		instead, u.progress = true, new(progress)
+	case u = <-s.interposed:
 	}
-	u := from.Segment
-	if !instead {
-		s.noticed = true
-		u = s.shown(prompts.SlowTTS, u)
-	}
-	u.progress = new(progress)
 	s.log.Warn("speech synthesis is slow", "tts", s.o.TTS.Name(), "phrase", u.Fallback)
 	return instead, s.sound(ctx, u, u.Fallback)
 }

@@ -51,12 +51,11 @@ func (s *Speaker) prefetch(ctx context.Context, wg *sync.WaitGroup, streams chan
 		select {
 		case <-ctx.Done():
 			return
-		case u, ok = <-s.segments:
+		case u, ok = <-s.queue.segments:
 			if !ok {
 				return
 			}
 		}
-		s.unsaid.add(1)
 		next := s.open(ctx, wg, *u)
 		select {
 		case streams <- next:

@@ -202,7 +202,7 @@ func (r *Responder) freshID(id string) string {
 func (r *Responder) finish(ctx context.Context, st *step) (again bool, err error) {
 	controls, mute := true, st.said
 	for _, c := range st.calls {
-		if err := r.waits.await(ctx, c.done); err != nil {
+		if err := r.await(ctx, c.done); err != nil {
 			return false, err
 		}
 		controls = controls && c.control
@@ -224,6 +224,22 @@ func (r *Responder) finish(ctx context.Context, st *step) (again bool, err error
 		return false, r.Say(ctx, r.o.Prompts.Phrase(prompts.OK, r.lang()))
 	}
 	return again, nil
+}
+
+// await waits for a tool to be done.
+func (r *Responder) await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
+	defer r.gate.AwaitsTool()()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // handle runs the handler that a tool named, and waits for it. mute: what it would
@@ -279,5 +295,5 @@ func (r *Responder) callInstead(ctx context.Context, c *toolCall, call mcp.Call)
 		defer close(done)
 		c.outcome = wait().Outcome(r.lang())
 	})
-	return r.waits.await(ctx, done)
+	return r.await(ctx, done)
 }

@@ -37,7 +37,6 @@ type Options struct {
 	MaxCalls    int           // tool calls in a turn
 	MaxDaily    int           // tool calls of a device in a day
 	StepTimeout time.Duration // until a model that gives nothing has failed
-	SlowAfter   time.Duration // until it is said to be slow; less than 0: never
 	Zone        *time.Location
 }
 
@@ -50,7 +49,6 @@ type Turn struct {
 	History []providers.Message // the dialogue before
 	Role    string              // the name of the system prompt
 	Session wire.Session
-	Voiced  func() bool // somebody is speaking
 }
 
 // Outlet takes an answer to the device.
@@ -65,6 +63,10 @@ type Outlet struct {
 type Gate interface {
 	// Tool waits until a tool may run. start: tts start has to go first.
 	Tool(ctx context.Context, start bool) error
+	// AwaitsModel says that the turn waits for the model, until over is called.
+	AwaitsModel() (over func())
+	// AwaitsTool says that the turn waits for a tool, until over is called.
+	AwaitsTool() (over func())
 	// Firm says that voice does not interrupt the turn any more.
 	Firm()
 }
@@ -83,16 +85,13 @@ type Responder struct {
 	faced    bool // the reply's face was looked for
 	hangUp   bool // the conversation ends after the reply
 	question question
-	waits    waits
 	calling  sync.WaitGroup // goroutines that wait for tools
 	made     int            // calls so far
 }
 
 // New makes the responder of a turn.
 func New(o *Options, t Turn, out Outlet, gate Gate, tools Tools, log *slog.Logger) *Responder {
-	r := &Responder{o: o, turn: t, out: out, gate: gate, tools: tools, log: log}
-	r.waits = waits{slowAfter: o.SlowAfter, out: out, voiced: t.Voiced, say: r.SayPhrase}
-	return r
+	return &Responder{o: o, turn: t, out: out, gate: gate, tools: tools, log: log}
 }
 
 // step is one model call and what came of it.
@@ -224,10 +223,7 @@ func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMReq
 	stepCtx, limit := idle.WithTimeout(ctx, r.o.StepTimeout)
 	defer limit.Close()
 	r.out.Times.ModelAsked()
-	answered := func() {}
-	if r.turn.Words != "" { // nobody waits for what the server says by itself
-		answered = r.waits.noticeSlow(ctx)
-	}
+	answered := sync.OnceFunc(r.gate.AwaitsModel())
 	defer answered()
 	for d, err := range r.o.LLM.Generate(stepCtx, req) {
 		if err != nil {
@@ -320,7 +316,7 @@ func (r *Responder) Say(ctx context.Context, words string) error {
 // SayPhrase says a phrase that is no part of the answer.
 func (r *Responder) SayPhrase(ctx context.Context, id string) error {
 	words := r.o.Prompts.Phrase(id, r.lang())
-	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang, max(0, len(r.steps)-1)))
+	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang))
 }
 
 // PlaySound plays a sound that is no part of the answer, showing display.

@@ -81,6 +81,12 @@ type (
 	Pause struct{ Turn uint64 }
 	// Resume continues play-out.
 	Resume struct{ Turn uint64 }
+	// Interpose says a phrase in front of what the turn waits for.
+	Interpose struct {
+		Turn   uint64
+		Lang   text.Lang
+		Phrase string
+	}
 	// Stop ends a reply that was played out: tts stop, with a start if there was none.
 	Stop struct{ Turn uint64 }
 	// Cut ends a reply at once with a cause: tts stop if tts start was sent.
@@ -133,6 +139,7 @@ func (Start) effect()         {}
 func (AllowTool) effect()     {}
 func (Pause) effect()         {}
 func (Resume) effect()        {}
+func (Interpose) effect()     {}
 func (Stop) effect()          {}
 func (Cut) effect()           {}
 func (Remember) effect()      {}

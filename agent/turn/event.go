@@ -78,6 +78,16 @@ type (
 	}
 	// Firmed says that voice does not interrupt the turn any more.
 	Firmed struct{ Turn uint64 }
+	// Waiting says that the turn waits for something from now on.
+	Waiting struct {
+		Turn uint64
+		For  WaitFor
+	}
+	// Waited says that it is there, or is not waited for any more.
+	Waited struct {
+		Turn uint64
+		For  WaitFor
+	}
 	// Finished says that the turn's goroutines have been joined.
 	Finished struct {
 		Turn    uint64
@@ -129,6 +139,8 @@ func (ListenFailed) event()  {}
 func (Ready) event()         {}
 func (ToolWanted) event()    {}
 func (Firmed) event()        {}
+func (Waiting) event()       {}
+func (Waited) event()        {}
 func (Finished) event()      {}
 func (Queued) event()        {}
 func (Interrupt) event()     {}
@@ -144,10 +156,12 @@ func (Close) event()         {}
 // features right before it calls [Rules.Pending].
 type Seen struct {
 	Now       time.Time
-	Playing   string // what the device has played of the reply in the last seconds
-	Stale     bool   // the history has changed since the turn that runs began
-	Expecting bool   // something is to come soon, for which the channel stays open
-	Song      bool   // there is music, playing or paused
+	Playing   string    // what the device has played of the reply in the last seconds
+	Busy      bool      // something of the reply waits to be played, or is being made
+	Quiet     time.Time // when the device has played what it was given of the reply; zero: it got nothing
+	Stale     bool      // the history has changed since the turn that runs began
+	Expecting bool      // something is to come soon, for which the channel stays open
+	Song      bool      // there is music, playing or paused
 	Queue     Queue
 }
 

@@ -22,6 +22,10 @@ type world struct {
 	cut       bool   // it was cut
 	started   bool   // its tts start was sent
 	open      bool   // it may act
+	stage     Stage  // before the event
+	told      map[string]int
+	busy      bool
+	quiet     time.Time
 	last      uint64 // the utterance that was reported last
 	over      map[uint64]bool
 	hungUp    bool
@@ -43,13 +47,19 @@ func (w *world) do(e Event) {
 	w.t.Helper()
 	before := fmt.Sprintf("%+v", w.state)
 	from := w.state
-	seen := Seen{Now: w.now, Song: w.song, Queue: Queue{Len: w.queue, Head: 1, Lang: "en"}, Playing: "once upon a time"}
+	seen := Seen{
+		Now: w.now, Song: w.song, Queue: Queue{Len: w.queue, Head: 1, Lang: "en"}, Playing: "once upon a time",
+		Busy: w.busy, Quiet: w.quiet,
+	}
 	next, effects := w.rules.Next(from, seen, e)
 	if after := fmt.Sprintf("%+v", from); after != before {
 		w.errorf("%T changed its argument:\n%s\n%s", e, before, after)
 	}
-	w.state = next
+	w.state, w.stage = next, from.Reply.Stage
 	w.story = append(w.story, fmt.Sprintf("%v %T%+v -> %s %T%+v", w.now.Format("04:05.000"), e, e, stageNames[next.Reply.Stage], effects, effects))
+	if !next.Reply.runs() && next.Reply.Waits != (Waits{}) {
+		w.errorf("a wait outlives its turn: %+v", next.Reply.Waits)
+	}
 	_, abort := e.(Abort)
 	stops := 0
 	for _, f := range effects {
@@ -93,6 +103,7 @@ func (w *world) effect(f Effect) (stops int) {
 			w.errorf("turn %d begins while %d runs", f.Turn, w.running)
 		}
 		w.running, w.cut, w.started, w.open = f.Turn, false, false, !f.Request.Speculative
+		w.told, w.quiet = map[string]int{}, time.Time{}
 		if f.Request.Announcement == 1 {
 			w.queue--
 		}
@@ -117,6 +128,11 @@ func (w *world) effect(f Effect) (stops int) {
 		mine(f.Turn)
 		if w.cut || !w.open {
 			w.errorf("a tool may run: cut %v, open %v", w.cut, w.open)
+		}
+	case Interpose:
+		mine(f.Turn)
+		if w.told[f.Phrase]++; w.cut || w.told[f.Phrase] > 1 || w.stage != Committed && w.stage != Speaking {
+			w.errorf("%s is said %d times, cut %v, in %s", f.Phrase, w.told[f.Phrase], w.cut, stageNames[w.stage])
 		}
 	case Pause, Resume:
 		if !w.started || w.cut {
@@ -215,7 +231,7 @@ func (w *world) act(what, how byte) {
 	case 10:
 		said = Text{Status: Failed, Err: errors.New("no text")}
 	}
-	switch what % 22 {
+	switch what % 24 {
 	case 0:
 		w.do(ListenStart{Mode: fuzzModes[int(how)%3]})
 	case 1:
@@ -272,6 +288,14 @@ func (w *world) act(what, how byte) {
 		case 4:
 			w.do(Withdraw{ID: w.state.Asked})
 		}
+	case 22:
+		w.busy = how&16 != 0
+		if w.started && how&32 != 0 {
+			w.quiet = w.now.Add(time.Duration(how) * 10 * time.Millisecond)
+		}
+		w.do(Waiting{Turn: w.running, For: WaitFor(how % 3)})
+	case 23:
+		w.do(Waited{Turn: w.running, For: WaitFor(how % 3)})
 	case 21:
 		if how == 255 {
 			w.do(ListenFailed{Err: errors.New("deaf")})
@@ -289,6 +313,7 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 1, 3, 1, 15, 0, 5, 0, 7, 1, 8, 4, 17, 3, 11, 1, 13, 4, 15, 0, 4, 0, 17, 1})
 	f.Add([]byte{0, 2, 1, 0, 11, 1, 13, 10, 15, 0, 17, 0, 19, 255, 18, 0, 19, 100, 15, 0, 20, 2, 17, 1})
 	f.Add([]byte{2, 0, 0, 0, 15, 0, 17, 1, 18, 3, 19, 90, 15, 0, 4, 1, 17, 1, 20, 0, 15, 0, 20, 3, 17, 2})
+	f.Add([]byte{3, 1, 22, 1, 15, 0, 22, 2, 19, 255, 23, 2, 19, 200, 22, 0, 19, 255, 4, 0, 17, 1})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {
 			return

@@ -29,7 +29,7 @@ type Rules struct {
 	MinSpeech        time.Duration // the voice after which SpeechStarted is reported
 	Speculations     int           // how often the answer to one utterance may begin before its end
 	IdleClose        time.Duration // neither speech nor turn for so long: hang up
-	SlowAfter        time.Duration // until a late text is said to be late; 0 or less: never
+	SlowAfter        time.Duration // until a text, a model or a voice is said to be slow; 0 or less: never
 	RecognizeTimeout time.Duration // until it is given up
 	StopWords        []string      // what ends music, and a reply in realtime mode
 	NoChinese        bool          // no recogniser knows Chinese
@@ -87,10 +87,15 @@ func event(x *step, e Event) {
 		if e.Turn == x.Reply.Turn {
 			x.Reply.Firm = true
 		}
+	case Waiting:
+		waiting(x, e)
+	case Waited:
+		waited(x, e)
 	case Finished:
 		finished(x, e)
 	case Close:
 		x.Farewell, x.Due, x.Reply.Until = Gone, Due{}, time.Time{}
+		x.Reply.Waits = Waits{}
 	default:
 		others(x, e)
 	}
@@ -140,6 +145,11 @@ func tick(x *step) {
 	over(&x.Due.Greeting, greet)
 	over(&x.Due.Text, textLate)
 	over(&x.Reply.Until, resume)
+	if x.Reply.audible() {
+		for what := range x.Reply.Waits {
+			over(&x.Reply.Waits[what].Due, func(x *step) { tooLong(x, WaitFor(what)) })
+		}
+	}
 	over(&x.Due.Announce, announce)
 	over(&x.Due.Idle, idle)
 	for _, act := range due {

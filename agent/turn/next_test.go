@@ -99,12 +99,16 @@ var (
 		{"tool wanted", ToolWanted{Turn: 1}},
 		{"finished", Finished{Turn: 1}},
 		{"tick at the limit of a pause", Tick{}},
+		{"tick when the model takes long", slow{}},
 		{"say at once, from outside", Interrupt{Announcement: 7, Lang: "en"}},
 		{"stop, from outside", StopReply{}},
 		{"leave", Leave{Cause: ErrGoodbye}},
 		{"close", Close{}},
 	}
 )
+
+// slow is a tick at which the model has taken too long.
+type slow struct{ Tick }
 
 // stageNames are the stages as docs/turn.md names them.
 var stageNames = []string{"None", "Speculative", "Committed", "Held", "Speaking", "Paused", "Ending", "Discarded"}
@@ -119,7 +123,14 @@ func outcome(mode wire.Mode, stage Stage, e Event) string {
 	if _, ok := e.(Tick); ok {
 		seen.Now = epoch.Add(maxPause)
 	}
-	next, effects := rules().Next(spoken(in(mode, stage), e), seen, e)
+	from := spoken(in(mode, stage), e)
+	if _, ok := e.(slow); ok {
+		seen.Now, e = epoch.Add(2600*time.Millisecond), Tick{}
+		if from.Reply.runs() {
+			from.Reply.Waits[Model] = Wait{Since: epoch, Due: epoch.Add(2500 * time.Millisecond)}
+		}
+	}
+	next, effects := rules().Next(from, seen, e)
 	var names []string
 	for _, f := range effects {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", f), "turn.")

@@ -62,7 +62,7 @@ func (x *step) cut(cause error) (stopped bool) {
 	if x.Reply.Stage == Speculative {
 		ends = Discarded
 	}
-	x.Reply.Stage, x.Reply.Until = ends, time.Time{}
+	x.Reply.Stage, x.Reply.Until, x.Reply.Waits = ends, time.Time{}, Waits{}
 	x.do(Cut{x.Reply.Turn, cause})
 	return stopped
 }
@@ -96,12 +96,18 @@ func start(x *step) {
 
 // commit lets the reply be seen and act.
 func commit(x *step) {
+	speculative := x.Reply.Stage == Speculative
 	x.Reply.Stage, x.Reply.Until = Committed, time.Time{}
 	x.do(Commit{x.Reply.Turn})
+	for what, w := range x.Reply.Waits {
+		if speculative && !w.Since.IsZero() {
+			x.awaits(WaitFor(what)) // until here nobody was waiting
+		}
+	}
 	if x.Reply.Ready {
 		start(x)
 	}
-	if x.Reply.Waits {
+	if x.Reply.Asks {
 		allowTool(x)
 	}
 }
@@ -114,7 +120,7 @@ func toolWanted(x *step, e ToolWanted) {
 	}
 	switch x.Reply.Stage {
 	case Speculative, Held:
-		x.Reply.Waits, x.Reply.Ready = true, x.Reply.Ready || e.Start
+		x.Reply.Asks, x.Reply.Ready = true, x.Reply.Ready || e.Start
 	case Committed, Speaking, Paused:
 		if e.Start {
 			ready(x, e.Turn)
@@ -125,7 +131,7 @@ func toolWanted(x *step, e ToolWanted) {
 }
 
 func allowTool(x *step) {
-	x.Reply.Acted, x.Reply.Waits = true, false
+	x.Reply.Acted, x.Reply.Asks = true, false
 	x.do(AllowTool{x.Reply.Turn})
 }
 

@@ -138,12 +138,13 @@ type Reply struct {
 	Stage   Stage
 	Request Request
 	Ready   bool      // its first sentence is with the synthesiser
-	Waits   bool      // it waits for the leave to run a tool
+	Asks    bool      // it asks for the leave to run a tool
 	Acted   bool      // a tool has run: it can be cut, not undone
 	Firm    bool      // voice does not interrupt it
 	Pauses  int       // false interruptions so far
 	Over    uint64    // the utterance that is said over it; 0: none
 	Until   time.Time // the limit of Held and Paused
+	Waits   Waits
 }
 
 // Stage says how far a reply is.
@@ -274,9 +275,17 @@ func (s *State) PlaysMusic() bool { return s.Reply.runs() && s.Reply.Request.Mus
 // Deadline is the earliest moment at which a [Tick] is due; zero: none.
 func (s *State) Deadline() time.Time {
 	var first time.Time
-	for _, at := range []time.Time{s.Due.Greeting, s.Due.Text, s.Due.Announce, s.Due.Idle, s.Reply.Until} {
+	limit := func(at time.Time) {
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
+		}
+	}
+	for _, at := range []time.Time{s.Due.Greeting, s.Due.Text, s.Due.Announce, s.Due.Idle, s.Reply.Until} {
+		limit(at)
+	}
+	if s.Reply.audible() {
+		for _, w := range s.Reply.Waits {
+			limit(w.Due)
 		}
 	}
 	return first
@@ -291,6 +300,9 @@ func (r *Reply) runs() bool {
 	}
 	return false
 }
+
+// audible reports whether something of the reply may be heard now.
+func (r *Reply) audible() bool { return r.Stage == Committed || r.Stage == Speaking }
 
 // started reports whether the device has heard of the reply.
 func (r *Reply) started() bool { return r.Stage == Speaking || r.Stage == Paused }

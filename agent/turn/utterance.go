@@ -11,10 +11,6 @@ import (
 	"xiaozhi/prompts"
 )
 
-// slowGrace is how long a recogniser may take in any case before it is said to
-// be slow, however long the user has waited.
-const slowGrace = 400 * time.Millisecond
-
 // speechStarted takes in that the user begins to speak. Between the commit and
 // tts start that undoes the turn: the user has not finished.
 func speechStarted(x *step, e SpeechStarted) {
@@ -282,11 +278,7 @@ func textWithin(x *step, u *Utterance) time.Duration {
 	if x.SlowAfter <= 0 || x.last(Overdue) != nil {
 		return x.RecognizeTimeout
 	}
-	left := x.SlowAfter
-	if from := silentFrom(x, u); !from.IsZero() {
-		left = max(x.SlowAfter-x.seen.Now.Sub(from), min(slowGrace, x.SlowAfter))
-	}
-	return min(left, x.RecognizeTimeout)
+	return min(x.slowAt(silentFrom(x, u), x.seen.Now).Sub(x.seen.Now), x.RecognizeTimeout)
 }
 
 // textLate acts on a text that does not come: at first that is said, and at last

@@ -50,16 +50,6 @@ func first(at *time.Time) {
 	}
 }
 
-// SilentSince is from when on the user waits to hear something.
-func (t *Turn) SilentSince() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of.Silent.IsZero() {
-		return t.of.EndOfSpeech
-	}
-	return t.of.Silent
-}
-
 // ModelAsked notes a model call.
 func (t *Turn) ModelAsked() {
 	t.mu.Lock()

@@ -1,0 +1,148 @@
+package turn
+
+import (
+	"time"
+
+	"xiaozhi/prompts"
+)
+
+// When a turn that waits says so (docs/behaviours.md 36 and 40): after so much
+// silence, twice for tools, once for the model, once for the voice.
+const (
+	fillerAfter = 1200 * time.Millisecond
+	fillerAgain = 6 * time.Second
+	fillerRetry = 100 * time.Millisecond // until looking again while the user speaks
+	// slowGrace is how long an engine may take in any case before it is said to be
+	// slow, however long the user has waited for the others.
+	slowGrace = 400 * time.Millisecond
+)
+
+// WaitFor is something that a turn may wait for.
+type WaitFor int
+
+// The things that a turn waits for, each at most once at a time.
+const (
+	Model WaitFor = iota // the next words of the language model
+	Tool                 // the outcome of a tool
+	Voice                // the first sound of a segment
+)
+
+// Waits are the waits of a turn, by what they are for.
+type Waits [3]Wait
+
+// Wait describes how long a turn has waited for one thing.
+type Wait struct {
+	Since time.Time // zero: it does not
+	Due   time.Time // when the user is told, while the reply may be heard; zero: never
+	Told  int       // how often the user was told in this turn
+}
+
+// waiting takes in that the turn waits for something.
+func waiting(x *step, e Waiting) {
+	if e.Turn == x.Reply.Turn && x.Reply.runs() {
+		x.awaits(e.For)
+	}
+}
+
+// awaits counts a wait from now on.
+func (x *step) awaits(what WaitFor) {
+	w := &x.Reply.Waits[what]
+	w.Since = x.seen.Now
+	w.Due = x.tellAt(what)
+}
+
+// waited takes in that it is there.
+func waited(x *step, e Waited) {
+	if e.Turn == x.Reply.Turn {
+		w := &x.Reply.Waits[e.For]
+		w.Since, w.Due = time.Time{}, time.Time{}
+	}
+}
+
+// tellAt returns when the user is told that something takes a while, as far as
+// that is known; zero: never. What is being said or made at the moment puts it
+// off, but not for the voice, which is what makes it.
+func (x *step) tellAt(what WaitFor) time.Time {
+	w, after := x.Reply.Waits[what], x.SlowAfter
+	switch {
+	case what == Tool && w.Told == 0:
+		after = fillerAfter
+	case what == Tool && w.Told == 1:
+		after = fillerAgain
+	case w.Told > 0 || x.SlowAfter <= 0 || what == Model && x.Reply.Request.Words == "": // nobody waits for what the server says by itself
+		return time.Time{}
+	}
+	busy := x.seen.Busy && what != Voice
+	quiet := w.Since
+	if what != Voice {
+		quiet = later(quiet, x.seen.Quiet)
+	}
+	if busy {
+		quiet = later(quiet, x.seen.Now)
+	}
+	at := quiet.Add(after)
+	if w.Told == 0 && !busy && x.seen.Quiet.IsZero() && x.SlowAfter > 0 { // nothing was heard yet
+		times := x.Reply.Request.Times
+		if times.Silent.IsZero() {
+			times.Silent = times.EndOfSpeech
+		}
+		at = earlier(at, x.slowAt(times.Silent, w.Since))
+	}
+	return at
+}
+
+// slowAt returns when an engine that has worked since then is said to be slow to
+// a user who has heard nothing from silent on; zero: that is not known.
+func (x *step) slowAt(silent, since time.Time) time.Time {
+	if silent.IsZero() {
+		return since.Add(x.SlowAfter)
+	}
+	return later(silent.Add(x.SlowAfter), since.Add(min(slowGrace, x.SlowAfter)))
+}
+
+// tooLong says that something takes a while, if there has been silence for long
+// enough, and for a tool if the user does not speak.
+func tooLong(x *step, what WaitFor) {
+	w := &x.Reply.Waits[what]
+	if w.Since.IsZero() || !x.Reply.audible() || x.Farewell != Staying {
+		return
+	}
+	switch at := x.tellAt(what); {
+	case at.After(x.seen.Now), at.IsZero():
+		w.Due = at
+	case what == Tool && x.Voiced():
+		w.Due = at.Add(x.seen.Now.Sub(at).Truncate(fillerRetry) + fillerRetry)
+	default:
+		ready(x, x.Reply.Turn)
+		x.do(Interpose{x.Reply.Turn, x.Reply.Request.Lang, phrase(what, w.Told)})
+		w.Told++
+		w.Due = x.tellAt(what)
+	}
+}
+
+// phrase says that something takes a while, where that was said so often before.
+func phrase(what WaitFor, told int) string {
+	switch {
+	case what == Model:
+		return prompts.SlowLLM
+	case what == Voice:
+		return prompts.SlowTTS
+	case told == 0:
+		return prompts.Filler
+	}
+	return prompts.FillerLong
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
