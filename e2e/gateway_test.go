@@ -98,9 +98,10 @@ func TestOutward(t *testing.T) {
 	}
 	took := time.Since(came)
 	time.Sleep(700 * time.Millisecond) // anything more would have come by then
-	// Its coming and its tools are told together, unless 100 ms pass between two changes.
-	if n, most := changes("came"), 1+int(took/(100*time.Millisecond)); n < 1 || n > most {
-		t.Errorf("the coming was told %d times within %v, want %d at most", n, took, most)
+	// Changes are told together, unless 100 ms pass between two of them.
+	most := func(took time.Duration) int { return 1 + int(took/(100*time.Millisecond)) }
+	if n := changes("came"); n < 1 || n > most(took) {
+		t.Errorf("the coming was told %d times within %v, want %d at most", n, took, most(took))
 	}
 	if got := s.outwardCall(ctx, t, stream+".self.audio_speaker.set_volume", `{"volume":33}`); got != "true" || board.Values().Volume != 33 {
 		t.Errorf("set_volume: %s, the device is at %d", got, board.Values().Volume)
@@ -114,12 +115,14 @@ func TestOutward(t *testing.T) {
 	for !strings.Contains(s.outward(ctx, t, "resources/read", `{"uri":"xiaozhi://devices/246f28aa1002/transcript"}`), "assistant") {
 		time.Sleep(20 * time.Millisecond) // the final message comes behind the sound
 	}
+	went := time.Now()
 	d.Close()
 	for strings.Contains(s.outward(ctx, t, "tools/list", "{}"), stream+".") {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if n := changes("went"); n > 1 {
-		t.Errorf("the going was told %d times", n)
+	took = time.Since(went)
+	if n := changes("went"); n > most(took) {
+		t.Errorf("the going was told %d times within %v, want %d at most", n, took, most(took))
 	}
 }
 
