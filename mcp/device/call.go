@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,7 +25,7 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments map[string
 	if arguments == nil {
 		arguments = map[string]any{} // null is an error to firmware
 	}
-	sent := &sentCall{}
+	sent := &sentCall{tool: name}
 	stop := mcp.AfterCaller(ctx, func() { live.link.abandon(sent) })
 	defer stop()
 	result, err := live.CallTool(context.WithValue(ctx, sentKey{}, sent), &sdk.CallToolParams{Name: name, Arguments: arguments})
@@ -48,8 +49,7 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	l := newLink(c)
-	peer := c.options.Lists.peer(c.options.Name, c.options.Version)
-	s, err := peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
+	s, err := c.options.Lists.peer(c.options.Version).Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
@@ -115,28 +115,22 @@ func callError(ctx context.Context, l *link, name string, err error) error {
 
 // plainResult is content as CallTool returns it.
 func plainResult(content []sdk.Content) any {
-	var images []any
-	for _, block := range content {
-		if image, ok := block.(*sdk.ImageContent); ok {
-			images = append(images, mcp.Image{MIMEType: image.MIMEType, Data: image.Data})
-		}
-	}
-	switch {
-	case len(images) == 0:
-		return textOf(content)
-	case len(images) == len(content) && len(images) == 1:
-		return images[0]
-	}
-	mixed := make([]any, 0, len(content))
+	blocks := make([]any, 0, len(content))
 	for _, block := range content {
 		switch block := block.(type) {
 		case *sdk.TextContent:
-			mixed = append(mixed, block.Text)
+			blocks = append(blocks, block.Text)
 		case *sdk.ImageContent:
-			mixed = append(mixed, mcp.Image{MIMEType: block.MIMEType, Data: block.Data})
+			blocks = append(blocks, mcp.Image{MIMEType: block.MIMEType, Data: block.Data})
 		}
 	}
-	return mixed
+	switch {
+	case !mcp.HasImage(blocks):
+		return textOf(content)
+	case len(content) == 1:
+		return blocks[0]
+	}
+	return blocks
 }
 
 // textOf joins the text blocks, each on lines of its own.
@@ -148,4 +142,32 @@ func textOf(content []sdk.Content) string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+type sentKey struct{}
+
+// sentCall is one tools/call on its way to the wire. It travels in the context,
+// since only the link learns the id under which the device knows the call.
+type sentCall struct {
+	tool string
+
+	mu        sync.Mutex
+	id        int64 // on the wire; 0 until it is about to be sent
+	abandoned bool
+}
+
+// sending notes the id; false: the call was given up before, and is not to be sent.
+func (s *sentCall) sending(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = id
+	return !s.abandoned
+}
+
+// abandon gives the call up and returns its id, 0 if it was not sent yet.
+func (s *sentCall) abandon() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = true
+	return s.id
 }

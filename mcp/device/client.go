@@ -5,6 +5,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,30 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/rawjson"
 )
+
+const (
+	maxQueue       = 64                     // payloads waiting for the session; more are dropped
+	maxQueued      = 4 << 20                // bytes waiting for the session; more are dropped
+	maxPages       = 32                     // pages of one tools/list (docs/protocol.md 5.3)
+	maxBlocks      = 64                     // content blocks of one result
+	maxID          = 1<<31 - 1              // firmware reads ids into 32 bits (docs/protocol.md 5.1)
+	maxLate        = 64                     // given-up requests whose late reply is still recognised
+	maxLogged      = 256                    // bytes of a device's error in the log
+	requestTimeout = 15 * time.Second       // of initialize and of one page of tools/list
+	relistPause    = time.Second            // between two lists that the device asked for
+	relistGather   = 100 * time.Millisecond // for further signs that the list has changed
+)
+
+// listRetry are the pauses before initialize and tools/list are tried again. After
+// the last one Refresh tries again.
+var listRetry = [...]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}
 
 // Vision is the service that a device's camera tool sends its pictures to.
 type Vision struct {
-	URL   string // plain http or https, reachable by the device
-	Token string // "" for none
+	URL   string `json:"url"`             // plain http or https, reachable by the device
+	Token string `json:"token,omitempty"` // "" for none
 }
 
 // LogValue keeps the token out of logs.
@@ -38,11 +57,8 @@ type Options struct {
 	Send func(payload json.RawMessage) error
 	// Vision is told to the device; nil or an empty URL: no camera service.
 	Vision *Vision
-	// Name and Version are ours, for clientInfo; Name "" means xiaozhi.
-	Name, Version string
-	// ListRetry are the pauses before initialize and tools/list are tried again;
-	// nil means 2, 4 and 8 s. After the last one Refresh tries again.
-	ListRetry []time.Duration
+	// Version is ours, for clientInfo.
+	Version string
 	// Lists holds the list together with those of other clients; nil: each has its own.
 	Lists *ListCache
 	// Device is the Device-Id under which the cache remembers the list, so that
@@ -71,7 +87,7 @@ type Client struct {
 	log     *slog.Logger
 	inbox   inbox
 	ids     atomic.Int64
-	counts  counters
+	dropped atomic.Uint64 // payloads that found the inbox full
 	tools   *lister
 	up      chan struct{}  // closed when initialize is answered
 	down    chan struct{}  // closed when the client ends
@@ -90,28 +106,10 @@ type liveSession struct {
 	link *link
 }
 
-// counters count messages that were of no use, and those that were repaired.
-type counters struct {
-	dropped, broken, unknown, ignored, late, repaired atomic.Uint64
-}
-
-// Counts is a snapshot of a client's counters.
-type Counts struct {
-	Dropped  uint64 // payloads that found the queue full
-	Broken   uint64 // payloads that could not be understood
-	Unknown  uint64 // replies to no request
-	Ignored  uint64 // notifications
-	Late     uint64 // replies after their time-out
-	Repaired uint64 // responses that were put right
-}
-
 // New makes the client of one connection. It does nothing before Start.
 func New(o Options) *Client {
-	if o.Name == "" {
-		o.Name = "xiaozhi"
-	}
-	if o.ListRetry == nil {
-		o.ListRetry = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}
+	if o.Lists == nil {
+		o.Lists = NewListCache()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -136,7 +134,7 @@ func (c *Client) Deliver(payload json.RawMessage) {
 		return
 	}
 	// One line for the first, the second, the fourth … so that a flood cannot flood the log.
-	if n := c.counts.dropped.Add(1); bits.OnesCount64(n) == 1 {
+	if n := c.dropped.Add(1); bits.OnesCount64(n) == 1 {
 		c.log.Warn("device mcp messages dropped", "count", n, "size", len(payload))
 	}
 }
@@ -244,35 +242,30 @@ func (c *Client) ServerInfo() ServerInfo {
 	return c.info
 }
 
-// Counts is a snapshot of what was dropped, ignored and repaired so far.
-func (c *Client) Counts() Counts {
-	return Counts{
-		Dropped: c.counts.dropped.Load(), Broken: c.counts.broken.Load(),
-		Unknown: c.counts.unknown.Load(), Ignored: c.counts.ignored.Load(),
-		Late: c.counts.late.Load(), Repaired: c.counts.repaired.Load(),
-	}
-}
-
-// send hands a payload to the connection.
-func (c *Client) send(payload json.RawMessage) error { return c.options.Send(payload) }
-
 // nextID is an id that this connection has not used: 1 to maxID, then round.
 func (c *Client) nextID() int64 { return (c.ids.Add(1)-1)%maxID + 1 }
 
-// visionCapability is the member of a device's capabilities that the SDK lacks.
-type visionCapability struct {
-	URL   string `json:"url"`
-	Token string `json:"token,omitempty"`
+// inbox holds the payloads that wait for the session: at most maxQueue of them,
+// of at most maxQueued bytes.
+type inbox struct {
+	payloads chan *json.RawMessage // never closed. Pointers, for most of these queues lie idle
+	bytes    atomic.Int64          // in payloads
 }
 
-type clientCapabilities struct {
-	Vision *visionCapability `json:"vision,omitempty"`
-}
-
-func (c *Client) capabilities() clientCapabilities {
-	v := c.options.Vision
-	if v == nil || v.URL == "" {
-		return clientCapabilities{}
+// put takes a copy of payload; false: there is no room for it. It never waits.
+func (b *inbox) put(payload json.RawMessage) bool {
+	size := int64(len(payload))
+	if size > rawjson.MaxSize {
+		return false
 	}
-	return clientCapabilities{Vision: &visionCapability{URL: v.URL, Token: v.Token}}
+	if b.bytes.Add(size) <= maxQueued {
+		own := json.RawMessage(bytes.Clone(payload))
+		select {
+		case b.payloads <- &own:
+			return true
+		default:
+		}
+	}
+	b.bytes.Add(-size)
+	return false
 }

@@ -1,8 +1,10 @@
 package device
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,8 @@ type FakeDevice struct {
 	Answer func(FakeRequest) ([]string, bool)
 	// Refuse, if set, makes Send fail.
 	Refuse error
+
+	log bytes.Buffer // of the client, where Options give none
 
 	mu       sync.Mutex
 	requests []FakeRequest
@@ -50,8 +54,16 @@ func NewFakeDevice(t *testing.T) *FakeDevice {
 // Client makes the client that talks to the device. o may be zero.
 func (d *FakeDevice) Client(o Options) *Client {
 	o.Send = d.send
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	d.client = New(o)
 	return d.client
+}
+
+// Logged counts the lines of the client's log with this message.
+func (d *FakeDevice) Logged(message string) int {
+	return strings.Count(d.log.String(), fmt.Sprintf("msg=%q", message))
 }
 
 // Say delivers a payload of the device's own.

@@ -26,13 +26,13 @@ const (
 // remembers the last complete list of each device, so that it is there when the
 // device connects again (see Options.Device). Other lists are dropped when no
 // device has them any more. A ListCache may be used at the same time; make it
-// with [NewListCache]. A nil one shares and remembers nothing.
+// with [NewListCache].
 type ListCache struct {
 	last *lru.Cache[string, remembered] // by device
 
-	mu    sync.Mutex
-	lists map[listKey]weak.Pointer[[]mcp.Tool]
-	peers map[[2]string]*sdk.Client // by our name and version
+	mu     sync.Mutex
+	lists  map[listKey]weak.Pointer[[]mcp.Tool]
+	client *sdk.Client // once a device has connected
 }
 
 // remembered is the last list of one device, and what it said of itself then.
@@ -50,42 +50,29 @@ func NewListCache() *ListCache {
 	return &ListCache{
 		last:  lru.New[string, remembered](maxRemembered, maxRememberedBytes),
 		lists: make(map[listKey]weak.Pointer[[]mcp.Tool]),
-		peers: make(map[[2]string]*sdk.Client),
 	}
 }
 
-// peer returns the SDK's client, which holds our name and version only: one
-// serves all devices.
-func (c *ListCache) peer(name, version string) *sdk.Client {
-	if c == nil {
-		return newPeer(name, version)
-	}
+// peer returns the SDK's client, which holds our name and version only: one serves
+// all devices. It does not log: what it would say of a device our own reading of
+// the wire has said with the device's name.
+func (c *ListCache) peer(version string) *sdk.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	us := [2]string{name, version}
-	if c.peers[us] == nil {
-		c.peers[us] = newPeer(name, version)
+	if c.client == nil {
+		c.client = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: version}, &sdk.ClientOptions{
+			Capabilities: &sdk.ClientCapabilities{},
+			// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
+			MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		})
 	}
-	return c.peers[us]
-}
-
-// newPeer makes an SDK client. It does not log: what it would say of a device
-// our own reading of the wire has said with the device's name.
-func newPeer(name, version string) *sdk.Client {
-	return sdk.NewClient(&sdk.Implementation{Name: name, Version: version}, &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{},
-		// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
-		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-	})
+	return c.client
 }
 
 // share returns a list that is equal to tools, byte for byte, and must not be
 // changed. It stays in the cache while a client holds the pointer.
 func (c *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {
 	own := slices.Clone(tools) // without room to grow
-	if c == nil {
-		return &own
-	}
 	key := keyOf(own)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,25 +101,18 @@ func keyOf(tools []mcp.Tool) (key listKey) {
 // remember keeps a device's list for its next connection. An empty id remembers
 // nothing.
 func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
-	if c != nil && id != "" {
-		c.last.Put(id, remembered{info, tools}, sizeOf(*tools))
+	if id == "" {
+		return
 	}
+	const fixed = 256 // bytes of one tool, its hints included
+	weight := 0
+	for _, t := range *tools {
+		weight += fixed + len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	c.last.Put(id, remembered{info, tools}, weight)
 }
 
 // recall returns the list that a device had when it was last here.
 func (c *ListCache) recall(id string) (remembered, bool) {
-	if c == nil || id == "" {
-		return remembered{}, false
-	}
 	return c.last.Get(id)
-}
-
-// sizeOf is about what a list takes, in bytes.
-func sizeOf(tools []mcp.Tool) int {
-	const fixed = 256 // of one tool, its hints included
-	n := 0
-	for _, t := range tools {
-		n += fixed + len(t.Name) + len(t.Description) + len(t.Schema)
-	}
-	return n
 }

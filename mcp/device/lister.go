@@ -159,8 +159,8 @@ func (l *lister) run(ctx context.Context) {
 }
 
 // reason reports whether the list must be read. If it is false, the next reason
-// begins run again. A burst of reasons makes one list, not sooner
-// than relistPause after the last.
+// begins run again. A burst of reasons makes one list, not sooner than relistPause
+// after the last.
 func (l *lister) reason(ctx context.Context) bool {
 	for {
 		select {
@@ -181,41 +181,34 @@ func (l *lister) reason(ctx context.Context) bool {
 				return true
 			}
 		default:
-			if l.rest(ctx) {
+			l.mu.Lock()
+			l.reading = ctx.Err() == nil && len(l.relist)+len(l.refresh) > 0
+			again := l.reading
+			l.mu.Unlock()
+			if !again {
 				return false
 			}
 		}
 	}
 }
 
-// rest reports whether there is no reason to read the list any more, and that
-// run ends.
-func (l *lister) rest(ctx context.Context) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if ctx.Err() == nil && len(l.relist)+len(l.refresh) > 0 {
-		return false
-	}
-	l.reading = false
-	return true
-}
-
 // readTools initialises if needed and reads the list, again after each pause of
-// ListRetry while it fails or is incomplete.
+// listRetry while it fails or is incomplete. After the last, Refresh tries again.
 func (l *lister) readTools(ctx context.Context) {
 	for attempt := 0; ; attempt++ {
 		err := l.attempt(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if attempt == len(l.client.options.ListRetry) {
+		if attempt == len(listRetry) {
 			l.log.Warn("device tools not read", "err", err, "attempts", attempt+1)
-			l.markStale()
+			l.mu.Lock()
+			l.list.stale = true
+			l.mu.Unlock()
 			return
 		}
-		pause := l.client.options.ListRetry[attempt]
-		l.log.Debug("device tools not read yet", "err", err, "retry_in", pause)
-		if !sleep(ctx, pause) {
+		l.log.Debug("device tools not read yet", "err", err, "retry_in", listRetry[attempt])
+		if !sleep(ctx, listRetry[attempt]) {
 			return
 		}
 	}
@@ -244,7 +237,7 @@ func (l *lister) attempt(ctx context.Context) error {
 func (l *lister) readPages(ctx context.Context, live *liveSession) (toolList, error) {
 	var list toolList
 	var cursor string
-	seen := make(map[string]struct{})
+	seen := make(map[string]bool)
 	for pages := 1; ; pages++ {
 		p, err := readPage(ctx, live, cursor)
 		if err != nil {
@@ -257,14 +250,13 @@ func (l *lister) readPages(ctx context.Context, live *liveSession) (toolList, er
 			list.complete = true
 			return list, nil
 		}
-		_, repeated := seen[p.next]
-		if repeated || pages == maxPages {
+		if repeated := seen[p.next]; repeated || pages == maxPages {
 			// Asking again would bring the same: this is all there is to have.
 			l.log.Warn("device tool list does not end", "pages", pages, "repeated_cursor", repeated)
 			list.complete = true
 			return list, nil
 		}
-		seen[p.next] = struct{}{}
+		seen[p.next] = true
 		cursor = p.next
 	}
 }
@@ -302,13 +294,6 @@ func (l *lister) tell() {
 	if l.client.options.OnTools != nil {
 		l.client.options.OnTools()
 	}
-}
-
-// markStale makes Refresh read the list again although it was complete once.
-func (l *lister) markStale() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list.stale = true
 }
 
 // sleep waits for d; false: ctx ended first.

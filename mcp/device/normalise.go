@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/rawjson"
 )
@@ -28,6 +30,9 @@ const (
 
 const pinnedVersion = "2024-11-05"
 
+// knownVersions are those with which a device's session can go on.
+var knownVersions = [...]string{pinnedVersion, "2025-03-26", "2025-06-18", "2025-11-25"}
+
 // inbound is one message from a device after its repair.
 type inbound struct {
 	id      int64           // of a response
@@ -38,20 +43,9 @@ type inbound struct {
 	fixes   []string // what was repaired, for the log
 }
 
-// fixed notes a repair.
-func (m *inbound) fixed(what string) { m.fixes = append(m.fixes, what) }
-
-// parseMessage reads one payload. An error means that it cannot be understood
-// and is to be dropped.
+// parseMessage reads one payload whose size was looked at. An error means that it
+// cannot be understood and is to be dropped.
 func parseMessage(payload []byte) (inbound, error) {
-	if err := rawjson.CheckSize(payload); err != nil {
-		return inbound{}, err
-	}
-	return parseFields(payload)
-}
-
-// parseFields is parseMessage for a payload whose size was looked at.
-func parseFields(payload []byte) (inbound, error) {
 	var m inbound
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &fields); err != nil {
@@ -61,7 +55,7 @@ func parseFields(payload []byte) (inbound, error) {
 		return m, errors.New("payload is null")
 	}
 	if string(fields["jsonrpc"]) != `"2.0"` {
-		m.fixed("jsonrpc")
+		m.fixes = append(m.fixes, "jsonrpc")
 	}
 	if rawjson.Present(fields["method"]) {
 		if err := json.Unmarshal(fields["method"], &m.method); err != nil || m.method == "" {
@@ -72,23 +66,18 @@ func parseFields(payload []byte) (inbound, error) {
 		}
 		return m, nil
 	}
-	return m, m.parseResponse(fields)
-}
-
-func (m *inbound) parseResponse(fields map[string]json.RawMessage) error {
 	id, exact, err := parseID(fields["id"])
 	if err != nil {
-		return err
+		return m, err
 	}
 	if m.id = id; !exact {
-		m.fixed("id")
+		m.fixes = append(m.fixes, "id")
 	}
-	m.result = fields["result"]
-	if !rawjson.Present(m.result) {
+	if m.result = fields["result"]; !rawjson.Present(m.result) {
 		m.result = json.RawMessage("null")
 	}
 	m.err = m.repairError(fields["error"])
-	return nil
+	return m, nil
 }
 
 // parseID reads the id of a response: an integer, or text or a float that holds
@@ -120,7 +109,7 @@ func (m *inbound) repairError(raw json.RawMessage) *jsonrpc.Error {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		m.fixed("error")
+		m.fixes = append(m.fixes, "error")
 		return &jsonrpc.Error{Message: rawjson.Text(raw)}
 	}
 	e := &jsonrpc.Error{Message: rawjson.Text(fields["message"]), Data: fields["data"]}
@@ -129,7 +118,7 @@ func (m *inbound) repairError(raw json.RawMessage) *jsonrpc.Error {
 	}
 	switch e.Code {
 	case codeClientClosing, codeServerClosing, codeRejected:
-		m.fixed("error code")
+		m.fixes = append(m.fixes, "error code")
 		e.Data, _ = json.Marshal(remappedCode{Code: e.Code, Data: e.Data})
 		e.Code = codeServerError
 	}
@@ -146,12 +135,7 @@ type remappedCode struct {
 type initializeResult struct {
 	ProtocolVersion string              `json:"protocolVersion"`
 	Capabilities    map[string]struct{} `json:"capabilities"`
-	ServerInfo      serverInfo          `json:"serverInfo"`
-}
-
-type serverInfo struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	ServerInfo      sdk.Implementation  `json:"serverInfo"`
 }
 
 // repairInitialize makes an initialize result that the SDK accepts. said is the
@@ -165,10 +149,9 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 	if rawjson.Present(fields["protocolVersion"]) {
 		said = rawjson.Text(fields["protocolVersion"])
 	}
-	switch said {
-	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
+	if slices.Contains(knownVersions[:], said) {
 		out.ProtocolVersion = said
-	default:
+	} else {
 		fixes = append(fixes, "protocolVersion")
 	}
 	if json.Unmarshal(fields["capabilities"], &caps) != nil {
@@ -183,14 +166,12 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 		}
 		out.Capabilities[name] = struct{}{}
 	}
-	// Members that the SDK would try to read as something else.
-	for _, name := range []string{"experimental", "extensions"} {
-		delete(out.Capabilities, name)
-	}
+	delete(out.Capabilities, "experimental") // the SDK would try to read them as something else
+	delete(out.Capabilities, "extensions")
 	if json.Unmarshal(fields["serverInfo"], &info) != nil || info == nil {
 		fixes = append(fixes, "serverInfo")
 	}
-	out.ServerInfo = serverInfo{Name: rawjson.Text(info["name"]), Version: rawjson.Text(info["version"])}
+	out.ServerInfo = sdk.Implementation{Name: rawjson.Text(info["name"]), Version: rawjson.Text(info["version"])}
 	result, _ = json.Marshal(out)
 	return result, said, fixes
 }

@@ -33,7 +33,9 @@ func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
 		return p, nil, errors.New("the result of tools/list is no object")
 	}
-	p.next = nextCursor(fields["nextCursor"])
+	if json.Unmarshal(fields["nextCursor"], &p.next) != nil {
+		p.next = ""
+	}
 	var items []json.RawMessage
 	if rawjson.Present(fields["tools"]) && json.Unmarshal(fields["tools"], &items) != nil {
 		return p, nil, errors.New("the tools of tools/list are no array")
@@ -52,15 +54,6 @@ func repairList(raw json.RawMessage) (p page, fixes []string, err error) {
 		}
 	}
 	return p, fixes, nil
-}
-
-// nextCursor is "" for an absent, null, empty or unusable cursor.
-func nextCursor(raw json.RawMessage) string {
-	var next string
-	if json.Unmarshal(raw, &next) != nil {
-		return ""
-	}
-	return next
 }
 
 // repairTool reads one tool; its name is "" when it is to be left out.

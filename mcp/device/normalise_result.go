@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 
 	"xiaozhi/mcp/rawjson"
 )
@@ -53,16 +55,12 @@ func repairCall(raw json.RawMessage) (result json.RawMessage, fixes []string) {
 // repairMeta joins _meta and the metadata member of other dialects. _meta wins.
 func repairMeta(fields map[string]json.RawMessage) map[string]json.RawMessage {
 	var meta, own map[string]json.RawMessage
-	if json.Unmarshal(fields["metadata"], &meta) != nil {
-		meta = nil
+	if json.Unmarshal(fields["metadata"], &meta) != nil || meta == nil {
+		meta = make(map[string]json.RawMessage)
 	}
-	if json.Unmarshal(fields["_meta"], &own) != nil || own == nil {
-		return meta
+	if json.Unmarshal(fields["_meta"], &own) == nil {
+		maps.Copy(meta, own)
 	}
-	if meta == nil {
-		return own
-	}
-	maps.Copy(meta, own)
 	return meta
 }
 
@@ -98,9 +96,7 @@ func contentless(raw json.RawMessage, fields map[string]json.RawMessage) string 
 		return rawjson.Text(s)
 	}
 	for name := range fields {
-		switch name {
-		case "content", "isError", "_meta", "metadata", "structuredContent", "resultType":
-		default:
+		if !slices.Contains([]string{"content", "isError", "_meta", "metadata", "structuredContent", "resultType"}, name) {
 			return rawjson.Text(raw)
 		}
 	}
@@ -115,15 +111,12 @@ func repairBlock(item json.RawMessage) (b block, ok bool) {
 	if json.Unmarshal(item, &fields) != nil || fields == nil {
 		return textBlock(rawjson.Text(item)), false
 	}
-	text := fields["text"]
-	switch rawjson.Text(fields["type"]) {
-	case "text":
-		return textBlock(rawjson.Text(text)), len(text) > 0 && text[0] == '"'
-	case "image":
+	text, isText := fields["text"], bytes.HasPrefix(fields["text"], []byte{'"'})
+	switch kind := rawjson.Text(fields["type"]); {
+	case kind == "image":
 		return repairImage(item, fields)
-	}
-	if len(text) > 0 && text[0] == '"' {
-		return textBlock(rawjson.Text(text)), false
+	case kind == "text" || isText:
+		return textBlock(rawjson.Text(text)), isText && kind == "text"
 	}
 	return textBlock(rawjson.Text(item)), false
 }
@@ -143,8 +136,9 @@ func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b blo
 	if data == "" {
 		return textBlock(rawjson.Text(item)), false
 	}
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
-		decoded, err := decodeLoose(data)
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil { // perhaps without padding, or in the URL alphabet
+		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "=\r\n"))
+		decoded, err := base64.RawStdEncoding.DecodeString(plain)
 		if err != nil {
 			return textBlock("[an image whose data is not base64]"), false
 		}
@@ -155,16 +149,4 @@ func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b blo
 		b.MIMEType, ok = "image/jpeg", false // the only kind that firmware makes
 	}
 	return b, ok
-}
-
-// decodeLoose reads base64 without its padding or in the URL alphabet.
-func decodeLoose(data string) ([]byte, error) {
-	decoded, err := base64.RawStdEncoding.DecodeString(data)
-	if err != nil {
-		decoded, err = base64.URLEncoding.DecodeString(data)
-	}
-	if err != nil {
-		decoded, err = base64.RawURLEncoding.DecodeString(data)
-	}
-	return decoded, err
 }

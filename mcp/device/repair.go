@@ -3,6 +3,7 @@ package device
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +18,7 @@ import (
 // to no request, and an error for what cannot be understood. Whoever calls it has
 // looked at the size and the Depth of payload.
 func RepairResponse(payload []byte, method func(id int64) string) (r *jsonrpc.Response, fixes []string, err error) {
-	m, err := parseFields(payload)
+	m, err := parseMessage(payload)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,35 +46,24 @@ func repairResult(method string, raw json.RawMessage) (result json.RawMessage, f
 	switch method {
 	case methodInitialize:
 		var r sdk.InitializeResult
-		if json.Unmarshal(raw, &r) == nil && knownVersion(r.ProtocolVersion) {
-			return raw, nil
+		if json.Unmarshal(raw, &r) != nil || r.ProtocolVersion != newestVersion && !slices.Contains(knownVersions[:], r.ProtocolVersion) {
+			result, _, fixes = repairInitialize(raw)
+			return result, fixes
 		}
-		result, _, fixes = repairInitialize(raw)
-		return result, fixes
 	case methodListTools:
-		var r sdk.ListToolsResult
-		if json.Unmarshal(raw, &r) == nil {
-			return raw, nil
+		if json.Unmarshal(raw, &sdk.ListToolsResult{}) != nil {
+			return repairListResult(raw)
 		}
-		return repairListResult(raw)
-	case "tools/call":
-		var r sdk.CallToolResult
-		if json.Unmarshal(raw, &r) == nil {
-			return raw, nil
+	case methodCallTool:
+		if json.Unmarshal(raw, &sdk.CallToolResult{}) != nil {
+			return repairCall(raw)
 		}
-		return repairCall(raw)
 	}
 	return raw, nil
 }
 
-// knownVersion reports whether the SDK can go on with a version.
-func knownVersion(version string) bool {
-	switch version {
-	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28":
-		return true
-	}
-	return false
-}
+// newestVersion is one that only other servers speak, and the SDK too.
+const newestVersion = "2026-07-28"
 
 // listResult is a page in the shape that the SDK always decodes.
 type listResult struct {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ type link struct {
 	mu      sync.Mutex
 	pending map[int64]request // by the id on the wire
 	late    []int64           // ids in pending that were given up, oldest first
-	page    *page             // of the last tools/list that was answered
+	page    page              // of the last tools/list that was answered
 }
 
 // request is one that the device has not answered.
@@ -83,7 +82,7 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-ctx.Done():
 			return nil, io.EOF
 		case payload := <-l.client.inbox.payloads:
-			l.client.inbox.taken(payload)
+			l.client.inbox.bytes.Add(-int64(len(*payload)))
 			if response := l.receive(*payload); response != nil {
 				return response, nil
 			}
@@ -93,9 +92,11 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // receive handles one payload and returns the response in it, if the SDK waits for it.
 func (l *link) receive(payload []byte) *jsonrpc.Response {
-	m, err := parseMessage(payload)
+	m, err := inbound{}, rawjson.CheckSize(payload)
+	if err == nil {
+		m, err = parseMessage(payload)
+	}
 	if err != nil {
-		l.client.counts.broken.Add(1)
 		l.log.Debug("device message dropped", "err", err, "size", len(payload))
 		return nil
 	}
@@ -105,12 +106,10 @@ func (l *link) receive(payload []byte) *jsonrpc.Response {
 	}
 	req, ok := l.answered(m.id)
 	if !ok {
-		l.client.counts.unknown.Add(1)
 		l.log.Debug("device reply to no request of ours", "id", m.id)
 		return nil
 	}
 	if !req.told.IsZero() {
-		l.client.counts.late.Add(1)
 		l.log.Info("device reply came too late", "id", m.id, "method", req.method, "tool", req.tool,
 			"took", time.Since(req.sent), "late", time.Since(req.told))
 	}
@@ -140,14 +139,13 @@ func (l *link) response(m inbound, req request) *jsonrpc.Response {
 			break
 		}
 		l.mu.Lock()
-		l.page = &p
+		l.page = p
 		l.mu.Unlock()
 		out.Result = json.RawMessage(`{"tools":[]}`)
 	default:
 		out.Result, fixes = repairCall(m.result)
 	}
 	if fixes = append(m.fixes, fixes...); len(fixes) > 0 {
-		l.client.counts.repaired.Add(1)
 		l.log.Debug("device message repaired", "id", m.id, "method", req.method, "fixes", fixes)
 	}
 	return out
@@ -174,11 +172,8 @@ func (l *link) answered(id int64) (request, bool) {
 func (l *link) takePage() page {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.page == nil {
-		return page{}
-	}
-	p := *l.page
-	l.page = nil
+	p := l.page
+	l.page = page{}
 	return p
 }
 
@@ -190,7 +185,6 @@ func (l *link) request(m inbound) {
 			l.client.tools.want(l.client.tools.relist)
 			return
 		}
-		l.client.counts.ignored.Add(1)
 		l.log.Debug("device notification ignored", "method", m.method)
 		return
 	}
@@ -203,7 +197,7 @@ func (l *link) request(m inbound) {
 	}
 	data, err := json.Marshal(reply)
 	if err == nil {
-		err = l.client.send(data)
+		err = l.client.options.Send(data)
 	}
 	if err != nil {
 		l.log.Debug("reply to a device not sent", "method", m.method, "err", err)
@@ -232,14 +226,15 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return rejected(mcp.ErrClosed)
 	default:
 	}
-	out, wireID, err := l.outgoing(req)
+	call, _ := ctx.Value(sentKey{}).(*sentCall)
+	out, wireID, err := l.outgoing(req, call)
 	if errors.Is(err, errTold) {
 		return nil
 	}
 	if err != nil {
 		return rejected(err)
 	}
-	if call, ok := ctx.Value(sentKey{}).(*sentCall); ok && wireID != 0 && !call.sending(wireID) {
+	if call != nil && wireID != 0 && !call.sending(wireID) {
 		l.answered(wireID)
 		return rejected(context.Canceled)
 	}
@@ -248,7 +243,7 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), mcp.MaxSend)
 	}
 	if err == nil {
-		err = l.client.send(data)
+		err = l.client.options.Send(data)
 	}
 	if err != nil {
 		l.answered(wireID)
@@ -265,7 +260,7 @@ func rejected(err error) error {
 
 // outgoing is req as the device must get it, and its id on the wire (0 for a
 // notification). A call is in the table of pending requests from here on.
-func (l *link) outgoing(req *jsonrpc.Request) (*jsonrpc.Request, int64, error) {
+func (l *link) outgoing(req *jsonrpc.Request, call *sentCall) (*jsonrpc.Request, int64, error) {
 	params, err := l.params(req)
 	if err != nil {
 		return nil, 0, err
@@ -280,19 +275,12 @@ func (l *link) outgoing(req *jsonrpc.Request) (*jsonrpc.Request, int64, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[wireID] = request{id: req.ID, method: req.Method, tool: toolIn(req), sent: time.Now()}
+	pending := request{id: req.ID, method: req.Method, sent: time.Now()}
+	if call != nil {
+		pending.tool = call.tool
+	}
+	l.pending[wireID] = pending
 	return out, wireID, nil
-}
-
-// toolIn is the tool that a tools/call names, for the log.
-func toolIn(req *jsonrpc.Request) string {
-	var p struct {
-		Name string `json:"name"`
-	}
-	if req.Method != methodCallTool || json.Unmarshal(req.Params, &p) != nil {
-		return ""
-	}
-	return p.Name
 }
 
 // params are the request's parameters with what the SDK has no members for;
@@ -301,12 +289,8 @@ func (l *link) params(req *jsonrpc.Request) (json.RawMessage, error) {
 	if !rawjson.Present(req.Params) {
 		return nil, nil
 	}
-	var extra map[string]any
 	switch req.Method {
-	case methodInitialize:
-		extra = map[string]any{"capabilities": l.client.capabilities()}
-	case methodListTools:
-		extra = map[string]any{"withUserTools": true}
+	case methodInitialize, methodListTools:
 	case methodCancelled:
 		return l.cancelled(req.Params)
 	default:
@@ -316,7 +300,15 @@ func (l *link) params(req *jsonrpc.Request) (json.RawMessage, error) {
 	if err := json.Unmarshal(req.Params, &fields); err != nil {
 		return nil, fmt.Errorf("rewrite %s: %w", req.Method, err)
 	}
-	maps.Copy(fields, extra)
+	if req.Method == methodListTools {
+		fields["withUserTools"] = true
+		return json.Marshal(fields)
+	}
+	capabilities := map[string]any{}
+	if v := l.client.options.Vision; v != nil && v.URL != "" {
+		capabilities["vision"] = v
+	}
+	fields["capabilities"] = capabilities
 	return json.Marshal(fields)
 }
 
@@ -357,13 +349,6 @@ func (l *link) cancelled(raw json.RawMessage) (json.RawMessage, error) {
 	return nil, errors.New("the request to cancel is not pending")
 }
 
-// cancelNotice is notifications/cancelled as we send it of our own accord.
-type cancelNotice struct {
-	Version string          `json:"jsonrpc"`
-	Method  string          `json:"method"`
-	Params  cancelledParams `json:"params"`
-}
-
 // abandon tells the device that the result of a call is not needed. The SDK waits
 // on: the reply, late as it is, says when the device is free again.
 func (l *link) abandon(call *sentCall) {
@@ -379,9 +364,13 @@ func (l *link) abandon(call *sentCall) {
 	if !ok {
 		return
 	}
-	data, err := json.Marshal(cancelNotice{"2.0", methodCancelled, cancelledParams{RequestID: wireID, Reason: "the user interrupted"}})
+	params, err := json.Marshal(cancelledParams{RequestID: wireID, Reason: "the user interrupted"})
+	var data []byte
 	if err == nil {
-		err = l.client.send(data)
+		data, err = jsonrpc.EncodeMessage(&jsonrpc.Request{Method: methodCancelled, Params: params})
+	}
+	if err == nil {
+		err = l.client.options.Send(data)
 	}
 	if err != nil {
 		l.log.Debug("device not told of a call that was given up", "tool", req.tool, "err", err)
