@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
 )
 
 // Conversation is the actor of one talk over one connection: it feeds
@@ -19,11 +20,9 @@ import (
 //
 // # Concurrency
 //
-// Post, Hear and what remote.go offers may be called at any time. All else
+// Post, Hear, Do and Over may be called at any time. All else
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
-	*Remote // what others can have it do
-
 	o       *Options
 	engines engines // of o
 	session wire.Session
@@ -42,9 +41,17 @@ type Conversation struct {
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
 	dev   *Device
 
-	asked allowed // the call that the user was asked to allow last
-	shown uint64  // changes of the announcements that the rules know
-	life  life
+	features features
+	asked    asked
+	life     life
+}
+
+// asked holds what the user was asked last.
+type asked struct {
+	call   providers.ToolCall // to be allowed
+	turn   uint64             // that asked for it
+	id     uint64             // of the announcement that answer belongs to
+	answer func(words string) // takes the user's next words; nil: nobody waits
 }
 
 // life is the time of a conversation, for what it starts.
@@ -65,7 +72,6 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
-	c.Remote = &Remote{c: c, urgent: map[uint64]*notice{}}
 	c.mic = newMicrophone(c)
 	return c
 }
@@ -103,12 +109,13 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.state.Learned.Empty = 0
-	dev.alarms.set(dev.alarms.list)
+	c.features.attach(c)
 	c.timer = time.NewTimer(time.Hour)
 	defer c.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
-	c.step(turn.Queued{})
+	dev.queue.changed = true
+	c.tellQueued()
 	c.loop(ctx)
 	close(c.life.over)
 	c.step(turn.Close{})
@@ -121,6 +128,8 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.wg.Wait()
 	c.keep()
 	c.dev.endSong() // music ends with the connection
+	c.features.detach(c)
+	dev.queue.forsake()
 	return cause
 }
 
@@ -151,7 +160,7 @@ func (c *Conversation) loop(ctx context.Context) {
 		case <-c.timer.C:
 			c.tick()
 		}
-		c.noticeChanges()
+		c.tellQueued()
 	}
 }
 
@@ -234,7 +243,7 @@ func (c *Conversation) step(e turn.Event) {
 // seen reads what the rules may know beside state and event.
 func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
-	seen := turn.Seen{Now: now, Expecting: c.dev.expecting(now), Song: c.dev.song != nil, Queue: c.dev.news.view()}
+	seen := turn.Seen{Now: now, Expecting: c.expects(now), Song: c.dev.song != nil, Queue: c.dev.queue.view()}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
 		seen.Busy, seen.Quiet = c.reply.speaker.Quiet()
@@ -243,20 +252,22 @@ func (c *Conversation) seen() turn.Seen {
 	return seen
 }
 
-// noticeChanges tells the rules when what waits to be announced has changed.
-func (c *Conversation) noticeChanges() {
-	if n := c.dev.news.changes; n != c.shown {
-		c.shown = n
+// expects reports whether something is to come soon, for which the channel stays open.
+func (c *Conversation) expects(now time.Time) bool {
+	return len(c.dev.queue.waiting) > 0 || c.dev.mail.waiting() || c.features.expect(now)
+}
+
+// tellQueued tells the rules when what waits to be announced has changed.
+func (c *Conversation) tellQueued() {
+	if c.dev.queue.changed {
+		c.dev.queue.changed = false
 		c.step(turn.Queued{})
 	}
 }
 
 // setTimer sets the timer to the earliest limit.
 func (c *Conversation) setTimer() {
-	due := c.state.Deadline()
-	if at := c.dev.alarms.at; !at.IsZero() && (due.IsZero() || at.Before(due)) {
-		due = at
-	}
+	due := earlier(c.state.Deadline(), c.features.deadline())
 	if due.IsZero() {
 		c.timer.Stop()
 		return
@@ -267,11 +278,8 @@ func (c *Conversation) setTimer() {
 // tick acts on the limits that are over.
 func (c *Conversation) tick() {
 	now := time.Now()
-	if at := c.dev.alarms.at; !at.IsZero() && !at.After(now) {
-		c.dev.alarms.ring(&c.dev.news, alarmTexts{c.o.Prompts, c.o.Zone}, c.log)
-		c.noticeChanges()
-	}
-	c.dev.news.withdraw()
+	c.features.tick(now)
+	c.tellQueued()
 	if at := c.state.Deadline(); !at.IsZero() && !at.After(now) {
 		c.step(turn.Tick{})
 		return

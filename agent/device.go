@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
@@ -13,8 +14,6 @@ import (
 
 const (
 	keepDevice  = 10 * time.Minute // how long a device's record is kept after its last connection
-	keepWaiting = 24 * time.Hour   // how long, when something waits to be told
-	alarmSoon   = 30 * time.Minute // a timer that is due so soon keeps the channel open
 	mostRecords = 4096             // of devices; of more, those are forgotten that were away longest and have nothing waiting
 )
 
@@ -26,9 +25,9 @@ type Device struct {
 	history history.Log
 	learned turn.Learned
 	role    string // the prompt that the user chose; "" for the configured one
-	news    announcements
-	alarms  alarms
-	song    *playing // what plays or is paused; nil: no music
+	queue   announcements
+	states  map[string]feature.State // by feature
+	song    *playing                 // what plays or is paused; nil: no music
 	calls   think.Budget
 	mail    *inbox
 
@@ -37,28 +36,16 @@ type Device struct {
 	slot     chan struct{} // size 1: holds a token while the record is free
 }
 
-// waiting reports whether the record holds something that must not be lost.
-func (d *Device) waiting() bool {
-	return len(d.news.waiting) > 0 || len(d.alarms.list) > 0 || d.mail.waiting()
-}
-
-// keep returns the time for which the record is kept after its last connection: as
-// long as it is waiting, until a while after its last alarm.
-func (d *Device) keep() time.Duration {
-	if !d.waiting() {
-		return keepDevice
+// waits returns for how long the record must be kept after its last connection; 0:
+// it holds nothing that must not be lost.
+func (d *Device) waits() (keep time.Duration) {
+	if len(d.queue.waiting) > 0 || d.mail.waiting() {
+		keep = feature.KeepWaiting
 	}
-	if n := len(d.alarms.list); n > 0 {
-		return keepWaiting + max(0, d.alarms.list[n-1].due.Sub(d.returned))
+	for _, s := range d.states {
+		keep = max(keep, s.Keep(d.returned))
 	}
-	return keepWaiting
-}
-
-// expecting reports whether something is to come soon, for which the channel
-// stays open.
-func (d *Device) expecting(now time.Time) bool {
-	return len(d.news.waiting) > 0 || d.mail.waiting() ||
-		(len(d.alarms.list) > 0 && d.alarms.list[0].due.Sub(now) <= alarmSoon)
+	return keep
 }
 
 // Devices keeps the records. Its methods may be called at the same time.
@@ -77,7 +64,15 @@ func (d *Devices) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, dev := range d.byID {
-		dev.mail.close()
+		dev.end()
+	}
+}
+
+// end ends what goes on for the device without a conversation.
+func (d *Device) end() {
+	d.mail.close()
+	for _, s := range d.states {
+		s.Close()
 	}
 }
 
@@ -104,7 +99,7 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 
 // record makes the empty record of a device. The caller holds mu.
 func (d *Devices) record(id string) *Device {
-	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newInbox()}
+	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newInbox(), states: map[string]feature.State{}}
 	dev.slot <- struct{}{}
 	d.byID[id] = dev
 	return dev
@@ -124,11 +119,11 @@ func (d *Devices) release(dev *Device) {
 		if other.wanted > 0 {
 			continue
 		}
-		keep := other.keep()
-		if !other.waiting() && (longest == nil || other.returned.Before(longest.returned)) {
+		keep := other.waits()
+		if keep == 0 && (longest == nil || other.returned.Before(longest.returned)) {
 			longest = other
 		}
-		if now.Sub(other.returned) > keep {
+		if now.Sub(other.returned) > max(keep, keepDevice) {
 			d.forget(other)
 		}
 	}
@@ -139,6 +134,6 @@ func (d *Devices) release(dev *Device) {
 
 // forget drops a record that nobody holds. The caller holds mu.
 func (d *Devices) forget(dev *Device) {
-	dev.mail.close() // no job runs any more: they have their own limit
+	dev.end()
 	delete(d.byID, dev.id)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
@@ -86,8 +87,14 @@ func TestDevicesAreForgottenAfterTenMinutes(t *testing.T) {
 	})
 }
 
-// A reminder is not forgotten before it is due, however far ahead that is.
-func TestReminderIsNotForgotten(t *testing.T) {
+// dueState is what a feature keeps until a time.
+type dueState time.Time
+
+func (s dueState) Keep(left time.Time) time.Duration { return max(0, time.Time(s).Sub(left)) }
+func (dueState) Close()                              {}
+
+// What a feature keeps is not forgotten before its time, however far ahead that is.
+func TestDevicesKeepStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()
 		visit := func(id string) *Device {
@@ -98,17 +105,17 @@ func TestReminderIsNotForgotten(t *testing.T) {
 			return dev
 		}
 		dev := visit("a")
-		dev.alarms.list = []alarm{{due: time.Now().Add(time.Hour)}, {due: time.Now().Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
+		dev.states["alarm"] = dueState(time.Now().Add(301 * 24 * time.Hour))
 		d.release(dev)
 		time.Sleep(299 * 24 * time.Hour)
 		d.release(visit("b"))
-		if dev = visit("a"); len(dev.alarms.list) != 2 {
+		if dev = visit("a"); dev.states["alarm"] == nil {
 			t.Error("the reminder is gone a day before it is due")
 		}
 		d.release(dev)
 		time.Sleep(3 * 24 * time.Hour)
 		d.release(visit("b"))
-		if len(visit("a").alarms.list) != 0 {
+		if visit("a").states["alarm"] != nil {
 			t.Error("it is kept for ever")
 		}
 	})
@@ -125,7 +132,7 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 3 {
-				dev.news.waiting = []notice{{say: "the tea is ready"}}
+				dev.queue.add(feature.Announcement{Text: "the tea is ready"})
 			}
 			time.Sleep(time.Millisecond)
 			d.release(dev)
@@ -199,7 +206,7 @@ func TestJobsOfADevice(t *testing.T) {
 		cancel() // the turn and the connection end, the jobs do not
 		d.release(dev)
 		synctest.Wait()
-		if running != maxJobs || !dev.waiting() {
+		if running != maxJobs || dev.waits() == 0 {
 			t.Errorf("%d jobs run", running)
 		}
 		d.Close()

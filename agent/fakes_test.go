@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -104,6 +106,11 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 		}
 		yield(t, nil)
 	}
+}
+
+// allFeatures are those that the program has.
+func allFeatures() []feature.Feature {
+	return []feature.Feature{alarm.Feature{}}
 }
 
 // debugLog writes all there is to w.

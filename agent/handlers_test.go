@@ -14,14 +14,14 @@ import (
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
 	log := debugLog(t.Output())
-	c := &Conversation{dev: &Device{mail: newInbox()}, log: log, timer: time.NewTimer(time.Hour), mic: &microphone{}}
+	c := &Conversation{dev: &Device{}, log: log, timer: time.NewTimer(time.Hour), mic: &microphone{}}
 	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
 	var calls []call
 	later := func(v any) { calls = append(calls, v.(call)) }
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	runs := 0
-	handler := func(*Conversation) error { runs++; return nil }
+	handler := func() error { runs++; return nil }
 
 	ran, err := ask(ctx, later, nil, 1, handler)
 	c.runCall(calls[0])
@@ -42,7 +42,7 @@ func TestHandlerOfDeadTurn(t *testing.T) {
 			t.Fatalf("it ran, but %v, %v", ran, err)
 		}
 	}
-	ran, err = ask(t.Context(), now, nil, 1, func(*Conversation) error { panic("broken handler") })
+	ran, err = ask(t.Context(), now, nil, 1, func() error { panic("broken handler") })
 	if !ran || !errors.Is(err, turn.ErrFailed) {
 		t.Errorf("a handler that panics: %v, %v", ran, err)
 	}

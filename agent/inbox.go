@@ -23,6 +23,9 @@ var (
 	errNoJobs = errors.New("the server is stopping")
 )
 
+// errShutdown is why jobs end with the server.
+var errShutdown = errors.New("server is stopping")
+
 // jobRefused is why a job is not begun, in a language.
 func jobRefused(err error, lang text.Lang) error {
 	id := map[error]string{errJobs: "agent/job-many", errJobRun: "agent/job-same", errNoJobs: "agent/job-stopping"}[err]
@@ -138,7 +141,7 @@ func (m *inbox) close() {
 	m.mu.Lock()
 	m.closed = true
 	for j := range m.jobs {
-		j.cancel(ErrShutdown)
+		j.cancel(errShutdown)
 	}
 	m.mu.Unlock()
 	m.wg.Wait()

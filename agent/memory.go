@@ -27,7 +27,7 @@ type Memory struct {
 func (d *Device) memory() Memory {
 	return Memory{
 		History: d.history.Snapshot(), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
-		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waiting() || d.song != nil,
+		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waits() > 0 || d.song != nil,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
@@ -29,7 +30,7 @@ func TestMemory(t *testing.T) {
 	if got := dev.memory(); !reflect.DeepEqual(got, m) {
 		t.Errorf("%+v", got)
 	}
-	dev.news.waiting = append(dev.news.waiting, notice{say: "later"})
+	dev.queue.add(feature.Announcement{Text: "later"})
 	if !dev.memory().Waiting {
 		t.Error("what waits is not told of")
 	}

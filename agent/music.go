@@ -7,8 +7,10 @@ import (
 	"iter"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
 
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -44,7 +46,8 @@ const (
 // runs, the conversation at all other times.
 type playing struct {
 	id, title string
-	onward    bool // the next song follows
+	onward    bool   // the next song follows
+	waits     uint64 // its announcement
 	song      Song
 	playing   bool // a turn plays it, or is being joined; of the conversation
 	held      bool // paused until somebody says otherwise; of the conversation
@@ -107,13 +110,26 @@ func (d *Device) endSong() {
 	if !d.song.playing {
 		_ = d.song.song.Close() // it was only read
 	}
+	d.queue.remove(func(n announcement) bool { return n.id == d.song.waits })
 	d.song = nil
-	d.holdSong()
+}
+
+// playSong has the song played at the next pause.
+func (c *Conversation) playSong(p *playing, lang text.Lang) {
+	c.dev.holdSong() // it may be waiting already
+	p.waits, _ = host{c}.Announce(feature.Announcement{
+		Lang: lang, Title: "♪ " + p.title, Background: true, Resumes: p.read > 0,
+		Sound: func() iter.Seq2[providers.Sound, error] {
+			p.playing = true
+			return p.sounds()
+		},
+		Done: func(told feature.Told) { c.songOver(p, lang, told) },
+	})
 }
 
 // holdSong takes the song out of what waits to be told.
 func (d *Device) holdSong() {
-	d.news.dropMusic()
+	d.queue.remove(func(n announcement) bool { return n.id == d.song.waits })
 }
 
 // play begins a song at the next pause.
@@ -127,22 +143,22 @@ func (c *Conversation) play(id, title string, onward bool) error {
 	}
 	c.dev.endSong()
 	c.dev.song = &playing{id: id, title: title, onward: onward, song: song}
-	c.dev.news.tell(notice{language: c.language(), song: c.dev.song})
+	c.playSong(c.dev.song, text.Lang(c.language()))
 	return nil
 }
 
 // songOver goes on, puts the song back or ends it after a stretch of music.
-func (c *Conversation) songOver(t *reply, p *playing) {
+func (c *Conversation) songOver(p *playing, lang text.Lang, told feature.Told) {
 	p.playing = false
 	switch {
 	case c.dev.song != p: // ended while its turn was being joined
 		_ = p.song.Close()
-	case errors.Is(t.out.cause, turn.ErrAborted), t.out.err != nil:
+	case errors.Is(told.Cause, turn.ErrAborted), told.Err != nil:
 		c.dev.endSong()
-	case t.out.cut:
-		p.goBack(t.out.played)
+	case !told.Whole:
+		p.goBack(told.Played)
 		if !p.held {
-			c.dev.news.tell(notice{language: t.order.lang(), song: p})
+			c.playSong(p, lang)
 		}
 	case p.onward:
 		id, title, err := c.o.Music.Next(p.id)
@@ -160,14 +176,13 @@ func (c *Conversation) songOver(t *reply, p *playing) {
 
 // handlePlayMusic plays, stops, pauses, goes on or skips. A turn has paused the
 // music by its beginning; somebody outside finds it playing.
-func handlePlayMusic(c *Conversation, from caller, args any) (think.Handled, error) {
+func handlePlayMusic(c *Conversation, from feature.Caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
 	if err != nil {
 		return think.Handled{}, err
 	}
-	lang := from.lang
 	say := func(id, title string) (think.Handled, error) {
-		return think.Handled{Say: c.o.Prompts.Phrase(id, lang, "title", title)}, nil
+		return think.Handled{Say: c.o.Prompts.Phrase(id, string(from.Lang), "title", title)}, nil
 	}
 	song := c.dev.song
 	switch {
@@ -193,8 +208,7 @@ func handlePlayMusic(c *Conversation, from caller, args any) (think.Handled, err
 	case mcp.MusicResume, mcp.MusicPlay:
 		song.held = false
 		if !song.playing { // else it goes on when its turn has been joined
-			c.dev.holdSong() // it may be waiting already
-			c.dev.news.tell(notice{language: lang, song: song})
+			c.playSong(song, from.Lang)
 		}
 		return say(prompts.OK, "")
 	case mcp.MusicNext:

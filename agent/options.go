@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
@@ -35,8 +36,9 @@ type Options struct {
 	Devices *Devices
 	Tokens  *history.TokenCounter // nil: bytes are counted
 
-	Name          string         // of the assistant; "" means 小智
-	Prompt        string         // name of the system prompt; "" means default
+	Name          string // of the assistant; "" means 小智
+	Prompt        string // name of the system prompt; "" means default
+	Features      []feature.Feature
 	Music         Music          // nil: there is none
 	MaxCalls      int            // tool calls in a turn; 0 means 16
 	MaxDaily      int            // tool calls of a device's turns in a day (UTC); 0 means 2000

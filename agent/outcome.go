@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
 	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
@@ -25,8 +26,8 @@ func (c *Conversation) late(l lateCall) {
 		return // it may well have been done
 	}
 	lang := l.prepared.Info.Language
-	c.dev.news.tellNews(notice{language: lang, say: c.o.Prompts.Phrase(prompts.LateFailure, lang,
-		"action", think.ActionWords(offer.Name, offer.Description, text.Lang(lang)), "reason", spokenReason(e.Reason))}, c.log)
+	c.tellOutcome(feature.Announcement{Lang: text.Lang(lang), Text: c.o.Prompts.Phrase(prompts.LateFailure, lang,
+		"action", think.ActionWords(offer.Name, offer.Description, text.Lang(lang)), "reason", think.ReasonWords(e.Reason))})
 }
 
 // jobOver takes in the outcome of a job: it goes into the history, and is told
@@ -37,20 +38,26 @@ func (c *Conversation) jobOver(j jobDone) {
 	c.log.Info("job is over", "tool", offer.Name, "call_id", j.prepared.Call.ID, "failed", e.Failed)
 	c.dev.history.SetResult(j.prepared.Call.ID, e.Text)
 	action := think.ActionWords(offer.Name, offer.Description, text.Lang(lang))
-	n := notice{language: lang}
+	n := feature.Announcement{Lang: text.Lang(lang)}
 	switch {
 	case e.Failed:
-		n.say = c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", spokenReason(e.Reason))
+		n.Text = c.o.Prompts.Phrase(prompts.LateFailure, lang, "action", action, "reason", think.ReasonWords(e.Reason))
 	case e.Say != "":
-		n.say = e.Say
+		n.Text = e.Say
 	default:
-		n.say = c.o.Prompts.Phrase(prompts.JobDone, lang, "action", action)
+		n.Text = c.o.Prompts.Phrase(prompts.JobDone, lang, "action", action)
 		if isPlain(e.Text) {
-			n.say = text.Join(n.say, e.Text)
+			n.Text = text.Join(n.Text, e.Text)
 		}
-		n.ask = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.Text)
+		n.Instruction = c.o.Prompts.Phrase(prompts.JobNote, lang, "tool", j.prepared.Offer.LLMName, "result", e.Text)
 	}
-	c.dev.news.tellNews(n, c.log)
+	c.tellOutcome(n)
+}
+
+// tellOutcome queues the outcome of a call, which can wait nowhere else.
+func (c *Conversation) tellOutcome(n feature.Announcement) {
+	n.Owed = true
+	_, _ = host{c}.Announce(n) // Announce has logged it
 }
 
 // maxPlain is how many characters of a result are said as they are.
@@ -59,17 +66,4 @@ const maxPlain = 200
 // isPlain reports whether a result can be said as it is.
 func isPlain(result string) bool {
 	return len([]rune(result)) <= maxPlain && !strings.ContainsAny(result, "{}[]<>\n") && string(text.Of(result)) != ""
-}
-
-// maxReason is how many characters of a reason are said.
-const maxReason = 120
-
-// spokenReason is a tool's own words for its failure, as far as they can be
-// said: one line, without the full stop that the phrase has itself.
-func spokenReason(reason string) string {
-	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
-	if r := []rune(reason); len(r) > maxReason {
-		reason = string(r[:maxReason])
-	}
-	return strings.TrimRight(reason, ".。!！ ")
 }

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"errors"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
@@ -25,9 +27,14 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.EndMusic:
 		c.dev.endSong()
 	case turn.Answer:
-		c.Remote.answer(e.ID, e.Words)
+		if answer := c.asked.answer; answer != nil && c.asked.id == e.ID {
+			c.asked.answer = nil
+			answer(e.Words)
+		}
 	case turn.Drop:
-		c.Remote.drop(e.Announcement)
+		if n, ok := c.dev.queue.drop(e.Announcement); ok && n.Done != nil {
+			n.Done(feature.Told{})
+		}
 	case turn.Ignored:
 		c.log.Debug("echo of the reply is no speech", "utterance", e.ID)
 	case turn.NotUnderstood:
@@ -80,9 +87,12 @@ func (c *Conversation) control(e turn.Effect) {
 func (c *Conversation) begin(e turn.Begin) {
 	o := order{Request: e.Request}
 	if e.Request.Announcement != 0 {
-		o.notice = c.announcement(e.Request.Announcement)
+		o.tells = c.dev.queue.take(e.Request.Announcement)
+		if o.tells.Sound != nil {
+			o.tells.sound = o.tells.Sound()
+		}
 	}
-	if e.Request.Allow && c.asked.id == e.Request.Consent.ID {
+	if e.Request.Allow && c.asked.turn == e.Request.Consent.ID {
 		o.allow = &c.asked.call
 	}
 	ctx, cancel := c.life.child()
@@ -99,29 +109,16 @@ func (c *Conversation) begin(e turn.Begin) {
 	})
 }
 
-// announcement returns what a turn has to tell: what was asked for at once, or the
-// first that waits, with those that can be told with it.
-func (c *Conversation) announcement(id uint64) *notice {
-	if n, ok := c.Remote.urgent[id]; ok {
-		delete(c.Remote.urgent, id)
-		return n
-	}
-	n := c.dev.news.take()
-	if n.song != nil {
-		n.song.playing = true
-	}
-	return &n
-}
-
 // finished returns what the end of a turn's goroutines means to the rules.
 func (c *Conversation) finished(r *reply) turn.Event {
 	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
 	if r.out.asked != nil {
 		e.Consent = turn.Consent{ID: r.id, Action: r.out.action}
-		c.asked = allowed{r.id, *r.out.asked}
+		c.asked.turn, c.asked.call = r.id, *r.out.asked
 	}
-	if n := r.order.notice; n != nil && n.from != nil && n.from.asks && !n.from.off.Load() && think.Answer(r.out.messages) != "" {
-		e.Ask = c.Remote.expect(n.from)
+	if n := r.order.tells; n != nil && n.Answer != nil && !r.marks.withdrawn && think.Answer(r.out.messages) != "" {
+		c.asked.id, c.asked.answer = n.id, n.Answer
+		e.Ask = n.id
 	}
 	return e
 }
@@ -134,8 +131,8 @@ func (c *Conversation) remember(r *reply) {
 		c.dev.history.Add(r.out.messages...)
 		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens.Count)
 	}
-	if n := r.order.notice; n != nil {
-		c.noticeOver(r, *n)
+	if n := r.order.tells; n != nil {
+		c.told(r, *n)
 	}
 	log := r.log.With("cause", r.out.cause, "interrupted", r.out.cut, "heard_chars", r.out.heard)
 	if r.marks.pauses > 0 {
@@ -149,6 +146,23 @@ func (c *Conversation) remember(r *reply) {
 	// One final for each reply, also for one of which nothing was heard.
 	if words := text.Join(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})
+	}
+}
+
+// told tells whoever announced something what became of it, or puts back what was
+// not heard.
+func (c *Conversation) told(r *reply, n announcement) {
+	out := &r.out
+	switch {
+	case n.Done != nil:
+		n.Done(feature.Told{Heard: think.Answer(out.messages), Whole: !out.cut && out.err == nil, Played: out.played, Cause: out.cause, Err: out.err})
+	case !out.cut || errors.Is(out.cause, turn.ErrFailed):
+	case n.Sound != nil && out.played > 0 && (n.SoundTells || errors.Is(out.cause, turn.ErrAborted)):
+		// The sound was heard, and it says all, or the button has ended it.
+	case out.heard == 0:
+		c.dev.queue.putBack(n)
+	default:
+		c.dev.queue.putBack(unheard(n.parts, out.heard)...)
 	}
 }
 

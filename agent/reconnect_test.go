@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -19,6 +20,7 @@ import (
 // visit is one connection of a device that comes and goes.
 type visit struct {
 	c     *Conversation
+	d     remote.Device
 	box   *box
 	tools *router.Router
 	leave context.CancelFunc
@@ -29,7 +31,11 @@ type visit struct {
 func connect(t *testing.T, o Options, limits router.Options, sources ...mcp.Source) *visit {
 	t.Helper()
 	v := &visit{box: newBox(), tools: router.New(limits, sources...), over: make(chan struct{})}
+	if o.Features == nil {
+		o.Features = allFeatures()
+	}
 	v.c = New(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
+	v.d = remote.New(v.c, "d", v.tools)
 	ctx, cancel := context.WithCancel(t.Context())
 	v.leave = cancel
 	go func() {

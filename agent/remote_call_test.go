@@ -1,16 +1,39 @@
 package agent
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
+
+// actSource is a scriptSource with a tool, act, that names the next handler.
+type actSource struct {
+	*scriptSource
+	next mcp.ActionResponseCall
+}
+
+func (s *actSource) CallTool(ctx context.Context, name string, args map[string]any) (any, error) {
+	if name == "act" {
+		return mcp.ActionResponse{Action: mcp.ActionTypeCallHandler, Result: s.next}, nil
+	}
+	return s.scriptSource.CallTool(ctx, name, args)
+}
+
+// act has a handler run for somebody outside.
+func (s *actSource) act(t *testing.T, d remote.Device, name string, args any) mcp.ActionResponse {
+	t.Helper()
+	s.next = mcp.ActionResponseCall{FuncName: name, Args: args}
+	r, _ := d.Call(t.Context(), mcp.Call{ID: "a", Name: "act", Language: "en"})
+	return r
+}
 
 // TestAct: tools that touch the conversation can be used from outside of it.
 func TestAct(t *testing.T) {
@@ -25,8 +48,8 @@ func TestAct(t *testing.T) {
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
 			Devices: NewDevices(), Music: songs, Zone: time.UTC,
 		}
-		v := connect(t, o, router.Options{}, newScriptSource("device", []string{"self.camera.take_photo query 2s a cup"}))
-		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
+		src := &actSource{scriptSource: newScriptSource("device", []string{"self.camera.take_photo query 2s a cup", "act query 0s done"})}
+		v := connect(t, o, router.Options{}, src)
 		for _, c := range []struct {
 			call   string
 			args   any
@@ -41,7 +64,7 @@ func TestAct(t *testing.T) {
 			{"mcp_handler_dance", nil, mcp.ActionTypeError, "no handler named"},
 			{mcp.HandlerTimer, "odd", mcp.ActionTypeError, "decode arguments"},
 		} {
-			r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: c.call, Args: c.args})
+			r := src.act(t, v.d, c.call, c.args)
 			if r.Action != c.action || !strings.Contains(mcp.ResultText(r), c.want) {
 				t.Errorf("%s %v: %+v, want %q", c.call, c.args, r, c.want)
 			}
@@ -56,12 +79,12 @@ func TestAct(t *testing.T) {
 		if strings.Contains(said, "now playing") || strings.Contains(said, "I will remind") {
 			t.Errorf("what was told outside is spoken too:\n%s", said)
 		}
-		if r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerExit}); r.Action != mcp.ActionTypeResponse || v.box.hungUp == nil {
+		if r := src.act(t, v.d, mcp.HandlerExit, nil); r.Action != mcp.ActionTypeResponse || v.box.hungUp == nil {
 			t.Errorf("exit: %+v, hung up: %v", r, v.box.hungUp)
 		}
 		v.bye()
 		over := time.Now()
-		if r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerForget}); r.Action != mcp.ActionTypeError || time.Since(over) != 0 {
+		if r := src.act(t, v.d, mcp.HandlerForget, nil); r.Action != mcp.ActionTypeError || time.Since(over) != 0 {
 			t.Errorf("after the end: %+v, after %v", r, time.Since(over))
 		}
 		detectors.Wait()
@@ -78,14 +101,14 @@ func TestActOnMusic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var detectors sync.WaitGroup
 		songs := &scriptMusic{}
+		src := &actSource{scriptSource: newScriptSource("device", []string{"act query 0s done"})}
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
 			Devices: NewDevices(), Music: songs, Zone: time.UTC,
-		}, router.Options{})
-		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: "en"})
+		}, router.Options{}, src)
 		do := func(a mcp.MusicArgs, want string, after time.Duration) {
 			t.Helper()
-			r := v.c.act(ctx, mcp.ActionResponseCall{FuncName: mcp.HandlerPlayMusic, Args: a})
+			r := src.act(t, v.d, mcp.HandlerPlayMusic, a)
 			if r.Action != mcp.ActionTypeResponse || r.Response != want {
 				t.Errorf("%s: %+v, want %q", a.Action, r, want)
 			}

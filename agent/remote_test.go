@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -52,32 +54,32 @@ func (v *visit) listens(t *testing.T, mode wire.Mode) {
 func TestSay(t *testing.T) {
 	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
 	outside(t, llm, func(t *testing.T, v *visit) {
-		said, err := v.c.Say(t.Context(), " Dinner is ready. ", false)
-		if err != nil || said != (Said{"Dinner is ready.", true}) {
+		said, err := v.d.Say(t.Context(), " Dinner is ready. ", false)
+		if err != nil || said != (remote.Said{Heard: "Dinner is ready.", Whole: true}) {
 			t.Errorf("said %+v, %v", said, err)
 		}
 		if !strings.Contains(v.box.String(), "sentence Dinner is ready.") {
 			t.Errorf("the device got\n%s", v.box)
 		}
-		if _, err := v.c.Say(t.Context(), "  ", false); err == nil || !strings.Contains(err.Error(), "0 characters") {
+		if _, err := v.d.Say(t.Context(), "  ", false); err == nil || !strings.Contains(err.Error(), "0 characters") {
 			t.Errorf("nothing to say: %v", err)
 		}
-		if _, err := v.c.Say(t.Context(), strings.Repeat("x", maxSay+1), true); err == nil {
+		if _, err := v.d.Say(t.Context(), strings.Repeat("x", 4001), true); err == nil {
 			t.Error("no limit")
 		}
 
 		v.types(t, "tell me something")
 		time.Sleep(time.Second)
-		if said, err = v.c.Say(t.Context(), "At once.", true); err != nil || !said.Whole {
+		if said, err = v.d.Say(t.Context(), "At once.", true); err != nil || !said.Whole {
 			t.Errorf("now: %+v, %v", said, err)
 		}
 		got := v.box.String()
 		if cut, now := strings.Index(got, "silent frame, tts stop"), strings.Index(got, "sentence At once."); cut < 0 || now < cut {
 			t.Errorf("the reply was not cut for it:\n%s", got)
 		}
-		dialogue, err := v.c.Dialogue(t.Context())
-		if err != nil || len(dialogue) != 4 || dialogue[3].Content != "At once." || dialogue[3].Role != providers.RoleAssistant {
-			t.Errorf("dialogue: %+v, %v", dialogue, err)
+		synctest.Wait()
+		if dialogue := v.c.dev.history.Snapshot(); len(dialogue) != 4 || dialogue[3].Content != "At once." || dialogue[3].Role != providers.RoleAssistant {
+			t.Errorf("dialogue: %+v", dialogue)
 		}
 	})
 }
@@ -90,13 +92,13 @@ func TestSayCut(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		said, err := v.c.Say(t.Context(), "A long announcement that somebody stops with the button.", false)
+		said, err := v.d.Say(t.Context(), "A long announcement that somebody stops with the button.", false)
 		if err != nil || said.Whole || !strings.HasPrefix(said.Heard, "A long an") || len(said.Heard) > 30 {
 			t.Errorf("said %+v, %v", said, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		if _, err := v.c.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := v.d.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nobody waits: %v", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -111,9 +113,9 @@ func TestSayQueueFull(t *testing.T) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var refused int
-		for range maxNotices + 2 {
+		for range maxWaiting + 2 {
 			wg.Go(func() {
-				if _, err := v.c.Say(t.Context(), "One of many.", false); errors.Is(err, ErrQueueFull) {
+				if _, err := v.d.Say(t.Context(), "One of many.", false); errors.Is(err, feature.ErrQueueFull) {
 					mu.Lock()
 					refused++
 					mu.Unlock()
@@ -123,7 +125,7 @@ func TestSayQueueFull(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if refused != 2 || strings.Count(v.box.String(), "sentence One of many.") != maxNotices {
+		if refused != 2 || strings.Count(v.box.String(), "sentence One of many.") != maxWaiting {
 			t.Errorf("%d refused:\n%s", refused, v.box)
 		}
 	})
@@ -134,7 +136,7 @@ func TestAsk(t *testing.T) {
 	llm := &scriptLLM{lines: []string{"text Hello.", "end"}}
 	outside(t, llm, func(t *testing.T, v *visit) {
 		time.AfterFunc(4*time.Second, func() { v.types(t, "at seven please") })
-		answer, err := v.c.Ask(t.Context(), "When shall I wake you?", 0)
+		answer, err := v.d.Ask(t.Context(), "When shall I wake you?")
 		if err != nil || answer != "at seven please" {
 			t.Errorf("answer %q, %v", answer, err)
 		}
@@ -156,7 +158,7 @@ func TestAsk(t *testing.T) {
 func TestAskInVain(t *testing.T) {
 	llm := &scriptLLM{lines: []string{"text Hello.", "end"}}
 	outside(t, llm, func(t *testing.T, v *visit) {
-		if _, err := v.c.Ask(t.Context(), "Are you there?", 5*time.Second); !errors.Is(err, ErrNoAnswer) {
+		if _, err := v.d.Ask(t.Context(), "Are you there?"); !errors.Is(err, remote.ErrNoAnswer) {
 			t.Errorf("no answer: %v", err)
 		}
 		v.types(t, "hi")
@@ -170,7 +172,7 @@ func TestAskInVain(t *testing.T) {
 			}
 		})
 		time.AfterFunc(10*time.Second, v.leave)
-		if _, err := v.c.Ask(t.Context(), "And now?", time.Hour); err == nil {
+		if _, err := v.d.Ask(t.Context(), "And now?"); err == nil {
 			t.Error("the conversation ended, and Ask did not")
 		}
 	})
@@ -179,19 +181,19 @@ func TestAskInVain(t *testing.T) {
 func TestListenAndStop(t *testing.T) {
 	llm := &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}
 	outside(t, llm, func(t *testing.T, v *visit) {
-		if err := v.c.Listen(t.Context()); err != nil {
+		if err := v.d.Listen(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		if got := lines(v.box); !strings.Contains(got, "tts start") || !strings.Contains(got, "tts stop") {
 			t.Errorf("no empty reply: %q", got)
 		}
-		if stopped, err := v.c.Stop(t.Context()); stopped || err != nil {
+		if stopped, err := v.d.Stop(t.Context()); stopped || err != nil {
 			t.Errorf("nothing goes on: %v, %v", stopped, err)
 		}
 		v.types(t, "tell me something")
 		time.Sleep(time.Second)
-		if stopped, err := v.c.Stop(t.Context()); !stopped || err != nil {
+		if stopped, err := v.d.Stop(t.Context()); !stopped || err != nil {
 			t.Errorf("stop: %v, %v", stopped, err)
 		}
 		synctest.Wait()
@@ -199,11 +201,11 @@ func TestListenAndStop(t *testing.T) {
 			t.Errorf("the reply goes on: %q", got)
 		}
 		v.listens(t, wire.Manual)
-		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrManual) {
+		if err := v.d.Listen(t.Context()); !errors.Is(err, remote.ErrManual) {
 			t.Errorf("manual: %v", err)
 		}
 		v.bye()
-		if err := v.c.Listen(t.Context()); !errors.Is(err, ErrOver) {
+		if err := v.d.Listen(t.Context()); !errors.Is(err, feature.ErrOver) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -222,7 +224,7 @@ func TestSayReplaced(t *testing.T) {
 		},
 		"another text": func(t *testing.T, v *visit) {
 			t.Helper()
-			if said, err := v.c.Say(t.Context(), "Second.", true); err != nil { // one of both is said
+			if said, err := v.d.Say(t.Context(), "Second.", true); err != nil { // one of both is said
 				t.Errorf("the one that replaces it: %+v, %v", said, err)
 			}
 		},
@@ -236,7 +238,7 @@ func TestSayReplaced(t *testing.T) {
 				defer cancel()
 				var wg sync.WaitGroup
 				wg.Go(func() {
-					if said, err := v.c.Say(ctx, "First.", true); err != nil {
+					if said, err := v.d.Say(ctx, "First.", true); err != nil {
 						t.Errorf("said %+v, %v", said, err)
 					}
 				})
@@ -258,7 +260,7 @@ func TestSayGivenUpKeepsTheChannel(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if _, err := v.c.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := v.d.Say(ctx, "Never.", false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nobody waits: %v", err)
 		}
 		time.Sleep(95 * time.Second)
@@ -285,7 +287,7 @@ func TestCallFromOutside(t *testing.T) {
 			{"self_lamp_blow", "", "en", "the fuse", ""},
 			{"self_oven", "", "en", "no tool named self_oven", ""},
 		} {
-			r, invalid := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: tc.name, Arguments: tc.arguments, Language: tc.language})
+			r, invalid := v.d.Call(t.Context(), mcp.Call{ID: "c", Name: tc.name, Arguments: tc.arguments, Language: tc.language})
 			if got := mcp.ResultText(r); !strings.Contains(got, tc.want) || (tc.invalid == "") != (invalid == "") || !strings.Contains(invalid, tc.invalid) {
 				t.Errorf("%s %s: %s, invalid %q", tc.name, tc.arguments, got, invalid)
 			}
@@ -293,7 +295,7 @@ func TestCallFromOutside(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 { // callers who do not know of one another
 			wg.Go(func() {
-				if r, _ := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_lamp_turn_on"}); mcp.ResultText(r) != "done" {
+				if r, _ := v.d.Call(t.Context(), mcp.Call{ID: "c", Name: "self_lamp_turn_on"}); mcp.ResultText(r) != "done" {
 					t.Errorf("at the same time: %+v", r)
 				}
 			})
@@ -320,7 +322,7 @@ func TestCallThatNeedsConsent(t *testing.T) {
 			if tc.answer != "" {
 				time.AfterFunc(6*time.Second, func() { v.types(t, tc.answer) })
 			}
-			r, invalid := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_" + tc.tool, Language: "en"})
+			r, invalid := v.d.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_" + tc.tool, Language: "en"})
 			if got := mcp.ResultText(r); !strings.Contains(got, tc.want) || invalid != "" || (r.Action == mcp.ActionTypeError) != (tc.want != "opened") {
 				t.Errorf("%q: %+v", tc.answer, r)
 			}
@@ -332,7 +334,7 @@ func TestCallThatNeedsConsent(t *testing.T) {
 		}
 		v.leave()
 		synctest.Wait()
-		if r, _ := v.c.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_open", Language: "zh"}); r.Result != "设备已经断开" {
+		if r, _ := v.d.Call(t.Context(), mcp.Call{ID: "c", Name: "self_safe_open", Language: "zh"}); r.Result != "设备已经断开" {
 			t.Errorf("after its end: %+v", r)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
@@ -25,18 +26,12 @@ import (
 // order is a request with what its numbers stand for.
 type order struct {
 	turn.Request
-	notice *notice             // of Announcement; nil: the turn has a user's utterance
-	allow  *providers.ToolCall // the call that Allow is about: it is made before anything else
+	tells *announcement       // of Announcement; nil: the turn has a user's utterance
+	allow *providers.ToolCall // the call that Allow is about: it is made before anything else
 }
 
 // lang is the language of the turn.
 func (o *order) lang() string { return string(o.Lang) }
-
-// allowed is a call that the user was asked to allow, by the number of its question.
-type allowed struct {
-	id   uint64
-	call providers.ToolCall
-}
 
 // replyEnded says that the goroutines of a turn have been joined.
 type replyEnded struct{ reply *reply }
@@ -79,6 +74,7 @@ type reply struct {
 type marks struct {
 	forgotten bool // the user asked to forget: nothing of it is kept
 	adopted   bool // it began as a speculation and is the answer
+	withdrawn bool // nobody waits for the announcement any more
 	pauses    int  // false interruptions
 }
 
@@ -108,7 +104,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 func (c *Conversation) toolsOf(r *reply) think.Tools {
 	mail, ended, tools := c.dev.mail, c.life.ended, c.tools
 	return think.Tools{
-		Router: tools, Budget: &c.dev.calls, Knows: knowsHandler,
+		Router: tools, Budget: &c.dev.calls, Knows: c.knows,
 		Late: func(p router.Prepared, response mcp.ActionResponse) {
 			l := lateCall{prepared: p, response: response}
 			select {
@@ -122,9 +118,8 @@ func (c *Conversation) toolsOf(r *reply) think.Tools {
 			return jobRefused(mail.start(ctx, p, tools.Detach), lang)
 		},
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
-			h := handlers()[name]
-			ran, err = ask(ctx, c.post, nil, r.id, func(c *Conversation) (err error) {
-				did, err = h(c, caller{r.order.lang(), r}, args)
+			ran, err = ask(ctx, c.post, nil, r.id, func() (err error) {
+				did, err = c.handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
 				return err
 			})
 			return did, ran, err
@@ -176,8 +171,8 @@ func (r *reply) respond(ctx context.Context) error {
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":
 		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, r.order.lang()))
-	case r.order.notice != nil:
-		return r.tell(ctx, *r.order.notice)
+	case r.order.tells != nil:
+		return r.tell(ctx, r.order.tells)
 	case r.order.Words == "" || r.order.Told:
 		return nil // nothing but the start/stop pair
 	case text.In(r.order.Words, r.exits):
@@ -188,23 +183,23 @@ func (r *reply) respond(ctx context.Context) error {
 }
 
 // tell says what waited to be told.
-func (r *reply) tell(ctx context.Context, n notice) error {
-	if n.song != nil {
-		return r.answer.PlaySound(ctx, "♪ "+n.song.title, n.song.sounds())
-	}
-	if n.ring {
-		if err := r.answer.PlaySound(ctx, "🔔", chime()); err != nil {
+func (r *reply) tell(ctx context.Context, n *announcement) error {
+	if n.sound != nil {
+		if err := r.answer.PlaySound(ctx, n.Title, n.sound); err != nil {
 			return err
 		}
 	}
-	if n.ask != "" {
-		err := r.answer.Converse(ctx, n.ask)
+	if n.Instruction != "" {
+		err := r.answer.Converse(ctx, n.Instruction)
 		if err == nil || ctx.Err() != nil || !r.answer.Silent() {
 			return err
 		}
 		r.log.Warn("the model did not word a notice", "err", err)
 	}
-	return r.answer.Say(ctx, n.say)
+	if n.Text == "" {
+		return nil
+	}
+	return r.answer.Say(ctx, n.Text)
 }
 
 // run does the whole turn and fills out. It always completes the start/stop

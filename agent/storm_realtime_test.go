@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
@@ -73,13 +74,13 @@ func (s wordyStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 
 // gustRealtime is one thing that happens where the microphone is open.
 func (s *storm) gustRealtime(wg *sync.WaitGroup) {
-	outside := func(what string, do func(ctx context.Context, c *Conversation)) {
+	outside := func(what string, do func(ctx context.Context, d remote.Device)) {
 		s.story = append(s.story, fmt.Sprintf("%d %s", time.Since(s.box.began).Milliseconds(), what))
-		c := s.c
+		d := s.visit.d
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 			defer cancel()
-			do(ctx, c)
+			do(ctx, d)
 		})
 	}
 	switch s.rnd.IntN(20) {
@@ -91,13 +92,13 @@ func (s *storm) gustRealtime(wg *sync.WaitGroup) {
 		s.post(wire.Abort{}, "abort")
 		s.aborts++
 	case 3:
-		outside("say", func(ctx context.Context, c *Conversation) { _, _ = c.Say(ctx, "A word from outside.", false) })
+		outside("say", func(ctx context.Context, d remote.Device) { _, _ = d.Say(ctx, "A word from outside.", false) })
 	case 4:
-		outside("say now", func(ctx context.Context, c *Conversation) { _, _ = c.Say(ctx, "At once, a word.", true) })
+		outside("say now", func(ctx context.Context, d remote.Device) { _, _ = d.Say(ctx, "At once, a word.", true) })
 	case 5:
-		outside("ask", func(ctx context.Context, c *Conversation) { _, _ = c.Ask(ctx, "Is it so?", 5*time.Second) })
+		outside("ask", func(ctx context.Context, d remote.Device) { _, _ = d.Ask(ctx, "Is it so?") })
 	case 6:
-		outside("stop and listen", func(ctx context.Context, c *Conversation) { _, _ = c.Stop(ctx); _ = c.Listen(ctx) })
+		outside("stop and listen", func(ctx context.Context, d remote.Device) { _, _ = d.Stop(ctx); _ = d.Listen(ctx) })
 	case 7, 8, 9, 10, 11, 12, 13:
 		s.sound(s.loud, 3+s.rnd.IntN(14), "voice")
 	case 14, 15, 16:
@@ -136,8 +137,8 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	outside.Wait()
-	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.news.waiting) > 0 {
-		t.Errorf("stuck with %d announcements in %+v", len(c.dev.news.waiting), c.state)
+	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.queue.waiting) > 0 {
+		t.Errorf("stuck with %d announcements in %+v", len(c.dev.queue.waiting), c.state)
 	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")

@@ -211,8 +211,8 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 	s.post(wire.ListenStop{}, "listen stop, at the end")
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
-	if c := s.c; c.state.Busy() || c.state.Phase() > turn.Listening || len(c.dev.news.waiting) > 0 {
-		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d announcements", c.state.Phase(), len(c.dev.news.waiting))
+	if c := s.c; c.state.Busy() || c.state.Phase() > turn.Listening || len(c.dev.queue.waiting) > 0 {
+		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d announcements", c.state.Phase(), len(c.dev.queue.waiting))
 	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")

@@ -179,7 +179,7 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 		t.Fatal(err)
 	}
 	o := Options{
-		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(),
+		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(),
 		NoChinese: true, Zone: time.UTC, Music: &s.music,
 		Log: debugLog(&s.log),
 	}

@@ -58,3 +58,16 @@ func shortClause(description string) string {
 	}
 	return clause
 }
+
+// maxReason is how many characters of a reason are said.
+const maxReason = 120
+
+// ReasonWords returns a tool's own words for its failure, as far as they can be
+// said: one line, without the full stop that the phrase has itself.
+func ReasonWords(reason string) string {
+	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
+	if r := []rune(reason); len(r) > maxReason {
+		reason = string(r[:maxReason])
+	}
+	return strings.TrimRight(reason, ".。!！ ")
+}

@@ -1,7 +1,9 @@
 package think
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/text"
 )
@@ -22,5 +24,31 @@ func TestActionWords(t *testing.T) {
 		if got := ActionWords(c.name, c.description, text.Lang(c.language)); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.language, c.name, got, c.want)
 		}
+	}
+}
+
+func TestReasonWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"It broke.":                  "It broke",
+		" 灯没有回应。 ":                   "灯没有回应",
+		"first line\nstack of calls": "first line",
+		strings.Repeat("长", 500):     strings.Repeat("长", maxReason),
+	} {
+		if got := ReasonWords(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	var b Budget
+	day := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
+	for i, want := range []bool{true, true, false, false} {
+		if got := b.Take(day, 2); got != want {
+			t.Errorf("call %d: %v", i, got)
+		}
+	}
+	if !b.Take(day.Add(time.Minute), 2) {
+		t.Error("the next day has no budget")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/record"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/wire"
@@ -16,6 +17,7 @@ import (
 // it alone uses, and is in the directory while it runs.
 type conversation struct {
 	*agent.Conversation
+	remote.Device
 	devices *directory.Devices
 	info    directory.Info
 	tape    *record.Tape // nil: it is not recorded
@@ -50,20 +52,6 @@ func (c *conversation) Hear(p wire.Packet) {
 
 // Info describes the device.
 func (c *conversation) Info() directory.Info { return c.info }
-
-// Say speaks a text to the user.
-func (c *conversation) Say(ctx context.Context, text string, now bool) (directory.Spoken, error) {
-	said, err := c.Conversation.Say(ctx, text, now)
-	return directory.Spoken(said), err
-}
-
-// Ask speaks a text and returns what the user answers within 30 s.
-func (c *conversation) Ask(ctx context.Context, text string) (string, error) {
-	return c.Conversation.Ask(ctx, text, 0)
-}
-
-// Offers lists the tools that the device's model is offered.
-func (c *conversation) Offers() []router.Offer { return c.tools.Offers() }
 
 // States returns the states of the device's things.
 func (c *conversation) States() map[string]map[string]any {

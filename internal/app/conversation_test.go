@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 
@@ -30,5 +31,5 @@ func conversationOf(t *testing.T, o outside, id, tool string) *conversation {
 	box := router.New(router.Options{}, oneTool{name: tool})
 	t.Cleanup(box.Close)
 	session := wire.Session{DeviceID: id, SessionID: "s", Name: "kitchen", Language: "en"}
-	return &conversation{devices: o.devices, info: directory.Info{Session: session}, tools: box}
+	return &conversation{Device: remote.New(nil, id, box), devices: o.devices, info: directory.Info{Session: session}, tools: box}
 }

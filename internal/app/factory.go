@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/connection"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/wire"
@@ -45,6 +46,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, sources []mcp.So
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
 	c.Conversation = agent.New(o, s, tape.Outbox(out), tools)
+	c.Device = remote.New(c.Conversation, s.DeviceID, tools)
 	return c, nil
 }
 

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"xiaozhi/agent"
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -123,18 +124,18 @@ func (o outside) transcript(id string) ([]offer.Line, bool) {
 // inLanguage returns err in the language of the caller.
 func inLanguage(ctx context.Context, err error) error {
 	if errors.Is(err, directory.ErrNotConnected) {
-		err = agent.ErrOver
+		err = feature.ErrOver
 	}
 	language := text.Lang(mcp.InfoFrom(ctx).Language)
 	if err == nil || language == text.English {
 		return err
 	}
 	for known, id := range map[error]string{
-		agent.ErrOver:      "app/device-over",
-		agent.ErrQueueFull: "app/device-queue-full",
-		agent.ErrManual:    "app/device-manual",
-		agent.ErrNoAnswer:  "app/device-no-answer",
-		agent.ErrUnheard:   "app/device-unheard",
+		feature.ErrOver:      "app/device-over",
+		feature.ErrQueueFull: "app/device-queue-full",
+		remote.ErrManual:     "app/device-manual",
+		remote.ErrNoAnswer:   "app/device-no-answer",
+		remote.ErrUnheard:    "app/device-unheard",
 	} {
 		if errors.Is(err, known) {
 			return errors.New(message.In(text.Chinese, id))

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"xiaozhi/agent"
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/iot"
 )
@@ -50,7 +51,7 @@ func TestOutsideShowsDevice(t *testing.T) {
 // an error in the language of the caller.
 func TestOutsideErrorLanguage(t *testing.T) {
 	o := newOutside()
-	for language, want := range map[string]string{"zh": "设备已经断开", "en": agent.ErrOver.Error()} {
+	for language, want := range map[string]string{"zh": "设备已经断开", "en": feature.ErrOver.Error()} {
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
 		_, said := o.say(ctx, "x", "hello", true)
 		_, asked := o.ask(ctx, "x", "hello")
@@ -61,10 +62,10 @@ func TestOutsideErrorLanguage(t *testing.T) {
 			}
 		}
 	}
-	if got := inLanguage(t.Context(), fmt.Errorf("the device left: %w", agent.ErrOver)).Error(); got != "设备已经断开" {
+	if got := inLanguage(t.Context(), fmt.Errorf("the device left: %w", feature.ErrOver)).Error(); got != "设备已经断开" {
 		t.Errorf("a device that leaves meanwhile: %s", got)
 	}
-	if got := inLanguage(t.Context(), fmt.Errorf("say: %w", agent.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
+	if got := inLanguage(t.Context(), fmt.Errorf("say: %w", remote.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
 		t.Errorf("in Chinese: %s", got)
 	}
 }

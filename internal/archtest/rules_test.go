@@ -55,7 +55,8 @@ var rules = []rule{
 	{"agent/speak", "agent/turn audio audio/* providers internal/text/...", "from a segment to frames"},
 	{"agent/think", "agent/history agent/speak mcp mcp/router providers internal/text/...", "model steps and the tools between them"},
 	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
-	{"agent/feature", "agent mcp mcp/router audio/track internal/text/...", "a plug-in knows the conversation it is in"},
+	{"agent/feature", "agent/think agent/turn mcp mcp/router providers internal/text/...", "what conversation and plug-ins know of one another"},
+	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
 	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
@@ -64,7 +65,7 @@ var rules = []rule{
 	{"connection/provision", "connection connection/request", "what a device asks first"},
 	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
-	{"internal/directory", "mcp mcp/router", "the devices that talk now"},
+	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
 	{"internal/config", "internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},

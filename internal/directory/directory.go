@@ -4,16 +4,14 @@ package directory
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/router"
 )
 
 // ErrNotConnected is returned by [Devices.Find] for a device that holds no
@@ -30,37 +28,8 @@ type Info struct {
 // that need the conversation return its error once it is over.
 type Device interface {
 	Info() Info
-	Speaker
-	Control
-	Caller
+	remote.Device
 	Observer
-}
-
-// Speaker talks to the user of a device.
-type Speaker interface {
-	// Say speaks a text at the next pause, or at once if now is set, which cuts what
-	// is being said. It returns when the text has been played or was cut.
-	Say(ctx context.Context, text string, now bool) (Spoken, error)
-	// Ask speaks a text and returns what the user answers.
-	Ask(ctx context.Context, text string) (answer string, err error)
-}
-
-// Control starts and ends what a device does.
-type Control interface {
-	// Listen opens the microphone. It fails on a device that listens by a button only.
-	Listen(ctx context.Context) error
-	// Stop cuts what the device says and reports whether it said anything.
-	Stop(ctx context.Context) (stopped bool, err error)
-}
-
-// Caller runs the tools of a device.
-type Caller interface {
-	// Offers lists the tools that the device's model is offered.
-	Offers() []router.Offer
-	// Call runs one of them as a call of the model would be, and waits for its true
-	// result. invalid says why the arguments cannot be used, if the response is
-	// about that.
-	Call(ctx context.Context, call mcp.Call) (response mcp.ActionResponse, invalid string)
 }
 
 // Observer shows what a device is and was.
@@ -69,12 +38,6 @@ type Observer interface {
 	States() map[string]map[string]any
 	// Transcript returns the last lines of the conversation.
 	Transcript() []Line
-}
-
-// Spoken tells how much of a text was played.
-type Spoken struct {
-	Heard string // the part that the user heard
-	Whole bool   // that is all of it
 }
 
 // Page selects a part of a list that is ordered by id.

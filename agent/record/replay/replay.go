@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/speak"
@@ -138,6 +140,7 @@ func (p *player) settings(b *record.Begin) error {
 	o := agent.Options{
 		VAD: &vad{player: p, frame: b.VADFrame}, ASR: &asr{player: p, name: b.ASR}, LLM: &llm{player: p, name: b.LLM},
 		TTS: &tts{player: p, name: b.TTS}, Prompts: set, Devices: agent.NewDevices(), Log: p.o.Log,
+		Features: []feature.Feature{alarm.Feature{}},
 	}
 	if err := errors.Join(b.Settings.Apply(&o), b.Limits.Apply(&p.limits)); err != nil {
 		return fmt.Errorf("replay: %w", err)

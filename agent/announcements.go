@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"iter"
+	"slices"
+
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+)
+
+const (
+	maxWaiting = 8  // announcements of one device; more are refused
+	maxOwed    = 32 // the same for those that can wait nowhere else
+)
+
+// announcement is one that waits, or is being told.
+type announcement struct {
+	feature.Announcement
+
+	id    uint64                            // on this device
+	parts []announcement                    // those that it was made of, in their order; nil: it is one
+	sound iter.Seq2[providers.Sound, error] // of Sound, when its turn has begun
+}
+
+// announcements queue what waits to be told on one device. What comes due without
+// a connection waits in the device's record for the next. They belong to the
+// conversation that holds the record.
+type announcements struct {
+	waiting []announcement // at most maxOwed, what was put back, and music
+	urgent  []announcement // to be told at once, and not begun yet
+	last    uint64         // the number that was given last
+	changed bool           // since the rules have looked
+}
+
+// add takes an announcement, unless too many wait, and gives its number. Of those in
+// the background there is never more than one: it always has its place, the last.
+func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
+	limit := maxWaiting
+	if a.Owed {
+		limit = maxOwed
+	}
+	if !a.Now && !a.Background && len(q.waiting) >= limit {
+		return 0, false
+	}
+	q.last++
+	n := announcement{Announcement: a, id: q.last}
+	if a.Now {
+		q.urgent = append(q.urgent, n)
+		return n.id, true
+	}
+	at := len(q.waiting)
+	if !a.Background && at > 0 && q.waiting[at-1].Background {
+		at--
+	}
+	q.waiting = slices.Insert(slices.Clone(q.waiting), at, n)
+	q.changed = true
+	return n.id, true
+}
+
+// view returns the queue as the rules see it.
+func (q *announcements) view() turn.Queue {
+	if len(q.waiting) == 0 {
+		return turn.Queue{}
+	}
+	n := q.waiting[0]
+	return turn.Queue{Len: len(q.waiting), Head: n.id, Lang: n.Lang, Music: n.Background, Resumes: n.Resumes}
+}
+
+// remove takes back what waits for its time.
+func (q *announcements) remove(is func(announcement) bool) {
+	q.waiting = slices.DeleteFunc(slices.Clone(q.waiting), is)
+}
+
+// drop takes back what was to be told at once.
+func (q *announcements) drop(id uint64) (n announcement, ok bool) {
+	i := slices.IndexFunc(q.urgent, func(n announcement) bool { return n.id == id })
+	if i < 0 {
+		return announcement{}, false
+	}
+	n = q.urgent[i]
+	q.urgent = slices.Delete(q.urgent, i, i+1)
+	return n, true
+}
+
+// take takes what was to be told at once under a number, else what waits first;
+// plain sentences that wait behind it in the same language are said with it.
+func (q *announcements) take(id uint64) *announcement {
+	if n, ok := q.drop(id); ok {
+		return &n
+	}
+	n, waiting := q.waiting[0], q.waiting[1:]
+	parts := []announcement{n}
+	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].Lang == n.Lang {
+		n.Text = text.Join(n.Text, waiting[0].Text)
+		parts = append(parts, waiting[0])
+		waiting = waiting[1:]
+	}
+	if len(parts) > 1 {
+		n.parts = parts
+	}
+	q.waiting = slices.Clone(waiting)
+	return &n
+}
+
+// putBack puts back what the user has heard nothing of.
+func (q *announcements) putBack(n ...announcement) {
+	q.waiting = slices.Concat(n, q.waiting)
+	q.changed = true
+}
+
+// forsake takes back what somebody waits for who knows that the conversation is over.
+func (q *announcements) forsake() {
+	q.urgent = nil
+	q.remove(func(n announcement) bool { return n.Done != nil })
+}
+
+// plain reports whether an announcement is nothing but words to be spoken.
+func (n announcement) plain() bool {
+	return n.Text != "" && n.Instruction == "" && n.Sound == nil && n.Done == nil && n.Answer == nil
+}
+
+// unheard are those parts of which no character is among the first heard.
+func unheard(parts []announcement, heard int) []announcement {
+	for len(parts) > 0 && heard > 0 {
+		heard -= len([]rune(parts[0].Text)) + 1
+		parts = parts[1:]
+	}
+	return parts
+}

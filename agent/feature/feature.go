@@ -1,0 +1,106 @@
+// Package feature holds what a conversation and its features know of one another.
+// A feature is something that a conversation can do beside answering: timers,
+// music, long calls. It is a package that implements [Feature], and one line in
+// the list of internal/app.
+package feature
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"xiaozhi/agent/think"
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp/router"
+	"xiaozhi/prompts"
+)
+
+// KeepWaiting is how long a device's record is kept for what waits to be told.
+const KeepWaiting = 24 * time.Hour
+
+// Feature makes the instances of a feature. All conversations share it.
+type Feature interface {
+	// Name is the name of its state in a device's record.
+	Name() string
+	// Attach joins the feature to a conversation that begins. state is what Detach
+	// gave for this device last; nil: nothing. It is called on the conversation's goroutine.
+	Attach(h Host, state State) Instance
+}
+
+// Instance is a feature in one conversation, on whose goroutine all methods run. It
+// may implement [Handling], [Timed], [Lasting] and [Calls] too.
+type Instance interface {
+	// Expects reports whether something is to come soon, for which the channel stays open.
+	Expects(now time.Time) bool
+	// Detach ends the instance with its conversation. It returns what the device's
+	// record keeps for the next Attach; nil: nothing.
+	Detach() State
+}
+
+// State is kept of a device for a feature between conversations.
+type State interface {
+	// Keep returns for how long it must not be lost after the conversation has ended at
+	// left; 0: it need not be kept. It may be called while other goroutines work on it.
+	Keep(left time.Time) time.Duration
+	// Close ends what it has running. The record is given up.
+	Close()
+}
+
+// Handling is an [Instance] that completes tools, by the names of handlers in
+// [mcp.ActionResponseCall].
+type Handling interface {
+	// Handlers is asked once, after Attach.
+	Handlers() map[string]Handler
+}
+
+// Handler completes a tool. args are the tool's arguments, of any shape; an error
+// says what is wrong with them. It must not wait.
+type Handler func(from Caller, args any) (think.Handled, error)
+
+// Caller names the one for whom a handler runs.
+type Caller struct {
+	Lang text.Lang
+	Turn uint64 // 0: somebody outside
+}
+
+// Timed is an [Instance] that acts at a time.
+type Timed interface {
+	// Deadline returns when Tick is due; zero: never. It may change with all that the
+	// instance is asked or told.
+	Deadline() time.Time
+	Tick(now time.Time)
+}
+
+// Host is the conversation as a feature sees it. Its methods are for the
+// conversation's goroutine, on which Attach, Handler, Tick, Done and Answer run.
+type Host interface {
+	Env() Env
+	// Lang returns what is spoken when no text tells the language.
+	Lang() text.Lang
+	// State returns a copy of the state that decides who may speak.
+	State() turn.State
+	// Step has the rules take in what others may want: [turn.Invite], [turn.StopReply],
+	// [turn.StopMusic], [turn.Leave].
+	Step(e turn.Event)
+	// Announce has something told. The error is [ErrQueueFull].
+	Announce(a Announcement) (id uint64, err error)
+	// Withdraw says that an announcement is not wanted any more: if it waits it is not
+	// told, and its question is closed. No call of its Answer follows.
+	Withdraw(id uint64)
+	// Handle runs the handler of a name, of whichever feature.
+	Handle(name string, from Caller, args any) (think.Handled, error)
+}
+
+// ErrOver says that the conversation on which somebody outside acts has ended.
+var ErrOver = errors.New("the device is not connected any more")
+
+// Env holds what stays the same during a conversation.
+type Env struct {
+	Session wire.Session
+	Texts   *prompts.Set
+	Zone    *time.Location
+	Tools   *router.Router
+	Log     *slog.Logger
+}

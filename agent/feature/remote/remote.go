@@ -1,0 +1,174 @@
+// Package remote lets others have a device do something: a script, a home
+// automation, a tool of the outward server.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
+)
+
+const (
+	maxSay       = 4000             // characters that may be spoken at once
+	answerWithin = 30 * time.Second // after a question
+)
+
+// Errors of what is asked from outside, beside [feature.ErrOver] and [feature.ErrQueueFull].
+var (
+	ErrManual   = errors.New("the device listens only while its button is pressed")
+	ErrNoAnswer = errors.New("the user has not answered")
+	ErrUnheard  = errors.New("the user has interrupted it before anything was heard")
+)
+
+// Device is a connected device as others use it. Its methods may be called at any
+// time. They return when what they are about is done, or when their context or
+// the conversation ends.
+type Device interface {
+	// Say speaks a text at the next pause, or at once if now is set, which cuts what
+	// is being said. It returns when the text has been played or was cut.
+	Say(ctx context.Context, words string, now bool) (Said, error)
+	// Ask speaks a text at the next pause and returns the user's next words, which are
+	// not answered by anybody else. They must come within 30 s.
+	Ask(ctx context.Context, words string) (answer string, err error)
+	// Listen opens the microphone of a device that waits, by an empty reply. While
+	// the device listens, speaks or thinks it does nothing.
+	Listen(ctx context.Context) error
+	// Stop ends the reply, as the button of the device does, and reports whether
+	// there was one.
+	Stop(ctx context.Context) (stopped bool, err error)
+	// Offers lists the tools that the device's model is offered.
+	Offers() []router.Offer
+	// Call runs one of them as a call of the model would be, and waits for its true
+	// result. A tool that needs the user's yes is run when the user, who is asked
+	// aloud, has said so. invalid says why the arguments cannot be used, if the
+	// response is about that.
+	Call(ctx context.Context, call mcp.Call) (response mcp.ActionResponse, invalid string)
+}
+
+// Said tells what became of words that somebody outside had spoken.
+type Said struct {
+	Heard string // what the user has heard of them
+	Whole bool   // that is all of it
+}
+
+// Conversation is the part of the conversation that a [Device] uses.
+type Conversation interface {
+	// Do runs f on the conversation's goroutine. The error is f's, or why f was not run.
+	Do(ctx context.Context, f func(feature.Host) error) error
+	// Over is closed when the conversation has ended.
+	Over() <-chan struct{}
+}
+
+// device is the Device of a conversation in this process.
+type device struct {
+	Conversation
+
+	id    string
+	tools *router.Router
+}
+
+// New returns the device of a conversation, with the tools that its model is offered.
+func New(c Conversation, id string, tools *router.Router) Device { return &device{c, id, tools} }
+
+func (d *device) Offers() []router.Offer { return d.tools.Offers() }
+
+func (d *device) Say(ctx context.Context, words string, now bool) (Said, error) {
+	_, said, err := d.speak(ctx, feature.Announcement{Text: words, Now: now})
+	return said, err
+}
+
+func (d *device) Ask(ctx context.Context, words string) (string, error) {
+	answer := make(chan string, 1)
+	id, said, err := d.speak(ctx, feature.Announcement{Text: words, Answer: func(words string) { answer <- words }})
+	switch {
+	case err != nil:
+		return "", err
+	case said.Heard == "":
+		return "", ErrUnheard
+	}
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	select {
+	case words := <-answer:
+		return words, nil
+	case <-timer.C:
+		err = ErrNoAnswer
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-d.Over():
+		err = feature.ErrOver
+	}
+	d.withdraw(ctx, id)
+	select {
+	case words := <-answer: // it came at the last moment
+		return words, nil
+	default:
+		return "", err
+	}
+}
+
+func (d *device) Listen(ctx context.Context) error {
+	return d.Do(ctx, func(h feature.Host) error {
+		if h.State().Mic.Mode == wire.Manual {
+			return ErrManual
+		}
+		h.Step(turn.Invite{})
+		return nil
+	})
+}
+
+func (d *device) Stop(ctx context.Context) (stopped bool, err error) {
+	err = d.Do(ctx, func(h feature.Host) error {
+		state := h.State()
+		stopped = state.Busy() && !state.Speculates()
+		h.Step(turn.StopReply{})
+		return nil
+	})
+	return stopped, err
+}
+
+// speak has a text told, and returns the number of its announcement.
+func (d *device) speak(ctx context.Context, a feature.Announcement) (id uint64, said Said, err error) {
+	a.Text = strings.TrimSpace(a.Text)
+	if n := len([]rune(a.Text)); n == 0 || n > maxSay {
+		return 0, Said{}, fmt.Errorf("a text of %d characters, want 1 to %d", n, maxSay)
+	}
+	done := make(chan feature.Told, 1)
+	a.Done = func(t feature.Told) { done <- t }
+	err = d.Do(ctx, func(h feature.Host) (err error) {
+		a.Lang = cmp.Or(text.Of(a.Text), h.Lang())
+		id, err = h.Announce(a)
+		return err
+	})
+	if err != nil {
+		return 0, Said{}, err
+	}
+	select {
+	case t := <-done:
+		return id, Said{t.Heard, t.Whole}, nil
+	case <-ctx.Done():
+		d.withdraw(ctx, id)
+		return id, Said{}, context.Cause(ctx)
+	case <-d.Over():
+		return id, Said{}, feature.ErrOver
+	}
+}
+
+// withdraw says that nobody waits for an announcement any more, nor for its answer.
+// It returns when no answer can come, also where ctx has ended.
+func (d *device) withdraw(ctx context.Context, id uint64) {
+	_ = d.Do(context.WithoutCancel(ctx), func(h feature.Host) error { // over: nothing comes any more
+		h.Withdraw(id)
+		return nil
+	})
+}
