@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -33,15 +32,14 @@ func (l *Source) CallTool(ctx context.Context, name string, arguments map[string
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	frame, err := rawjson.Marshal(execute{
-		Version: version2, Method: methodExecute,
-		Params: executeParams{Tool: name, Input: arguments}, ID: id,
-	})
+	frame, err := rawjson.Marshal(request{Version: version2, Method: methodExecute, Params: executeParams{name, arguments}, ID: id})
 	if err == nil {
 		err = l.options.Send(frame)
 	}
 	if err != nil {
-		l.forget(id)
+		l.mu.Lock()
+		delete(l.pending, id)
+		l.mu.Unlock()
 		return nil, fmt.Errorf("send %s to device: %w", name, err)
 	}
 	select {
@@ -73,13 +71,6 @@ func (l *Source) open(name string) (string, *pendingCall, error) {
 	return id, call, nil
 }
 
-// forget takes a call that was not sent out of the table.
-func (l *Source) forget(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.pending, id)
-}
-
 // giveUp marks a call whose caller has left. Its answer is still known
 // as a late one, unless maxAbandoned others were given up after it.
 func (l *Source) giveUp(id string) {
@@ -101,11 +92,8 @@ func (l *Source) answered(f inbound) {
 	call := l.take(f.id)
 	switch {
 	case call == nil:
-		if n := l.counts.unknown.Add(1); bits.OnesCount64(n) == 1 {
-			l.log.Info("light device answer to no call of ours", "id", string(f.id), "count", n)
-		}
+		l.logSome(l.log.Info, "light device answer to no call of ours", "id", string(f.id))
 	case call.givenUp:
-		l.counts.late.Add(1)
 		l.log.Info("light device answer came too late", "id", string(f.id), "tool", call.tool,
 			"took", time.Since(call.sent), "failed", f.answer.err != nil)
 	default:

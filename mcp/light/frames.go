@@ -25,47 +25,33 @@ const (
 
 // The frames that we send, with their members in the order of docs/mcp.md, Dialects 1.
 type (
-	execute struct {
-		Version string        `json:"jsonrpc"`
-		Method  string        `json:"method"`
-		Params  executeParams `json:"params"`
-		ID      string        `json:"id"`
+	request struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+		ID      string `json:"id,omitempty"` // "" for a notification
 	}
 	executeParams struct {
 		Tool  string         `json:"tool_name"`
 		Input map[string]any `json:"tool_input"`
 	}
-	confirmation struct {
+	messageParams struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	response struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Result  registerResult  `json:"result"`
+		Result  any             `json:"result,omitempty"`
+		Error   *rpcError       `json:"error,omitempty"`
 	}
 	registerResult struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
-	refusal struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   rpcError        `json:"error"`
-	}
 	rpcError struct {
 		Code    int64  `json:"code"`
 		Message string `json:"message"`
-	}
-	pong struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  struct{}        `json:"result"`
-	}
-	aiMessage struct {
-		Version string        `json:"jsonrpc"`
-		Method  string        `json:"method"`
-		Params  messageParams `json:"params"`
-	}
-	messageParams struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
 	}
 )
 
@@ -79,13 +65,13 @@ const (
 // Message is the frame of an mcp/ai/message notification; kind is Chunk,
 // Final or Thought.
 func Message(kind, content string) (json.RawMessage, error) {
-	return rawjson.Marshal(aiMessage{Version: version2, Method: methodMessage, Params: messageParams{Type: kind, Content: content}})
+	return rawjson.Marshal(request{Version: version2, Method: methodMessage, Params: messageParams{kind, content}})
 }
 
 // Refusal is the frame that refuses a request with this id, as it came,
 // because of its parameters.
 func Refusal(id json.RawMessage, message string) (json.RawMessage, error) {
-	return rawjson.Marshal(refusal{Version: version2, ID: id, Error: rpcError{Code: codeInvalidParams, Message: message}})
+	return rawjson.Marshal(response{Version: version2, ID: id, Error: &rpcError{codeInvalidParams, message}})
 }
 
 // inbound is one frame of a light device. It shares memory with the bytes
@@ -97,7 +83,7 @@ type inbound struct {
 	answer answer          // of an answer
 }
 
-// maxLightID is how long an id of a device may be, in bytes: it is sent back.
+// maxID is how long an id of a device may be, in bytes: it is sent back.
 const maxID = 256
 
 // parse reads one frame. An error means that it cannot be understood and
@@ -111,7 +97,7 @@ func parse(data []byte) (inbound, error) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return f, fmt.Errorf("frame is no JSON object: %w", err)
 	}
-	if id := fields["id"]; rawjson.Present(id) && len(id) <= maxID && isScalarID(id) {
+	if id := fields["id"]; rawjson.Present(id) && len(id) <= maxID && strings.IndexByte(`"-0123456789`, id[0]) >= 0 {
 		f.id = id
 	}
 	method, isRequest := fields["method"]
@@ -131,12 +117,6 @@ func parse(data []byte) (inbound, error) {
 	return f, nil
 }
 
-// isScalarID reports whether raw is a JSON string or number.
-func isScalarID(raw json.RawMessage) bool {
-	c := raw[0]
-	return c == '"' || c == '-' || (c >= '0' && c <= '9')
-}
-
 // idText is the text of an id: that of a string, the digits of a number.
 func idText(raw json.RawMessage) string {
 	var text string
@@ -149,11 +129,11 @@ func idText(raw json.RawMessage) string {
 // readAnswer reads the outcome of a call: its error if there is one, else its
 // result, whatever that is.
 func readAnswer(fields map[string]json.RawMessage) answer {
-	if failed := fields["error"]; rawjson.Present(failed) {
-		return answer{err: readError(failed)}
-	}
 	result, ok := fields["result"]
-	if !ok {
+	switch failed := fields["error"]; {
+	case rawjson.Present(failed):
+		return answer{err: readError(failed)}
+	case !ok:
 		return answer{err: &mcp.ToolError{Message: "the device's answer has neither a result nor an error"}}
 	}
 	return answer{result: anyResult(result)}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -49,7 +48,6 @@ type Source struct {
 	options Options
 	log     *slog.Logger
 	mark    string // of this connection, in every id of a call
-	counts  counters
 
 	mu         sync.Mutex
 	started    bool
@@ -59,7 +57,7 @@ type Source struct {
 	number     uint64 // of the last call
 	pending    map[string]*pendingCall
 	late       []string       // ids in pending that were given up, oldest first
-	warned     map[string]int // warnings of each kind about registrations
+	logged     map[string]int // what the device did wrong, by message
 }
 
 // pendingCall is a call that the device has not answered.
@@ -74,19 +72,6 @@ type pendingCall struct {
 type answer struct {
 	result any
 	err    error
-}
-
-type counters struct {
-	broken, unknown, ignored, late, refused atomic.Uint64
-}
-
-// Counts is a snapshot of a light device's counters.
-type Counts struct {
-	Broken  uint64 // frames that could not be understood
-	Unknown uint64 // answers to no call
-	Ignored uint64 // notifications, and requests that are refused
-	Late    uint64 // answers after their time-out
-	Refused uint64 // registrations that were refused, whole or in part
 }
 
 // New makes the source of one connection.
@@ -183,14 +168,6 @@ func (l *Source) Owns(id string) bool {
 	return l.pending[id] != nil
 }
 
-// Counts is a snapshot of what was dropped, ignored and refused so far.
-func (l *Source) Counts() Counts {
-	return Counts{
-		Broken: l.counts.broken.Load(), Unknown: l.counts.unknown.Load(), Ignored: l.counts.ignored.Load(),
-		Late: l.counts.late.Load(), Refused: l.counts.refused.Load(),
-	}
-}
-
 // Deliver acts on one frame of the device: a registration, an answer, or
 // something that is none of them. It never waits for the device. frame is not
 // kept. Frames are taken in the order of the calls, so one goroutine should
@@ -198,9 +175,7 @@ func (l *Source) Counts() Counts {
 func (l *Source) Deliver(frame json.RawMessage) {
 	f, err := parse(frame)
 	if err != nil {
-		if n := l.counts.broken.Add(1); bits.OnesCount64(n) == 1 {
-			l.log.Warn("light device frame dropped", "err", err, "size", len(frame), "count", n)
-		}
+		l.logSome(l.log.Warn, "light device frame dropped", "err", err, "size", len(frame))
 		return
 	}
 	switch f.method {
@@ -213,14 +188,28 @@ func (l *Source) Deliver(frame json.RawMessage) {
 	}
 }
 
+// logSome logs the first, the second, the fourth … of a kind of message, so that a
+// device cannot flood the log, and no kind hides another.
+func (l *Source) logSome(log func(string, ...any), message string, args ...any) {
+	l.mu.Lock()
+	if l.logged == nil {
+		l.logged = make(map[string]int)
+	}
+	l.logged[message]++
+	n := l.logged[message]
+	l.mu.Unlock()
+	if bits.OnesCount(uint(n)) == 1 {
+		log(message, append(args, "count", n)...)
+	}
+}
+
 // other answers a request that is none of the dialect.
 func (l *Source) other(f inbound) {
-	l.counts.ignored.Add(1)
 	l.log.Debug("light device request ignored", "method", text.Shorten(f.method, 64), "id", string(f.id))
 	switch {
 	case f.id == nil:
 	case f.method == "ping":
-		l.reply(pong{Version: version2, ID: f.id})
+		l.reply(response{Version: version2, ID: f.id, Result: struct{}{}})
 	default:
 		l.refuse(f.id, codeMethodNotFound, "Method not found")
 	}
@@ -239,5 +228,5 @@ func (l *Source) reply(v any) {
 
 // refuse answers a request with an error.
 func (l *Source) refuse(id json.RawMessage, code int64, message string) {
-	l.reply(refusal{Version: version2, ID: id, Error: rpcError{Code: code, Message: message}})
+	l.reply(response{Version: version2, ID: id, Error: &rpcError{code, message}})
 }

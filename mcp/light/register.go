@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -40,54 +39,33 @@ func (l *Source) register(f inbound) {
 		err = l.checkOwner(r.address)
 	}
 	if err != nil {
-		l.warnRefused("light device registration refused", "err", err)
+		l.logSome(l.log.Warn, "light device registration refused", "err", err)
 		if f.id != nil {
 			l.refuse(f.id, codeInvalidParams, text.Shorten(err.Error(), 1<<10))
 		}
 		return
 	}
-	if !l.keep(r.tools) {
+	l.mu.Lock()
+	ended := l.ended
+	if !ended {
+		l.tools, l.registered = r.tools, true
+	}
+	l.mu.Unlock()
+	if ended {
 		return
 	}
 	l.log.Info("light device tools registered", "tools", len(r.tools), "rejected", len(r.rejected))
 	if len(r.rejected) > 0 || len(r.odd) > 0 {
-		l.warnRefused("light device registration has flaws", "rejected", named(r.rejected), "odd", named(r.odd))
+		l.logSome(l.log.Warn, "light device registration has flaws", "rejected", named(r.rejected), "odd", named(r.odd))
 	}
 	if f.id == nil {
-		l.warnRefused("light device registration without id is not confirmed")
+		l.logSome(l.log.Warn, "light device registration without id is not confirmed")
 	} else {
-		l.reply(confirmation{Version: version2, ID: f.id, Result: registerResult{statusRegistered, r.message()}})
+		l.reply(response{Version: version2, ID: f.id, Result: registerResult{statusRegistered, r.message()}})
 	}
 	if l.options.OnTools != nil {
 		l.options.OnTools()
 	}
-}
-
-// warnRefused logs the first, the second, the fourth … warning of a kind about a
-// registration, so that a device cannot flood the log, and no kind hides another.
-func (l *Source) warnRefused(message string, args ...any) {
-	l.counts.refused.Add(1)
-	l.mu.Lock()
-	if l.warned == nil {
-		l.warned = make(map[string]int)
-	}
-	l.warned[message]++
-	n := l.warned[message]
-	l.mu.Unlock()
-	if bits.OnesCount(uint(n)) == 1 {
-		l.log.Warn(message, append(args, "count", n)...)
-	}
-}
-
-// keep makes tools the list. False: the source is stopped.
-func (l *Source) keep(tools []mcp.Tool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return false
-	}
-	l.tools, l.registered = tools, true
-	return true
 }
 
 // checkOwner refuses an address that is not the device's.
@@ -115,14 +93,13 @@ func plainAddress(address string) string {
 
 // message is the text of the confirmation.
 func (r registration) message() string {
-	if len(r.rejected) == 0 {
+	switch {
+	case len(r.rejected) == 0:
 		return allRegistered
+	case len(r.tools) == 0:
+		return noneRegistered + " Rejected: " + named(r.rejected) + "."
 	}
-	lead := allRegistered
-	if len(r.tools) == 0 {
-		lead = noneRegistered
-	}
-	return lead + " Rejected: " + named(r.rejected) + "."
+	return allRegistered + " Rejected: " + named(r.rejected) + "."
 }
 
 // named lists flaws, the last of them only as a number if there are many.
@@ -133,27 +110,20 @@ func named(flaws []string) string {
 	return strings.Join(flaws, "; ")
 }
 
-// Registration parameters are refused as a whole for these.
-var (
-	errNoParams = errors.New("params is missing or no object")
-	errNoTools  = errors.New("params.tools is missing or no array")
-	errAddress  = errors.New("params.mac_addr is no text")
-)
-
 // readRegistration reads the parameters. Entries that cannot be used are left
 // out and named; an error means that there is no list at all.
 func readRegistration(params json.RawMessage, hasLocal func(string) bool) (registration, error) {
 	var r registration
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(params, &fields) != nil || fields == nil {
-		return r, errNoParams
+		return r, errors.New("params is missing or no object")
 	}
 	if address := fields["mac_addr"]; rawjson.Present(address) && json.Unmarshal(address, &r.address) != nil {
-		return r, errAddress
+		return r, errors.New("params.mac_addr is no text")
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(fields["tools"], &items) != nil || items == nil {
-		return r, errNoTools
+		return r, errors.New("params.tools is missing or no array")
 	}
 	seen := make(map[string]struct{})
 	for i, item := range items {
