@@ -146,8 +146,8 @@ func talkingTools() []catalog.Tool {
 				if err != nil {
 					return nil, err
 				}
-				content, err := answer.Content.MarshalJSON()
-				return text("LLM response: " + string(content)), err
+				said, _ := answer.Content.(*sdk.TextContent)
+				return text("LLM response: " + said.Text), nil
 			},
 		},
 		{Name: "test_elicitation", Handle: elicit(`{"type":"object","properties":{"username":{"type":"string"},"email":{"type":"string"}},"required":["username","email"]}`)},

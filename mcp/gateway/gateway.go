@@ -96,7 +96,7 @@ func (g *Gateway) Start(ctx context.Context) {
 		return
 	}
 	ctx, g.cancel = context.WithCancel(ctx)
-	g.follower.Start(ctx)
+	g.wg.Go(func() { g.follower.Run(ctx) })
 	g.wg.Go(func() { g.sweep(ctx) })
 }
 
@@ -132,7 +132,6 @@ func (g *Gateway) Close() {
 	g.sessions.closeAll()
 	g.views.Close()
 	g.sessions.wg.Wait()
-	g.follower.Close()
 }
 
 // Registry returns the registry, where tools are registered at run time.

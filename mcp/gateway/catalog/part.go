@@ -31,7 +31,7 @@ type key struct {
 	name string
 }
 
-// place is where an item stands.
+// place names an item and its stream.
 type place struct {
 	key
 	stream string // "": in none

@@ -1,22 +1,29 @@
 package offer
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5" //nolint:gosec // a checksum that clients ask for
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // as above
 	"crypto/sha256"
 	"crypto/sha512"
+	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
 	"strconv"
+	"strings"
 	"time"
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 )
+
+//go:embed tools.json
+var toolsJSON []byte
 
 // System describes what the core tools tell of this server.
 type System struct {
@@ -132,4 +139,27 @@ func hashOf(_ context.Context, arguments map[string]any) (any, error) {
 	h.Write([]byte(data))
 	sum := hex.EncodeToString(h.Sum(nil))
 	return hashResult{algorithm, sum, len(sum)}, nil
+}
+
+// definitions are the descriptions and schemas of the core tools.
+type definitions struct {
+	DeviceID json.RawMessage     `json:"device_id"` // schema of the argument that names a device
+	Tools    map[string]struct { // by full name
+		Description string          `json:"description"`
+		Schema      json.RawMessage `json:"schema"`
+	} `json:"tools"`
+}
+
+// tool returns t with the description and the schema of its name.
+func (d definitions) tool(t catalog.Tool) (catalog.Tool, error) {
+	def, ok := d.Tools[catalog.JoinName(t.Stream, t.Name)]
+	if !ok {
+		return t, errors.New("it has no definition")
+	}
+	var schema bytes.Buffer
+	if err := json.Compact(&schema, def.Schema); err != nil {
+		return t, err
+	}
+	t.Description, t.Schema = strings.TrimSpace(def.Description), schema.Bytes()
+	return t, nil
 }

@@ -49,13 +49,76 @@ type DeviceList struct {
 	Devices []Device `json:"devices"`
 }
 
-// idsOf returns the ids of the devices that are connected.
-func idsOf(devices Devices) []string {
-	if devices == nil {
-		return nil
+// Acts are the functions that act on the conversation of a connected device from
+// outside. A nil one is not offered. They may be called at the same time.
+type Acts struct {
+	// Say speaks a text, at the next pause, or at once, cutting what is said. It
+	// returns when the text has been played or was cut.
+	Say func(ctx context.Context, id, text string, now bool) (Said, error)
+	// Ask speaks a text and returns what the user says in answer to it.
+	Ask func(ctx context.Context, id, text string) (string, error)
+	// Listen has the device listen. An error if it does so by a button only.
+	Listen func(ctx context.Context, id string) error
+	// Abort cuts what the device says now, and reports whether it said anything.
+	Abort func(ctx context.Context, id string) (bool, error)
+}
+
+// Said is the result of [Acts].Say.
+type Said struct {
+	Heard string `json:"heard"` // of them by the user
+	Whole bool   `json:"whole"` // that is all of it
+}
+
+// Time limits of acts: a long text is spoken for minutes.
+const (
+	sayTime = 10 * time.Minute
+	askTime = 3 * time.Minute
+)
+
+// actTools returns the tools that act on the conversations of devices.
+func (o Options) actTools() []catalog.Tool {
+	var out []catalog.Tool
+	add := func(offered bool, name string, limit time.Duration, act func(ctx context.Context, id, text string, now bool) (any, error)) {
+		if !offered || o.Devices == nil {
+			return
+		}
+		out = append(out, catalog.Tool{
+			Stream: "device", Name: name, Timeout: limit,
+			Run: func(ctx context.Context, arguments map[string]any) (any, error) {
+				meant, _ := arguments["device_id"].(string)
+				text, _ := arguments["text"].(string)
+				now, _ := arguments["now"].(bool)
+				id, err := pick(ctx, o.Devices, meant)
+				if err != nil {
+					return nil, err
+				}
+				return act(ctx, id, text, now)
+			},
+		})
 	}
+	add(o.Acts.Say != nil, "say", sayTime, func(ctx context.Context, id, text string, now bool) (any, error) {
+		return o.Acts.Say(ctx, id, text, now)
+	})
+	add(o.Acts.Ask != nil, "ask", askTime, func(ctx context.Context, id, text string, _ bool) (any, error) {
+		return o.Acts.Ask(ctx, id, text)
+	})
+	add(o.Acts.Listen != nil, "listen", 0, func(ctx context.Context, id, _ string, _ bool) (any, error) {
+		return catalog.CallerFrom(ctx).Say("gateway/done"), o.Acts.Listen(ctx, id)
+	})
+	add(o.Acts.Abort != nil, "abort", 0, func(ctx context.Context, id, _ string, _ bool) (any, error) {
+		stopped, err := o.Acts.Abort(ctx, id)
+		if !stopped && err == nil {
+			return catalog.CallerFrom(ctx).Say("gateway/silent"), nil
+		}
+		return catalog.CallerFrom(ctx).Say("gateway/done"), err
+	})
+	return out
+}
+
+// idsOf returns the ids of the devices.
+func idsOf(devices []Device) []string {
 	var ids []string
-	for _, d := range devices.List() {
+	for _, d := range devices {
 		ids = append(ids, d.ID)
 	}
 	return ids
@@ -70,11 +133,7 @@ func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 		if len(all) == 1 {
 			return all[0].ID, nil
 		}
-		var ids []string
-		for _, d := range all {
-			ids = append(ids, d.ID)
-		}
-		return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(ids, ", ")))
+		return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(idsOf(all), ", ")))
 	}
 	wanted := strings.ToLower(strings.TrimSpace(meant))
 	for _, d := range all {

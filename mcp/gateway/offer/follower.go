@@ -2,7 +2,6 @@ package offer
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -25,12 +24,9 @@ const (
 // would be half of what a device costs. All methods may be called at the same time.
 type Follower struct {
 	registry *catalog.Registry
-	devices  *devices // nil: none
-	shared   *shared  // nil: none
-	toolsDir string
+	o        Options
 	updated  func(ctx context.Context, uris ...string)
 	warned   *lru.Cache[string, struct{}] // tools that cannot be offered, and why
-	log      *slog.Logger
 
 	woken  sync.Once
 	taking sync.Mutex    // held while devices are taken in: the newest word is the last
@@ -38,8 +34,6 @@ type Follower struct {
 
 	mu      sync.Mutex
 	changes changes
-	cancel  context.CancelFunc // nil before Start
-	wg      sync.WaitGroup
 }
 
 // changes are the devices, by id, that have changed since they were taken in.
@@ -50,47 +44,24 @@ type changes struct {
 }
 
 // NewFollower makes a follower, which takes in the tools of other servers at once.
-// updated tells clients of resources that have changed. [Follower.Start] has it
-// follow.
+// updated tells clients of resources that have changed.
 func NewFollower(r *catalog.Registry, o Options, updated func(ctx context.Context, uris ...string)) *Follower {
 	f := &Follower{
-		registry: r, toolsDir: o.ToolsDir, updated: updated, log: o.Log, wake: make(chan struct{}, 1),
+		registry: r, o: o, updated: updated, wake: make(chan struct{}, 1),
 		changes: changes{dirty: map[string]struct{}{}, spoken: map[string]struct{}{}}, warned: lru.New[string, struct{}](maxWarned, 0),
-	}
-	if o.Devices != nil {
-		f.devices = devicesOf(o, f.warnOnce)
-	}
-	if o.Shared != nil {
-		f.shared = &shared{o.Shared, o.CallShared, f.warnOnce}
 	}
 	f.takeShared()
 	return f
 }
 
-// Start follows until ctx ends or Close. A second Start does nothing.
-func (f *Follower) Start(ctx context.Context) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.cancel != nil {
-		return
+// Run follows until ctx ends. It is called once.
+func (f *Follower) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	if f.o.ToolsDir != "" {
+		wg.Go(func() { newFolder(f.o.ToolsDir, f.registry, f.o.Log).follow(ctx) })
 	}
-	ctx, f.cancel = context.WithCancel(ctx)
-	f.wg.Go(func() { f.follow(ctx) })
-	if f.toolsDir != "" {
-		f.wg.Go(func() { newFolder(f.toolsDir, f.registry, f.log).follow(ctx) })
-	}
-}
-
-// Close ends following and waits for it.
-func (f *Follower) Close() {
-	f.mu.Lock()
-	if f.cancel != nil {
-		f.cancel()
-	} else {
-		f.cancel = func() {} // Start does nothing any more
-	}
-	f.mu.Unlock()
-	f.wg.Wait()
+	f.follow(ctx)
+	wg.Wait()
 }
 
 // Wake takes in what devices offer, the first time that it is called.
@@ -99,8 +70,8 @@ func (f *Follower) Wake() {
 		f.mu.Lock()
 		f.changes.awake = true // from here on changes are followed: none is missed
 		f.mu.Unlock()
-		if f.devices != nil {
-			f.takeDevices(idsOf(f.devices))
+		if f.o.Devices != nil {
+			f.takeDevices(idsOf(f.o.Devices.List()))
 		}
 	})
 }
@@ -111,13 +82,13 @@ func (f *Follower) Asleep(sees func(stream string) bool) map[string]*catalog.Par
 	f.mu.Lock()
 	awake := f.changes.awake
 	f.mu.Unlock()
-	if awake || f.devices == nil {
+	if awake || f.o.Devices == nil {
 		return nil
 	}
 	parts := map[string]*catalog.Part{}
-	for _, id := range idsOf(f.devices) {
+	for _, id := range idsOf(f.o.Devices.List()) {
 		if stream := catalog.StreamOf(id); sees(stream) && parts[stream] == nil {
-			if p := f.devices.part(id); p != nil {
+			if p := f.devicePart(id); p != nil {
 				parts[stream] = p
 			}
 		}
@@ -182,7 +153,7 @@ func (f *Follower) takeChanged(ctx context.Context) {
 		return
 	}
 	var uris []string
-	if len(dirty) > 0 && f.devices != nil {
+	if len(dirty) > 0 && f.o.Devices != nil {
 		f.takeDevices(slices.Collect(maps.Keys(dirty)))
 		uris = append(uris, uriDevices)
 	}
@@ -202,27 +173,32 @@ func (f *Follower) takeDevices(ids []string) {
 	defer f.taking.Unlock()
 	parts := make(map[string]*catalog.Part, len(ids))
 	for _, id := range ids {
-		parts["device:"+id] = f.devices.part(id)
+		parts["device:"+id] = f.devicePart(id)
 	}
 	f.registry.SetChanged(parts)
 }
 
 // takeShared makes the registry have what other servers offer now.
 func (f *Follower) takeShared() {
-	if f.shared != nil {
-		f.registry.SetChanged(map[string]*catalog.Part{catalog.PartShared: f.shared.part()})
+	if f.o.Shared != nil {
+		f.registry.SetChanged(map[string]*catalog.Part{catalog.PartShared: f.sharedPart()})
 	}
 }
 
 // maxWarned bounds the memory of warnings.
 const maxWarned = 512
 
-// warnOnce logs what is wrong with a tool the first time it is met.
-func (f *Follower) warnOnce(message, tool string, err error) {
-	key := tool + "\x00" + err.Error()
+// addTool adds a tool to p. What is wrong with one is logged the first time it is met.
+func (f *Follower) addTool(p *catalog.Part, t catalog.Tool) {
+	err := p.AddTool(t)
+	if err == nil {
+		return
+	}
+	name := catalog.JoinName(t.Stream, t.Name)
+	key := name + "\x00" + err.Error()
 	_, known := f.warned.Get(key)
 	f.warned.Put(key, struct{}{}, 1)
 	if !known {
-		f.log.Warn(message, "tool", tool, "err", err)
+		f.o.Log.Warn("tool is not offered outward", "tool", name, "err", err)
 	}
 }

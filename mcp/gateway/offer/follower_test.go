@@ -44,13 +44,23 @@ func names(r *catalog.Registry) []string {
 	return out
 }
 
+// run has a follower follow until stop, which waits for it.
+func run(t *testing.T, f *Follower) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { f.Run(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
 func TestFollowerDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, r, said := &home{}, catalog.NewRegistry(), &told{}
 		h.set("a")
 		f := NewFollower(r, Options{Devices: h, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}, said.updated)
-		f.Start(t.Context())
-		defer f.Close()
+		defer run(t, f)()
 		f.DeviceChanged("a")
 		time.Sleep(time.Second)
 		if got := names(r); len(got) > 0 {
@@ -94,8 +104,7 @@ func TestFollowerBurst(t *testing.T) {
 		h, said := &home{}, &told{}
 		f := NewFollower(catalog.NewRegistry(), Options{Devices: h, Log: slog.New(slog.DiscardHandler)}, said.updated)
 		f.Wake()
-		f.Start(t.Context())
-		defer f.Close()
+		defer run(t, f)()
 		h.set("a")
 		for range 4 { // changes that keep coming do not put it off for ever
 			f.DeviceChanged("a")
@@ -132,13 +141,13 @@ func TestFollowerShared(t *testing.T) {
 			t.Errorf("tools %v", got)
 		}
 		call(t, r, "server-time.now", `{}`).want(t, "external:clock now")
-		f.Start(t.Context())
+		stop := run(t, f)
 		mu.Lock()
 		tools = tools[1:]
 		mu.Unlock()
 		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
-		f.Close()
+		stop()
 		if got := names(r); !slices.Equal(got, []string{"server-time.now"}) {
 			t.Errorf("later %v", got)
 		}
@@ -146,13 +155,6 @@ func TestFollowerShared(t *testing.T) {
 			t.Errorf("%d warnings: %s", n, log.String())
 		}
 	})
-}
-
-func TestFollowerCloseFirst(t *testing.T) {
-	f := NewFollower(catalog.NewRegistry(), Options{Log: slog.New(slog.DiscardHandler)}, (&told{}).updated)
-	f.Close()
-	f.Start(t.Context()) // does nothing: nothing would end it
-	f.Wake()
 }
 
 // BenchmarkFollowerDevices takes in 500 devices that come at once, while a client

@@ -1,9 +1,11 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"xiaozhi/mcp"
@@ -14,22 +16,16 @@ import (
 
 // localPart returns this server's own tools. Those that need a device take its id,
 // with the schema deviceID.
-func localPart(o Options, deviceID json.RawMessage) *catalog.Part {
+func (o Options) localPart(deviceID json.RawMessage) *catalog.Part {
 	p := &catalog.Part{}
 	for _, t := range o.Local.GetAvailableTools() {
 		if t.NeedsDevice && o.Devices == nil {
 			continue
 		}
-		stream := t.Stream
-		if stream == "" {
-			stream = "local"
-		}
-		var offered catalog.Tool
-		var err error
+		stream := cmp.Or(t.Stream, "local")
+		offered, err := sourceTool(stream, t, o.Local.CallTool), error(nil)
 		if t.NeedsDevice {
 			offered, err = localDeviceTool(o.Devices, stream, t, deviceID)
-		} else {
-			offered, err = sourceTool(stream, t, o.Local.CallTool)
 		}
 		if err == nil {
 			err = p.AddTool(offered)
@@ -41,18 +37,40 @@ func localPart(o Options, deviceID json.RawMessage) *catalog.Part {
 	return p
 }
 
-// sourceTool returns a tool of a source that belongs to no device.
-func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name string, arguments map[string]any) (any, error)) (catalog.Tool, error) {
-	compiled, err := schema.Compile(t.Schema)
-	if err != nil { // it stands for any object, as in the router
-		if compiled, err = schema.Compile(nil); err != nil {
-			return catalog.Tool{}, err
+// sharedPart returns the tools of other servers that are passed on.
+func (f *Follower) sharedPart() *catalog.Part {
+	own := []string{"", "system", "time", "util", "device", "info", "talk", "timer", "music", "prompts", "local"}
+	p := &catalog.Part{}
+	for _, t := range f.o.Shared() {
+		stream := t.Stream
+		if slices.Contains(own, stream) || strings.HasPrefix(stream, "device-") {
+			stream = "server-" + stream
 		}
+		stream = strings.Map(func(r rune) rune {
+			if catalog.IsPlain(r) {
+				return r
+			}
+			return '-'
+		}, stream)
+		offered := sourceTool(stream, t, func(ctx context.Context, name string, arguments map[string]any) (any, error) {
+			return f.o.CallShared(ctx, t.Source, name, arguments)
+		})
+		offered.Foreign = true
+		f.addTool(p, offered)
+	}
+	return p
+}
+
+// sourceTool returns a tool of a source that belongs to no device.
+func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name string, arguments map[string]any) (any, error)) catalog.Tool {
+	compiled, err := schema.Compile(t.Schema)
+	if err != nil {
+		compiled, _ = schema.Compile(nil) // of any object, as in the router: it is never wrong
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
 		Do: catalog.Checked(compiled, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
-	}, nil
+	}
 }
 
 // localDeviceTool returns a tool of this server that works on a device.
@@ -65,10 +83,10 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.R
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: schema, Annotations: t.Annotations, Timeout: deviceTime,
 		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
 			meant, rest, err := takeDeviceID(c.Arguments)
-			if err != nil {
-				return catalog.Outcome{Invalid: err.Error()}
+			var id string
+			if err == nil {
+				id, err = pick(ctx, devices, meant)
 			}
-			id, err := pick(ctx, devices, meant)
 			if err != nil {
 				return catalog.Outcome{Invalid: err.Error()}
 			}

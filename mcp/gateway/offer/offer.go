@@ -1,7 +1,12 @@
+// Package offer fills the catalog of the gateway: with the core tools, the devices
+// and what is known of them, this server's own tools, those of other servers that
+// are passed on, declarative tools, prompts and resources. A [Follower] keeps the
+// parts of it that change in step with what they come from.
 package offer
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -39,11 +44,11 @@ type Options struct {
 func Fill(r *catalog.Registry, o Options, s System) {
 	core := &catalog.Part{}
 	core.AddStreams("system", "time", "util")
-	known, err := readDefinitions()
-	if err != nil { // the definitions are built in: a test holds that they are right
+	var known definitions
+	if err := json.Unmarshal(toolsJSON, &known); err != nil { // it is built in: a test holds that it is right
 		o.Log.Error("no core tools", "err", err)
 	}
-	for _, t := range append(s.tools(), actTools(o.Devices, o.Acts)...) {
+	for _, t := range append(s.tools(), o.actTools()...) {
 		t, err := known.tool(t)
 		if err == nil {
 			err = core.AddTool(t)
@@ -52,15 +57,15 @@ func Fill(r *catalog.Registry, o Options, s System) {
 			o.Log.Error("core tool left out", "tool", t.Name, "err", err)
 		}
 	}
-	addServerResources(core, o)
+	o.addServer(core)
 	if o.Devices != nil {
-		devicesOf(o, nil).addList(core)
+		o.addDevices(core)
 	}
 	if o.Prompts != nil {
-		promptList{o.Prompts, o.Assistant, o.Zone, o.Devices}.add(core)
+		o.addPrompts(core)
 	}
 	r.Set(catalog.PartCore, core)
 	if o.Local != nil {
-		r.Set(catalog.PartLocal, localPart(o, known.DeviceID))
+		r.Set(catalog.PartLocal, o.localPart(known.DeviceID))
 	}
 }

@@ -86,18 +86,18 @@ func TestFillDevices(t *testing.T) {
 func TestDevicePart(t *testing.T) {
 	h := &home{}
 	h.set("a")
-	x := devicesOf(Options{
+	x := NewFollower(catalog.NewRegistry(), Options{
 		Devices: h,
 		States:  func(id string) (map[string]map[string]any, bool) { return nil, id == "a" },
 		Transcript: func(id string) ([]Line, bool) {
 			return []Line{{Role: "user", Text: "hi"}}, id == "a"
 		},
 	}, nil)
-	if x.part("b") != nil {
+	if x.devicePart("b") != nil {
 		t.Error("a device that is not connected has a part")
 	}
 	r := catalog.NewRegistry()
-	r.Set("device:a", x.part("a"))
+	r.Set("device:a", x.devicePart("a"))
 	call(t, r, "device-a.self.wave", `{}`).want(t, "a self_wave")
 	if a := call(t, r, "device-a.self.wave", `{"bad":1}`); a.invalid != "bad is unknown" {
 		t.Errorf("wrong arguments: %+v", a)

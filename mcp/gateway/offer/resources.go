@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/prompts"
 )
 
 // The resources of this server. A device's are below uriDevices/ID, the id as in
@@ -17,10 +20,6 @@ const (
 	uriDevices = "xiaozhi://devices"
 	uriConfig  = "xiaozhi://config"
 	uriLog     = "xiaozhi://log"
-
-	partStatus     = "/status"
-	partStates     = "/states"
-	partTranscript = "/transcript"
 )
 
 const mimeJSON = "application/json"
@@ -28,7 +27,7 @@ const mimeJSON = "application/json"
 // shortID returns the id of a device as it stands in streams and URIs.
 func shortID(id string) string { return strings.TrimPrefix(catalog.StreamOf(id), "device-") }
 
-func deviceURI(id, about string) string { return uriDevices + "/" + shortID(id) + about }
+func deviceURI(id, about string) string { return uriDevices + "/" + shortID(id) + "/" + about }
 
 // addJSON adds a resource that holds the JSON of a value, which of makes when it is read.
 func addJSON(p *catalog.Part, stream, uri, name, description string, of func(ctx context.Context) (any, error)) {
@@ -49,8 +48,8 @@ func textResource(uri, mime, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
 }
 
-// addServerResources adds what is known of this server.
-func addServerResources(p *catalog.Part, o Options) {
+// addServer adds what is known of this server.
+func (o Options) addServer(p *catalog.Part) {
 	if o.Config != nil {
 		addJSON(p, "system", uriConfig, "config", catalog.Both("gateway/about-config"), func(context.Context) (any, error) {
 			return json.RawMessage(o.Config()), nil
@@ -62,4 +61,68 @@ func addServerResources(p *catalog.Part, o Options) {
 			return textResource(uriLog, "text/plain", o.LogTail()), nil
 		})
 	}
+}
+
+// addPrompts adds the project's prompt templates, in a stream of their own.
+func (o Options) addPrompts(p *catalog.Part) {
+	const stream = "prompts"
+	p.AddStreams(stream)
+	complete := map[string]catalog.Values{
+		"language":       func(func(string) bool) []string { return []string{"zh", "en"} },
+		"assistant_name": func(func(string) bool) []string { return []string{o.Assistant} },
+		"device_name": func(shown func(string) bool) []string {
+			if o.Devices == nil {
+				return nil
+			}
+			var out []string
+			for _, d := range o.Devices.List() {
+				if d.Name != "" && shown(d.ID) {
+					out = append(out, d.Name)
+				}
+			}
+			return out
+		},
+	}
+	for _, name := range o.Prompts.Names() {
+		p.AddPrompt(stream, &sdk.Prompt{
+			Name: name, Description: catalog.Both("gateway/about-prompt", name),
+			Arguments: []*sdk.PromptArgument{
+				{Name: "language", Description: catalog.Both("gateway/about-language")},
+				{Name: "device_name", Description: catalog.Both("gateway/about-device-name")},
+				{Name: "assistant_name", Description: catalog.Both("gateway/about-assistant-name")},
+			},
+		}, o.prompt, complete)
+	}
+}
+
+// prompt fills in one prompt.
+func (o Options) prompt(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+	invalid := func(id string, args ...any) error {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.CallerFrom(ctx).Say(id, args...)}
+	}
+	data := prompts.Data{AssistantName: o.Assistant, Now: time.Now().In(o.Zone)}
+	language := catalog.CallerFrom(ctx).Language
+	for argument, value := range req.Params.Arguments {
+		switch argument {
+		case "language":
+			if value != "zh" && value != "en" {
+				return nil, invalid("gateway/language-wrong")
+			}
+			language = value
+		case "device_name":
+			data.DeviceName = value
+		case "assistant_name":
+			data.AssistantName = value
+		default:
+			return nil, invalid("gateway/argument-unknown", catalog.Clip(argument))
+		}
+	}
+	text, err := o.Prompts.Render(req.Params.Name, language, data)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.GetPromptResult{
+		Description: req.Params.Name,
+		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}},
+	}, nil
 }

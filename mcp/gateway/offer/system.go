@@ -1,10 +1,13 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -66,11 +69,8 @@ func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
 		host = "unknown"
 	}
 	out := systemReport{
-		Platform: platformName(runtime.GOOS), Arch: archName(runtime.GOARCH), NodeVersion: runtime.Version(), GoVersion: runtime.Version(),
-		Hostname: host, CPU: cpuReport{runtime.NumCPU(), m.model},
-	}
-	if out.CPU.Model == "" {
-		out.CPU.Model = "unknown"
+		Platform: nodeName(runtime.GOOS), Arch: nodeName(runtime.GOARCH), NodeVersion: runtime.Version(), GoVersion: runtime.Version(),
+		Hostname: host, CPU: cpuReport{runtime.NumCPU(), cmp.Or(m.model, "unknown")},
 	}
 	if m.total > 0 {
 		used := m.total - min(m.free, m.total)
@@ -81,42 +81,64 @@ func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
 		out.Uptime = &uptimeReport{seconds, seconds / 3600, seconds / 86400}
 	}
 	if detail, _ := arguments["detail"].(bool); detail {
-		out.Detail = s.detail()
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		out.Detail = &detailReport{
+			Version: s.Version, Uptime: time.Since(s.Began).Round(time.Millisecond).Seconds(), Goroutines: runtime.NumGoroutine(),
+			HeapMB: float64(mem.HeapAlloc>>10) / 1024, Tools: s.Tools(),
+		}
+		if s.Devices != nil {
+			out.Detail.Devices = len(s.Devices.List())
+		}
 	}
 	return out, nil
-}
-
-func (s System) detail() *detailReport {
-	var mem runtime.MemStats
-	runtime.ReadMemStats(&mem)
-	d := &detailReport{
-		Version: s.Version, Uptime: time.Since(s.Began).Round(time.Millisecond).Seconds(), Goroutines: runtime.NumGoroutine(),
-		HeapMB: float64(mem.HeapAlloc>>10) / 1024, Tools: s.Tools(),
-	}
-	if s.Devices != nil {
-		d.Devices = len(s.Devices.List())
-	}
-	return d
 }
 
 // gigabytes returns a size in whole GB.
 func gigabytes(bytes uint64) string { return fmt.Sprintf("%dGB", (bytes+1<<29)>>30) }
 
-// platformName returns an operating system as Node.js names it.
-func platformName(goos string) string {
-	if goos == "windows" {
-		return "win32"
+// nodeName returns an operating system or a processor as Node.js names it.
+func nodeName(name string) string {
+	if other := map[string]string{"windows": "win32", "amd64": "x64", "386": "ia32"}[name]; other != "" {
+		return other
 	}
-	return goos
+	return name
 }
 
-// archName returns a processor as Node.js names it.
-func archName(goarch string) string {
-	switch goarch {
-	case "amd64":
-		return "x64"
-	case "386":
-		return "ia32"
+// readMachine reads what the kernel tells in /proc: nothing on other systems than Linux.
+func readMachine() machine {
+	var m machine
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		m.model = cmp.Or(procField(string(text), "model name"), procField(string(text), "Model")) // the latter: of boards
 	}
-	return goarch
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		m.total, m.free = kilobytes(procField(string(text), "MemTotal")), kilobytes(procField(string(text), "MemAvailable"))
+	}
+	if text, err := os.ReadFile("/proc/uptime"); err == nil {
+		first, _, _ := strings.Cut(string(text), " ")
+		if seconds, err := strconv.ParseFloat(first, 64); err == nil {
+			m.uptime = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return m
+}
+
+// procField returns the value of the first line that begins with name.
+func procField(text, name string) string {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// kilobytes reads "16384 kB" as bytes.
+func kilobytes(text string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
 }
