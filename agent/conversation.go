@@ -127,7 +127,6 @@ func (c *Conversation) Run(ctx context.Context) error {
 	cancel(cause)
 	c.life.wg.Wait()
 	c.keep()
-	c.dev.endSong() // music ends with the connection
 	c.features.detach(c)
 	dev.queue.forsake()
 	return cause
@@ -243,7 +242,7 @@ func (c *Conversation) step(e turn.Event) {
 // seen reads what the rules may know beside state and event.
 func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
-	seen := turn.Seen{Now: now, Expecting: c.expects(now), Song: c.dev.song != nil, Queue: c.dev.queue.view()}
+	seen := turn.Seen{Now: now, Expecting: c.expects(now), Song: c.features.last(), Queue: c.dev.queue.view()}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
 		seen.Busy, seen.Quiet = c.reply.speaker.Quiet()

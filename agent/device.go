@@ -27,7 +27,6 @@ type Device struct {
 	role    string // the prompt that the user chose; "" for the configured one
 	queue   announcements
 	states  map[string]feature.State // by feature
-	song    *playing                 // what plays or is paused; nil: no music
 	calls   think.Budget
 	mail    *inbox
 

@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -109,8 +110,8 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 }
 
 // allFeatures are those that the program has.
-func allFeatures() []feature.Feature {
-	return []feature.Feature{alarm.Feature{}}
+func allFeatures(songs music.Library) []feature.Feature {
+	return []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}}
 }
 
 // debugLog writes all there is to w.
@@ -278,7 +279,7 @@ func handlerResult(line string) mcp.ActionResponse {
 // scriptMusic is a library of songs that are a tone of three seconds.
 type scriptMusic struct{ opened, closed []string }
 
-func (m *scriptMusic) Open(id string) (Song, error) {
+func (m *scriptMusic) Open(id string) (music.Song, error) {
 	if id == "lost" {
 		return nil, errors.New("no such file")
 	}

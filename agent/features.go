@@ -13,6 +13,7 @@ type features struct {
 	all      []feature.Instance // in the order of [Options].Features
 	handlers map[string]feature.Handler
 	timed    []feature.Timed
+	lasting  []feature.Lasting
 }
 
 // attach joins the features to a conversation that begins.
@@ -26,6 +27,9 @@ func (f *features) attach(c *Conversation) {
 		}
 		if t, ok := in.(feature.Timed); ok {
 			f.timed = append(f.timed, t)
+		}
+		if l, ok := in.(feature.Lasting); ok {
+			f.lasting = append(f.lasting, l)
 		}
 	}
 }
@@ -58,6 +62,16 @@ func (f *features) tick(now time.Time) {
 		if at := t.Deadline(); !at.IsZero() && !at.After(now) {
 			t.Tick(now)
 		}
+	}
+}
+
+// last reports whether sound in the background plays or is paused.
+func (f *features) last() bool { return slices.ContainsFunc(f.lasting, feature.Lasting.Lasts) }
+
+// endSound ends the sound in the background.
+func (f *features) endSound() {
+	for _, l := range f.lasting {
+		l.End()
 	}
 }
 

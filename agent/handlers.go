@@ -24,7 +24,6 @@ func handlers() map[string]handler {
 	return map[string]handler{
 		mcp.HandlerExit:       handleExit,
 		mcp.HandlerTakePhoto:  handleTakePhoto,
-		mcp.HandlerPlayMusic:  handlePlayMusic,
 		mcp.HandlerChangeRole: handleChangeRole,
 		mcp.HandlerForget:     handleForget,
 	}

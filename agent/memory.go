@@ -6,7 +6,6 @@ import (
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
-
 	"xiaozhi/providers"
 )
 
@@ -27,7 +26,7 @@ type Memory struct {
 func (d *Device) memory() Memory {
 	return Memory{
 		History: d.history.Snapshot(), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
-		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waits() > 0 || d.song != nil,
+		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waits() > 0,
 	}
 }
 

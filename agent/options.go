@@ -32,14 +32,14 @@ type Options struct {
 	// NoChinese says that no recogniser that is configured knows Chinese.
 	NoChinese bool
 
-	Prompts *prompts.Set
-	Devices *Devices
-	Tokens  *history.TokenCounter // nil: bytes are counted
+	// Features are what conversations can do beside answering; their names differ.
+	Features []feature.Feature
+	Prompts  *prompts.Set
+	Devices  *Devices
+	Tokens   *history.TokenCounter // nil: bytes are counted
 
-	Name          string // of the assistant; "" means 小智
-	Prompt        string // name of the system prompt; "" means default
-	Features      []feature.Feature
-	Music         Music          // nil: there is none
+	Name          string         // of the assistant; "" means 小智
+	Prompt        string         // name of the system prompt; "" means default
 	MaxCalls      int            // tool calls in a turn; 0 means 16
 	MaxDaily      int            // tool calls of a device's turns in a day (UTC); 0 means 2000
 	MaxSteps      int            // model calls in a turn, before one forced answer; 0 means 5

@@ -25,7 +25,7 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Send:
 		c.out.Send(wire.Message{Kind: e.Kind})
 	case turn.EndMusic:
-		c.dev.endSong()
+		c.features.endSound()
 	case turn.Answer:
 		if answer := c.asked.answer; answer != nil && c.asked.id == e.ID {
 			c.asked.answer = nil

@@ -32,7 +32,7 @@ func connect(t *testing.T, o Options, limits router.Options, sources ...mcp.Sour
 	t.Helper()
 	v := &visit{box: newBox(), tools: router.New(limits, sources...), over: make(chan struct{})}
 	if o.Features == nil {
-		o.Features = allFeatures()
+		o.Features = allFeatures(nil)
 	}
 	v.c = New(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, v.tools)
 	v.d = remote.New(v.c, "d", v.tools)

@@ -46,7 +46,7 @@ func TestAct(t *testing.T) {
 		songs := &scriptMusic{}
 		o := Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
-			Devices: NewDevices(), Music: songs, Zone: time.UTC,
+			Devices: NewDevices(), Features: allFeatures(songs), Zone: time.UTC,
 		}
 		src := &actSource{scriptSource: newScriptSource("device", []string{"self.camera.take_photo query 2s a cup", "act query 0s done"})}
 		v := connect(t, o, router.Options{}, src)
@@ -104,7 +104,7 @@ func TestActOnMusic(t *testing.T) {
 		src := &actSource{scriptSource: newScriptSource("device", []string{"act query 0s done"})}
 		v := connect(t, Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: &toneTTS{rate: 16000}, Prompts: set,
-			Devices: NewDevices(), Music: songs, Zone: time.UTC,
+			Devices: NewDevices(), Features: allFeatures(songs), Zone: time.UTC,
 		}, router.Options{}, src)
 		do := func(a mcp.MusicArgs, want string, after time.Duration) {
 			t.Helper()

@@ -116,7 +116,7 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	songs := &scriptMusic{}
 	o := Options{
 		VAD: energyVAD{&detectors}, ASR: wordyASR{stormASR{w}}, LLM: stormLLM{w}, TTS: stormTTS{w}, Prompts: set,
-		Devices: NewDevices(), Zone: time.UTC, IdleClose: 24 * time.Hour, Log: debugLog(&log), Music: songs,
+		Devices: NewDevices(), Zone: time.UTC, IdleClose: 24 * time.Hour, Log: debugLog(&log), Features: allFeatures(songs),
 		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond}, SlowAfter: 900 * time.Millisecond,
 	}
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), loud: loud, mute: mute, connect: func() *visit {

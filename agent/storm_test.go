@@ -193,7 +193,7 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond},
 	}
 	songs := &scriptMusic{}
-	o.Music = songs
+	o.Features = allFeatures(songs)
 	source := stormSource()
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), loud: loud, mute: mute, connect: func() *visit {
 		return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, source)

@@ -179,8 +179,8 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 		t.Fatal(err)
 	}
 	o := Options{
-		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(),
-		NoChinese: true, Zone: time.UTC, Music: &s.music,
+		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(&s.music),
+		NoChinese: true, Zone: time.UTC,
 		Log: debugLog(&s.log),
 	}
 	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}

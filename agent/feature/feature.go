@@ -73,6 +73,14 @@ type Timed interface {
 	Tick(now time.Time)
 }
 
+// Lasting is an [Instance] that plays sound in the background, like music.
+type Lasting interface {
+	// Lasts reports whether there is such sound, playing or paused.
+	Lasts() bool
+	// End ends it: somebody has said a stop-word or pressed the button.
+	End()
+}
+
 // Host is the conversation as a feature sees it. Its methods are for the
 // conversation's goroutine, on which Attach, Handler, Tick, Done and Answer run.
 type Host interface {

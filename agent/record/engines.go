@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"xiaozhi/agent"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/think"
 	"xiaozhi/providers"
 )
@@ -234,14 +234,14 @@ func soundOf(p providers.Sound) *Sound {
 }
 
 type tapedMusic struct {
-	agent.Music
+	music.Library
 	tape *Tape
 }
 
 // Open opens a song that is recorded.
-func (m tapedMusic) Open(id string) (agent.Song, error) {
+func (m tapedMusic) Open(id string) (music.Song, error) {
 	n := m.tape.count("song")
-	song, err := m.Music.Open(id)
+	song, err := m.Library.Open(id)
 	e := &Song{N: n, Step: Asked, ID: id, Fault: plainFault(err)}
 	if err == nil {
 		e.Rate = song.Rate()
@@ -256,13 +256,13 @@ func (m tapedMusic) Open(id string) (agent.Song, error) {
 // Next records which song is next.
 func (m tapedMusic) Next(id string) (next, title string, err error) {
 	n := m.tape.count("next song")
-	next, title, err = m.Music.Next(id)
+	next, title, err = m.Library.Next(id)
 	m.tape.add(Entry{Song: &Song{N: n, Step: Done, ID: id, Next: next, Title: title, Fault: plainFault(err)}})
 	return next, title, err
 }
 
 type tapedSong struct {
-	agent.Song
+	music.Song
 	tape *Tape
 	n    int
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
@@ -83,7 +84,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 	b := &Begin{
 		Version: Version, Began: t.began, Session: t.session, Settings: settingsOf(o), Limits: settingsOf(l),
 		Has: Has{
-			FastPath: o.FastPath != nil, Music: o.Music != nil, Tokens: o.Tokens != nil,
+			FastPath: o.FastPath != nil, Tokens: o.Tokens != nil,
 			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil,
 		},
 		VADFrame: o.VAD.FrameSamples(), ASR: o.ASR.Name(), LLM: o.LLM.Name(), TTS: o.TTS.Name(), Codec: t.codec,
@@ -91,13 +92,16 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 	if o.Zone != nil {
 		b.Zone = o.Zone.String()
 	}
+	o.Features = slices.Clone(o.Features)
+	for i, f := range o.Features {
+		if m, ok := f.(music.Feature); ok && m.Library != nil {
+			b.Has.Music, o.Features[i] = true, music.Feature{Library: tapedMusic{m.Library, t}}
+		}
+	}
 	t.add(Entry{Begin: b})
 	o.VAD, o.ASR, o.LLM, o.TTS = tapedVAD{o.VAD, t}, tapedASR{o.ASR, t}, tapedLLM{o.LLM, t}, tapedTTS{o.TTS, t}
 	if o.FastPath != nil {
 		o.FastPath = tapedFastPath{o.FastPath, t}
-	}
-	if o.Music != nil {
-		o.Music = tapedMusic{o.Music, t}
 	}
 	if o.Sounds != nil {
 		o.Sounds = speak.NewCache(o.Prompts)

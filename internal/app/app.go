@@ -97,7 +97,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	o.Music = musicLibrary{tools.Music}
+	o.Features = features(musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
 	a.life.later(func(ctx context.Context) error {

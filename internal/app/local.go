@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"xiaozhi/agent"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/audio/track"
 	"xiaozhi/internal/config"
 	"xiaozhi/mcp/local"
@@ -38,11 +38,11 @@ func musicDir(cfg *config.Config, data string) string {
 	return filepath.Join(data, "music")
 }
 
-// musicLibrary is the music folder as a conversation plays it: agent.Music.
+// musicLibrary is the music folder as a conversation plays it.
 type musicLibrary struct{ folder *local.Music }
 
 // Open opens a song by the id that a tool gave.
-func (m musicLibrary) Open(id string) (agent.Song, error) {
+func (m musicLibrary) Open(id string) (music.Song, error) {
 	file, err := m.folder.Open(id)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"sync"
 
-	"xiaozhi/agent"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/record"
 	"xiaozhi/providers"
 )
@@ -268,7 +268,7 @@ func (f *fastPath) Answer(providers.LLMRequest) (providers.Delta, bool) {
 	return *f.fast[f.asked-1].Delta, true
 }
 
-type music struct {
+type library struct {
 	*player
 	mu     sync.Mutex
 	opened int
@@ -276,7 +276,7 @@ type music struct {
 }
 
 // Open opens the next song.
-func (m *music) Open(string) (agent.Song, error) {
+func (m *library) Open(string) (music.Song, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opened++
@@ -291,7 +291,7 @@ func (m *music) Open(string) (agent.Song, error) {
 }
 
 // Next names the next song.
-func (m *music) Next(string) (next, title string, err error) {
+func (m *library) Next(string) (next, title string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.named++

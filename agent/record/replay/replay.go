@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/speak"
@@ -140,7 +141,6 @@ func (p *player) settings(b *record.Begin) error {
 	o := agent.Options{
 		VAD: &vad{player: p, frame: b.VADFrame}, ASR: &asr{player: p, name: b.ASR}, LLM: &llm{player: p, name: b.LLM},
 		TTS: &tts{player: p, name: b.TTS}, Prompts: set, Devices: agent.NewDevices(), Log: p.o.Log,
-		Features: []feature.Feature{alarm.Feature{}},
 	}
 	if err := errors.Join(b.Settings.Apply(&o), b.Limits.Apply(&p.limits)); err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -154,9 +154,11 @@ func (p *player) settings(b *record.Begin) error {
 	if b.Has.FastPath {
 		o.FastPath = &fastPath{player: p}
 	}
+	var songs music.Library
 	if b.Has.Music {
-		o.Music = &music{player: p}
+		songs = &library{player: p}
 	}
+	o.Features = []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}}
 	if b.Has.Tokens {
 		o.Tokens = &history.TokenCounter{}
 	}

@@ -1,0 +1,190 @@
+// Package music plays the songs of a library in a conversation.
+package music
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/think"
+	"xiaozhi/agent/turn"
+	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// Library opens songs. Its methods may be called at the same time.
+type Library interface {
+	// Open opens a song by the id that a tool gave. The caller closes it.
+	Open(id string) (Song, error)
+	// Next names the song that follows id, the first after the last.
+	Next(id string) (next, title string, err error)
+}
+
+// Song is a stream of sound. It is for one goroutine at a time.
+type Song interface {
+	// Rate is in Hz.
+	Rate() int
+	// Read fills pcm with mono samples; io.EOF at the end, as io.Reader says.
+	Read(pcm []int16) (int, error)
+	Close() error
+}
+
+// Feature plays, pauses and skips music. It ends with the connection.
+type Feature struct{ Library Library } // nil: there is none
+
+// Name is the name of its state, which it does not have.
+func (Feature) Name() string { return "music" }
+
+// Attach makes a player that is silent.
+func (f Feature) Attach(h feature.Host, _ feature.State) feature.Instance {
+	return &player{Host: h, library: f.Library}
+}
+
+// player is the music of one conversation.
+type player struct {
+	feature.Host
+
+	library Library
+	now     *current // nil: no music
+}
+
+// Expects reports false: music keeps the channel open by its turns.
+func (p *player) Expects(time.Time) bool { return false }
+
+// Detach ends the music.
+func (p *player) Detach() feature.State {
+	p.End()
+	return nil
+}
+
+// Handlers returns the handler of the music tools.
+func (p *player) Handlers() map[string]feature.Handler {
+	return map[string]feature.Handler{mcp.HandlerPlayMusic: p.handle}
+}
+
+// Lasts reports whether a song plays or is paused.
+func (p *player) Lasts() bool { return p.now != nil }
+
+// End ends the music. A song that a turn still plays is closed when the turn has
+// been joined.
+func (p *player) End() {
+	if p.now == nil {
+		return
+	}
+	if !p.now.playing {
+		_ = p.now.song.Close() // it was only read
+	}
+	p.Withdraw(p.now.told)
+	p.now = nil
+}
+
+// play begins a song at the next pause.
+func (p *player) play(id, title string, onward bool) error {
+	if p.library == nil {
+		return errors.New("there is no music library")
+	}
+	song, err := p.library.Open(id)
+	if err != nil {
+		return fmt.Errorf("open song: %w", err)
+	}
+	p.End()
+	p.now = &current{song: song, id: id, title: title, onward: onward}
+	p.announce(p.Lang())
+	return nil
+}
+
+// next begins the song after the present one.
+func (p *player) next() (title string, err error) {
+	id, title, err := p.library.Next(p.now.id)
+	if err != nil {
+		return "", err
+	}
+	return title, p.play(id, title, p.now.onward)
+}
+
+// announce has the song played at the next pause.
+func (p *player) announce(lang text.Lang) {
+	c := p.now
+	p.Withdraw(c.told)                           // it may be waiting already
+	c.told, _ = p.Announce(feature.Announcement{ // in the background there is always a place
+		Lang: lang, Title: "♪ " + c.title, Background: true, Resumes: c.read > 0,
+		Sound: func() iter.Seq2[providers.Sound, error] {
+			c.playing = true
+			return c.sounds()
+		},
+		Done: func(t feature.Told) { p.over(c, lang, t) },
+	})
+}
+
+// over goes on, puts the song back or ends it after a stretch of music.
+func (p *player) over(c *current, lang text.Lang, t feature.Told) {
+	c.playing = false
+	switch {
+	case p.now != c: // ended while its turn was being joined
+		_ = c.song.Close()
+	case errors.Is(t.Cause, turn.ErrAborted), t.Err != nil:
+		p.End()
+	case !t.Whole:
+		c.goBack(t.Played)
+		if !c.held {
+			p.announce(lang)
+		}
+	case c.onward:
+		if _, err := p.next(); err != nil {
+			p.Env().Log.Warn("music ends", "err", err)
+			p.End()
+		}
+	default:
+		p.End()
+	}
+}
+
+// handle plays, stops, pauses, goes on or skips. A turn has paused the music by its
+// beginning; somebody outside finds it playing.
+func (p *player) handle(from feature.Caller, args any) (think.Handled, error) {
+	a, err := mcp.DecodeArgs[mcp.MusicArgs](args)
+	if err != nil {
+		return think.Handled{}, err
+	}
+	say := func(id, title string) (think.Handled, error) {
+		return think.Handled{Say: p.Env().Texts.Phrase(id, string(from.Lang), "title", title)}, nil
+	}
+	switch {
+	case a.Action == mcp.MusicPlay && a.Song != "":
+		if err := p.play(a.Song, a.Title, a.Name == ""); err != nil {
+			return think.Handled{}, err
+		}
+		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
+		return say(prompts.MusicPlay, a.Title)
+	case p.now == nil:
+		return say(prompts.MusicNone, "")
+	}
+	switch a.Action {
+	case mcp.MusicStop:
+		p.End()
+		p.Step(turn.StopMusic{Cause: turn.ErrAborted})
+	case mcp.MusicPause:
+		p.now.held = true
+		p.Withdraw(p.now.told)
+		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
+	case mcp.MusicResume, mcp.MusicPlay:
+		p.now.held = false
+		if !p.now.playing { // else it goes on when its turn has been joined
+			p.announce(from.Lang)
+		}
+	case mcp.MusicNext:
+		title, err := p.next()
+		if err != nil {
+			return think.Handled{}, err
+		}
+		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
+		return say(prompts.MusicPlay, title)
+	default:
+		return think.Handled{}, fmt.Errorf("unknown music action %q", a.Action)
+	}
+	return say(prompts.OK, "")
+}
