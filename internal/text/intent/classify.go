@@ -19,20 +19,6 @@ const (
 	Request                 // words to be answered
 )
 
-// String returns the name of the kind in log lines.
-func (k Kind) String() string {
-	switch k {
-	case Backchannel:
-		return "backchannel"
-	case Stop:
-		return "stop"
-	case Request:
-		return "speech"
-	case Noise:
-	}
-	return "nothing"
-}
-
 // backchannelLimit is the number of signs or words of a list up to which they are a
 // sign of listening (好的好的). A longer text is a request.
 const backchannelLimit = 4
@@ -89,9 +75,9 @@ type spoken int
 
 const (
 	spokenOther     spoken = iota
-	spokenSound            // says nothing by itself
-	spokenListening        // a sign of listening
 	spokenStop             // asks for silence
+	spokenListening        // a sign of listening
+	spokenSound            // says nothing by itself
 	spokenBeside           // stands beside a stop-word: please, you
 )
 
@@ -107,21 +93,11 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 	for _, word := range stopWords {
 		try(spokenSigns(word), spokenStop)
 	}
-	for _, list := range []struct {
-		words string
-		kind  spoken
-	}{
-		{zh().Stops, spokenStop},
-		{en().Stops, spokenStop},
-		{zh().Listening, spokenListening},
-		{en().Listening, spokenListening},
-		{zh().Sounds, spokenSound},
-		{en().Sounds, spokenSound},
-		{zh().Beside, spokenBeside},
-		{en().Beside, spokenBeside},
-	} {
-		for word := range strings.FieldsSeq(list.words) {
-			try(word, list.kind)
+	for _, l := range [...]*lists{&zh().lists, &en().lists} {
+		for i, words := range [...]string{l.Stops, l.Listening, l.Sounds, l.Beside} {
+			for word := range strings.FieldsSeq(words) {
+				try(word, spokenStop+spoken(i))
+			}
 		}
 	}
 	return after, kind
@@ -137,14 +113,13 @@ func apart(word, rest string) bool {
 
 // withoutSounds takes away the sounds that what was said begins with.
 func withoutSounds(said string) string {
-	for said != "" {
+	for {
 		after, kind := cutSpoken(said, nil)
 		if kind != spokenSound {
-			break
+			return said
 		}
 		said = after
 	}
-	return said
 }
 
 // countSpoken counts signs and words. A single Latin letter in a Chinese

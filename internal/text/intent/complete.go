@@ -111,23 +111,21 @@ func oneOf(s, words string) bool {
 // endsWith reports whether s ends with one of the words, and returns the part of s
 // before the longest of them.
 func endsWith(s, words string) (before string, ok bool) {
-	before = s
-	for word := range strings.FieldsSeq(words) {
-		if len(s)-len(word) < len(before) && strings.HasSuffix(s, word) {
-			before, ok = s[:len(s)-len(word)], true
-		}
-	}
-	return before, ok
+	return cutLongest(s, words, strings.CutSuffix)
 }
 
 // beginsWith reports whether s begins with one of the words, and returns the part
 // of s after the longest of them.
 func beginsWith(s, words string) (after string, ok bool) {
-	after = s
+	return cutLongest(s, words, strings.CutPrefix)
+}
+
+func cutLongest(s, words string, cut func(s, word string) (string, bool)) (rest string, ok bool) {
+	rest = s
 	for word := range strings.FieldsSeq(words) {
-		if len(s)-len(word) < len(after) && strings.HasPrefix(s, word) {
-			after, ok = s[len(word):], true
+		if r, is := cut(s, word); is && len(r) < len(rest) {
+			rest, ok = r, true
 		}
 	}
-	return after, ok
+	return rest, ok
 }

@@ -67,54 +67,10 @@ func zhAsksForMore(said string) Completeness {
 	if !ok {
 		return Finished
 	}
-	if _, ends := endsWith(before, zhEndsAfter(said[len(before):])); ends {
+	if _, ends := endsWith(before, zh().EndsAfter[said[len(before):]]); ends {
 		return Undecided
 	}
 	return Unfinished
-}
-
-// zhEndsAfter returns the signs before a word of zh().More with which it ends a
-// sentence: 暖和, 我就要这个, 他得了第一, 他不给.
-func zhEndsAfter(word string) string {
-	switch word {
-	case "和":
-		return "暖 温 饱 柔 缓 平 总 随 亲 调"
-	case "跟":
-		return "高 脚 后"
-	case "与":
-		return "参 赠 给"
-	case "从":
-		return "服 听 顺 随 盲 遵"
-	case "被":
-		return "棉 盖 叠 羽绒"
-	case "让":
-		return "不 谦 退 转 礼 忍 肯"
-	case "给":
-		return "不 就 要 肯 该"
-	case "那个", "这个":
-		return "要 是 听 选 看 买 吃 喝 用 找 换 欢 掉 除 停"
-	case "就是":
-		return "我 他 她 它 本来"
-	case "嗯", "额":
-		return "名 金 余"
-	case "第一", "第二", "第三":
-		return "得 得了 拿 拿了 考 考了 排 排名 全班 世界 安全 天下 是 友谊"
-	case "帮我":
-		return "帮 来 谁 要 不"
-	case "我要":
-		return "是 不是"
-	case "将":
-		return "麻 打麻 上 大 武"
-	case "怎么":
-		return "不 没"
-	case "我认为", "我以为", "我觉得":
-		return "是"
-	case "送给", "交给", "发给":
-		return "不"
-	case "或":
-		return "或"
-	}
-	return ""
 }
 
 // zhCloses judges a text whose last word asks for nothing: particles, question
@@ -133,8 +89,7 @@ func zhCloses(said, rest string) Completeness {
 		}
 		return Finished
 	}
-	switch {
-	case zhAsks(said), zhCommands(said, rest):
+	if zhAsks(said) || zhCommands(said, rest) {
 		return Finished
 	}
 	return Undecided

@@ -82,7 +82,7 @@ func enLastWord(words []string) Completeness {
 		return enTo(words, before)
 	case oneOf(last, "of for with about from at by between without in on"):
 		return enPreposition(words, last, before, asks)
-	case oneOf(last, "as"):
+	case last == "as":
 		ends = before == "such" || before == "same"
 	case oneOf(last, "point dot"):
 		ends = !isNumberWord(before)
@@ -217,7 +217,7 @@ func enAsks(words []string) bool {
 	switch {
 	case oneOf(first, "whats whos wheres hows whens"):
 		return len(words) > 1
-	case oneOf(first, "why"):
+	case first == "why":
 		return len(words) > 4
 	case isWh(first):
 		at := slices.IndexFunc(words, verb)

@@ -92,13 +92,6 @@ func (p echoPath) better(q echoPath) bool {
 	return p.lead > q.lead
 }
 
-// hit returns p with a unit that matches.
-func (p echoPath) hit() echoPath {
-	p.matched++
-	p.trail = 0
-	return p
-}
-
 // miss returns p with a unit that was heard and not played.
 func (p echoPath) miss(turns bool) echoPath {
 	p.cost += 2
@@ -110,12 +103,6 @@ func (p echoPath) miss(turns bool) echoPath {
 	return p
 }
 
-// skip returns p with a unit that was played and not heard.
-func (p echoPath) skip() echoPath {
-	p.cost++
-	return p
-}
-
 // alignEcho returns the cheapest alignment of all of h with a piece of s.
 func alignEcho(h, s []string) echoPath {
 	above, row := make([]echoPath, len(s)+1), make([]echoPath, len(s)+1)
@@ -123,16 +110,16 @@ func alignEcho(h, s []string) echoPath {
 		turns := turnsAround(unit)
 		row[0] = above[0].miss(turns)
 		for j, said := range s {
-			best := above[j+1].miss(turns)
-			step := above[j].miss(turns)
+			best, match, skip := above[j+1].miss(turns), above[j].miss(turns), row[j]
 			if sounded(unit, said) {
-				step = above[j].hit()
+				match = above[j]
+				match.matched, match.trail = match.matched+1, 0
 			}
-			if step.better(best) {
-				best = step
-			}
-			if step = row[j].skip(); step.better(best) {
-				best = step
+			skip.cost++ // said was not heard
+			for _, path := range [...]echoPath{match, skip} {
+				if path.better(best) {
+					best = path
+				}
 			}
 			row[j+1] = best
 		}
@@ -216,15 +203,11 @@ func sounded(a, b string) bool {
 	if a == b {
 		return true
 	}
-	n := max(len(a), len(b))
-	limit := 1
-	switch {
-	case n < 4:
-		return false
-	case n >= 7:
+	n, limit := max(len(a), len(b)), 1
+	if n >= 7 {
 		limit = 2
 	}
-	if first, _ := utf8.DecodeRuneInString(a); text.IsCJK(first) || n-min(len(a), len(b)) > limit {
+	if first, _ := utf8.DecodeRuneInString(a); n < 4 || text.IsCJK(first) || n-min(len(a), len(b)) > limit {
 		return false
 	}
 	return editsBetween(a, b) <= limit

@@ -29,47 +29,27 @@ var (
 	})
 )
 
-// zhWords are the lists of words.zh.yaml. The words of a list are separated by
+// lists are the words that both files have. The words of a list are separated by
 // spaces.
-type zhWords struct {
-	Whole     string `yaml:"whole"`
-	Unclear   string `yaml:"unclear"`
-	Answers   string `yaml:"answers"`
-	Opening   string `yaml:"opening"`
-	Verbs     string `yaml:"verbs"`
-	Nouns     string `yaml:"nouns"`
-	More      string `yaml:"more"`
-	Particles string `yaml:"particles"`
-	Questions string `yaml:"questions"`
-	Settings  string `yaml:"settings"`
-	Commands  string `yaml:"commands"`
-	Sounds    string `yaml:"sounds"`
-	Listening string `yaml:"listening"`
-	Stops     string `yaml:"stops"`
-	Beside    string `yaml:"beside"`
-	Turns     string `yaml:"turns"`
-	Refusals  string `yaml:"refusals"`
-	Assents   string `yaml:"assents"`
-	Fillers   string `yaml:"fillers"`
-	Signs     string `yaml:"signs"`
+type lists struct {
+	Whole, Commands, Sounds, Listening, Stops, Beside, Turns, Refusals, Assents, Fillers string
 }
 
-// enWords are the lists of words.en.yaml, as [zhWords].
+// zhWords are the lists of words.zh.yaml.
+type zhWords struct {
+	lists `yaml:",inline"`
+
+	Unclear, Answers, Opening, Verbs, Nouns, More, Particles, Questions, Settings, Signs string
+
+	// EndsAfter are the signs before a word of More with which it ends a sentence.
+	EndsAfter map[string]string `yaml:"ends_after"`
+}
+
+// enWords are the lists of words.en.yaml.
 type enWords struct {
-	Lead      string `yaml:"lead"`
-	Whole     string `yaml:"whole"`
-	Begun     string `yaml:"begun"`
-	Pleas     string `yaml:"pleas"`
-	Commands  string `yaml:"commands"`
-	Sounds    string `yaml:"sounds"`
-	Listening string `yaml:"listening"`
-	Stops     string `yaml:"stops"`
-	Beside    string `yaml:"beside"`
-	Turns     string `yaml:"turns"`
-	Refusals  string `yaml:"refusals"`
-	Assents   string `yaml:"assents"`
-	Phrases   string `yaml:"phrases"`
-	Fillers   string `yaml:"fillers"`
+	lists `yaml:",inline"`
+
+	Lead, Begun, Pleas, Phrases string
 }
 
 // readWords reads one of the embedded files. A key that is unknown is a bug.
