@@ -55,23 +55,23 @@ func (k *clock) readPart(c *cursor) bool {
 // part reads the words for a part of the day, with the hour that is meant when
 // none is said.
 func (c *cursor) part() (part dayPart, usual int) {
-	switch {
-	case c.take("凌晨", "后半夜"):
-		return earlyHours, 5
-	case c.take("早上", "早晨", "清晨", "清早", "上午", "大清早", "一大早", "一早", "早", "morning", "a.m.", "a.m", "am"):
-		return morning, 8
-	case c.take("中午", "正午", "noon", "midday"):
-		return noon, 12
-	case c.take("下午", "午后", "afternoon", "p.m.", "p.m", "pm"):
-		return afternoon, 3
-	case c.take("傍晚", "黄昏"):
-		return evening, 6
-	case c.take("晚上", "夜晚", "晚", "evening"):
-		return evening, 8
-	case c.take("午夜", "半夜", "midnight"):
-		return night, 12
-	case c.take("深夜", "夜里", "night"):
-		return night, 10
+	for _, p := range [...]struct {
+		part  dayPart
+		usual int
+		words []string
+	}{
+		{earlyHours, 5, []string{"凌晨", "后半夜"}},
+		{morning, 8, []string{"早上", "早晨", "清晨", "清早", "上午", "大清早", "一大早", "一早", "早", "morning", "a.m.", "a.m", "am"}},
+		{noon, 12, []string{"中午", "正午", "noon", "midday"}},
+		{afternoon, 3, []string{"下午", "午后", "afternoon", "p.m.", "p.m", "pm"}},
+		{evening, 6, []string{"傍晚", "黄昏"}},
+		{evening, 8, []string{"晚上", "夜晚", "晚", "evening"}},
+		{night, 12, []string{"午夜", "半夜", "midnight"}},
+		{night, 10, []string{"深夜", "夜里", "night"}},
+	} {
+		if c.take(p.words...) {
+			return p.part, p.usual
+		}
 	}
 	return wholeDay, 0
 }
@@ -171,17 +171,13 @@ func hourBefore(hour int) int {
 }
 
 func (k *clock) chineseMinutes(c *cursor) bool {
-	switch {
-	case c.take("半"):
-		k.minute = 30
-		return true
-	case c.take("一刻"):
-		k.minute = 15
-		return true
-	case c.take("三刻"):
-		k.minute = 45
-		return true
-	case c.take("差"):
+	for i, part := range [...]string{"一刻", "半", "三刻"} {
+		if c.take(part) {
+			k.minute = 15 * (i + 1)
+			return true
+		}
+	}
+	if c.take("差") {
 		minutes, ok := c.minutes()
 		k.hour, k.minute = hourBefore(k.hour), 60-minutes
 		return ok
@@ -241,10 +237,10 @@ func (k *clock) english(c *cursor) bool {
 	return true
 }
 
-// hours is the hour on the 24 hour clock; 24 and more are of the next day.
-func (k clock) hours() ([]int, error) {
+// hour24 is the hour on the 24 hour clock; 24 and more are of the next day.
+func (k clock) hour24() (int, error) {
 	if k.minute > 59 || k.second > 59 || k.hour > 24 || (k.hour == 24 && k.minute > 0) {
-		return nil, fmt.Errorf("%d:%02d is no time of day", k.hour, k.minute)
+		return 0, fmt.Errorf("%d:%02d is no time of day", k.hour, k.minute)
 	}
 	h := k.hour
 	switch {
@@ -256,5 +252,5 @@ func (k clock) hours() ([]int, error) {
 	case k.part == evening, k.part == night:
 		h = h%12 + 24 // after midnight
 	}
-	return []int{h}, nil
+	return h, nil
 }

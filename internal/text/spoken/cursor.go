@@ -52,20 +52,16 @@ func (c *cursor) number() (int, bool) {
 // one hundred and twenty.
 func leadingWords(text string) (n int, rest string, ok bool) {
 	rest = text
-	for end, words := 0, 0; words < 8; words++ {
-		start := end
-		for end < len(text) && isLetter(text[end]) {
-			end++
-		}
-		if end == start {
+	after := text
+	for range 8 {
+		word, next := firstWord(after)
+		if word == "" {
 			break
 		}
-		if v, fits := englishNumber(text[:end]); fits {
-			n, rest, ok = v, text[end:], true
+		if v, fits := englishNumber(text[:len(text)-len(next)]); fits {
+			n, rest, ok = v, next, true
 		}
-		for end < len(text) && (text[end] == ' ' || text[end] == '-') {
-			end++
-		}
+		after = strings.TrimLeft(next, " -")
 	}
 	return n, rest, ok
 }
@@ -78,17 +74,14 @@ func (c *cursor) decimal() (float64, bool) {
 	}
 	value := float64(n)
 	fraction, ok := strings.CutPrefix(c.rest, ".")
-	if ok && fraction != "" {
-		scale := 0.1
-		for fraction != "" && scale > 1e-9 {
-			r, size := utf8.DecodeRuneInString(fraction)
-			d, isDigit := digit(r)
-			if !isDigit {
-				break
-			}
-			value, scale, fraction = value+float64(d)*scale, scale/10, fraction[size:]
-			c.rest = fraction
+	for scale := 0.1; ok && scale > 1e-9; scale /= 10 {
+		r, size := utf8.DecodeRuneInString(fraction)
+		d, isDigit := digit(r)
+		if !isDigit {
+			break
 		}
+		value, fraction = value+float64(d)*scale, fraction[size:]
+		c.rest = fraction
 	}
 	return value, true
 }

@@ -64,15 +64,12 @@ func (d *day) fromNow(c *cursor, now time.Time) bool {
 
 // chineseYear reads 2026年, 今年, 明年, and reports whether it did.
 func (c *cursor) chineseYear(now time.Time) (int, bool) {
-	before := *c
-	switch {
-	case c.take("今年"):
-		return now.Year(), true
-	case c.take("明年"):
-		return now.Year() + 1, true
-	case c.take("后年"):
-		return now.Year() + 2, true
+	for i, word := range [...]string{"今年", "明年", "后年"} {
+		if c.take(word) {
+			return now.Year() + i, true
+		}
 	}
+	before := *c
 	if year, ok := c.number(); ok && c.take("年") {
 		return year, true
 	}

@@ -23,30 +23,25 @@ func (d *day) read(c *cursor, now time.Time) bool {
 	if d.known {
 		return d.again(c, now)
 	}
-	in := func(days int) bool {
-		d.known, d.date, d.today = true, noonIn(now, days), days == 0
-		return true
+	for i, words := range [...][]string{
+		{"今天", "今日", "今儿", "today"}, {"明天", "明日", "明儿", "tomorrow"}, {"后天", "day after tomorrow"}, {"大后天"},
+	} {
+		if c.take(words...) {
+			return d.in(i, now)
+		}
 	}
 	switch {
-	case c.take("大后天"):
-		return in(3)
-	case c.take("后天", "day after tomorrow"):
-		return in(2)
-	case c.take("明天", "明日", "明儿", "tomorrow"):
-		return in(1)
 	case strings.HasPrefix(c.rest, "明早") || strings.HasPrefix(c.rest, "明晚"):
 		c.take("明")
-		return in(1)
-	case c.take("今天", "今日", "今儿", "today"):
-		return in(0)
+		return d.in(1, now)
 	case strings.HasPrefix(c.rest, "今早") || strings.HasPrefix(c.rest, "今晚"):
 		c.take("今")
-		return in(0)
-	case strings.HasPrefix(c.rest, "this ") && thisPart(c):
-		return in(0)
+		return d.in(0, now)
+	case thisPart(c):
+		return d.in(0, now)
 	case strings.HasPrefix(c.rest, "tonight"):
-		c.rest = "night" + strings.TrimPrefix(c.rest, "tonight")
-		return in(0)
+		c.rest = strings.TrimPrefix(c.rest, "to")
+		return d.in(0, now)
 	}
 	before := *c
 	for _, form := range []func(*cursor, time.Time) bool{d.weekday, d.written, d.fromNow, d.chineseDate, d.englishDate} {
@@ -56,6 +51,12 @@ func (d *day) read(c *cursor, now time.Time) bool {
 		*c, *d = before, day{}
 	}
 	return false
+}
+
+// in is the day that many days from now.
+func (d *day) in(days int, now time.Time) bool {
+	d.known, d.date, d.today = true, noonIn(now, days), days == 0
+	return true
 }
 
 // again reads a second day, which must agree with the first: 11月27日星期五.
@@ -89,15 +90,16 @@ func noonIn(now time.Time, days int) time.Time {
 
 // thisPart goes over the this of this morning.
 func thisPart(c *cursor) bool {
-	before := *c
-	c.take("this ")
-	after := *c
-	if part, _ := c.part(); part == wholeDay {
-		*c = before
+	ahead := *c
+	if !ahead.take("this ") {
 		return false
 	}
-	*c = after
-	return true
+	after := ahead
+	part, _ := ahead.part()
+	if part != wholeDay {
+		*c = after
+	}
+	return part != wholeDay
 }
 
 // weekday reads 周一, 下周一, 星期天, monday, next monday.
@@ -111,17 +113,12 @@ func (d *day) weekday(c *cursor, now time.Time) bool {
 		weeks++
 	}
 	if c.take("周", "星期", "礼拜") {
-		i := strings.IndexAny(c.rest, "一二三四五六日天")
-		if i != 0 {
-			return false
-		}
-		for n, w := range []string{"一", "二", "三", "四", "五", "六"} {
+		for n, w := range [...]string{"一", "二", "三", "四", "五", "六", "日", "天"} {
 			if c.take(w) {
-				return d.onWeekday(n, weeks, now)
+				return d.onWeekday(min(n, 6), weeks, now)
 			}
 		}
-		c.take("日", "天")
-		return d.onWeekday(6, weeks, now)
+		return false
 	}
 	for n := range 7 {
 		name := strings.ToLower(time.Weekday((n + 1) % 7).String())

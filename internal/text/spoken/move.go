@@ -1,6 +1,8 @@
 package spoken
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -18,10 +20,7 @@ const usualStep = 10
 
 // From returns the level that the move leads to from now.
 func (m Move) From(now int) int {
-	by := m.By
-	if by == 0 {
-		by = usualStep
-	}
+	by := cmp.Or(m.By, usualStep)
 	switch {
 	case m.to >= 0:
 		return m.to
@@ -131,10 +130,5 @@ func lastWord(text string, words ...string) int {
 }
 
 func containsAny(text string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }

@@ -5,6 +5,7 @@
 package spoken
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,12 +27,10 @@ func Number(text string) (int, bool) {
 
 // FirstNumber reads the first number in a text.
 func FirstNumber(text string) (int, bool) {
-	for text != "" {
-		if n, _, ok := leadingNumber(text); ok {
+	for i := range text {
+		if n, _, ok := leadingNumber(text[i:]); ok {
 			return n, true
 		}
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
 	}
 	return 0, false
 }
@@ -77,19 +76,13 @@ func chineseDigit(r rune) (int, bool) {
 	return 0, false
 }
 
-// chineseUnit is the value of a unit: 十, 百, 千, 万, 亿.
+// chineseUnit is the value of a unit, formal ones too.
 func chineseUnit(r rune) (int, bool) {
-	switch r {
-	case '十', '拾':
-		return 10, true
-	case '百', '佰':
-		return 100, true
-	case '千', '仟':
-		return 1000, true
-	case '万':
-		return 10_000, true
-	case '亿':
-		return 100_000_000, true
+	values := [...]int{10, 100, 1000, 10_000, 100_000_000}
+	for i, forms := range [...]string{"十拾", "百佰", "千仟", "万", "亿"} {
+		if strings.ContainsRune(forms, r) {
+			return values[i], true
+		}
 	}
 	return 0, false
 }
@@ -144,9 +137,8 @@ func chineseDigits(text string) (n int, rest string, ok bool) {
 		}
 		n, i, count = n*10+d, i+size, count+1
 	}
-	if next, _ := utf8.DecodeRuneInString(text[i:]); count < 2 {
-		return 0, text, false
-	} else if _, more := chineseUnit(next); more {
+	next, _ := utf8.DecodeRuneInString(text[i:])
+	if _, more := chineseUnit(next); more || count < 2 {
 		return 0, text, false
 	}
 	return n, text[i:], true
@@ -182,15 +174,12 @@ func englishWord(w string) (int, bool) {
 		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 		"thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 	}
-	for i, s := range small {
-		if w == s {
-			return i, true
-		}
+	tens := [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
+	if i := slices.Index(small[:], w); i >= 0 {
+		return i, true
 	}
-	for i, s := range [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"} {
-		if w == s {
-			return (i + 2) * 10, true
-		}
+	if i := slices.Index(tens[:], w); i >= 0 {
+		return (i + 2) * 10, true
 	}
 	if w == "a" || w == "an" {
 		return 1, true
@@ -201,68 +190,56 @@ func englishWord(w string) (int, bool) {
 
 // LeadingDecimal reads the number in Chinese, full-width digits or English words
 // that text begins with, as a decimal in plain digits: 三点一四 and three point
-// one four are 3.14.
+// one four are 3.14. The words a and an are no numbers here.
 func LeadingDecimal(text string) (decimal, rest string, ok bool) {
+	point, digitIn := "点", leadingDigit
 	n, rest, ok := leadingNumber(text)
 	if !ok {
-		return leadingWordDecimal(text)
+		if first, _ := firstWord(text); first == "a" || first == "an" {
+			return "", text, false
+		}
+		if n, rest, ok = leadingWords(text); !ok {
+			return "", text, false
+		}
+		point, digitIn = " point", leadingDigitWord
 	}
 	decimal = strconv.Itoa(n)
-	fraction, ok := strings.CutPrefix(rest, "点")
-	if !ok {
-		return decimal, rest, true
-	}
-	var digits strings.Builder
-	for fraction != "" && digits.Len() < 50 {
-		r, size := utf8.DecodeRuneInString(fraction)
-		d, isDigit := chineseDigit(r)
-		if !isDigit {
-			if d, isDigit = digit(r); !isDigit {
-				break
-			}
+	fraction, ok := strings.CutPrefix(rest, point)
+	digits := ""
+	for ok && len(digits) < 50 {
+		if n, fraction, ok = digitIn(fraction); ok {
+			digits += strconv.Itoa(n)
 		}
-		digits.WriteByte(byte('0' + d))
-		fraction = fraction[size:]
 	}
-	if digits.Len() == 0 {
+	if digits == "" {
 		return decimal, rest, true
 	}
-	return decimal + "." + digits.String(), fraction, true
+	return decimal + "." + digits, fraction, true
 }
 
-// leadingWordDecimal reads twenty five and three point one four; a and an are no
-// numbers here.
-func leadingWordDecimal(text string) (decimal, rest string, ok bool) {
-	n, rest, ok := leadingWords(text)
-	if !ok || strings.HasPrefix(text, "a ") || strings.HasPrefix(text, "an ") || text == "a" || text == "an" {
-		return "", text, false
+// leadingDigit reads the digit, Chinese or not, that text begins with.
+func leadingDigit(text string) (n int, rest string, ok bool) {
+	r, size := utf8.DecodeRuneInString(text)
+	if n, ok = chineseDigit(r); !ok {
+		n, ok = digit(r)
 	}
-	decimal = strconv.Itoa(n)
-	fraction, ok := strings.CutPrefix(rest, " point")
 	if !ok {
-		return decimal, rest, true
+		return 0, text, false
 	}
-	var digits strings.Builder
-	for digits.Len() < 50 {
-		word, after := firstWord(strings.TrimPrefix(fraction, " "))
-		n, ok := englishWord(word)
-		if !ok || n > 9 {
-			break
-		}
-		digits.WriteString(strconv.Itoa(n))
-		fraction = after
+	return n, text[size:], true
+}
+
+// leadingDigitWord reads the digit in English, after a space, that text begins with.
+func leadingDigitWord(text string) (n int, rest string, ok bool) {
+	word, rest := firstWord(strings.TrimPrefix(text, " "))
+	if n, ok = englishWord(word); !ok || n > 9 {
+		return 0, text, false
 	}
-	if digits.Len() == 0 {
-		return decimal, rest, true
-	}
-	return decimal + "." + digits.String(), fraction, true
+	return n, rest, true
 }
 
 // firstWord is the English word that text begins with.
 func firstWord(text string) (word, rest string) {
-	end := 0
-	for end < len(text) && isLetter(text[end]) {
-		end++
-	}
-	return text[:end], text[end:]
+	rest = strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz")
+	return text[:len(text)-len(rest)], rest
 }

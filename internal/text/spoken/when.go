@@ -131,30 +131,30 @@ func (k clock) on(d day, now time.Time) (time.Time, error) {
 	default:
 		k.hour = 9
 	}
-	hours, err := k.hours()
+	hour, err := k.hour24()
 	if err != nil {
 		return time.Time{}, err
-	}
-	if k.known && k.part == wholeDay && k.hour >= 1 && k.hour <= 12 && !k.exact && (!d.known || d.today) {
-		hours = append(hours, hours[0]+12) // the next 7 o'clock
 	}
 	at := func(add, hour int) time.Time {
 		return time.Date(date.Year(), date.Month(), date.Day()+add, hour, k.minute, k.second, 0, now.Location())
 	}
-	for _, hour := range hours {
-		if t := at(0, hour); t.After(now) {
+	if t := at(0, hour); t.After(now) {
+		return t, nil
+	}
+	if k.known && k.part == wholeDay && k.hour >= 1 && k.hour <= 12 && !k.exact && (!d.known || d.today) {
+		if t := at(0, hour+12); t.After(now) { // the next 7 o'clock
 			return t, nil
 		}
 	}
 	switch {
 	case !d.known:
-		return at(1, hours[0]), nil
+		return at(1, hour), nil
 	case d.weekly:
-		return at(7, hours[0]), nil
+		return at(7, hour), nil
 	case d.yearly && d.on(date.Year()+1, int(date.Month()), date.Day(), now),
 		d.monthly && d.on(date.Year(), int(date.Month())+1, date.Day(), now):
 		date = d.date
-		return at(0, hours[0]), nil
+		return at(0, hour), nil
 	}
 	return time.Time{}, ErrPast
 }
