@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"net/url"
 	"path"
@@ -25,7 +24,7 @@ import (
 func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 	cfg := a.cfg
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg, a.log), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
 		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},
 	}
 	if cfg.MCP.AutoRegister {
@@ -104,8 +103,8 @@ func fitsAny(patterns []string, name string) bool {
 }
 
 // gatewayAccess returns the rules of access to the gateway.
-func gatewayAccess(c *config.Config, log *slog.Logger) gateway.Access {
-	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins, Log: log}
+func gatewayAccess(c *config.Config) gateway.Access {
+	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins}
 	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {
 		a.Hosts = append(a.Hosts, u.Hostname())
 	}

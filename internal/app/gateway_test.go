@@ -28,7 +28,7 @@ mcp:
 	if c.MCP.Enabled || c.MCP.AutoRegister || !c.MCP.Transcripts || c.MCP.Listen[0] != "127.0.0.1:9000" || c.MCP.PassOn[0] != "maps*" {
 		t.Errorf("%+v", c.MCP)
 	}
-	a := gatewayAccess(c, slog.New(slog.DiscardHandler))
+	a := gatewayAccess(c)
 	if token := a.Tokens[0]; token.Token != "t0p" || token.Streams[0] != "device-*" || token.Rate != 5 || !token.ReadOnly {
 		t.Errorf("%d tokens", len(a.Tokens))
 	}

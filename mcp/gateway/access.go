@@ -16,17 +16,12 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// Token lets its bearer in.
-type Token = catalog.Token
-
 // Access decides on the use of what is offered outward: without tokens it is for
-// this machine only, with tokens for their bearers only. Its methods may be called
-// at the same time.
+// this machine only, with tokens for their bearers only.
 type Access struct {
-	Tokens  []Token
-	Hosts   []string     // names that bearers may ask for, beside this machine's own; a proxy in front has one
-	Origins []string     // origins of web pages that may ask; "*": all
-	Log     *slog.Logger // nil: slog.DiscardHandler
+	Tokens  []catalog.Token
+	Hosts   []string // names that bearers may ask for, beside this machine's own; a proxy in front has one
+	Origins []string // origins of web pages that may ask; "*": all
 }
 
 // denial is the reason for which a request is refused.
@@ -39,20 +34,23 @@ type denial struct {
 // guard applies an [Access]. Its methods may be called at the same time.
 type guard struct {
 	Access
-	rates   *rates
-	refused func(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) // answers
+	rates *rates
+	log   *slog.Logger
 }
 
-// before returns next behind access control. The handler finds the caller in the
-// context of the request.
-func (g *guard) before(next http.Handler) http.Handler {
+func newGuard(a Access, log *slog.Logger) *guard { return &guard{a, newRates(), log} }
+
+// before returns next behind access control: it finds the caller in the context of
+// the request. refuse answers the others, with a message by its id.
+func (g *guard) before(next http.Handler, refuse func(w http.ResponseWriter, status int, id string, args ...any)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, denied := g.admit(r)
 		if denied == nil && c.ReadOnly() && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			denied = &denial{http.StatusForbidden, codeForbidden, "gateway/read-only"}
 		}
 		if denied != nil {
-			g.refuse(w, r, c, denied)
+			g.note(w, r, c, denied)
+			refuse(w, denied.status, denied.text)
 			return
 		}
 		c.Via = "api"
@@ -61,23 +59,16 @@ func (g *guard) before(next http.Handler) http.Handler {
 	})
 }
 
-func (a Access) guard(refused func(http.ResponseWriter, *http.Request, catalog.Caller, *denial)) *guard {
-	if a.Log == nil {
-		a.Log = slog.New(slog.DiscardHandler)
-	}
-	return &guard{Access: a, rates: newRates(), refused: refused}
-}
-
-// refuse answers and logs a request that is not let in.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
-	g.Log.Warn("request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status, "why", message.In(text.English, d.text), "token", c.Name())
+// note logs a request that is not let in, and sets the headers of its answer.
+func (g *guard) note(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
+	g.log.Warn("request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status,
+		"why", message.In(text.English, d.text), "token", c.Name())
 	switch d.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="xiaozhi"`)
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
 	}
-	g.refused(w, r, c, d)
 }
 
 // admit returns the caller of a request, or the reason for which it is refused.
@@ -118,17 +109,17 @@ func (g *guard) within(c catalog.Caller) bool { return c.Token == nil || g.rates
 
 // bearer returns the token that the request shows, in a time that does not tell how
 // much of it is right.
-func (g *guard) bearer(r *http.Request) (Token, bool) {
+func (g *guard) bearer(r *http.Request) (catalog.Token, bool) {
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
-	case scheme == "" && takesQueryToken(r.URL.Path):
+	case scheme == "" && slices.Contains([]string{pathSocket, pathConnect}, strings.TrimSuffix(r.URL.Path, "/")): // browsers cannot send headers there
 		shown = r.URL.Query().Get("token")
 	default:
-		return Token{}, false
+		return catalog.Token{}, false
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(shown)))
-	var found Token
+	var found catalog.Token
 	ok := false
 	for _, t := range g.Tokens {
 		want := sha256.Sum256([]byte(t.Token))
@@ -137,13 +128,6 @@ func (g *guard) bearer(r *http.Request) (Token, bool) {
 		}
 	}
 	return found, ok
-}
-
-// takesQueryToken reports whether a token may stand in the address of a path: where
-// browsers cannot send headers.
-func takesQueryToken(path string) bool {
-	path = strings.TrimSuffix(path, "/")
-	return path == pathSocket || path == pathConnect
 }
 
 // ownMachine reports whether a request comes from this machine and is meant for it:
@@ -159,15 +143,8 @@ func (g *guard) ownMachine(r *http.Request) bool {
 	if err != nil || !isLoopback(host) {
 		return false
 	}
-	if !isLoopback(hostOf(r.Host)) { // also one of Hosts: that is the name of a proxy
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" || g.knownOrigin(origin) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && isLoopback(u.Hostname())
+	return isLoopback(hostOf(r.Host)) && // not one of Hosts: that is the name of a proxy
+		g.originFits(r)
 }
 
 // hostFits reports whether Host is a name to be asked for by. It refuses names that
@@ -175,7 +152,8 @@ func (g *guard) ownMachine(r *http.Request) bool {
 // own and Hosts, elsewhere all but Hosts, if there are any, and addresses.
 func (g *guard) hostFits(r *http.Request) bool {
 	host := hostOf(r.Host)
-	if isLoopback(host) || g.knownHost(r.Host) {
+	known := func(name string) bool { return strings.EqualFold(name, r.Host) || strings.EqualFold(name, host) }
+	if isLoopback(host) || slices.ContainsFunc(g.Hosts, known) {
 		return true
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
@@ -188,12 +166,6 @@ func (g *guard) hostFits(r *http.Request) bool {
 	}
 	_, err := netip.ParseAddr(host)
 	return err == nil
-}
-
-func (g *guard) knownHost(host string) bool {
-	return slices.ContainsFunc(g.Hosts, func(known string) bool {
-		return strings.EqualFold(known, host) || strings.EqualFold(known, hostOf(host))
-	})
 }
 
 // originFits reports whether a web page may ask: it is of the same host, of this

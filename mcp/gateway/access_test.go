@@ -8,15 +8,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // TestAccess: with no token only this machine is let in, with one only its
 // bearers, and no token is in the log.
 func TestAccess(t *testing.T) {
-	tokens := []Token{{Name: "laptop", Token: "s3cret"}, {Name: "screen", Token: "look", ReadOnly: true}}
+	tokens := []catalog.Token{{Name: "laptop", Token: "s3cret"}, {Name: "screen", Token: "look", ReadOnly: true}}
 	for _, c := range []struct {
 		name   string
-		tokens []Token
+		tokens []catalog.Token
 		remote string
 		host   string
 		method string
@@ -41,12 +43,12 @@ func TestAccess(t *testing.T) {
 		{"right token, other spelling", tokens, "192.168.1.7:5000", "nas.lan:8000", "POST", map[string]string{"Authorization": "bearer  s3cret "}, 200},
 		{"may look", tokens, "192.168.1.7:5000", "nas.lan:8000", "GET", map[string]string{"Authorization": "Bearer look"}, 200},
 		{"may not call", tokens, "192.168.1.7:5000", "nas.lan:8000", "POST", map[string]string{"Authorization": "Bearer look"}, 403},
-		{"an empty token is none", []Token{{Name: "x"}}, "127.0.0.1:5000", "127.0.0.1:8000", "GET", map[string]string{"Authorization": "Bearer "}, 401},
+		{"an empty token is none", []catalog.Token{{Name: "x"}}, "127.0.0.1:5000", "127.0.0.1:8000", "GET", map[string]string{"Authorization": "Bearer "}, 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
-			h := Access{Tokens: c.tokens, Log: slog.New(slog.NewTextHandler(&log, nil))}.guard(refused).before(
-				http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			h := newGuard(Access{Tokens: c.tokens}, slog.New(slog.NewTextHandler(&log, nil))).before(
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), new(deviceAPI).fail)
 			r := httptest.NewRequest(c.method, "/api/devices", nil)
 			r.RemoteAddr, r.Host = c.remote, c.host
 			for name, value := range c.header {

@@ -247,7 +247,7 @@ func TestSmuggling(t *testing.T) {
 // beyond that with a word, in the way of no other, and gone when their clients are.
 func TestManyStreams(t *testing.T) {
 	r := newRig(t, func(o *Options) {
-		o.Access.Tokens = []Token{{Name: "many", Token: "m"}, {Name: "other", Token: "o"}}
+		o.Access.Tokens = []catalog.Token{{Name: "many", Token: "m"}, {Name: "other", Token: "o"}}
 	})
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

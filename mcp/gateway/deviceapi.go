@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,12 +25,8 @@ const maxBody = 1 << 20
 // DeviceAPI returns the handler of /api/devices, which lists devices and their tools
 // and calls them. Access and limits are those of the gateway.
 func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
-	guard := *g.guard
-	api := newDeviceAPI(d, g.log)
-	guard.refused = func(w http.ResponseWriter, _ *http.Request, _ catalog.Caller, denied *denial) {
-		api.fail(w, denied.status, denied.text)
-	}
-	return guard.before(api.handler())
+	a := &deviceAPI{devices: d, log: g.log}
+	return g.guard.before(a.handler(), a.fail)
 }
 
 // deviceAPI serves /api/devices, behind access control.
@@ -39,19 +36,12 @@ type deviceAPI struct {
 	calls   atomic.Int64
 }
 
-func newDeviceAPI(d offer.Devices, log *slog.Logger) *deviceAPI {
-	return &deviceAPI{devices: d, log: log}
-}
-
-// deviceFailure is the body of an answer that is an error.
-type deviceFailure struct {
-	Error   string `json:"error"`   // in English
-	Message string `json:"message"` // in both languages
-}
-
 // fail answers with an error: a message by its id.
 func (a *deviceAPI) fail(w http.ResponseWriter, status int, id string, args ...any) {
-	reply(w, status, deviceFailure{message.In(text.English, id, args...), catalog.Both(id, args...)})
+	reply(w, status, struct {
+		Error   string `json:"error"`   // in English
+		Message string `json:"message"` // in both languages
+	}{message.In(text.English, id, args...), catalog.Both(id, args...)})
 }
 
 func (a *deviceAPI) handler() http.Handler {
@@ -76,10 +66,9 @@ func (a *deviceAPI) list(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, out)
 }
 
-// mayReach reports whether the caller of a request may see a device. A request
-// without a caller has not passed access control, as in tests.
+// mayReach reports whether the caller of a request may see a device.
 func mayReach(r *http.Request, id string) bool {
-	return !catalog.HasCaller(r.Context()) || catalog.CallerFrom(r.Context()).Sees(catalog.StreamOf(id))
+	return catalog.CallerFrom(r.Context()).Sees(catalog.StreamOf(id))
 }
 
 // ToolView is a tool as GET /api/devices/{id}/tools shows it.
@@ -117,19 +106,16 @@ func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, out)
 }
 
-// callList is the answer to GET /api/devices/{id}/calls.
-type callList struct {
-	Device string          `json:"device"`
-	Calls  []router.Record `json:"calls"`
-}
-
 func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
 	id := strings.ToLower(r.PathValue("id"))
 	calls := a.devices.Calls(id)
 	if calls == nil || !mayReach(r, id) {
 		calls = []router.Record{}
 	}
-	reply(w, http.StatusOK, callList{id, calls})
+	reply(w, http.StatusOK, struct {
+		Device string          `json:"device"`
+		Calls  []router.Record `json:"calls"`
+	}{id, calls})
 }
 
 // CallRequest is the body of POST /api/devices/{id}/tools/call.
@@ -169,14 +155,14 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusBadRequest, "gateway/tool-not-given")
 		return
 	}
-	name, ok := llmName(offers, req.Name)
-	if !ok {
+	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == req.Name || o.LLMName == req.Name })
+	if i < 0 {
 		a.fail(w, http.StatusNotFound, "gateway/tool-none", strconv.Quote(catalog.Clip(req.Name)))
 		return
 	}
 	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
 	began := time.Now()
-	call := mcp.Call{ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: name, Arguments: string(req.Arguments), Language: a.language(r, id)}
+	call := mcp.Call{ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: offers[i].LLMName, Arguments: string(req.Arguments), Language: a.language(r, id)}
 	response, _ := a.devices.Call(r.Context(), id, call)
 	took := time.Since(began)
 	who := catalog.CallerFrom(r.Context())
@@ -214,14 +200,4 @@ func (a *deviceAPI) find(w http.ResponseWriter, r *http.Request) (string, []rout
 		a.fail(w, http.StatusNotFound, "gateway/device-none", strconv.Quote(catalog.Clip(id)))
 	}
 	return id, offers, ok
-}
-
-// llmName returns the model's name of a tool that is named in either way.
-func llmName(offers []router.Offer, name string) (string, bool) {
-	for _, o := range offers {
-		if o.Tool.Name == name || o.LLMName == name {
-			return o.LLMName, true
-		}
-	}
-	return "", false
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
 )
@@ -62,10 +63,18 @@ func (h house) Calls(id string) []router.Record {
 	return []router.Record{{CallID: "c1", Tool: "self.lamp.turn", Outcome: "error", Late: true}}
 }
 
+// openAPI returns the API of devices without access control: everybody is this machine.
+func openAPI(d offer.Devices) http.Handler {
+	h := (&deviceAPI{devices: d, log: slog.New(slog.DiscardHandler)}).handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(catalog.WithCaller(r.Context(), catalog.Caller{})))
+	})
+}
+
 func TestDeviceAPI(t *testing.T) {
 	box := router.New(router.Options{}, lamp{})
 	t.Cleanup(box.Close)
-	h := newDeviceAPI(house{box}, slog.New(slog.DiscardHandler)).handler()
+	h := openAPI(house{box})
 	const device = "/api/devices/24:6F:28:AA:10:02"
 	for _, c := range []struct {
 		name, method, path, body string
@@ -113,7 +122,7 @@ func TestDeviceAPIOfAGateway(t *testing.T) {
 	box := router.New(router.Options{}, lamp{})
 	t.Cleanup(box.Close)
 	var log safeLog
-	g := New(Options{Access: Access{Tokens: []Token{{Name: "laptop", Token: "s3cret", Rate: 1}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	g := New(Options{Access: Access{Tokens: []catalog.Token{{Name: "laptop", Token: "s3cret", Rate: 1}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Cleanup(g.Close)
 	h := g.DeviceAPI(house{box})
 	ask := func(h http.Handler, method, path, body string) int {
@@ -146,7 +155,7 @@ func (nobody) List() []offer.Device { return nil }
 
 func TestDeviceAPIEmpty(t *testing.T) {
 	w := httptest.NewRecorder()
-	newDeviceAPI(nobody{}, slog.New(slog.DiscardHandler)).handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
+	openAPI(nobody{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/devices", nil))
 	if got := strings.TrimSpace(w.Body.String()); got != `{"devices":[]}` {
 		t.Errorf("got %s", got)
 	}

@@ -10,9 +10,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -23,11 +23,10 @@ import (
 // Options are the settings of a [Gateway]. Access is needed; the zero value of the
 // rest offers the core tools only.
 type Options struct {
-	Disabled bool              // nothing is offered: everything is answered with 503
-	Access   Access            // access control
-	Registry *catalog.Registry // of what is registered by hand; nil: a new one
-	Version  string            // of this server; "": dev
-	Offer    offer.Options     // what is offered beside the core tools. Its Zone and Log are set from those below
+	Disabled bool          // nothing is offered: everything is answered with 503
+	Access   Access        // access control
+	Version  string        // of this server; "": dev
+	Offer    offer.Options // what is offered beside the core tools. Its Zone and Log are set from those below
 
 	Zone *time.Location // nil: UTC
 	Log  *slog.Logger   // nil: slog.DiscardHandler
@@ -61,29 +60,17 @@ type front struct {
 
 // New makes a gateway, which serves at once. Start has it follow what changes.
 func New(o Options) *Gateway {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Registry == nil {
-		o.Registry = catalog.NewRegistry()
-	}
-	if o.Zone == nil {
-		o.Zone = time.UTC
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	o.Access.Log = o.Log
+	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.UTC)
+	o.Version = cmp.Or(o.Version, "dev")
 	o.Offer.Log, o.Offer.Zone = o.Log, o.Zone
-	runner := catalog.NewRunner(o.Zone, o.Log)
-	views := catalog.NewViews(o.Registry, runner, o.Version, o.Log)
+	registry, runner := catalog.NewRegistry(), catalog.NewRunner(o.Zone, o.Log)
+	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
-		front:    &front{views: views, runner: runner, bodyTime: bodyTime, log: o.Log},
-		disabled: o.Disabled, registry: o.Registry, version: o.Version, began: time.Now(),
+		front:    &front{guard: newGuard(o.Access, o.Log), views: views, runner: runner, bodyTime: bodyTime, log: o.Log},
+		disabled: o.Disabled, registry: registry, version: o.Version, began: time.Now(),
 	}
-	g.guard = o.Access.guard(refused)
-	offer.Fill(o.Registry, o.Offer, offer.System{Version: o.Version, Zone: o.Zone, Began: g.began, Devices: o.Offer.Devices, Tools: views.Tools})
-	g.follower = offer.NewFollower(o.Registry, o.Offer, views.Updated)
+	offer.Fill(registry, o.Offer, offer.System{Version: o.Version, Zone: o.Zone, Began: g.began, Devices: o.Offer.Devices, Tools: views.Tools})
+	g.follower = offer.NewFollower(registry, o.Offer, views.Updated)
 	return g
 }
 
@@ -146,8 +133,3 @@ func (g *Gateway) TranscriptChanged(id string) { g.follower.TranscriptChanged(id
 
 // Updated tells clients that subscribed to them that resources have changed.
 func (g *Gateway) Updated(ctx context.Context, uris ...string) { g.views.Updated(ctx, uris...) }
-
-// refused answers a request that Access does not let in.
-func refused(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
-	problem(w, r, d.status, d.code, c.Say(d.text))
-}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // TestIDs: an id comes back as it was sent, or is refused with a word; it is never
@@ -96,7 +98,7 @@ func TestBatchesOfSessions(t *testing.T) {
 // TestRateOfBatches: each message of a batch counts against the rate of its token.
 func TestRateOfBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{Access: Access{Tokens: []Token{{Name: "slow", Token: "s", Rate: 1}}}})
+		g := New(Options{Access: Access{Tokens: []catalog.Token{{Name: "slow", Token: "s", Rate: 1}}}})
 		defer g.Close()
 		body := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 19) + `{"jsonrpc":"2.0","id":1,"method":"ping"}]`
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(body))

@@ -129,7 +129,7 @@ func TestViewIsolation(t *testing.T) {
 
 // tokened are tokens with different rights.
 func tokened(o *Options) {
-	o.Access.Tokens = []Token{
+	o.Access.Tokens = []catalog.Token{
 		{Name: "all", Token: "t-all"},
 		{Name: "time", Token: "t-time", Streams: []string{"time"}},
 		{Name: "devices", Token: "t-devices", Streams: []string{"device-*"}},

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/router"
 )
 
@@ -58,7 +59,7 @@ func oddHouse(t *testing.T) (*odd, *router.Router, http.Handler) {
 	source := &odd{}
 	box := router.New(router.Options{}, source)
 	t.Cleanup(box.Close)
-	return source, box, newDeviceAPI(house{box}, slog.New(slog.DiscardHandler)).handler()
+	return source, box, openAPI(house{box})
 }
 
 func post(h http.Handler, body string) *httptest.ResponseRecorder {
@@ -187,17 +188,17 @@ func TestAccessTricks(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, kitchen, unread{t})
 		r.RemoteAddr, r.Host, r.Header = "127.0.0.1:5000", "127.0.0.1:8000", header
 		w := httptest.NewRecorder()
-		Access{}.guard(refused).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) })).ServeHTTP(w, r)
+		newGuard(Access{}, slog.New(slog.DiscardHandler)).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: let in", name) }), new(deviceAPI).fail).ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, w.Code)
 		}
 	}
-	tokens := []Token{{Name: "a", Token: "right"}}
+	tokens := []catalog.Token{{Name: "a", Token: "right"}}
 	for _, shown := range []string{"Bearer", "Bearer right right", "Bearer  ", "right", "Bearer RIGHT", "Bearer right,Bearer wrong", "Basic cmlnaHQ="} {
 		r := httptest.NewRequest(http.MethodGet, "/api/devices?token=right", unread{t})
 		r.Header.Set("Authorization", shown)
 		w := httptest.NewRecorder()
-		Access{Tokens: tokens}.guard(refused).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) })).ServeHTTP(w, r)
+		newGuard(Access{Tokens: tokens}, slog.New(slog.DiscardHandler)).before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q: let in", shown) }), new(deviceAPI).fail).ServeHTTP(w, r)
 		if w.Code != http.StatusUnauthorized {
 			t.Errorf("%q: %d", shown, w.Code)
 		}

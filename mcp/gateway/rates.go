@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"xiaozhi/internal/lru"
+	"xiaozhi/mcp/gateway/catalog"
 )
 
 // Limits on what others may send and hold.
@@ -54,7 +55,7 @@ func newRates() *rates {
 }
 
 // allow counts a request of a token and reports whether it is within its rate.
-func (r *rates) allow(t Token) bool {
+func (r *rates) allow(t catalog.Token) bool {
 	if t.Rate <= 0 {
 		return true
 	}

@@ -46,7 +46,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c, denied := g.guard.admit(r)
 	if denied != nil {
-		g.guard.refuse(w, r, c, denied)
+		g.guard.note(w, r, c, denied)
+		problem(w, r, denied.status, denied.code, c.Say(denied.text))
 		return
 	}
 	if g.disabled {

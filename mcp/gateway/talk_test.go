@@ -53,7 +53,7 @@ func (w *fakeWire) got(text string) []string {
 }
 
 // talks runs a test in fake time, with a gateway that has the tool "waits".
-func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context))) {
+func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context))) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
 		defer g.Close()
@@ -64,7 +64,7 @@ func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(Token) (*tal
 			t.Fatal(err)
 		}
 		var all []*talk
-		f(t, g, func(token Token) (*talk, *fakeWire, context.Context) {
+		f(t, g, func(token catalog.Token) (*talk, *fakeWire, context.Context) {
 			c := english()
 			c.Token = &token
 			v, ok := g.views.Of(c, "")
@@ -100,8 +100,8 @@ func english() catalog.Caller {
 // are places; further ones wait a moment and are refused with their id, and what
 // is no request still gets through.
 func TestFloodOfRequests(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
-		k, w, ctx := dial(Token{Name: "a"})
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(catalog.Token{Name: "a"})
 		began := time.Now()
 		for i := range maxCalls {
 			k.mustReceive(t, ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"waits"}}`, i))
@@ -131,8 +131,8 @@ func TestFloodOfRequests(t *testing.T) {
 // TestFloodOfLists: a client that asks for long lists and reads none of them has
 // only a few of them written for it.
 func TestFloodOfLists(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
-		k, w, ctx := dial(Token{Name: "a"})
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(catalog.Token{Name: "a"})
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":"first","method":"ping"}`)
 		w.stuck = true
 		for i := range maxAsks {
@@ -153,8 +153,8 @@ func TestFloodOfLists(t *testing.T) {
 // TestSameID: a request with the id of one that is under way is refused, and not
 // with that id, which would answer the other one.
 func TestSameID(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
-		k, w, ctx := dial(Token{Name: "a"})
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(catalog.Token{Name: "a"})
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"waits"}}`)
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`)
 		if got := w.got(""); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error":{"code":-32600,"message":"a request of this id is under way: 1`) {
@@ -171,8 +171,8 @@ func TestSameID(t *testing.T) {
 // TestLateHandshake: the requests of a session that began without a handshake do
 // not keep their places when one is made.
 func TestLateHandshake(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
-		k, w, ctx := dial(Token{Name: "a"})
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(catalog.Token{Name: "a"})
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"waits"}}`)
 		k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		if got := w.got(`"protocolVersion":"2025-06-18"`); len(got) != 1 {
@@ -206,10 +206,10 @@ func TestPostAtTheEnd(t *testing.T) {
 // TestStuckClient: one that reads nothing keeps no other from hearing of a
 // change, and is hung up on.
 func TestStuckClient(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
 		var wires []*fakeWire
 		for range 3 {
-			k, w, ctx := dial(Token{Name: "a"})
+			k, w, ctx := dial(catalog.Token{Name: "a"})
 			k.mustReceive(t, ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 			wires = append(wires, w)
 		}
@@ -235,8 +235,8 @@ func TestStuckClient(t *testing.T) {
 // TestRateOfFrames: each request on a socket counts against the rate of its token,
 // and so does each message of a batch.
 func TestRateOfFrames(t *testing.T) {
-	talks(t, func(t *testing.T, g *Gateway, dial func(Token) (*talk, *fakeWire, context.Context)) {
-		k, w, ctx := dial(Token{Name: "slow", Rate: 5})
+	talks(t, func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context)) {
+		k, w, ctx := dial(catalog.Token{Name: "slow", Rate: 5})
 		for i := range 30 {
 			k.mustReceive(t, ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
 		}

@@ -52,12 +52,6 @@ func CallerFrom(ctx context.Context) Caller {
 	return c
 }
 
-// HasCaller reports whether ctx has a caller.
-func HasCaller(ctx context.Context) bool {
-	_, ok := ctx.Value(callerKey{}).(Caller)
-	return ok
-}
-
 // Name returns the name of the caller's token; "" without one.
 func (c Caller) Name() string {
 	if c.Token == nil {
@@ -127,6 +121,3 @@ func (c Caller) Until(ctx context.Context) Caller {
 	c.Gone = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
 	return c
 }
-
-// Language returns the language of the caller of ctx.
-func Language(ctx context.Context) string { return CallerFrom(ctx).Language }
