@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -121,16 +122,24 @@ func reference(ctx context.Context, node, script, transport string) (port string
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PORT=0"}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 3 * time.Second
-	said := &portWatch{port: make(chan string, 1)}
-	cmd.Stdout, cmd.Stderr = said, os.Stderr
-	if err := cmd.Start(); err != nil {
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		cancel()
 		return "", nil, err
 	}
-	over := make(chan struct{})
+	told, over := make(chan string, 1), make(chan struct{})
 	var ended error // once over is closed
 	go func() {
 		defer close(over)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if port, ok := strings.CutPrefix(lines.Text(), "port "); ok && len(told) == 0 {
+				told <- port
+			}
+		}
 		ended = cmd.Wait()
 	}()
 	stop = sync.OnceFunc(func() {
@@ -138,33 +147,10 @@ func reference(ctx context.Context, node, script, transport string) (port string
 		<-over
 	})
 	select {
-	case port := <-said.port:
+	case port := <-told:
 		return port, stop, nil
 	case <-over:
 		cancel()
 		return "", nil, fmt.Errorf("the reference server ended: %w", cmp.Or(ended, io.EOF))
 	}
-}
-
-// portWatch finds the line "port N" in what a program says. One goroutine writes.
-type portWatch struct {
-	port chan string // 1: the first that was told
-	said []byte      // so far; nil once the port is known
-	told bool
-}
-
-// Write never fails.
-func (w *portWatch) Write(p []byte) (int, error) {
-	if w.told {
-		return len(p), nil
-	}
-	w.said = append(w.said, p...)
-	for line := range strings.Lines(string(w.said)) {
-		if port, ok := strings.CutPrefix(line, "port "); ok && strings.HasSuffix(port, "\n") {
-			w.told, w.said = true, nil
-			w.port <- strings.TrimSpace(port)
-			break
-		}
-	}
-	return len(p), nil
 }

@@ -119,26 +119,6 @@ func TestBrokenReference(t *testing.T) {
 	}
 }
 
-// TestPortWatch: the port is found however the words arrive.
-func TestPortWatch(t *testing.T) {
-	for _, parts := range [][]string{{"port 7\n"}, {"a\npo", "rt 7", "\nmore\nport 8\n"}, {"p", "ort 7\r\n", "port 9\n"}} {
-		w := &portWatch{port: make(chan string, 1)}
-		for _, part := range parts {
-			if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
-				t.Fatalf("%d, %v", n, err)
-			}
-		}
-		select {
-		case port := <-w.port:
-			if port != "7" {
-				t.Errorf("%q: %q", parts, port)
-			}
-		default:
-			t.Errorf("%q: nothing", parts)
-		}
-	}
-}
-
 func TestDescribe(t *testing.T) {
 	if got := describe([]any{"a", mcp.Image{MIMEType: "image/png"}}); got != "a\nimage/png" {
 		t.Errorf("%q", got)

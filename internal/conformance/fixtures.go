@@ -12,7 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +43,7 @@ const watched = "test://watched-resource"
 func Register(ctx context.Context, g *gateway.Gateway) (wait func(), err error) {
 	r := g.Registry()
 	var errs []error
-	for _, t := range append(plainTools(), append(talkingTools(), append(changingTools(r), append(waitingTools(), roundTools()...)...)...)...) {
+	for _, t := range slices.Concat(plainTools(), talkingTools(), changingTools(r), waitingTools(), roundTools()) {
 		if t.Schema == nil {
 			t.Schema = json.RawMessage(`{"type":"object"}`)
 		}
@@ -51,9 +54,8 @@ func Register(ctx context.Context, g *gateway.Gateway) (wait func(), err error) 
 	}
 	registerResources(r)
 	registerPrompts(r)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {
@@ -64,15 +66,12 @@ func Register(ctx context.Context, g *gateway.Gateway) (wait func(), err error) 
 				g.Updated(ctx, watched)
 			}
 		}
-	}()
-	return func() { <-done }, errors.Join(errs...)
+	})
+	return wg.Wait, errors.Join(errs...)
 }
 
 func decode(text string) []byte {
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil { // the constants above
-		return nil
-	}
+	data, _ := base64.StdEncoding.DecodeString(text) // one of the constants above
 	return data
 }
 
@@ -128,9 +127,7 @@ func talkingTools() []catalog.Tool {
 		{Name: "test_logging_tool", Handle: logs("the tool runs")},
 		{Name: "test_tool_with_progress", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			for _, done := range []float64{0, 50, 100} {
-				if token := r.Params.GetProgressToken(); token != nil {
-					_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100})
-				}
+				progress(ctx, r, done, 100)
 				pause(ctx)
 			}
 			return text(fmt.Sprint(r.Params.GetProgressToken())), nil
@@ -181,6 +178,13 @@ func logs(texts ...string) sdk.ToolHandler {
 	}
 }
 
+// progress tells a client that asked for it how far a call is.
+func progress(ctx context.Context, r *sdk.CallToolRequest, done, total float64) {
+	if token := r.Params.GetProgressToken(); token != nil {
+		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total})
+	}
+}
+
 // pause lets the client take in what was sent.
 func pause(ctx context.Context) {
 	select {
@@ -228,9 +232,7 @@ func waitingTools() []catalog.Tool {
 	var count atomic.Int64
 	return []catalog.Tool{
 		{Name: "test_wait", Handle: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			if token := r.Params.GetProgressToken(); token != nil {
-				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: 1, Total: 2})
-			}
+			progress(ctx, r, 1, 2)
 			<-ctx.Done()
 			count.Add(1)
 			return nil, ctx.Err()
@@ -254,4 +256,50 @@ func messages(contents ...sdk.Content) *sdk.GetPromptResult {
 		r.Messages = append(r.Messages, &sdk.PromptMessage{Role: "user", Content: c})
 	}
 	return r
+}
+
+// texts returns the reader of a resource of one text.
+func texts(mime, content string) sdk.ResourceHandler {
+	return func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: mime, Text: content}}}, nil
+	}
+}
+
+// registerResources adds the resources that scenarios read.
+func registerResources(r *catalog.Registry) {
+	r.AddResource("", &sdk.Resource{URI: "test://static-text", Name: "text", MIMEType: "text/plain"}, texts("text/plain", "This is the content of the static text resource."))
+	r.AddResource("", &sdk.Resource{URI: watched, Name: "watched", MIMEType: "text/plain"}, texts("text/plain", "it changes"))
+	r.AddResource("", &sdk.Resource{URI: "test://static-binary", Name: "binary", MIMEType: "image/png"}, func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: "image/png", Blob: decode(pixel)}}}, nil
+	})
+	r.AddResourceTemplate("", &sdk.ResourceTemplate{URITemplate: "test://template/{id}/data", Name: "template", MIMEType: "application/json"},
+		func(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			id := strings.TrimSuffix(strings.TrimPrefix(q.Params.URI, "test://template/"), "/data")
+			return texts("application/json", fmt.Sprintf(`{"id":%q,"templateTest":true,"data":%q}`, id, "Data for ID: "+id))(ctx, q)
+		})
+}
+
+// registerPrompts adds the prompts that scenarios get.
+func registerPrompts(r *catalog.Registry) {
+	r.AddPrompt("", &sdk.Prompt{Name: "test_simple_prompt", Description: described}, say("This is a simple prompt for testing."))
+	r.AddPrompt("", &sdk.Prompt{
+		Name: "test_prompt_with_arguments", Description: described, Arguments: []*sdk.PromptArgument{{Name: "arg1", Required: true}, {Name: "arg2", Required: true}},
+	}, func(_ context.Context, q *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		a := q.Params.Arguments
+		return messages(&sdk.TextContent{Text: fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}), nil
+	})
+	r.AddPrompt("", &sdk.Prompt{
+		Name: "test_prompt_with_embedded_resource", Description: described, Arguments: []*sdk.PromptArgument{{Name: "resourceUri", Required: true}},
+	}, func(_ context.Context, q *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return messages(embedded(q.Params.Arguments["resourceUri"]), &sdk.TextContent{Text: "Look at the resource above."}), nil
+	})
+	r.AddPrompt("", &sdk.Prompt{Name: "test_prompt_with_image", Description: described}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return messages(image(), &sdk.TextContent{Text: "Look at the picture above."}), nil
+	})
+	r.AddPrompt("", &sdk.Prompt{Name: "test_input_required_result_prompt", Description: described}, func(_ context.Context, q *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		if told := accepted(q.Params.InputResponses, "user_context"); told != nil {
+			return messages(&sdk.TextContent{Text: fmt.Sprint("Context: ", told["context"])}), nil
+		}
+		return &sdk.GetPromptResult{InputRequests: sdk.InputRequestMap{"user_context": form("what is it about?", "context", "string")}}, nil
+	})
 }
