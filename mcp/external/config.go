@@ -2,6 +2,7 @@ package external
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -243,4 +244,44 @@ func PublicURL(address string) string {
 	}
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	return shown.String()
+}
+
+// Text is a string of an entry. A number or a switch is taken as it is written.
+type Text string
+
+// UnmarshalJSON reads a string, a number, true or false.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		var s string
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		*t = Text(s)
+	case '{', '[':
+		return errors.New("want text")
+	case 'n':
+	default:
+		*t = Text(data)
+	}
+	return nil
+}
+
+func texts(list []Text) []string {
+	var out []string
+	for _, t := range list {
+		out = append(out, string(t))
+	}
+	return out
+}
+
+func textMap(m map[string]Text) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for name, t := range m {
+		out[name] = string(t)
+	}
+	return out
 }
