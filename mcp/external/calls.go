@@ -58,8 +58,9 @@ func (c *calls) forget() bool {
 	return !c.ended
 }
 
-// drop takes the tools away and fails the calls that are running.
-func (c *calls) drop() {
+// drop takes the tools away and fails the calls that are running. It reports
+// whether there were such calls since the connection was opened.
+func (c *calls) drop() (torn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live, c.tools, c.read = nil, nil, false
@@ -67,6 +68,7 @@ func (c *calls) drop() {
 	for _, cancel := range c.running {
 		cancel(mcp.ErrClosed)
 	}
+	return c.torn
 }
 
 // end is drop for good.
@@ -82,13 +84,6 @@ func (c *calls) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
-}
-
-// wasTorn reports whether calls were cancelled as the last connection ended.
-func (c *calls) wasTorn() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.torn
 }
 
 // list returns the tools, which must not be changed.
@@ -127,9 +122,6 @@ func (c *calls) finish(number uint64) {
 	delete(c.running, number)
 }
 
-// errTimeout is the cause when the server's own limit ends a call.
-var errTimeout = errors.New("no answer in the time set for this server")
-
 // CallTool runs a tool and waits for its result as long as ctx and the config's
 // timeout allow. The result is text, an mcp.Image, a []any of both, or any JSON
 // value. It is sent once; with Config.Defaults a server of 2026-07-28 may have it
@@ -139,7 +131,7 @@ var errTimeout = errors.New("no answer in the time set for this server")
 func (s *Server) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	own, stop := context.WithTimeoutCause(own, s.config.Timeout, errTimeout)
+	own, stop := context.WithTimeout(own, s.config.Timeout)
 	defer stop()
 	live, number, err := s.calls.begin(name, cancel)
 	if err != nil {

@@ -41,12 +41,12 @@ func TestSpellings(t *testing.T) {
 		if want.Timeout == 0 {
 			want.Timeout = defaultTimeout
 		}
-		s, err := parseServers([]byte(`{"mcpServers":{"my.server":`+text+`}}`), nothing)
-		if err != nil || s.problems["my.server"] != nil {
-			t.Errorf("%s: %v, %v", text, err, s.problems)
+		configs, problems, err := parseServers([]byte(`{"mcpServers":{"my.server":`+text+`}}`), nothing)
+		if err != nil || problems["my.server"] != nil {
+			t.Errorf("%s: %v, %v", text, err, problems)
 			continue
 		}
-		if got := s.configs["my.server"]; fmt.Sprintf("%+v", plainConfig(got)) != fmt.Sprintf("%+v", plainConfig(want)) {
+		if got := configs["my.server"]; fmt.Sprintf("%+v", plainConfig(got)) != fmt.Sprintf("%+v", plainConfig(want)) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", text, got, want)
 		}
 	}
@@ -62,9 +62,9 @@ func nothing(string) (string, bool) { return "", false }
 
 func TestSwitchedOff(t *testing.T) {
 	for _, text := range []string{`{"command":"x","disabled":true}`, `{"enabled":false}`, `{"command":"x","isActive":false}`} {
-		s, err := parseServers([]byte(`{"mcpServers":{"a":`+text+`}}`), nothing)
-		if err != nil || len(s.configs)+len(s.problems) > 0 {
-			t.Errorf("%s: %v, %+v", text, err, s)
+		configs, problems, err := parseServers([]byte(`{"mcpServers":{"a":`+text+`}}`), nothing)
+		if err != nil || len(configs)+len(problems) > 0 {
+			t.Errorf("%s: %v, %+v", text, err, configs)
 		}
 	}
 }
@@ -96,16 +96,16 @@ func TestBadEntries(t *testing.T) {
 		`{"command":"a","elicitation":"accept"}`:         "neither decline nor defaults",
 		`{"command":"${NOT_SET}"}`:                       "NOT_SET is not set",
 	} {
-		s, err := parseServers([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), nothing)
+		configs, problems, err := parseServers([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), nothing)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if p := s.problems["bad"]; p == nil || !strings.Contains(p.Error(), want) || strings.Contains(p.Error(), "k3y") {
+		if p := problems["bad"]; p == nil || !strings.Contains(p.Error(), want) || strings.Contains(p.Error(), "k3y") {
 			t.Errorf("%s: %v, want %q", text, p, want)
 		}
-		if _, ok := s.configs["good"]; !ok || len(s.configs) != 1 {
-			t.Errorf("%s: %+v", text, s.configs)
+		if _, ok := configs["good"]; !ok || len(configs) != 1 {
+			t.Errorf("%s: %+v", text, configs)
 		}
 	}
 }
@@ -121,13 +121,13 @@ func TestBrokenFile(t *testing.T) {
 		"{\"mcpServers\": {}}\n{}":       "line 2, column",
 		"mcpServers:\n  a: {command: x}": "line 1, column 1",
 	} {
-		_, err := parseServers([]byte(text), nothing)
+		_, _, err := parseServers([]byte(text), nothing)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	for _, text := range []string{"", " \n", "\ufeff{\"mcpServers\":{}}", `{"mcpServers":{},"inputs":[]}`} {
-		if s, err := parseServers([]byte(text), nothing); err != nil || len(s.configs) > 0 {
+		if configs, _, err := parseServers([]byte(text), nothing); err != nil || len(configs) > 0 {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestBrokenFile(t *testing.T) {
 	for i := range maxServers + 1 {
 		fmt.Fprintf(&many, `,"s%d":{"command":"x"}`, i)
 	}
-	if _, err := parseServers([]byte(`{"mcpServers":{`+many.String()[1:]+`}}`), nothing); err == nil {
+	if _, _, err := parseServers([]byte(`{"mcpServers":{`+many.String()[1:]+`}}`), nothing); err == nil {
 		t.Error("no limit of servers")
 	}
 }
@@ -145,21 +145,21 @@ func TestVariables(t *testing.T) {
 		v, ok := map[string]string{"KEY": "k1", "HOST": "h", "EMPTY": ""}[name]
 		return v, ok
 	}
-	s, err := parseServers([]byte(`{"mcpServers":{
+	configs, problems, err := parseServers([]byte(`{"mcpServers":{
 		"a":{"command":"${HOST}/run","args":["--key=${KEY}","${EMPTY}","${NONE:-d}"],"env":{"K":"${env:KEY}"}},
 		"b":{"url":"http://${HOST}/mcp?k=${KEY}","headers":{"Authorization":"Bearer ${KEY}"}},
 		"c":{"command":"x","env":{"A":"${ONE}","B":"${TWO}${ONE}"}}}}`), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := s.configs["a"], s.configs["b"]
+	a, b := configs["a"], configs["b"]
 	if a.Command != "h/run" || !slices.Equal(a.Args, []string{"--key=k1", "", "d"}) || a.Env["K"] != "k1" {
 		t.Errorf("a: %+v", plainConfig(a))
 	}
 	if b.URL != "http://h/mcp?k=k1" || b.Headers["Authorization"] != "Bearer k1" {
 		t.Errorf("b: %+v", plainConfig(b))
 	}
-	if p := s.problems["c"]; p == nil || !strings.Contains(p.Error(), "ONE, TWO is not set") {
+	if p := problems["c"]; p == nil || !strings.Contains(p.Error(), "ONE, TWO is not set") {
 		t.Errorf("c: %v", p)
 	}
 }
@@ -204,11 +204,11 @@ func FuzzServers(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parseServers(data, func(name string) (string, bool) { return name, len(name) > 1 })
-		if err != nil && len(s.configs) > 0 {
+		configs, _, err := parseServers(data, func(name string) (string, bool) { return name, len(name) > 1 })
+		if err != nil && len(configs) > 0 {
 			t.Fatal("a broken file has servers")
 		}
-		for name, c := range s.configs {
+		for name, c := range configs {
 			if c.check() != nil || c.Timeout <= 0 || c.Timeout > maxTimeout || len(c.ways()) == 0 || strings.TrimSpace(name) == "" {
 				t.Fatalf("%q: %+v passed", name, plainConfig(c))
 			}

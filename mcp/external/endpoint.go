@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -49,11 +49,8 @@ type peer struct {
 type endpoint struct {
 	set      *Set
 	tokens   []Token
-	log      *slog.Logger
 	upgrader websocket.Upgrader
-
-	mu      sync.Mutex
-	refused logLimiter
+	refused  logLimiter
 }
 
 // Endpoint is the handler of /mcp/endpoint. Who shows one of tokens, as ?token=
@@ -61,7 +58,7 @@ type endpoint struct {
 // socket ends. Without tokens every server is refused.
 func (set *Set) Endpoint(tokens []Token) http.Handler {
 	return &endpoint{
-		set: set, tokens: tokens, log: set.log,
+		set: set, tokens: tokens,
 		upgrader: websocket.Upgrader{HandshakeTimeout: dialLimit, Subprotocols: []string{"mcp"}},
 	}
 }
@@ -79,12 +76,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p, release, err := e.set.enrol(token)
 	if err != nil {
-		id := "external/full"
-		if errors.Is(err, errStopping) {
-			id = "external/stopping"
-		}
-		e.refuse(r, message.Both(id))
-		http.Error(w, message.Both(id), http.StatusServiceUnavailable)
+		e.refuse(r, err.Error())
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer release()
@@ -141,29 +134,21 @@ func (e *endpoint) find(shown string) (found Token, ok bool) {
 
 // refuse logs a tool server that was not let in, though not each of many.
 func (e *endpoint) refuse(r *http.Request, why string) {
-	e.mu.Lock()
-	pass, held := e.refused.pass(time.Now())
-	e.mu.Unlock()
-	if pass {
-		e.log.Warn("mcp tool server refused", "remote", r.RemoteAddr, "why", why, "not_logged", held)
+	if pass, held := e.refused.pass(time.Now()); pass {
+		e.set.log.Warn("mcp tool server refused", "remote", r.RemoteAddr, "why", why, "not_logged", held)
 	}
 }
 
-var (
-	errFull     = errors.New("too many tool servers are connected")
-	errStopping = errors.New("the server is stopping")
-)
-
 // enrol gives a tool server its place and a name that is free: the token's,
-// or that with a number. release frees them.
+// or that with a number. release frees them. The error is for people.
 func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	switch {
 	case set.ended || set.cancel == nil:
-		return nil, nil, errStopping
+		return nil, nil, errors.New(message.Both("external/stopping"))
 	case len(set.peers) >= maxPeers:
-		return nil, nil, errFull
+		return nil, nil, errors.New(message.Both("external/full"))
 	}
 	name := set.freeName(t.Name)
 	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
@@ -181,16 +166,10 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 
 // freeName is the first of NAME, NAME-2, NAME-3 … that is free.
 func (set *Set) freeName(name string) string {
-	if name == "" {
-		name = "endpoint"
+	name = cmp.Or(name, "endpoint")
+	candidate := name
+	for n := 2; set.peers[candidate] != nil || set.servers[candidate] != nil; n++ {
+		candidate = name + "-" + strconv.Itoa(n)
 	}
-	for n := 1; ; n++ {
-		candidate := name
-		if n > 1 {
-			candidate = name + "-" + strconv.Itoa(n)
-		}
-		if set.peers[candidate] == nil && set.servers[candidate] == nil {
-			return candidate
-		}
-	}
+	return candidate
 }

@@ -21,45 +21,37 @@ const maxFile = 1 << 20
 // maxServers is how many servers there may be.
 const maxServers = 64
 
-// servers holds the servers that a file names.
-type servers struct {
-	configs  map[string]Config
-	problems map[string]error // of single entries, which are left out
-}
-
-// document is the file: the shape that desktop clients use.
-type document struct {
-	Servers *map[string]json.RawMessage `json:"mcpServers"`
-}
-
-// parseServers reads the text of a file. An error says that nothing of it can
-// be used, and where it is broken. lookup gives the variables for ${NAME}.
-func parseServers(data []byte, lookup func(string) (string, bool)) (servers, error) {
-	out := servers{configs: map[string]Config{}, problems: map[string]error{}}
+// parseServers reads the text of a file, in the shape that desktop clients use:
+// the servers that can be used, and the problems of those that are left out. An
+// error says that nothing of it can be used, and where it is broken.
+func parseServers(data []byte, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+	configs, problems = map[string]Config{}, map[string]error{}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(bytes.TrimSpace(data)) == 0 {
-		return out, nil
+		return configs, problems, nil
 	}
-	var doc document
-	if err := decodeJSON(data, &doc); err != nil {
-		return out, err
+	var document struct {
+		Servers *map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if doc.Servers == nil {
-		return out, errors.New(`there is no "mcpServers" in it`)
+	if err := decodeJSON(data, &document); err != nil {
+		return configs, problems, err
 	}
-	if len(*doc.Servers) > maxServers {
-		return out, fmt.Errorf("%d servers are too many (at most %d)", len(*doc.Servers), maxServers)
+	if document.Servers == nil {
+		return configs, problems, errors.New(`there is no "mcpServers" in it`)
 	}
-	for _, name := range slices.Sorted(maps.Keys(*doc.Servers)) {
-		c, off, err := parseEntry(name, (*doc.Servers)[name], lookup)
+	if n := len(*document.Servers); n > maxServers {
+		return configs, problems, fmt.Errorf("%d servers are too many (at most %d)", n, maxServers)
+	}
+	for name, raw := range *document.Servers {
+		c, off, err := parseEntry(name, raw, lookup)
 		switch {
 		case err != nil:
-			out.problems[name] = err
+			problems[name] = err
 		case !off:
-			out.configs[name] = c
+			configs[name] = c
 		}
 	}
-	return out, nil
+	return configs, problems, nil
 }
 
 func parseEntry(name string, raw json.RawMessage, lookup func(string) (string, bool)) (c Config, off bool, err error) {
@@ -124,14 +116,14 @@ func plainJSONError(err error) error {
 }
 
 // CheckFile reads a file of servers and says what is in it: the servers that can
-// be used, and what is wrong with others or, as the error, with all of it.
+// be used, and what is wrong with others or, as the error, with all of it. lookup
+// gives the variables for ${NAME}.
 func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
 	data, err := readFile(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := parseServers(data, lookup)
-	return s.configs, s.problems, err
+	return parseServers(data, lookup)
 }
 
 // readFile reads the file of servers; one that is not there is empty.
@@ -195,9 +187,6 @@ type stamp struct {
 }
 
 func stampOf(file string) stamp {
-	if file == "" {
-		return stamp{}
-	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return stamp{}
@@ -228,18 +217,16 @@ func (set *Set) watch(ctx context.Context) {
 
 // reload reads the file and applies it. One that is broken changes nothing.
 func (set *Set) reload(ctx context.Context) {
-	configs := maps.Clone(set.options.Servers)
-	if configs == nil {
-		configs = make(map[string]Config)
-	}
-	if set.options.File == "" {
-		set.apply(ctx, configs, nil)
-		return
-	}
+	configs := make(map[string]Config)
+	maps.Copy(configs, set.options.Servers)
 	more, problems, err := CheckFile(set.options.File, set.options.Lookup)
 	if err != nil {
 		set.log.Error("file of mcp servers is broken; the servers stay as they were", "file", set.options.File, "err", err)
-		set.begin(ctx, configs)
+		running := make(map[string]error)
+		for _, s := range set.list(nil) {
+			running[s.name] = err
+		}
+		set.apply(ctx, configs, running)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
@@ -256,15 +243,4 @@ func (set *Set) reload(ctx context.Context) {
 		delete(problems, name)
 	}
 	set.apply(ctx, configs, problems)
-}
-
-// begin starts those of configs that do not run yet and ends none.
-func (set *Set) begin(ctx context.Context, configs map[string]Config) {
-	set.mu.Lock()
-	keep := make(map[string]error, len(set.servers))
-	for name := range set.servers {
-		keep[name] = nil
-	}
-	set.mu.Unlock()
-	set.apply(ctx, configs, keep)
 }

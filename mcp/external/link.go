@@ -206,7 +206,10 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 	}
 	if m, err := jsonrpc.DecodeMessage(frame); err == nil {
 		if r, ok := m.(*jsonrpc.Request); ok {
-			return wanted(r)
+			if !r.IsCall() && r.Method == "notifications/progress" { // nobody listens
+				return nil
+			}
+			return r
 		}
 	}
 	r, fixes, err := device.RepairResponse(frame, l.method)
@@ -225,14 +228,6 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 		return nil
 	}
 	r.ID = id
-	return r
-}
-
-// wanted leaves out notifications that have no listener here.
-func wanted(r *jsonrpc.Request) jsonrpc.Message {
-	if !r.IsCall() && r.Method == "notifications/progress" {
-		return nil
-	}
 	return r
 }
 

@@ -9,7 +9,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -116,21 +115,18 @@ func (o *Offer) run(ctx context.Context) {
 		if bits.OnesCount(uint(o.pause.tries)) == 1 { // as Server.run
 			o.log.Warn("endpoint is away", "err", o.mask.err(err), "try", o.pause.tries, "retry_in", pause.Round(time.Millisecond))
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(pause):
 		}
-		timer.Stop()
 	}
 }
 
 // attempt dials once and serves until the socket ends.
 func (o *Offer) attempt(ctx context.Context) error {
-	ws := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit, NetDialContext: o.options.dial}
-	conn, resp, err := ws.DialContext(ctx, o.options.URL, nil) //nolint:bodyclose // the library has read it
+	conn, err := dialSocket(ctx, o.options.URL, websocket.Dialer{NetDialContext: o.options.dial}, nil)
 	if err != nil {
-		return dialError(err, resp)
+		return err
 	}
 	l := newLink(newSocket(conn, maxPeerFrame), pingEvery, o.log)
 	defer l.wait()
@@ -151,26 +147,21 @@ func (o *Offer) attempt(ctx context.Context) error {
 		defer close(over)
 		_ = session.Wait()
 	})
-	o.refresh(ctx, server, shown, over)
-	_ = l.Close()
-	_ = session.Close()
-	return errors.Join(errEnd, l.cause())
-}
-
-// refresh keeps what is offered in step until the session is over.
-func (o *Offer) refresh(ctx context.Context, server *sdk.Server, shown []router.Offer, over <-chan struct{}) {
 	ticker := time.NewTicker(offerRefresh)
 	defer ticker.Stop()
-	for {
+	for serving := true; serving; {
 		select {
 		case <-ctx.Done():
-			return
+			serving = false
 		case <-over:
-			return
+			serving = false
 		case <-ticker.C:
 			shown = o.show(server, shown)
 		}
 	}
+	_ = l.Close()
+	_ = session.Close()
+	return errors.Join(errEnd, l.cause())
 }
 
 // show makes the tools of server those of the router, which were shown before.
@@ -289,8 +280,7 @@ func (g *greeter) greet(ctx context.Context, r *jsonrpc.Request) error {
 
 // agreed is the revision for one that asks for version.
 func agreed(version string) string {
-	switch version {
-	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
+	if slices.Contains([]string{"2025-03-26", "2025-06-18", legacyVersion}, version) {
 		return version
 	}
 	return oldestVersion

@@ -37,13 +37,13 @@ type way struct {
 
 // ways are the ways to try, in their order.
 func (c Config) ways() []way {
-	first, limit := shakeLimit, shakeLimit
-	switch c.Transport {
-	case Stdio:
-		first, limit = launchLimit, launchLimit
-	case HTTP:
+	limit := shakeLimit
+	if c.Transport == Stdio {
+		limit = launchLimit
+	}
+	first := limit
+	if c.Transport == HTTP {
 		first = probeLimit
-	default:
 	}
 	var list []way
 	if !c.Legacy && c.Transport != SSE { // that one is older than the newest handshake
@@ -117,26 +117,25 @@ func (d *dialer) launch() (*line, error) {
 }
 
 func (d *dialer) websocket(ctx context.Context) (*line, error) {
-	ws := websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit, NetDialContext: d.dial, Subprotocols: []string{"mcp"},
-	}
 	header := http.Header{}
 	for name, value := range d.config.Headers {
 		header.Set(name, value)
 	}
-	conn, resp, err := ws.DialContext(ctx, d.config.URL, header) //nolint:bodyclose // the library has read it
+	conn, err := dialSocket(ctx, d.config.URL, websocket.Dialer{NetDialContext: d.dial, Subprotocols: []string{"mcp"}}, header)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnopened, dialError(err, resp))
+		return nil, fmt.Errorf("%w: %w", errUnopened, err)
 	}
 	return socketLine(newLink(newSocket(conn, maxFrame), pingEvery, d.log)), nil
 }
 
-// dialError names the answer of a server that did not want a WebSocket.
-func dialError(err error, resp *http.Response) error {
+// dialSocket opens a WebSocket. The error names the answer of a server that did not want one.
+func dialSocket(ctx context.Context, address string, ws websocket.Dialer, header http.Header) (*websocket.Conn, error) {
+	ws.Proxy, ws.HandshakeTimeout = http.ProxyFromEnvironment, dialLimit
+	conn, resp, err := ws.DialContext(ctx, address, header) //nolint:bodyclose // the library has read it
 	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
-		return fmt.Errorf("the server answers %s", resp.Status)
+		return nil, fmt.Errorf("the server answers %s", resp.Status)
 	}
-	return err
+	return conn, err
 }
 
 func socketLine(l *link) *line {

@@ -28,7 +28,6 @@ type process struct {
 	stdout *os.File      // our end
 	stderr *os.File      // our end
 	over   chan struct{} // closed when it has ended
-	err    error         // how, once over is closed
 	logged chan struct{} // closed when its standard error was read to the end
 	gone   chan struct{} // closed by end: its output is not read any more
 	once   sync.Once
@@ -89,16 +88,15 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 // await notes the program's end and sweeps up what it left behind: children
 // that kept its group would keep its pipes open.
 func (p *process) await() {
-	p.err = p.cmd.Wait()
+	_ = p.cmd.Wait() // how it ended is in its state
 	_ = p.signal(syscall.SIGKILL)
 	close(p.over)
-	timer := time.NewTimer(pipeGrace)
-	defer timer.Stop()
+	grace := time.After(pipeGrace)
 	select { // children outside the group may keep the pipes; they are not waited for
-	case <-timer.C:
+	case <-grace:
 	case <-p.gone:
 		select {
-		case <-timer.C:
+		case <-grace:
 		case <-p.logged:
 		}
 	}
@@ -108,11 +106,9 @@ func (p *process) await() {
 // settle waits for the end of a program whose output has ended, but not for one
 // that goes on without.
 func (p *process) settle() {
-	timer := time.NewTimer(pipeGrace)
-	defer timer.Stop()
 	select {
 	case <-p.over:
-	case <-timer.C:
+	case <-time.After(pipeGrace):
 	}
 }
 
@@ -135,13 +131,11 @@ func (p *process) end() {
 		grace  time.Duration
 		signal syscall.Signal
 	}{{exitGrace, syscall.SIGTERM}, {termGrace, syscall.SIGKILL}} {
-		timer := time.NewTimer(step.grace)
 		select {
 		case <-p.over:
-		case <-timer.C:
+		case <-time.After(step.grace):
 			_ = p.signal(step.signal)
 		}
-		timer.Stop()
 	}
 	<-p.over
 	p.once.Do(func() { close(p.gone) })
@@ -151,17 +145,12 @@ func (p *process) end() {
 // inherited reports whether a variable of ours goes to the programs we start.
 // Everything else stays here: it may be a secret.
 func inherited(name string) bool {
-	if strings.HasPrefix(name, "LC_") {
-		return true
-	}
-	switch strings.ToUpper(name) {
-	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM",
+	return strings.HasPrefix(name, "LC_") || slices.Contains([]string{
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM",
 		"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_CACHE":
-		return true
-	}
-	return false
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_CACHE",
+	}, strings.ToUpper(name))
 }
 
 // environment returns the environment of a program: the inherited part of ours, and above it

@@ -254,10 +254,9 @@ func websockets(peer *sdk.Server) http.Handler {
 // toolServer dials in to an endpoint and serves peer there until hangUp.
 func toolServer(t *testing.T, p *pipeNet, address string, peer *sdk.Server) (hangUp func()) {
 	t.Helper()
-	d := websocket.Dialer{NetDialContext: p.dial}
-	conn, resp, err := d.DialContext(t.Context(), address, nil)
+	conn, err := dialSocket(t.Context(), address, websocket.Dialer{NetDialContext: p.dial}, nil)
 	if err != nil {
-		t.Errorf("dial: %v", dialError(err, resp))
+		t.Errorf("dial: %v", err)
 		return func() {}
 	}
 	l := newLink(newSocket(conn, maxFrame), 0, slog.New(slog.DiscardHandler))

@@ -45,23 +45,13 @@ func (s *Server) run(ctx context.Context) {
 		if bits.OnesCount(uint(s.dialling.pause.tries)) == 1 {
 			s.log.Warn("mcp server is away", "err", s.mask.err(err), "try", s.dialling.pause.tries, "retry_in", pause.Round(time.Millisecond))
 		}
-		if !s.rest(ctx, pause) {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(pause):
+		case <-s.redial:
 		}
 	}
-}
-
-// rest waits, less if the connection is reset; false: ctx ended.
-func (s *Server) rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case <-s.redial:
-	}
-	return true
 }
 
 // attempt connects once and serves until the connection ends. The error says why.
@@ -72,20 +62,16 @@ func (s *Server) attempt(ctx context.Context) error {
 	}
 	name, version := live.serverName()
 	s.log.Info("mcp server connected", "transport", w.transport, "name", name, "version", version, "protocol", live.protocol())
-	defer s.leave(live)
+	defer func() {
+		if s.calls.drop() && live.line.hurry != nil {
+			live.line.hurry()
+		}
+		live.close()
+	}()
 	if !s.calls.open(live) {
 		return errNotConnected
 	}
 	return s.serve(ctx, live)
-}
-
-// leave takes the tools away, then closes the connection.
-func (s *Server) leave(live *session) {
-	s.calls.drop()
-	if s.calls.wasTorn() && live.line.hurry != nil {
-		live.line.hurry()
-	}
-	live.close()
 }
 
 var (
@@ -103,8 +89,12 @@ func (s *Server) serve(ctx context.Context, live *session) error {
 		if err := s.await(ctx, live); err != nil {
 			return err
 		}
-		if !s.settle(ctx, live, relistRest-time.Since(began)) {
+		select { // a server does not have its list read all the time
+		case <-ctx.Done():
 			return errEnd
+		case <-live.gone:
+			return errEnd
+		case <-time.After(relistRest - time.Since(began)):
 		}
 	}
 }
@@ -124,20 +114,6 @@ func (s *Server) await(ctx context.Context, live *session) error {
 		return errReset
 	case <-s.relist:
 		return nil
-	}
-}
-
-// settle keeps a server from having its list read all the time.
-func (s *Server) settle(ctx context.Context, live *session, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-live.gone:
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

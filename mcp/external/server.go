@@ -80,12 +80,20 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
 		calls: calls{running: make(map[uint64]context.CancelCauseFunc)},
 	}
-	s.dialling.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, s.options(&sdk.ClientOptions{
+	options := &sdk.ClientOptions{
 		Logger:                 s.log,
 		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
-	}))
+	}
+	if c.Defaults {
+		options.ElicitationHandler = s.answer
+	} else {
+		// It is not told that we answer; what it asks nevertheless is an error, and
+		// it has no say in what is sent again.
+		options.MultiRoundTrip = &sdk.MultiRoundTripOptions{Disabled: true}
+	}
+	s.dialling.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, options)
 	return s
 }
 

@@ -203,18 +203,6 @@ func filledIn(schema any) *sdk.ElicitResult {
 	return &sdk.ElicitResult{Action: "accept", Content: content}
 }
 
-// options adds to the options of the SDK's client how questions are answered.
-func (s *Server) options(o *sdk.ClientOptions) *sdk.ClientOptions {
-	if !s.config.Defaults {
-		// It is not told that we answer; what it asks nevertheless is an error, and
-		// it has no say in what is sent again.
-		o.MultiRoundTrip = &sdk.MultiRoundTripOptions{Disabled: true}
-		return o
-	}
-	o.ElicitationHandler = s.answer
-	return o
-}
-
 // answer fills in a form, and logs the question and what became of it.
 func (s *Server) answer(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	if r.Params.Mode == "url" { // which is not among our capabilities

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,14 +37,8 @@ type Set struct {
 	mu      sync.Mutex
 	cancel  context.CancelFunc // nil before Start
 	ended   bool
-	servers map[string]*member
+	servers map[string]*Server
 	peers   map[string]*peer // by the name they were given
-}
-
-// member is a server and what it was made of.
-type member struct {
-	*Server
-	config Config
 }
 
 var _ mcp.Group = (*Set)(nil)
@@ -59,7 +54,7 @@ func NewSet(o Options) *Set {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
-	return &Set{options: o, log: o.Log, servers: make(map[string]*member), peers: make(map[string]*peer)}
+	return &Set{options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer)}
 }
 
 // Start starts all servers and the watch over the file, and returns at once. The
@@ -95,22 +90,25 @@ func (set *Set) end() {
 	}
 	set.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, s := range set.all() {
+	for _, s := range set.list(nil) {
 		wg.Go(func() { _ = s.Stop() })
 	}
 	wg.Wait()
 }
 
-// all returns all servers and peers, for whichever device they are.
-func (set *Set) all() []*Server {
+// list returns the servers, then the peers, each by name: all, or those for
+// devices that fit.
+func (set *Set) list(fits func(device string) bool) []*Server {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	var out []*Server
 	for _, name := range slices.Sorted(maps.Keys(set.servers)) {
-		out = append(out, set.servers[name].Server)
+		out = append(out, set.servers[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.peers)) {
-		out = append(out, set.peers[name].Server)
+		if p := set.peers[name]; fits == nil || fits(p.device) {
+			out = append(out, p.Server)
+		}
 	}
 	return out
 }
@@ -126,7 +124,8 @@ func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[s
 		if _, broken := keep[name]; broken {
 			continue
 		}
-		if c, stays := configs[name]; stays && reflect.DeepEqual(c, old.config) {
+		c, stays := configs[name]
+		if c.Timeout = cmp.Or(c.Timeout, defaultTimeout); stays && reflect.DeepEqual(c, old.config) {
 			continue
 		}
 		delete(set.servers, name)
@@ -140,10 +139,10 @@ func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[s
 		if set.ended || set.servers[name] != nil {
 			continue
 		}
-		m := &member{Server: NewServer(name, configs[name], set.options.ServerOptions), config: configs[name]}
-		set.servers[name] = m
+		s := NewServer(name, configs[name], set.options.ServerOptions)
+		set.servers[name] = s
 		set.log.Info("mcp server", "server", name, "config", configs[name])
-		_ = m.Start(ctx) // it is new, so it starts
+		_ = s.Start(ctx) // it is new, so it starts
 	}
 }
 
@@ -155,32 +154,25 @@ func (set *Set) Sources() []mcp.Source { return set.sources("") }
 func (set *Set) For(device string) mcp.Group { return &view{set: set, device: strings.ToLower(device)} }
 
 func (set *Set) sources(device string) []mcp.Source {
-	set.mu.Lock()
-	defer set.mu.Unlock()
 	var out []mcp.Source
-	for _, name := range slices.Sorted(maps.Keys(set.servers)) {
-		out = append(out, set.servers[name].Server)
-	}
-	for _, name := range slices.Sorted(maps.Keys(set.peers)) {
-		if p := set.peers[name]; p.device == "" || p.device == device {
-			out = append(out, p.Server)
-		}
+	for _, s := range set.list(func(its string) bool { return its == "" || its == device }) {
+		out = append(out, s)
 	}
 	return out
 }
 
 // HasTool reports whether any server has the tool.
-func (set *Set) HasTool(name string) bool { return hasTool(set.Sources(), name) }
+func (set *Set) HasTool(name string) bool { return set.For("").HasTool(name) }
 
 // GetAvailableTools lists the tools of all servers, in the order of Sources.
-func (set *Set) GetAvailableTools() []mcp.Tool { return toolsOf(set.Sources()) }
+func (set *Set) GetAvailableTools() []mcp.Tool { return set.For("").GetAvailableTools() }
 
 // CallTool runs a tool of the first server that has it.
 func (set *Set) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	if set.over() {
 		return nil, fmt.Errorf("call %s: %w", name, mcp.ErrClosed)
 	}
-	return callFirst(ctx, set.Sources(), name, arguments)
+	return set.For("").CallTool(ctx, name, arguments)
 }
 
 // IsReady reports whether the set runs. Its servers come and go.
@@ -196,7 +188,7 @@ func (set *Set) ResetConnection() error {
 		return fmt.Errorf("reset mcp servers: %w", mcp.ErrClosed)
 	}
 	var errs []error
-	for _, s := range set.all() {
+	for _, s := range set.list(nil) {
 		if err := s.ResetConnection(); err != nil && !errors.Is(err, mcp.ErrClosed) { // it has just left
 			errs = append(errs, err)
 		}
@@ -216,31 +208,26 @@ type view struct {
 	device string
 }
 
-func (v *view) Start(context.Context) error   { return nil }
-func (v *view) Stop() error                   { return nil }
-func (v *view) IsReady() bool                 { return v.set.IsReady() }
-func (v *view) ResetConnection() error        { return v.set.ResetConnection() }
-func (v *view) Sources() []mcp.Source         { return v.set.sources(v.device) }
-func (v *view) HasTool(name string) bool      { return hasTool(v.Sources(), name) }
-func (v *view) GetAvailableTools() []mcp.Tool { return toolsOf(v.Sources()) }
-func (v *view) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
-	return callFirst(ctx, v.Sources(), name, arguments)
+func (v *view) Start(context.Context) error { return nil }
+func (v *view) Stop() error                 { return nil }
+func (v *view) IsReady() bool               { return v.set.IsReady() }
+func (v *view) ResetConnection() error      { return v.set.ResetConnection() }
+func (v *view) Sources() []mcp.Source       { return v.set.sources(v.device) }
+
+func (v *view) HasTool(name string) bool {
+	return slices.ContainsFunc(v.Sources(), func(s mcp.Source) bool { return s.HasTool(name) })
 }
 
-func hasTool(sources []mcp.Source, name string) bool {
-	return slices.ContainsFunc(sources, func(s mcp.Source) bool { return s.HasTool(name) })
-}
-
-func toolsOf(sources []mcp.Source) []mcp.Tool {
+func (v *view) GetAvailableTools() []mcp.Tool {
 	var out []mcp.Tool
-	for _, s := range sources {
+	for _, s := range v.Sources() {
 		out = append(out, s.GetAvailableTools()...)
 	}
 	return out
 }
 
-func callFirst(ctx context.Context, sources []mcp.Source, name string, arguments map[string]any) (any, error) {
-	for _, s := range sources {
+func (v *view) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	for _, s := range v.Sources() {
 		if s.HasTool(name) {
 			return s.CallTool(ctx, name, arguments)
 		}
