@@ -39,12 +39,12 @@ func (c *calls) open(live *session) bool {
 	return true
 }
 
-// keep makes r the known list, unless the connection it is from has ended.
-func (c *calls) keep(live *session, r roster) {
+// keep makes tools the known list, unless the connection it is from has ended.
+func (c *calls) keep(live *session, tools []mcp.Tool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended && c.live == live {
-		c.tools, c.read = r.tools, true
+		c.tools, c.read = tools, true
 	}
 }
 
@@ -79,25 +79,17 @@ func (c *calls) end() {
 	c.drop()
 }
 
-// over reports whether end was called.
-func (c *calls) over() bool {
+// list returns the tools, which must not be changed, and whether they were read
+// over the present connection.
+func (c *calls) list() (tools []mcp.Tool, read bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended
+	return c.tools, c.read
 }
 
-// list returns the tools, which must not be changed.
-func (c *calls) list() []mcp.Tool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tools
-}
-
-// ready reports whether the list was read over the present connection.
-func (c *calls) ready() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.read
+// has reports whether a tool is among those of a list.
+func has(tools []mcp.Tool, name string) bool {
+	return slices.ContainsFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
 // begin notes a call, so that it ends when the server leaves.
@@ -107,7 +99,7 @@ func (c *calls) begin(name string, cancel context.CancelCauseFunc) (*session, ui
 	if c.ended {
 		return nil, 0, mcp.ErrClosed
 	}
-	if c.live == nil || !slices.ContainsFunc(c.tools, func(t mcp.Tool) bool { return t.Name == name }) {
+	if c.live == nil || !has(c.tools, name) {
 		return nil, 0, mcp.ErrNoTool
 	}
 	c.number++
@@ -210,12 +202,9 @@ func resultOf(r *sdk.CallToolResult) any {
 	var blocks []any
 	images := false
 	for _, content := range r.Content {
-		switch block := blockOf(content).(type) {
-		case nil:
-		case mcp.Image:
-			images = true
-			blocks = append(blocks, block)
-		default:
+		if block := blockOf(content); block != nil {
+			_, image := block.(mcp.Image)
+			images = images || image
 			blocks = append(blocks, block)
 		}
 	}

@@ -105,20 +105,14 @@ func (e Entry) Config() (Config, error) {
 	}
 	c.Timeout, err = parseTimeout(string(e.Timeout))
 	errs = append(errs, err, e.checkNames())
-	switch e.Protocol {
-	case "", "auto":
-	case "legacy":
-		c.Legacy = true
-	default:
-		errs = append(errs, fmt.Errorf("protocol: %q is neither auto nor legacy", e.Protocol))
+	either := func(key, value, usual, other string) bool {
+		if value != "" && value != usual && value != other {
+			errs = append(errs, fmt.Errorf("%s: %q is neither %s nor %s", key, value, usual, other))
+		}
+		return value == other
 	}
-	switch e.Elicitation {
-	case "", "decline":
-	case "defaults":
-		c.Defaults = true
-	default:
-		errs = append(errs, fmt.Errorf("elicitation: %q is neither decline nor defaults", e.Elicitation))
-	}
+	c.Legacy = either("protocol", e.Protocol, "auto", "legacy")
+	c.Defaults = either("elicitation", e.Elicitation, "decline", "defaults")
 	return c, errors.Join(errs...)
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -93,7 +92,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
-	<-p.finished
+	p.life.wg.Wait()
 }
 
 // admit looks at the method and the token.
@@ -134,7 +133,7 @@ func (e *endpoint) find(shown string) (found Token, ok bool) {
 
 // refuse logs a tool server that was not let in, though not each of many.
 func (e *endpoint) refuse(r *http.Request, why string) {
-	if pass, held := e.refused.pass(time.Now()); pass {
+	if pass, held := e.refused.pass(); pass {
 		e.set.log.Warn("mcp tool server refused", "remote", r.RemoteAddr, "why", why, "not_logged", held)
 	}
 }
@@ -145,31 +144,25 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	switch {
-	case set.ended || set.cancel == nil:
+	case !set.IsReady():
 		return nil, nil, errors.New(message.Both("external/stopping"))
 	case len(set.peers) >= maxPeers:
 		return nil, nil, errors.New(message.Both("external/full"))
 	}
-	name := set.freeName(t.Name)
+	base := cmp.Or(t.Name, "endpoint")
+	name := base // or NAME-2, NAME-3 …
+	for n := 2; set.peers[name] != nil || set.servers[name] != nil; n++ {
+		name = base + "-" + strconv.Itoa(n)
+	}
 	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
 	p = &peer{Server: newServer(name, c, set.options.ServerOptions), device: strings.ToLower(t.Device)}
 	p.once, p.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
 	set.peers[name] = p
-	set.wg.Add(1)
+	set.life.wg.Add(1)
 	return p, func() {
 		set.mu.Lock()
 		delete(set.peers, name)
 		set.mu.Unlock()
-		set.wg.Done()
+		set.life.wg.Done()
 	}, nil
-}
-
-// freeName is the first of NAME, NAME-2, NAME-3 … that is free.
-func (set *Set) freeName(name string) string {
-	name = cmp.Or(name, "endpoint")
-	candidate := name
-	for n := 2; set.peers[candidate] != nil || set.servers[candidate] != nil; n++ {
-		candidate = name + "-" + strconv.Itoa(n)
-	}
-	return candidate
 }

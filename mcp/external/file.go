@@ -116,31 +116,25 @@ func plainJSONError(err error) error {
 }
 
 // CheckFile reads a file of servers and says what is in it: the servers that can
-// be used, and what is wrong with others or, as the error, with all of it. lookup
-// gives the variables for ${NAME}.
+// be used, and what is wrong with others or, as the error, with all of it. One
+// that is not there is empty. lookup gives the variables for ${NAME}.
 func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
-	data, err := readFile(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	return parseServers(data, lookup)
-}
-
-// readFile reads the file of servers; one that is not there is empty.
-func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		err = fmt.Errorf("more than %d bytes are too many", maxFile)
 	}
-	return data, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseServers(data, lookup)
 }
 
 // expand puts variables of the environment into every text of the entry. One

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -101,9 +100,8 @@ func (s *socket) close() error {
 
 // lines are frames over a pair of pipes, one message on each line.
 type lines struct {
-	r    *bufio.Reader
-	w    pipeWriter
-	once sync.Once
+	r *bufio.Reader
+	w pipeWriter
 }
 
 // pipeWriter is the writing end of a pipe.
@@ -156,8 +154,4 @@ func (l *lines) write(frame []byte) error {
 // ping does nothing: the end of a program is seen at once.
 func (l *lines) ping() error { return nil }
 
-func (l *lines) close() error {
-	var err error
-	l.once.Do(func() { err = l.w.Close() })
-	return err
-}
+func (l *lines) close() error { return l.w.Close() }

@@ -61,10 +61,8 @@ type link struct {
 	broken atomic.Uint64  // messages that were dropped
 
 	mu      sync.Mutex
-	ended   error                // why the frames ended, once they have
-	pending map[int64]jsonrpc.ID // requests of ours, by number
-	methods map[int64]string     // of the same
-	probe   int64                // the number of server/discover, 0 for none
+	ended   error            // why the frames ended, once they have
+	pending map[int64]string // the methods of our requests, by number
 }
 
 var _ sdk.Transport = (*link)(nil)
@@ -74,8 +72,7 @@ func newLink(f frames, pulse time.Duration, log *slog.Logger) *link {
 	l := &link{
 		frames: f, log: log, pulse: pulse,
 		in: make(chan []byte), out: make(chan []byte, maxQueue), closed: make(chan struct{}),
-		patter:  time.NewTimer(time.Hour),
-		pending: make(map[int64]jsonrpc.ID), methods: make(map[int64]string),
+		patter: time.NewTimer(time.Hour), pending: make(map[int64]string),
 	}
 	l.patter.Stop()
 	return l
@@ -217,17 +214,12 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 	case err != nil:
 		l.drop(frame, err)
 		return nil
-	case r == nil:
+	case r == nil || !l.answered(r.ID):
 		l.log.Debug("answer to no request of ours")
 		return nil
 	case len(fixes) > 0:
 		l.log.Debug("mcp message repaired", "fixes", fixes)
 	}
-	id, ok := l.answered(r.ID)
-	if !ok {
-		return nil
-	}
-	r.ID = id
 	return r
 }
 
@@ -242,21 +234,17 @@ func (l *link) drop(frame []byte, err error) {
 func (l *link) method(id int64) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.methods[id]
+	return l.pending[id]
 }
 
-// answered takes a request out of the tables.
-func (l *link) answered(wire jsonrpc.ID) (jsonrpc.ID, bool) {
-	n, _ := wire.Raw().(int64)
+// answered takes a request out of the table; false: it was not there any more.
+func (l *link) answered(id jsonrpc.ID) bool {
+	n, _ := id.Raw().(int64)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, ok := l.pending[n]
+	_, ok := l.pending[n]
 	delete(l.pending, n)
-	delete(l.methods, n)
-	if n == l.probe {
-		l.probe = 0
-	}
-	return id, ok
+	return ok
 }
 
 // refuseProbe answers server/discover in the place of a peer that is silent on
@@ -265,14 +253,13 @@ func (l *link) answered(wire jsonrpc.ID) (jsonrpc.ID, bool) {
 func (l *link) refuseProbe() *jsonrpc.Response {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, ok := l.pending[l.probe]
-	if l.probe == 0 || !ok {
-		return nil
+	for n, method := range l.pending {
+		if id, err := jsonrpc.MakeID(float64(n)); err == nil && method == "server/discover" {
+			delete(l.pending, n)
+			return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer to server/discover"}}
+		}
 	}
-	delete(l.pending, l.probe)
-	delete(l.methods, l.probe)
-	l.probe = 0
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer to server/discover"}}
+	return nil
 }
 
 var errStuck = errors.New("the peer does not read what it is sent")
@@ -298,30 +285,20 @@ func (l *link) Write(_ context.Context, m jsonrpc.Message) error {
 	}
 }
 
-// cancelled is the notification that a request was given up.
-type cancelled struct {
-	RequestID int64 `json:"requestId"`
-}
-
 // note remembers a request until its answer, or until it is given up.
 func (l *link) note(r *jsonrpc.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !r.IsCall() {
-		var c cancelled
-		if r.Method == "notifications/cancelled" && json.Unmarshal(r.Params, &c) == nil {
-			delete(l.pending, c.RequestID)
-			delete(l.methods, c.RequestID)
+	var cancelled struct {
+		RequestID int64 `json:"requestId"`
+	}
+	switch n, ok := r.ID.Raw().(int64); {
+	case ok:
+		l.pending[n] = r.Method
+		if r.Method == "server/discover" {
+			l.patter.Reset(discoverTime)
 		}
-		return
-	}
-	n, ok := r.ID.Raw().(int64)
-	if !ok {
-		return
-	}
-	l.pending[n], l.methods[n] = r.ID, r.Method
-	if r.Method == "server/discover" {
-		l.probe = n
-		l.patter.Reset(discoverTime)
+	case r.Method == "notifications/cancelled" && json.Unmarshal(r.Params, &cancelled) == nil:
+		delete(l.pending, cancelled.RequestID)
 	}
 }

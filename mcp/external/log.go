@@ -35,9 +35,10 @@ type logLimiter struct {
 
 // pass reports whether an event goes through. held is how many did not in the
 // time that has just ended.
-func (d *logLimiter) pass(now time.Time) (ok bool, held int) {
+func (d *logLimiter) pass() (ok bool, held int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now()
 	if now.Sub(d.began) >= logWindow {
 		held, d.held = d.held, 0
 		d.began, d.passed = now, 0
@@ -61,7 +62,7 @@ func copyLog(r io.Reader, log *slog.Logger, m mask) {
 			_, err = lines.ReadSlice('\n')
 		}
 		if text != "" {
-			ok, held := d.pass(time.Now())
+			ok, held := d.pass()
 			if held > 0 {
 				log.Info("mcp server wrote more to stderr", "lines_left_out", held)
 			}
@@ -83,7 +84,7 @@ func (s *Server) note(m *sdk.LoggingMessageParams) { //nolint:staticcheck // see
 	if m == nil {
 		return
 	}
-	ok, held := s.messages.pass(time.Now())
+	ok, held := s.messages.pass()
 	if !ok {
 		return
 	}

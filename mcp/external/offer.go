@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -45,11 +44,7 @@ type Offer struct {
 	log     *slog.Logger
 	mask    mask
 	pause   backoff
-	wg      sync.WaitGroup
-
-	mu     sync.Mutex
-	cancel context.CancelFunc
-	ended  bool
+	life    life
 }
 
 // NewOffer makes an offer, which does nothing before Start. The error never
@@ -77,27 +72,13 @@ func NewOffer(o OfferOptions) (*Offer, error) {
 // Start begins to dial and returns at once. The offer ends with ctx or Stop. A
 // second Start does nothing.
 func (o *Offer) Start(ctx context.Context) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
-		return fmt.Errorf("offer tools: %w", mcp.ErrClosed)
-	}
-	if o.cancel == nil {
-		ctx, o.cancel = context.WithCancel(ctx)
-		o.wg.Go(func() { o.run(ctx) })
-	}
-	return nil
+	return o.life.start(ctx, "offer tools", o.run)
 }
 
 // Stop hangs up and waits. It may be called many times.
 func (o *Offer) Stop() error {
-	o.mu.Lock()
-	o.ended = true
-	if o.cancel != nil {
-		o.cancel()
-	}
-	o.mu.Unlock()
-	o.wg.Wait()
+	o.life.end()
+	o.life.wg.Wait()
 	return nil
 }
 
@@ -143,7 +124,7 @@ func (o *Offer) attempt(ctx context.Context) error {
 	}
 	o.log.Info("tools offered to an endpoint", "tools", len(shown))
 	over := make(chan struct{})
-	o.wg.Go(func() {
+	o.life.wg.Go(func() {
 		defer close(over)
 		_ = session.Wait()
 	})
@@ -268,20 +249,16 @@ func (g *greeter) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (g *greeter) greet(ctx context.Context, r *jsonrpc.Request) error {
 	var asked sdk.InitializeParams
 	_ = json.Unmarshal(r.Params, &asked) // an odd request gets the oldest revision
+	version := oldestVersion
+	if slices.Contains([]string{"2025-03-26", "2025-06-18", legacyVersion}, asked.ProtocolVersion) {
+		version = asked.ProtocolVersion
+	}
 	result, err := json.Marshal(&sdk.InitializeResult{
-		ProtocolVersion: agreed(asked.ProtocolVersion), ServerInfo: g.info,
+		ProtocolVersion: version, ServerInfo: g.info,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
 	})
 	if err != nil {
 		return err
 	}
 	return g.Write(ctx, &jsonrpc.Response{ID: r.ID, Result: result})
-}
-
-// agreed is the revision for one that asks for version.
-func agreed(version string) string {
-	if slices.Contains([]string{"2025-03-26", "2025-06-18", legacyVersion}, version) {
-		return version
-	}
-	return oldestVersion
 }

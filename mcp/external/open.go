@@ -103,8 +103,11 @@ func (d *dialer) launch() (*line, error) {
 		l.wait()
 	}
 	cause := func() error {
-		if l.over() {
-			p.settle() // its output ends a moment before the program does
+		if l.over() { // a program's output ends a moment before it does, or it goes on without
+			select {
+			case <-p.over:
+			case <-time.After(pipeGrace):
+			}
 		}
 		select {
 		case <-p.over:

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -41,7 +42,13 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 	p.cmd = exec.Command(program(c.Command, environ), c.Args...) //nolint:noctx // end ends it, in three steps
 	p.cmd.Env, p.cmd.Dir = environ, c.Dir
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	theirs, err := p.pipes()
+	var theirs [3]*os.File
+	var failed [3]error
+	theirs[0], p.stdin, failed[0] = os.Pipe()
+	p.stdout, theirs[1], failed[1] = os.Pipe()
+	p.stderr, theirs[2], failed[2] = os.Pipe()
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	err := errors.Join(failed[:]...)
 	if err == nil {
 		err = p.cmd.Start()
 	}
@@ -58,31 +65,6 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 	})
 	p.wg.Go(p.await)
 	return p, nil
-}
-
-// pipes makes the three pipes and returns the program's ends of them.
-func (p *process) pipes() (theirs []*os.File, err error) {
-	pipe := func() (r, w *os.File) {
-		if err != nil {
-			return nil, nil
-		}
-		r, w, err = os.Pipe()
-		return r, w
-	}
-	in, stdin := pipe()
-	stdout, out := pipe()
-	stderr, errs := pipe()
-	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
-	for _, f := range []*os.File{in, out, errs} {
-		if f != nil {
-			theirs = append(theirs, f)
-		}
-	}
-	if err != nil {
-		return theirs, err
-	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errs
-	return theirs, nil
 }
 
 // await notes the program's end and sweeps up what it left behind: children
@@ -103,23 +85,12 @@ func (p *process) await() {
 	p.closePipes()
 }
 
-// settle waits for the end of a program whose output has ended, but not for one
-// that goes on without.
-func (p *process) settle() {
-	select {
-	case <-p.over:
-	case <-time.After(pipeGrace):
-	}
-}
-
 // signal goes to the whole group.
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
 
 func (p *process) closePipes() {
-	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
-		if f != nil {
-			_ = f.Close()
-		}
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} { // nil if there is none; then Close does nothing
+		_ = f.Close()
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
 )
 
 const (
@@ -18,6 +20,50 @@ const (
 	steadyTime = 30 * time.Second // a connection that held so long starts the pauses anew
 	relistRest = time.Second      // between two lists that a server asked for
 )
+
+// life owns the goroutine of something that is started once and ends for good.
+// All methods may be called at the same time.
+type life struct {
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil before start
+	ended  bool
+	wg     sync.WaitGroup
+}
+
+// start runs run until ctx or the life ends. A second start does nothing; after
+// the end it is an error that names what was to be started.
+func (l *life) start(ctx context.Context, what string, run func(context.Context)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return fmt.Errorf("%s: %w", what, mcp.ErrClosed)
+	}
+	if l.cancel == nil {
+		ctx, l.cancel = context.WithCancel(ctx)
+		l.wg.Go(func() {
+			defer l.end()
+			run(ctx)
+		})
+	}
+	return nil
+}
+
+// end ends the life and does not wait.
+func (l *life) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	if l.cancel != nil {
+		l.cancel()
+	}
+}
+
+// state reports whether the life was started, and whether it has ended.
+func (l *life) state() (started, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cancel != nil, l.ended
+}
 
 // run connects, serves, and connects again until ctx ends. It is the server's
 // only goroutine and owns the session.
@@ -83,9 +129,11 @@ var (
 func (s *Server) serve(ctx context.Context, live *session) error {
 	for {
 		began := time.Now()
-		if err := s.readTools(ctx, live); err != nil {
+		listed, endless, err := live.list(ctx)
+		if err != nil {
 			return errors.Join(err, live.line.cause())
 		}
+		s.keep(live, listed, endless)
 		if err := s.await(ctx, live); err != nil {
 			return err
 		}
@@ -117,22 +165,17 @@ func (s *Server) await(ctx context.Context, live *session) error {
 	}
 }
 
-// readTools reads the list and keeps it.
-func (s *Server) readTools(ctx context.Context, live *session) error {
-	listed, endless, err := live.list(ctx)
-	if err != nil {
-		return err
-	}
-	r := enlist(s.name, s.config, listed)
-	s.calls.keep(live, r)
-	s.log.Info("mcp server tools listed", "tools", len(r.tools), "listed", len(listed))
-	if len(r.omitted) > 0 {
-		s.log.Warn("mcp server tools left out", "count", len(r.omitted), "first", text.Cut(r.omitted[0], 200))
+// keep makes what a server lists its tools.
+func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) {
+	tools, omitted := enlist(s.name, s.config, listed)
+	s.calls.keep(live, tools)
+	s.log.Info("mcp server tools listed", "tools", len(tools), "listed", len(listed))
+	if len(omitted) > 0 {
+		s.log.Warn("mcp server tools left out", "count", len(omitted), "first", text.Cut(omitted[0], 200))
 	}
 	if endless {
 		s.log.Warn("mcp server tool list does not end", "listed", len(listed))
 	}
-	return nil
 }
 
 // dialling owns how one server is reached: the ways to it, in the order in which

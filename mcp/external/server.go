@@ -15,7 +15,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -45,13 +44,9 @@ type Server struct {
 	once     bool          // it cannot be reached again: the end of the connection is its end
 	relist   chan struct{} // 1: read the list again
 	redial   chan struct{} // 1: connect again at once
-	finished chan struct{} // closed when run has returned; never closed without Start
 	calls    calls
 	messages logLimiter // for its log
-	wg       sync.WaitGroup
-
-	mu     sync.Mutex
-	cancel context.CancelFunc // nil before Start
+	life     life
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
@@ -77,7 +72,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	}
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
-		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1), finished: make(chan struct{}),
+		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1),
 		calls: calls{running: make(map[uint64]context.CancelCauseFunc)},
 	}
 	options := &sdk.ClientOptions{
@@ -111,47 +106,36 @@ func (s *Server) Name() string { return s.name }
 // Start begins to connect and returns at once. The server ends with ctx or with
 // Stop. A second Start does nothing.
 func (s *Server) Start(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls.over() {
-		return fmt.Errorf("start mcp server %s: %w", s.name, mcp.ErrClosed)
-	}
-	if s.cancel != nil {
-		return nil
-	}
-	ctx, s.cancel = context.WithCancel(ctx)
-	s.wg.Go(func() {
-		defer close(s.finished)
-		s.run(ctx)
-	})
-	return nil
+	return s.life.start(ctx, "start mcp server "+s.name, s.run)
 }
 
 // Stop takes the tools away, fails the pending calls with mcp.ErrClosed and
 // waits for the end of the connection; a program that does not want to end is
 // killed after 7 s. It may be called many times.
 func (s *Server) Stop() error {
-	s.mu.Lock()
 	s.calls.end()
-	cancel := s.cancel
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-	s.wg.Wait()
+	s.life.end()
+	s.life.wg.Wait()
 	return nil
 }
 
 // HasTool reports whether the server has the tool now.
 func (s *Server) HasTool(name string) bool {
-	return slices.ContainsFunc(s.calls.list(), func(t mcp.Tool) bool { return t.Name == name })
+	tools, _ := s.calls.list()
+	return has(tools, name)
 }
 
 // GetAvailableTools lists the tools in the server's order; none while it is away.
-func (s *Server) GetAvailableTools() []mcp.Tool { return slices.Clone(s.calls.list()) }
+func (s *Server) GetAvailableTools() []mcp.Tool {
+	tools, _ := s.calls.list()
+	return slices.Clone(tools)
+}
 
 // IsReady reports whether the server is connected and its list was read.
-func (s *Server) IsReady() bool { return s.calls.ready() }
+func (s *Server) IsReady() bool {
+	_, read := s.calls.list()
+	return read
+}
 
 // ResetConnection forgets the list and connects again; one that dialled in is
 // asked for its list again.

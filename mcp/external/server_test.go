@@ -91,9 +91,9 @@ func TestResetIsAtOnce(t *testing.T) {
 		if s.IsReady() {
 			t.Fatal("ready")
 		}
-		s.mu.Lock() // the run goroutine sleeps
+		s.calls.mu.Lock() // the run goroutine sleeps
 		s.dialling.open = good
-		s.mu.Unlock()
+		s.calls.mu.Unlock()
 		if err := s.ResetConnection(); err != nil {
 			t.Fatal(err)
 		}

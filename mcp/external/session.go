@@ -209,7 +209,7 @@ func (s *Server) answer(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nobody here opens an address"}
 	}
 	result := filledIn(r.Params.RequestedSchema)
-	ok, held := s.messages.pass(time.Now())
+	ok, held := s.messages.pass()
 	if ok {
 		s.log.Info("mcp server asks a person", "question", s.mask.text(text.Cut(r.Params.Message, maxQuestion)), "answer", result.Action, "left_out", held)
 	}

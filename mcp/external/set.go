@@ -32,11 +32,9 @@ type Options struct {
 type Set struct {
 	options Options
 	log     *slog.Logger
-	wg      sync.WaitGroup // the watcher of the file, and one for each peer
+	life    life // of the watcher of the file; its wg counts each peer too
 
 	mu      sync.Mutex
-	cancel  context.CancelFunc // nil before Start
-	ended   bool
 	servers map[string]*Server
 	peers   map[string]*peer // by the name they were given
 }
@@ -60,35 +58,20 @@ func NewSet(o Options) *Set {
 // Start starts all servers and the watch over the file, and returns at once. The
 // set ends with ctx or with Stop. A second Start does nothing.
 func (set *Set) Start(ctx context.Context) error {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	if set.ended {
-		return fmt.Errorf("start mcp servers: %w", mcp.ErrClosed)
-	}
-	if set.cancel != nil {
-		return nil
-	}
-	ctx, set.cancel = context.WithCancel(ctx)
-	set.wg.Go(func() { set.watch(ctx) })
-	return nil
+	return set.life.start(ctx, "start mcp servers", set.watch)
 }
 
 // Stop ends all servers and peers, all at the same time, and waits for them. It
 // may be called many times.
 func (set *Set) Stop() error {
 	set.end()
-	set.wg.Wait()
+	set.life.wg.Wait()
 	return nil
 }
 
 // end ends everything but the watch, which sees it by its context.
 func (set *Set) end() {
-	set.mu.Lock()
-	set.ended = true
-	if set.cancel != nil {
-		set.cancel()
-	}
-	set.mu.Unlock()
+	set.life.end()
 	var wg sync.WaitGroup
 	for _, s := range set.list(nil) {
 		wg.Go(func() { _ = s.Stop() })
@@ -136,7 +119,7 @@ func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[s
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
-		if set.ended || set.servers[name] != nil {
+		if set.over() || set.servers[name] != nil {
 			continue
 		}
 		s := NewServer(name, configs[name], set.options.ServerOptions)
@@ -177,9 +160,8 @@ func (set *Set) CallTool(ctx context.Context, name string, arguments map[string]
 
 // IsReady reports whether the set runs. Its servers come and go.
 func (set *Set) IsReady() bool {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	return set.cancel != nil && !set.ended
+	started, ended := set.life.state()
+	return started && !ended
 }
 
 // ResetConnection resets every server.
@@ -197,9 +179,8 @@ func (set *Set) ResetConnection() error {
 }
 
 func (set *Set) over() bool {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	return set.ended
+	_, ended := set.life.state()
+	return ended
 }
 
 // view is a set as one device has it.

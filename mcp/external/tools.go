@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,12 +31,6 @@ const (
 // emptySchema stands where a tool gives no schema, or no usable one.
 const emptySchema = `{"type":"object"}`
 
-// roster is a list of tools and what was left out of it.
-type roster struct {
-	tools   []mcp.Tool
-	omitted []string // reasons
-}
-
 // list reads all pages of the server's tools.
 func (s *session) list(ctx context.Context) ([]*sdk.Tool, bool, error) {
 	var all []*sdk.Tool
@@ -63,26 +58,22 @@ func (s *session) list(ctx context.Context) ([]*sdk.Tool, bool, error) {
 	}
 }
 
-// enlist makes our tools of those that a server lists.
-func enlist(name string, c Config, listed []*sdk.Tool) roster {
-	var r roster
-	known := make(map[string]struct{})
+// enlist makes our tools of those that a server lists. It says which it left out, and why.
+func enlist(name string, c Config, listed []*sdk.Tool) (tools []mcp.Tool, omitted []string) {
 	for _, t := range listed {
-		_, twice := known[t.Name]
 		switch {
 		case t.Name == "" || len(t.Name) > maxToolName:
-			r.omitted = append(r.omitted, "a tool without a usable name")
-		case twice:
-			r.omitted = append(r.omitted, t.Name+" (listed twice)")
+			omitted = append(omitted, "a tool without a usable name")
+		case has(tools, t.Name):
+			omitted = append(omitted, t.Name+" (listed twice)")
 		case !c.offers(t.Name):
-		case len(r.tools) == maxTools:
-			r.omitted = append(r.omitted, t.Name+" (too many)")
+		case len(tools) == maxTools:
+			omitted = append(omitted, t.Name+" (too many)")
 		default:
-			known[t.Name] = struct{}{}
-			r.tools = append(r.tools, adopt(name, c, t))
+			tools = append(tools, adopt(name, c, t))
 		}
 	}
-	return r
+	return tools, omitted
 }
 
 // offers reports whether the lists of a config let a tool pass: Deny wins.
@@ -97,11 +88,8 @@ func (c Config) offers(tool string) bool {
 // adopt makes our tool of a listed one.
 func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 	out := mcp.Tool{
-		Name: t.Name, Description: text.Cut(t.Description, maxDescription), Schema: sanitise(t.InputSchema),
-		Origin: mcp.Remote, Source: "external:" + name, Stream: streamOf(name),
-	}
-	if out.Description == "" {
-		out.Description = text.Cut(t.Title, maxDescription)
+		Name: t.Name, Description: text.Cut(cmp.Or(t.Description, t.Title), maxDescription), Schema: sanitise(t.InputSchema),
+		Origin: mcp.Remote, Source: "external:" + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
 	}
 	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
 		out.Kind = kind
@@ -118,10 +106,6 @@ func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 	}
 	return out
 }
-
-// streamOf is the group that a server's tools are listed under: stream names
-// hold no dots.
-func streamOf(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
 // sanitise gives a schema that every model and SDK takes: an object of type object.
 func sanitise(schema any) json.RawMessage {
