@@ -106,10 +106,6 @@ type freezer struct {
 	awake chan struct{} // holds one token while nothing may be read
 }
 
-func newFreezer(on bool, b *body) *freezer {
-	return &freezer{on: on, body: b, awake: make(chan struct{}, 1)}
-}
-
 // pass waits while the device is frozen.
 func (f *freezer) pass() {
 	f.awake <- struct{}{} // at the latest when Close has ended the tool

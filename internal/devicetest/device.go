@@ -1,3 +1,20 @@
+// Package devicetest is a strict simulated speaker: it talks to a server as
+// the ESP32 firmware does, over a real socket or over a pipe inside a synctest
+// bubble, and writes down every breach of the wire protocol that it sees.
+//
+// It does not import testing, so that programs can use it too. References such
+// as "3.2.4" in this package are to the sections of docs/protocol.md.
+//
+// # Concurrency
+//
+// A [Device] owns two goroutines. The receiver is the only caller of the socket's
+// read side: it stamps each message, judges sound by the device's present
+// state, and hands text to the main task. The main task alone changes the
+// device's state: it applies messages one after the other, runs tools (and is
+// frozen by them, as the firmware is), and performs what the user of this package
+// asks for. [Device.Close] ends both and waits for them. What the two share is the
+// body, under one lock; its parts (player, loudspeaker, microphone, replyCheck)
+// look at no clock and have no lock, so that they are tested alone.
 package devicetest
 
 import (
@@ -19,33 +36,33 @@ type Device struct {
 	body     *body
 	receiver *receiver
 	main     *mainTask
-	things   *things
 
 	cancel context.CancelFunc // ends tools and the main task
 	work   sync.WaitGroup     // receiver and main task
 }
 
 func newDevice(o Options, ws *websocket.Conn) *Device {
-	j := newJournal()
-	t := o.Profile.traits()
-	l := newLink(ws, j, o.Protocol, t.emptySession)
-	b := newBody(o, j)
+	j, t := newJournal(), o.Profile.traits()
+	l, b := newLink(ws, j, o.Protocol, t.emptySession), newBody(o, j)
 	offered, asked := o.offersMCP(), newRequests(j)
-	halt := newFreezer(o.Quirks.Freezes, b)
-	things := newThings(o, l, j)
-	tools := &toolServer{
-		tools: o.Tools, silent: o.Quirks.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
-		deviceID: o.DeviceID, clientID: o.ClientID, client: o.HTTPClient,
-		link: l, journal: j, requests: asked, freezer: halt,
+	halt := &freezer{on: o.Quirks.Freezes, body: b, awake: make(chan struct{}, 1)}
+	m := &mainTask{
+		link: l, body: b, journal: j, delay: o.Quirks.MainTaskDelay,
+		tools: &toolServer{
+			tools: o.Tools, silent: o.Quirks.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
+			deviceID: o.DeviceID, clientID: o.ClientID, client: o.HTTPClient,
+			link: l, journal: j, requests: asked, freezer: halt,
+		},
+		things: &things{list: o.Things, atOnce: o.Quirks.StatesAtOnce, link: l, journal: j, states: make(map[string][]byte)},
+		jobs:   make(chan job, jobsLimit), done: make(chan struct{}), relisten: time.NewTimer(time.Hour),
 	}
-	m := newMainTask(o.Quirks.MainTaskDelay, l, b, j)
-	m.tools, m.things = tools, things
+	m.relisten.Stop()
 	return &Device{
-		Journal: j, Voice: newVoice(o, l, b, j, m.done),
-		link: l, body: b, main: m, things: things,
+		Journal: j, link: l, body: b, main: m,
+		Voice: &Voice{link: l, body: b, journal: j, done: m.done, sound: o.Sound},
 		receiver: &receiver{
-			link: l, body: b, journal: j, main: m, freezer: halt,
-			downlink: newDownlink(o, l, b, j), requests: asked, offersMCP: offered,
+			link: l, body: b, journal: j, main: m, freezer: halt, requests: asked, offersMCP: offered,
+			downlink:  &downlink{link: l, body: b, journal: j, sound: o.Sound},
 			hasThings: len(o.Things) > 0, restsIn: o.restsIn(), tolerance: o.Limits.Tolerance,
 			greeted: make(chan error, 1), lastIn: time.Now(),
 		},

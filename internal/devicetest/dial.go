@@ -1,14 +1,17 @@
 package devicetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -64,25 +67,23 @@ func upgrade(ctx context.Context, o Options) (*websocket.Conn, http.Header, erro
 	}
 	token := o.Token
 	if o.Profile == PyXiaozhi {
-		token = or(token, "test-token")
+		token = cmp.Or(token, "test-token")
+	}
+	ids := http.Header{"Device-Id": {o.DeviceID}, "Client-Id": {o.ClientID}}
+	if token != "" {
+		ids["Authorization"] = []string{authorization(token)}
 	}
 	header := http.Header{"User-Agent": {""}} // an empty value keeps net/http from adding its own
 	if o.Profile.traits().queryIDs {
 		q := u.Query()
-		q.Set("device-id", o.DeviceID)
-		q.Set("client-id", o.ClientID)
-		if token != "" {
-			q.Set("authorization", authorization(token))
+		for name, value := range ids {
+			q[strings.ToLower(name)] = value
 		}
 		u.RawQuery = q.Encode()
 	} else {
+		maps.Copy(header, ids)
 		header.Set("Host", u.Hostname())
 		header.Set("Protocol-Version", strconv.Itoa(o.Protocol))
-		header.Set("Device-Id", o.DeviceID)
-		header.Set("Client-Id", o.ClientID)
-		if token != "" {
-			header.Set("Authorization", authorization(token))
-		}
 	}
 	return handshake(ctx, o.NetConn, u.String(), header)
 }
@@ -95,14 +96,14 @@ func handshake(ctx context.Context, nc net.Conn, address string, header http.Hea
 		dialer.NetDialContext = func(context.Context, string, string) (net.Conn, error) { return nc, nil }
 	}
 	ws, resp, err := dialer.DialContext(ctx, address, header)
-	if err != nil {
-		if errors.Is(err, websocket.ErrBadHandshake) && resp != nil {
-			defer resp.Body.Close()
-			return nil, nil, fmt.Errorf("the server answered %s instead of upgrading: %w", resp.Status, err)
-		}
-		return nil, nil, err
+	switch {
+	case err == nil:
+		return ws, resp.Header, nil
+	case errors.Is(err, websocket.ErrBadHandshake) && resp != nil:
+		resp.Body.Close()
+		return nil, nil, fmt.Errorf("the server answered %s instead of upgrading: %w", resp.Status, err)
 	}
-	return ws, resp.Header, nil
+	return nil, nil, err
 }
 
 // hello sends the device's hello and waits for the server's.
@@ -154,7 +155,7 @@ func (o Options) helloMessage() clientHello {
 
 // open does what a wake word or a button does once the channel is there.
 func (d *Device) open(o Options) error {
-	if err := d.things.describe(); err != nil || !o.OpenListen {
+	if err := d.main.things.describe(); err != nil || !o.OpenListen {
 		return err
 	}
 	if o.Wake.Word != "" {

@@ -83,10 +83,6 @@ type things struct {
 	states  map[string][]byte // of things, as sent last
 }
 
-func newThings(o Options, l *link, j *Journal) *things {
-	return &things{list: o.Things, atOnce: o.Quirks.StatesAtOnce, link: l, journal: j, states: make(map[string][]byte)}
-}
-
 // describe sends one descriptor per message, right after the server's hello.
 func (ts *things) describe() error {
 	for _, t := range ts.list {

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,7 +78,7 @@ const (
 
 // DialLight connects. ctx limits the opening only; the Light lives until Close.
 func DialLight(ctx context.Context, o LightOptions) (*Light, error) {
-	o.Address = or(o.Address, "AA-BB-CC-DD-EE-FF")
+	o.Address = cmp.Or(o.Address, "AA-BB-CC-DD-EE-FF")
 	header := http.Header{"User-Agent": {""}}
 	if o.DeviceID != "" {
 		header.Set("Device-Id", o.DeviceID)
@@ -211,7 +212,7 @@ func (l *Light) unwrap(data []byte) ([]byte, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.session = or(l.session, e.Session); e.Session != l.session || !validSession(e.Session) {
+	if l.session = cmp.Or(l.session, e.Session); e.Session != l.session || !sessionID.MatchString(e.Session) {
 		return nil, fmt.Errorf("session_id %q after %q", e.Session, l.session)
 	}
 	return e.Payload, nil

@@ -18,7 +18,7 @@ type job struct {
 }
 
 // mainTask is the main task of the device, a goroutine. It alone applies messages
-// and acts, one after the other; do, post and deliver may be called from anywhere,
+// and acts, one after the other; do and deliver may be called from anywhere,
 // its other methods only from its own goroutine, or before that has begun.
 type mainTask struct {
 	link    *link
@@ -31,15 +31,6 @@ type mainTask struct {
 	jobs     chan job
 	done     chan struct{} // closed at its end
 	relisten *time.Timer   // listen start once the sound is played
-}
-
-func newMainTask(delay time.Duration, l *link, b *body, j *Journal) *mainTask {
-	m := &mainTask{
-		link: l, body: b, journal: j, delay: delay,
-		jobs: make(chan job, jobsLimit), done: make(chan struct{}), relisten: time.NewTimer(time.Hour),
-	}
-	m.relisten.Stop()
-	return m
 }
 
 // run applies messages and acts until the connection is gone.
@@ -62,14 +53,8 @@ func (m *mainTask) run(ctx context.Context) {
 
 // drain applies what came in before the connection went, and ends an open reply.
 func (m *mainTask) drain(ctx context.Context) {
-	for {
-		select {
-		case j := <-m.jobs:
-			m.perform(ctx, j)
-			continue
-		default:
-		}
-		break
+	for len(m.jobs) > 0 { // nobody else takes them
+		m.perform(ctx, <-m.jobs)
 	}
 	now := time.Now()
 	m.enter(now, Idle)
@@ -83,21 +68,13 @@ func (m *mainTask) drain(ctx context.Context) {
 	m.complete(now, r)
 }
 
-// deliver queues a message. It reports false when too many wait.
-func (m *mainTask) deliver(message *inbound, at time.Time) bool {
+// deliver queues a job without waiting for it. It reports false when too many wait.
+func (m *mainTask) deliver(j job) bool {
 	select {
-	case m.jobs <- job{message: message, at: at}:
+	case m.jobs <- j:
 		return true
 	default:
 		return false
-	}
-}
-
-// post queues an act without waiting for it.
-func (m *mainTask) post(act func() error) {
-	select {
-	case m.jobs <- job{act: act, done: make(chan error, 1)}:
-	default: // it is far behind and will end with the connection anyway
 	}
 }
 

@@ -2,9 +2,11 @@ package devicetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -58,54 +60,53 @@ type inbound struct {
 // finds wrong is returned as (rule, error) pairs; a nil message is unusable.
 func parseText(raw []byte) (*inbound, []Violation) {
 	var found []Violation
-	bad := func(rule Rule, err error) { found = append(found, Violation{Rule: rule, Detail: err.Error()}) }
+	bad := func(rule Rule, format string, args ...any) {
+		found = append(found, Violation{Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	}
 	if len(raw) > maxText {
-		bad(RuleTooLong, fmt.Errorf("text message of %d bytes, at most %d", len(raw), maxText))
+		bad(RuleTooLong, "text message of %d bytes, at most %d", len(raw), maxText)
 	}
 	if n := depth(raw); n >= maxDepth {
-		bad(RuleTooDeep, fmt.Errorf("JSON of %d levels", n))
+		bad(RuleTooDeep, "JSON of %d levels", n)
 	}
 	m := &inbound{}
 	if err := json.Unmarshal(raw, &m.fields); err != nil || m.fields == nil {
-		bad(RuleJSON, fmt.Errorf("not a JSON object: %s", shorten(raw)))
+		bad(RuleJSON, "not a JSON object: %s", shorten(raw))
 		return nil, found
 	}
 	if err := m.stringField("type", &m.kind, true); err != nil {
-		bad(RuleType, err)
+		bad(RuleType, "%s", err)
 		return nil, found
 	}
 	if _, m.hasSession = m.fields["session_id"]; m.hasSession {
 		if err := m.stringField("session_id", &m.session, true); err != nil {
-			bad(RuleSessionID, err)
+			bad(RuleSessionID, "%s", err)
 		}
 	}
 	for _, f := range m.needed() {
 		if err := m.stringField(f.name, f.into, f.must); err != nil {
-			bad(RuleType, fmt.Errorf("%s message: %w", m.kind, err))
+			bad(RuleType, "%s message: %s", m.kind, err)
 		}
 	}
-	if rule, err := m.meaning(); err != nil {
-		bad(rule, err)
-	}
+	m.judge(bad)
 	return m, found
 }
 
-// meaning judges members that are there and of the right type.
-func (m *inbound) meaning() (Rule, error) {
+// judge judges members that are there and of the right type.
+func (m *inbound) judge(bad func(rule Rule, format string, args ...any)) {
+	_, glyphs := m.fields["glyph_push"]
 	switch {
 	case m.kind == "tts" && m.state == "sentence_start" && m.text == "":
-		return RuleType, errors.New("sentence_start without a text shows nothing")
+		bad(RuleType, "sentence_start without a text shows nothing")
 	case m.kind == "llm" && m.emotion != "" && !slices.Contains(faces(), m.emotion):
-		return RuleEmotion, fmt.Errorf("emotion %q is not one of the %d that every display knows", m.emotion, len(faces()))
+		bad(RuleEmotion, "emotion %q is not one of the %d that every display knows", m.emotion, len(faces()))
 	case m.kind == "system" && m.state != "" && m.state != "reboot":
-		return RuleCommand, fmt.Errorf("system command %q", m.state)
+		bad(RuleCommand, "system command %q", m.state)
 	case m.kind == "custom" && !bytes.HasPrefix(m.fields["payload"], []byte("{")):
-		return RuleType, fmt.Errorf("custom message: payload is not an object: %s", shorten(m.fields["payload"]))
+		bad(RuleType, "custom message: payload is not an object: %s", shorten(m.fields["payload"]))
+	case glyphs: // no profile's hello offers it
+		bad(RuleGlyphs, "glyph_push to a device whose hello does not offer it")
 	}
-	if _, ok := m.fields["glyph_push"]; ok { // no profile's hello offers it
-		return RuleGlyphs, errors.New("glyph_push to a device whose hello does not offer it")
-	}
-	return "", nil
 }
 
 // faces returns the emotions that all displays know (3.3.11).
@@ -200,16 +201,16 @@ func parseHello(m *inbound) (serverHello, []Violation, error) {
 	}
 	var found []Violation
 	h.session = m.session
-	if !validSession(h.session) {
+	if !sessionID.MatchString(h.session) {
 		found = append(found, Violation{Rule: RuleSessionID, Detail: fmt.Sprintf("hello with session_id %q: use 1 or more of [A-Za-z0-9_-]", h.session)})
 	}
 	if raw, ok := m.fields["audio_params"]; ok {
-		p, ok := parseAudioParams(raw)
-		if !ok {
+		var p *audioParams
+		if err := json.Unmarshal(raw, &p); err != nil || p == nil {
 			found = append(found, Violation{Rule: RuleHelloAudio, Detail: "audio_params cannot be read: " + shorten(raw)})
 			return h, found, nil
 		}
-		h.rate, h.frameMs = or(p.SampleRate, h.rate), or(p.FrameDuration, h.frameMs)
+		h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)
 	}
 	if err := checkDownlink(h.rate, h.frameMs); err != nil {
 		found = append(found, Violation{Rule: RuleHelloAudio, Detail: err.Error()})
@@ -217,38 +218,19 @@ func parseHello(m *inbound) (serverHello, []Violation, error) {
 	return h, found, nil
 }
 
-// parseAudioParams reads the member of that name; null is none.
-func parseAudioParams(raw []byte) (audioParams, bool) {
-	var p audioParams
-	err := json.Unmarshal(raw, &p)
-	return p, err == nil && !bytes.Equal(raw, []byte("null"))
-}
-
 // checkDownlink holds the rates and lengths that a device can decode (4.2).
 func checkDownlink(rate int, frameMs float64) error {
-	switch rate {
-	case 8000, 12000, 16000, 24000, 48000:
-	default:
+	if !slices.Contains([]int{8000, 12000, 16000, 24000, 48000}, rate) {
 		return fmt.Errorf("sample_rate %d cannot be decoded", rate)
 	}
-	switch frameMs {
-	case 5, 10, 20, 40, 60, 80, 100, 120:
-		return nil
-	default:
+	if !slices.Contains([]float64{5, 10, 20, 40, 60, 80, 100, 120}, frameMs) {
 		return fmt.Errorf("frame_duration %g ms leaves the device mute", frameMs)
 	}
+	return nil
 }
 
-func validSession(id string) bool {
-	for _, c := range []byte(id) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return id != ""
-}
+// sessionID is the form of a session id.
+var sessionID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // shorten cuts text of the server to a length that a person reads.
 func shorten(raw []byte) string {

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -105,20 +106,23 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	o.DeviceID = or(o.DeviceID, defaultDeviceID)
-	o.ClientID = or(o.ClientID, defaultClientID)
-	o.Language = or(o.Language, "en-US")
-	o.Mode = or(o.Mode, Auto)
-	o.Protocol = or(o.Protocol, 1)
-	o.Sound.FrameMs = or(o.Sound.FrameMs, o.Profile.traits().frameMs)
-	o.Limits.MaxLead = or(o.Limits.MaxLead, 360*time.Millisecond)
-	if o.HTTPClient == nil {
-		o.HTTPClient = newHTTPClient()
-	} else {
-		client := *o.HTTPClient
-		client.CheckRedirect = noRedirects
-		o.HTTPClient = &client
+	o.DeviceID = cmp.Or(o.DeviceID, defaultDeviceID)
+	o.ClientID = cmp.Or(o.ClientID, defaultClientID)
+	o.Language = cmp.Or(o.Language, "en-US")
+	o.Mode = cmp.Or(o.Mode, Auto)
+	o.Protocol = cmp.Or(o.Protocol, 1)
+	o.Sound.FrameMs = cmp.Or(o.Sound.FrameMs, o.Profile.traits().frameMs)
+	o.Limits.MaxLead = cmp.Or(o.Limits.MaxLead, 360*time.Millisecond)
+	client := http.Client{
+		Timeout:   60 * time.Second, // 30 s for the headers and 30 s for the body (section 8)
+		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true},
 	}
+	if o.HTTPClient != nil {
+		client = *o.HTTPClient
+	}
+	// A redirect is handed back as the answer, for devices follow none.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.HTTPClient = &client
 	return o
 }
 
@@ -146,22 +150,13 @@ func (o Options) restsIn() State {
 	}
 }
 
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
-}
-
 func (o Options) check() error {
-	if !slices.Contains([]int{1, 2, 3}, o.Protocol) {
+	switch {
+	case !slices.Contains([]int{1, 2, 3}, o.Protocol):
 		return fmt.Errorf("protocol %d: must be 1, 2 or 3", o.Protocol)
-	}
-	if !slices.Contains([]int{20, 40, 60}, o.Sound.FrameMs) {
+	case !slices.Contains([]int{20, 40, 60}, o.Sound.FrameMs):
 		return fmt.Errorf("frame of %d ms: must be 20, 40 or 60", o.Sound.FrameMs)
-	}
-	if !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode) {
+	case !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode):
 		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
 	}
 	if err := o.Sound.Room.check(o); err != nil {
@@ -172,30 +167,28 @@ func (o Options) check() error {
 
 // CheckURL says why the firmware's URL parser would not reach this WebSocket address (2.1).
 func CheckURL(raw string) error {
-	scheme, rest, found := strings.Cut(raw, "://")
-	if !found || (scheme != "ws" && scheme != "wss") {
-		return fmt.Errorf("url %q: must begin with ws:// or wss://", raw)
-	}
 	u, err := url.Parse(raw)
-	if err != nil {
-		return fmt.Errorf("url %q: %w", raw, err)
+	scheme, rest, _ := strings.Cut(raw, "://")
+	why := ""
+	switch {
+	case !strings.Contains(raw, "://") || (scheme != "ws" && scheme != "wss"):
+		why = "must begin with ws:// or wss://"
+	case err != nil:
+		why = err.Error()
+	case strings.Contains(u.Host, "["):
+		why = "devices know no IPv6 addresses"
+	case u.Hostname() == "":
+		why = "no host"
+	case u.Port() == "" && strings.Contains(rest, ":"):
+		why = "without a port no colon may follow the host"
+	case u.Path == "" && u.RawQuery != "":
+		why = "a slash must come between host and query"
+	case u.User != nil:
+		why = "devices know no user names"
+	default:
+		return nil
 	}
-	if strings.Contains(u.Host, "[") {
-		return fmt.Errorf("url %q: devices know no IPv6 addresses", raw)
-	}
-	if u.Hostname() == "" {
-		return fmt.Errorf("url %q: no host", raw)
-	}
-	if u.Port() == "" && strings.Contains(rest, ":") {
-		return fmt.Errorf("url %q: without a port no colon may follow the host", raw)
-	}
-	if u.Path == "" && u.RawQuery != "" {
-		return fmt.Errorf("url %q: a slash must come between host and query", raw)
-	}
-	if u.User != nil {
-		return fmt.Errorf("url %q: devices know no user names", raw)
-	}
-	return nil
+	return fmt.Errorf("url %q: %s", raw, why)
 }
 
 // authorization is the header for a token (1.3); empty for none.
@@ -206,13 +199,61 @@ func authorization(token string) string {
 	return "Bearer " + token
 }
 
-func newHTTPClient() *http.Client {
-	return &http.Client{
-		Timeout:       60 * time.Second, // 30 s for the headers and 30 s for the body (section 8)
-		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
-		CheckRedirect: noRedirects,
+// Profile is a family of clients that behave alike.
+type Profile int
+
+// The profiles. The zero value is present firmware.
+const (
+	Firmware242      Profile = iota // firmware 2.2.2 to 2.4.2: plays out before it listens again
+	Firmware222Minus                // firmware 1.8 to before 2.2.2: tts stop discards what is unplayed
+	PyXiaozhi                       // a desktop client: no connecting state, answers each tts stop in auto mode
+	Browser                         // a test page: ids in the query, plays in any state, never listens by itself
+	OldIoT162                       // firmware 1.6.2: 10 packets of buffer, no features, empty session ids
+)
+
+// traits are the differences between profiles.
+type traits struct {
+	name          string
+	queue         int  // packets of playback buffer
+	dropOldest    bool // a full buffer loses the oldest packet instead of the new one
+	anyState      bool // plays sound in every state
+	clearOnListen bool // entering listening clears the buffer, in any mode
+	noConnecting  bool // no connecting state, and moves between states are never refused
+	noFlush       bool // entering speaking keeps the buffer
+	noRelisten    bool // tts stop in auto mode does not lead to listen start
+	answersStops  bool // every tts stop in auto mode is answered with listen start
+	stopDiscards  bool // tts stop in auto mode discards what is unplayed
+	realtimeStays bool // tts start in realtime mode does not leave listening
+	abortLeaves   bool // an abort leaves speaking without waiting for tts stop
+	emptySession  bool // messages carry an empty session_id
+	queryIDs      bool // ids and token go into the URL
+	noFeatures    bool // the hello has no features
+	frameMs       int  // usual uplink frame
+}
+
+func (p Profile) traits() traits {
+	switch p {
+	case Firmware222Minus:
+		return traits{name: "firmware before 2.2.2", queue: 40, stopDiscards: true, frameMs: 60}
+	case PyXiaozhi:
+		return traits{
+			name: "desktop", queue: 166, dropOldest: true, anyState: true, noConnecting: true, noFlush: true, answersStops: true,
+			stopDiscards: true, realtimeStays: true, abortLeaves: true, emptySession: true, frameMs: 20,
+		}
+	case Browser:
+		return traits{
+			name: "browser", queue: 4000, anyState: true, noConnecting: true, noFlush: true, noRelisten: true,
+			abortLeaves: true, queryIDs: true, frameMs: 60,
+		}
+	case OldIoT162:
+		return traits{
+			name: "firmware 1.6.2", queue: 10, anyState: true, clearOnListen: true, stopDiscards: true,
+			emptySession: true, noFeatures: true, frameMs: 60,
+		}
+	default:
+		return traits{name: "firmware", queue: 40, frameMs: 60}
 	}
 }
 
-// noRedirects hands a redirect back as the answer, for devices follow none.
-func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// String names the profile.
+func (p Profile) String() string { return p.traits().name }

@@ -70,7 +70,7 @@ func (r *receiver) finish(now time.Time, err error) {
 	case ours:
 	case errors.As(err, &closing) && closing.Code != websocket.CloseAbnormalClosure:
 		how = fmt.Sprintf("by the server: close %d %s", closing.Code, closing.Text)
-		r.main.post(func() error { r.main.enter(now, Idle); return nil })
+		r.main.deliver(job{act: func() error { r.main.enter(now, Idle); return nil }, done: make(chan error, 1)})
 		r.awaitEnd(now)
 	default:
 		how = "by the server: " + err.Error()
@@ -130,7 +130,7 @@ func (r *receiver) onText(now time.Time, raw []byte) {
 		r.checkSession(now, m, hello.session)
 	}
 	r.follow(now, m)
-	if !r.main.deliver(m, now) {
+	if !r.main.deliver(job{message: m, at: now}) {
 		r.journal.violate(now, RuleFlood, "%d messages wait for the main task; %s is lost", jobsLimit, m.kind)
 	}
 }

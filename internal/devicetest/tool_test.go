@@ -147,7 +147,7 @@ func TestCamera(t *testing.T) {
 			broken := false
 			call := Call{
 				Arguments: map[string]any{"question": "what is \"this\"?"}, Vision: Vision{URL: server.URL, Token: "vis_1"},
-				DeviceID: "d", ClientID: "c", client: newHTTPClient(), violate: func(_ time.Time, _ Rule, _ string, _ ...any) { broken = true },
+				DeviceID: "d", ClientID: "c", client: (Options{}).withDefaults().HTTPClient, violate: func(_ time.Time, _ Rule, _ string, _ ...any) { broken = true },
 			}
 			got, err := Camera(TestPicture).Call(t.Context(), call)
 			text := got.Text

@@ -31,14 +31,7 @@ type Voice struct {
 	body    *body
 	journal *Journal
 	done    <-chan struct{} // closed at the end of the main task
-	frameMs int
-	room    *Room
-	aec     bool
-	noDTX   bool
-}
-
-func newVoice(o Options, l *link, b *body, j *Journal, done <-chan struct{}) *Voice {
-	return &Voice{link: l, body: b, journal: j, done: done, frameMs: o.Sound.FrameMs, room: o.Sound.Room, aec: o.Sound.AEC, noDTX: o.Sound.NoDTX}
+	sound   Sound
 }
 
 // WaitMic returns when the microphone is open.
@@ -54,20 +47,19 @@ func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 	if err := v.WaitMic(ctx); err != nil {
 		return err
 	}
-	enc, err := audio.NewEncoder(audio.Format{Rate: microphoneRate, Frame: v.frame()})
+	enc, err := audio.NewEncoder(v.format())
 	if err != nil {
 		return fmt.Errorf("say: %w", err)
 	}
-	size := microphoneRate / 1000 * v.frameMs
 	packet := make([]byte, maxBinary)
 	return v.speak(ctx, time.Now(), func(yield func(recorder) bool) {
 		for len(pcm) > 0 {
-			chunk := make([]int16, size)
+			chunk := make([]int16, v.format().Samples())
 			pcm = pcm[copy(chunk, pcm):]
 			record := func(end time.Time) ([]byte, error) {
-				v.room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
-				if !v.noDTX && v.pauses(chunk) {
-					return []byte{dtxByte(v.frameMs)}, nil
+				v.sound.Room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
+				if !v.sound.NoDTX && v.pauses(chunk) {
+					return Pause(v.sound.FrameMs), nil
 				}
 				n, err := enc.Encode(chunk, packet)
 				return packet[:n], err
@@ -97,8 +89,9 @@ func (v *Voice) SayPackets(ctx context.Context, from time.Time, packets ...[]byt
 	})
 }
 
-// Pause is the packet that a device sends for a frame of silence.
-func Pause(frameMs int) []byte { return []byte{dtxByte(frameMs)} }
+// Pause returns the packet that a device sends for a frame of silence of 20, 40 or 60 ms (4.1): without content, the first
+// byte alone, which says wideband speech, mono, one frame (RFC 6716, 3.1).
+func Pause(frameMs int) []byte { return []byte{byte(8+frameMs/20) << 3} }
 
 // speak sends a frame at the end of each frame length from a moment on.
 func (v *Voice) speak(ctx context.Context, from time.Time, frames iter.Seq[recorder]) error {
@@ -116,7 +109,14 @@ func (v *Voice) speak(ctx context.Context, from time.Time, frames iter.Seq[recor
 		case <-v.done:
 			return ErrClosed
 		}
-		if err := v.sayFrame(record, due); err != nil {
+		packet, timestamp, err := v.recorded(record, due)
+		if err != nil {
+			return fmt.Errorf("say: %w", err)
+		}
+		if packet == nil {
+			continue
+		}
+		if err := v.link.sendFrame(packet, timestamp); err != nil {
 			return err
 		}
 	}
@@ -128,22 +128,12 @@ func (v *Voice) Silence(ctx context.Context, length time.Duration) error {
 	return v.Say(ctx, make([]int16, int(length.Seconds()*microphoneRate)))
 }
 
-func (v *Voice) frame() time.Duration { return time.Duration(v.frameMs) * time.Millisecond }
+// format is that of the uplink.
+func (v *Voice) format() audio.Format { return audio.Format{Rate: microphoneRate, Frame: v.frame()} }
 
-// sayFrame sends one frame, which ends at that time, if the microphone is open.
-// With a Room it holds what is heard of the loudspeaker as well.
-func (v *Voice) sayFrame(record recorder, end time.Time) error {
-	packet, timestamp, err := v.recorded(record, end)
-	if err != nil {
-		return fmt.Errorf("say: %w", err)
-	}
-	if packet == nil {
-		return nil
-	}
-	return v.link.sendFrame(packet, timestamp)
-}
+func (v *Voice) frame() time.Duration { return time.Duration(v.sound.FrameMs) * time.Millisecond }
 
-// recorded returns the packet of one frame and its timestamp; nil: the microphone is shut.
+// recorded returns the packet of the frame that ends at that time, and its timestamp; nil: the microphone is shut.
 func (v *Voice) recorded(record recorder, end time.Time) ([]byte, uint32, error) {
 	v.body.mu.Lock()
 	defer v.body.mu.Unlock()
@@ -152,7 +142,7 @@ func (v *Voice) recorded(record recorder, end time.Time) ([]byte, uint32, error)
 		v.journal.count(func(s *Stats) { s.Unheard++ })
 		return nil, 0, nil
 	}
-	if !v.aec {
+	if !v.sound.AEC {
 		timestamp = 0
 	}
 	packet, err := record(end)
@@ -168,32 +158,17 @@ func (v *Voice) pauses(chunk []int16) bool {
 		return false
 	}
 	v.body.mic.silence += v.frame()
-	return v.room == nil || v.body.mic.silence > dtxAfter
-}
-
-// dtxByte is a packet without content: the first byte alone, which says wideband
-// speech, mono, one frame (RFC 6716, 3.1). Devices send it for silence (4.1).
-func dtxByte(frameMs int) byte {
-	const config20, config40, config60 = 9 << 3, 10 << 3, 11 << 3
-	switch frameMs {
-	case 20:
-		return config20
-	case 40:
-		return config40
-	default:
-		return config60
-	}
+	return v.sound.Room == nil || v.body.mic.silence > dtxAfter
 }
 
 // WakeBurst sends n frames of sound at once, as devices send what they heard of a wake word.
 func (v *Voice) WakeBurst(n int) error {
-	enc, err := audio.NewEncoder(audio.Format{Rate: microphoneRate, Frame: v.frame()})
+	enc, err := audio.NewEncoder(v.format())
 	if err != nil {
 		return fmt.Errorf("wake burst: %w", err)
 	}
-	size := microphoneRate / 1000 * v.frameMs
+	size, packet := v.format().Samples(), make([]byte, maxBinary)
 	for i := range n {
-		packet := make([]byte, maxBinary)
 		k, err := enc.Encode(buzz(i*size, size), packet)
 		if err != nil {
 			return fmt.Errorf("wake burst: %w", err)
@@ -210,8 +185,7 @@ func buzz(from, n int) []int16 {
 	pcm := make([]int16, n)
 	for i := range pcm {
 		k := from + i
-		swell := k % 3200
-		swell = min(swell, 3200-swell)
+		swell := min(k%3200, 3200-k%3200)
 		pcm[i] = int16((k%128 - 64) * swell / 16)
 	}
 	return pcm
