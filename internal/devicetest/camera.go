@@ -9,9 +9,8 @@ import (
 	"image/draw"
 	"image/jpeg"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
+	"strings"
 	"time"
 )
 
@@ -43,12 +42,9 @@ func (c Call) upload(ctx context.Context, question string, jpg []byte) (string, 
 	if c.Vision.URL == "" {
 		return "", refusalError("Image explain URL or token is not set")
 	}
-	body, err := photoForm(question, jpg)
-	if err != nil {
-		return "", refusalError("Failed to capture photo")
-	}
+	body := fmt.Sprintf(photoForm, cameraBoundary, question, jpg)
 	// A reader of unknown length makes net/http send chunks, as the firmware does.
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Vision.URL, io.MultiReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Vision.URL, io.MultiReader(strings.NewReader(body)))
 	if err != nil {
 		return "", refusalError("Failed to connect to explain URL")
 	}
@@ -91,27 +87,10 @@ func readHTTPReply(resp *http.Response) (body []byte, found []string, err error)
 	return body, found, nil
 }
 
-func photoForm(question string, jpg []byte) (*bytes.Buffer, error) {
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
-	if err := w.SetBoundary(cameraBoundary); err != nil {
-		return nil, err
-	}
-	if err := w.WriteField("question", question); err != nil {
-		return nil, err
-	}
-	part, err := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="camera.jpg"`},
-		"Content-Type":        {"image/jpeg"},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := part.Write(jpg); err != nil {
-		return nil, err
-	}
-	return &body, w.Close()
-}
+// photoForm is the body of the upload, with boundary, question and picture left open.
+const photoForm = "--%[1]s\r\nContent-Disposition: form-data; name=\"question\"\r\n\r\n%[2]s\r\n" +
+	"--%[1]s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"camera.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n%[3]s\r\n" +
+	"--%[1]s--\r\n"
 
 // TestPicture is a small JPEG: a red disc and a blue square on a light ground.
 func TestPicture() ([]byte, error) {

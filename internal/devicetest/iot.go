@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,8 +25,9 @@ type Thing struct {
 
 // ThingProperty is one value of a thing.
 type ThingProperty struct {
-	Name, Description string
-	Type              string // boolean, number (an integer) or string
+	Name        string `json:"-"`
+	Description string `json:"description"`
+	Type        string `json:"type"` // boolean, number (an integer) or string
 }
 
 // ThingMethod is one command of a thing. All parameters are required.
@@ -35,21 +37,16 @@ type ThingMethod struct {
 	Call              func(parameters map[string]any) // bool, int or string
 }
 
-type thingValue struct {
-	Description string `json:"description"`
-	Type        string `json:"type"`
-}
-
 type thingMethod struct {
-	Description string                `json:"description"`
-	Parameters  map[string]thingValue `json:"parameters"`
+	Description string                   `json:"description"`
+	Parameters  map[string]ThingProperty `json:"parameters"`
 }
 
 type descriptor struct {
-	Name        string                 `json:"name"`
-	Description string                 `json:"description"`
-	Properties  map[string]thingValue  `json:"properties"`
-	Methods     map[string]thingMethod `json:"methods"`
+	Name        string                   `json:"name"`
+	Description string                   `json:"description"`
+	Properties  map[string]ThingProperty `json:"properties"`
+	Methods     map[string]thingMethod   `json:"methods"`
 }
 
 type thingState struct {
@@ -65,10 +62,10 @@ type iotMessage struct {
 	States      []thingState `json:"states,omitempty"`
 }
 
-func values(properties []ThingProperty) map[string]thingValue {
-	m := make(map[string]thingValue)
+func named(properties []ThingProperty) map[string]ThingProperty {
+	m := make(map[string]ThingProperty)
 	for _, p := range properties {
-		m[p.Name] = thingValue{Description: p.Description, Type: p.Type}
+		m[p.Name] = p
 	}
 	return m
 }
@@ -88,10 +85,10 @@ func (ts *things) describe() error {
 	for _, t := range ts.list {
 		methods := make(map[string]thingMethod)
 		for _, m := range t.Methods {
-			methods[m.Name] = thingMethod{Description: m.Description, Parameters: values(m.Parameters)}
+			methods[m.Name] = thingMethod{Description: m.Description, Parameters: named(m.Parameters)}
 		}
 		err := ts.send(iotMessage{Descriptors: []descriptor{{
-			Name: t.Name, Description: t.Description, Properties: values(t.Properties), Methods: methods,
+			Name: t.Name, Description: t.Description, Properties: named(t.Properties), Methods: methods,
 		}}})
 		if err != nil {
 			return err
@@ -133,12 +130,6 @@ func (ts *things) send(m iotMessage) error {
 	return ts.link.sendText(raw)
 }
 
-// command is one command as that firmware reads it.
-type command struct {
-	name, method string
-	parameters   map[string]json.RawMessage
-}
-
 // run executes commands in order. A device of that firmware crashes at
 // the first that is not exactly as it should be: it is RuleIoT, counted, and the
 // connection is gone as if the device had started anew.
@@ -147,19 +138,12 @@ func (ts *things) run(now time.Time, m *inbound) {
 		return // newer firmware ignores them; the receiver has noted it
 	}
 	if err := ts.try(now, m); err != nil {
-		ts.crash(now, err)
-		return
-	}
-	if ts.atOnce {
+		ts.journal.count(func(s *Stats) { s.Crashes++ })
+		ts.journal.violate(now, RuleIoT, "the device crashed: %s", err)
+		ts.link.close()
+	} else if ts.atOnce {
 		_ = ts.report() // the receiver sees the end of the connection too, and tells of it
 	}
-}
-
-// crash is the end of what a device can take.
-func (ts *things) crash(now time.Time, why error) {
-	ts.journal.count(func(s *Stats) { s.Crashes++ })
-	ts.journal.violate(now, RuleIoT, "the device crashed: %s", why)
-	ts.link.close()
 }
 
 func (ts *things) try(now time.Time, m *inbound) error {
@@ -171,46 +155,41 @@ func (ts *things) try(now time.Time, m *inbound) error {
 		return fmt.Errorf("commands cannot be read: %s", shorten(m.fields["commands"]))
 	}
 	for _, raw := range commands {
-		c, err := readCommand(raw)
+		name, method, given, err := readCommand(raw)
 		if err != nil {
 			return err
 		}
-		method, ok := ts.method(c.name, c.method)
+		called, ok := ts.method(name, method)
 		if !ok {
-			return fmt.Errorf("no method %s of %s", c.method, c.name)
+			return fmt.Errorf("no method %s of %s", method, name)
 		}
-		args, err := method.arguments(c.parameters)
+		args, err := called.arguments(given)
 		if err != nil {
-			return fmt.Errorf("%s.%s: %w", c.name, c.method, err)
+			return fmt.Errorf("%s.%s: %w", name, method, err)
 		}
-		ts.journal.add(Event{At: now, Kind: KindTool, Type: c.name + "." + c.method})
-		if method.Call != nil {
-			method.Call(args)
+		ts.journal.add(Event{At: now, Kind: KindTool, Type: name + "." + method})
+		if called.Call != nil {
+			called.Call(args)
 		}
 	}
 	return nil
 }
 
-func readCommand(raw json.RawMessage) (command, error) {
+// readCommand reads one command as that firmware does.
+func readCommand(raw json.RawMessage) (name, method string, parameters map[string]json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return command{}, fmt.Errorf("a command is no object: %s", shorten(raw))
+		return "", "", nil, fmt.Errorf("a command is no object: %s", shorten(raw))
 	}
 	if name, ok := foreign(fields, "name", "method", "parameters"); ok {
-		return command{}, fmt.Errorf("a command has a member %s", name)
+		return "", "", nil, fmt.Errorf("a command has a member %s", name)
 	}
-	var name, method *string
-	var c command
-	for member, into := range map[string]any{"name": &name, "method": &method, "parameters": &c.parameters} {
-		if err := json.Unmarshal(fields[member], into); err != nil {
-			return command{}, fmt.Errorf("a command without a usable %s: %s", member, shorten(raw))
+	for member, into := range map[string]any{"name": &name, "method": &method, "parameters": &parameters} {
+		if value := fields[member]; string(value) == "null" || json.Unmarshal(value, into) != nil {
+			return "", "", nil, fmt.Errorf("a command without a usable %s: %s", member, shorten(raw))
 		}
 	}
-	if name == nil || method == nil || c.parameters == nil {
-		return command{}, fmt.Errorf("a command needs name, method and parameters: %s", shorten(raw))
-	}
-	c.name, c.method = *name, *method
-	return c, nil
+	return name, method, parameters, nil
 }
 
 // foreign finds a member that is none of those known.
@@ -286,20 +265,16 @@ func Lamp() Thing {
 // Speaker is the loudspeaker that every device of that firmware had, as a thing,
 // and a function that tells its volume. It starts at 70.
 func Speaker() (speaker Thing, volume func() int) {
-	var mu sync.Mutex
-	now := 70
-	volume = func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
+	var now atomic.Int64
+	now.Store(70)
+	volume = func() int { return int(now.Load()) }
 	return Thing{
 		Name: "Speaker", Description: "扬声器",
 		Properties: []ThingProperty{{Name: "volume", Description: "当前音量值", Type: "number"}},
 		Methods: []ThingMethod{{
 			Name: "SetVolume", Description: "设置音量",
 			Parameters: []ThingProperty{{Name: "volume", Description: "0到100之间的整数", Type: "number"}},
-			Call:       func(p map[string]any) { mu.Lock(); defer mu.Unlock(); now = p["volume"].(int) },
+			Call:       func(p map[string]any) { now.Store(int64(p["volume"].(int))) },
 		}},
 		State: func() map[string]any { return map[string]any{"volume": volume()} },
 	}, volume

@@ -141,6 +141,11 @@ func (j *Journal) add(e Event) {
 
 func (j *Journal) addLocked(e Event) {
 	j.events = append(j.events, e)
+	j.wake()
+}
+
+// wake lets those go on that wait for a change. The caller holds mu.
+func (j *Journal) wake() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -165,8 +170,7 @@ func (j *Journal) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = true
-	close(j.changed)
-	j.changed = make(chan struct{})
+	j.wake()
 }
 
 // next gives event i, waiting for it until ctx or the journal ends.

@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,56 +31,17 @@ const (
 	shortURL  = 10 // an OTA address under this many characters is refused
 )
 
-type otaRequest struct {
-	Version     int            `json:"version"`
-	Language    string         `json:"language"`
-	FlashSize   int            `json:"flash_size"`
-	FreeHeap    string         `json:"minimum_free_heap_size"`
-	MAC         string         `json:"mac_address"`
-	UUID        string         `json:"uuid"`
-	Chip        string         `json:"chip_model_name"`
-	Application otaApplication `json:"application"`
-	Board       otaBoard       `json:"board"`
-	Partitions  []otaPartition `json:"partition_table"`
-	OTA         otaLabel       `json:"ota"`
-	Display     *otaDisplay    `json:"display,omitempty"`
-	ChipInfo    map[string]int `json:"chip_info"`
-}
-
-type otaApplication struct {
-	Name        string `json:"name"`
-	Version     string `json:"version"`
-	CompileTime string `json:"compile_time"`
-	IDF         string `json:"idf_version"`
-	SHA256      string `json:"elf_sha256"`
-}
-
-type otaBoard struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
-	SSID string `json:"ssid"`
-	RSSI int    `json:"rssi"`
-	IP   string `json:"ip"`
-	MAC  string `json:"mac"`
-}
-
-type otaPartition struct {
-	Label   string `json:"label"`
-	Type    int    `json:"type"`
-	Subtype int    `json:"subtype"`
-	Address int    `json:"address"`
-	Size    int    `json:"size"`
-}
-
-type otaLabel struct {
-	Label string `json:"label"`
-}
-
-type otaDisplay struct {
-	Monochrome bool `json:"monochrome"`
-	Width      int  `json:"width"`
-	Height     int  `json:"height"`
-}
+// otaRequest is the body of the request, with language, id of the device twice and id of the client left open.
+const otaRequest = `{
+	"version":2,"language":"%[1]s","flash_size":16777216,"minimum_free_heap_size":"8123456",
+	"mac_address":"%[2]s","uuid":"%[3]s","chip_model_name":"esp32s3",
+	"application":{"name":"xiaozhi","version":"` + firmwareVersion + `","compile_time":"Aug  8 2026T08:30:00Z","idf_version":"v6.0",
+		"elf_sha256":"9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c9f1c"},
+	"board":{"type":"` + boardName + `","name":"` + boardName + `","ssid":"home","rssi":-51,"ip":"192.168.1.40","mac":"%[2]s"},
+	"partition_table":[{"label":"ota_0","type":0,"subtype":16,"address":131072,"size":4128768}],
+	"ota":{"label":"ota_0"},"display":{"monochrome":false,"width":240,"height":240},
+	"chip_info":{"model":9,"cores":2,"revision":2,"features":18}
+}`
 
 // Provision asks an OTA address as a device does at its boot. An error means
 // that the device would not get to a WebSocket server; what it would survive is
@@ -111,18 +71,8 @@ func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, erro
 }
 
 func post(ctx context.Context, otaURL string, o Options) (*http.Response, error) {
-	body, err := json.Marshal(otaRequest{
-		Version: 2, Language: o.Language, FlashSize: 16 << 20, FreeHeap: "8123456", MAC: o.DeviceID, UUID: o.ClientID, Chip: "esp32s3",
-		Application: otaApplication{"xiaozhi", firmwareVersion, "Aug  8 2026T08:30:00Z", "v6.0", strings.Repeat("9f1c", 16)},
-		Board:       otaBoard{boardName, boardName, "home", -51, "192.168.1.40", o.DeviceID},
-		Partitions:  []otaPartition{{"ota_0", 0, 16, 131072, 4128768}},
-		OTA:         otaLabel{"ota_0"}, Display: &otaDisplay{false, 240, 240},
-		ChipInfo: map[string]int{"model": 9, "cores": 2, "revision": 2, "features": 18},
-	})
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, bytes.NewReader(body))
+	body := fmt.Sprintf(otaRequest, o.Language, o.DeviceID, o.ClientID)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,11 @@ const goodReply = `{"server_time":{"timestamp":1795224000000,"timezone_offset":4
 func TestProvision(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		var req otaRequest
-		if err := json.Unmarshal(body, &req); err != nil || req.MAC != "aa:bb" || req.FreeHeap == "" {
+		var req struct {
+			MAC  string `json:"mac_address"`
+			Heap string `json:"minimum_free_heap_size"`
+		}
+		if err := json.Unmarshal(body, &req); err != nil || req.MAC != "aa:bb" || req.Heap == "" {
 			t.Errorf("body %s: %v", body, err)
 		}
 		if r.Method != http.MethodPost || !r.Close || r.ContentLength != int64(len(body)) || r.Header.Get("Accept-Encoding") != "" {

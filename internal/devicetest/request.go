@@ -41,11 +41,11 @@ func (q *requests) answered(id int64) {
 
 // request is one JSON-RPC request as the firmware reads it.
 type request struct {
-	id        int64 // saturated as the firmware does
-	exact     bool  // the id was an integer in 1..2147483647
-	method    string
-	params    map[string]json.RawMessage
-	hasParams bool
+	id     int64 // saturated as the firmware does
+	exact  bool  // the id was an integer in 1..2147483647
+	method string
+	raw    json.RawMessage            // the parameters
+	params map[string]json.RawMessage // nil: there are none
 }
 
 // parseRequest reads a payload. Silent says why the firmware would never answer
@@ -66,10 +66,10 @@ func parseRequest(m *inbound) (r request, notification bool, silent string) {
 		return r, true, ""
 	}
 	if raw, ok := fields["params"]; ok {
-		r.hasParams = true
 		if err := json.Unmarshal(raw, &r.params); err != nil || r.params == nil {
 			return r, false, "params is not an object: " + shorten(raw)
 		}
+		r.raw = raw
 	}
 	raw, ok := fields["id"]
 	if !ok {
@@ -125,11 +125,10 @@ type initializeParams struct {
 
 func (r request) initialize() (initializeParams, error) {
 	var p initializeParams
-	raw, err := json.Marshal(r.params)
-	if err != nil {
-		return p, err
+	if r.params == nil {
+		return p, nil
 	}
-	err = json.Unmarshal(raw, &p)
+	err := json.Unmarshal(r.raw, &p)
 	return p, err
 }
 

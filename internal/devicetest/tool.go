@@ -12,10 +12,11 @@ import (
 
 // Property is one argument of a tool. Devices know no nesting and no descriptions.
 type Property struct {
-	Name     string
-	Type     string // boolean, integer or string
-	Default  any    // nil: the argument is required
-	Min, Max *int   // of integers; nil: no limit
+	Name    string `json:"-"`
+	Type    string `json:"type"`              // boolean, integer or string
+	Default any    `json:"default,omitempty"` // nil: the argument is required
+	Min     *int   `json:"minimum,omitempty"` // of integers; nil: no limit
+	Max     *int   `json:"maximum,omitempty"`
 }
 
 // Tool is one MCP tool that the device offers.
@@ -52,66 +53,42 @@ type Result struct {
 	JPEG []byte // if set, an image result
 }
 
-type resultContent struct {
-	Type  string `json:"type"`
-	Text  string `json:"text,omitempty"`
-	Image string `json:"image,omitempty"` // JSON in a string (5.4)
-}
-
-type imageContent struct {
-	Type     string `json:"type"`
-	MIMEType string `json:"mimeType"`
-	Data     string `json:"data"`
-}
-
 func (r Result) encode() (string, error) {
-	content := resultContent{Type: "text", Text: r.Text}
+	type content struct {
+		Type  string `json:"type"`
+		Text  string `json:"text,omitempty"`
+		Image string `json:"image,omitempty"` // JSON in a string (5.4)
+	}
+	out := content{Type: "text", Text: r.Text}
 	if r.JPEG != nil {
-		inner, err := json.Marshal(imageContent{Type: "image", MIMEType: "image/jpeg", Data: base64.StdEncoding.EncodeToString(r.JPEG)})
-		if err != nil {
-			return "", err
-		}
-		content = resultContent{Type: "image", Image: string(inner)}
+		inner := fmt.Sprintf(`{"type":"image","mimeType":"image/jpeg","data":"%s"}`, base64.StdEncoding.EncodeToString(r.JPEG))
+		out = content{Type: "image", Image: inner}
 	}
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf(`{"content":[%s],"isError":false}`, raw), nil
-}
-
-// schemas as devices write them (5.3).
-type propertySchema struct {
-	Type    string `json:"type"`
-	Default any    `json:"default,omitempty"`
-	Minimum *int   `json:"minimum,omitempty"`
-	Maximum *int   `json:"maximum,omitempty"`
-}
-
-type inputSchema struct {
-	Type       string                    `json:"type"`
-	Properties map[string]propertySchema `json:"properties"`
-	Required   []string                  `json:"required,omitempty"`
+	raw, err := json.Marshal(out)
+	return fmt.Sprintf(`{"content":[%s],"isError":false}`, raw), err
 }
 
 type annotations struct {
 	Audience []string `json:"audience"`
 }
 
+// toolDescription is a tool as devices write it (5.3).
 type toolDescription struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	InputSchema inputSchema  `json:"inputSchema"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	InputSchema struct {
+		Type       string              `json:"type"`
+		Properties map[string]Property `json:"properties"`
+		Required   []string            `json:"required,omitempty"`
+	} `json:"inputSchema"`
 	Annotations *annotations `json:"annotations,omitempty"`
 }
 
-func (t Tool) description() toolDescription {
-	d := toolDescription{
-		Name: t.Name, Description: t.Description,
-		InputSchema: inputSchema{Type: "object", Properties: make(map[string]propertySchema)},
-	}
+func (t Tool) describe() toolDescription {
+	d := toolDescription{Name: t.Name, Description: t.Description}
+	d.InputSchema.Type, d.InputSchema.Properties = "object", make(map[string]Property)
 	for _, p := range t.Properties {
-		d.InputSchema.Properties[p.Name] = propertySchema{Type: p.Type, Default: p.Default, Minimum: p.Min, Maximum: p.Max}
+		d.InputSchema.Properties[p.Name] = p
 		if p.Default == nil {
 			d.InputSchema.Required = append(d.InputSchema.Required, p.Name)
 		}
@@ -148,22 +125,17 @@ func (t Tool) arguments(given map[string]json.RawMessage) (map[string]any, error
 
 // read takes a value of exactly the property's JSON type.
 func (p Property) read(raw json.RawMessage) (any, bool) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, false
-	}
-	switch p.Type {
-	case "boolean":
-		var b bool
-		err := json.Unmarshal(raw, &b)
-		return b, err == nil
-	case "integer":
-		var f float64
-		err := json.Unmarshal(raw, &f)
-		return int(max(math.MinInt32, min(f, math.MaxInt32))), err == nil // fractions are cut off
+	var v any
+	err := json.Unmarshal(raw, &v)
+	switch n := v.(type) {
+	case bool:
+		return n, err == nil && p.Type == "boolean"
+	case float64:
+		return int(max(math.MinInt32, min(n, math.MaxInt32))), err == nil && p.Type == "integer" // fractions are cut off
+	case string:
+		return n, err == nil && p.Type == "string"
 	default:
-		var s string
-		err := json.Unmarshal(raw, &s)
-		return s, err == nil
+		return nil, false
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,16 +36,15 @@ func (s *toolServer) answer(ctx context.Context, m *inbound) {
 	if dropped != "" || notification || s.silent {
 		return
 	}
+	member := "result"
 	result, err := s.serve(ctx, r)
-	var payload string
 	if err != nil {
-		payload = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, r.id, s.errorObject(err))
-	} else {
-		payload = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, r.id, result)
+		member, result = "error", s.errorObject(err)
 	}
 	s.requests.answered(r.id)
 	// A failed write ends the connection, and the receiver tells of that.
-	_ = s.link.sendText(fmt.Appendf(nil, `{"session_id":"%s","type":"mcp","payload":%s}`, s.link.ownSession(), payload))
+	_ = s.link.sendText(fmt.Appendf(nil, `{"session_id":"%s","type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"%s":%s}}`,
+		s.link.ownSession(), r.id, member, result))
 }
 
 // errorObject is the firmware's: no code, and the message pasted in without
@@ -96,7 +96,7 @@ func (s *toolServer) listTools(r request) (string, error) {
 		if !found || (t.UserOnly && !userTools) {
 			continue
 		}
-		text, err := json.Marshal(t.description())
+		text, err := json.Marshal(t.describe())
 		if err != nil {
 			return "", err
 		}
@@ -119,7 +119,7 @@ func (s *toolServer) listTools(r request) (string, error) {
 
 // callTool checks the arguments as the firmware does and runs the tool.
 func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
-	if !r.hasParams {
+	if r.params == nil {
 		return "", refusalError("Missing params")
 	}
 	var name string
@@ -132,10 +132,11 @@ func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
 			return "", refusalError("Invalid arguments")
 		}
 	}
-	tool, ok := s.tool(name)
-	if !ok {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
 		return "", refusalError("Unknown tool: " + name)
 	}
+	tool := s.tools[i]
 	args, err := tool.arguments(given)
 	if err != nil {
 		return "", err
@@ -146,9 +147,7 @@ func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
 	out, err := tool.Call(ctx, call)
 	thaw()
 	e := Event{At: time.Now(), Kind: KindTool, Type: name, Text: out.Text}
-	if raw, err := json.Marshal(args); err == nil {
-		e.Raw = raw
-	}
+	e.Raw, _ = json.Marshal(args) // each is a bool, an int or a string
 	if err != nil {
 		e.State, e.Text = "error", err.Error()
 	}
@@ -157,13 +156,4 @@ func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
 		return "", err
 	}
 	return out.encode()
-}
-
-func (s *toolServer) tool(name string) (Tool, bool) {
-	for _, t := range s.tools {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return Tool{}, false
 }
