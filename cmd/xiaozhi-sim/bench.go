@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"xiaozhi/internal/bench"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -36,15 +35,10 @@ type benchFlags struct {
 // misused.
 func benchmark(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f, err := parseBench(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintf(stderr, "xiaozhi bench: %v\n%s\n", err, message.Both("sim/help", "bench"))
-		return 2
+	if err != nil {
+		return misused("bench", err, stderr)
 	}
-	f.Log = stderr
-	f.Program = serverProgram()
+	f.Log, f.Program = stderr, serverProgram()
 	if err := f.run(ctx, stdout); err != nil {
 		fmt.Fprintf(stderr, "xiaozhi bench: %s\n", message.Both("bench/failed", err))
 		return 1
@@ -61,10 +55,7 @@ func serverProgram() string {
 			return beside
 		}
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return ""
-	}
+	path, _ := exec.LookPath(name)
 	return path
 }
 
@@ -73,18 +64,13 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	f := benchFlags{}
 	f.Command = "xiaozhi bench " + strings.Join(args, " ")
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // errors are returned, and printed once
-	set.Usage = func() {}
 	set.StringVar(&f.URL, "url", "", message.Both("bench/flag-url"))
 	set.StringVar(&f.Token, "token", "", message.Both("bench/flag-token"))
 	set.IntVar(&f.PID, "pid", 0, message.Both("bench/flag-pid"))
 	set.StringVar(&f.Profiles, "pprof-url", "", message.Both("bench/flag-pprof-url"))
 	set.StringVar(&f.Stubs, "stubs", "", message.Both("bench/flag-stubs"))
 	set.BoolVar(&f.stubsOnly, "stubs-only", false, message.Both("bench/flag-stubs-only"))
-	set.Func("scenario", message.Both("bench/flag-scenario"), func(s string) error {
-		f.Metrics = append(f.Metrics, strings.Split(s, ",")...)
-		return nil
-	})
+	set.Func("scenario", message.Both("bench/flag-scenario"), listed(&f.Metrics))
 	set.BoolVar(&f.list, "list", false, message.Both("bench/flag-list"))
 	set.BoolVar(&f.quick, "quick", false, message.Both("bench/flag-quick"))
 	set.BoolVar(&f.full, "full", false, message.Both("bench/flag-full"))
@@ -95,27 +81,24 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.DurationVar(&f.Silence, "silence", 0, message.Both("bench/flag-silence"))
 	set.DurationVar(&f.Sentence, "sentence", 0, message.Both("bench/flag-sentence"))
 	set.StringVar(&f.Label, "label", "", message.Both("bench/flag-label"))
-	set.Func("compare", message.Both("bench/flag-compare"), func(s string) error {
-		f.compare = append(f.compare, strings.Split(s, ",")...)
-		return nil
-	})
+	set.Func("compare", message.Both("bench/flag-compare"), listed(&f.compare))
 	set.StringVar(&f.Dir, "pprof", "", message.Both("bench/flag-pprof"))
 	set.BoolVar(&f.NoPin, "no-pin", false, message.Both("bench/flag-no-pin"))
 	set.DurationVar(&f.Soak, "soak", 0, message.Both("bench/flag-soak"))
 	set.IntVar(&f.Devices, "devices", 50, message.Both("bench/flag-devices"))
 	set.StringVar(&f.trouble, "trouble", "", message.Both("bench/flag-trouble"))
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(help, "usage: xiaozhi bench [flags]\n\n%s\n%s\n\n", message.In(text.English, "bench/usage"), message.In(text.Chinese, "bench/usage"))
-			set.SetOutput(help)
-			set.PrintDefaults()
-		}
+	if err := parse(set, args, help, "bench/usage"); err != nil {
 		return f, err
 	}
-	if set.NArg() > 0 {
-		return f, errors.New(message.Both("sim/unknown-argument", set.Arg(0)))
-	}
 	return f, f.check()
+}
+
+// listed adds what stands between the commas of a flag to a list.
+func listed(into *[]string) func(string) error {
+	return func(s string) error {
+		*into = append(*into, strings.Split(s, ",")...)
+		return nil
+	}
 }
 
 func (f *benchFlags) check() error {
@@ -130,16 +113,14 @@ func (f *benchFlags) check() error {
 	if f.Guard = f.guard; f.guard == 0 {
 		f.Guard = -1 // none, where 0 would be the usual one
 	}
-	if f.guard < 0 || f.Silence < 0 || f.Sentence < 0 {
+	switch {
+	case f.guard < 0 || f.Silence < 0 || f.Sentence < 0:
 		return errors.New(message.Both("bench/negative"))
-	}
-	if f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0 {
+	case f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0:
 		return errors.New(message.Both("bench/counts"))
-	}
-	if f.URL == "" && (f.PID != 0 || f.Profiles != "" || f.Token != "") {
+	case f.URL == "" && (f.PID != 0 || f.Profiles != "" || f.Token != ""):
 		return errors.New(message.Both("bench/url"))
-	}
-	if !slices.Contains([]string{"", string(bench.Failing), string(bench.Hanging)}, f.trouble) {
+	case !slices.Contains([]string{"", string(bench.Failing), string(bench.Hanging)}, f.trouble):
 		return errors.New(message.Both("bench/trouble", f.trouble))
 	}
 	return bench.CheckMetrics(f.Metrics)
@@ -161,16 +142,13 @@ func (f *benchFlags) run(ctx context.Context, stdout io.Writer) error {
 		return bench.Soak(ctx, f.Options, stdout)
 	}
 	report, err := bench.Run(ctx, f.Options)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.write(report, stdout)
 	}
-	if err := f.write(report, stdout); err != nil {
-		return err
+	if err == nil && len(report.Errors) > 0 {
+		err = fmt.Errorf("%d of the scenarios failed", len(report.Errors))
 	}
-	if len(report.Errors) > 0 {
-		return fmt.Errorf("%d of the scenarios failed", len(report.Errors))
-	}
-	return nil
+	return err
 }
 
 // write puts the report where it is wanted.

@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -44,4 +47,29 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func usage() string {
 	return fmt.Sprintf("usage: xiaozhi-sim COMMAND [flags]\n\n  talk      %s\n  bench     %s\n\n%s\n",
 		message.Both("command/talk"), message.Both("command/bench"), message.Both("command/help", "xiaozhi-sim"))
+}
+
+// parse reads the command line of a subcommand. If that asks for help, it is written to help.
+func parse(flags *flag.FlagSet, args []string, help io.Writer, about string) error {
+	flags.SetOutput(io.Discard) // errors are returned, and printed once
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(help, "usage: xiaozhi %s [flags]\n\n%s\n%s\n\n", flags.Name(), message.In(text.English, about), message.In(text.Chinese, about))
+		flags.SetOutput(help)
+		flags.PrintDefaults()
+	case err == nil && flags.NArg() > 0:
+		return errors.New(message.Both("sim/unknown-argument", flags.Arg(0)))
+	}
+	return err
+}
+
+// misused says why a command line cannot be followed, and returns the exit code: 0 if it asked for help.
+func misused(command string, err error, stderr io.Writer) int {
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(stderr, "xiaozhi %s: %v\n%s\n", command, err, message.Both("sim/help", command))
+	return 2
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"xiaozhi/internal/devicetest"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -25,15 +24,9 @@ type prompt struct {
 // talkOptions are the flags of the subcommand.
 type talkOptions struct {
 	server     string
+	device     devicetest.Options
 	prompts    []prompt // in the order of the command line
-	mode       string
 	save       string
-	deviceID   string
-	token      string
-	protocol   int
-	frame      int
-	noMCP      bool
-	lang       string
 	timeout    time.Duration
 	abortAfter time.Duration
 	verbose    bool
@@ -46,16 +39,11 @@ const talkTolerance = 50 * time.Millisecond
 // connection, the protocol or a reply failed, and 2 when it was misused.
 func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parseTalk(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi talk: %v\n%s\n", err, message.Both("sim/help", "talk"))
-		return 2
+		return misused("talk", err, stderr)
 	}
-	t := &talker{o: o, out: newTranscript(stdout, o.verbose), board: devicetest.NewBoard()}
-	err = t.prepare()
-	if err != nil {
+	t := &talker{talkOptions: o, out: &transcript{w: stdout, verbose: o.verbose, start: time.Now()}}
+	if err := t.prepare(); err != nil {
 		fmt.Fprintf(stderr, "xiaozhi talk: %v\n", err)
 		return 2
 	}
@@ -66,7 +54,7 @@ func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	t.hangUp()
 	t.summary()
-	if saveErr := t.save(); err == nil {
+	if saveErr := t.saveReplies(); err == nil {
 		err = saveErr
 	}
 	if err != nil {
@@ -80,8 +68,6 @@ func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 func parseTalk(args []string, help io.Writer) (talkOptions, error) {
 	o := talkOptions{}
 	flags := flag.NewFlagSet("talk", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are returned, and printed once
-	flags.Usage = func() {}
 	flags.StringVar(&o.server, "server", "http://127.0.0.1:8000/xiaozhi/ota/", message.Both("talk/flag-server"))
 	flags.Func("text", message.Both("talk/flag-text"), func(s string) error {
 		if strings.TrimSpace(s) == "" {
@@ -94,49 +80,37 @@ func parseTalk(args []string, help io.Writer) (talkOptions, error) {
 		o.prompts = append(o.prompts, prompt{wav: s})
 		return nil
 	})
-	flags.StringVar(&o.mode, "mode", "auto", message.Both("talk/flag-mode"))
+	flags.StringVar((*string)(&o.device.Mode), "mode", "auto", message.Both("talk/flag-mode"))
 	flags.StringVar(&o.save, "save", "", message.Both("talk/flag-save"))
-	flags.StringVar(&o.deviceID, "device-id", "", message.Both("talk/flag-device-id"))
-	flags.StringVar(&o.token, "token", "", message.Both("talk/flag-token"))
-	flags.IntVar(&o.protocol, "protocol", 0, message.Both("talk/flag-protocol"))
-	flags.IntVar(&o.frame, "frame", 60, message.Both("talk/flag-frame"))
-	flags.BoolVar(&o.noMCP, "no-mcp", false, message.Both("talk/flag-no-mcp"))
-	flags.StringVar(&o.lang, "lang", "", message.Both("talk/flag-lang"))
+	flags.StringVar(&o.device.DeviceID, "device-id", "", message.Both("talk/flag-device-id"))
+	flags.StringVar(&o.device.Token, "token", "", message.Both("talk/flag-token"))
+	flags.IntVar(&o.device.Protocol, "protocol", 0, message.Both("talk/flag-protocol"))
+	flags.IntVar(&o.device.Sound.FrameMs, "frame", 60, message.Both("talk/flag-frame"))
+	flags.BoolVar(&o.device.NoMCP, "no-mcp", false, message.Both("talk/flag-no-mcp"))
+	flags.StringVar(&o.device.Language, "lang", "", message.Both("talk/flag-lang"))
 	flags.DurationVar(&o.timeout, "timeout", 60*time.Second, message.Both("talk/flag-timeout"))
 	flags.DurationVar(&o.abortAfter, "abort-after", 0, message.Both("talk/flag-abort-after"))
 	flags.BoolVar(&o.verbose, "verbose", false, message.Both("talk/flag-verbose"))
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(help, "usage: xiaozhi talk [flags]\n\n%s\n%s\n\n", message.In(text.English, "talk/usage"), message.In(text.Chinese, "talk/usage"))
-			flags.SetOutput(help)
-			flags.PrintDefaults()
-		}
+	if err := parse(flags, args, help, "talk/usage"); err != nil {
 		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, errors.New(message.Both("sim/unknown-argument", flags.Arg(0)))
 	}
 	return o, o.check()
 }
 
 func (o talkOptions) check() error {
 	u, err := url.Parse(o.server)
-	if err != nil {
+	switch d := o.device; {
+	case err != nil:
 		return fmt.Errorf("--server: %w", err)
-	}
-	if !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) || u.Host == "" {
+	case !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) || u.Host == "":
 		return errors.New(message.Both("talk/server", o.server))
-	}
-	if !slices.Contains([]string{"auto", "manual", "realtime"}, o.mode) {
-		return fmt.Errorf("--mode %q: must be auto, manual or realtime", o.mode)
-	}
-	if !slices.Contains([]int{0, 1, 2, 3}, o.protocol) {
-		return fmt.Errorf("--protocol %d: must be 1, 2 or 3", o.protocol)
-	}
-	if !slices.Contains([]int{20, 40, 60}, o.frame) {
-		return fmt.Errorf("--frame %d: must be 20, 40 or 60", o.frame)
-	}
-	if o.timeout <= 0 || o.abortAfter < 0 {
+	case !slices.Contains([]devicetest.Mode{devicetest.Auto, devicetest.Manual, devicetest.Realtime}, d.Mode):
+		return fmt.Errorf("--mode %q: must be auto, manual or realtime", d.Mode)
+	case !slices.Contains([]int{0, 1, 2, 3}, d.Protocol):
+		return fmt.Errorf("--protocol %d: must be 1, 2 or 3", d.Protocol)
+	case !slices.Contains([]int{20, 40, 60}, d.Sound.FrameMs):
+		return fmt.Errorf("--frame %d: must be 20, 40 or 60", d.Sound.FrameMs)
+	case o.timeout <= 0 || o.abortAfter < 0:
 		return errors.New("--timeout must be more than 0, and --abort-after not less")
 	}
 	return nil

@@ -21,10 +21,6 @@ type transcript struct {
 	sounding bool // the open reply has had its first frame
 }
 
-func newTranscript(w io.Writer, verbose bool) *transcript {
-	return &transcript{w: w, verbose: verbose, start: time.Now()}
-}
-
 func (t *transcript) print(what, text string) { t.at(time.Now(), what, text) }
 
 func (t *transcript) at(when time.Time, what, text string) {
@@ -121,12 +117,12 @@ func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
 // summary prints the counters and the rules that were broken.
 func (t *talker) summary() {
 	t.out.print("total", fmt.Sprintf("%d replies, %d frames, %d dropped, %d underruns, %d tool calls",
-		len(t.result.replies), t.result.stats.FramesIn, t.result.stats.Dropped, t.result.stats.Underruns, t.result.stats.ToolCalls))
-	if len(t.result.violations) == 0 {
+		len(t.replies), t.stats.FramesIn, t.stats.Dropped, t.stats.Underruns, t.stats.ToolCalls))
+	if len(t.violations) == 0 {
 		return
 	}
-	t.out.print("warning", message.Both("talk/violations", len(t.result.violations)))
-	for _, v := range t.result.violations {
+	t.out.print("warning", message.Both("talk/violations", len(t.violations)))
+	for _, v := range t.violations {
 		t.out.at(v.At, "WRONG", v.String())
 	}
 }

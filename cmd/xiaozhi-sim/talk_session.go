@@ -22,20 +22,15 @@ import (
 // talker is one run of the subcommand: it says prompts over a connection that it
 // opens anew when the server hung up, and keeps what it heard. It is for one goroutine.
 type talker struct {
-	o      talkOptions
+	talkOptions
 	out    *transcript
-	board  *devicetest.Board
 	speech map[string][]int16 // 16 kHz sound of each WAV file
-	server *address           // nil until it was asked for
 	call   *call              // nil while there is no connection
-	result result
-}
 
-// address is the place where the server takes connections.
-type address struct {
-	url     string // of the WebSocket
-	token   string
-	framing int
+	// What all connections have brought.
+	replies    []*devicetest.Reply
+	violations []devicetest.Violation
+	stats      devicetest.Stats
 }
 
 // call is one connection with the goroutine that prints what happens on it.
@@ -47,17 +42,10 @@ type call struct {
 	typed  bool                   // something was typed
 }
 
-// result describes what all connections of a run have brought.
-type result struct {
-	replies    []*devicetest.Reply
-	violations []devicetest.Violation
-	stats      devicetest.Stats
-}
-
 // prepare reads the sound files, so that a wrong one is found before anything is sent.
 func (t *talker) prepare() error {
 	t.speech = make(map[string][]int16)
-	for _, p := range t.o.prompts {
+	for _, p := range t.prompts {
 		if p.wav == "" {
 			continue
 		}
@@ -131,7 +119,7 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 // reply may do so just when the next prompt is on its way: that one is said
 // again over a new connection.
 func (t *talker) turn(ctx context.Context, p prompt) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*(t.o.timeout+t.length(p)))
+	ctx, cancel := context.WithTimeout(ctx, 2*(t.timeout+t.length(p)))
 	defer cancel()
 	used := t.call != nil
 	err := t.attempt(ctx, p)
@@ -144,14 +132,14 @@ func (t *talker) turn(ctx context.Context, p prompt) error {
 		t.hangUp()
 		return errors.New("the server ended the connection before it replied")
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no reply within %s", t.o.timeout)
+		return fmt.Errorf("no reply within %s", t.timeout)
 	}
 	return err
 }
 
 // attempt says one prompt over the connection that there is, or a new one.
 func (t *talker) attempt(ctx context.Context, p prompt) error {
-	ctx, cancel := context.WithTimeout(ctx, t.o.timeout+t.length(p))
+	ctx, cancel := context.WithTimeout(ctx, t.timeout+t.length(p))
 	defer cancel()
 	if err := t.connect(ctx); err != nil {
 		return err
@@ -165,7 +153,7 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	if err != nil {
 		return err
 	}
-	t.result.replies = append(t.result.replies, reply)
+	t.replies = append(t.replies, reply)
 	t.out.latency(said, reply)
 	return nil
 }
@@ -189,22 +177,14 @@ func (t *talker) connect(ctx context.Context) error {
 			return nil
 		}
 	}
-	o := devicetest.Options{
-		DeviceID: t.o.deviceID, Language: t.o.lang, Sound: devicetest.Sound{FrameMs: t.o.frame}, Mode: devicetest.Mode(t.o.mode),
-		OpenListen: t.o.mode != "manual", NoMCP: t.o.noMCP, Limits: devicetest.Limits{Tolerance: talkTolerance},
-	}
-	if !t.o.noMCP {
-		o.Tools = t.board.Tools()
-	}
-	if err := t.provision(ctx, o); err != nil {
+	if err := t.provision(ctx); err != nil {
 		return err
 	}
-	o.URL, o.Token, o.Protocol = t.server.url, t.server.token, t.server.framing
-	device, err := devicetest.Dial(ctx, o)
+	device, err := devicetest.Dial(ctx, t.device)
 	if err != nil {
 		return err
 	}
-	t.out.print("connected", message.Both("talk/connected", t.server.url, device.SessionID()))
+	t.out.print("connected", message.Both("talk/connected", t.device.URL, device.SessionID()))
 	c := &call{device: device, heard: make(chan *devicetest.Reply, heardLimit), listed: make(chan struct{})}
 	c.watch.Go(func() { c.print(context.WithoutCancel(ctx), t.out) }) // ends with the device
 	t.call = c
@@ -217,7 +197,7 @@ func (c *call) print(ctx context.Context, out *transcript) {
 	told := false
 	for e := range c.device.Watch(ctx) {
 		out.event(e)
-		if !told && isLastTool(e) {
+		if !told && e.EndsTools() {
 			told = true
 			close(c.listed)
 		}
@@ -248,31 +228,36 @@ func (t *talker) forget() {
 	}
 }
 
-// provision finds the WebSocket's address, once, as devices do at their boot.
-func (t *talker) provision(ctx context.Context, o devicetest.Options) error {
-	if t.server != nil {
+// provision completes the device, once, and finds the WebSocket's address as devices do at their boot.
+func (t *talker) provision(ctx context.Context) error {
+	d := &t.device
+	if d.URL != "" {
 		return nil
 	}
-	found := &address{t.o.server, t.o.token, t.o.protocol}
-	if strings.HasPrefix(t.o.server, "http") {
-		p, err := devicetest.Provision(ctx, t.o.server, o)
-		if err != nil {
-			return err
-		}
-		t.result.violations = append(t.result.violations, p.Violations...)
-		found = &address{p.URL, cmp.Or(found.token, p.Token), cmp.Or(found.framing, p.Protocol)}
-		t.out.print("ota", p.URL)
-		if p.Code != "" {
-			t.out.print("ota", message.Both("talk/unbound", p.Code))
-		}
+	d.OpenListen, d.Limits.Tolerance = d.Mode != devicetest.Manual, talkTolerance
+	if !d.NoMCP {
+		d.Tools = devicetest.NewBoard().Tools()
 	}
-	t.server = found
+	if !strings.HasPrefix(t.server, "http") {
+		d.URL = t.server
+		return nil
+	}
+	p, err := devicetest.Provision(ctx, t.server, *d)
+	if err != nil {
+		return err
+	}
+	t.violations = append(t.violations, p.Violations...)
+	d.URL, d.Token, d.Protocol = p.URL, cmp.Or(d.Token, p.Token), cmp.Or(d.Protocol, p.Protocol)
+	t.out.print("ota", p.URL)
+	if p.Code != "" {
+		t.out.print("ota", message.Both("talk/unbound", p.Code))
+	}
 	return nil
 }
 
 // say types or speaks a prompt. It returns when the last of it was said.
 func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
-	manual := t.o.mode == "manual"
+	manual := t.device.Mode == devicetest.Manual
 	if !manual {
 		if err := t.call.device.WaitMic(ctx); err != nil {
 			return time.Time{}, err
@@ -298,17 +283,44 @@ func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 	return time.Now().Add(-trailing(pcm)), nil
 }
 
+// Nobody types within milliseconds of the connection, before the server has
+// asked for the tools and taken them in.
+const (
+	listingTime = time.Second // a server that asks for the tools at all has them by then
+	takingIn    = 200 * time.Millisecond
+)
+
+// awaitTools lets a server learn of the tools before the first words are typed.
+func (t *talker) awaitTools(ctx context.Context) {
+	if t.device.NoMCP || t.call.typed {
+		return
+	}
+	t.call.typed = true
+	select {
+	case <-t.call.listed:
+	case <-time.After(listingTime):
+		return
+	case <-t.call.device.Done():
+	case <-ctx.Done():
+	}
+	select {
+	case <-time.After(takingIn):
+	case <-t.call.device.Done():
+	case <-ctx.Done():
+	}
+}
+
 // hear waits for the reply, with an open microphone in a quiet room where the mode has one.
 func (t *talker) hear(ctx context.Context) (*devicetest.Reply, error) {
 	room, leave := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer leave()
-	if t.o.mode != "manual" {
+	if t.device.Mode != devicetest.Manual {
 		// Its errors are those of the connection and of ctx, which are met below too.
-		work.Go(func() { _ = t.call.device.Silence(room, t.o.timeout) })
+		work.Go(func() { _ = t.call.device.Silence(room, t.timeout) })
 	}
-	if t.o.abortAfter > 0 {
+	if t.abortAfter > 0 {
 		work.Go(func() { t.abort(room) })
 	}
 	select {
@@ -333,7 +345,7 @@ func (t *talker) abort(ctx context.Context) {
 		return
 	}
 	select {
-	case <-time.After(t.o.abortAfter):
+	case <-time.After(t.abortAfter):
 		if err := t.call.device.Abort(""); err != nil {
 			t.out.print("abort", err.Error())
 		}
@@ -348,13 +360,12 @@ func (t *talker) hangUp() {
 	}
 	t.call.device.Close()
 	t.call.watch.Wait()
-	r := &t.result
-	r.violations = append(r.violations, t.call.device.Violations()...)
+	t.violations = append(t.violations, t.call.device.Violations()...)
 	s := t.call.device.Stats()
-	r.stats.FramesIn += s.FramesIn
-	r.stats.Dropped += s.Dropped
-	r.stats.Underruns += s.Underruns
-	r.stats.ToolCalls += s.ToolCalls
+	t.stats.FramesIn += s.FramesIn
+	t.stats.Dropped += s.Dropped
+	t.stats.Underruns += s.Underruns
+	t.stats.ToolCalls += s.ToolCalls
 	t.call = nil
 }
 

@@ -54,30 +54,30 @@ func trailing(pcm []int16) time.Duration {
 }
 
 // save writes what the device played, all replies in one file.
-func (t *talker) save() error {
-	if t.o.save == "" {
+func (t *talker) saveReplies() error {
+	if t.save == "" {
 		return nil
 	}
-	if len(t.result.replies) == 0 {
+	if len(t.replies) == 0 {
 		return errors.New("--save: there is no reply to save")
 	}
-	rate := t.result.replies[0].Rate
+	rate := t.replies[0].Rate
 	var all []int16
-	for _, r := range t.result.replies {
+	for _, r := range t.replies {
 		pcm, err := resample(r.PCM, r.Rate, rate)
 		if err != nil {
 			return fmt.Errorf("--save: %w", err)
 		}
 		all = append(all, pcm...)
 	}
-	f, err := os.Create(t.o.save)
+	f, err := os.Create(t.save)
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)
 	}
 	err = file.WriteWAV(f, all, rate)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("--save %s: %w", t.o.save, err)
+		return fmt.Errorf("--save %s: %w", t.save, err)
 	}
-	t.out.print("saved", fmt.Sprintf("%s (%.1f s)", t.o.save, float64(len(all))/float64(rate)))
+	t.out.print("saved", fmt.Sprintf("%s (%.1f s)", t.save, float64(len(all))/float64(rate)))
 	return nil
 }

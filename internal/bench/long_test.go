@@ -75,18 +75,6 @@ func TestStopAccuracy(t *testing.T) {
 	}
 }
 
-func TestLastPage(t *testing.T) {
-	for raw, want := range map[string]bool{
-		`{"type":"mcp","payload":{"result":{"tools":[{"name":"a"}]}}}`:                  true,
-		`{"type":"mcp","payload":{"result":{"tools":[{"name":"a"}],"nextCursor":"b"}}}`: false,
-		`{"type":"listen","state":"start"}`:                                             false,
-	} {
-		if lastPage([]byte(raw)) != want {
-			t.Errorf("%s: not %v", raw, want)
-		}
-	}
-}
-
 // A gate lets nothing through while it is shut, and all of it afterwards.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (r *rig) withTools(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	return until(ctx, func(ctx context.Context) (*client, error) {
-		_, err := c.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == devicetest.KindSent && lastPage(e.Raw) })
+		_, err := c.Wait(ctx, devicetest.Event.EndsTools)
 		if errors.Is(err, context.DeadlineExceeded) {
 			return c, errors.New("the server does not ask for the device's tools")
 		}

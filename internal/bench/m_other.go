@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +12,6 @@ import (
 
 	"xiaozhi/internal/devicetest"
 )
-
-// lastPage says whether a message of a device is the last page of its tools.
-func lastPage(raw []byte) bool {
-	return bytes.Contains(raw, []byte(`"tools":[`)) && !bytes.Contains(raw, []byte("nextCursor"))
-}
 
 // hello is M15: from opening the socket to the server's hello, while a server
 // of ours loads its recogniser, and idle.

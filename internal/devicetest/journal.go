@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,11 @@ type Event struct {
 	Raw     []byte      // of text messages
 	Reply   *Reply      // of KindReply
 	Light   *LightReply // of the final that completes it
+}
+
+// EndsTools reports whether the device has just sent the last page of its tools.
+func (e Event) EndsTools() bool {
+	return e.Kind == KindSent && e.Type == "mcp" && bytes.Contains(e.Raw, []byte(`"tools":[`)) && !bytes.Contains(e.Raw, []byte(`"nextCursor"`))
 }
 
 // Stats are counters of one connection. Its fields are what a test or a load asks about afterwards.

@@ -70,3 +70,15 @@ func TestViolationString(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestEventEndsTools(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{"type":"mcp","payload":{"result":{"tools":[{"name":"a"}]}}}`:                  true,
+		`{"type":"mcp","payload":{"result":{"tools":[{"name":"a"}],"nextCursor":"b"}}}`: false,
+		`{"type":"mcp","payload":{"result":{}}}`:                                        false,
+	} {
+		if (Event{Kind: KindSent, Type: "mcp", Raw: []byte(raw)}).EndsTools() != want {
+			t.Errorf("%s: not %v", raw, want)
+		}
+	}
+}
