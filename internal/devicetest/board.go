@@ -59,7 +59,13 @@ func (b *Board) Tools() []Tool {
 			func(v *Values, to any) bool { v.Volume = to.(int); return true }),
 		b.set("self.screen.set_brightness", "Set the brightness of the screen.", percent("brightness"),
 			func(v *Values, to any) bool { v.Brightness = to.(int); return true }),
-		b.set("self.screen.set_theme", "Set the theme of the screen: light or dark.", Property{Name: "theme", Type: "string"}, setTheme),
+		b.set("self.screen.set_theme", "Set the theme of the screen: light or dark.", Property{Name: "theme", Type: "string"},
+			func(v *Values, to any) bool {
+				if to == "light" || to == "dark" {
+					v.Theme = to.(string)
+				}
+				return to == v.Theme
+			}),
 		Camera(TestPicture),
 		b.do("self.lamp.turn_on", "Switch the lamp on.", func(v *Values) { v.Lamp = true }),
 		b.do("self.lamp.turn_off", "Switch the lamp off.", func(v *Values) { v.Lamp = false }),
@@ -96,14 +102,6 @@ func (b *Board) set(name, description string, p Property, change func(v *Values,
 		b.change(func(v *Values) { done = change(v, c.Arguments[p.Name]) })
 		return Result{Text: fmt.Sprint(done)}, nil
 	}}
-}
-
-func setTheme(v *Values, to any) bool {
-	if to != "light" && to != "dark" {
-		return false
-	}
-	v.Theme = to.(string)
-	return true
 }
 
 // status returns the present state as the firmware writes it.

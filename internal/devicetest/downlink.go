@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -113,7 +114,7 @@ func (d *downlink) take(now time.Time, packet []byte, length time.Duration, repl
 	b := d.body
 	if b.state != Speaking && !b.traits.anyState {
 		if b.check.isCut() { // what is on its way when the device cuts a reply is no fault
-			b.check.silent = d.decoded(now, b.speaker.decodeLate(packet)).silent // the closing frame is judged, not played
+			b.check.silent = d.decoded(now, b.speaker.decodeWith(cmp.Or(b.speaker.outlived, b.speaker.decoder), packet)).silent // the closing frame is judged, not played
 		} else {
 			d.journal.violate(now, RuleFrameDropped, "a frame met a device that is %s", b.state)
 		}

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -222,15 +223,13 @@ func (l *Light) unwrap(data []byte) ([]byte, error) {
 func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 	e := Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw}
 	var head struct {
-		Method string          `json:"method"`
-		Error  json.RawMessage `json:"error"`
+		Method string `json:"method"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
+	err := json.Unmarshal(raw, &head)
+	switch {
+	case err != nil:
 		l.violate(now, RuleLightBytes, "%s", err)
 		return
-	}
-	var err error
-	switch {
 	case head.Method == LightCalled:
 		var m lightExecute
 		if err = sameBytes(raw, &m); err == nil {
@@ -247,28 +246,25 @@ func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 		}
 	case head.Method != "":
 		err = fmt.Errorf("a method that the dialect does not have: %s", head.Method)
-	case head.Error != nil:
-		var m lightRefusal
-		err = sameBytes(raw, &m)
-		e.Type, e.State, e.Text = LightRefused, idText(m.ID), m.Error.Message
 	default:
-		var m lightConfirmation
+		var m lightAnswer
 		err = sameBytes(raw, &m)
-		e.Type, e.State, e.Text = LightConfirmed, idText(m.ID), m.Result.Message
+		if e.State = string(m.ID); len(m.ID) > 0 && m.ID[0] == '"' {
+			_ = json.Unmarshal(m.ID, &e.State) // it was read before
+		}
+		switch {
+		case m.Error != nil && m.Result == nil:
+			e.Type, e.Text = LightRefused, m.Error.Message
+		case m.Result != nil && m.Error == nil:
+			e.Type, e.Text = LightConfirmed, m.Result.Message
+		case err == nil:
+			err = fmt.Errorf("neither a result nor an error: %s", shorten(raw))
+		}
 	}
 	l.add(e)
 	if err != nil {
 		l.violate(now, RuleLightBytes, "%s", err)
 	}
-}
-
-// idText returns the text of an id that is a string, else its JSON.
-func idText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 // hear notes what the server says, and gives the reply that a final completes.
@@ -321,4 +317,78 @@ func (l *Light) execute(ctx context.Context, now time.Time, m lightExecute) {
 		// A write that fails ends the connection, and the reader tells of that.
 		_ = l.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,%s}`, m.ID, member))
 	})
+}
+
+// The frames of the light dialect with their members in their order. A
+// frame of the server must be what one of these encodes to, byte for byte.
+type (
+	lightRegister struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  struct {
+			Address string      `json:"mac_addr"`
+			Tools   []LightTool `json:"tools"`
+		} `json:"params"`
+		ID string `json:"id"`
+	}
+	lightAnswer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  *struct {
+			Status  string `json:"status"`
+			Message string `json:"message"`
+		} `json:"result,omitempty"`
+		Error *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error,omitempty"`
+	}
+	lightExecute struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  struct {
+			Tool  string          `json:"tool_name"`
+			Input json.RawMessage `json:"tool_input"`
+		} `json:"params"`
+		ID string `json:"id"`
+	}
+	lightMessage struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  struct {
+			Type    string `json:"type"`
+			Content string `json:"content"`
+		} `json:"params"`
+	}
+	lightEnvelope struct {
+		Session string          `json:"session_id"`
+		Type    string          `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+	}
+)
+
+// sameBytes reads raw into v and checks that v is written as raw is.
+func sameBytes(raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("not a frame of the dialect: %s", shorten(raw))
+	}
+	want, err := plainJSON(v)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(raw, want) {
+		return fmt.Errorf("%s must be written as %s", shorten(raw), shorten(want))
+	}
+	return nil
+}
+
+// plainJSON writes v as JSON in one line, with no escapes for HTML.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

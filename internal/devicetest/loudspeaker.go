@@ -85,14 +85,7 @@ func (s *loudspeaker) decode(packet []byte) sample {
 	return out
 }
 
-// decodeLate gives the sound of a packet that is not played: of a reply that was cut.
-func (s *loudspeaker) decodeLate(packet []byte) sample {
-	if s.outlived != nil {
-		return s.decodeWith(s.outlived, packet)
-	}
-	return s.decodeWith(s.decoder, packet)
-}
-
+// decodeWith gives it with a decoder of choice.
 func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 	if s.mute {
 		return sample{silent: true}

@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -63,7 +64,7 @@ func (m *mainTask) drain(ctx context.Context) {
 	for _, v := range m.body.check.overdue(now) {
 		m.journal.violate(v.At, v.Rule, "%s", v.Detail)
 	}
-	m.body.check.end()
+	m.body.check.reply, m.body.check.aborts = nil, nil
 	m.body.mu.Unlock()
 	m.complete(now, r)
 }
@@ -118,11 +119,18 @@ func (m *mainTask) perform(ctx context.Context, j job) {
 // apply does what a message means to the device's state (3.3).
 func (m *mainTask) apply(ctx context.Context, message *inbound) {
 	now := time.Now()
+	state, mode := m.body.now()
 	switch {
 	case message.kind == "tts" && message.state == "start":
-		m.applyStart(now)
+		switch {
+		case state == Connecting:
+			m.journal.violate(now, RuleStartConnecting, "tts start is refused while the device is connecting")
+		case m.body.traits.realtimeStays && mode == Realtime:
+		default:
+			m.enter(now, Speaking)
+		}
 	case message.kind == "tts" && message.state == "stop":
-		m.applyStop(now)
+		m.applyStop(now, state, mode)
 		m.complete(now, message.reply)
 	case message.kind == "iot":
 		m.things.run(now, message)
@@ -133,30 +141,16 @@ func (m *mainTask) apply(ctx context.Context, message *inbound) {
 	}
 }
 
-func (m *mainTask) applyStart(now time.Time) {
-	state, mode := m.body.now()
+func (m *mainTask) applyStop(now time.Time, state State, mode Mode) {
 	switch {
-	case state == Connecting:
-		m.journal.violate(now, RuleStartConnecting, "tts start is refused while the device is connecting")
-	case m.body.traits.realtimeStays && mode == Realtime:
-	default:
-		m.enter(now, Speaking)
-	}
-}
-
-func (m *mainTask) applyStop(now time.Time) {
-	state, mode := m.body.now()
-	switch {
-	case state != Speaking:
-		if m.body.traits.answersStops && mode == Auto {
-			m.enter(now, Listening)
-			m.startListening()
-		}
-	case mode == Manual:
+	case state == Speaking && mode == Manual:
 		m.enter(now, Idle)
-	default:
+	case state == Speaking:
 		m.enter(now, Listening)
 		m.listenAgain(now, false)
+	case m.body.traits.answersStops && mode == Auto:
+		m.enter(now, Listening)
+		m.startListening()
 	}
 }
 
@@ -266,8 +260,9 @@ func (m *mainTask) complete(now time.Time, r *Reply) {
 	}
 	m.body.mu.Lock()
 	r.PCM = m.body.speaker.player.take(r)
-	r = r.clone()
+	done := *r // what still comes for the reply must not change what its reader has
+	done.Sentences = slices.Clone(r.Sentences)
 	m.body.mu.Unlock()
 	m.journal.count(func(s *Stats) { s.Replies++ })
-	m.journal.add(Event{At: now, Kind: KindReply, Text: r.Text(), Emotion: r.Emotion, Reply: r})
+	m.journal.add(Event{At: now, Kind: KindReply, Text: done.Text(), Emotion: done.Emotion, Reply: &done})
 }

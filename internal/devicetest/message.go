@@ -212,21 +212,13 @@ func parseHello(m *inbound) (serverHello, []Violation, error) {
 		}
 		h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)
 	}
-	if err := checkDownlink(h.rate, h.frameMs); err != nil {
-		found = append(found, Violation{Rule: RuleHelloAudio, Detail: err.Error()})
+	switch { // what a device can decode (4.2)
+	case !slices.Contains([]int{8000, 12000, 16000, 24000, 48000}, h.rate):
+		found = append(found, Violation{Rule: RuleHelloAudio, Detail: fmt.Sprintf("sample_rate %d cannot be decoded", h.rate)})
+	case !slices.Contains([]float64{5, 10, 20, 40, 60, 80, 100, 120}, h.frameMs):
+		found = append(found, Violation{Rule: RuleHelloAudio, Detail: fmt.Sprintf("frame_duration %g ms leaves the device mute", h.frameMs)})
 	}
 	return h, found, nil
-}
-
-// checkDownlink holds the rates and lengths that a device can decode (4.2).
-func checkDownlink(rate int, frameMs float64) error {
-	if !slices.Contains([]int{8000, 12000, 16000, 24000, 48000}, rate) {
-		return fmt.Errorf("sample_rate %d cannot be decoded", rate)
-	}
-	if !slices.Contains([]float64{5, 10, 20, 40, 60, 80, 100, 120}, frameMs) {
-		return fmt.Errorf("frame_duration %g ms leaves the device mute", frameMs)
-	}
-	return nil
 }
 
 // sessionID is the form of a session id.

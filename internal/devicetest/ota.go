@@ -51,39 +51,34 @@ func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, erro
 	if len(otaURL) < shortURL {
 		return Provisioned{}, fmt.Errorf("ota url %q: devices refuse less than %d characters", otaURL, shortURL)
 	}
-	resp, err := post(ctx, otaURL, o)
+	body := fmt.Sprintf(otaRequest, o.Language, o.DeviceID, o.ClientID)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, strings.NewReader(body))
+	if err != nil {
+		return Provisioned{}, fmt.Errorf("ota request: %w", err)
+	}
+	req.Close = true
+	req.Header = http.Header{
+		"Activation-Version": {"1"}, "Device-Id": {o.DeviceID}, "Client-Id": {o.ClientID},
+		"User-Agent": {boardName + "/" + firmwareVersion}, "Accept-Language": {o.Language}, "Content-Type": {"application/json"},
+	}
+	resp, err := o.HTTPClient.Do(req)
 	if err != nil {
 		return Provisioned{}, fmt.Errorf("ota request: %w", err)
 	}
 	defer resp.Body.Close()
-	body, found, err := readHTTPReply(resp)
+	var p Provisioned
+	raw, found, err := readHTTPReply(resp)
+	if err == nil {
+		p.Raw = raw
+		for _, f := range found {
+			p.violate("%s", f)
+		}
+		err = p.read(raw)
+	}
 	if err != nil {
-		return Provisioned{}, fmt.Errorf("ota reply from %s: %w", otaURL, err)
-	}
-	p := Provisioned{Raw: body}
-	for _, f := range found {
-		p.violate("%s", f)
-	}
-	if err := p.read(body); err != nil {
 		return p, fmt.Errorf("ota reply from %s: %w", otaURL, err)
 	}
 	return p, nil
-}
-
-func post(ctx context.Context, otaURL string, o Options) (*http.Response, error) {
-	body := fmt.Sprintf(otaRequest, o.Language, o.DeviceID, o.ClientID)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Close = true
-	for name, value := range map[string]string{
-		"Activation-Version": "1", "Device-Id": o.DeviceID, "Client-Id": o.ClientID, "User-Agent": boardName + "/" + firmwareVersion,
-		"Accept-Language": o.Language, "Content-Type": "application/json",
-	} {
-		req.Header.Set(name, value)
-	}
-	return o.HTTPClient.Do(req)
 }
 
 func (p *Provisioned) violate(format string, args ...any) {

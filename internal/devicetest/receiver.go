@@ -110,37 +110,26 @@ func (r *receiver) onText(now time.Time, raw []byte) {
 	for _, v := range found {
 		r.journal.violate(now, v.Rule, "%s", v.Detail)
 	}
-	e := Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw}
-	if m != nil {
-		e.Type, e.State, e.Text, e.Emotion = m.kind, m.state, m.text, m.emotion
-	}
-	r.journal.add(e)
 	r.journal.count(func(s *Stats) { s.TextIn++ })
 	if m == nil {
+		r.journal.add(Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw})
 		return
 	}
-	hello := r.link.hello.Load()
-	if m.kind == "hello" {
+	r.journal.add(Event{At: now, Kind: KindReceived, Type: m.kind, State: m.state, Text: m.text, Emotion: m.emotion, Size: len(raw), Raw: raw})
+	switch hello := r.link.hello.Load(); {
+	case m.kind == "hello":
 		r.onHello(now, m, hello != nil)
 		return
-	}
-	if hello == nil {
+	case hello == nil:
 		r.journal.violate(now, RuleBeforeHello, "%s before the hello", m.kind)
-	} else {
-		r.checkSession(now, m, hello.session)
+	case !m.hasSession:
+		r.journal.violate(now, RuleSessionID, "%s message without session_id", m.kind)
+	case m.session != hello.session:
+		r.journal.violate(now, RuleSessionID, "%s message with session_id %q, the hello said %q", m.kind, m.session, hello.session)
 	}
 	r.follow(now, m)
 	if !r.main.deliver(job{message: m, at: now}) {
 		r.journal.violate(now, RuleFlood, "%d messages wait for the main task; %s is lost", jobsLimit, m.kind)
-	}
-}
-
-func (r *receiver) checkSession(now time.Time, m *inbound, want string) {
-	switch {
-	case !m.hasSession:
-		r.journal.violate(now, RuleSessionID, "%s message without session_id", m.kind)
-	case m.session != want:
-		r.journal.violate(now, RuleSessionID, "%s message with session_id %q, the hello said %q", m.kind, m.session, want)
 	}
 }
 

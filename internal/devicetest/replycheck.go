@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -52,12 +51,6 @@ func (r *Reply) Duration() time.Duration {
 		return 0
 	}
 	return time.Duration(len(r.PCM)) * time.Second / time.Duration(r.Rate)
-}
-
-func (r *Reply) clone() *Reply {
-	c := *r
-	c.Sentences = slices.Clone(r.Sentences)
-	return &c
 }
 
 // Times that a reply must keep (3.1, 3.2.4, 3.4, 4.3).
@@ -232,12 +225,19 @@ func (c *replyCheck) measureLead(now time.Time, lead time.Duration) {
 // stop takes a tts stop. It returns the reply that it ends, or nil.
 func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
 	r := c.reply
-	if r == nil {
-		c.stopAlone(now)
+	if r == nil { // fine only as the answer to an abort
+		switch {
+		case len(c.aborts) > 0:
+			c.answered(now)
+		case now.Before(c.grace):
+			c.grace = time.Time{}
+		default:
+			c.violate(now, RuleStopUnpaired, "tts stop with neither a reply nor an abort before it")
+		}
 		return nil
 	}
-	c.reply = nil
-	r.Stopped = now
+	c.reply, r.Stopped = nil, now
+	late := now.Sub(r.PlayedOut)
 	switch {
 	case c.isCut():
 		r.Cut = true
@@ -247,32 +247,12 @@ func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
 		// The server heard the user speak over the reply.
 		r.Cut = true
 		c.closingFrame(now)
-	default:
-		c.stopPlayed(now, r)
-	}
-	return r
-}
-
-// stopAlone judges a tts stop without a reply: fine only as the answer to an abort.
-func (c *replyCheck) stopAlone(now time.Time) {
-	switch {
-	case len(c.aborts) > 0:
-		c.answered(now)
-	case now.Before(c.grace):
-		c.grace = time.Time{}
-	default:
-		c.violate(now, RuleStopUnpaired, "tts stop with neither a reply nor an abort before it")
-	}
-}
-
-// stopPlayed judges the end of a reply that was not cut.
-func (c *replyCheck) stopPlayed(now time.Time, r *Reply) {
-	switch late := now.Sub(r.PlayedOut); {
 	case late < -c.limits.Tolerance:
 		c.violate(now, RuleStopEarly, "tts stop %s before the sound was played", -late)
 	case late > stopAfter+c.limits.Tolerance:
 		c.violate(now, RuleStopLate, "tts stop %s after play-out", late)
 	}
+	return r
 }
 
 // stopCut judges the end of a reply that the device asked for. A stop which fits
@@ -289,11 +269,11 @@ func (c *replyCheck) stopCut(now time.Time, r *Reply) {
 		}
 		return
 	}
-	if r.Frames > 0 {
-		if c.ending.frames == 0 {
-			c.violate(now, RuleAbortLoud, "no closing frame after the reply was cut")
-			return
-		}
+	switch {
+	case r.Frames == 0:
+	case c.ending.frames == 0:
+		c.violate(now, RuleAbortLoud, "no closing frame after the reply was cut")
+	default:
 		c.closingFrame(now)
 	}
 }
@@ -338,9 +318,6 @@ func (c *replyCheck) overdue(now time.Time) []Violation {
 	}
 	return found
 }
-
-// end forgets the open reply and the aborts at the end of the connection.
-func (c *replyCheck) end() { c.reply, c.aborts = nil, nil }
 
 // forgive is for a device that did not look at its socket for a while: what the
 // open reply has waiting there is late or early by as much, which is no fault.

@@ -40,20 +40,15 @@ func (r *Room) check(o Options) error {
 	return nil
 }
 
-// reach returns the time for which a sound can be heard after it was played.
-func (r *Room) reach() time.Duration {
-	if r == nil {
-		return 0
-	}
-	return r.Delay + audio.Recognition.Duration(len(r.Response))
-}
-
 // memory returns the time for which a played packet matters to the microphone.
 func (o Options) memory() time.Duration {
-	if !o.Sound.AEC && o.Sound.Room == nil {
-		return 0
+	switch r := o.Sound.Room; {
+	case r != nil: // a sound can be heard for so long after it was played
+		return r.Delay + audio.Recognition.Duration(len(r.Response)) + time.Second
+	case o.Sound.AEC:
+		return time.Second
 	}
-	return o.Sound.Room.reach() + time.Second
+	return 0
 }
 
 // mix adds what the microphone hears of the loudspeaker from that time on.

@@ -39,22 +39,17 @@ func (s *toolServer) answer(ctx context.Context, m *inbound) {
 	member := "result"
 	result, err := s.serve(ctx, r)
 	if err != nil {
-		member, result = "error", s.errorObject(err)
+		// The firmware gives no code and pastes the message in without escaping, so that some are not JSON at all (5.1).
+		member, result = "error", fmt.Sprintf(`{"message":"%s"}`, err)
+		if s.plain {
+			text, _ := json.Marshal(err.Error()) // a string always marshals
+			result = fmt.Sprintf(`{"code":-32603,"message":%s}`, text)
+		}
 	}
 	s.requests.answered(r.id)
 	// A failed write ends the connection, and the receiver tells of that.
 	_ = s.link.sendText(fmt.Appendf(nil, `{"session_id":"%s","type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"%s":%s}}`,
 		s.link.ownSession(), r.id, member, result))
-}
-
-// errorObject is the firmware's: no code, and the message pasted in without
-// escaping, so that some are not JSON at all (5.1). The desktop client does better.
-func (s *toolServer) errorObject(err error) string {
-	if s.plain {
-		text, _ := json.Marshal(err.Error()) // a string always marshals
-		return fmt.Sprintf(`{"code":-32603,"message":%s}`, text)
-	}
-	return fmt.Sprintf(`{"message":"%s"}`, err)
 }
 
 func (s *toolServer) serve(ctx context.Context, r request) (string, error) {
