@@ -78,7 +78,7 @@ func TestStopAccuracy(t *testing.T) {
 // A gate lets nothing through while it is shut, and all of it afterwards.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{Conn: fakeConn{}}
+		g := newGate(fakeConn{})
 		g.open() // an open gate can be opened again
 		if n, err := g.Read(make([]byte, 3)); n != 3 || err != nil {
 			t.Errorf("open: %d, %v", n, err)

@@ -24,13 +24,8 @@ func (r *rig) flowing() Plan {
 // aborts is M8 and M9.
 func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
-	clients, err := r.fleet(ctx, r.abort.devices, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
-	if err != nil {
-		return nil, err
-	}
-	cuts, err := each(clients, func(c *client) ([]cut, error) {
-		return times(r.abort.cuts, "abort", func() (cut, error) { return c.abortOnce(ctx) })
-	})
+	o := devicetest.Options{Mode: devicetest.Manual, NoMCP: true}
+	cuts, err := repeated(ctx, r, r.abort.devices, r.abort.cuts, o, func(c *client) (cut, error) { return c.abortOnce(ctx) })
 	var last, stop []time.Duration
 	after := 0
 	for _, k := range cuts {
@@ -123,14 +118,9 @@ const bargeLead = 25 * 60 * time.Millisecond
 // tts stop.
 func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
-	clients, err := r.fleet(ctx, r.barge.devices, devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true})
-	if err != nil {
-		return nil, err
-	}
+	o := devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}
 	packets := slices.Concat(pauses(bargeLead), r.said.packets, pauses(5*time.Second))
-	took, err := each(clients, func(c *client) ([]time.Duration, error) {
-		return times(r.barge.times, "interruption", func() (time.Duration, error) { return c.bargeOnce(ctx, packets) })
-	})
+	took, err := repeated(ctx, r, r.barge.devices, r.barge.times, o, func(c *client) (time.Duration, error) { return c.bargeOnce(ctx, packets) })
 	return []Figure{sampled("M10", "voice to tts stop, realtime", ms(took), most(P95, 400))}, err
 }
 

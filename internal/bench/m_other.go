@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/internal/devicetest"
@@ -29,7 +28,7 @@ func hello(ctx context.Context, r *rig) ([]Figure, error) {
 			return nil, err
 		}
 	}
-	idle, err := times(r.hellos, "hello", func() (time.Duration, error) { return r.greeted(ctx) })
+	idle, err := times(r.hellos, func() (time.Duration, error) { return r.greeted(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &gate{Conn: conn}
+	g := newGate(conn)
 	c, err := r.dial(ctx, devicetest.Options{NetConn: g, Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
@@ -123,35 +122,30 @@ func (r *rig) stallable(ctx context.Context, host string) (*client, *gate, error
 	return c, g, c.ask(ctx)
 }
 
-// gate is a connection whose reading can be stopped.
+// gate is a connection whose reading can be stopped. Pass holds a token while it goes on.
 type gate struct {
 	net.Conn
-	mu     sync.Mutex
-	barred chan struct{} // nil: reading goes on; else closed when it may
+	pass chan struct{}
 }
 
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.barred = make(chan struct{})
+func newGate(conn net.Conn) *gate {
+	g := &gate{Conn: conn, pass: make(chan struct{}, 1)}
+	g.open()
+	return g
 }
+
+func (g *gate) shut() { <-g.pass }
 
 func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.barred != nil {
-		close(g.barred)
-		g.barred = nil
+	select {
+	case g.pass <- struct{}{}:
+	default: // it is open
 	}
 }
 
 func (g *gate) Read(p []byte) (int, error) {
-	g.mu.Lock()
-	barred := g.barred
-	g.mu.Unlock()
-	if barred != nil {
-		<-barred
-	}
+	<-g.pass
+	g.open()
 	return g.Conn.Read(p)
 }
 

@@ -107,13 +107,9 @@ func overlap(ctx context.Context, r *rig) ([]Figure, error) {
 // utterances lets devices speak in auto mode, in real time, and gives for each
 // turn the time from the end of the last voiced sample to the first frame.
 func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
-	clients, err := r.fleet(ctx, r.auto.devices, devicetest.Options{OpenListen: true, NoMCP: true})
-	if err != nil {
-		return nil, err
-	}
 	packets := slices.Concat(r.said.packets, pauses(5*time.Second))
-	return each(clients, func(c *client) ([]time.Duration, error) {
-		return times(r.auto.turns, "turn", func() (time.Duration, error) { return c.utterance(ctx, packets, r.said.voiced) })
+	return repeated(ctx, r, r.auto.devices, r.auto.turns, devicetest.Options{OpenListen: true, NoMCP: true}, func(c *client) (time.Duration, error) {
+		return c.utterance(ctx, packets, r.said.voiced)
 	})
 }
 

@@ -67,21 +67,15 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 	if err := os.WriteFile(config, []byte(s.config(stubs)), 0o600); err != nil {
 		return err
 	}
-	out, err := os.Create(filepath.Join(o.dir, "out"))
+	out, err := os.Create(filepath.Join(o.dir, "log"))
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	log, err := os.Create(filepath.Join(o.dir, "log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	// It is ended by stop, with a signal, not by the context.
 	o.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
 		"--listen", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
-	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = o.dir, out, log
-	o.cmd.Env = environment(os.Environ())
+	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr, o.cmd.Env = o.dir, out, out, environment(os.Environ())
 	if err := onCore(o.core, o.cmd.Start); err != nil {
 		return err
 	}
@@ -117,8 +111,8 @@ voice: {endpointing: {trigger: %s, commit: %s}}
 // up waits until the server has said where it is.
 func (o *own) up(ctx context.Context) error {
 	return o.await(ctx, startLimit, "did not say where it listens", func(context.Context) bool {
-		out := o.read("out")
-		found, url := profileLine.FindStringSubmatch(o.read("log")), otaLine.FindString(out)
+		out := o.log()
+		found, url := profileLine.FindStringSubmatch(out), otaLine.FindString(out)
 		if found == nil || url == "" || !strings.Contains(out, "ws://127.0.0.1") {
 			return false
 		}
@@ -154,14 +148,15 @@ func (o *own) await(ctx context.Context, limit time.Duration, not string, so fun
 	return nil
 }
 
-func (o *own) read(name string) string {
-	data, _ := os.ReadFile(filepath.Join(o.dir, name)) // "" if it is not there yet
+// log is all that it has written; "" before the first of it.
+func (o *own) log() string {
+	data, _ := os.ReadFile(filepath.Join(o.dir, "log"))
 	return string(data)
 }
 
 // logged is the end of its log.
 func (o *own) logged() string {
-	log := o.read("log")
+	log := o.log()
 	return log[max(0, len(log)-2000):]
 }
 

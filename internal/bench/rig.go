@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"xiaozhi/internal/devicetest"
 )
 
@@ -94,43 +96,42 @@ func (r *rig) end() error {
 }
 
 // together calls f n times, at most so many at once, and gives all that it
-// gave, or the first error.
+// gave, and the first error.
 func together[T any](n, atOnce int, f func(i int) (T, error)) ([]T, error) {
 	out := make([]T, n)
-	var first error
-	var failed sync.Once
-	var wg sync.WaitGroup
-	places := make(chan struct{}, atOnce)
+	var group errgroup.Group
+	group.SetLimit(atOnce)
 	for i := range n {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			var err error
-			if out[i], err = f(i); err != nil {
-				failed.Do(func() { first = err })
-			}
+		group.Go(func() (err error) {
+			out[i], err = f(i)
+			return err
 		})
 	}
-	wg.Wait()
-	return out, first
+	return out, group.Wait()
 }
 
 // times calls f n times and gives what it gave until its first error.
-func times[T any](n int, what string, f func() (T, error)) ([]T, error) {
+func times[T any](n int, f func() (T, error)) ([]T, error) {
 	var out []T
 	for i := range n {
 		v, err := f()
 		if err != nil {
-			return out, fmt.Errorf("%s %d: %w", what, i, err)
+			return out, fmt.Errorf("round %d: %w", i+1, err)
 		}
 		out = append(out, v)
 	}
 	return out, nil
 }
 
-// each lets every client do something at the same time and joins what they saw.
-func each[T any](clients []*client, f func(*client) ([]T, error)) ([]T, error) {
-	parts, err := together(len(clients), len(clients), func(i int) ([]T, error) { return f(clients[i]) })
+// repeated connects devices and lets each of them do something n times.
+func repeated[T any](ctx context.Context, r *rig, devices, n int, o devicetest.Options, f func(*client) (T, error)) ([]T, error) {
+	clients, err := r.fleet(ctx, devices, o)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := together(devices, max(devices, 1), func(i int) ([]T, error) {
+		return times(n, func() (T, error) { return f(clients[i]) })
+	})
 	return slices.Concat(parts...), err
 }
 
