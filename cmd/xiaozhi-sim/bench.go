@@ -18,7 +18,6 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// benchFlags are the command line of bench.
 type benchFlags struct {
 	bench.Options
 	json        string
@@ -30,9 +29,8 @@ type benchFlags struct {
 	compare     []string
 }
 
-// benchmark is the subcommand. It returns 0 when all was measured, whatever the
-// figures; 1 when something could not be, or a soak found a fault; 2 when it was
-// misused.
+// benchmark is the subcommand. It returns 0 when all was measured, whatever the figures; 1 when something could not
+// be, or a soak found a fault; 2 when it was misused.
 func benchmark(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f, err := parseBench(args, stdout)
 	if err != nil {
@@ -46,8 +44,7 @@ func benchmark(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	return 0
 }
 
-// serverProgram returns the path of our own server: beside this program, else in
-// PATH, else "".
+// serverProgram returns the path of our own server: beside this program, else in PATH, else "".
 func serverProgram() string {
 	const name = "xiaozhi"
 	if own, err := os.Executable(); err == nil {
@@ -126,7 +123,6 @@ func (f *benchFlags) check() error {
 	return bench.CheckMetrics(f.Metrics)
 }
 
-// run does what the flags ask for.
 func (f *benchFlags) run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case f.list:
@@ -151,7 +147,6 @@ func (f *benchFlags) run(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// write puts the report where it is wanted.
 func (f *benchFlags) write(report *bench.Report, stdout io.Writer) error {
 	if f.json == "-" {
 		return report.JSON(stdout)
@@ -168,7 +163,6 @@ func (f *benchFlags) write(report *bench.Report, stdout io.Writer) error {
 	return report.Table(stdout)
 }
 
-// compareReports reads reports and compares what they say.
 func compareReports(files []string, stdout io.Writer) error {
 	var reports []*bench.Report
 	for _, name := range files {

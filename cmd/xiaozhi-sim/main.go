@@ -1,6 +1,5 @@
-// Command xiaozhi-sim is a simulated speaker: it talks to a server, and it
-// measures one with many speakers at once. "xiaozhi talk" and "xiaozhi bench"
-// run it.
+// Command xiaozhi-sim is a simulated speaker: it talks to a server, and it measures one with many speakers at once.
+// "xiaozhi talk" and "xiaozhi bench" run it.
 package main
 
 import (
@@ -24,7 +23,6 @@ func main() {
 	os.Exit(code)
 }
 
-// run does one subcommand and returns the exit code: 0 success, 1 failure, 2 misuse.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	command := "help"
 	if len(args) > 0 {

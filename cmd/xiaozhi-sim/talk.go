@@ -15,13 +15,11 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// prompt is one thing to say to the server.
 type prompt struct {
 	text string // typed, if not empty
 	wav  string // file to speak otherwise
 }
 
-// talkOptions are the flags of the subcommand.
 type talkOptions struct {
 	server     string
 	device     devicetest.Options

@@ -29,7 +29,6 @@ func (t *transcript) at(when time.Time, what, text string) {
 	fmt.Fprintf(t.w, "%9.3f  %-9s  %s\n", when.Sub(t.start).Seconds(), what, text)
 }
 
-// event prints what happened on the device.
 func (t *transcript) event(e devicetest.Event) {
 	if t.verbose && e.Raw != nil && e.Kind != devicetest.KindTool {
 		arrow := "<<"
@@ -99,7 +98,6 @@ func (t *transcript) frame(e devicetest.Event) {
 	}
 }
 
-// latency sums up a reply: how long the user waited, and how the sound came.
 func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
 	text := fmt.Sprintf("%d frames, %.1f s of sound", r.Frames, r.Duration().Seconds())
 	if !r.FirstFrame.IsZero() {
@@ -114,7 +112,6 @@ func (t *transcript) latency(said time.Time, r *devicetest.Reply) {
 	t.print("latency", message.Both("talk/latency", text))
 }
 
-// summary prints the counters and the rules that were broken.
 func (t *talker) summary() {
 	t.out.print("total", fmt.Sprintf("%d replies, %d frames, %d dropped, %d underruns, %d tool calls",
 		len(t.replies), t.stats.FramesIn, t.stats.Dropped, t.stats.Underruns, t.stats.ToolCalls))

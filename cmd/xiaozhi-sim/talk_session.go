@@ -58,8 +58,7 @@ func (t *talker) prepare() error {
 	return nil
 }
 
-// all says the prompts one after the other. It goes on after one that got no
-// reply, and returns the first failure.
+// all says the prompts one after the other. It goes on after one that got no reply, and returns the first failure.
 func (t *talker) all(ctx context.Context, prompts []prompt) error {
 	var first error
 	for _, p := range prompts {
@@ -115,9 +114,8 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 	}
 }
 
-// turn says one prompt and waits for its reply. A server that hangs up after a
-// reply may do so just when the next prompt is on its way: that one is said
-// again over a new connection.
+// turn says one prompt and waits for its reply. A server that hangs up after a reply may do so just when the next
+// prompt is on its way: that one is said again over a new connection.
 func (t *talker) turn(ctx context.Context, p prompt) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*(t.timeout+t.length(p)))
 	defer cancel()
@@ -158,7 +156,6 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	return nil
 }
 
-// lost says whether an error means that an open connection has ended.
 func lost(err error) bool {
 	return errors.Is(err, devicetest.ErrClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -283,8 +280,7 @@ func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 	return time.Now().Add(-trailing(pcm)), nil
 }
 
-// Nobody types within milliseconds of the connection, before the server has
-// asked for the tools and taken them in.
+// Nobody types within milliseconds of the connection, before the server has asked for the tools and taken them in.
 const (
 	listingTime = time.Second // a server that asks for the tools at all has them by then
 	takingIn    = 200 * time.Millisecond

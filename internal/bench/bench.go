@@ -1,8 +1,7 @@
-// Package bench measures servers that xiaozhi-style speakers connect to: ours
-// or another's. It brings stub providers whose delays can be set, simulated
-// devices that speak packets encoded once and never decode what they hear, and
-// the metrics M1 to M17, each next to a control: a timer that does nothing. A
-// figure about time that was taken while the control was late is void.
+// Package bench measures servers that xiaozhi-style speakers connect to: ours or another's. It brings stub providers
+// whose delays can be set, simulated devices that speak packets encoded once and never decode what they hear, and the
+// metrics M1 to M17, each next to a control: a timer that does nothing. A figure about time that was taken while the
+// control was late is void.
 //
 // The parts that judge (stats.go, playout.go, figure.go, report.go) look at no
 // clock: they take times that were noted when a socket was read or written.
@@ -97,8 +96,7 @@ func newBench(o Options) (*bench, error) {
 	return b, nil
 }
 
-// pin leaves the first core to our own server, or the cores of another server
-// to that, and takes the others.
+// pin leaves the first core to our own server, or the cores of another server to that, and takes the others.
 func (b *bench) pin() {
 	cores := coresOf(0)
 	theirs := cores[:min(1, len(cores))]
@@ -172,7 +170,6 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
-// report is one without figures.
 func (b *bench) report(started time.Time) *Report {
 	return &Report{
 		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: cmp.Or(b.o.Label, b.o.URL, "our own"),
@@ -193,7 +190,6 @@ func (b *bench) patiently(ctx context.Context, s scenario, run int) []Figure {
 	}
 }
 
-// voided counts figures that the machine was too busy for.
 func voided(figures []Figure) int {
 	return len(slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool { return f.Verdict != Void }))
 }
@@ -250,7 +246,6 @@ func usage(p process) func() float64 {
 	}
 }
 
-// failed notes that something could not be measured.
 func (b *bench) failed(name string, err error) {
 	if err == nil {
 		return

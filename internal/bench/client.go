@@ -14,8 +14,7 @@ import (
 // answerLimit is the longest wait of a device for anything; then it counts as stuck.
 const answerLimit = 15 * time.Second
 
-// frames are the arrivals of a device's Opus packets. The device's reader adds,
-// the scenario takes.
+// frames are the arrivals of a device's Opus packets. The device's reader adds, the scenario takes.
 type frames struct {
 	mu   sync.Mutex
 	at   []time.Time
@@ -34,7 +33,6 @@ func (f *frames) add(at time.Time, _ []byte) {
 	}
 }
 
-// all are all arrivals since the last forget.
 func (f *frames) all() []time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +74,6 @@ func until[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 	return f(ctx)
 }
 
-// sent waits for the moment at which a text message was written.
 func (c *client) sent(ctx context.Context, kind, state string) (time.Time, error) {
 	return c.await(ctx, devicetest.KindSent, kind, state)
 }
@@ -96,7 +93,6 @@ func (c *client) await(ctx context.Context, way devicetest.Kind, kind, state str
 	})
 }
 
-// listens waits for an open microphone.
 func (c *client) listens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -149,8 +145,7 @@ func (c *client) cut(ctx context.Context) (cut, error) {
 	return cut{aborted: aborted, stopped: stopped}, errors.Join(err1, err2)
 }
 
-// pressed holds the button, says a clip, lets the button go, and gives the
-// moment at which listen stop was written.
+// pressed holds the button, says a clip, lets the button go, and gives the moment at which listen stop was written.
 func (c *client) pressed(ctx context.Context, said clip) (time.Time, error) {
 	err := errors.Join(c.ListenStart(devicetest.Manual), c.SendFrames(said.packets...))
 	if err != nil {

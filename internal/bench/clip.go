@@ -25,9 +25,8 @@ func chineseReplies() []string { return strings.Split(strings.TrimSpace(repliesF
 // uplink is the format of what the devices say.
 var uplink = audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}
 
-// clip is something that a device can say: Opus packets of 60 ms. Voiced sound
-// begins with the first sample of the first packet and ends at voiced; the rest
-// is silence.
+// clip is something that a device can say: Opus packets of 60 ms. Voiced sound begins with the first sample of the
+// first packet and ends at voiced; the rest is silence.
 type clip struct {
 	packets [][]byte
 	voiced  time.Duration
@@ -43,7 +42,6 @@ func speech() clip {
 	return c
 }
 
-// pcm decodes the clip at a rate.
 func (c clip) pcm(rate int) ([]int16, error) {
 	dec, err := audio.NewDecoder(rate)
 	if err != nil {

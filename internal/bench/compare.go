@@ -13,10 +13,9 @@ import (
 // resamples is the number of bootstrap samples for the interval of a ratio.
 const resamples = 1000
 
-// Compare writes a table of the figures that two servers have in common: the
-// one of the first report, and the other one. Samples of all reports of a server
-// count together, void ones apart. Beside the ratio of two quantiles stands its
-// 95 % interval by bootstrap, with the same random numbers each time.
+// Compare writes a table of the figures that two servers have in common: the one of the first report, and the other
+// one. Samples of all reports of a server count together, void ones apart. Beside the ratio of two quantiles stands
+// its 95 % interval by bootstrap, with the same random numbers each time.
 func Compare(w io.Writer, reports []*Report) error {
 	if len(reports) < 2 {
 		return fmt.Errorf("%d reports, two or more are needed", len(reports))
@@ -50,8 +49,7 @@ type pooled struct {
 	void   int       // reports whose figure was void
 }
 
-// pool gathers the figures of a server by metric and what they are of, and
-// their order.
+// pool gathers the figures of a server by metric and what they are of, and their order.
 func pool(reports []*Report, server string) (figures map[string]*pooled, order []string) {
 	figures = make(map[string]*pooled)
 	for _, r := range reports {
@@ -77,7 +75,6 @@ func pool(reports []*Report, server string) (figures map[string]*pooled, order [
 	return figures, order
 }
 
-// compared is a figure's line of the table.
 func compared(a, b *pooled) []string {
 	cells := []string{a.Metric, a.What, a.Unit, strconv.Itoa(len(a.sample)), strconv.Itoa(len(b.sample))}
 	for _, percent := range []int{50, 99} {
@@ -95,8 +92,7 @@ func compared(a, b *pooled) []string {
 	return append(cells, out)
 }
 
-// ratioText is a ratio for people, with its interval if that is wanted; "-"
-// where there is none, because x may be 0.
+// ratioText is a ratio for people, with its interval if that is wanted; "-" where there is none, because x may be 0.
 func ratioText(x, y []float64, percent int, interval bool) string {
 	if x[0] <= 0 {
 		return "-"

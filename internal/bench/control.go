@@ -12,9 +12,8 @@ const controlEvery = 60 * time.Millisecond
 // controlLimit is the p99 of the control above which a figure about time is void.
 const controlLimit = 5.0 // ms
 
-// Control is the lateness, in milliseconds, of timers that do nothing else while a
-// figure is measured: one beside the load, one on the server's core. It tells how
-// late the machine makes everything.
+// Control is the lateness, in milliseconds, of timers that do nothing else while a figure is measured: one beside the
+// load, one on the server's core. It tells how late the machine makes everything.
 type Control struct {
 	P50  float64 `json:"p50_ms"` // of the load's timer
 	P99  float64 `json:"p99_ms"`
@@ -29,9 +28,8 @@ type Control struct {
 	Void bool      `json:"void"`
 }
 
-// judge says whether figures about time are void: the load's own timer was
-// late, or the one on the server's core was although the server used less than
-// half of it.
+// judge says whether figures about time are void: the load's own timer was late, or the one on the server's core was
+// although the server used less than half of it.
 func (c Control) judge() bool {
 	return c.P99 > controlLimit || (c.Core > controlLimit && c.Busy >= 0 && c.Busy < 0.5)
 }
@@ -44,7 +42,6 @@ type controls struct {
 	core   []lateness
 }
 
-// lateness is one measurement of a control timer.
 type lateness struct {
 	at time.Time
 	by time.Duration

@@ -90,17 +90,14 @@ type Spread struct {
 	High Numbers `json:"high"`
 }
 
-// sampled is a figure of a sample, in milliseconds.
 func sampled(metric, what string, sample []float64, goals ...Goal) Figure {
 	return Figure{Metric: metric, What: what, Unit: "ms", N: len(sample), Numbers: describe(sample), Goals: goals, Sample: thin(sample)}
 }
 
-// single is a figure of one value.
 func single(metric, what, unit string, n int, v float64, goals ...Goal) Figure {
 	return Figure{Metric: metric, What: what, Unit: unit, N: n, Value: &v, Goals: goals}
 }
 
-// unmeasured says why there is no figure.
 func unmeasured(metric, what, why string) Figure {
 	return Figure{Metric: metric, What: what, Note: why}
 }
@@ -139,7 +136,6 @@ func (n *Numbers) stat(s Stat) *float64 {
 	}
 }
 
-// judged is the figure with its verdict.
 func (f Figure) judged() Figure {
 	if f.jitter && f.Numbers != nil && f.Control.P99 > 0 {
 		f.TimesControl = f.Numbers.P99 / f.Control.P99
@@ -164,13 +160,11 @@ func (f Figure) judged() Figure {
 	return f
 }
 
-// measured reports whether there is anything to tell.
 func (f Figure) measured() bool { return f.Numbers != nil || f.Value != nil }
 
 // void reports whether the machine was too busy for the figure.
 func (f Figure) void() bool { return f.Control.Void && !f.Untimed }
 
-// goals are the figure's goals as text.
 func (f Figure) goals() string {
 	var parts []string
 	for _, g := range f.Goals {

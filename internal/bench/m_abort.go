@@ -44,8 +44,7 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	return append(figures, upstream...), err
 }
 
-// abortOnce asks, listens for a random while, presses the button, and counts
-// what still comes behind the tts stop.
+// abortOnce asks, listens for a random while, presses the button, and counts what still comes behind the tts stop.
 func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
 	c.frames.forget()
 	if err = c.ask(ctx); err != nil {
@@ -65,8 +64,7 @@ func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
 // closePatience is the time after which a request counts as never closed.
 const closePatience = 5 * time.Second
 
-// cancelled is M9: from the abort until the model and the voice see their
-// request closed.
+// cancelled is M9: from the abort until the model and the voice see their request closed.
 func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
@@ -114,8 +112,7 @@ func closing(ctx context.Context, requests []*openaitest.Request, aborted time.T
 // bargeLead is the length of the reply before the user speaks over it.
 const bargeLead = 25 * 60 * time.Millisecond
 
-// bargeIn is M10: in realtime mode, from the first voiced sample of the user to
-// tts stop.
+// bargeIn is M10: in realtime mode, from the first voiced sample of the user to tts stop.
 func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
 	o := devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}

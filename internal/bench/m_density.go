@@ -23,7 +23,6 @@ type crowd struct {
 	hush    map[*client]func() error // ends what a device says
 }
 
-// density is M11 without uplink.
 func density(ctx context.Context, r *rig) ([]Figure, error) {
 	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Manual, NoMCP: true}}
 	return c.measure(ctx, "speakers at once", 80)
@@ -72,7 +71,6 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 // levelTries is the number of attempts at one number of speakers while the machine is busy.
 const levelTries = 3
 
-// level tries a number of speakers: whether they hear well.
 func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok bool, err error) {
 	for try := 1; try == 1 || (!ok && level.Control.Void && try <= levelTries); try++ {
 		if err := c.resize(ctx, n); err != nil {
@@ -95,9 +93,8 @@ func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok
 	return level, ok, nil
 }
 
-// search gives a number between low and high that fits while the next larger
-// one that was tried does not; 0 if none fits. It begins at aim, goes up or
-// down by step, and then halves what is left until that is no more than fine.
+// search gives a number between low and high that fits while the next larger one that was tried does not; 0 if none
+// fits. It begins at aim, goes up or down by step, and then halves what is left until that is no more than fine.
 func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, error) {
 	best, fails := 0, high+1 // fails: the least that was found not to fit
 	n := aim
@@ -123,7 +120,6 @@ func search(low, aim, high, step, fine int, fits func(int) (bool, error)) (int, 
 	return best, nil
 }
 
-// resize connects or drops devices until there are n.
 func (c *crowd) resize(ctx context.Context, n int) error {
 	if n < len(c.all) {
 		c.leave(slices.Clone(c.all[n:]))
@@ -141,7 +137,6 @@ func (c *crowd) resize(ctx context.Context, n int) error {
 	return pause(ctx, time.Second) // until the last has its lead
 }
 
-// leave lets devices hang up.
 func (c *crowd) leave(gone []*client) {
 	for _, d := range gone {
 		if hush := c.hush[d]; hush != nil {
@@ -153,7 +148,6 @@ func (c *crowd) leave(gone []*client) {
 	c.all = slices.DeleteFunc(c.all, func(d *client) bool { return slices.Contains(gone, d) })
 }
 
-// silence ends what all devices say.
 func (c *crowd) silence() {
 	for _, hush := range c.hush {
 		_ = hush() // as above
@@ -167,8 +161,7 @@ type listened struct {
 	deaf      []*client // those that heard nothing
 }
 
-// listenTo gives the jitter and the underruns of devices in the middle of their
-// replies, during the time to come.
+// listenTo gives the jitter and the underruns of devices in the middle of their replies, during the time to come.
 func listenTo(ctx context.Context, all []*client, window time.Duration) (heard listened, err error) {
 	before := make([]int, len(all))
 	for i, d := range all {
@@ -233,10 +226,9 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 	}, nil
 }
 
-// bareEncode is the processor time in seconds that encoding a minute of the
-// stub voice's sound takes, in frames and settings of a reply, measured by
-// encoding some of it on the server's core: of one voice, or of many that take
-// turns frame by frame, as in a server.
+// bareEncode is the processor time in seconds that encoding a minute of the stub voice's sound takes, in frames and
+// settings of a reply, measured by encoding some of it on the server's core: of one voice, or of many that take turns
+// frame by frame, as in a server.
 func (r *rig) bareEncode(some time.Duration, voices int) (float64, error) {
 	pcm, err := r.said.pcm(replyRate)
 	if err != nil {
@@ -250,8 +242,7 @@ func (r *rig) bareEncode(some time.Duration, voices int) (float64, error) {
 	return used.Seconds() * float64(time.Minute) / float64(some), err
 }
 
-// encodeTime is the processor time of encoding so much of pcm, over and over, by
-// voices that take turns.
+// encodeTime is the processor time of encoding so much of pcm, over and over, by voices that take turns.
 func encodeTime(pcm []int16, length time.Duration, voices int) (time.Duration, error) {
 	encoders := make([]*audio.Encoder, voices)
 	for i := range encoders {

@@ -107,7 +107,6 @@ func churn(ctx context.Context, r *rig) ([]Figure, error) {
 	return []Figure{grown, leaked}, nil
 }
 
-// cycle is one device that talks and drops its connection inside the answer.
 func (r *rig) cycle(ctx context.Context, id string) error {
 	c, err := r.dial(ctx, devicetest.Options{DeviceID: id, Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {

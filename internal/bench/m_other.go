@@ -12,8 +12,7 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// hello is M15: from opening the socket to the server's hello, while a server
-// of ours loads its recogniser, and idle.
+// hello is M15: from opening the socket to the server's hello, while a server of ours loads its recogniser, and idle.
 func hello(ctx context.Context, r *rig) ([]Figure, error) {
 	var loading []time.Duration
 	for r.own != nil && !r.own.ready(ctx) && len(loading) < r.hellos {
@@ -52,8 +51,7 @@ func (r *rig) greeted(ctx context.Context) (time.Duration, error) {
 // stallPatience is the time a server has to close a device that does not read.
 const stallPatience = 15 * time.Second
 
-// fairness is M16: one device stops reading what it is sent; the others must
-// not notice, and it must be hung up on.
+// fairness is M16: one device stops reading what it is sent; the others must not notice, and it must be hung up on.
 func fairness(ctx context.Context, r *rig) ([]Figure, error) {
 	u, err := url.Parse(r.target.ws)
 	if err != nil {
@@ -149,8 +147,7 @@ func (g *gate) Read(p []byte) (int, error) {
 	return g.Conn.Read(p)
 }
 
-// hungUp keeps sending silence and says after how long the connection was
-// found closed; 0 if it never was.
+// hungUp keeps sending silence and says after how long the connection was found closed; 0 if it never was.
 func (c *client) hungUp(ctx context.Context) time.Duration {
 	from := time.Now()
 	for time.Since(from) < stallPatience {
@@ -212,7 +209,6 @@ func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
 // firstLimit is the largest number of Han characters of a first segment (M17).
 const firstLimit = 12
 
-// hanCount counts Han characters.
 func hanCount(s string) int {
 	n := 0
 	for _, r := range s {

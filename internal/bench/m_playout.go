@@ -55,7 +55,6 @@ func story(n int) string {
 	return b.String()
 }
 
-// judgeLong makes the figures of the long reply.
 func (r *rig) judgeLong(reply *devicetest.Reply, arrivals []time.Time, packet time.Duration, sentences int) []Figure {
 	p := play(arrivals, packet)
 	n := len(arrivals)

@@ -23,8 +23,7 @@ func (r *rig) endless() Plan {
 	return Plan{Sound: r.sentences, Replies: []string{story(int(storyLength/r.sentences) + 1)}}
 }
 
-// manual is M1: what the server adds in a push-to-talk turn, alone and while
-// others are being spoken to.
+// manual is M1: what the server adds in a push-to-talk turn, alone and while others are being spoken to.
 func manual(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
 	alone, starts, err := r.presses(ctx, r.press.turns)
@@ -44,9 +43,8 @@ func manual(ctx context.Context, r *rig) ([]Figure, error) {
 	return append(figures, sampled("M1", what, ms(crowd), most(P99, 40))), err
 }
 
-// presses makes turns of one device, without the first that warm it up: from
-// listen stop being written to the first frame being read, less the guard, and
-// to tts start.
+// presses makes turns of one device, without the first that warm it up: from listen stop being written to the first
+// frame being read, less the guard, and to tts start.
 func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Duration, err error) {
 	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
 	if err != nil {
@@ -73,8 +71,7 @@ func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Dura
 	return added, starts, nil
 }
 
-// speaking connects n devices and lets the server speak to each without end.
-// The stubs must be told so before.
+// speaking connects n devices and lets the server speak to each without end. The stubs must be told so before.
 func (r *rig) speaking(ctx context.Context, n int, o devicetest.Options) ([]*client, error) {
 	return together(n, 4, func(int) (*client, error) {
 		c, err := r.dial(ctx, o)
@@ -85,8 +82,7 @@ func (r *rig) speaking(ctx context.Context, n int, o devicetest.Options) ([]*cli
 	})
 }
 
-// automatic is M2: what the server adds to the silence after which it takes an
-// utterance for finished.
+// automatic is M2: what the server adds to the silence after which it takes an utterance for finished.
 func automatic(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(Plan{})
 	took, err := r.utterances(ctx)
@@ -116,7 +112,6 @@ func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 // apartFor keeps devices from speaking in step: each waits a part of it before it speaks.
 const apartFor = 300 * time.Millisecond
 
-// utterance is one turn of auto mode.
 func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
 	if err := c.listens(ctx); err != nil {
 		return 0, err

@@ -54,10 +54,8 @@ func loadAverage() []float64 {
 // process is a running program as Linux tells of it. 0 is none.
 type process int
 
-// memory is its resident memory in KiB.
 func (p process) memory() (int, error) { return tell(p, "status", residentOf) }
 
-// cpu is the processor time that it has used.
 func (p process) cpu() (time.Duration, error) { return tell(p, "stat", cpuOf) }
 
 // tell reads a number from a file of /proc about a process.

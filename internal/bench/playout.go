@@ -5,16 +5,14 @@ import (
 	"time"
 )
 
-// burst is the time in which a reply builds up its lead; jitter and lead count
-// afterwards (M4, M5).
+// burst is the time in which a reply builds up its lead; jitter and lead count afterwards (M4, M5).
 const burst = 300 * time.Millisecond
 
 // queueLimit is the number of packets that a device holds (docs/protocol.md 4.3).
 const queueLimit = 40
 
-// playout is the arrivals of one reply's packets on the model clock: packet i
-// plays at t0 + i packets, where t0 is the first arrival. A packet that comes
-// after its play time is an underrun, and the clock starts anew with it.
+// playout is the arrivals of one reply's packets on the model clock: packet i plays at t0 + i packets, where t0 is
+// the first arrival. A packet that comes after its play time is an underrun, and the clock starts anew with it.
 type playout struct {
 	slack     []time.Duration // play time less arrival, of each packet behind the burst
 	underruns int
@@ -51,9 +49,8 @@ func play(arrivals []time.Time, packet time.Duration) playout {
 	return p
 }
 
-// seams are the gaps that a listener hears between the sentences of a reply:
-// for each sentence after the first, how long the speaker was silent before
-// its first packet came. Sentences are the arrivals of their subtitles.
+// seams are the gaps that a listener hears between the sentences of a reply: for each sentence after the first, how
+// long the speaker was silent before its first packet came. Sentences are the arrivals of their subtitles.
 func seams(arrivals, sentences []time.Time, packet time.Duration) []time.Duration {
 	var gaps []time.Duration
 	if len(arrivals) == 0 || len(sentences) == 0 {
@@ -74,8 +71,7 @@ func seams(arrivals, sentences []time.Time, packet time.Duration) []time.Duratio
 	return gaps
 }
 
-// apart are the distances of neighbours from a packet's length, for arrivals in
-// the middle of a reply.
+// apart are the distances of neighbours from a packet's length, for arrivals in the middle of a reply.
 func apart(arrivals []time.Time, packet time.Duration) []time.Duration {
 	var out []time.Duration
 	for i := 1; i < len(arrivals); i++ {

@@ -18,7 +18,6 @@ type profiles struct {
 	dir string // where to put them; empty: nowhere
 }
 
-// get asks for an address, which has to answer 200.
 func get(ctx context.Context, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

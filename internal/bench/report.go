@@ -60,7 +60,6 @@ func (r *Report) Table(w io.Writer) error {
 	return nil
 }
 
-// row is a figure's line of the table.
 func (f Figure) row() []string {
 	cells := []string{f.Metric, f.What, strconv.Itoa(f.N)}
 	switch {

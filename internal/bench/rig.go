@@ -28,8 +28,7 @@ type target struct {
 	core     int // that it runs on alone; below 0: not known
 }
 
-// rig gives a scenario its server, its stubs and its devices. The clients that it
-// dials live until release.
+// rig gives a scenario its server, its stubs and its devices. The clients that it dials live until release.
 type rig struct {
 	amounts
 	target    target
@@ -79,7 +78,6 @@ func (r *rig) fleet(ctx context.Context, n int, o devicetest.Options) ([]*client
 	return together(n, 8, func(int) (*client, error) { return r.dial(ctx, o) })
 }
 
-// drop lets a device hang up, and forgets it.
 func (r *rig) drop(c *client) {
 	c.Close()
 	r.mu.Lock()
@@ -87,7 +85,6 @@ func (r *rig) drop(c *client) {
 	r.clients = slices.DeleteFunc(r.clients, func(other *client) bool { return other == c })
 }
 
-// end ends the server if it is our own.
 func (r *rig) end() error {
 	if r.own == nil {
 		return nil
@@ -95,8 +92,7 @@ func (r *rig) end() error {
 	return r.own.stop()
 }
 
-// together calls f n times, at most so many at once, and gives all that it
-// gave, and the first error.
+// together calls f n times, at most so many at once, and gives all that it gave, and the first error.
 func together[T any](n, atOnce int, f func(i int) (T, error)) ([]T, error) {
 	out := make([]T, n)
 	var group errgroup.Group

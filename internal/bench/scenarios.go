@@ -80,7 +80,6 @@ const (
 	Full  Size = "full"  // hours: all that the definitions ask for
 )
 
-// amounts holds the numbers that one size stands for, by scenario.
 type amounts struct {
 	press   pressAmounts
 	auto    autoAmounts
@@ -122,7 +121,6 @@ type (
 	}
 )
 
-// amounts returns the numbers of a size.
 func (s Size) amounts() amounts {
 	switch s {
 	case Quick:

@@ -18,8 +18,7 @@ import (
 // soakLine is the period of the lines that a soak prints.
 const soakLine = time.Minute
 
-// soakTolerance is forgiven in rules about time: a soak looks for what breaks,
-// not for what a busy machine delays.
+// soakTolerance is forgiven in rules about time: a soak looks for what breaks, not for what a busy machine delays.
 const soakTolerance = 500 * time.Millisecond
 
 // kept is the number of faults that are printed in full.
@@ -112,7 +111,6 @@ func (s *soak) run(ctx context.Context, o Options) error {
 	return s.verdict()
 }
 
-// verdict sums up the whole soak.
 func (s *soak) verdict() error {
 	t := &s.total
 	fmt.Fprintf(s.out, "in all: %d connections, %d turns, %d interrupted, %d dropped, %d underruns, %d turned away, %d stuck, %d rules broken, %d excused by a busy machine\n",
@@ -152,7 +150,6 @@ func (s *soak) line(ctx context.Context, at time.Duration, timers *controls) {
 		at.Round(time.Second), server, t.turns, t.cuts, t.drops, t.underruns, jitter, t.away, t.rules(), t.excused, t.stuck, number(c.P99), number(c.Core), loads(loadAverage()))
 }
 
-// count changes both tallies.
 func (s *soak) count(change func(*tally)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +209,7 @@ func (s *soak) judge(late []lateness) {
 	}
 }
 
-// live is one device's life: it connects, talks for some turns, drops, rests,
-// and comes back, until ctx ends.
+// live is one device's life: it connects, talks for some turns, drops, rests, and comes back, until ctx ends.
 func (s *soak) live(ctx context.Context, id string) {
 	longest := 3 * time.Second // so that not all come at once
 	for rested(ctx, longest) {
@@ -328,7 +324,6 @@ func (s *soak) turn(ctx context.Context, c *client, auto bool) (how outcome, err
 	return s.end(ctx, c, asked)
 }
 
-// end lets a turn that was begun end in one way or another.
 func (s *soak) end(ctx context.Context, c *client, asked time.Time) (outcome, error) {
 	if rand.N(10) == 0 { // before there is an answer
 		if !rested(ctx, 300*time.Millisecond) {
@@ -364,8 +359,7 @@ func (s *soak) cut(ctx context.Context, c *client) error {
 // (IANA's registry of WebSocket close codes).
 const tryAgainLater = "1013"
 
-// turnedAway reports whether the server has closed the connection because it was
-// too busy, having said so.
+// turnedAway reports whether the server has closed the connection because it was too busy, having said so.
 func (c *client) turnedAway() bool {
 	return slices.ContainsFunc(c.Events(), func(e devicetest.Event) bool {
 		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, "close "+tryAgainLater)

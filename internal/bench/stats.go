@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Numbers describe a sample: its quantiles by nearest rank, in the unit of the
-// figure that they belong to.
+// Numbers describe a sample: its quantiles by nearest rank, in the unit of the figure that they belong to.
 type Numbers struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
@@ -25,8 +24,7 @@ func describe(sample []float64) *Numbers {
 	return &Numbers{P50: quantile(s, 50), P95: quantile(s, 95), P99: quantile(s, 99), Min: s[0], Max: s[len(s)-1]}
 }
 
-// quantile is the smallest value of a sorted sample that percent of 100 of all
-// values do not exceed (nearest rank).
+// quantile is the smallest value of a sorted sample that percent of 100 of all values do not exceed (nearest rank).
 func quantile(sorted []float64, percent int) float64 {
 	rank := (len(sorted)*percent + 99) / 100
 	return sorted[max(rank, 1)-1]
@@ -35,8 +33,7 @@ func quantile(sorted []float64, percent int) float64 {
 // sampleLimit is the number of measurements that are kept of a sample.
 const sampleLimit = 1000
 
-// thin is a sample, or evenly chosen parts of it in their order if it is long,
-// rounded to a thousandth.
+// thin is a sample, or evenly chosen parts of it in their order if it is long, rounded to a thousandth.
 func thin(sample []float64) []float64 {
 	n := min(len(sample), sampleLimit)
 	if n == 0 {
@@ -49,7 +46,6 @@ func thin(sample []float64) []float64 {
 	return out
 }
 
-// median of a sample; of an even number of values the mean of the middle two.
 func median(sample []float64) float64 {
 	if len(sample) == 0 {
 		return 0
@@ -58,10 +54,8 @@ func median(sample []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// ms are durations in milliseconds.
 func ms(sample []time.Duration) []float64 { return mapped(sample, milliseconds) }
 
-// mapped is f of each.
 func mapped[T, U any](all []T, f func(T) U) []U {
 	out := make([]U, len(all))
 	for i, v := range all {

@@ -111,16 +111,14 @@ func (s *Stubs) Speeches() []*openaitest.Request { return s.server.Requests(open
 // phraseSound is the length of each phrase that a server renders at its start.
 const phraseSound = 300 * time.Millisecond
 
-// What settle waits for: that the voice was asked for nothing for so long, and how
-// long it waits for that.
+// What settle waits for: that the voice was asked for nothing for so long, and how long it waits for that.
 const (
 	settled     = 500 * time.Millisecond
 	settleLimit = 20 * time.Second
 )
 
-// settle waits until a server that has just started asks the voice for nothing
-// more: what it renders ahead belongs to no turn. A server that never rests is
-// measured all the same.
+// settle waits until a server that has just started asks the voice for nothing more: what it renders ahead belongs to
+// no turn. A server that never rests is measured all the same.
 func (s *Stubs) settle(ctx context.Context) error {
 	began := time.Now()
 	for last := began; time.Since(last) < settled && time.Since(began) < settleLimit; {
@@ -164,7 +162,6 @@ func (t Trouble) in() (openaitest.Reply, bool) {
 	}
 }
 
-// transcript returns the answer of the recogniser.
 func (p *Plan) transcript() openaitest.Reply {
 	if r, ok := p.Trouble.in(); ok {
 		return r
@@ -172,7 +169,6 @@ func (p *Plan) transcript() openaitest.Reply {
 	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, cmp.Or(p.Heard, recorded))).After(p.ASR)
 }
 
-// chat returns the answer of the model: the reply in deltas.
 func (p *Plan) chat(reply string) openaitest.Reply {
 	if r, ok := p.Trouble.in(); ok {
 		return r
@@ -216,7 +212,6 @@ func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 	return r
 }
 
-// wavHeader returns the header of a WAV file with size bytes of PCM.
 func wavHeader(size int) string {
 	var b bytes.Buffer
 	_ = file.WriteWAV(&b, nil, replyRate) // a buffer takes all

@@ -76,7 +76,6 @@ func onCore(core int, f func() error) error {
 	return <-out
 }
 
-// threadTime is the processor time of the calling thread.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {

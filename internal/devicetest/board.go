@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Board is the inside of a usual device: a speaker, a screen, a lamp and a
-// camera, with the built-in tools of the firmware (5.5). Its methods may be
-// called at the same time. Make one with [NewBoard].
+// Board is the inside of a usual device: a speaker, a screen, a lamp and a camera, with the built-in tools of the
+// firmware (5.5). Its methods may be called at the same time. Make one with [NewBoard].
 type Board struct {
 	mu     sync.Mutex
 	values Values
@@ -87,7 +86,6 @@ func (b *Board) Tools() []Tool {
 	return append(append(tools, reboot), sensors()...)
 }
 
-// do makes a tool without arguments that changes something and says "true".
 func (b *Board) do(name, description string, change func(*Values)) Tool {
 	return Tool{Name: name, Description: description, Call: func(context.Context, Call) (Result, error) {
 		b.change(change)
@@ -104,7 +102,6 @@ func (b *Board) set(name, description string, p Property, change func(v *Values,
 	}}
 }
 
-// status returns the present state as the firmware writes it.
 func (b *Board) status() Result {
 	v := b.Values()
 	return Result{Text: fmt.Sprintf(`{"audio_speaker":{"volume":%d},"screen":{"brightness":%d,"theme":"%s"},`+

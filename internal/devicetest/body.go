@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// body is the present condition of the device, which its tasks share as those of
-// the firmware do: its state, its microphone and its loudspeaker, and the check
-// of the reply that they are in. mu guards all but traits and journal; what it
-// holds has no lock of its own.
+// body is the present condition of the device, which its tasks share as those of the firmware do: its state, its
+// microphone and its loudspeaker, and the check of the reply that they are in. mu guards all but traits and journal;
+// what it holds has no lock of its own.
 type body struct {
 	traits  traits
 	journal *Journal
@@ -34,7 +33,6 @@ func newBody(o Options, j *Journal) *body {
 	}
 }
 
-// now returns state and mode, which belong together.
 func (b *body) now() (State, Mode) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,8 +96,7 @@ func (b *body) flush(now time.Time) {
 	b.journal.count(func(s *Stats) { s.Flushed += flushed })
 }
 
-// freezer stops all of a device whose tools freeze it: its receiver and its
-// microphone, while a tool runs.
+// freezer stops all of a device whose tools freeze it: its receiver and its microphone, while a tool runs.
 type freezer struct {
 	on    bool
 	body  *body

@@ -25,9 +25,8 @@ const (
 	readLimit    = 10 << 20 // bytes of one message; far above what is allowed, so that it can be judged
 )
 
-// Dial connects, says hello and waits for the server's hello. ctx limits the
-// opening only; the Device lives until Close. A server that a device could not
-// work with gives an error that is a *ViolationError.
+// Dial connects, says hello and waits for the server's hello. ctx limits the opening only; the Device lives until
+// Close. A server that a device could not work with gives an error that is a *ViolationError.
 func Dial(ctx context.Context, o Options) (*Device, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -106,7 +105,6 @@ func handshake(ctx context.Context, nc net.Conn, address string, header http.Hea
 	return nil, nil, err
 }
 
-// hello sends the device's hello and waits for the server's.
 func (d *Device) hello(ctx context.Context, o Options) error {
 	raw := []byte(o.Hello)
 	if raw == nil {
@@ -141,7 +139,6 @@ func (d *Device) hello(ctx context.Context, o Options) error {
 	}
 }
 
-// helloMessage is the hello of the device (2.2).
 func (o Options) helloMessage() clientHello {
 	h := clientHello{
 		Type: "hello", Version: o.Protocol, Transport: "websocket",

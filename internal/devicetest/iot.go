@@ -130,9 +130,8 @@ func (ts *things) send(m iotMessage) error {
 	return ts.link.sendText(raw)
 }
 
-// run executes commands in order. A device of that firmware crashes at
-// the first that is not exactly as it should be: it is RuleIoT, counted, and the
-// connection is gone as if the device had started anew.
+// run executes commands in order. A device of that firmware crashes at the first that is not exactly as it should be:
+// it is RuleIoT, counted, and the connection is gone as if the device had started anew.
 func (ts *things) run(now time.Time, m *inbound) {
 	if len(ts.list) == 0 {
 		return // newer firmware ignores them; the receiver has noted it
@@ -192,7 +191,6 @@ func readCommand(raw json.RawMessage) (name, method string, parameters map[strin
 	return name, method, parameters, nil
 }
 
-// foreign finds a member that is none of those known.
 func foreign(fields map[string]json.RawMessage, known ...string) (string, bool) {
 	for name := range fields {
 		if !slices.Contains(known, name) {

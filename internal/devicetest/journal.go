@@ -132,7 +132,6 @@ func (j *Journal) WaitReply(ctx context.Context) (*Reply, error) {
 	return e.Reply, err
 }
 
-// count changes the counters.
 func (j *Journal) count(change func(*Stats)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -164,7 +163,6 @@ func (j *Journal) violate(at time.Time, rule Rule, format string, args ...any) {
 	j.addLocked(Event{At: at, Kind: KindViolation, Type: string(rule), Text: v.Detail})
 }
 
-// len returns the number of events so far.
 func (j *Journal) len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

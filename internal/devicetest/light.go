@@ -17,9 +17,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// LightOptions say what kind of peer of the light dialect (docs/mcp.md,
-// "Dialects") connects.
-// The zero value of every field but URL works.
+// LightOptions say what kind of peer of the light dialect (docs/mcp.md, "Dialects") connects. The zero value of every
+// field but URL works.
 type LightOptions struct {
 	URL       string   // ws:// or wss:// address; with NetConn its host may be any name
 	NetConn   net.Conn // an open transport to use instead of dialling
@@ -105,8 +104,7 @@ func (l *Light) Close() {
 	l.work.Wait()
 }
 
-// Register declares tools under an id, in the place of those before, and
-// returns the message of the confirmation.
+// Register declares tools under an id, in the place of those before, and returns the message of the confirmation.
 func (l *Light) Register(ctx context.Context, id string, tools ...LightTool) (string, error) {
 	m := lightRegister{Version: "2.0", Method: "mcp/registerTools", ID: id}
 	m.Params.Address, m.Params.Tools = l.opt.Address, append([]LightTool{}, tools...)
@@ -191,8 +189,7 @@ func (l *Light) read(ctx context.Context) {
 	}
 }
 
-// unwrap takes a frame out of its envelope, if it must have one; nil: it is no
-// JSON-RPC at all.
+// unwrap takes a frame out of its envelope, if it must have one; nil: it is no JSON-RPC at all.
 func (l *Light) unwrap(data []byte) ([]byte, error) {
 	var kind struct {
 		Type *string         `json:"type"`
@@ -219,7 +216,6 @@ func (l *Light) unwrap(data []byte) ([]byte, error) {
 	return e.Payload, nil
 }
 
-// onFrame judges one frame and acts on it.
 func (l *Light) onFrame(ctx context.Context, now time.Time, raw []byte) {
 	e := Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw}
 	var head struct {
@@ -291,7 +287,6 @@ func (l *Light) hear(now time.Time, kind, content string) (*LightReply, error) {
 	return nil, nil
 }
 
-// execute runs a tool, and answers when it is done.
 func (l *Light) execute(ctx context.Context, now time.Time, m lightExecute) {
 	l.mu.Lock()
 	_, again := l.ids[m.ID]

@@ -10,9 +10,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// link is the device's end of the WebSocket. It writes whole messages, notes them
-// in the journal and knows what the server's hello agreed on. All methods may be
-// called at the same time; only the receiver reads from ws.
+// link is the device's end of the WebSocket. It writes whole messages, notes them in the journal and knows what the
+// server's hello agreed on. All methods may be called at the same time; only the receiver reads from ws.
 type link struct {
 	ws       *websocket.Conn
 	journal  *Journal

@@ -65,7 +65,6 @@ func (s *loudspeaker) flush(now time.Time, speaking bool) int {
 	return flushed
 }
 
-// sample is the sound of one packet.
 type sample struct {
 	pcm     []int16 // nil: none
 	atMic   []int16 // the same at the microphone's rate; nil unless it is overheard
@@ -74,7 +73,6 @@ type sample struct {
 	err     error
 }
 
-// decode gives the sound of a packet.
 func (s *loudspeaker) decode(packet []byte) sample {
 	out := s.decodeWith(s.decoder, packet)
 	if s.ear != nil && out.pcm != nil {
@@ -129,7 +127,6 @@ func isQuiet(pcm []int16) bool {
 	return sum <= quiet*len(pcm)
 }
 
-// played is one packet on the model clock of the speaker.
 type played struct {
 	from, to time.Time
 	pcm      []int16
@@ -138,9 +135,8 @@ type played struct {
 	sound    []int16 // as the microphone may hear it, at 16 kHz
 }
 
-// player models the device's playback: a bounded queue of packets and a
-// speaker that plays each one as soon as the one before it has ended, at its
-// real length (4.3, 4.4). It looks at no clock; the caller says what time it is.
+// player models the device's playback: a bounded queue of packets and a speaker that plays each one as soon as the
+// one before it has ended, at its real length (4.3, 4.4). It looks at no clock; the caller says what time it is.
 type player struct {
 	limit      int  // packets that may wait
 	dropOldest bool // full: the oldest waiting packet goes, not the new one

@@ -18,9 +18,8 @@ type job struct {
 	done    chan error // of an act; holds one
 }
 
-// mainTask is the main task of the device, a goroutine. It alone applies messages
-// and acts, one after the other; do and deliver may be called from anywhere,
-// its other methods only from its own goroutine, or before that has begun.
+// mainTask is the main task of the device, a goroutine. It alone applies messages and acts, one after the other; do
+// and deliver may be called from anywhere, its other methods only from its own goroutine, or before that has begun.
 type mainTask struct {
 	link    *link
 	body    *body
@@ -79,7 +78,6 @@ func (m *mainTask) deliver(j job) bool {
 	}
 }
 
-// do queues an act and waits for it.
 func (m *mainTask) do(act func() error) error {
 	done := make(chan error, 1)
 	select {

@@ -37,7 +37,6 @@ type clientHello struct {
 	AudioParams *audioParams `json:"audio_params,omitempty"`
 }
 
-// control is a text message of the device other than hello and mcp.
 type control struct {
 	SessionID string `json:"session_id"`
 	Type      string `json:"type"`
@@ -179,7 +178,6 @@ func depth(raw []byte) int {
 	return most
 }
 
-// serverHello is the answer to the device's hello (2.3).
 type serverHello struct {
 	session string
 	rate    int     // Hz

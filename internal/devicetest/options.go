@@ -33,8 +33,7 @@ const (
 	Speaking   State = "speaking"
 )
 
-// Options say what kind of device connects, and to where.
-// The zero value of every field but URL works.
+// Options say what kind of device connects, and to where. The zero value of every field but URL works.
 type Options struct {
 	URL        string       // ws:// or wss:// address; with NetConn its host may be any name
 	NetConn    net.Conn     // an open transport to use instead of dialling, as one end of net.Pipe
@@ -126,7 +125,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// offersMCP reports whether the device's hello offers MCP.
 func (o Options) offersMCP() bool {
 	if o.Hello == nil {
 		return !o.Profile.traits().noFeatures && !o.NoMCP
@@ -211,7 +209,6 @@ const (
 	OldIoT162                       // firmware 1.6.2: 10 packets of buffer, no features, empty session ids
 )
 
-// traits are the differences between profiles.
 type traits struct {
 	name          string
 	queue         int  // packets of playback buffer

@@ -43,9 +43,8 @@ const otaRequest = `{
 	"chip_info":{"model":9,"cores":2,"revision":2,"features":18}
 }`
 
-// Provision asks an OTA address as a device does at its boot. An error means
-// that the device would not get to a WebSocket server; what it would survive is
-// in Violations. Of o it uses DeviceID, ClientID, Language and HTTPClient.
+// Provision asks an OTA address as a device does at its boot. An error means that the device would not get to a
+// WebSocket server; what it would survive is in Violations. Of o it uses DeviceID, ClientID, Language and HTTPClient.
 func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, error) {
 	o = o.withDefaults()
 	if len(otaURL) < shortURL {

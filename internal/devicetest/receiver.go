@@ -104,7 +104,6 @@ func (r *receiver) checkStale(now time.Time) {
 	}
 }
 
-// onText judges a text message and hands it to the main task.
 func (r *receiver) onText(now time.Time, raw []byte) {
 	m, found := parseText(raw)
 	for _, v := range found {

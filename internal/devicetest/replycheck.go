@@ -66,9 +66,8 @@ const (
 	abortPatience = time.Second            // after which a missing tts stop is noted
 )
 
-// replyCheck holds the replies of a connection to the rules, as they look on the
-// wire, apart from what the device makes of them. It looks at no clock. Its owner
-// holds the lock.
+// replyCheck holds the replies of a connection to the rules, as they look on the wire, apart from what the device
+// makes of them. It looks at no clock. Its owner holds the lock.
 type replyCheck struct {
 	limits   Limits
 	forgiven time.Duration // of the tolerance, for the open reply only
@@ -96,7 +95,6 @@ type ending struct {
 // isCut reports whether the device has asked for the end of the open reply.
 func (c *replyCheck) isCut() bool { return !c.ending.at.IsZero() }
 
-// start takes a tts start.
 func (c *replyCheck) start(now time.Time, rate int) *Reply {
 	if c.reply != nil {
 		c.violate(now, RuleStartTwice, "tts start inside a reply that began %s ago", now.Sub(c.reply.Started))
@@ -116,7 +114,6 @@ func (c *replyCheck) start(now time.Time, rate int) *Reply {
 	return c.reply
 }
 
-// stt takes the text that the server heard.
 func (c *replyCheck) stt(now time.Time, text string) {
 	if c.reply != nil {
 		c.violate(now, RuleSTTInReply, "stt %q inside a reply", text)
@@ -135,7 +132,6 @@ func (c *replyCheck) emotion(now time.Time, emotion, text string) {
 	}
 }
 
-// sentenceStart takes a subtitle.
 func (c *replyCheck) sentenceStart(now time.Time, text string) {
 	if c.reply == nil {
 		c.violate(now, RuleOutsideReply, "sentence_start %q outside a reply", text)
@@ -284,7 +280,6 @@ func (c *replyCheck) closingFrame(now time.Time) {
 	}
 }
 
-// answered takes the oldest abort as answered.
 func (c *replyCheck) answered(now time.Time) {
 	if took := now.Sub(c.aborts[0]); took > abortStop+c.limits.Tolerance {
 		c.violate(now, RuleAbortSlow, "tts stop %s after the abort", took)

@@ -19,8 +19,7 @@ const (
 	pictureCallAge = 60 * time.Second
 )
 
-// requests judges the MCP requests of a connection, which it remembers. Its
-// methods may be called at the same time.
+// requests judges the MCP requests of a connection, which it remembers. Its methods may be called at the same time.
 type requests struct {
 	journal *Journal
 	mu      sync.Mutex
@@ -32,14 +31,12 @@ func newRequests(j *Journal) *requests {
 	return &requests{journal: j, seen: make(map[int64]bool), calls: make(map[int64]time.Time)}
 }
 
-// answered notes that the device has answered a request.
 func (q *requests) answered(id int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.calls, id)
 }
 
-// request is one JSON-RPC request as the firmware reads it.
 type request struct {
 	id     int64 // saturated as the firmware does
 	exact  bool  // the id was an integer in 1..2147483647
@@ -115,7 +112,6 @@ func (q *requests) check(now time.Time, m *inbound, offered bool) {
 	}
 }
 
-// initializeParams are the parameters of initialize that a device reads (5.2).
 type initializeParams struct {
 	ProtocolVersion string `json:"protocolVersion"`
 	Capabilities    struct {

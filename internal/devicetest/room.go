@@ -79,8 +79,7 @@ func (r *Room) mix(pcm []int16, from time.Time, p *player) {
 	}
 }
 
-// stamps are the timestamps of what was played to its end, as they wait for
-// frames of the microphone.
+// stamps are the timestamps of what was played to its end, as they wait for frames of the microphone.
 type stamps struct {
 	waiting []uint32
 	until   time.Time // what ended by then has been looked at

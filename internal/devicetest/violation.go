@@ -8,8 +8,7 @@ import (
 // Rule names one requirement of the device protocol that a server can break.
 type Rule string
 
-// Timed says whether a rule is about time, so that a busy machine can make a
-// good server break it.
+// Timed says whether a rule is about time, so that a busy machine can make a good server break it.
 func (r Rule) Timed() bool {
 	switch r {
 	case RuleHelloLate, RuleLateClose, RuleStartAfterAbort, RuleStopEarly, RuleStopLate, RuleStopMissing, RuleAbortSlow, RuleAbortFrames,

@@ -39,9 +39,8 @@ func (v *Voice) WaitMic(ctx context.Context) error {
 	return v.body.until(ctx, func() bool { return v.body.mic.open })
 }
 
-// Say speaks 16 kHz sound into the microphone, frame by frame in real time. It
-// first waits until the microphone is open; frames during which it is closed
-// again are lost, as they are on a device, and counted as Stats.Unheard. The
+// Say speaks 16 kHz sound into the microphone, frame by frame in real time. It first waits until the microphone is
+// open; frames during which it is closed again are lost, as they are on a device, and counted as Stats.Unheard. The
 // last frame is filled up with silence.
 func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 	if err := v.WaitMic(ctx); err != nil {
@@ -74,11 +73,10 @@ func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 // recorder makes the packet of a frame that ends at that time. The caller holds the body's lock.
 type recorder func(end time.Time) ([]byte, error)
 
-// SayPackets speaks Opus packets of the uplink's frame length into the
-// microphone, frame by frame in real time, as Say does with sound. The first
-// sample of the first packet is recorded at from, so the packet leaves one frame
-// later; what should have left before now leaves at once. It does not wait for
-// the microphone: frames that meet a closed one are lost, and counted.
+// SayPackets speaks Opus packets of the uplink's frame length into the microphone, frame by frame in real time, as
+// Say does with sound. The first sample of the first packet is recorded at from, so the packet leaves one frame
+// later; what should have left before now leaves at once. It does not wait for the microphone: frames that meet a
+// closed one are lost, and counted.
 func (v *Voice) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
 	return v.speak(ctx, from, func(yield func(recorder) bool) {
 		for _, p := range packets {
@@ -128,7 +126,6 @@ func (v *Voice) Silence(ctx context.Context, length time.Duration) error {
 	return v.Say(ctx, make([]int16, int(length.Seconds()*microphoneRate)))
 }
 
-// format is that of the uplink.
 func (v *Voice) format() audio.Format { return audio.Format{Rate: microphoneRate, Frame: v.frame()} }
 
 func (v *Voice) frame() time.Duration { return time.Duration(v.sound.FrameMs) * time.Millisecond }

@@ -16,10 +16,9 @@ type Picture struct {
 	Data []byte
 }
 
-// Pictures returns all images of a chat request, in their order. A message whose
-// content is not as the format says is an error: content is a text, null, or a
-// list of parts; a picture is a part image_url whose url is a data URL in base64
-// of the type that it names.
+// Pictures returns all images of a chat request, in their order. A message whose content is not as the format says is
+// an error: content is a text, null, or a list of parts; a picture is a part image_url whose url is a data URL in
+// base64 of the type that it names.
 func (r *Request) Pictures() ([]Picture, error) {
 	var body struct {
 		Messages []struct {
@@ -44,7 +43,6 @@ func (r *Request) Pictures() ([]Picture, error) {
 	return all, nil
 }
 
-// picturesIn reads the content of one message.
 func picturesIn(content json.RawMessage) ([]Picture, error) {
 	if len(content) == 0 || content[0] != '[' {
 		var text *string

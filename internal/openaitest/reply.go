@@ -167,7 +167,6 @@ func Finish(reason string) string { return chunk(map[string]any{}, reason) }
 // Delta returns the data of a chunk whose delta is this JSON text.
 func Delta(delta string) string { return chunk(json.RawMessage(delta), nil) }
 
-// chunk is the data of one chunk.
 func chunk(delta, finish any) string {
 	data, err := json.Marshal(map[string]any{
 		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake",

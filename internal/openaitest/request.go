@@ -13,8 +13,7 @@ import (
 
 const maxBody = 16 << 20 // bytes of a request that are read
 
-// Request is one request to the server, with its times. Its fields do not change
-// after the script has seen it.
+// Request is one request to the server, with its times. Its fields do not change after the script has seen it.
 type Request struct {
 	Role   Role
 	Header http.Header
@@ -67,7 +66,6 @@ func (r *Request) JSON() map[string]any {
 	return body
 }
 
-// handle makes the handler of one endpoint.
 func (s *Server) handle(role Role) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request := &Request{Role: role, Header: r.Header.Clone(), ended: make(chan struct{})}
@@ -122,8 +120,7 @@ func (r *Request) read(from *http.Request) error {
 	}
 }
 
-// formBoundary returns the boundary between the parts of a form. ok is false for
-// every other content type.
+// formBoundary returns the boundary between the parts of a form. ok is false for every other content type.
 func formBoundary(contentType string) (boundary string, ok bool) {
 	media, params, err := mime.ParseMediaType(contentType)
 	return params["boundary"], err == nil && media == "multipart/form-data"

@@ -1,7 +1,6 @@
-// Package openaitest is a server that speaks the OpenAI wire format on a real
-// socket of 127.0.0.1, for tests, benchmarks and demonstrations. What it answers
-// is scripted; what it was asked, and whether the client waited for the end, is
-// recorded. It is written from the protocol's public description.
+// Package openaitest is a server that speaks the OpenAI wire format on a real socket of 127.0.0.1, for tests,
+// benchmarks and demonstrations. What it answers is scripted; what it was asked, and whether the client waited for
+// the end, is recorded. It is written from the protocol's public description.
 //
 // All methods of [Server] may be called at any time by any goroutine.
 package openaitest
@@ -22,8 +21,7 @@ const maxRecorded = 4096 // requests kept if nothing else is said; older ones ar
 // Script answers a request. It runs on the request's own goroutine.
 type Script func(*Request) Reply
 
-// Server is a fake cloud with scripted answers. Make it with [New] and end it with
-// [Server.Close].
+// Server is a fake cloud with scripted answers. Make it with [New] and end it with [Server.Close].
 type Server struct {
 	http   *http.Server
 	addr   string
@@ -52,9 +50,8 @@ const (
 // New starts a server on a free port of 127.0.0.1.
 func New() (*Server, error) { return Listen("") }
 
-// Listen starts a server on an address; empty: a free port of 127.0.0.1. Without
-// a script it answers every chat with a short sentence, every utterance with
-// "hello" and every sentence with a tone.
+// Listen starts a server on an address; empty: a free port of 127.0.0.1. Without a script it answers every chat with
+// a short sentence, every utterance with "hello" and every sentence with a tone.
 func Listen(address string) (*Server, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -109,8 +106,7 @@ func (s *Server) Handle(role Role, script Script) {
 	s.scripts[role] = script
 }
 
-// Reply sets the answers to the next requests of a role, in order. The last one
-// is repeated for ever.
+// Reply sets the answers to the next requests of a role, in order. The last one is repeated for ever.
 func (s *Server) Reply(role Role, replies ...Reply) {
 	var mu sync.Mutex
 	s.Handle(role, func(*Request) Reply {

@@ -1,5 +1,4 @@
-// Package scene holds the parts of scripted conversations that tests of several
-// packages share.
+// Package scene holds the parts of scripted conversations that tests of several packages share.
 package scene
 
 import (
@@ -13,8 +12,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Voiced returns sound with the harmonics and the rhythm of a voice, at most of
-// that amplitude.
+// Voiced returns sound with the harmonics and the rhythm of a voice, at most of that amplitude.
 func Voiced(rate int, length time.Duration, amplitude float64) []int16 {
 	pcm := make([]int16, audio.Format{Rate: rate, Frame: length}.Samples())
 	for i := range pcm {

@@ -1,8 +1,7 @@
-// Package speechtest finds recordings of people, music and noise for tests, as
-// 16 kHz mono PCM with what is said in them. The recordings are those of Debian
-// packages, read where the packages put them; what is missing is an error that
-// names the package. Transcripts were typed by hand from what the
-// prompts are known to say and checked against a recogniser.
+// Package speechtest finds recordings of people, music and noise for tests, as 16 kHz mono PCM with what is said in
+// them. The recordings are those of Debian packages, read where the packages put them; what is missing is an error
+// that names the package. Transcripts were typed by hand from what the prompts are known to say and checked against a
+// recogniser.
 //
 // Sources: asterisk-core-sounds-en-g722 (prompts and words, CC-BY-SA-3.0),
 // asterisk-moh-opsound-g722 (music), pocketsphinx-testdata (other speakers),
@@ -245,9 +244,8 @@ func third(pcm []int16) []int16 {
 	return out
 }
 
-// WER counts the word errors of hyp against ref (the fewest substitutions,
-// insertions and deletions) and the words of ref. Case and punctuation do not
-// count. The word error rate of a set is the sum of errors over the sum of words.
+// WER counts the word errors of hyp against ref (the fewest substitutions, insertions and deletions) and the words of
+// ref. Case and punctuation do not count. The word error rate of a set is the sum of errors over the sum of words.
 func WER(ref, hyp string) (errors, words int) {
 	want, got := spokenWords(ref), spokenWords(hyp)
 	row := make([]int, len(got)+1)

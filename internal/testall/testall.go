@@ -27,9 +27,8 @@ func Pick[T any](all, quick T) T {
 	return quick
 }
 
-// Arithmetic skips the test under the race detector, where sums take ten times as
-// long. The test starts no goroutine, so nothing is lost: make test runs its
-// package a second time without the race detector (PLAIN in the Makefile).
+// Arithmetic skips the test under the race detector, where sums take ten times as long. The test starts no goroutine,
+// so nothing is lost: make test runs its package a second time without the race detector (PLAIN in the Makefile).
 func Arithmetic(tb testing.TB) {
 	tb.Helper()
 	if race {
