@@ -152,10 +152,6 @@ func (c *Conversation) loop(ctx context.Context) {
 				return // a turn that has ended with the connection is cut, not stopped
 			}
 			c.take(e)
-		case <-c.dev.mail.notify:
-			for _, news := range c.dev.mail.take() {
-				c.news(news)
-			}
 		case <-c.timer.C:
 			c.tick()
 		}
@@ -214,6 +210,9 @@ func (c *Conversation) take(e any) {
 		c.step(c.finished(e.reply))
 	case call:
 		c.runCall(e)
+	case func():
+		e()
+		c.setTimer()
 	case turn.Event:
 		c.step(e)
 	}
@@ -253,7 +252,7 @@ func (c *Conversation) seen() turn.Seen {
 
 // expects reports whether something is to come soon, for which the channel stays open.
 func (c *Conversation) expects(now time.Time) bool {
-	return len(c.dev.queue.waiting) > 0 || c.dev.mail.waiting() || c.features.expect(now)
+	return len(c.dev.queue.waiting) > 0 || c.features.expect(now)
 }
 
 // tellQueued tells the rules when what waits to be announced has changed.
@@ -284,16 +283,6 @@ func (c *Conversation) tick() {
 		return
 	}
 	c.setTimer()
-}
-
-// news takes in what came for the device from outside its conversation.
-func (c *Conversation) news(v any) {
-	switch v := v.(type) {
-	case lateCall:
-		c.late(v)
-	case jobDone:
-		c.jobOver(v)
-	}
 }
 
 // language returns the language that is spoken when no text says it.

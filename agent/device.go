@@ -18,8 +18,7 @@ const (
 )
 
 // Device holds what outlives a connection, by Device-Id. It is lent to one
-// conversation at a time, which alone may touch it; only its inbox is open to
-// others.
+// conversation at a time, which alone may touch it.
 type Device struct {
 	id      string
 	history history.Log
@@ -28,7 +27,6 @@ type Device struct {
 	queue   announcements
 	states  map[string]feature.State // by feature
 	calls   think.Budget
-	mail    *inbox
 
 	returned time.Time
 	wanted   int           // who waits for it or holds it; guarded by Devices.mu
@@ -38,7 +36,7 @@ type Device struct {
 // waits returns for how long the record must be kept after its last connection; 0:
 // it holds nothing that must not be lost.
 func (d *Device) waits() (keep time.Duration) {
-	if len(d.queue.waiting) > 0 || d.mail.waiting() {
+	if len(d.queue.waiting) > 0 {
 		keep = feature.KeepWaiting
 	}
 	for _, s := range d.states {
@@ -69,7 +67,6 @@ func (d *Devices) Close() {
 
 // end ends what goes on for the device without a conversation.
 func (d *Device) end() {
-	d.mail.close()
 	for _, s := range d.states {
 		s.Close()
 	}
@@ -98,7 +95,7 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 
 // record makes the empty record of a device. The caller holds mu.
 func (d *Devices) record(id string) *Device {
-	dev := &Device{id: id, slot: make(chan struct{}, 1), mail: newInbox(), states: map[string]feature.State{}}
+	dev := &Device{id: id, slot: make(chan struct{}, 1), states: map[string]feature.State{}}
 	dev.slot <- struct{}{}
 	d.byID[id] = dev
 	return dev

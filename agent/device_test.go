@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"xiaozhi/agent/feature"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
 
@@ -164,57 +161,4 @@ func TestDevicesKeepsWaiters(t *testing.T) {
 	if len(asked.slot) != 1 || d.byID["asked"] != asked {
 		t.Error("the record was taken away from its borrower")
 	}
-}
-
-// TestJobsOfADevice: so many and no more, no job twice at the same time, and the
-// server's end cancels them all and waits.
-func TestJobsOfADevice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := NewDevices()
-		dev, err := d.acquire(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		job := func(n int) router.Prepared {
-			return router.Prepared{Offer: router.Offer{Tool: mcp.Tool{Name: "dig"}}, Arguments: map[string]any{"n": n}}
-		}
-		running := 0
-		var mu sync.Mutex
-		run := func(ctx context.Context, _ router.Prepared) mcp.ActionResponse {
-			mu.Lock()
-			running++
-			mu.Unlock()
-			<-ctx.Done()
-			time.Sleep(time.Second)
-			mu.Lock()
-			defer mu.Unlock()
-			running--
-			return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: context.Cause(ctx).Error()}
-		}
-		begun, cancel := context.WithCancel(t.Context())
-		for n := range maxJobs {
-			if err := dev.mail.start(begun, job(n), run); err != nil {
-				t.Fatal(err)
-			}
-			if err := dev.mail.start(begun, job(n), run); !errors.Is(err, errJobRun) {
-				t.Errorf("the same job again: %v", err)
-			}
-		}
-		if err := dev.mail.start(begun, job(99), run); !errors.Is(err, errJobs) {
-			t.Errorf("one too many: %v", err)
-		}
-		cancel() // the turn and the connection end, the jobs do not
-		d.release(dev)
-		synctest.Wait()
-		if running != maxJobs || dev.waits() == 0 {
-			t.Errorf("%d jobs run", running)
-		}
-		d.Close()
-		if running != 0 || len(dev.mail.take()) != maxJobs {
-			t.Errorf("%d jobs run after the end", running)
-		}
-		if err := dev.mail.start(t.Context(), job(1), run); !errors.Is(err, errNoJobs) {
-			t.Errorf("a job after the end: %v", err)
-		}
-	})
 }

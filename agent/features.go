@@ -14,6 +14,7 @@ type features struct {
 	handlers map[string]feature.Handler
 	timed    []feature.Timed
 	lasting  []feature.Lasting
+	calls    feature.Calls // nil: there is none
 }
 
 // attach joins the features to a conversation that begins.
@@ -30,6 +31,9 @@ func (f *features) attach(c *Conversation) {
 		}
 		if l, ok := in.(feature.Lasting); ok {
 			f.lasting = append(f.lasting, l)
+		}
+		if calls, ok := in.(feature.Calls); ok {
+			f.calls = calls
 		}
 	}
 }

@@ -56,6 +56,22 @@ func (h host) Withdraw(id uint64) {
 	}
 }
 
+// SetResult corrects the history.
+func (h host) SetResult(callID, result string) { h.c.dev.history.SetResult(callID, result) }
+
+// Post hands f to the loop.
+func (h host) Post(f func()) { h.c.post(f) }
+
+// Ended reports whether the context of Run has ended.
+func (h host) Ended() bool {
+	select {
+	case <-h.c.life.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Handle runs a handler.
 func (h host) Handle(name string, from feature.Caller, args any) (think.Handled, error) {
 	return h.c.handle(name, from, args)

@@ -14,12 +14,9 @@ import (
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
-	"xiaozhi/prompts"
-
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/router"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
@@ -102,21 +99,8 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 
 // toolsOf are the tools of a turn.
 func (c *Conversation) toolsOf(r *reply) think.Tools {
-	mail, ended, tools := c.dev.mail, c.life.ended, c.tools
-	return think.Tools{
-		Router: tools, Budget: &c.dev.calls, Knows: c.knows,
-		Late: func(p router.Prepared, response mcp.ActionResponse) {
-			l := lateCall{prepared: p, response: response}
-			select {
-			case <-ended:
-				l.gone = true
-			default:
-			}
-			mail.post(l)
-		},
-		Job: func(ctx context.Context, p router.Prepared, lang text.Lang) error {
-			return jobRefused(mail.start(ctx, p, tools.Detach), lang)
-		},
+	t := think.Tools{
+		Router: c.tools, Budget: &c.dev.calls, Knows: c.knows,
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
 			ran, err = ask(ctx, c.post, nil, r.id, func() (err error) {
 				did, err = c.handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
@@ -125,6 +109,10 @@ func (c *Conversation) toolsOf(r *reply) think.Tools {
 			return did, ran, err
 		},
 	}
+	if calls := c.features.calls; calls != nil {
+		t.Late, t.Job = calls.Late, calls.Begin
+	}
+	return t
 }
 
 // gate asks the conversation for what a turn may do.

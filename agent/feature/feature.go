@@ -5,6 +5,7 @@
 package feature
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
@@ -81,8 +83,18 @@ type Lasting interface {
 	End()
 }
 
-// Host is the conversation as a feature sees it. Its methods are for the
-// conversation's goroutine, on which Attach, Handler, Tick, Done and Answer run.
+// Calls is an [Instance] that takes the calls which outlast their turn. Its methods
+// may be called at any time.
+type Calls interface {
+	// Late takes the true outcome of a control whose success was assumed.
+	Late(p router.Prepared, response mcp.ActionResponse)
+	// Begin starts a job, which does not end with ctx. The error says why not, in lang.
+	Begin(ctx context.Context, p router.Prepared, lang text.Lang) error
+}
+
+// Host is the conversation as a feature sees it. But for Env, Post and Ended, its
+// methods are for the conversation's goroutine, on which Attach, Handler, Tick,
+// Done and Answer run.
 type Host interface {
 	Env() Env
 	// Lang returns what is spoken when no text tells the language.
@@ -97,6 +109,12 @@ type Host interface {
 	// Withdraw says that an announcement is not wanted any more: if it waits it is not
 	// told, and its question is closed. No call of its Answer follows.
 	Withdraw(id uint64)
+	// SetResult sets the one result of a tool call in the history.
+	SetResult(callID, result string)
+	// Post has f run on the conversation's goroutine, unless the conversation ends before.
+	Post(f func())
+	// Ended reports whether the conversation is over.
+	Ended() bool
 	// Handle runs the handler of a name, of whichever feature.
 	Handle(name string, from Caller, args any) (think.Handled, error)
 }

@@ -25,9 +25,9 @@ const (
 type Tools struct {
 	Router *router.Router
 	Budget *Budget
-	// Late takes the true outcome of a control call, also after the turn.
+	// Late takes the true outcome of a control call, also after the turn; nil: controls are awaited.
 	Late func(router.Prepared, mcp.ActionResponse)
-	// Job begins what takes long. The error says why not, in that language.
+	// Job begins what takes long. The error says why not, in that language. nil: jobs are awaited.
 	Job func(ctx context.Context, p router.Prepared, lang text.Lang) error
 	// Handle runs a handler of the conversation; ran is false if the turn was taken
 	// away before.
@@ -103,9 +103,9 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 	}
 	p.Info = mcp.InfoFrom(ctx)
 	switch {
-	case p.Offer.Job:
+	case p.Offer.Job && r.tools.Job != nil:
 		r.startJob(ctx, c, p)
-	case remote && p.Offer.Kind == mcp.Control:
+	case remote && p.Offer.Kind == mcp.Control && r.tools.Late != nil:
 		r.startControl(c, p)
 	default:
 		began := time.Now()

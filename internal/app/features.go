@@ -3,6 +3,7 @@ package app
 import (
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/music"
 )
 
@@ -11,5 +12,6 @@ func features(songs music.Library) []feature.Feature {
 	return []feature.Feature{
 		alarm.Feature{},
 		music.Feature{Library: songs},
+		job.Feature{},
 	}
 }
