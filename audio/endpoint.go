@@ -1,6 +1,9 @@
 package audio
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// candidateGap is the longest silence inside the beginning of an utterance;
@@ -27,26 +30,14 @@ type EndpointOptions struct {
 
 // WithDefaults fills in the defaults.
 func (o EndpointOptions) WithDefaults() EndpointOptions {
-	if o.Start <= 0 {
-		o.Start = 0.5
-	}
-	if o.End <= 0 {
-		o.End = 0.35
-	}
-	o.End = min(o.End, o.Start)
-	o.PreRoll = positiveOr(o.PreRoll, 500*time.Millisecond)
-	o.MinSpeech = positiveOr(o.MinSpeech, 150*time.Millisecond)
-	o.Trigger = positiveOr(o.Trigger, 200*time.Millisecond)
-	o.Commit = positiveOr(o.Commit, 700*time.Millisecond)
-	o.MaxSpeech = positiveOr(o.MaxSpeech, 60*time.Second)
+	o.Start = cmp.Or(max(0, o.Start), 0.5)
+	o.End = min(cmp.Or(max(0, o.End), 0.35), o.Start)
+	o.PreRoll = cmp.Or(max(0, o.PreRoll), 500*time.Millisecond)
+	o.MinSpeech = cmp.Or(max(0, o.MinSpeech), 150*time.Millisecond)
+	o.Trigger = cmp.Or(max(0, o.Trigger), 200*time.Millisecond)
+	o.Commit = cmp.Or(max(0, o.Commit), 700*time.Millisecond)
+	o.MaxSpeech = cmp.Or(max(0, o.MaxSpeech), 60*time.Second)
 	return o
-}
-
-func positiveOr(d, fallback time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return fallback
 }
 
 // Endpoint is the effect of a piece of sound on the utterance.
@@ -65,21 +56,7 @@ const (
 
 // String returns the endpoint's stable name in logs.
 func (e Endpoint) String() string {
-	switch e {
-	case EndpointSpeechStart:
-		return "speech_start"
-	case EndpointTrigger:
-		return "trigger"
-	case EndpointResume:
-		return "resume"
-	case EndpointCommit:
-		return "commit"
-	case EndpointOverlong:
-		return "overlong"
-	case EndpointNone:
-		return "none"
-	}
-	return "none"
+	return [...]string{"none", "speech_start", "trigger", "resume", "commit", "overlong"}[e]
 }
 
 // Endpointer finds where utterances begin and end in a stream of speech
@@ -121,7 +98,10 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	e.now += d
 	e.voice = p >= e.o.Start || (e.voice && p >= e.o.End)
 	if e.sated {
-		e.pause()
+		if e.voice {
+			e.lastVoice = e.now
+		}
+		e.sated = e.now-e.lastVoice < e.o.Commit
 		return EndpointNone
 	}
 	if e.ended && e.voice {
@@ -136,14 +116,6 @@ func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 // AwaitPause lets no utterance begin before Commit of silence: the rest of an
 // utterance that MaxSpeech has cut off is not a new one.
 func (e *Endpointer) AwaitPause() { e.sated, e.lastVoice = true, e.now }
-
-// pause handles a piece while a pause is awaited.
-func (e *Endpointer) pause() {
-	if e.voice {
-		e.lastVoice = e.now
-	}
-	e.sated = e.now-e.lastVoice < e.o.Commit
-}
 
 // wait handles a piece before SpeechStart.
 func (e *Endpointer) wait(from, d time.Duration) Endpoint {
@@ -240,10 +212,6 @@ func (e *Endpointer) SetCommit(silence time.Duration) { e.o.Commit = max(silence
 
 // Voiced returns the length of the voice in the utterance so far.
 func (e *Endpointer) Voiced() time.Duration { return e.voiced }
-
-// Onset returns the time at which the utterance's first voice begins, counted in
-// what was fed.
-func (e *Endpointer) Onset() time.Duration { return e.onset }
 
 // LastVoice returns the time at which the last voice ended, counted in what was fed.
 func (e *Endpointer) LastVoice() time.Duration { return e.lastVoice }

@@ -155,20 +155,20 @@ func TestEndpointsAtTheDetectorsWindow(t *testing.T) {
 func TestEndpointerTellsAboutTheUtterance(t *testing.T) {
 	e := NewEndpointer(EndpointOptions{})
 	listen(e, 10*ms, silence(400*ms), voice(300*ms), silence(100*ms), voice(200*ms), silence(300*ms))
-	if !e.Speaking() || e.Voiced() != 500*ms || e.Onset() != 400*ms || e.LastVoice() != 1000*ms {
+	if !e.Speaking() || e.Voiced() != 500*ms || e.onset != 400*ms || e.LastVoice() != 1000*ms {
 		t.Errorf("in the utterance: speaking %v, voiced %v, onset %v, last voice %v",
-			e.Speaking(), e.Voiced(), e.Onset(), e.LastVoice())
+			e.Speaking(), e.Voiced(), e.onset, e.LastVoice())
 	}
 	got := listen(e, 10*ms, silence(500*ms)) // the commit and a little more
 	if len(got) != 1 || e.Speaking() || e.Voiced() != 500*ms || e.LastVoice() != 1000*ms {
 		t.Errorf("after %v: speaking %v, voiced %v, last voice %v", got, e.Speaking(), e.Voiced(), e.LastVoice())
 	}
 	listen(e, 10*ms, voice(50*ms))
-	if e.Speaking() || e.Voiced() != 50*ms || e.Onset() != 1800*ms {
-		t.Errorf("in the next one: speaking %v, voiced %v, onset %v", e.Speaking(), e.Voiced(), e.Onset())
+	if e.Speaking() || e.Voiced() != 50*ms || e.onset != 1800*ms {
+		t.Errorf("in the next one: speaking %v, voiced %v, onset %v", e.Speaking(), e.Voiced(), e.onset)
 	}
 	e.Reset()
-	if e.Speaking() || e.Voiced() != 0 || e.LastVoice() != 0 || e.Onset() != 0 {
+	if e.Speaking() || e.Voiced() != 0 || e.LastVoice() != 0 || e.onset != 0 {
 		t.Error("Reset left something")
 	}
 	if e.Feed(1, 0) != EndpointNone || e.Feed(1, -time.Second) != EndpointNone || e.Voiced() != 0 {
@@ -238,21 +238,21 @@ func checkOrder(t *testing.T, o EndpointOptions, next func() (piece, bool)) {
 			}
 			triggered = false
 		case EndpointCommit, EndpointOverlong:
-			tooEarly := got == EndpointCommit && quiet < o.Commit || got == EndpointOverlong && now-e.Onset() < o.MaxSpeech
+			tooEarly := got == EndpointCommit && quiet < o.Commit || got == EndpointOverlong && now-e.onset < o.MaxSpeech
 			if !open || tooEarly {
-				t.Fatalf("%v at %v: open %v, quiet %v, onset %v", got, now, open, quiet, e.Onset())
+				t.Fatalf("%v at %v: open %v, quiet %v, onset %v", got, now, open, quiet, e.onset)
 			}
 			open, triggered = false, false
 		case EndpointNone:
-			if open && (quiet >= o.Commit || now-e.Onset() >= o.MaxSpeech || quiet >= o.Trigger && !triggered) {
-				t.Fatalf("nothing at %v: quiet %v, onset %v, triggered %v", now, quiet, e.Onset(), triggered)
+			if open && (quiet >= o.Commit || now-e.onset >= o.MaxSpeech || quiet >= o.Trigger && !triggered) {
+				t.Fatalf("nothing at %v: quiet %v, onset %v, triggered %v", now, quiet, e.onset, triggered)
 			}
 		}
 		if e.Speaking() != open {
 			t.Fatalf("speaking %v at %v, want %v", e.Speaking(), now, open)
 		}
-		if e.LastVoice() > now || e.Onset() > e.LastVoice() || e.Voiced() < 0 || e.Voiced() > e.LastVoice()-e.Onset() {
-			t.Fatalf("at %v: onset %v, last voice %v, voiced %v", now, e.Onset(), e.LastVoice(), e.Voiced())
+		if e.LastVoice() > now || e.onset > e.LastVoice() || e.Voiced() < 0 || e.Voiced() > e.LastVoice()-e.onset {
+			t.Fatalf("at %v: onset %v, last voice %v, voiced %v", now, e.onset, e.LastVoice(), e.Voiced())
 		}
 	}
 }

@@ -3,6 +3,8 @@ package audio
 import (
 	"math"
 	"time"
+
+	"xiaozhi/internal/lru"
 )
 
 // The loudness that voices are brought to, and how far.
@@ -100,3 +102,28 @@ func (m *Meter) Gain() float64 {
 	gain := max(-mostGain, min(mostGain, targetLoudness-m.Loudness()))
 	return gain * min(1, float64(m.blocks)/meterSure)
 }
+
+// maxVoices is the number of voices that are remembered.
+const maxVoices = 256
+
+// Levels remembers how loud voices are, so that a voice that was heard before
+// begins at the right loudness. All methods may be called at the same time.
+// One is shared by all conversations.
+type Levels struct{ meters *lru.Cache[string, Meter] }
+
+// NewLevels makes an empty memory.
+func NewLevels() *Levels { return &Levels{lru.New[string, Meter](maxVoices, 0)} }
+
+// Meter returns a copy of the meter that was kept for a voice, or a new one for
+// sound at that rate in Hz.
+func (l *Levels) Meter(voice string, rate int) Meter {
+	if m, ok := l.meters.Get(voice); ok && m.rate == rate {
+		m.sum, m.n = 0, 0
+		return m
+	}
+	return NewMeter(rate)
+}
+
+// Keep remembers what m has measured. Of two that measured at the same time the
+// later one counts.
+func (l *Levels) Keep(voice string, m Meter) { l.meters.Put(voice, m, 0) }

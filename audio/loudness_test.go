@@ -209,7 +209,7 @@ func TestLevelsRemember(t *testing.T) {
 	for i := range 3 * maxVoices {
 		levels.Keep(strings.Repeat("x", i), m)
 	}
-	if n := len(levels.meters); n > maxVoices {
+	if n := levels.meters.Len(); n > maxVoices {
 		t.Errorf("%d voices are kept", n)
 	}
 }

@@ -1,8 +1,10 @@
 package audio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hraban/opus"
@@ -99,8 +101,7 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 		return 0, err
 	}
 	want := Format{Rate: d.rate, Frame: length}.Samples()
-	pause := len(packet) <= dtxBytes
-	total := want
+	total, pause := want, len(packet) <= dtxBytes
 	if pause {
 		total = max(want, d.last)
 	}
@@ -134,10 +135,7 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 // within a few frames (concealment). next itself is still to be decoded. Of
 // several lost packets in a row, only the last is given next.
 func (d *Decoder) Lost(next []byte, pcm []int16) (int, error) {
-	n := d.last
-	if n == 0 {
-		n = Format{Rate: d.rate, Frame: Recognition.Frame}.Samples()
-	}
+	n := cmp.Or(d.last, Format{Rate: d.rate, Frame: Recognition.Frame}.Samples())
 	if n > len(pcm) {
 		return 0, fmt.Errorf("opus: the lost packet had %d samples, the buffer %d", n, len(pcm))
 	}
@@ -176,13 +174,8 @@ type Encoder struct {
 // 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms, which is what
 // devices accept (docs/protocol.md 4.2).
 func NewEncoder(f Format) (*Encoder, error) {
-	switch f.Frame / time.Millisecond {
-	case 5, 10, 20, 40, 60, 80, 100, 120:
-	default:
+	if !slices.Contains([]time.Duration{5, 10, 20, 40, 60, 80, 100, 120}, f.Frame/time.Millisecond) || f.Frame%time.Millisecond != 0 {
 		return nil, fmt.Errorf("opus encoder: frames of %v, want 5, 10, 20, 40, 60, 80, 100 or 120 ms", f.Frame)
-	}
-	if f.Frame%time.Millisecond != 0 {
-		return nil, fmt.Errorf("opus encoder: frames of %v, want whole milliseconds", f.Frame)
 	}
 	e, err := opus.NewEncoder(f.Rate, 1, opus.AppVoIP)
 	if err != nil {

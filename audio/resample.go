@@ -41,7 +41,10 @@ func NewResampler(from, to int) (*Resampler, error) {
 	if from == to {
 		return &Resampler{}, nil
 	}
-	g := gcd(from, to)
+	g := from // the greatest common divisor
+	for rest := to; rest != 0; {
+		g, rest = rest, g%rest
+	}
 	r := &Resampler{up: to / g, down: from / g}
 	r.design(float64(min(from, to)) / float64(from))
 	r.buf = make([]float32, 0, r.taps+resampleBlock)
@@ -148,11 +151,4 @@ func bessel0(x float64) float64 {
 		sum += term
 	}
 	return sum
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 )
 
@@ -55,11 +56,12 @@ type Uplink struct {
 // Arrived judges a packet that came at that time. It copies what it keeps.
 func (u *Uplink) Arrived(packet []byte, at time.Time) Arrival {
 	length := u.duration(packet)
-	if u.isTwin(packet, at, length) {
+	same := bytes.Equal(packet, u.last)
+	if same && len(packet) > twinBytes && !u.twins && at.Sub(u.came) < length/2 {
 		u.twins = true
 		return Arrival{Twin: true}
 	}
-	u.twins = bytes.Equal(packet, u.last)
+	u.twins = same
 	u.last, u.came = append(u.last[:0], packet...), at
 	if u.started.IsZero() {
 		u.started = at
@@ -75,22 +77,14 @@ func (u *Uplink) Reset() { *u = Uplink{last: u.last[:0], length: u.length} }
 // duration returns the length of a packet's sound, by the rules of [Decoder.Receive].
 func (u *Uplink) duration(packet []byte) time.Duration {
 	d, err := PacketDuration(packet)
-	known := u.length
-	if known == 0 {
-		known = Recognition.Frame
-	}
 	switch {
 	case err != nil:
-		return known
+		return cmp.Or(u.length, Recognition.Frame)
 	case len(packet) <= dtxBytes:
 		return max(d, u.length)
 	}
 	u.length = d
 	return d
-}
-
-func (u *Uplink) isTwin(packet []byte, at time.Time, length time.Duration) bool {
-	return len(packet) > twinBytes && !u.twins && at.Sub(u.came) < length/2 && bytes.Equal(packet, u.last)
 }
 
 // missing notes how late a packet was and tells how many are lost.

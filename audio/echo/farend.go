@@ -10,7 +10,7 @@ import (
 // Limits of a [FarEnd].
 const (
 	maxWaiting = 64 // packets (3.8 s) that wait to be taken: then the oldest is dropped
-	maxSpare   = 8  // buffers that are kept
+	maxSpare   = 8  // packets that may have waited if their buffers are kept
 )
 
 // FarEnd decodes what is sent to a device whose microphone hears it, for the
@@ -24,8 +24,7 @@ type FarEnd struct {
 	mu      sync.Mutex
 	open    bool
 	decoder *audio.Decoder // made with the first packet
-	waiting []farPacket
-	spare   [][]int16 // buffers of packets that were taken; at most maxSpare
+	waiting []farPacket    // a taken one leaves its buffer behind, in the capacity
 }
 
 // farPacket is one packet as a device plays it, at 16 kHz.
@@ -43,7 +42,7 @@ func (f *FarEnd) Open(open bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open = open; !open {
-		f.decoder, f.waiting, f.spare = nil, nil, nil
+		f.decoder, f.waiting = nil, nil
 	}
 }
 
@@ -65,13 +64,24 @@ func (f *FarEnd) Sent(packet []byte, stamp uint32) {
 		}
 		f.decoder = d
 	}
-	pcm := f.buffer()
-	n, err := f.decoder.Receive(packet, pcm)
+	if n := len(f.waiting); n == maxWaiting {
+		oldest := f.waiting[0]
+		copy(f.waiting, f.waiting[1:])
+		f.waiting[n-1] = oldest
+		f.waiting = f.waiting[:n-1]
+	}
+	n := len(f.waiting)
+	f.waiting = slices.Grow(f.waiting, 1)[:n+1]
+	next := &f.waiting[n]
+	if next.pcm == nil {
+		next.pcm = make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
+	}
+	samples, err := f.decoder.Receive(packet, next.pcm[:cap(next.pcm)])
 	if err != nil {
-		f.keep(pcm)
+		f.waiting = f.waiting[:n]
 		return
 	}
-	f.waiting = append(f.waiting, farPacket{stamp, pcm[:n]})
+	next.stamp, next.pcm = stamp, next.pcm[:samples]
 }
 
 // Take calls to with everything that was sent since the last call, in order. to
@@ -81,31 +91,9 @@ func (f *FarEnd) Take(to func(stamp uint32, pcm []int16)) {
 	defer f.mu.Unlock()
 	for _, p := range f.waiting {
 		to(p.stamp, p.pcm)
-		f.keep(p.pcm)
 	}
-	clear(f.waiting)
+	if len(f.waiting) > maxSpare {
+		f.waiting = nil
+	}
 	f.waiting = f.waiting[:0]
-}
-
-// buffer returns room for a packet's sound: that of the oldest one, if too many
-// wait. The caller holds mu.
-func (f *FarEnd) buffer() []int16 {
-	if len(f.waiting) >= maxWaiting {
-		oldest := f.waiting[0].pcm
-		f.waiting = slices.Delete(f.waiting, 0, 1)
-		return oldest[:cap(oldest)]
-	}
-	if n := len(f.spare); n > 0 {
-		pcm := f.spare[n-1]
-		f.spare = f.spare[:n-1]
-		return pcm[:cap(pcm)]
-	}
-	return make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
-}
-
-// keep takes a buffer back. The caller holds mu.
-func (f *FarEnd) keep(pcm []int16) {
-	if len(f.spare) < maxSpare {
-		f.spare = append(f.spare, pcm)
-	}
 }

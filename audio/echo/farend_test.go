@@ -43,15 +43,15 @@ func TestFarEndBounds(t *testing.T) {
 	if got := taken(); len(got) != maxWaiting || got[0] != 47 || got[maxWaiting-1] != 110 {
 		t.Errorf("kept %v", got)
 	}
-	if len(m.spare) > maxSpare {
-		t.Errorf("%d buffers are kept", len(m.spare))
+	if cap(m.waiting) > maxSpare {
+		t.Errorf("%d buffers are kept", cap(m.waiting))
 	}
 	if allocs := testing.AllocsPerRun(20, func() { send(1); m.Take(func(uint32, []int16) {}) }); allocs > 0 {
 		t.Errorf("%v allocations for a packet", allocs)
 	}
 	send(3)
 	m.Open(false)
-	if got := taken(); len(got) != 0 || m.spare != nil {
+	if got := taken(); len(got) != 0 || m.waiting != nil {
 		t.Errorf("kept after the microphone was closed: %v", got)
 	}
 	(*FarEnd)(nil).Open(true)

@@ -103,7 +103,13 @@ func (s *SelfEcho) Played(packet []byte, first bool, now time.Time) {
 // Keep appends what the microphone heard (16 kHz) to heard, at [Rate], and drops
 // what [SelfEcho.Is] does not need any more. It returns nil while s is closed.
 func (s *SelfEcho) Keep(heard, pcm []int16) []int16 {
-	if !s.isOpen() {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	if !open {
 		return nil
 	}
 	if len(heard) > 2*selfHeard {
@@ -148,16 +154,6 @@ func (s *SelfEcho) Unheard(quiet, ago time.Duration, now time.Time) bool {
 		}
 	}
 	return sound >= selfUnheard
-}
-
-// isOpen reports whether anything is remembered.
-func (s *SelfEcho) isOpen() bool {
-	if s == nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
 }
 
 // makeRoom drops the oldest sound if there is no room for n samples more, at

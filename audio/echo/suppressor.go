@@ -72,21 +72,19 @@ func newSuppressor(f *dsp.FFT) *suppressor {
 // pass outputs the hop before as it was: it cannot hold an echo.
 func (s *suppressor) pass(rest, out *block) {
 	*out = s.rest
-	s.keep(rest, &block{})
+	s.rest, s.echo = *rest, block{}
 	for i, v := range rest {
 		w := s.slope[hopSize+i]
 		s.overlap[i] = v * w * w
 	}
 }
 
-func (s *suppressor) keep(rest, echo *block) { s.rest, s.echo = *rest, *echo }
-
 // suppress takes in the rest of the microphone's hop, the echo that was taken out
 // of it, and the power of echo that may be left besides. It outputs the hop before.
 func (s *suppressor) suppress(rest, echo *block, unsure *power, out *block) {
 	s.spectrum(&s.restFT, &s.rest, rest)
 	s.spectrum(&s.echoFT, &s.echo, echo)
-	s.keep(rest, echo)
+	s.rest, s.echo = *rest, *echo
 	s.compare(unsure)
 	s.smooth()
 	s.shape()

@@ -46,10 +46,41 @@ type WAVReader struct {
 // of r than that.
 func NewWAVReader(r io.Reader) (*WAVReader, error) {
 	w := &WAVReader{r: r}
-	if err := w.open(); err != nil {
-		return nil, err
+	var riff [12]byte
+	if _, err := io.ReadFull(r, riff[:]); err != nil {
+		return nil, wavShort("the RIFF header", err)
 	}
-	return w, nil
+	if string(riff[:4]) != "RIFF" || string(riff[8:]) != "WAVE" {
+		return nil, fmt.Errorf("not a WAV file: it begins with %q", riff[:])
+	}
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			if w.Rate == 0 {
+				return nil, wavShort("the fmt chunk", err)
+			}
+			return nil, wavShort("the data chunk", err)
+		}
+		id, size := string(head[:4]), binary.LittleEndian.Uint32(head[4:])
+		switch {
+		case id == "fmt ":
+			if err := w.format(size); err != nil {
+				return nil, err
+			}
+		case id == "data" && w.Rate == 0:
+			return nil, errors.New("bad WAV file: the data chunk comes before the fmt chunk")
+		case id == "data":
+			if w.Size = int64(size); size == 0 || size >= wavStreaming {
+				w.Size = -1
+			}
+			w.raw = make([]byte, 8<<10)
+			return w, nil
+		default: // LIST, fact and others; chunks are padded to an even length
+			if _, err := io.CopyN(io.Discard, r, int64(size)+int64(size&1)); err != nil {
+				return nil, wavShort(fmt.Sprintf("the end of the chunk %q", id), err)
+			}
+		}
+	}
 }
 
 // ReadWAV reads a whole WAV file and returns mono PCM and its rate in Hz. A file
@@ -111,45 +142,6 @@ func (w *WAVReader) Read(pcm []int16) (int, error) {
 
 // Missing returns the number of bytes of Size that have not come.
 func (w *WAVReader) Missing() int64 { return max(0, w.Size-w.got) }
-
-// open reads up to the sound.
-func (w *WAVReader) open() error {
-	var riff [12]byte
-	if _, err := io.ReadFull(w.r, riff[:]); err != nil {
-		return wavShort("the RIFF header", err)
-	}
-	if string(riff[:4]) != "RIFF" || string(riff[8:]) != "WAVE" {
-		return fmt.Errorf("not a WAV file: it begins with %q", riff[:])
-	}
-	for {
-		var head [8]byte
-		if _, err := io.ReadFull(w.r, head[:]); err != nil {
-			if w.Rate == 0 {
-				return wavShort("the fmt chunk", err)
-			}
-			return wavShort("the data chunk", err)
-		}
-		id, size := string(head[:4]), binary.LittleEndian.Uint32(head[4:])
-		switch {
-		case id == "fmt ":
-			if err := w.format(size); err != nil {
-				return err
-			}
-		case id == "data" && w.Rate == 0:
-			return errors.New("bad WAV file: the data chunk comes before the fmt chunk")
-		case id == "data":
-			if w.Size = int64(size); size == 0 || size >= wavStreaming {
-				w.Size = -1
-			}
-			w.raw = make([]byte, 8<<10)
-			return nil
-		default: // LIST, fact and others; chunks are padded to an even length
-			if _, err := io.CopyN(io.Discard, w.r, int64(size)+int64(size&1)); err != nil {
-				return wavShort(fmt.Sprintf("the end of the chunk %q", id), err)
-			}
-		}
-	}
-}
 
 // wavShort returns the error of a file that ends before part, or that of its reader.
 func wavShort(part string, err error) error {
@@ -218,20 +210,18 @@ func WriteWAV(w io.Writer, pcm []int16, rate int) error {
 	}
 	size := 2 * len(pcm)
 	b := make([]byte, 0, wavHeader+size)
-	b = append(b, "RIFF"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(wavHeader-8+size))
-	b = append(b, "WAVEfmt "...)
-	b = binary.LittleEndian.AppendUint32(b, 16)
-	b = binary.LittleEndian.AppendUint16(b, wavPCM)
-	b = binary.LittleEndian.AppendUint16(b, 1)
-	b = binary.LittleEndian.AppendUint32(b, uint32(rate))
-	b = binary.LittleEndian.AppendUint32(b, uint32(2*rate))
-	b = binary.LittleEndian.AppendUint16(b, 2)
-	b = binary.LittleEndian.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(size))
+	le := binary.LittleEndian
+	b = le.AppendUint32(append(b, "RIFF"...), uint32(wavHeader-8+size))
+	b = le.AppendUint32(append(b, "WAVEfmt "...), 16)
+	b = le.AppendUint16(b, wavPCM)
+	b = le.AppendUint16(b, 1) // channel
+	b = le.AppendUint32(b, uint32(rate))
+	b = le.AppendUint32(b, uint32(2*rate))
+	b = le.AppendUint16(b, 2)
+	b = le.AppendUint16(b, 16)
+	b = le.AppendUint32(append(b, "data"...), uint32(size))
 	for _, v := range pcm {
-		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+		b = le.AppendUint16(b, uint16(v))
 	}
 	_, err := w.Write(b)
 	return err

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -57,12 +58,7 @@ func Bare(s string) string {
 // without letters and digits equals none.
 func In(s string, words []string) bool {
 	bare := Bare(s)
-	for _, w := range words {
-		if bare != "" && bare == Bare(w) {
-			return true
-		}
-	}
-	return false
+	return bare != "" && slices.ContainsFunc(words, func(w string) bool { return Bare(w) == bare })
 }
 
 // Cut returns at most limit bytes of s, without a broken character at the end,
