@@ -56,7 +56,11 @@ const (
 
 // String returns the endpoint's stable name in logs.
 func (e Endpoint) String() string {
-	return [...]string{"none", "speech_start", "trigger", "resume", "commit", "overlong"}[e]
+	names := [...]string{"none", "speech_start", "trigger", "resume", "commit", "overlong"}
+	if e < 0 || int(e) >= len(names) {
+		return names[EndpointNone]
+	}
+	return names[e]
 }
 
 // Endpointer finds where utterances begin and end in a stream of speech
