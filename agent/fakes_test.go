@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/mcp"
@@ -112,7 +113,7 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 
 // allFeatures are those that the program has.
 func allFeatures(songs music.Library) []feature.Feature {
-	return []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}}
+	return []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
 }
 
 // debugLog writes all there is to w.

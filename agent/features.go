@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 // features are the instances of one conversation's features.
 type features struct {
 	all      []feature.Instance // in the order of [Options].Features
-	handlers map[string]feature.Handler
+	handling []feature.Handling
 	timed    []feature.Timed
 	lasting  []feature.Lasting
 	calls    feature.Calls // nil: there is none
@@ -19,12 +18,11 @@ type features struct {
 
 // attach joins the features to a conversation that begins.
 func (f *features) attach(c *Conversation) {
-	f.handlers = map[string]feature.Handler{}
 	for _, one := range c.o.Features {
 		in := one.Attach(host{c}, c.dev.states[one.Name()])
 		f.all = append(f.all, in)
 		if h, ok := in.(feature.Handling); ok {
-			maps.Copy(f.handlers, h.Handlers())
+			f.handling = append(f.handling, h)
 		}
 		if t, ok := in.(feature.Timed); ok {
 			f.timed = append(f.timed, t)
@@ -50,6 +48,16 @@ func (f *features) detach(c *Conversation) {
 // expect reports whether something is to come soon.
 func (f *features) expect(now time.Time) bool {
 	return slices.ContainsFunc(f.all, func(in feature.Instance) bool { return in.Expects(now) })
+}
+
+// handler returns the handler of a name; nil: there is none.
+func (f *features) handler(name string) feature.Handler {
+	for _, h := range f.handling {
+		if handler := h.Handler(name); handler != nil {
+			return handler
+		}
+	}
+	return nil
 }
 
 // deadline returns when the next tick is due; zero: never.

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"context"
+	"fmt"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
@@ -72,29 +72,28 @@ func (h host) Ended() bool {
 	}
 }
 
+// Forget clears the history.
+func (h host) Forget(turn uint64) {
+	c := h.c
+	c.dev.history.Clear()
+	if c.reply != nil && c.reply.id == turn {
+		c.reply.marks.forgotten = true
+	}
+}
+
+// SetRole changes the prompt.
+func (h host) SetRole(name string) bool {
+	c := h.c
+	if c.dev.role = name; name == c.o.Prompt {
+		c.dev.role = ""
+	}
+	return c.dev.role != ""
+}
+
 // Handle runs a handler.
 func (h host) Handle(name string, from feature.Caller, args any) (think.Handled, error) {
-	return h.c.handle(name, from, args)
-}
-
-// Do runs f on the conversation's goroutine, which f must not hold up. The error
-// is f's, or why f was not run: ctx or the conversation has ended. It may be called at any time.
-func (c *Conversation) Do(ctx context.Context, f func(feature.Host) error) error {
-	post := func(v any) {
-		select {
-		case c.events <- v:
-		case <-ctx.Done():
-		case <-c.life.over:
-		}
+	if handler := h.c.features.handler(name); handler != nil {
+		return handler(from, args)
 	}
-	_, err := ask(ctx, post, c.life.over, 0, func() error {
-		if c.state.Farewell != turn.Staying {
-			return feature.ErrOver
-		}
-		return f(host{c})
-	})
-	return err
+	return think.Handled{}, fmt.Errorf("there is no handler named %q", name)
 }
-
-// Over is closed when the conversation has ended.
-func (c *Conversation) Over() <-chan struct{} { return c.life.over }

@@ -100,10 +100,10 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 // toolsOf are the tools of a turn.
 func (c *Conversation) toolsOf(r *reply) think.Tools {
 	t := think.Tools{
-		Router: c.tools, Budget: &c.dev.calls, Knows: c.knows,
+		Router: c.tools, Budget: &c.dev.calls, Knows: func(name string) bool { return c.features.handler(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
 			ran, err = ask(ctx, c.post, nil, r.id, func() (err error) {
-				did, err = c.handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
+				did, err = host{c}.Handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
 				return err
 			})
 			return did, ran, err

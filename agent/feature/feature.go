@@ -50,11 +50,12 @@ type State interface {
 	Close()
 }
 
-// Handling is an [Instance] that completes tools, by the names of handlers in
+// Handling is an [Instance] that completes tools which name a handler in
 // [mcp.ActionResponseCall].
 type Handling interface {
-	// Handlers is asked once, after Attach.
-	Handlers() map[string]Handler
+	// Handler returns the handler of a name; nil: it is none of this feature. It may be
+	// called at any time.
+	Handler(name string) Handler
 }
 
 // Handler completes a tool. args are the tool's arguments, of any shape; an error
@@ -109,6 +110,12 @@ type Host interface {
 	// Withdraw says that an announcement is not wanted any more: if it waits it is not
 	// told, and its question is closed. No call of its Answer follows.
 	Withdraw(id uint64)
+	// Forget begins the dialogue anew: neither what was said before nor the turn, if it
+	// is not 0, is kept.
+	Forget(turn uint64)
+	// SetRole takes another system prompt from the next turn on; "": the configured one.
+	// It reports whether it is another than that.
+	SetRole(name string) (other bool)
 	// SetResult sets the one result of a tool call in the history.
 	SetResult(callID, result string)
 	// Post has f run on the conversation's goroutine, unless the conversation ends before.

@@ -3,6 +3,7 @@ package app
 import (
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/music"
 )
@@ -13,5 +14,6 @@ func features(songs music.Library) []feature.Feature {
 		alarm.Feature{},
 		music.Feature{Library: songs},
 		job.Feature{},
+		basics.Feature{},
 	}
 }

@@ -81,9 +81,12 @@ func (a *alarms) Expects(now time.Time) bool {
 // Detach returns the alarms that wait.
 func (a *alarms) Detach() feature.State { return a.list }
 
-// Handlers returns the handler of the timer tool.
-func (a *alarms) Handlers() map[string]feature.Handler {
-	return map[string]feature.Handler{mcp.HandlerTimer: a.handle}
+// Handler returns that of the timer tool.
+func (a *alarms) Handler(name string) feature.Handler {
+	if name == mcp.HandlerTimer {
+		return a.handle
+	}
+	return nil
 }
 
 // Deadline returns when the clock is looked at next.

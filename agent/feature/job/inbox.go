@@ -42,7 +42,7 @@ type job struct {
 	cancel   context.CancelCauseFunc
 }
 
-// outcome is what became of a call.
+// outcome holds the response to a call.
 type outcome struct {
 	prepared router.Prepared
 	response mcp.ActionResponse

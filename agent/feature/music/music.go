@@ -61,9 +61,12 @@ func (p *player) Detach() feature.State {
 	return nil
 }
 
-// Handlers returns the handler of the music tools.
-func (p *player) Handlers() map[string]feature.Handler {
-	return map[string]feature.Handler{mcp.HandlerPlayMusic: p.handle}
+// Handler returns that of the music tool.
+func (p *player) Handler(name string) feature.Handler {
+	if name == mcp.HandlerPlayMusic {
+		return p.handle
+	}
+	return nil
 }
 
 // Lasts reports whether a song plays or is paused.

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/history"
@@ -159,7 +160,7 @@ func (p *player) settings(b *record.Begin) error {
 	if b.Has.Music {
 		songs = &library{player: p}
 	}
-	o.Features = []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}}
+	o.Features = []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
 	if b.Has.Tokens {
 		o.Tokens = &history.TokenCounter{}
 	}
