@@ -95,8 +95,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.life.wg.Wait()
 }
 
-// admit looks at the method and the token.
-func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
+// admit looks at the method and the token, which takes the same time for every
+// token that is shown.
+func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (token Token, ok bool) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, message.Both("external/get-only"), http.StatusMethodNotAllowed)
@@ -106,7 +107,13 @@ func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && shown == "" {
 		shown = bearer
 	}
-	token, ok := e.find(shown)
+	sum := sha256.Sum256([]byte(shown))
+	for _, t := range e.tokens {
+		own := sha256.Sum256([]byte(t.Secret))
+		if subtle.ConstantTimeCompare(sum[:], own[:]) == 1 && t.Secret != "" {
+			token, ok = t, true
+		}
+	}
 	if !ok {
 		why, id := "unknown token", "external/token-unknown"
 		if shown == "" {
@@ -117,18 +124,6 @@ func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
 		http.Error(w, message.Both(id), http.StatusUnauthorized)
 	}
 	return token, ok
-}
-
-// find takes the same time for every token that is shown.
-func (e *endpoint) find(shown string) (found Token, ok bool) {
-	sum := sha256.Sum256([]byte(shown))
-	for _, t := range e.tokens {
-		own := sha256.Sum256([]byte(t.Secret))
-		if subtle.ConstantTimeCompare(sum[:], own[:]) == 1 && t.Secret != "" {
-			found, ok = t, true
-		}
-	}
-	return found, ok
 }
 
 // refuse logs a tool server that was not let in, though not each of many.

@@ -75,32 +75,26 @@ func parseEntry(name string, raw json.RawMessage, lookup func(string) (string, b
 	return c, false, err
 }
 
-// decodeJSON reads one JSON document. The error names line and column.
+// decodeJSON reads one JSON document. The error names line and column, counted from
+// 1, columns in bytes.
 func decodeJSON(data []byte, to any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(to)
+	offset := int64(len(data)) // it ends too early
 	if err == nil {
 		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		err = errors.New("there is more after the end of the document")
-		return at(data, decoder.InputOffset(), err)
+		offset, err = decoder.InputOffset(), errors.New("there is more after the end of the document")
+	} else if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = syntax.Offset
+	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		offset = kind.Offset
 	}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return at(data, syntax.Offset, err)
-	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return at(data, kind.Offset, plainJSONError(err))
-	}
-	return at(data, int64(len(data)), err) // it ends too early
-}
-
-// at says where in data an error is, counted from 1, columns in bytes.
-func at(data []byte, offset int64, err error) error {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
-	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Errorf("line %d, column %d: %w", line, column, plainJSONError(err))
 }
 
 // plainJSONError says which key is of the wrong kind, without Go's names of types.

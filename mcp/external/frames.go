@@ -43,41 +43,29 @@ func newSocket(conn *websocket.Conn, limit int64) *socket {
 func (s *socket) read() ([]byte, error) {
 	for len(s.rest) == 0 {
 		_, message, err := s.conn.ReadMessage()
-		if err != nil {
-			return nil, socketError(err)
+		switch {
+		case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
+			return nil, io.EOF
+		case errors.Is(err, websocket.ErrReadLimit):
+			return nil, fmt.Errorf("a message is too long: %w", err)
+		case err != nil:
+			return nil, err
 		}
 		_ = s.conn.SetReadDeadline(time.Now().Add(pongLimit))
-		s.rest = split(message)
+		message = bytes.TrimSpace(message)
+		if !bytes.ContainsRune(message, '\n') || json.Valid(message) {
+			s.rest = [][]byte{message}
+			continue
+		}
+		for line := range bytes.Lines(message) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				s.rest = append(s.rest, line)
+			}
+		}
 	}
 	frame := s.rest[0]
 	s.rest = s.rest[1:]
 	return frame, nil
-}
-
-// split gives the one JSON text that a message is, or else its lines.
-func split(message []byte) [][]byte {
-	message = bytes.TrimSpace(message)
-	if !bytes.ContainsRune(message, '\n') || json.Valid(message) {
-		return [][]byte{message}
-	}
-	var out [][]byte
-	for line := range bytes.Lines(message) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// socketError is io.EOF for a peer that said goodbye.
-func socketError(err error) error {
-	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived) {
-		return io.EOF
-	}
-	if errors.Is(err, websocket.ErrReadLimit) {
-		return fmt.Errorf("a message is too long: %w", err)
-	}
-	return err
 }
 
 func (s *socket) write(frame []byte) error {

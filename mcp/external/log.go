@@ -121,8 +121,16 @@ func newMask(c Config) mask {
 	for _, value := range c.Env {
 		hide(value)
 	}
-	for _, value := range queryValues(c.URL) {
-		hide(value)
+	if u, err := url.Parse(c.URL); err == nil {
+		for pair := range strings.SplitSeq(u.RawQuery, "&") { // as written and as meant
+			_, raw, _ := strings.Cut(pair, "=")
+			hide(raw)
+			if meant, err := url.QueryUnescape(raw); err == nil && meant != raw {
+				hide(meant)
+			}
+		}
+		password, _ := u.User.Password()
+		hide(password)
 	}
 	return mask{strings.NewReplacer(pairs...)}
 }
@@ -140,23 +148,3 @@ func (m mask) err(err error) string {
 
 // maxErrorText is how much of an error is logged, in bytes.
 const maxErrorText = 1 << 10
-
-// queryValues are the values in the query of an address, as written and as meant.
-func queryValues(address string) []string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for pair := range strings.SplitSeq(u.RawQuery, "&") {
-		_, raw, _ := strings.Cut(pair, "=")
-		out = append(out, raw)
-		if meant, err := url.QueryUnescape(raw); err == nil && meant != raw {
-			out = append(out, meant)
-		}
-	}
-	if password, ok := u.User.Password(); ok {
-		out = append(out, password)
-	}
-	return out
-}

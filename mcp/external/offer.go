@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/bits"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -92,13 +91,9 @@ func (o *Offer) run(ctx context.Context) {
 		if time.Since(began) >= steadyTime {
 			o.pause.tries = 0
 		}
-		pause := o.pause.next()
-		if bits.OnesCount(uint(o.pause.tries)) == 1 { // as Server.run
-			o.log.Warn("endpoint is away", "err", o.mask.err(err), "try", o.pause.tries, "retry_in", pause.Round(time.Millisecond))
-		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(o.pause.next(o.log, "endpoint is away", o.mask.err(err))):
 		}
 	}
 }
@@ -130,15 +125,15 @@ func (o *Offer) attempt(ctx context.Context) error {
 	})
 	ticker := time.NewTicker(offerRefresh)
 	defer ticker.Stop()
-	for serving := true; serving; {
+	for {
 		select {
-		case <-ctx.Done():
-			serving = false
-		case <-over:
-			serving = false
 		case <-ticker.C:
 			shown = o.show(server, shown)
+			continue
+		case <-ctx.Done():
+		case <-over:
 		}
+		break
 	}
 	_ = l.Close()
 	_ = session.Close()

@@ -162,25 +162,15 @@ func (d *dialer) web(t Transport) (*line, error) {
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: dialLimit, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 	}
-	lost := make(chan error, 1)
-	way := &roundTripper{
-		base: base, server: server, headers: d.config.Headers, first: t == SSE,
-		lost: func(err error) {
-			select {
-			case lost <- err:
-			default:
-			}
-		},
-	}
+	way := &roundTripper{base: base, server: server, headers: d.config.Headers, first: t == SSE, lost: make(chan error, 1)}
 	client := &http.Client{Transport: way}
 	out := &line{
-		lost: lost, cause: func() error { return nil },
+		transport: &sdk.StreamableClientTransport{Endpoint: d.config.URL, HTTPClient: client, MaxEventSize: maxFrame},
+		lost:      way.lost, cause: func() error { return nil },
 		hurry: func() { way.hurry.Store(true) }, end: base.CloseIdleConnections,
 	}
 	if t == SSE {
 		out.transport = &sdk.SSEClientTransport{Endpoint: d.config.URL, HTTPClient: client, MaxEventSize: maxFrame}
-		return out, nil
 	}
-	out.transport = &sdk.StreamableClientTransport{Endpoint: d.config.URL, HTTPClient: client, MaxEventSize: maxFrame}
 	return out, nil
 }

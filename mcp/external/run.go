@@ -1,9 +1,11 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"sync"
 	"time"
@@ -85,12 +87,7 @@ func (s *Server) run(ctx context.Context) {
 		if errors.Is(err, errReset) || errors.Is(err, errStream) && time.Since(began) >= steadyTime {
 			continue
 		}
-		pause := s.dialling.pause.next()
-		// A line for the first, the second, the fourth … failure: one that stays
-		// away for a day must not fill the log.
-		if bits.OnesCount(uint(s.dialling.pause.tries)) == 1 {
-			s.log.Warn("mcp server is away", "err", s.mask.err(err), "try", s.dialling.pause.tries, "retry_in", pause.Round(time.Millisecond))
-		}
+		pause := s.dialling.pause.next(s.log, "mcp server is away", s.mask.err(err))
 		select {
 		case <-ctx.Done():
 			return
@@ -106,8 +103,10 @@ func (s *Server) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name, version := live.serverName()
-	s.log.Info("mcp server connected", "transport", w.transport, "name", name, "version", version, "protocol", live.protocol())
+	about := live.InitializeResult()
+	it := cmp.Or(about.ServerInfo, &sdk.Implementation{})
+	s.log.Info("mcp server connected", "transport", w.transport,
+		"name", text.Cut(it.Name, 100), "version", text.Cut(it.Version, 100), "protocol", about.ProtocolVersion)
 	defer func() {
 		if s.calls.drop() && live.line.hurry != nil {
 			live.line.hurry()
@@ -220,9 +219,14 @@ type backoff struct {
 	rand  func() float64 // 0 to 1
 }
 
-// next is the pause after one more failure.
-func (b *backoff) next() time.Duration {
-	pause := min(firstPause<<min(b.tries, 10), lastPause)
+// next is the pause after one more failure. It is logged on the first, the second,
+// the fourth … one: what stays away for a day must not fill the log.
+func (b *backoff) next(log *slog.Logger, failure, why string) time.Duration {
+	base := min(firstPause<<min(b.tries, 10), lastPause)
 	b.tries++
-	return time.Duration(float64(pause) * (0.8 + 0.4*b.rand()))
+	pause := time.Duration(float64(base) * (0.8 + 0.4*b.rand()))
+	if bits.OnesCount(uint(b.tries)) == 1 {
+		log.Warn(failure, "err", why, "try", b.tries, "retry_in", pause.Round(time.Millisecond))
+	}
+	return pause
 }

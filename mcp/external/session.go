@@ -79,7 +79,7 @@ func connect(ctx context.Context, open opener, w way, peer *sdk.Client) (*sessio
 		defer close(s.gone)
 		_ = client.Wait()
 	})
-	if modern := s.protocol() >= "2026-07-28"; !modern { // which has no ping
+	if modern := client.InitializeResult().ProtocolVersion >= "2026-07-28"; !modern { // which has no ping
 		s.wg.Go(func() { s.watch(ctx) })
 	}
 	return s, nil
@@ -111,22 +111,6 @@ func (s *session) close() {
 	_ = s.Close()
 	s.line.end()
 	s.wg.Wait()
-}
-
-// protocol is the revision that was agreed on.
-func (s *session) protocol() string {
-	if r := s.InitializeResult(); r != nil {
-		return r.ProtocolVersion
-	}
-	return ""
-}
-
-// serverName returns the name and version that the server gives itself.
-func (s *session) serverName() (name, version string) {
-	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
-		return text.Cut(r.ServerInfo.Name, 100), text.Cut(r.ServerInfo.Version, 100)
-	}
-	return "", ""
 }
 
 // watch asks for a sign of life until ctx ends. Any answer is one, also that

@@ -24,7 +24,7 @@ type roundTripper struct {
 	server  *url.URL
 	headers map[string]string
 	first   bool        // the event "endpoint" is wanted: this is the older SSE transport
-	lost    func(error) // may be called by many goroutines at a time; never waits
+	lost    chan error  // 1: the first reason why the server is taken for gone
 	hurry   atomic.Bool // the session is left without a word: a server may wait for its own calls before it answers
 }
 
@@ -50,30 +50,31 @@ func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		sent.Header.Set(name, value)
 	}
+	lost := func(err error) {
+		if r.Context().Err() != nil {
+			return
+		}
+		select {
+		case c.lost <- err:
+		default:
+		}
+	}
 	resp, err := c.base.RoundTrip(sent)
 	if err != nil {
-		if r.Context().Err() == nil {
-			c.lost(fmt.Errorf("cannot be reached: %w", err))
-		}
+		lost(fmt.Errorf("cannot be reached: %w", err))
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
 		stream := newEvents(resp.Body, c.first && r.Method == http.MethodGet)
 		if r.Header.Get("Mcp-Method") == "subscriptions/listen" { // the only thing that lasts in the newest revision
-			stream.ended = func() {
-				if r.Context().Err() == nil {
-					c.lost(errStream)
-				}
-			}
+			stream.ended = func() { lost(errStream) }
 		}
 		resp.Body = stream
 		return resp, nil
 	}
 	if err := bounded(resp); err != nil {
-		if r.Context().Err() == nil {
-			c.lost(err)
-		}
+		lost(err)
 		return nil, err
 	}
 	return resp, nil
@@ -119,9 +120,9 @@ func (e *events) Close() error { return e.body.Close() }
 // Read gives the bytes of the events that pass.
 func (e *events) Read(p []byte) (int, error) {
 	for len(e.rest) == 0 && e.err == nil {
-		var next event
+		var next *event
 		if next, e.err = e.event(); e.wanted(next) {
-			e.rest = next.bytes()
+			e.rest = append(next.written.Bytes(), '\n')
 		}
 		if e.err != nil && e.ended != nil {
 			e.ended()
@@ -137,35 +138,15 @@ func (e *events) Read(p []byte) (int, error) {
 
 // event is one server-sent event.
 type event struct {
-	name, id, retry string
-	data            []byte
-	hasData         bool
-}
-
-// bytes are the event as the SDK reads it.
-func (v event) bytes() []byte {
-	var b bytes.Buffer
-	field := func(name, value string) {
-		if value != "" {
-			b.WriteString(name + ": " + value + "\n")
-		}
-	}
-	field("event", v.name)
-	field("id", v.id)
-	field("retry", v.retry)
-	if v.hasData {
-		for line := range bytes.SplitSeq(v.data, []byte("\n")) {
-			b.WriteString("data: ")
-			b.Write(line)
-			b.WriteByte('\n')
-		}
-	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	name    string
+	marks   bool // it has an id or a time to wait: where to go on after a break
+	data    []byte
+	hasData bool
+	written bytes.Buffer // as the SDK reads it, but for the empty line at the end
 }
 
 // wanted reports whether an event goes to the SDK, and notes the first.
-func (e *events) wanted(v event) bool {
+func (e *events) wanted(v *event) bool {
 	if e.first {
 		if v.name != "endpoint" || !v.hasData {
 			return false
@@ -174,7 +155,7 @@ func (e *events) wanted(v event) bool {
 		return true
 	}
 	if !v.hasData || len(v.data) == 0 && !e.older {
-		return v.id != "" || v.retry != "" // where to go on after a break: an empty line of data comes with it
+		return v.marks // an empty line of data comes with it
 	}
 	if v.name != "" && v.name != "message" {
 		return false
@@ -189,12 +170,12 @@ func (e *events) wanted(v event) bool {
 var errLongEvent = errors.New("a server-sent event is too long")
 
 // event reads up to the next empty line. The error comes with the last event.
-func (e *events) event() (v event, err error) {
-	size := 0
+func (e *events) event() (*event, error) {
+	v, size := &event{}, 0
 	for {
 		line, err := e.line()
 		if size += len(line); size > maxFrame {
-			return event{}, errLongEvent
+			return &event{}, errLongEvent
 		}
 		if len(line) == 0 {
 			return v, err
@@ -213,16 +194,17 @@ func (v *event) field(line []byte) {
 	switch string(name) {
 	case "event":
 		v.name = string(value)
-	case "id":
-		v.id = string(value)
-	case "retry":
-		v.retry = string(value)
+	case "id", "retry":
+		v.marks = v.marks || len(value) > 0
 	case "data":
 		if v.hasData {
 			v.data = append(v.data, '\n')
 		}
 		v.data, v.hasData = append(v.data, value...), true
+	default:
+		return
 	}
+	fmt.Fprintf(&v.written, "%s: %s\n", name, value)
 }
 
 // line reads one line without its end, which may be CR, LF or both.

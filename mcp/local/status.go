@@ -66,26 +66,17 @@ func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 
 // firmwareStatus is the result of self.get_device_status (docs/protocol.md 5.5).
 type firmwareStatus struct {
-	Speaker struct {
-		Volume *int `json:"volume"`
-	} `json:"audio_speaker"`
-	Screen struct {
-		Brightness *int   `json:"brightness"`
-		Theme      string `json:"theme"`
-	} `json:"screen"`
+	Speaker struct{ Volume *int } `json:"audio_speaker"`
+	Screen  struct {
+		Brightness *int
+		Theme      string
+	}
 	Battery struct {
-		Level    *int `json:"level"`
-		Charging bool `json:"charging"`
-	} `json:"battery"`
-	Network struct {
-		Type    string `json:"type"`
-		SSID    string `json:"ssid"`
-		Carrier string `json:"carrier"`
-		Signal  string `json:"signal"`
-	} `json:"network"`
-	Chip struct {
-		Temperature *float64 `json:"temperature"`
-	} `json:"chip"`
+		Level    *int
+		Charging bool
+	}
+	Network struct{ Type, SSID, Carrier, Signal string }
+	Chip    struct{ Temperature *float64 }
 }
 
 // statusText words a status; one of another form stays as it is.
