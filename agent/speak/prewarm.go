@@ -1,6 +1,7 @@
 package speak
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,13 @@ import (
 	"time"
 
 	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
+	"xiaozhi/audio/file"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
 )
 
 // Bounds of one phrase that is rendered ahead: how long it may take, and last.
@@ -42,6 +46,38 @@ func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lan
 		}
 	}
 	return failed
+}
+
+// Preload encodes the embedded sounds of phrases into o.Cache, as they are: there is
+// no time for an engine or an encoder when they have to be said.
+func Preload(o *Options, ids ...string) error {
+	for _, l := range []text.Lang{text.Chinese, text.English} {
+		for _, id := range ids {
+			packets, err := encodeSound(o.Reply, prompts.Sound(id, lang(l)))
+			if err != nil {
+				return fmt.Errorf("encode the phrase %s of %s: %w", id, l, err)
+			}
+			o.Cache.put(o.key(embedded, id, lang(l), ""), packets)
+		}
+	}
+	return nil
+}
+
+// encodeSound encodes a WAV file as devices play it, the last frame filled up with silence.
+func encodeSound(format audio.Format, wav []byte) ([][]byte, error) {
+	pcm, rate, err := file.ReadWAV(bytes.NewReader(wav))
+	if err != nil {
+		return nil, err
+	}
+	conv, err := audio.NewResampler(rate, format.Rate)
+	if err != nil {
+		return nil, err
+	}
+	pcm = conv.Flush(conv.Write(nil, pcm))
+	if over := len(pcm) % format.Samples(); over > 0 {
+		pcm = append(pcm, make([]int16, format.Samples()-over)...)
+	}
+	return encodeAll(format, pcm, nil)
 }
 
 // prewarm has a speaker without a device speak one phrase.

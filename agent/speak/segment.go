@@ -15,6 +15,7 @@ type Segment struct {
 	sentence.Segment
 	Keep     bool                              // it belongs to the answer; phrases of ours may not
 	Fallback string                            // the phrase whose embedded sound is played if it cannot be synthesised; "": none
+	Recorded bool                              // Fallback's sound is played: nothing is synthesised
 	Step     int                               // of the turn in which it was said
 	Sound    iter.Seq2[providers.Sound, error] // its sound; nil: it is synthesised
 
@@ -31,6 +32,11 @@ func NewPhrase(id, words string, lang text.Lang) Segment {
 	s := Segment{Segment: sentence.New(words, lang), Fallback: id}
 	s.Face()
 	return s
+}
+
+// NewRecorded prepares a phrase that is played from its embedded sound.
+func NewRecorded(id, words string, lang text.Lang) Segment {
+	return Segment{Segment: sentence.Segment{Display: words, Speech: words, Language: lang}, Fallback: id, Recorded: true}
 }
 
 // progress counts how much sound of a segment there is so far. The synthesiser writes

@@ -185,6 +185,9 @@ func (s *Speaker) speak(ctx context.Context, from *stream) error {
 	if instead, err := s.awaitSound(ctx, from); instead || err != nil {
 		return err
 	}
+	if from.Recorded {
+		return s.sound(ctx, from.Segment, from.Fallback)
+	}
 	w := s.writer(from.Segment)
 	switch {
 	case from.packets != nil:

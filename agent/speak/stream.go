@@ -82,7 +82,7 @@ func (s *Speaker) prefetch(ctx context.Context, wg *sync.WaitGroup, streams chan
 // open begins to get the sound of a segment, if it has to be got.
 func (s *Speaker) open(ctx context.Context, wg *sync.WaitGroup, u Segment) *stream {
 	next := &stream{Segment: u, stop: func(error) {}}
-	if u.Sound != nil || u.Speech == "" {
+	if u.Sound != nil || u.Speech == "" || u.Recorded {
 		return next
 	}
 	if s.o.Cache.fixed(u.Speech) {

@@ -319,6 +319,11 @@ func (r *Responder) SayPhrase(ctx context.Context, id string) error {
 	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang))
 }
 
+// PlayPhrase plays the embedded sound of a phrase. It asks no engine.
+func (r *Responder) PlayPhrase(ctx context.Context, id string) error {
+	return r.out.Speaker.Say(ctx, speak.NewRecorded(id, r.o.Prompts.Phrase(id, r.lang()), r.turn.Lang))
+}
+
 // PlaySound plays a sound that is no part of the answer, showing display.
 func (r *Responder) PlaySound(ctx context.Context, display string, sound iter.Seq2[providers.Sound, error]) error {
 	s := speak.Segment{Fallback: prompts.FailInternal, Sound: sound}
