@@ -19,7 +19,7 @@ func (c *Conversation) Do(ctx context.Context, f func(feature.Host) error) error
 		}
 	}
 	_, err := ask(ctx, post, c.life.over, 0, func() error {
-		if c.state.Farewell != turn.Staying {
+		if c.state.Farewell.Step != turn.Staying {
 			return feature.ErrOver
 		}
 		return f(host{c})

@@ -76,6 +76,16 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	return c
 }
 
+// NewFarewell makes a conversation with a device for which there is no capacity. As
+// soon as it listens it is told so, in a sound that is part of the program, then it
+// is hung up on with cause. No engine, tool or record of the device is used.
+func NewFarewell(o Options, s wire.Session, out wire.Outbox, cause error) *Conversation {
+	o.VAD, o.ASR, o.LLM, o.TTS, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil, nil
+	c := New(o, s, out, nil)
+	c.state = turn.TurnedAway(time.Now(), cause)
+	return c
+}
+
 // rules returns the rules of conversations with these options.
 func (o *Options) rules(s wire.Session) turn.Rules {
 	end := o.Endpoint.WithDefaults()
@@ -96,13 +106,16 @@ func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
 func (c *Conversation) Run(ctx context.Context) error {
-	dev, err := c.o.Devices.acquire(ctx, c.session.DeviceID)
-	if err != nil {
-		return fmt.Errorf("borrow the device's record: %w", err)
-	}
-	defer c.o.Devices.release(dev)
-	if c.o.Recall != nil {
-		c.o.Recall(dev.memory())
+	dev := newDevice(c.session.DeviceID)
+	if c.state.Farewell.Step == turn.Staying {
+		var err error
+		if dev, err = c.o.Devices.acquire(ctx, c.session.DeviceID); err != nil {
+			return fmt.Errorf("borrow the device's record: %w", err)
+		}
+		defer c.o.Devices.release(dev)
+		if c.o.Recall != nil {
+			c.o.Recall(dev.memory())
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.life.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
@@ -177,7 +190,7 @@ func (c *Conversation) post(e any) {
 // device takes in what the device did.
 func (c *Conversation) device(it wire.Item[wire.Event]) {
 	switch {
-	case c.state.Farewell != turn.Staying:
+	case c.state.Farewell.Step >= turn.Leaving:
 		return
 	case it.IsPacket:
 		c.mic.packet(it.Packet, c.state.Mic.Open)
@@ -195,6 +208,8 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 	case wire.Abort:
 		c.log.Debug("abort", "reason", ev.Reason, "state", c.state.Phase())
 		c.step(turn.Abort{Wake: isWake(ev.Reason)})
+	case wire.Drain:
+		c.step(turn.Drain{Cause: ev.Cause})
 	}
 }
 

@@ -95,9 +95,15 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 
 // record makes the empty record of a device. The caller holds mu.
 func (d *Devices) record(id string) *Device {
+	dev := newDevice(id)
+	d.byID[id] = dev
+	return dev
+}
+
+// newDevice makes an empty record that is free.
+func newDevice(id string) *Device {
 	dev := &Device{id: id, slot: make(chan struct{}, 1), states: map[string]feature.State{}}
 	dev.slot <- struct{}{}
-	d.byID[id] = dev
 	return dev
 }
 

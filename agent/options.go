@@ -156,6 +156,13 @@ func (o *Options) speak() speak.Options {
 	}
 }
 
+// Preload encodes the farewells into o.Sounds ([speak.Preload]).
+func Preload(o Options) error {
+	opts := o.withDefaults()
+	s := opts.speak()
+	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown)
+}
+
 // Prewarm speaks fixed phrases into o.Sounds ([speak.Prewarm]).
 func Prewarm(ctx context.Context, o Options, ids []string, languages []text.Lang) error {
 	opts := o.withDefaults()

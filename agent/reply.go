@@ -155,6 +155,8 @@ func (g gate) Firm() { g.post(turn.Firmed{Turn: g.turn}) }
 // respond has the turn say what it was begun for.
 func (r *reply) respond(ctx context.Context) error {
 	switch {
+	case r.order.Recorded:
+		return r.answer.PlayPhrase(ctx, r.order.Phrase)
 	case r.order.Phrase != "":
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":

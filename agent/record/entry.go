@@ -26,8 +26,9 @@ type Entry struct {
 	ListenStop  *wire.ListenStop  `json:"listen_stop,omitempty"`
 	Detect      *wire.Detect      `json:"detect,omitempty"`
 	Abort       *wire.Abort       `json:"abort,omitempty"`
-	Gone        *Reason           `json:"gone,omitempty"` // the connection ended
-	Lag         *time.Duration    `json:"lag,omitempty"`  // how far its socket is behind, from now on
+	Drain       *Reason           `json:"drain,omitempty"` // the server stops
+	Gone        *Reason           `json:"gone,omitempty"`  // the connection ended
+	Lag         *time.Duration    `json:"lag,omitempty"`   // how far its socket is behind, from now on
 
 	// What the engines gave.
 	VAD  *VAD  `json:"vad,omitempty"`

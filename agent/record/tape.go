@@ -136,6 +136,8 @@ func (t *Tape) Event(ev wire.Event) {
 		t.add(Entry{Detect: &ev})
 	case wire.Abort:
 		t.add(Entry{Abort: &ev})
+	case wire.Drain:
+		t.add(Entry{Drain: &Reason{Cause: ev.Cause.Error()}})
 	}
 }
 

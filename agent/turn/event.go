@@ -115,6 +115,9 @@ type (
 	StopMusic struct{ Cause error }
 	// Withdraw says that nobody waits for the answer to a question from outside.
 	Withdraw struct{ ID uint64 }
+	// Drain says that the server stops: the conversation ends with a cause, as soon
+	// as the device waits for no reply.
+	Drain struct{ Cause error }
 	// Leave ends the conversation with a cause.
 	Leave struct{ Cause error }
 	// Tick says that the deadline of the state has come.
@@ -148,6 +151,7 @@ func (Invite) event()        {}
 func (StopReply) event()     {}
 func (StopMusic) event()     {}
 func (Withdraw) event()      {}
+func (Drain) event()         {}
 func (Leave) event()         {}
 func (Tick) event()          {}
 func (Close) event()         {}

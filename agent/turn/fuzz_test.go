@@ -29,6 +29,7 @@ type world struct {
 	last      uint64 // the utterance that was reported last
 	over      map[uint64]bool
 	hungUp    bool
+	away      bool // it began with the farewell: nothing but that is said, and nobody listened to
 	queue     int
 	song      bool
 	remembers int
@@ -65,13 +66,13 @@ func (w *world) do(e Event) {
 	for _, f := range effects {
 		if w.hungUp {
 			switch f.(type) {
-			case Begin, Listen, Start, HangUp:
+			case Begin, Adopt, Commit, Hold, Start, AllowTool, Pause, Resume, Listen, HangUp:
 				w.errorf("%T after the end", f)
 			}
 		}
 		stops += w.effect(f)
 	}
-	if abort && from.Farewell == Staying && stops != 1 {
+	if abort && from.Farewell.Step < Leaving && stops != 1 {
 		w.errorf("an abort got %d stops", stops)
 	}
 	if len(next.Said) > 64 {
@@ -102,10 +103,17 @@ func (w *world) effect(f Effect) (stops int) {
 		if w.running != 0 {
 			w.errorf("turn %d begins while %d runs", f.Turn, w.running)
 		}
+		if says := w.state.Farewell.Step == Saying; f.Request.Recorded != says || w.away && !says {
+			w.errorf("turn %d begins: %+v", f.Turn, f.Request)
+		}
 		w.running, w.cut, w.started, w.open = f.Turn, false, false, !f.Request.Speculative
 		w.told, w.quiet = map[string]int{}, time.Time{}
 		if f.Request.Announcement == 1 {
 			w.queue--
+		}
+	case Listen:
+		if w.away {
+			w.errorf("a device that is turned away is listened to")
 		}
 	case Adopt:
 		mine(f.Turn)
@@ -243,7 +251,7 @@ func (w *world) act(what, how byte) {
 	case 4:
 		w.do(Abort{Wake: how%2 == 0})
 	case 5, 6:
-		if w.state.Mic.Mode != wire.Manual && !w.state.Mic.Deaf {
+		if w.state.Mic.Mode != wire.Manual && !w.state.Mic.Deaf && len(w.state.Said) < 32 {
 			w.last++
 			w.do(SpeechStarted{ID: w.last, Epoch: w.state.Mic.Epoch})
 		}
@@ -301,6 +309,8 @@ func (w *world) act(what, how byte) {
 			w.do(ListenFailed{Err: errors.New("deaf")})
 		} else if how > 250 {
 			w.do(Leave{Cause: ErrGoodbye})
+		} else if how > 230 {
+			w.do(Drain{Cause: errStops})
 		}
 	}
 }
@@ -314,12 +324,18 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 2, 1, 0, 11, 1, 13, 10, 15, 0, 17, 0, 19, 255, 18, 0, 19, 100, 15, 0, 20, 2, 17, 1})
 	f.Add([]byte{2, 0, 0, 0, 15, 0, 17, 1, 18, 3, 19, 90, 15, 0, 4, 1, 17, 1, 20, 0, 15, 0, 20, 3, 17, 2})
 	f.Add([]byte{3, 1, 22, 1, 15, 0, 22, 2, 19, 255, 23, 2, 19, 200, 22, 0, 19, 255, 4, 0, 17, 1})
+	f.Add([]byte{0, 0, 3, 1, 15, 0, 21, 240, 4, 0, 17, 0, 15, 0, 17, 5})
+	f.Add([]byte{0, 2, 21, 240, 1, 0, 11, 1, 13, 4, 15, 0, 17, 5})
+	f.Add([]byte{4, 0, 0, 0, 15, 0, 17, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {
 			return
 		}
 		w := &world{t: t, rules: rules(), now: epoch, over: map[uint64]bool{}}
 		w.state = State{Mic: Mic{Mode: wire.Auto, Deaf: true}, Active: epoch, Due: Due{Idle: epoch.Add(w.rules.IdleClose)}}
+		if w.away = len(script)%4 == 3; w.away {
+			w.state = TurnedAway(epoch, errBusy)
+		}
 		for i := 0; i+1 < len(script); i += 2 {
 			w.act(script[i], script[i+1])
 			w.now = w.now.Add(20 * time.Millisecond)

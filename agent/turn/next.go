@@ -8,6 +8,7 @@ import (
 	"xiaozhi/internal/text/intent"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
 )
 
 // The times of a conversation that are no settings.
@@ -41,8 +42,10 @@ type Rules struct {
 // is not changed, and the same arguments give the same results.
 func (r *Rules) Next(s State, seen Seen, e Event) (State, []Effect) {
 	s.Said = slices.Clone(s.Said)
+	before := s.Reply
 	x := &step{Rules: r, State: s, seen: seen}
 	event(x, e)
+	part(x, &before)
 	return x.State, x.effects
 }
 
@@ -60,7 +63,12 @@ func (x *step) do(e ...Effect) { x.effects = append(x.effects, e...) }
 func event(x *step, e Event) {
 	switch e := e.(type) {
 	case ListenStart, ListenStop, WakeWord, Typed, Abort:
-		if x.Farewell == Staying {
+		switch {
+		case x.Farewell.Step == Saying:
+			saying(x, e)
+		case !x.Due.Farewell.IsZero():
+			turnedAway(x, e)
+		case x.Farewell.Step < Saying:
 			device(x, e)
 		}
 	case SpeechStarted:
@@ -94,7 +102,7 @@ func event(x *step, e Event) {
 	case Finished:
 		finished(x, e)
 	case Close:
-		x.Farewell, x.Due, x.Reply.Until = Gone, Due{}, time.Time{}
+		x.Farewell.Step, x.Due, x.Reply.Until = Gone, Due{}, time.Time{}
 		x.Reply.Waits = Waits{}
 	default:
 		others(x, e)
@@ -107,10 +115,12 @@ func others(x *step, e Event) {
 	case Queued:
 		x.awaitQuiet()
 	case Interrupt:
-		x.forget()
+		if x.Farewell.Step == Staying {
+			x.forget()
+		}
 		x.begin(Request{Announcement: e.Announcement, Lang: e.Lang, Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 	case Invite:
-		if x.Mic.Mode != wire.Manual && x.Phase() == Idle && !x.Busy() {
+		if x.Farewell.Step == Staying && x.Mic.Mode != wire.Manual && x.Phase() == Idle && !x.Busy() {
 			x.begin(Request{Lang: x.lang(), Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 		}
 	case StopReply:
@@ -124,6 +134,10 @@ func others(x *step, e Event) {
 	case Withdraw:
 		if x.Asked == e.ID {
 			x.Asked = 0
+		}
+	case Drain:
+		if x.Farewell.Step == Staying {
+			x.Farewell = Farewell{Parting, prompts.ShuttingDown, e.Cause}
 		}
 	case Leave:
 		x.hangUp(e.Cause)
@@ -152,6 +166,7 @@ func tick(x *step) {
 	}
 	over(&x.Due.Announce, announce)
 	over(&x.Due.Idle, idle)
+	over(&x.Due.Farewell, farewellDue)
 	for _, act := range due {
 		act(x)
 	}
@@ -172,7 +187,7 @@ func (x *step) touch() {
 // message keeps the channel open.
 func idle(x *step) {
 	switch {
-	case x.Farewell != Staying:
+	case x.Farewell.Step > Parting:
 	case x.Reply.Stage != None:
 		x.touch()
 	case x.seen.Expecting:
@@ -188,10 +203,13 @@ func idle(x *step) {
 
 // hangUp ends the conversation in good order.
 func (x *step) hangUp(cause error) {
-	if x.Farewell != Staying {
+	if x.Farewell.Step >= Leaving {
 		return
 	}
-	x.Farewell = Leaving
+	if x.Farewell.Cause != nil {
+		cause = x.Farewell.Cause
+	}
+	x.Farewell.Step = Leaving
 	x.Greeting, x.Due.Greeting = "", time.Time{}
 	x.forget()
 	x.releaseAll(Overdue, ErrReplaced)
@@ -236,7 +254,7 @@ func (x *step) listen() {
 // listenAgain goes back to listening after a reply, without waiting for a
 // listen start: not every client sends one.
 func (x *step) listenAgain() {
-	if x.Mic.Open && x.Farewell == Staying && (x.Mic.Mode == wire.Auto || (x.Mic.Mode == wire.Realtime && x.Mic.Deaf)) {
+	if x.Mic.Open && x.Farewell.Step == Staying && (x.Mic.Mode == wire.Auto || (x.Mic.Mode == wire.Realtime && x.Mic.Deaf)) {
 		x.listen()
 	}
 }

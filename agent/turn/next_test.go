@@ -102,6 +102,7 @@ var (
 		{"tick when the model takes long", slow{}},
 		{"say at once, from outside", Interrupt{Announcement: 7, Lang: "en"}},
 		{"stop, from outside", StopReply{}},
+		{"drain", Drain{Cause: errStops}},
 		{"leave", Leave{Cause: ErrGoodbye}},
 		{"close", Close{}},
 	}
@@ -130,6 +131,12 @@ func outcome(mode wire.Mode, stage Stage, e Event) string {
 			from.Reply.Waits[Model] = Wait{Since: epoch, Due: epoch.Add(2500 * time.Millisecond)}
 		}
 	}
+	return led(from, seen, e)
+}
+
+// led is what an event leads to from a state.
+func led(from State, seen Seen, e Event) string {
+	stage := from.Reply.Stage
 	next, effects := rules().Next(from, seen, e)
 	var names []string
 	for _, f := range effects {
@@ -148,6 +155,9 @@ func outcome(mode wire.Mode, stage Stage, e Event) string {
 		}
 		names = append(names, name)
 	}
+	if next.Farewell.Step == Saying && from.Farewell.Step != Saying {
+		names = append(names, "farewell")
+	}
 	to := stageNames[next.Reply.Stage]
 	if next.Reply.Stage == stage {
 		to = ""
@@ -155,7 +165,7 @@ func outcome(mode wire.Mode, stage Stage, e Event) string {
 	if next.Pending != nil {
 		to = strings.TrimSpace(to + " then the next")
 	}
-	if next.Farewell == Gone {
+	if next.Farewell.Step == Gone {
 		to = "closed"
 	}
 	return strings.Trim(to+": "+strings.Join(names, ", "), ": ")
@@ -184,7 +194,7 @@ func document(t *testing.T) string {
 			b.WriteString("\n")
 		}
 	}
-	return b.String()
+	return b.String() + farewellDocument()
 }
 
 const preface = `# Who may speak: the transition table

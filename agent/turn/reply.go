@@ -12,10 +12,10 @@ import (
 // consentTime is how long a yes counts after the question.
 const consentTime = time.Minute
 
-// begin starts a turn, as soon as the one before it has been joined. After the
-// farewell there is none.
+// begin starts a turn, as soon as the one before it has been joined. Once the end
+// is near nothing is announced any more, and after the farewell there is no turn.
 func (x *step) begin(r Request) {
-	if x.Farewell != Staying {
+	if x.Farewell.Step >= Leaving || !x.Due.Farewell.IsZero() || r.Announcement != 0 && x.Farewell.Step != Staying {
 		if r.Announcement != 0 {
 			x.do(Drop{r.Announcement})
 		}
@@ -77,7 +77,7 @@ func (x *step) replyEnds(f func()) {
 
 // ready takes in that a turn has something to be heard.
 func ready(x *step, turn uint64) {
-	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() || x.Farewell != Staying {
+	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() || x.Farewell.Step >= Leaving {
 		return
 	}
 	x.Reply.Ready = true
@@ -164,7 +164,7 @@ func finished(x *step, e Finished) {
 	if e.Ask != 0 {
 		x.Asked = e.Ask
 	}
-	if e.HangUp {
+	if e.HangUp || stage != Ending && x.Farewell.Step == Parting { // what was heard to its end needs no farewell
 		x.hangUp(ErrGoodbye)
 	}
 	if stage != Ending {
@@ -244,7 +244,7 @@ func announce(x *step) {
 	phase := x.Phase()
 	quiet := phase == Idle || (phase == Listening && x.Mic.Mode != wire.Manual && !x.Voiced())
 	late := overdueReady(x)
-	if x.seen.Queue.Len == 0 && !late || x.Farewell != Staying || x.Greeting != "" || x.Pending != nil || x.Reply.Stage != None || !quiet {
+	if x.seen.Queue.Len == 0 && !late || x.Farewell.Step != Staying || x.Greeting != "" || x.Pending != nil || x.Reply.Stage != None || !quiet {
 		return
 	}
 	if late {
@@ -269,7 +269,7 @@ func stopMusic(x *step, cause error) {
 func (x *step) awaitQuiet() {
 	late := overdueReady(x)
 	switch {
-	case x.Farewell != Staying || x.seen.Queue.Len == 0 && !late:
+	case x.Farewell.Step != Staying || x.seen.Queue.Len == 0 && !late:
 		x.Due.Announce = time.Time{}
 	case !late && x.seen.Queue.Resumes:
 		x.Due.Announce = x.Active.Add(resumeIn)

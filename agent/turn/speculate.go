@@ -15,7 +15,7 @@ func speculate(x *step, u *Utterance) {
 	if ok || text.Bare(words) != "" {
 		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, intent.Complete(words, x.langOf(words)))})
 	}
-	if !ok || x.Busy() || x.Greeting != "" || x.Farewell != Staying || x.Speculate.Tries >= x.Speculations {
+	if !ok || x.Busy() || x.Greeting != "" || x.Farewell.Step != Staying || x.Speculate.Tries >= x.Speculations {
 		return
 	}
 	x.Speculate.Tries++

@@ -110,6 +110,7 @@ type Request struct {
 	Words        string // the user's words; "": none
 	Shown        string // sent to the device as the user's words; "": nothing
 	Phrase       string // the phrase said instead of an answer; "": none
+	Recorded     bool   // Phrase is the sound that is part of the program: no engine is asked
 	Answer       string // the phrase said as the answer; "": none
 	Lang         text.Lang
 	Before       text.Lang // the learned language before it, which an undo puts back
@@ -190,17 +191,8 @@ type Due struct {
 	Text     time.Time // a text is late, or given up
 	Announce time.Time // it has been quiet for long enough to announce something
 	Idle     time.Time // nothing has happened for long
+	Farewell time.Time // a device that is turned away is told, or let go
 }
-
-// Farewell says how far the end of the conversation is.
-type Farewell int
-
-// The steps of the end.
-const (
-	Staying Farewell = iota
-	Leaving          // hung up: the device is not listened to any more
-	Gone             // the connection has ended
-)
 
 // Phase says what a conversation does, as logs and the console name it.
 type Phase int
@@ -223,7 +215,7 @@ func (p Phase) String() string {
 // Phase says what the conversation does.
 func (s *State) Phase() Phase {
 	switch {
-	case s.Farewell == Gone:
+	case s.Farewell.Step == Gone:
 		return Closed
 	case s.Pending != nil && !s.Pending.Speculative:
 		return Thinking
@@ -280,7 +272,7 @@ func (s *State) Deadline() time.Time {
 			first = at
 		}
 	}
-	for _, at := range []time.Time{s.Due.Greeting, s.Due.Text, s.Due.Announce, s.Due.Idle, s.Reply.Until} {
+	for _, at := range []time.Time{s.Due.Greeting, s.Due.Text, s.Due.Announce, s.Due.Idle, s.Due.Farewell, s.Reply.Until} {
 		limit(at)
 	}
 	if s.Reply.audible() {

@@ -86,7 +86,7 @@ func speechEnded(x *step, e SpeechEnded) {
 		u.Text, u.Echo = Text{Status: Final, At: x.seen.Now}, true
 	}
 	switch {
-	case x.Farewell != Staying:
+	case x.Farewell.Step > Parting:
 		drop(x, e.ID, ErrReplaced)
 	case u.Epoch == x.Mic.Epoch && (phase == Listening || phase == Recognizing):
 		if u.Echo {

@@ -104,7 +104,7 @@ func (x *step) slowAt(silent, since time.Time) time.Time {
 // enough, and for a tool if the user does not speak.
 func tooLong(x *step, what WaitFor) {
 	w := &x.Reply.Waits[what]
-	if w.Since.IsZero() || !x.Reply.audible() || x.Farewell != Staying {
+	if w.Since.IsZero() || !x.Reply.audible() || x.Farewell.Step > Parting {
 		return
 	}
 	switch at := x.tellAt(what); {

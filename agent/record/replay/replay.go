@@ -267,6 +267,8 @@ func eventOf(e record.Entry) wire.Event {
 		return *e.Detect
 	case e.Abort != nil:
 		return *e.Abort
+	case e.Drain != nil:
+		return wire.Drain{Cause: errors.New(e.Drain.Cause)}
 	}
 	return nil
 }
