@@ -1,8 +1,8 @@
 package connection
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,7 +22,6 @@ type downlink struct {
 	queue    *outgoing
 	writer   *writer
 	dialects *dialects
-	farewell *farewell
 	counts   *counters
 	end      func(error)
 
@@ -33,29 +32,23 @@ func newDownlink(s *Session) *downlink {
 	d := &downlink{session: s.id, log: s.log, dialects: &dialects{}, counts: s.counts, end: s.life.end}
 	d.queue = newOutgoing(func() { s.life.start("writer", d.writer.run) })
 	d.writer = &writer{queue: d.queue, transport: s.transport, counts: s.counts, end: s.life.end, done: make(chan struct{})}
-	d.farewell = newFarewell(d, s.registry.notice, func(f func(context.Context)) { s.life.start("notice", f) })
 	return d
 }
 
 // Send queues a control message ([wire.Outbox]).
 func (d *downlink) Send(m wire.Message) {
-	if d.sendSpeech(m) {
+	if d.sendSpeech(m) || d.dialects.mutes(m.Turn) {
 		return
 	}
-	d.farewell.relay(m, d.dialects.mutes(m.Turn))
-}
-
-// write queues a control message. A full queue ends the session. ok is false if
-// the device is not told.
-func (d *downlink) write(m wire.Message) (ok bool) {
 	text, err := textOf(d.session, m)
 	if err != nil {
 		d.log.Error("message to device cannot be written as json", "err", err)
-		return false
+		return
 	}
 	if text == nil {
-		return false
+		return
 	}
+	var ok bool
 	if m.Kind == wire.MessageTTSStop {
 		ok = d.queue.putStop(m.Turn, m.Cut, m.Closing, text)
 	} else {
@@ -64,19 +57,14 @@ func (d *downlink) write(m wire.Message) (ok bool) {
 	if !ok {
 		d.end(ErrStuck)
 	}
-	return ok
 }
 
 // Audio queues one Opus packet of a turn ([wire.Outbox]). What is kept from the
 // device counts as taken: it is spoken all the same.
 func (d *downlink) Audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
-	if d.dialects.mutes(turn) || d.farewell.speaks() {
+	if d.dialects.mutes(turn) {
 		return d.queue.lastStamp(), true
 	}
-	return d.audio(turn, packet)
-}
-
-func (d *downlink) audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 	if stamp, ok = d.queue.putAudio(turn, packet); !ok {
 		d.counts.refused.Add(1)
 	}
@@ -86,8 +74,14 @@ func (d *downlink) audio(turn uint64, packet []byte) (stamp uint32, ok bool) {
 // Lag returns the wait of the oldest queued frame ([wire.Outbox]).
 func (d *downlink) Lag() time.Duration { return d.queue.lag() }
 
-// HangUp ends the session in good order ([wire.Outbox]).
-func (d *downlink) HangUp(cause error) { d.end(hungUp(cause)) }
+// HangUp ends the session in good order ([wire.Outbox]), by the [Reason] with which
+// the conversation was asked to end, if it was.
+func (d *downlink) HangUp(cause error) {
+	if _, asked := errors.AsType[*Reason](cause); !asked {
+		cause = &Reason{Text: "conversation hung up", Err: cause}
+	}
+	d.end(cause)
+}
 
 // sendSpeech tells a device that has registered its tools what is said, in the
 // light dialect, and reports whether m is a message of that dialect.

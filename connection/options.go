@@ -25,10 +25,10 @@ type Conversation interface {
 	// wait itself for what it shares with the older conversation.
 	Run(ctx context.Context) error
 	// Post hands over what the device did. It never blocks; it may be called
-	// before Run begins and after it has returned, by one goroutine at a time.
+	// before Run begins, after it has returned, and by several goroutines at a time.
 	// An error means that the queue of control events overran: the connection ends.
 	Post(ev wire.Event) error
-	// Hear hands over one packet of the microphone, under the same conditions.
+	// Hear hands over one packet of the microphone, by one goroutine at a time.
 	// The memory of p.Data may be used again as soon as Hear returns.
 	Hear(p wire.Packet)
 }
@@ -125,10 +125,9 @@ type Options struct {
 	// VisionPath is where cameras may upload pictures. "": nowhere.
 	VisionPath string
 
-	// Notice gives what is said without a conversation, in a language, "zh" or "en". It must not
-	// wait. nil: nothing is said, such connections just end.
-	Notice func(kind NoticeKind, language string) Notice
-
+	// NewFarewell makes the conversation of a device that is turned away: it says so,
+	// and hangs up with cause. It must not wait. nil: such connections just end.
+	NewFarewell func(s wire.Session, out wire.Outbox, cause error) Conversation
 	// Load says when there is no capacity for new devices. nil: there always is.
 	Load Load
 

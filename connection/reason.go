@@ -69,9 +69,6 @@ func (r *Reason) gone() *Reason {
 	return &g
 }
 
-// hungUp is the end that the conversation asked for.
-func hungUp(cause error) error { return &Reason{Text: "conversation hung up", Err: cause} }
-
 // failed is an end by the server's own fault.
 func failed(text string, err error) error {
 	return &Reason{Text: text, Kind: Internal, Level: slog.LevelError, Err: err}

@@ -29,7 +29,7 @@ func (s *Session) Text(data []byte) {
 		s.hello(m.hello)
 	case m.Type == "mcp":
 		s.rpc(m)
-	case !s.answered():
+	case s.dialogue.talk == nil:
 		s.counts.early.Add(1)
 		s.log.Debug("message before hello ignored", "type", text.Cut(m.Type, 32))
 	case m.Type == "listen":
@@ -52,7 +52,7 @@ func (s *Session) Text(data []byte) {
 // The memory of packet may be used again when it returns.
 func (s *Session) Audio(packet []byte, stamp uint32) {
 	defer s.life.recover("reader")
-	if s.allowAudio(packet) && len(packet) > 0 && !s.down.farewell.speaks() {
+	if s.allowAudio(packet) && len(packet) > 0 {
 		s.dialogue.talk.Hear(wire.Packet{Data: packet, Stamp: stamp})
 	}
 }
@@ -74,7 +74,7 @@ func (s *Session) allowAudio(packet []byte) bool {
 		s.warn("audio frame dropped: the device sends faster than anybody can speak")
 		return false
 	}
-	if !s.answered() || !s.down.dialects.greeted.Load() {
+	if s.dialogue.talk == nil || !s.down.dialects.greeted.Load() {
 		s.counts.early.Add(1)
 		return false
 	}
@@ -85,17 +85,11 @@ func (s *Session) allowAudio(packet []byte) bool {
 // whether it is to be answered.
 func (s *Session) AllowControl() bool { return s.limits.allowText(0) }
 
-// answered reports whether the device has a conversation, or is told why it has none.
-func (s *Session) answered() bool { return s.dialogue.talk != nil || s.down.farewell.speaks() }
-
 // warn logs a warning of what the device did, at most one a second.
 func (s *Session) warn(msg string, args ...any) { s.limits.warn(s.log, msg, args...) }
 
-// post hands an event to the conversation, or to the notice that is said in its place.
+// post hands an event to the conversation.
 func (s *Session) post(ev wire.Event) {
-	if s.down.farewell.event(ev) {
-		return
-	}
 	if err := s.dialogue.talk.Post(ev); err != nil {
 		s.End(overrun(err))
 	}
@@ -184,8 +178,7 @@ func (s *Session) hello(w helloWire) {
 		s.tools.offerMCP(h.MCP)
 	case s.registry.tooBusy(s):
 		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lag())
-		s.meet()
-		s.down.farewell.turnAway()
+		s.turnAway()
 	default:
 		s.converse(h.MCP)
 	}
@@ -231,9 +224,17 @@ func (s *Session) session() wire.Session {
 func (s *Session) meet() wire.Session {
 	s.met = true
 	s.noHello.Stop()
-	session := s.session()
-	s.down.farewell.speak(session.Language)
-	return session
+	return s.session()
+}
+
+// turnAway lets the device be told that there is no capacity for it.
+func (s *Session) turnAway() {
+	session := s.meet()
+	if s.registry.opts.NewFarewell == nil {
+		s.End(ErrBusy)
+		return
+	}
+	s.hold(s.registry.opts.NewFarewell(session, s.down, ErrBusy))
 }
 
 // converse makes the device's tools and its conversation, and runs them. mcp
@@ -249,6 +250,11 @@ func (s *Session) converse(mcp bool) {
 		s.End(failed("conversation cannot start", err))
 		return
 	}
+	s.hold(talk)
+}
+
+// hold runs a conversation.
+func (s *Session) hold(talk Conversation) {
 	s.dialogue.begin(talk, func() {
 		s.life.start("conversation", func(ctx context.Context) {
 			defer s.dialogue.ended()

@@ -255,11 +255,3 @@ func (r *Registry) tooBusy(s *Session) bool {
 	r.mu.Unlock()
 	return !replaces && r.opts.Load.TooBusy(devices)
 }
-
-// notice returns what is said to a device of a language; false: nothing.
-func (r *Registry) notice(kind NoticeKind, language string) (Notice, bool) {
-	if r.opts.Notice == nil {
-		return Notice{}, false
-	}
-	return r.opts.Notice(kind, language), true
-}

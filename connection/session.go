@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"xiaozhi/internal/wire"
 )
 
 // Time limits of a session.
@@ -91,8 +93,6 @@ func (s *Session) close() {
 // transport. A device that is gone, or does not play along, is not waited for.
 func (s *Session) finish(reason *Reason) {
 	s.dialogue.close()
-	farewell := s.down.farewell
-	farewell.close()
 	defer s.tools.stop()
 	if reason.Gone {
 		s.down.queue.close()
@@ -100,7 +100,6 @@ func (s *Session) finish(reason *Reason) {
 		return
 	}
 	within(lastWords, s.dialogue.over)
-	farewell.wait(lastWords)
 	s.down.queue.close()
 	if !s.down.writer.flushed(flushTimeout) {
 		reason = reason.gone()
@@ -116,7 +115,13 @@ func (s *Session) Ended() bool { return s.life.cause() != nil }
 
 // Drain ends the session because the server stops. A reply that the device waits
 // for is heard to its end, and a user who is listened to is told.
-func (s *Session) Drain() { s.down.farewell.drain() }
+func (s *Session) Drain() {
+	if talking, err := s.dialogue.post(wire.Drain{Cause: ErrShutdown}); !talking {
+		s.End(ErrShutdown)
+	} else if err != nil {
+		s.End(overrun(err))
+	}
+}
 
 // Met reports whether the device has said hello, or what stands for it. Only the
 // reader may ask.

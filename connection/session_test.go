@@ -91,6 +91,8 @@ func (e *echoTalk) Run(ctx context.Context) error {
 				e.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: 1})
 			case wire.Abort:
 				e.out.HangUp(errors.New(ev.Reason))
+			case wire.Drain:
+				e.out.HangUp(ev.Cause)
 			}
 		}
 	}

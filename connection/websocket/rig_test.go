@@ -340,6 +340,8 @@ type fakeTalk struct {
 	slow    time.Duration // how long it takes to end
 	words   []wire.Message
 	atRun   func()
+	drained error         // the cause of wire.Drain
+	last    time.Duration // how long a reply goes on after it; less than 0: for ever
 }
 
 func (f *fakeTalk) Run(ctx context.Context) error {
@@ -376,6 +378,12 @@ func (f *fakeTalk) isOver() bool {
 func (f *fakeTalk) Post(ev wire.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if d, ok := ev.(wire.Drain); ok {
+		if f.drained = d.Cause; f.last >= 0 {
+			time.AfterFunc(f.last, func() { f.out.HangUp(d.Cause) })
+		}
+		return f.postErr
+	}
 	f.events = append(f.events, ev)
 	return f.postErr
 }

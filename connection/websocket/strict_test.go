@@ -57,6 +57,8 @@ func (s *scriptedTalk) Run(ctx context.Context) error {
 				s.reply(ctx, ev.Text)
 			case wire.Abort:
 				s.out.Send(wire.Message{Kind: wire.MessageTTSStop})
+			case wire.Drain:
+				s.out.HangUp(ev.Cause)
 			}
 		}
 	}

@@ -52,12 +52,18 @@ type App struct {
 	life    *lifecycle
 
 	devices  *connection.Registry
-	lag      *connection.SchedulerLag
+	load     load
 	front    func(next http.Handler) http.Handler // the paths of devices
 	outside  outside
 	gateway  *gateway.Gateway
 	endpoint http.Handler     // where tool servers dial in; nil: nowhere
 	recorder *record.Recorder // set before devices connect; nil: nothing is recorded
+}
+
+// load measures how busy the process is while Watch runs.
+type load interface {
+	connection.Load
+	Watch(ctx context.Context, devices func() int)
 }
 
 // Build makes everything that the settings ask for, and starts nothing that listens.
@@ -75,7 +81,10 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
-	return &App{cfg: cfg, options: o, log: log, tail: tail, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside()}
+	return &App{
+		cfg: cfg, options: o, log: log, tail: tail, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
+		load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
+	}
 }
 
 // assemble makes all parts and joins them.
@@ -120,17 +129,14 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		return err
 	}
 	a.outward(own, fleet, o.Prompts)
-	notice, err := notices(o.Prompts)
-	if err != nil {
+	if err := agent.Preload(o); err != nil {
 		return err
 	}
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(), things: iot.NewCache(cfg.Server.MaxDevices)}
 	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
-	a.lag = connection.NewSchedulerLag(cfg.Server.MaxLateness, a.log)
 	a.devices, err = connection.New(connection.Options{
 		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
-		VisionPath: request.VisionPath,
-		Notice:     notice, Load: a.lag,
+		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
 	if err != nil {

@@ -50,6 +50,11 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, sources []mcp.So
 	return c, nil
 }
 
+// farewell makes the conversation of a device that is turned away. It is in no directory.
+func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connection.Conversation {
+	return agent.NewFarewell(f.options, s, out, cause)
+}
+
 // tools makes the client of a device that speaks the standard dialect.
 func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 	return device.New(device.Options{

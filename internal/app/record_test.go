@@ -22,6 +22,13 @@ func TestServeRecords(t *testing.T) {
 	t.Setenv("XIAOZHI_ASR", "openai") // nothing to load
 	base, end := serving(t, "data")
 	typeAll(t, base, "what time is it", "set the volume to 30")
+	for whole := false; !whole; time.Sleep(10 * time.Millisecond) { // the device has left; then there is no farewell
+		files, _ := filepath.Glob(filepath.Join(dir, "*.talk.jsonl"))
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			whole = strings.Contains(string(text), `"end":`)
+		}
+	}
 	out, log, _ := end()
 	inOrder(t, out, "recorded in "+dir, "录在这里", "OTA URL")
 	inOrder(t, log, "conversations are recorded", "conversation is recorded")

@@ -56,7 +56,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	s := &httpServer{
-		log: a.options.Log, devices: a.devices, lag: a.lag, front: a.front, endpoint: a.endpoint, gateway: a.gateway,
+		log: a.options.Log, devices: a.devices, load: a.load, front: a.front, endpoint: a.endpoint, gateway: a.gateway,
 		outward: a.gateway.DeviceAPI(a.outside),
 	}
 	s.http = &http.Server{
@@ -92,7 +92,7 @@ type httpServer struct {
 	log      *slog.Logger
 	http     *http.Server
 	devices  *connection.Registry
-	lag      *connection.SchedulerLag
+	load     load
 	front    func(next http.Handler) http.Handler // the paths of devices
 	outward  http.Handler                         // /api/devices
 	endpoint http.Handler                         // nil: none
@@ -160,7 +160,7 @@ func (s *httpServer) run(ctx context.Context, listeners []net.Listener, life *li
 		life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
-	wg.Go(func() { s.lag.Watch(ctx, s.devices.Connected) })
+	wg.Go(func() { s.load.Watch(ctx, s.devices.Connected) })
 	wg.Go(func() { tidy(ctx, s.devices.Connected, debug.FreeOSMemory) })
 	var err error
 	select {
