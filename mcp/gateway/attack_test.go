@@ -306,7 +306,12 @@ func TestManyStreams(t *testing.T) {
 	until(t, "the streams to end", func() bool {
 		r.sessions.mu.Lock()
 		defer r.sessions.mu.Unlock()
-		return r.sessions.held == 0 && len(r.sessions.posts) == 0 && r.sessions.owned["many"] == 0
+		left := 0
+		r.sessions.posts.Range(func(any, any) bool {
+			left++
+			return true
+		})
+		return r.sessions.held == 0 && left == 0 && r.sessions.owned["many"] == 0
 	})
 }
 

@@ -53,7 +53,7 @@ type front struct {
 	guard    *guard
 	views    *catalog.Views
 	runner   *catalog.Runner
-	sessions sessions
+	sessions *sessions
 	bodyTime time.Duration // for the body of a request to come
 	log      *slog.Logger
 }
@@ -66,7 +66,7 @@ func New(o Options) *Gateway {
 	registry, runner := catalog.NewRegistry(), catalog.NewRunner(o.Zone, o.Log)
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
-		front:    &front{guard: newGuard(o.Access, o.Log), views: views, runner: runner, bodyTime: bodyTime, log: o.Log},
+		front:    &front{guard: newGuard(o.Access, o.Log), views: views, runner: runner, sessions: newSessions(), bodyTime: bodyTime, log: o.Log},
 		disabled: o.Disabled, registry: registry, version: o.Version, began: time.Now(),
 	}
 	offer.Fill(registry, o.Offer, offer.System{Version: o.Version, Zone: o.Zone, Began: g.began, Devices: o.Offer.Devices, Tools: views.Tools})

@@ -38,11 +38,10 @@ func (f *front) serveRPC(w http.ResponseWriter, r *http.Request, c catalog.Calle
 		}
 		if r.Header.Get(headerSession) == "" {
 			w.Header().Set("Allow", "POST")
-			problem(w, r, http.StatusMethodNotAllowed, codeMethod,
-				c.Say("gateway/no-session"))
+			problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/no-session"))
 			return
 		}
-		f.stateful(w, r, v, nil)
+		f.stateful(w, r, v, c, rpcMessage{})
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
@@ -93,7 +92,7 @@ func (f *front) postRPC(w http.ResponseWriter, r *http.Request, c catalog.Caller
 		return
 	}
 	if way == wayStateful {
-		f.stateful(w, r, v, &m)
+		f.stateful(w, r, v, c, m)
 		return
 	}
 	f.modern(w, r, v, c, m)
@@ -174,53 +173,45 @@ func acceptAll(r *http.Request) {
 	r.Header.Set("Content-Type", "application/json")
 }
 
-// bareRPC answers a message without a handshake, as a line of curl sends it: plain
-// JSON, HTTP 200, errors as JSON-RPC has them.
+// bareRPC answers a message without a handshake, or a batch in its order, as a line of
+// curl sends it: plain JSON, HTTP 200, errors as JSON-RPC has them.
 func (f *front) bareRPC(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
+	refuse := func(status int, code int64, why string) {
+		replyRaw(w, status, rpcFailure(rpcMessage{}, problemOf(code, why)))
+	}
 	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version) {
-		replyRaw(w, http.StatusBadRequest, rpcFailure(rpcMessage{}, problemOf(jsonrpc.CodeInvalidRequest, c.Say("gateway/version-unknown", catalog.Clip(version)))))
+		refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, c.Say("gateway/version-unknown", catalog.Clip(version)))
 		return
+	}
+	body = bytes.TrimSpace(body)
+	messages, isBatch := []json.RawMessage{body}, len(body) > 0 && body[0] == '['
+	if isBatch {
+		messages = nil
+		if err := json.Unmarshal(body, &messages); err != nil {
+			refuse(http.StatusOK, jsonrpc.CodeParseError, c.Say("gateway/no-json"))
+			return
+		}
+		if len(messages) == 0 || len(messages) > maxBatch {
+			refuse(http.StatusOK, jsonrpc.CodeInvalidRequest, c.Say("gateway/batch-size"))
+			return
+		}
 	}
 	c = c.Until(r.Context())
 	r = r.WithContext(catalog.WithCaller(r.Context(), c))
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '[' {
-		f.bareBatch(w, r, v, c, body)
-		return
-	}
-	if answer := f.bareOne(r, v, c, body, false); answer != nil {
-		replyRaw(w, http.StatusOK, answer)
-		return
-	}
-	w.WriteHeader(http.StatusAccepted)
-}
-
-// bareBatch answers a batch, in its order.
-func (f *front) bareBatch(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, body []byte) {
-	var messages []json.RawMessage
-	refuse := func(code int64, id string) {
-		replyRaw(w, http.StatusOK, rpcFailure(rpcMessage{}, problemOf(code, c.Say(id))))
-	}
-	switch err := json.Unmarshal(body, &messages); {
-	case err != nil:
-		refuse(jsonrpc.CodeParseError, "gateway/no-json")
-		return
-	case len(messages) == 0 || len(messages) > maxBatch:
-		refuse(jsonrpc.CodeInvalidRequest, "gateway/batch-size")
-		return
-	}
 	var answers []json.RawMessage
 	for i, m := range messages {
-		answer := f.bareOne(r, v, c, m, i > 0)
-		if answer != nil {
+		if answer := f.bareOne(r, v, c, m, i > 0); answer != nil {
 			answers = append(answers, answer)
 		}
 	}
-	if len(answers) == 0 {
+	switch {
+	case len(answers) == 0:
 		w.WriteHeader(http.StatusAccepted)
-		return
+	case isBatch:
+		reply(w, http.StatusOK, answers)
+	default:
+		replyRaw(w, http.StatusOK, answers[0])
 	}
-	reply(w, http.StatusOK, answers)
 }
 
 // checkBatch returns what is wrong with a batch for a session: the SDK would take any
@@ -280,25 +271,30 @@ func (f *front) bareOne(r *http.Request, v *catalog.View, c catalog.Caller, body
 	return rpcResult(m, answer)
 }
 
-// stateful serves a request of a session, or opens one. m is nil for GET and DELETE.
-func (f *front) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View, m *rpcMessage) {
-	id, c := r.Header.Get(headerSession), catalog.CallerFrom(r.Context())
-	var asked rpcMessage
-	if m != nil {
-		asked = *m
-	}
-	out := plainly(w, c, asked)
-	if m != nil {
+// stateful serves a request of a session, or opens one. m is that of a POST. The caller
+// of a session lasts as long as it; it is noted before its client knows of it.
+func (f *front) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View, c catalog.Caller, m rpcMessage) {
+	out := plainly(w, c, m)
+	if r.Method == http.MethodPost {
 		out.noEvents = !acceptsEvents(r)
 		acceptAll(r)
 	}
+	id := r.Header.Get(headerSession)
 	if id == "" {
 		if !f.sessions.reserve(v.Token()) {
-			noRoom(w, r, c, asked)
+			noRoom(w, r, c, m)
 			return
 		}
 		defer f.sessions.release(v.Token())
-		r = f.opening(r, v, out)
+		ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
+		out.before = func(header http.Header) {
+			if id := header.Get(headerSession); id != "" {
+				f.sessions.add(id, v, leave)
+			} else {
+				leave()
+			}
+		}
+		r = r.WithContext(catalog.WithCaller(r.Context(), c.Until(ctx)))
 	}
 	defer f.sessions.use(id)()
 	defer out.stop()
@@ -316,18 +312,4 @@ func (f *front) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View
 		}
 	}
 	v.Sessions.ServeHTTP(out, r)
-}
-
-// opening returns r with a caller that lasts as long as the session that r opens,
-// which is noted before its client knows of it.
-func (f *front) opening(r *http.Request, v *catalog.View, out *plainWriter) *http.Request {
-	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
-	out.before = func(header http.Header) {
-		if id := header.Get(headerSession); id != "" {
-			f.sessions.add(id, v, leave)
-		} else {
-			leave()
-		}
-	}
-	return r.WithContext(catalog.WithCaller(r.Context(), catalog.CallerFrom(r.Context()).Until(ctx)))
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +18,12 @@ type sessions struct {
 	owned  map[string]int          // all places that are taken, by token
 	byID   map[string]*httpSession // of the streamable transport
 	ends   map[*lasting]struct{}   // streams and sockets
-	posts  map[string]*eventStream // where clients of the older SSE transport post, by its id
+	posts  sync.Map                // where clients of the older SSE transport post: *eventStream by its id
 	wg     sync.WaitGroup          // sessions that end because they were idle, or made room
+}
+
+func newSessions() *sessions {
+	return &sessions{owned: map[string]int{}, byID: map[string]*httpSession{}, ends: map[*lasting]struct{}{}}
 }
 
 // httpSession is one session of the streamable transport.
@@ -68,9 +74,6 @@ func (s *sessions) idlest(token string) (id string, v *catalog.View) {
 
 // take counts places of a token. The caller holds mu.
 func (s *sessions) take(token string, places int) {
-	if s.owned == nil {
-		s.owned = map[string]int{}
-	}
 	if s.owned[token] += places; s.owned[token] == 0 {
 		delete(s.owned, token)
 	}
@@ -100,9 +103,6 @@ func (s *sessions) open(token string, end func()) (done func(), ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ends == nil {
-		s.ends = map[*lasting]struct{}{}
-	}
 	l := &lasting{end}
 	s.ends[l] = struct{}{}
 	return func() {
@@ -134,9 +134,6 @@ func (s *sessions) use(id string) (done func()) {
 func (s *sessions) add(id string, v *catalog.View, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byID == nil {
-		s.byID = map[string]*httpSession{}
-	}
 	s.byID[id] = &httpSession{view: v, leave: leave, last: time.Now()}
 	s.take(v.Token(), 1)
 }
@@ -170,33 +167,9 @@ func (s *sessions) sweep() {
 func (s *sessions) closeAll() {
 	s.mu.Lock()
 	s.closed = true
-	open := s.ends
-	s.ends = nil
+	open := slices.Collect(maps.Keys(s.ends))
 	s.mu.Unlock()
-	for l := range open {
+	for _, l := range open {
 		l.end()
 	}
-}
-
-// addPost notes where a stream's messages are posted.
-func (s *sessions) addPost(id string, e *eventStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.posts == nil {
-		s.posts = map[string]*eventStream{}
-	}
-	s.posts[id] = e
-}
-
-func (s *sessions) removePost(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.posts, id)
-}
-
-// post returns the stream of an id; nil: there is none.
-func (s *sessions) post(id string) *eventStream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.posts[id]
 }

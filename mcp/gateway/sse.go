@@ -43,9 +43,11 @@ func (f *front) serveEvents(w http.ResponseWriter, r *http.Request, c catalog.Ca
 		problem(w, r, http.StatusMethodNotAllowed, codeMethod, c.Say("gateway/http-method"))
 		return
 	}
-	v, ok := f.views.Of(c, r.URL.Query().Get("stream"))
+	asked := r.URL.Query()
+	stream, token := asked.Get("stream"), asked.Get("token")
+	v, ok := f.views.Of(c, stream)
 	if !ok {
-		noStream(w, r, c, r.URL.Query().Get("stream"))
+		noStream(w, r, c, stream)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -62,23 +64,23 @@ func (f *front) serveEvents(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Connection", "keep-alive")
 	w.Header().Set("X-Accel-Buffering", "no")
-	if r.URL.Query().Get("legacy") == "1" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		s.literal(ctx, message.In(text.Chinese, "gateway/connected"))
+	if asked.Get("legacy") == "1" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		s.plain(ctx)
 		return
 	}
 	t := newTalk(f, v, s, r.Header)
-	asked := catalog.WithCaller(ctx, c.Until(ctx))
-	s.receive = func(data []byte) error { return t.receive(asked, data) }
+	called := catalog.WithCaller(ctx, c.Until(ctx))
+	s.receive = func(data []byte) error { return t.receive(called, data) }
 	id := rand.Text()
-	f.sessions.addPost(id, s)
-	defer f.sessions.removePost(id)
+	f.sessions.posts.Store(id, s)
+	defer f.sessions.posts.Delete(id)
 	defer t.close()
 	defer cancel() // the running calls go with the stream
 	query := "?sessionid=" + id
-	if stream := r.URL.Query().Get("stream"); stream != "" {
+	if stream != "" {
 		query += "&stream=" + url.QueryEscape(stream)
 	}
-	if token := r.URL.Query().Get("token"); token != "" && r.Header.Get("Authorization") == "" {
+	if token != "" && r.Header.Get("Authorization") == "" {
 		query += "&token=" + url.QueryEscape(token)
 	}
 	if s.event("endpoint", []byte(pathConnect+query)) != nil {
@@ -87,15 +89,13 @@ func (f *front) serveEvents(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	s.keep(ctx, func() error { return s.write([]byte(": ping\n\n")) })
 }
 
-// literal writes the plain stream: an object when it begins, and one now and then,
-// in the same words whatever the language.
-func (s *eventStream) literal(ctx context.Context, connected string) {
-	if s.event("", []byte(`{"type":"connected","message":"`+connected+`"}`)) != nil {
-		return
+// plain writes a stream of objects, in the same words whatever the language.
+func (s *eventStream) plain(ctx context.Context) {
+	if s.event("", []byte(`{"type":"connected","message":"`+message.In(text.Chinese, "gateway/connected")+`"}`)) == nil {
+		s.keep(ctx, func() error {
+			return s.event("", []byte(`{"type":"ping","timestamp":`+strconv.FormatInt(time.Now().UnixMilli(), 10)+`}`))
+		})
 	}
-	s.keep(ctx, func() error {
-		return s.event("", []byte(`{"type":"ping","timestamp":`+strconv.FormatInt(time.Now().UnixMilli(), 10)+`}`))
-	})
 }
 
 // keep pings until the client leaves or the stream ends.
@@ -121,8 +121,9 @@ func (f *front) postEvent(w http.ResponseWriter, r *http.Request, c catalog.Call
 	refuse := func(status int, code int64, why string) {
 		replyRaw(w, status, rpcFailure(rpcMessage{}, problemOf(code, why)))
 	}
-	s := f.sessions.post(r.URL.Query().Get("sessionid"))
-	if s == nil || s.who != c.Name() {
+	found, _ := f.sessions.posts.Load(r.URL.Query().Get("sessionid"))
+	s, ok := found.(*eventStream)
+	if !ok || s.who != c.Name() {
 		refuse(http.StatusNotFound, codeNoSession, c.Say("gateway/session-unknown"))
 		return
 	}

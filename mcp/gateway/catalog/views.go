@@ -86,20 +86,6 @@ func (vs *Views) Tools() int {
 	return tools
 }
 
-// Len returns how many views there are.
-func (vs *Views) Len() int { return len(vs.all()) }
-
-// Sessions returns how many sessions are open in all views.
-func (vs *Views) Sessions() int {
-	n := 0
-	for _, v := range vs.all() {
-		for range v.server.Sessions() {
-			n++
-		}
-	}
-	return n
-}
-
 // Updated tells clients that subscribed to them that resources have changed.
 func (vs *Views) Updated(ctx context.Context, uris ...string) {
 	for _, v := range vs.all() {
