@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -59,7 +59,8 @@ func (v *View) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, UnknownResource(CallerFrom(ctx), r.Params.URI)
 			}
 		}
-		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels(), string(p.Level)) {
+		levels := []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+		if p, ok := req.GetParams().(*sdk.SetLoggingLevelParams); ok && !slices.Contains(levels, string(p.Level)) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: CallerFrom(ctx).Say("gateway/level-unknown", Clip(string(p.Level)))}
 		}
 		result, err := next(ctx, method, req)
@@ -81,11 +82,6 @@ func (v *View) rewrite(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// levels returns the levels of messages for a client's log.
-func levels() []string {
-	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-}
-
 // withRequest puts the caller of a request into its context: the one that it
 // carries, or that of its session, which may name another language in each request.
 func withRequest(ctx context.Context, req sdk.Request) context.Context {
@@ -104,21 +100,15 @@ func withRequest(ctx context.Context, req sdk.Request) context.Context {
 	return ctx
 }
 
-// versioned is a request that knows its revision.
-type versioned interface{ ProtocolVersion() string }
-
 // versionOf returns the revision that a request speaks. The SDK tells the one that
 // the client asked for; where that is unknown, the handshake has settled on the
 // newest that has one.
 func versionOf(req sdk.Request) string {
-	r, ok := req.(versioned)
-	if !ok {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	if !ok || r.ProtocolVersion() == "" {
 		return Version2024
 	}
-	switch version := r.ProtocolVersion(); {
-	case version == "":
-		return Version2024
-	case slices.Contains(sdk.SupportedProtocolVersions(), version):
+	if version := r.ProtocolVersion(); slices.Contains(sdk.SupportedProtocolVersions(), version) {
 		return version
 	}
 	return Version2025
@@ -128,8 +118,7 @@ func oldToolResult(r *sdk.CallToolResult, version string, took time.Duration) sd
 	out := &toolResult{Content: r.Content, Structured: r.StructuredContent, IsError: r.IsError}
 	out.Meta = r.Meta
 	if version == Version2024 {
-		ms, _ := strconv.ParseFloat(strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', 1, 64), 64)
-		out.Metadata = &resultNote{ms}
+		out.Metadata = &resultNote{math.Round(float64(took.Microseconds())/100) / 10}
 	}
 	return out
 }
@@ -143,35 +132,19 @@ type resourceList struct {
 
 // oldResource is a resource with its type and size a second time, as metadata.
 type oldResource struct {
-	resourceJSON
-	Metadata resourceNote `json:"metadata"`
-}
-
-// resourceJSON is a resource as the SDK writes it.
-type resourceJSON struct {
-	Meta        sdk.Meta `json:"_meta,omitempty"`
-	Description string   `json:"description,omitempty"`
-	MIMEType    string   `json:"mimeType,omitempty"`
-	Name        string   `json:"name"`
-	Size        int64    `json:"size,omitempty"`
-	Title       string   `json:"title,omitempty"`
-	URI         string   `json:"uri"`
-}
-
-// resourceNote is the metadata of a resource.
-type resourceNote struct {
-	Type string `json:"type,omitempty"`
-	Size int64  `json:"size,omitempty"`
+	*sdk.Resource
+	Metadata struct {
+		Type string `json:"type,omitempty"`
+		Size int64  `json:"size,omitempty"`
+	} `json:"metadata"`
 }
 
 func oldResources(r *sdk.ListResourcesResult) sdk.Result {
-	out := &resourceList{Resources: []oldResource{}, NextCursor: r.NextCursor}
+	out := &resourceList{Resources: make([]oldResource, len(r.Resources)), NextCursor: r.NextCursor}
 	out.Meta = r.Meta
-	for _, x := range r.Resources {
-		out.Resources = append(out.Resources, oldResource{
-			resourceJSON{x.Meta, x.Description, x.MIMEType, x.Name, x.Size, x.Title, x.URI},
-			resourceNote{x.MIMEType, x.Size},
-		})
+	for i, x := range r.Resources {
+		old := &out.Resources[i]
+		old.Resource, old.Metadata.Type, old.Metadata.Size = x, x.MIMEType, x.Size
 	}
 	return out
 }
@@ -198,10 +171,7 @@ func unknownPrompt(c Caller, name string) error {
 // UnknownResource returns the error for a resource that the view does not show.
 // Clients look for the URI in its data.
 func UnknownResource(c Caller, uri string) error {
-	data, err := json.Marshal(map[string]string{"uri": uri})
-	if err != nil {
-		data = nil
-	}
+	data, _ := json.Marshal(map[string]string{"uri": uri}) // never fails
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/resource-unknown", Clip(uri)), Data: data}
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,11 +115,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	if who.ReadOnly() && !e.readOnly() {
 		return nil, ErrReadOnly
 	}
-	limit := e.limit
-	if limit <= 0 {
-		limit = CallTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(0, e.limit), CallTimeout))
 	defer cancel()
 	release, ok := r.slots.take(who.Name(), cancel)
 	if !ok {

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,12 +106,8 @@ func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error)
 			return catalog.Tool{}, fmt.Errorf("schema: %w", err)
 		}
 	}
-	limit := t.Timeout
-	if limit <= 0 {
-		limit = pageTime
-	}
 	tool := catalog.Tool{
-		Stream: stream, Name: bare, Description: t.Description, Schema: schema, Timeout: limit,
+		Stream: stream, Name: bare, Description: t.Description, Schema: schema, Timeout: cmp.Or(max(0, t.Timeout), pageTime),
 		Annotations: mcp.Annotations{ReadOnly: &t.ReadOnly}, Run: p.run,
 	}
 	return tool, (&catalog.Part{}).AddTool(tool)
@@ -129,9 +126,13 @@ type page struct {
 func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
 	var missing []string
 	expand := func(text string) string {
-		out, unset := expandEnv(text, lookup)
-		missing = append(missing, unset...)
-		return out
+		return replace(text, "${", func(name string) (string, bool) {
+			value, set := lookup(name)
+			if !set {
+				missing = append(missing, name)
+			}
+			return value, true
+		})
 	}
 	q := t.Request
 	p := &page{method: strings.ToUpper(q.Method), address: expand(q.URL), body: expand(q.Body), headers: map[string]string{}, result: t.Result}
@@ -216,10 +217,7 @@ func (p *page) inBody(value any) string {
 	kind := p.headers["Content-Type"]
 	switch {
 	case strings.Contains(kind, "json"):
-		data, err := rawjson.Marshal(value)
-		if err != nil {
-			return "null"
-		}
+		data, _ := rawjson.Marshal(value) // values come from JSON
 		return string(data)
 	case strings.Contains(kind, "x-www-form-urlencoded"):
 		return url.QueryEscape(plainText(value))
@@ -273,20 +271,33 @@ func walk(value any, path []string) []any {
 // fill replaces each {name} of a text. Braces around anything that is no name
 // stay, so that bodies can hold JSON.
 func fill(text string, value func(name string) string) string {
+	return replace(text, "{", func(name string) (string, bool) {
+		if name == "" || strings.Trim(strings.Map(nameRune, name), "a") != "" {
+			return "", false
+		}
+		return value(name), true
+	})
+}
+
+// replace replaces each name of a text that follows open and ends with "}", unless
+// value does not take it for one.
+func replace(text, open string, value func(name string) (string, bool)) string {
 	var b strings.Builder
 	for {
-		before, rest, found := strings.Cut(text, "{")
+		before, rest, found := strings.Cut(text, open)
 		b.WriteString(before)
 		if !found {
 			return b.String()
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		if !closed || name == "" || strings.Trim(strings.Map(nameRune, name), "a") != "" {
-			b.WriteByte('{')
-			text = rest
-			continue
+		filled, taken := "", false
+		if closed {
+			filled, taken = value(name)
 		}
-		b.WriteString(value(name))
+		if !taken {
+			filled, after = open, rest
+		}
+		b.WriteString(filled)
 		text = after
 	}
 }
@@ -301,16 +312,10 @@ func nameRune(r rune) rune {
 
 // plainText returns a value as text: nothing for null.
 func plainText(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
+	if text, ok := v.(string); ok || v == nil {
+		return text
 	}
-	data, err := rawjson.Marshal(v)
-	if err != nil {
-		return ""
-	}
+	data, _ := rawjson.Marshal(v) // values come from JSON
 	return string(data)
 }
 
@@ -321,27 +326,4 @@ func withoutAddress(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// expandEnv replaces each ${NAME}; unset are those that are not there.
-func expandEnv(text string, lookup func(string) (string, bool)) (out string, unset []string) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String(), unset
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if !closed {
-			b.WriteString("${" + rest)
-			return b.String(), unset
-		}
-		value, ok := lookup(name)
-		if !ok {
-			unset = append(unset, name)
-		}
-		b.WriteString(value)
-		text = after
-	}
 }
