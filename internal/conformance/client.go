@@ -57,7 +57,6 @@ func connect(ctx context.Context, entry external.Entry) (*external.Server, error
 	return server, nil
 }
 
-// toolCall is a call that a scenario wants made.
 type toolCall struct {
 	Name      string         `json:"name"`
 	Arguments map[string]any `json:"arguments"`
@@ -82,7 +81,6 @@ func calls(tools []mcp.Tool, wanted string) []toolCall {
 	return out
 }
 
-// ready waits until the server's tools are known.
 func ready(ctx context.Context, server *external.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -98,7 +96,6 @@ func ready(ctx context.Context, server *external.Server) error {
 	return nil
 }
 
-// arguments returns some that fit a schema.
 func arguments(schema json.RawMessage) map[string]any {
 	var s struct {
 		Properties map[string]struct {

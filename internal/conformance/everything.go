@@ -17,7 +17,6 @@ import (
 	"xiaozhi/mcp/external"
 )
 
-// everythingTime bounds the time for one transport of the reference server.
 const everythingTime = time.Minute
 
 // loopback is loaded into the reference server before it starts: it listens on
@@ -98,7 +97,6 @@ func tryTools(ctx context.Context, server mcp.Source) error {
 	return errors.Join(errs...)
 }
 
-// describe returns a result as text, an image as its type.
 func describe(result any) string {
 	blocks, ok := result.([]any)
 	if !ok {

@@ -31,7 +31,6 @@ const (
 	sample = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 )
 
-// described is the description of all prompts.
 const described = "a prompt of the conformance suite"
 
 // watched is the resource that changes by itself.
@@ -85,7 +84,6 @@ func embedded(uri string) sdk.Content {
 	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "a resource within"}}
 }
 
-// fixed returns a tool whose result is always the same.
 func fixed(name string, content ...sdk.Content) catalog.Tool {
 	return catalog.Tool{Name: name, Description: "returns the same each time", Handle: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: content}, nil
@@ -100,7 +98,6 @@ const schema2020 = `{"$schema":"https://json-schema.org/draft/2020-12/schema","t
 	`"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},` +
 	`"additionalProperties":false}`
 
-// plainTools return contents of every kind.
 func plainTools() []catalog.Tool {
 	odd := fixed("json_schema_2020_12_tool", &sdk.TextContent{Text: "called"})
 	odd.Schema = json.RawMessage(schema2020)
@@ -120,7 +117,6 @@ func plainTools() []catalog.Tool {
 	}
 }
 
-// talkingTools speak to the client while they run.
 func talkingTools() []catalog.Tool {
 	return []catalog.Tool{
 		{Name: "test_tool_with_logging", Handle: logs("the tool begins", "the tool works", "the tool ends")},
@@ -167,7 +163,6 @@ func talkingTools() []catalog.Tool {
 	}
 }
 
-// logs returns a tool that tells the client's log.
 func logs(texts ...string) sdk.ToolHandler {
 	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		for _, text := range texts {
@@ -193,7 +188,6 @@ func pause(ctx context.Context) {
 	}
 }
 
-// elicit returns a tool that asks the user something.
 func elicit(schema string) sdk.ToolHandler {
 	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		answer, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "please tell", RequestedSchema: json.RawMessage(schema)})
@@ -205,7 +199,6 @@ func elicit(schema string) sdk.ToolHandler {
 	}
 }
 
-// changingTools change what is offered.
 func changingTools(r *catalog.Registry) []catalog.Tool {
 	var count atomic.Int64
 	number := func() string { return "number " + strconv.FormatInt(count.Add(1), 10) } // what stays as it is, is no change
@@ -243,7 +236,6 @@ func waitingTools() []catalog.Tool {
 	}
 }
 
-// say returns a prompt of one text.
 func say(s string) sdk.PromptHandler {
 	return func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		return messages(&sdk.TextContent{Text: s}), nil
@@ -258,14 +250,12 @@ func messages(contents ...sdk.Content) *sdk.GetPromptResult {
 	return r
 }
 
-// texts returns the reader of a resource of one text.
 func texts(mime, content string) sdk.ResourceHandler {
 	return func(_ context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: mime, Text: content}}}, nil
 	}
 }
 
-// registerResources adds the resources that scenarios read.
 func registerResources(r *catalog.Registry) {
 	r.AddResource("", &sdk.Resource{URI: "test://static-text", Name: "text", MIMEType: "text/plain"}, texts("text/plain", "This is the content of the static text resource."))
 	r.AddResource("", &sdk.Resource{URI: watched, Name: "watched", MIMEType: "text/plain"}, texts("text/plain", "it changes"))
@@ -279,7 +269,6 @@ func registerResources(r *catalog.Registry) {
 		})
 }
 
-// registerPrompts adds the prompts that scenarios get.
 func registerPrompts(r *catalog.Registry) {
 	r.AddPrompt("", &sdk.Prompt{Name: "test_simple_prompt", Description: described}, say("This is a simple prompt for testing."))
 	r.AddPrompt("", &sdk.Prompt{

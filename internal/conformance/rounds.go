@@ -21,7 +21,6 @@ import (
 // This file is the tools of 2026-07-28 that need more of the client before they
 // can answer: they return what they ask for, and are called again with it.
 
-// form asks the user for one field.
 func form(message, field, kind string) *sdk.ElicitParams {
 	return &sdk.ElicitParams{Message: message, RequestedSchema: json.RawMessage(
 		fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%[1]q]}`, field, kind))}
@@ -53,7 +52,6 @@ func sample1(question string) *sdk.CreateMessageParams {
 	return &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: question}}}}
 }
 
-// want returns a result that asks for more.
 func want(state string, requests sdk.InputRequestMap) (*sdk.CallToolResult, error) {
 	return &sdk.CallToolResult{InputRequests: requests, RequestState: state}, nil
 }
@@ -84,7 +82,6 @@ func roundTool(name string, handle func(q *sdk.CallToolRequest) (*sdk.CallToolRe
 	}}
 }
 
-// roundTools returns the tools of 2026-07-28 that ask for more.
 func roundTools() []catalog.Tool {
 	s := newSeal()
 	return []catalog.Tool{
@@ -110,7 +107,6 @@ func roundTools() []catalog.Tool {
 	}
 }
 
-// missingCapability needs a client that samples.
 func missingCapability(q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	if c := q.ClientCapabilities(); c != nil && c.Sampling != nil {
 		return text("it samples"), nil

@@ -183,7 +183,6 @@ func (g *guard) knownOrigin(origin string) bool {
 	return slices.Contains(g.Origins, "*") || slices.ContainsFunc(g.Origins, func(o string) bool { return strings.EqualFold(o, origin) })
 }
 
-// hostOf returns a Host header without its port.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name

@@ -14,7 +14,6 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// reply answers with JSON.
 func reply(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -66,7 +65,6 @@ func (f *front) readBody(w http.ResponseWriter, r *http.Request, c catalog.Calle
 	return nil, status, problem
 }
 
-// deep reports whether JSON nests deeper than any honest message does.
 func deep(data []byte) bool { return rawjson.Depth(data) > catalog.MaxDepth }
 
 // decodeOne reads a body of one JSON object. A key that is not known is an

@@ -36,7 +36,6 @@ type deviceAPI struct {
 	calls   atomic.Int64
 }
 
-// fail answers with an error: a message by its id.
 func (a *deviceAPI) fail(w http.ResponseWriter, status int, id string, args ...any) {
 	reply(w, status, struct {
 		Error   string `json:"error"`   // in English

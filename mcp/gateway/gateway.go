@@ -87,7 +87,6 @@ func (g *Gateway) Start(ctx context.Context) {
 	g.wg.Go(func() { g.sweep(ctx) })
 }
 
-// sweepEvery is the time between two looks for unused sessions and views.
 const sweepEvery = time.Second
 
 // sweep ends unused sessions and views until ctx ends.

@@ -107,7 +107,6 @@ func (p *plainWriter) keep(event []byte) {
 	p.kept = append(p.kept, bytes.Clone(data))
 }
 
-// put writes straight out.
 func (p *plainWriter) put(b []byte) error {
 	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders have none
 	_, err := p.ResponseWriter.Write(b)

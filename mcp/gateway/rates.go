@@ -54,7 +54,6 @@ func newRates() *rates {
 	return &rates{guesses: lru.New[string, guesses](maxGuessers, 0), known: lru.New[visitor, struct{}](maxGuessers, 0), tokens: map[string]*rate.Limiter{}}
 }
 
-// allow counts a request of a token and reports whether it is within its rate.
 func (r *rates) allow(t catalog.Token) bool {
 	if t.Rate <= 0 {
 		return true
@@ -69,7 +68,6 @@ func (r *rates) allow(t catalog.Token) bool {
 	return limiter.Allow()
 }
 
-// guessed notes a wrong token.
 func (r *rates) guessed(remote string) {
 	r.guesses.Update(addressOf(remote), func(g guesses) (guesses, int) {
 		if time.Since(g.since) > guessTime {

@@ -32,14 +32,12 @@ const (
 	codeDisabled     = "MCP_DISABLED"
 )
 
-// restError is the body of each error in REST.
 type restError struct {
 	Success bool        `json:"success"`
 	Error   restProblem `json:"error"`
 	IsError bool        `json:"isError"`
 }
 
-// restProblem is the error member of a REST error.
 type restProblem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -59,14 +57,12 @@ type restAnswer struct {
 	Count     *int                  `json:"count,omitempty"` // of a list
 }
 
-// restTool is a tool as REST lists it.
 type restTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-// restPrompt is a prompt that was filled in.
 type restPrompt struct {
 	Description string               `json:"description"`
 	Messages    []*sdk.PromptMessage `json:"messages"`
@@ -82,7 +78,6 @@ func restTools(entries []*catalog.Entry) []restTool {
 	return out
 }
 
-// restRequest is one REST request on its way.
 type restRequest struct {
 	*front
 	w    http.ResponseWriter
@@ -145,12 +140,10 @@ func (f *front) serveREST(w http.ResponseWriter, r *http.Request, c catalog.Call
 	q.fail(http.StatusNotFound, codeNotFound, "gateway/path-unknown")
 }
 
-// fail answers with an error: a message by its id.
 func (q *restRequest) fail(status int, code, id string, args ...any) {
 	q.failWith(status, code, q.who.Say(id, args...))
 }
 
-// failWith answers with an error in words.
 func (q *restRequest) failWith(status int, code, message string) {
 	reply(q.w, status, restError{Error: restProblem{code, message}, IsError: true})
 }

@@ -48,7 +48,6 @@ func (f *front) serveRPC(w http.ResponseWriter, r *http.Request, c catalog.Calle
 	}
 }
 
-// noStream answers that there is no such stream.
 func noStream(w http.ResponseWriter, r *http.Request, c catalog.Caller, stream string) {
 	problem(w, r, http.StatusNotFound, codeNoStream, c.Say("gateway/stream-unknown", catalog.Clip(stream)))
 }

@@ -122,7 +122,6 @@ func metaVersion(params json.RawMessage) string {
 	return version
 }
 
-// rpcAnswer is an answer of JSON-RPC on the wire.
 type rpcAnswer struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`

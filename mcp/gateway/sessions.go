@@ -151,7 +151,6 @@ func (s *sessions) remove(id string, v *catalog.View) bool {
 	return true
 }
 
-// sweep ends sessions that were unused for long.
 func (s *sessions) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -127,7 +127,6 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-unknown", catalog.Clip(cmp.Or(stringOf(m.Type), string(m.Type)))))
 }
 
-// call runs a tool for an older message.
 func (s *socket) call(ctx context.Context, id json.RawMessage, name string, arguments json.RawMessage) {
 	c := catalog.CallerFrom(ctx)
 	e, ok := s.view.Tool(name)
@@ -158,7 +157,6 @@ func (s *socket) answer(a oldAnswer) error {
 	return s.send(data)
 }
 
-// send writes one frame, in time.
 func (s *socket) send(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +230,6 @@ func stringOf(raw json.RawMessage) string {
 	return text
 }
 
-// oldAnswer is the answer to an older message.
 type oldAnswer struct {
 	Type      string          `json:"type"`
 	RequestID json.RawMessage `json:"requestId,omitempty"`

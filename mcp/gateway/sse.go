@@ -98,7 +98,6 @@ func (s *eventStream) plain(ctx context.Context) {
 	}
 }
 
-// keep pings until the client leaves or the stream ends.
 func (s *eventStream) keep(ctx context.Context, ping func() error) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
@@ -139,7 +138,6 @@ func (f *front) postEvent(w http.ResponseWriter, r *http.Request, c catalog.Call
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// send writes one message of the protocol.
 func (s *eventStream) send(data []byte) error { return s.event("message", data) }
 
 // event writes one event; data has no line breaks.
@@ -153,7 +151,6 @@ func (s *eventStream) event(name string, data []byte) error {
 	return s.write(append(lines, "\n\n"...))
 }
 
-// write writes, in time, unless the stream is over.
 func (s *eventStream) write(lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +164,6 @@ func (s *eventStream) write(lines []byte) error {
 	return s.rc.Flush()
 }
 
-// end ends the stream: nothing is written after it.
 func (s *eventStream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -256,7 +256,6 @@ func (l *talkLine) drop() {
 	clear(l.asked)
 }
 
-// send sends a message of the session.
 func (l *talkLine) send(m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -301,5 +300,4 @@ func (p places) take(ctx context.Context) bool {
 	return false
 }
 
-// free gives a place back.
 func (p places) free() { <-p }

@@ -29,10 +29,8 @@ type sharedSession struct {
 	waiting map[jsonrpc.ID]chan *jsonrpc.Response
 }
 
-// callerExtra is the key of the caller that a request carries inside the process.
 const callerExtra = "xiaozhi/caller"
 
-// session returns the session of a revision, made when it is first asked for.
 func (d *direct) session(ctx context.Context, server *sdk.Server, revision string) (*sharedSession, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

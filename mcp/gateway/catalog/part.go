@@ -15,7 +15,6 @@ type item interface {
 	withdraw(s *sdk.Server)
 }
 
-// kind is one of the four kinds of items.
 type kind byte
 
 const (
@@ -39,7 +38,6 @@ type place struct {
 
 func (p place) at() place { return p }
 
-// resource is one resource in its stream.
 type resource struct {
 	place
 	def  *sdk.Resource
@@ -57,7 +55,6 @@ func (x *resource) same(other item) bool {
 // devices are shown for which shown is true.
 type Values func(shown func(deviceID string) bool) []string
 
-// template is a resource template in its stream.
 type template struct {
 	place
 	def      *sdk.ResourceTemplate
@@ -72,7 +69,6 @@ func (x *template) same(other item) bool {
 	return ok && x.def.Name == o.def.Name && x.def.Description == o.def.Description && x.def.MIMEType == o.def.MIMEType
 }
 
-// prompt is one prompt in its stream.
 type prompt struct {
 	place
 	def      *sdk.Prompt

@@ -30,7 +30,6 @@ func (v *View) Prompt(ctx context.Context, name string, arguments map[string]str
 	return result, true, err
 }
 
-// getPrompt fills in a prompt that the view shows.
 func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result *sdk.GetPromptResult, err error) {
 	c := CallerFrom(ctx)
 	p, ok := v.find(kindPrompt, req.Params.Name).(*prompt)
@@ -51,7 +50,6 @@ func (v *View) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (result
 	return p.get(ctx, req)
 }
 
-// readResource reads a resource that the view shows.
 func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (result *sdk.ReadResourceResult, err error) {
 	read := v.reader(req.Params.URI)
 	if read == nil {
@@ -74,7 +72,6 @@ func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	return nil
 }
 
-// maxValues bounds the values that one completion offers.
 const maxValues = 100
 
 // complete completes an argument of a prompt or a variable of a template. A

@@ -29,7 +29,6 @@ type toolResult struct {
 	Metadata   *resultNote   `json:"metadata,omitempty"`
 }
 
-// resultNote is the metadata of a result.
 type resultNote struct {
 	ExecutionTime float64 `json:"executionTime"` // milliseconds
 }
@@ -163,7 +162,6 @@ func unknownTool(c Caller, version, name string) error {
 	return e
 }
 
-// unknownPrompt returns the error for a prompt that the view does not show.
 func unknownPrompt(c Caller, name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: c.Say("gateway/prompt-unknown", Clip(name))}
 }

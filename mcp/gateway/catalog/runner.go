@@ -159,7 +159,6 @@ func (r *Runner) contain(ctx context.Context, e *Entry, c Call, req *sdk.CallToo
 	return contentOf(o.Response), nil
 }
 
-// outcomeWord returns the word of an outcome in the log.
 func outcomeWord(result *sdk.CallToolResult, err error) string {
 	_, invalid := errors.AsType[*ArgumentError](err)
 	switch {
@@ -210,12 +209,10 @@ func pictureOf(image mcp.Image) sdk.Content {
 	return &sdk.ImageContent{MIMEType: image.MIMEType, Data: image.Data}
 }
 
-// textBlock returns a text as a block, cut to the limit.
 func textBlock(s string) *sdk.TextContent {
 	return &sdk.TextContent{Text: text.Shorten(s, maxResultText)}
 }
 
-// failed returns a result that says why there is none.
 func failed(why string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{textBlock(why)}, IsError: true}
 }

@@ -40,7 +40,6 @@ type Tool struct {
 	Handle sdk.ToolHandler
 }
 
-// noArguments is the schema of a tool that takes none.
 const noArguments = `{"type":"object","properties":{},"required":[]}`
 
 // Entry is a tool in its place. It does not change.

@@ -138,7 +138,6 @@ func (v *View) find(k kind, name string) item {
 	return v.shown[key{k, name}]
 }
 
-// has reports whether the view shows something of a kind under a name.
 func (v *View) has(k kind, name string) bool { return v.find(k, name) != nil }
 
 // reader returns the reader of a URI: that of the resource, or of the first template
@@ -166,7 +165,6 @@ func (v *View) unused() bool {
 	return own >= 0
 }
 
-// close ends all sessions of the view.
 func (v *View) close() {
 	for session := range v.server.Sessions() {
 		_ = session.Close()
@@ -199,7 +197,6 @@ func (v *View) apply(s *snapshot) {
 	}
 }
 
-// call runs a tool for the server of the view.
 func (v *View) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	c, version := CallerFrom(ctx), versionOf(req)
 	e, ok := v.Tool(req.Params.Name)

@@ -23,7 +23,6 @@ type Views struct {
 	wg    sync.WaitGroup // unused views that end
 }
 
-// viewKey names a view.
 type viewKey struct {
 	token  string // its name; "" for this machine without a token
 	stream string // "" for all
@@ -122,7 +121,6 @@ func (vs *Views) Close() {
 	vs.wg.Wait()
 }
 
-// apply shows all views what is offered now.
 func (vs *Views) apply(s *snapshot) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -132,7 +130,6 @@ func (vs *Views) apply(s *snapshot) {
 	}
 }
 
-// all returns the views there are.
 func (vs *Views) all() []*View {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()

@@ -46,7 +46,6 @@ func (s System) tools() []catalog.Tool {
 	}
 }
 
-// nowInfo is the result of time.now.
 type nowInfo struct {
 	Format    string `json:"format"`
 	Time      any    `json:"time"` // in the format
@@ -58,7 +57,6 @@ type nowInfo struct {
 	ISO       string `json:"iso"`
 }
 
-// now tells the time.
 func (s System) now(ctx context.Context, arguments map[string]any) (any, error) {
 	zone := s.Zone
 	if name, _ := arguments["timezone"].(string); name != "" {
@@ -84,7 +82,6 @@ func (s System) now(ctx context.Context, arguments map[string]any) (any, error) 
 	return out, nil
 }
 
-// uuidResult is the result of util.uuid.
 type uuidResult struct {
 	Version string `json:"version"`
 	Count   int    `json:"count"`
@@ -106,7 +103,6 @@ func newUUIDs(_ context.Context, arguments map[string]any) (any, error) {
 	return uuidResult{"v4", count, list}, nil
 }
 
-// newUUID returns a random one (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -115,7 +111,6 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// hashResult is the result of util.hash.
 type hashResult struct {
 	Algorithm string `json:"algorithm"`
 	Hash      string `json:"hash"`

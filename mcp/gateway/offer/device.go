@@ -91,7 +91,6 @@ type about struct {
 	of             func(ctx context.Context, id string) (value any, connected bool)
 }
 
-// abouts returns what is offered of each device.
 func (o Options) abouts() []about {
 	out := []about{{
 		partStatus, "device status", "gateway/about-device-status", "gateway/about-status",

@@ -115,7 +115,6 @@ func (o Options) actTools() []catalog.Tool {
 	return out
 }
 
-// idsOf returns the ids of the devices.
 func idsOf(devices []Device) []string {
 	var ids []string
 	for _, d := range devices {

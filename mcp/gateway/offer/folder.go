@@ -14,7 +14,6 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// folderPoll is the time between two looks at the folder of tools.
 const folderPoll = time.Second
 
 // folder reads a folder of declarative tools into a registry.
@@ -26,7 +25,6 @@ type folder struct {
 	told     string // the last warning about the folder itself
 }
 
-// toolsOf are the tools of one file.
 type toolsOf struct {
 	stamp string // changes when the file does
 	tools []catalog.Tool
@@ -92,7 +90,6 @@ func (f *folder) look() {
 	}
 }
 
-// read reads one file, if it has changed.
 func (f *folder) read(name string) (changed bool) {
 	path := filepath.Join(f.dir, name)
 	info, err := os.Stat(path)
@@ -125,7 +122,6 @@ func (f *folder) read(name string) (changed bool) {
 	return true
 }
 
-// warnOnce logs what is wrong with the folder the first time.
 func (f *folder) warnOnce(message string, err error) {
 	if text := message + err.Error(); f.told != text {
 		f.told = text

@@ -103,7 +103,6 @@ func (f *Follower) DeviceChanged(id string) { f.note(f.changes.dirty, id) }
 // TranscriptChanged notes that something was said with a device. It never waits.
 func (f *Follower) TranscriptChanged(id string) { f.note(f.changes.spoken, id) }
 
-// note notes a device in one of the sets of changes.
 func (f *Follower) note(set map[string]struct{}, id string) {
 	f.mu.Lock()
 	set[id] = struct{}{}
@@ -178,7 +177,6 @@ func (f *Follower) takeDevices(ids []string) {
 	f.registry.SetChanged(parts)
 }
 
-// takeShared makes the registry have what other servers offer now.
 func (f *Follower) takeShared() {
 	if f.o.Shared != nil {
 		f.registry.SetChanged(map[string]*catalog.Part{catalog.PartShared: f.sharedPart()})

@@ -172,7 +172,6 @@ func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
 	return p, nil
 }
 
-// run makes the request.
 func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
 	address, query, hasQuery := strings.Cut(p.address, "?")
 	address = fill(address, func(name string) string { return url.PathEscape(plainText(arguments[name])) })

@@ -73,7 +73,6 @@ func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name st
 	}
 }
 
-// localDeviceTool returns a tool of this server that works on a device.
 func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.RawMessage) (catalog.Tool, error) {
 	schema, err := withDeviceID(t.Schema, deviceID)
 	if err != nil {
@@ -100,7 +99,6 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.R
 // and the user may have to be asked first.
 const deviceTime = askTime + catalog.CallTimeout
 
-// withDeviceID returns a schema with the argument device_id.
 func withDeviceID(schema, deviceID json.RawMessage) (json.RawMessage, error) {
 	var fields, properties map[string]json.RawMessage
 	if err := json.Unmarshal(schema, &fields); err != nil {
@@ -123,7 +121,6 @@ func withDeviceID(schema, deviceID json.RawMessage) (json.RawMessage, error) {
 	return rawjson.Marshal(fields)
 }
 
-// takeDeviceID takes the argument device_id out of arguments.
 func takeDeviceID(arguments string) (id, rest string, err error) {
 	if strings.TrimSpace(arguments) == "" {
 		return "", "", nil

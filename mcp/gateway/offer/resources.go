@@ -48,7 +48,6 @@ func textResource(uri, mime, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
 }
 
-// addServer adds what is known of this server.
 func (o Options) addServer(p *catalog.Part) {
 	if o.Config != nil {
 		addJSON(p, "system", uriConfig, "config", catalog.Both("gateway/about-config"), func(context.Context) (any, error) {
@@ -95,7 +94,6 @@ func (o Options) addPrompts(p *catalog.Part) {
 	}
 }
 
-// prompt fills in one prompt.
 func (o Options) prompt(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	invalid := func(id string, args ...any) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.CallerFrom(ctx).Say(id, args...)}

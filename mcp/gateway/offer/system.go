@@ -61,7 +61,6 @@ type machine struct {
 	uptime      time.Duration
 }
 
-// info describes the system.
 func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
 	m := readMachine()
 	host, err := os.Hostname()
@@ -94,7 +93,6 @@ func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
 	return out, nil
 }
 
-// gigabytes returns a size in whole GB.
 func gigabytes(bytes uint64) string { return fmt.Sprintf("%dGB", (bytes+1<<29)>>30) }
 
 // nodeName returns an operating system or a processor as Node.js names it.
@@ -123,7 +121,6 @@ func readMachine() machine {
 	return m
 }
 
-// procField returns the value of the first line that begins with name.
 func procField(text, name string) string {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, ":")
