@@ -87,11 +87,9 @@ func (g *Gateway) Start(ctx context.Context) {
 	g.wg.Go(func() { g.sweep(ctx) })
 }
 
-const sweepEvery = time.Second
-
 // sweep ends unused sessions and views until ctx ends.
 func (g *Gateway) sweep(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		select {

@@ -158,19 +158,15 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 		v, _ := g.views.Of(c, "")
 		out.Tools, out.Resources, out.Prompts = len(v.Tools()), len(v.Resources()), len(v.Prompts())
 		out.Streams = g.views.Streams(c)
-		g.countSleeping(c, &out)
+		// Health itself asks no device for what it offers: the server would keep it all for a
+		// client that only watches.
+		for stream, p := range g.follower.Asleep(c.Sees) {
+			if !slices.Contains(out.Streams, stream) {
+				tools, resources := p.Len()
+				out.Tools, out.Resources, out.Streams = out.Tools+tools, out.Resources+resources, append(out.Streams, stream)
+			}
+		}
+		slices.Sort(out.Streams)
 	}
 	reply(w, http.StatusOK, out)
-}
-
-// countSleeping adds what devices offer while no client has asked for it. Health itself
-// does not ask: the server would keep it all for a client that only watches.
-func (g *Gateway) countSleeping(c catalog.Caller, out *healthReport) {
-	for stream, p := range g.follower.Asleep(c.Sees) {
-		if !slices.Contains(out.Streams, stream) {
-			tools, resources := p.Len()
-			out.Tools, out.Resources, out.Streams = out.Tools+tools, out.Resources+resources, append(out.Streams, stream)
-		}
-	}
-	slices.Sort(out.Streams)
 }

@@ -45,9 +45,6 @@ func (d *direct) session(ctx context.Context, server *sdk.Server, revision strin
 	if err != nil {
 		return nil, err
 	}
-	if d.byRevision == nil {
-		d.byRevision = map[string]*sharedSession{}
-	}
 	d.byRevision[revision] = s
 	return s, nil
 }
@@ -60,13 +57,6 @@ func (v *View) Ask(ctx context.Context, c Caller, revision string, header http.H
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, &jsonrpc.Request{Method: r.Method, Params: r.Params, Extra: &sdk.RequestExtra{
-		Header: header, TokenInfo: &auth.TokenInfo{Extra: map[string]any{callerExtra: c}},
-	}})
-}
-
-// ask sends a request, which gets an id, and waits for its answer.
-func (s *sharedSession) ask(ctx context.Context, request *jsonrpc.Request) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	s.mu.Lock()
 	s.number++
@@ -78,11 +68,12 @@ func (s *sharedSession) ask(ctx context.Context, request *jsonrpc.Request) (*jso
 		defer s.mu.Unlock()
 		delete(s.waiting, id)
 	}()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.Put(ctx, &jsonrpc.Request{ID: id, Method: r.Method, Params: r.Params, Extra: &sdk.RequestExtra{
+			Header: header, TokenInfo: &auth.TokenInfo{Extra: map[string]any{callerExtra: c}},
+		}})
 	}
-	request.ID = id
-	if err := s.Put(ctx, request); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	select {

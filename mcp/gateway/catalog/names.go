@@ -23,20 +23,8 @@ func CheckName(name string) error {
 	if name == "" || len(name) > maxToolName {
 		return fmt.Errorf("tool name %.40q… must have 1 to %d characters", name, maxToolName)
 	}
-	for _, r := range name {
-		if !IsPlain(r) && r != '.' {
-			return fmt.Errorf("tool name %q may hold letters, digits, _, - and . only", name)
-		}
-	}
-	return nil
-}
-
-// checkStream returns what is wrong with the name of a stream; "" is none.
-func checkStream(stream string) error {
-	for _, r := range stream {
-		if !IsPlain(r) {
-			return fmt.Errorf("stream name %q may hold letters, digits, _ and - only", stream)
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return !IsPlain(r) && r != '.' }) {
+		return fmt.Errorf("tool name %q may hold letters, digits, _, - and . only", name)
 	}
 	return nil
 }
@@ -53,12 +41,17 @@ func StreamOf(deviceID string) string {
 	if hex := strings.NewReplacer(":", "", "-", "").Replace(id); len(hex) == 12 && strings.Trim(hex, "0123456789abcdef") == "" {
 		id = hex
 	}
-	return "device-" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+	return "device-" + PlainStream(id)
+}
+
+// PlainStream returns a name of a stream with plain signs only, others as "-".
+func PlainStream(name string) string {
+	return strings.Map(func(r rune) rune {
+		if IsPlain(r) {
 			return r
 		}
 		return '-'
-	}, id)
+	}, name)
 }
 
 // Clip returns what a client wrote, cut to what an error should show.

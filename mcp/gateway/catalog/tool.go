@@ -90,8 +90,8 @@ func (e *Entry) readOnly() bool {
 
 // entry returns the tool in its place.
 func (t Tool) entry() (*Entry, error) {
-	if err := checkStream(t.Stream); err != nil {
-		return nil, err
+	if PlainStream(t.Stream) != t.Stream {
+		return nil, fmt.Errorf("stream name %q may hold letters, digits, _ and - only", t.Stream)
 	}
 	e := &Entry{
 		place: place{key{kindTool, JoinName(t.Stream, t.Name)}, t.Stream}, schema: t.Schema,

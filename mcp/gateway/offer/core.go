@@ -94,21 +94,16 @@ func newUUIDs(_ context.Context, arguments map[string]any) (any, error) {
 		count = int(n)
 	}
 	list := make([]string, count)
-	for i := range list {
-		list[i] = newUUID()
+	for i := range list { // random ones (RFC 9562, version 4)
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+		list[i] = fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	}
 	if count == 1 {
 		return uuidResult{"v4", 1, list[0]}, nil
 	}
 	return uuidResult{"v4", count, list}, nil
-}
-
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 type hashResult struct {

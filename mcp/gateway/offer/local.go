@@ -46,13 +46,7 @@ func (f *Follower) sharedPart() *catalog.Part {
 		if slices.Contains(own, stream) || strings.HasPrefix(stream, "device-") {
 			stream = "server-" + stream
 		}
-		stream = strings.Map(func(r rune) rune {
-			if catalog.IsPlain(r) {
-				return r
-			}
-			return '-'
-		}, stream)
-		offered := sourceTool(stream, t, func(ctx context.Context, name string, arguments map[string]any) (any, error) {
+		offered := sourceTool(catalog.PlainStream(stream), t, func(ctx context.Context, name string, arguments map[string]any) (any, error) {
 			return f.o.CallShared(ctx, t.Source, name, arguments)
 		})
 		offered.Foreign = true
