@@ -16,9 +16,10 @@ type transcript struct {
 	verbose bool
 	start   time.Time
 
-	mu       sync.Mutex
-	w        io.Writer
-	sounding bool // the open reply has had its first frame
+	mu sync.Mutex
+	w  io.Writer
+
+	sounding bool // the open reply has had its first frame; of event
 }
 
 func (t *transcript) print(what, text string) { t.at(time.Now(), what, text) }
@@ -43,7 +44,10 @@ func (t *transcript) event(e devicetest.Event) {
 	case devicetest.KindSent:
 		t.sent(e)
 	case devicetest.KindFrame:
-		t.frame(e)
+		if !t.sounding {
+			t.at(e.At, "reply", message.Both("talk/first-sound"))
+		}
+		t.sounding = true
 	case devicetest.KindState:
 		if e.Text != "" {
 			e.State += ", " + e.Text
@@ -66,9 +70,7 @@ func (t *transcript) received(e devicetest.Event) {
 	case "llm ":
 		t.at(e.At, "emotion", e.Emotion+" "+e.Text)
 	case "tts start":
-		t.mu.Lock()
 		t.sounding = false
-		t.mu.Unlock()
 		t.at(e.At, "reply", "tts start")
 	case "tts sentence_start":
 		t.at(e.At, "says", e.Text)
@@ -85,16 +87,6 @@ func (t *transcript) sent(e devicetest.Event) {
 		t.at(e.At, "device", "listen "+e.State)
 	case e.Type == "abort":
 		t.at(e.At, "device", message.Both("talk/abort"))
-	}
-}
-
-func (t *transcript) frame(e devicetest.Event) {
-	t.mu.Lock()
-	first := !t.sounding
-	t.sounding = true
-	t.mu.Unlock()
-	if first {
-		t.at(e.At, "reply", message.Both("talk/first-sound"))
 	}
 }
 

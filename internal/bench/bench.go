@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -204,18 +203,11 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 	}
 	defer func() { b.failed(name, r.end()) }()
 	profiled := make(chan error, 1)
-	if r.target.prof.dir != "" {
-		go func() { profiled <- r.target.prof.take(ctx, fmt.Sprintf("%s-%d", name, run+1), r.profile) }()
-	} else {
-		profiled <- nil
-	}
-	server, self := usage(r.target.pid), usage(process(os.Getpid()))
-	timers := startControls(ctx, r.target.core)
+	go func() { profiled <- r.target.prof.take(ctx, fmt.Sprintf("%s-%d", name, run+1), r.profile) }()
+	watched := r.target.watch(ctx)
 	figures, runErr := s.run(ctx, r)
-	control := timers.stop()
-	control.Busy, control.Self = server(), self()
+	control := watched()
 	b.failed(name, errors.Join(runErr, <-profiled))
-	control.Void = control.judge()
 	for rule, n := range r.release() {
 		if control.Void && rule.Timed() {
 			b.excused[string(rule)] += n
@@ -230,20 +222,6 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 		figures[i] = figures[i].judged()
 	}
 	return figures
-}
-
-// usage begins to look at a process; what it returns gives the share of a core
-// that it has used since, -1 if that is not known.
-func usage(p process) func() float64 {
-	from := time.Now()
-	before, err := p.cpu()
-	return func() float64 {
-		after, err2 := p.cpu()
-		if p == 0 || err != nil || err2 != nil {
-			return -1
-		}
-		return (after - before).Seconds() / time.Since(from).Seconds()
-	}
 }
 
 func (b *bench) failed(name string, err error) {

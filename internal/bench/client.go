@@ -65,6 +65,7 @@ type client struct {
 	*devicetest.Device
 	frames *frames
 	packet time.Duration // length of a downlink packet
+	hush   func() error  // ends what it says all the time; nil: nothing
 }
 
 // until gives f a context that ends when an answer has taken too long.

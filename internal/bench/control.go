@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 )
@@ -60,6 +61,18 @@ func startControls(ctx context.Context, core int) *controls {
 	return c
 }
 
+// watch begins to watch the machine and the server; the function that it gives ends that.
+func (t target) watch(ctx context.Context) func() Control {
+	server, self := usage(t.pid), usage(process(os.Getpid()))
+	timers := startControls(ctx, t.core)
+	return func() Control {
+		c := timers.stop()
+		c.Busy, c.Self = server(), self()
+		c.Void = c.judge()
+		return c
+	}
+}
+
 // stop ends the timers and gives what they saw.
 func (c *controls) stop() Control {
 	c.cancel()
@@ -91,5 +104,18 @@ func wake(ctx context.Context) []lateness {
 		case <-ctx.Done():
 			return late
 		}
+	}
+}
+
+// usage begins to look at a process; what it returns gives the share of a core that it has used since, -1 if that is not known.
+func usage(p process) func() float64 {
+	from := time.Now()
+	before, err := p.cpu()
+	return func() float64 {
+		after, err2 := p.cpu()
+		if p == 0 || err != nil || err2 != nil {
+			return -1
+		}
+		return (after - before).Seconds() / time.Since(from).Seconds()
 	}
 }

@@ -20,7 +20,6 @@ type crowd struct {
 	options devicetest.Options
 	uplink  [][]byte // that each says without end; nil: nothing
 	all     []*client
-	hush    map[*client]func() error // ends what a device says
 }
 
 func density(ctx context.Context, r *rig) ([]Figure, error) {
@@ -30,20 +29,19 @@ func density(ctx context.Context, r *rig) ([]Figure, error) {
 
 // densityOpen is M11 with open microphones: a quiet room is heard all the time.
 func densityOpen(ctx context.Context, r *rig) ([]Figure, error) {
-	noise, err := room(10 * time.Second)
+	const some = 10 * time.Second
+	noise, err := room(some)
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}, hush: make(map[*client]func() error)}
-	for range int(time.Hour / (10 * time.Second)) {
-		c.uplink = append(c.uplink, noise...)
-	}
+	c := &crowd{r: r, options: devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}}
+	c.uplink = slices.Repeat(noise, int(time.Hour/some))
 	return c.measure(ctx, "speakers at once, open uplink and VAD", 60)
 }
 
 // measure looks for the largest crowd that hears well.
 func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, error) {
-	defer c.silence()
+	defer func() { c.leave(slices.Clone(c.all)) }()
 	c.r.stubs.Set(c.r.endless())
 	var levels []Figure
 	fits := func(n int) (bool, error) {
@@ -76,18 +74,15 @@ func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok
 		if err := c.resize(ctx, n); err != nil {
 			return level, false, err
 		}
-		timers := startControls(ctx, c.r.target.core)
-		server := usage(c.r.target.pid)
+		control := c.r.target.watch(ctx)
 		heard, err := listenTo(ctx, c.all, c.r.window)
-		control := timers.stop()
+		watched := control()
 		if err != nil {
 			return level, false, err
 		}
 		c.leave(heard.deaf) // others take their places
-		control.Busy = server()
-		control.Void = control.judge()
 		level = sampled("M11", fmt.Sprintf("jitter, %d %s", n, what), ms(heard.jitter)).noted("%d underruns, %d heard nothing; try %d", heard.underruns, len(heard.deaf), try).asJitter()
-		level.Control = control
+		level.Control = watched
 		ok = level.Numbers != nil && level.Numbers.P99 < jitterLimit && heard.underruns == 0 && len(heard.deaf) == 0
 	}
 	return level, ok, nil
@@ -131,7 +126,7 @@ func (c *crowd) resize(ctx context.Context, n int) error {
 	for _, d := range more {
 		c.all = append(c.all, d)
 		if c.uplink != nil {
-			c.hush[d] = d.speak(ctx, time.Now(), c.uplink)
+			d.hush = d.speak(ctx, time.Now(), c.uplink)
 		}
 	}
 	return pause(ctx, time.Second) // until the last has its lead
@@ -139,19 +134,12 @@ func (c *crowd) resize(ctx context.Context, n int) error {
 
 func (c *crowd) leave(gone []*client) {
 	for _, d := range gone {
-		if hush := c.hush[d]; hush != nil {
-			_ = hush() // what it says of the end of a connection is seen elsewhere
-			delete(c.hush, d)
+		if d.hush != nil {
+			_ = d.hush() // what it says of the end of a connection is seen elsewhere
 		}
 		d.Close()
 	}
 	c.all = slices.DeleteFunc(c.all, func(d *client) bool { return slices.Contains(gone, d) })
-}
-
-func (c *crowd) silence() {
-	for _, hush := range c.hush {
-		_ = hush() // as above
-	}
 }
 
 // listened holds the measurements of all devices in one window.

@@ -83,9 +83,6 @@ func Soak(ctx context.Context, o Options, out io.Writer) (err error) {
 	})
 	s := &soak{r: r, out: out}
 	fmt.Fprintf(out, "%s\nsoak of %v, %d devices; %s, %d cores; %s\n", o.Command, o.Soak, o.Devices, b.machine.CPU, b.machine.Cores, b.machine.Pinned)
-	if r.target.prof.dir == "" {
-		return s.run(ctx, o)
-	}
 	begun := make(chan error, 1)
 	go func() { begun <- r.target.prof.take(ctx, "soak-begin", r.profile) }()
 	err = s.run(ctx, o)

@@ -2,7 +2,9 @@ package openaitest
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -46,7 +48,6 @@ func (r Reply) Then(pieces ...Piece) Reply {
 func (r Reply) write(ctx context.Context, w http.ResponseWriter, begins func()) bool {
 	if r.Hang {
 		<-ctx.Done()
-		return false
 	}
 	if !wait(ctx, r.Delay) {
 		return false
@@ -61,10 +62,8 @@ func (r Reply) write(ctx context.Context, w http.ResponseWriter, begins func()) 
 			return false
 		}
 		begins()
-		if _, err := io.WriteString(w, p.Data); err != nil {
-			return false
-		}
-		if err := flusher.Flush(); err != nil {
+		_, err := io.WriteString(w, p.Data)
+		if err := errors.Join(err, flusher.Flush()); err != nil {
 			return false
 		}
 		if p.Hang {
@@ -181,10 +180,8 @@ func chunk(delta, finish any) string {
 // Sound makes a speech reply of this media type, in pieces of size bytes.
 func Sound(media string, data []byte, size int) Reply {
 	r := Reply{Header: map[string]string{"Content-Type": media}}
-	for len(data) > 0 {
-		n := min(size, len(data))
-		r.Pieces = append(r.Pieces, Piece{Data: string(data[:n])})
-		data = data[n:]
+	for part := range slices.Chunk(data, size) {
+		r.Pieces = append(r.Pieces, Piece{Data: string(part)})
 	}
 	return r
 }
@@ -194,8 +191,7 @@ func Tone(rate int, hz float64, d time.Duration) []byte {
 	n := int(int64(d) * int64(rate) / int64(time.Second))
 	pcm := make([]byte, 0, 2*n)
 	for i := range n {
-		v := int16(12000 * math.Sin(2*math.Pi*hz*float64(i)/float64(rate)))
-		pcm = append(pcm, byte(v), byte(uint16(v)>>8))
+		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(12000*math.Sin(2*math.Pi*hz*float64(i)/float64(rate)))))
 	}
 	return pcm
 }

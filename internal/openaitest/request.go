@@ -93,35 +93,30 @@ func (r *Request) read(from *http.Request) error {
 	if err != nil {
 		return err
 	}
-	boundary, isForm := formBoundary(from.Header.Get("Content-Type"))
-	if !isForm {
+	media, params, err := mime.ParseMediaType(from.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" {
 		r.Body = body
 		return nil
 	}
-	r.Fields = make(map[string]string)
-	form := multipart.NewReader(bytes.NewReader(body), boundary)
-	for {
-		part, err := form.NextPart()
-		if err == io.EOF { //nolint:errorlint // multipart promises io.EOF itself
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		value, err := io.ReadAll(part)
-		if err != nil {
-			return err
-		}
-		if part.FileName() == "" {
-			r.Fields[part.FormName()] = string(value)
-			continue
-		}
-		r.File, r.Filename, r.FileType = value, part.FileName(), part.Header.Get("Content-Type")
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(maxBody)
+	if err != nil {
+		return err
 	}
-}
-
-// formBoundary returns the boundary between the parts of a form. ok is false for every other content type.
-func formBoundary(contentType string) (boundary string, ok bool) {
-	media, params, err := mime.ParseMediaType(contentType)
-	return params["boundary"], err == nil && media == "multipart/form-data"
+	r.Fields = make(map[string]string)
+	for name, values := range form.Value {
+		r.Fields[name] = values[len(values)-1]
+	}
+	for _, files := range form.File {
+		upload := files[len(files)-1]
+		file, err := upload.Open()
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if r.File, err = io.ReadAll(file); err != nil {
+			return err
+		}
+		r.Filename, r.FileType = upload.Filename, upload.Header.Get("Content-Type")
+	}
+	return nil
 }
