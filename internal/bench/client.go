@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,6 @@ type frames struct {
 	at   []time.Time
 	came chan struct{} // holds one token when there are new ones
 }
-
-func newFrames() *frames { return &frames{came: make(chan struct{}, 1)} }
 
 func (f *frames) add(at time.Time, _ []byte) {
 	f.mu.Lock()
@@ -45,21 +44,6 @@ func (f *frames) forget() {
 	f.at = f.at[:0]
 }
 
-// first waits for the first arrival after a moment.
-func (f *frames) first(ctx context.Context, after time.Time) (time.Time, error) {
-	for {
-		all := f.all()
-		if i := slices.IndexFunc(all, after.Before); i >= 0 {
-			return all[i], nil
-		}
-		select {
-		case <-f.came:
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("wait for sound: %w", ctx.Err())
-		}
-	}
-}
-
 // client is one device of the load. Its methods are for one goroutine.
 type client struct {
 	*devicetest.Device
@@ -75,15 +59,12 @@ func until[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 	return f(ctx)
 }
 
-func (c *client) sent(ctx context.Context, kind, state string) (time.Time, error) {
-	return c.await(ctx, devicetest.KindSent, kind, state)
-}
-
 // told waits for the moment at which a tts message of a state was read.
 func (c *client) told(ctx context.Context, state string) (time.Time, error) {
 	return c.await(ctx, devicetest.KindReceived, "tts", state)
 }
 
+// await waits for the moment at which a text message was read or written.
 func (c *client) await(ctx context.Context, way devicetest.Kind, kind, state string) (time.Time, error) {
 	return until(ctx, func(ctx context.Context) (time.Time, error) {
 		e, err := c.Wait(ctx, func(e devicetest.Event) bool { return e.Kind == way && e.Type == kind && e.State == state })
@@ -105,7 +86,19 @@ func (c *client) listens(ctx context.Context) error {
 
 // heard waits for the first sound after a moment.
 func (c *client) heard(ctx context.Context, after time.Time) (time.Time, error) {
-	return until(ctx, func(ctx context.Context) (time.Time, error) { return c.frames.first(ctx, after) })
+	return until(ctx, func(ctx context.Context) (time.Time, error) {
+		for {
+			all := c.frames.all()
+			if i := slices.IndexFunc(all, after.Before); i >= 0 {
+				return all[i], nil
+			}
+			select {
+			case <-c.frames.came:
+			case <-ctx.Done():
+				return time.Time{}, fmt.Errorf("wait for sound: %w", ctx.Err())
+			}
+		}
+	})
 }
 
 // ask types a question and waits for the first sound of the answer.
@@ -141,7 +134,7 @@ func (c *client) cut(ctx context.Context) (cut, error) {
 	if err := c.Abort(""); err != nil {
 		return cut{}, err
 	}
-	aborted, err1 := c.sent(ctx, "abort", "")
+	aborted, err1 := c.await(ctx, devicetest.KindSent, "abort", "")
 	stopped, err2 := c.told(ctx, "stop")
 	return cut{aborted: aborted, stopped: stopped}, errors.Join(err1, err2)
 }
@@ -152,13 +145,11 @@ func (c *client) pressed(ctx context.Context, said clip) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := pause(ctx, 50*time.Millisecond); err != nil { // the button is let go within the next frame
+	err = cmp.Or(pause(ctx, 50*time.Millisecond), c.ListenStop()) // the button is let go within the next frame
+	if err != nil {
 		return time.Time{}, err
 	}
-	if err := c.ListenStop(); err != nil {
-		return time.Time{}, err
-	}
-	return c.sent(ctx, "listen", "stop")
+	return c.await(ctx, devicetest.KindSent, "listen", "stop")
 }
 
 // pause waits, at most until ctx ends.

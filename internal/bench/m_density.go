@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,26 +179,19 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 	if r.target.pid == 0 {
 		return []Figure{unmeasured("M13", what, "no process id (--pid)")}, nil
 	}
-	if err := pause(ctx, 3*time.Second); err != nil { // a server that has just started has things to do first
-		return nil, err
-	}
 	r.stubs.Set(r.endless())
-	devices, err := r.speaking(ctx, r.speakers, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := pause(ctx, time.Second); err != nil {
+	err1 := pause(ctx, 3*time.Second) // a server that has just started has things to do first
+	devices, err2 := r.speaking(ctx, r.speakers, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err := cmp.Or(err1, err2, pause(ctx, time.Second)); err != nil {
 		return nil, err
 	}
 	from := time.Now()
 	before, err1 := r.target.pid.cpu()
-	err2 := pause(ctx, r.window)
+	err2 = pause(ctx, r.window)
 	after, err3 := r.target.pid.cpu()
 	minutes := time.Since(from).Minutes() * float64(len(devices))
-	for _, err := range []error{err1, err2, err3} {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return nil, err
 	}
 	bare, err1 := r.bareEncode(10*time.Second, 1)
 	turns, err2 := r.bareEncode(30*time.Second, len(devices))

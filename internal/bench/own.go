@@ -25,15 +25,15 @@ const (
 
 // settings are the settings of a server that the bench starts for a scenario.
 type settings struct {
-	trigger, commit time.Duration // 0: 200 and 700 ms
-	ears            string        // the recogniser; empty: the stub
+	commit time.Duration // 0: 700 ms
+	ears   string        // the recogniser; empty: the stub
 }
 
 // own is our server, started by the bench.
 type own struct {
 	cmd  *exec.Cmd
-	dir  string // its working folder, with its log
-	core int    // that it was put on; below 0: none
+	end  context.CancelFunc // tells it to end, as an operator would
+	dir  string             // its working folder, with its log
 	over chan struct{}
 	err  error // how it ended; set before over is closed
 	base string
@@ -52,8 +52,8 @@ func startOwn(ctx context.Context, program, stubs string, core int, s settings) 
 	if err != nil {
 		return nil, err
 	}
-	o := &own{dir: dir, core: core, over: make(chan struct{})}
-	if err := o.start(ctx, program, stubs, s); err != nil {
+	o := &own{dir: dir, over: make(chan struct{})}
+	if err := o.start(ctx, program, stubs, core, s); err != nil {
 		return nil, errors.Join(fmt.Errorf("start our own server: %w", err), os.RemoveAll(dir))
 	}
 	if err := o.up(ctx); err != nil {
@@ -62,7 +62,7 @@ func startOwn(ctx context.Context, program, stubs string, core int, s settings) 
 	return o, nil
 }
 
-func (o *own) start(ctx context.Context, program, stubs string, s settings) error {
+func (o *own) start(ctx context.Context, program, stubs string, core int, s settings) error {
 	config := filepath.Join(o.dir, "config.yaml")
 	if err := os.WriteFile(config, []byte(s.config(stubs)), 0o600); err != nil {
 		return err
@@ -72,11 +72,13 @@ func (o *own) start(ctx context.Context, program, stubs string, s settings) erro
 		return err
 	}
 	defer out.Close()
-	// It is ended by stop, with a signal, not by the context.
-	o.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
+	ctx, o.end = context.WithCancel(context.WithoutCancel(ctx)) // stop ends it
+	o.cmd = exec.CommandContext(ctx, program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
 		"--listen", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
 	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr, o.cmd.Env = o.dir, out, out, environment(os.Environ())
-	if err := onCore(o.core, o.cmd.Start); err != nil {
+	o.cmd.Cancel, o.cmd.WaitDelay = func() error { return o.cmd.Process.Signal(syscall.SIGTERM) }, stopLimit
+	if err := onCore(core, o.cmd.Start); err != nil {
+		o.end()
 		return err
 	}
 	go func() {
@@ -97,15 +99,14 @@ func environment(from []string) []string {
 
 // config is the server's config.yaml.
 func (s settings) config(stubs string) string {
-	ears, trigger, commit := cmp.Or(s.ears, "stub"), cmp.Or(s.trigger, 200*time.Millisecond), cmp.Or(s.commit, 700*time.Millisecond)
 	return fmt.Sprintf(`server: {max_devices: 5000}
 asr: [%s]
 llm: [stub]
 tts: [stub]
 providers:
   stub: {type: openai, base_url: %q, api_key: stub, model: stub}
-voice: {endpointing: {trigger: %s, commit: %s}}
-`, ears, stubs, trigger, commit)
+voice: {endpointing: {trigger: 200ms, commit: %s}}
+`, cmp.Or(s.ears, "stub"), stubs, cmp.Or(s.commit, ownSilence))
 }
 
 // up waits until the server has said where it is.
@@ -126,7 +127,6 @@ func (o *own) awaitReady(ctx context.Context) error {
 	return o.await(ctx, readyLimit, "is not ready", o.ready)
 }
 
-// ready asks whether all engines are loaded.
 func (o *own) ready(ctx context.Context) bool {
 	_, err := get(ctx, o.base+"/readyz")
 	return err == nil
@@ -160,26 +160,20 @@ func (o *own) logged() string {
 	return log[max(0, len(log)-2000):]
 }
 
-// stop ends the server by its process id, as an operator would, and removes its folder.
-func (o *own) stop() (err error) {
-	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+// stop ends the server, if it has not ended by itself, and removes its folder.
+func (o *own) stop() error {
+	how := "with"
 	select {
 	case <-o.over:
-		return fmt.Errorf("our own server ended by itself: %w\n%s", o.err, o.logged())
+		how = "by itself"
 	default:
 	}
-	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
+	o.end()
+	<-o.over
+	log := o.logged()
+	err := os.RemoveAll(o.dir)
+	if how == "by itself" || !errors.Is(o.err, context.Canceled) { // which stands for a good end when told to
+		err = errors.Join(fmt.Errorf("our own server ended %s: %w\n%s", how, o.err, log), err)
 	}
-	select {
-	case <-o.over:
-		if o.err != nil {
-			return fmt.Errorf("our own server ended with %w\n%s", o.err, o.logged())
-		}
-		return nil
-	case <-time.After(stopLimit):
-		killed := o.cmd.Process.Kill()
-		<-o.over
-		return errors.Join(errors.New("our own server did not end when told to"), killed)
-	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,21 +42,16 @@ type rig struct {
 
 	tolerance time.Duration // forgiven in the rules about time that devices keep
 
+	dialled atomic.Int64
 	mu      sync.Mutex
 	clients []*client
-	dialled int
 }
 
 // dial connects one more device. What o leaves open is filled in.
 func (r *rig) dial(ctx context.Context, o devicetest.Options) (*client, error) {
-	r.mu.Lock()
-	i := r.dialled
-	r.dialled++
-	r.mu.Unlock()
-	if o.DeviceID == "" {
-		o.DeviceID = deviceID(i)
-	}
-	f := newFrames()
+	i := int(r.dialled.Add(1)) - 1
+	o.DeviceID = cmp.Or(o.DeviceID, deviceID(i))
+	f := &frames{came: make(chan struct{}, 1)}
 	o.URL, o.Token, o.Protocol = r.target.ws, r.target.token, r.target.protocol
 	o.Sound.NoDecode, o.Sound.OnFrame, o.Limits.Tolerance = true, f.add, r.tolerance
 	d, err := until(ctx, func(ctx context.Context) (*devicetest.Device, error) { return devicetest.Dial(ctx, o) })
