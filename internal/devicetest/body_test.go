@@ -81,8 +81,7 @@ func TestLoudspeakerFlush(t *testing.T) {
 func TestRequests(t *testing.T) {
 	start := time.Unix(1000, 0)
 	call := func(id string) *inbound {
-		m, _ := parseText([]byte(`{"type":"mcp","payload":{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"a"}}}`))
-		return m
+		return parseText([]byte(`{"type":"mcp","payload":{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"a"}}}`), nil)
 	}
 	j := newJournal()
 	q := newRequests(j)

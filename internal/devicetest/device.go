@@ -40,12 +40,12 @@ type Device struct {
 func newDevice(o Options, ws *websocket.Conn) *Device {
 	j, t := newJournal(), o.Profile.traits()
 	l, b := newLink(ws, j, o.Protocol, t.emptySession), newBody(o, j)
-	offered, asked := o.offersMCP(), newRequests(j)
+	asked := newRequests(j)
 	halt := &freezer{on: o.Quirks.Freezes, body: b, awake: make(chan struct{}, 1)}
 	m := &mainTask{
 		link: l, body: b, journal: j, delay: o.Quirks.MainTaskDelay,
 		tools: &toolServer{
-			tools: o.Tools, silent: o.Quirks.MuteMCP || !offered, plain: o.Profile == PyXiaozhi,
+			tools: o.Tools, silent: o.Quirks.MuteMCP || !o.offersMCP(), plain: o.Profile == PyXiaozhi,
 			deviceID: o.DeviceID, clientID: o.ClientID, client: o.HTTPClient,
 			link: l, journal: j, requests: asked, freezer: halt,
 		},
@@ -57,10 +57,9 @@ func newDevice(o Options, ws *websocket.Conn) *Device {
 		Journal: j, link: l, body: b, main: m,
 		Voice: &Voice{link: l, body: b, journal: j, done: m.done, sound: o.Sound},
 		receiver: &receiver{
-			link: l, body: b, journal: j, main: m, freezer: halt, requests: asked, offersMCP: offered,
-			downlink:  &downlink{link: l, body: b, journal: j, sound: o.Sound},
-			hasThings: len(o.Things) > 0, restsIn: o.restsIn(), tolerance: o.Limits.Tolerance,
-			greeted: make(chan error, 1), lastIn: time.Now(),
+			link: l, body: b, journal: j, main: m, freezer: halt, requests: asked, options: o,
+			downlink: &downlink{link: l, body: b, journal: j, sound: o.Sound},
+			greeted:  make(chan error, 1), lastIn: time.Now(),
 		},
 	}
 }
@@ -82,16 +81,15 @@ func (d *Device) WaitState(ctx context.Context, want State) error {
 
 // State returns the device's present state.
 func (d *Device) State() State {
-	d.body.mu.Lock()
-	defer d.body.mu.Unlock()
-	return d.body.state
+	state, _ := d.body.now()
+	return state
 }
 
 // SessionID returns the session id of the server's hello.
-func (d *Device) SessionID() string { return d.link.session() }
+func (d *Device) SessionID() string { return d.link.agreed().session }
 
 // PacketLength returns the length of a downlink packet, by the server's hello.
-func (d *Device) PacketLength() time.Duration { return d.link.packetLength() }
+func (d *Device) PacketLength() time.Duration { return d.link.agreed().packet() }
 
 // Violations returns all breaches so far, with what is overdue at this moment.
 func (d *Device) Violations() []Violation {

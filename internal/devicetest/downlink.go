@@ -81,7 +81,7 @@ func (d *downlink) checkPacket(now time.Time, packet []byte) (time.Duration, boo
 		d.journal.violate(now, RulePacket, "%s", err)
 		return 0, false
 	}
-	agreed := d.link.packetLength()
+	agreed := d.link.agreed().packet()
 	if length != agreed {
 		d.journal.violate(now, RulePacketDuration, "a packet of %s, the hello said %s", length, agreed)
 	}

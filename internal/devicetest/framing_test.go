@@ -74,14 +74,16 @@ func FuzzParseText(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m, found := parseText(raw)
+		found := 0
+		bad := func(Rule, string, ...any) { found++ }
+		m := parseText(raw, bad)
 		if m == nil {
-			if len(found) == 0 {
+			if found == 0 {
 				t.Errorf("%q is unusable, but no rule is broken", raw)
 			}
 			return
 		}
-		parseHello(m)
+		parseHello(m, bad)
 		parseRequest(m)
 	})
 }

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,20 +39,12 @@ func (l *link) close() {
 	l.ws.Close() // what is to be closed is gone either way
 }
 
-// session returns the session id of the server's hello; "" before it.
-func (l *link) session() string {
+// agreed returns the server's hello; the zero value before it.
+func (l *link) agreed() serverHello {
 	if h := l.hello.Load(); h != nil {
-		return h.session
+		return *h
 	}
-	return ""
-}
-
-// packetLength returns the length of a downlink packet; 0 before the hello.
-func (l *link) packetLength() time.Duration {
-	if h := l.hello.Load(); h != nil {
-		return time.Duration(h.frameMs * float64(time.Millisecond))
-	}
-	return 0
+	return serverHello{}
 }
 
 // ownSession returns the session id that the device's messages carry.
@@ -59,7 +52,7 @@ func (l *link) ownSession() string {
 	if l.unnamed {
 		return ""
 	}
-	return l.session()
+	return l.agreed().session
 }
 
 func (l *link) sendControl(c control) error {
@@ -95,10 +88,7 @@ func (l *link) write(kind int, data []byte) error {
 		return ErrClosed
 	}
 	defer func() { <-l.writing }()
-	if err := l.ws.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
-		return fmt.Errorf("send: %w", err)
-	}
-	if err := l.ws.WriteMessage(kind, data); err != nil {
+	if err := cmp.Or(l.ws.SetWriteDeadline(time.Now().Add(writeLimit)), l.ws.WriteMessage(kind, data)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	return nil

@@ -178,16 +178,11 @@ func (m *mainTask) listenAgain(now time.Time, wake bool) {
 	}
 }
 
-// startListening sends listen start, clears what is unplayed and opens the microphone.
+// startListening listens in the present mode, if nothing has changed the state meanwhile.
 func (m *mainTask) startListening() {
-	state, mode := m.body.now()
-	if state != Listening {
-		return
+	if state, mode := m.body.now(); state == Listening {
+		_ = m.listen(mode, mode == Auto || m.body.traits.clearOnListen) // the receiver sees the end of the connection too, and tells of it
 	}
-	if m.things.report() != nil || m.link.sendControl(control{Type: "listen", State: "start", Mode: mode}) != nil {
-		return // the receiver sees the end of the connection too, and tells of it
-	}
-	m.body.openMic(time.Now(), mode == Auto || m.body.traits.clearOnListen)
 }
 
 func (m *mainTask) listenStart(mode Mode) error {
@@ -198,13 +193,18 @@ func (m *mainTask) listenStart(mode Mode) error {
 	m.body.mu.Unlock()
 	m.relisten.Stop()
 	m.enter(now, Listening)
+	return m.listen(mode, true)
+}
+
+// listen sends listen start and opens the microphone, with what is unplayed thrown away if flush is set.
+func (m *mainTask) listen(mode Mode, flush bool) error {
 	if err := m.things.report(); err != nil {
 		return err
 	}
 	if err := m.link.sendControl(control{Type: "listen", State: "start", Mode: mode}); err != nil {
 		return err
 	}
-	m.body.openMic(time.Now(), true)
+	m.body.openMic(time.Now(), flush)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 )
 
 // Limits of what a device can take (2.5).
@@ -55,13 +56,12 @@ type inbound struct {
 	reply                      *Reply // the reply that a tts message opens or closes
 }
 
-// parseText reads a message as the device's JSON reader would. Whatever it
-// finds wrong is returned as (rule, error) pairs; a nil message is unusable.
-func parseText(raw []byte) (*inbound, []Violation) {
-	var found []Violation
-	bad := func(rule Rule, format string, args ...any) {
-		found = append(found, Violation{Rule: rule, Detail: fmt.Sprintf(format, args...)})
-	}
+// breach notes a rule that a message breaks.
+type breach func(rule Rule, format string, args ...any)
+
+// parseText reads a message as the device's JSON reader would, and tells of
+// whatever it finds wrong. Nil: the message is unusable.
+func parseText(raw []byte, bad breach) *inbound {
 	if len(raw) > maxText {
 		bad(RuleTooLong, "text message of %d bytes, at most %d", len(raw), maxText)
 	}
@@ -71,11 +71,11 @@ func parseText(raw []byte) (*inbound, []Violation) {
 	m := &inbound{}
 	if err := json.Unmarshal(raw, &m.fields); err != nil || m.fields == nil {
 		bad(RuleJSON, "not a JSON object: %s", shorten(raw))
-		return nil, found
+		return nil
 	}
 	if err := m.stringField("type", &m.kind, true); err != nil {
 		bad(RuleType, "%s", err)
-		return nil, found
+		return nil
 	}
 	if _, m.hasSession = m.fields["session_id"]; m.hasSession {
 		if err := m.stringField("session_id", &m.session, true); err != nil {
@@ -88,11 +88,11 @@ func parseText(raw []byte) (*inbound, []Violation) {
 		}
 	}
 	m.judge(bad)
-	return m, found
+	return m
 }
 
 // judge judges members that are there and of the right type.
-func (m *inbound) judge(bad func(rule Rule, format string, args ...any)) {
+func (m *inbound) judge(bad breach) {
 	_, glyphs := m.fields["glyph_push"]
 	switch {
 	case m.kind == "tts" && m.state == "sentence_start" && m.text == "":
@@ -184,39 +184,42 @@ type serverHello struct {
 	frameMs float64 // ms
 }
 
+// packet is the length of a downlink packet.
+func (h serverHello) packet() time.Duration {
+	return time.Duration(h.frameMs * float64(time.Millisecond))
+}
+
 // errNoTransport stands for the null dereference that reboots a device.
 var errNoTransport = errors.New(`hello without a string "transport": the device reboots`)
 
 // parseHello checks the members of a hello. A non-nil error means that the device does not come up.
-func parseHello(m *inbound) (serverHello, []Violation, error) {
-	h := serverHello{rate: 24000, frameMs: 60}
+func parseHello(m *inbound, bad breach) (serverHello, error) {
+	h := serverHello{session: m.session, rate: 24000, frameMs: 60}
 	var transport string
 	if err := m.stringField("transport", &transport, true); err != nil {
-		return h, nil, errNoTransport
+		return h, errNoTransport
 	}
 	if transport != "websocket" {
-		return h, nil, fmt.Errorf("hello with transport %q is ignored by the device", transport)
+		return h, fmt.Errorf("hello with transport %q is ignored by the device", transport)
 	}
-	var found []Violation
-	h.session = m.session
 	if !sessionID.MatchString(h.session) {
-		found = append(found, Violation{Rule: RuleSessionID, Detail: fmt.Sprintf("hello with session_id %q: use 1 or more of [A-Za-z0-9_-]", h.session)})
+		bad(RuleSessionID, "hello with session_id %q: use 1 or more of [A-Za-z0-9_-]", h.session)
 	}
+	p := new(audioParams)
 	if raw, ok := m.fields["audio_params"]; ok {
-		var p *audioParams
 		if err := json.Unmarshal(raw, &p); err != nil || p == nil {
-			found = append(found, Violation{Rule: RuleHelloAudio, Detail: "audio_params cannot be read: " + shorten(raw)})
-			return h, found, nil
+			bad(RuleHelloAudio, "audio_params cannot be read: %s", shorten(raw))
+			return h, nil
 		}
-		h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)
 	}
+	h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)
 	switch { // what a device can decode (4.2)
 	case !slices.Contains([]int{8000, 12000, 16000, 24000, 48000}, h.rate):
-		found = append(found, Violation{Rule: RuleHelloAudio, Detail: fmt.Sprintf("sample_rate %d cannot be decoded", h.rate)})
+		bad(RuleHelloAudio, "sample_rate %d cannot be decoded", h.rate)
 	case !slices.Contains([]float64{5, 10, 20, 40, 60, 80, 100, 120}, h.frameMs):
-		found = append(found, Violation{Rule: RuleHelloAudio, Detail: fmt.Sprintf("frame_duration %g ms leaves the device mute", h.frameMs)})
+		bad(RuleHelloAudio, "frame_duration %g ms leaves the device mute", h.frameMs)
 	}
-	return h, found, nil
+	return h, nil
 }
 
 // sessionID is the form of a session id.

@@ -26,11 +26,7 @@ type receiver struct {
 	downlink *downlink
 	requests *requests
 	freezer  *freezer
-
-	offersMCP bool
-	hasThings bool
-	restsIn   State         // after the hello; Connecting: until something is done
-	tolerance time.Duration // of rules about time
+	options  Options
 
 	greeted chan error // the outcome of the hello; holds one
 	lastIn  time.Time  // last text or binary message
@@ -71,7 +67,12 @@ func (r *receiver) finish(now time.Time, err error) {
 	case errors.As(err, &closing) && closing.Code != websocket.CloseAbnormalClosure:
 		how = fmt.Sprintf("by the server: close %d %s", closing.Code, closing.Text)
 		r.main.deliver(job{act: func() error { r.main.enter(now, Idle); return nil }, done: make(chan error, 1)})
-		r.awaitEnd(now)
+		raw := r.link.ws.NetConn()
+		_ = raw.SetReadDeadline(now.Add(closeGrace)) // else the transport is gone already
+		_, _ = io.Copy(io.Discard, raw)              // ends with the connection or at the deadline; both are judged by the clock
+		if took := time.Since(now); took > closeLimit+r.options.Limits.Tolerance && !r.link.closed.Load() {
+			r.journal.violate(time.Now(), RuleLateClose, "TCP was open for %s after the Close frame", took)
+		}
 	default:
 		how = "by the server: " + err.Error()
 	}
@@ -85,30 +86,17 @@ func (r *receiver) finish(now time.Time, err error) {
 	r.journal.add(Event{At: time.Now(), Kind: KindClosed, Text: how})
 }
 
-func (r *receiver) awaitEnd(closed time.Time) {
-	raw := r.link.ws.NetConn()
-	if err := raw.SetReadDeadline(closed.Add(closeGrace)); err != nil {
-		return // the transport is gone already
-	}
-	_, _ = io.Copy(io.Discard, raw) // ends with the connection or at the deadline; both are judged by the clock
-	if took := time.Since(closed); took > closeLimit+r.tolerance && !r.link.closed.Load() {
-		r.journal.violate(time.Now(), RuleLateClose, "TCP was open for %s after the Close frame", took)
-	}
-}
-
 func (r *receiver) checkStale(now time.Time) {
 	quiet := now.Sub(r.lastIn)
 	r.lastIn = now
-	if quiet > staleAfter+r.tolerance {
+	if quiet > staleAfter+r.options.Limits.Tolerance {
 		r.journal.violate(now, RuleStale, "no data for %s", quiet)
 	}
 }
 
 func (r *receiver) onText(now time.Time, raw []byte) {
-	m, found := parseText(raw)
-	for _, v := range found {
-		r.journal.violate(now, v.Rule, "%s", v.Detail)
-	}
+	bad := func(rule Rule, format string, args ...any) { r.journal.violate(now, rule, format, args...) }
+	m := parseText(raw, bad)
 	r.journal.count(func(s *Stats) { s.TextIn++ })
 	if m == nil {
 		r.journal.add(Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw})
@@ -117,32 +105,29 @@ func (r *receiver) onText(now time.Time, raw []byte) {
 	r.journal.add(Event{At: now, Kind: KindReceived, Type: m.kind, State: m.state, Text: m.text, Emotion: m.emotion, Size: len(raw), Raw: raw})
 	switch hello := r.link.hello.Load(); {
 	case m.kind == "hello":
-		r.onHello(now, m, hello != nil)
+		if hello != nil {
+			bad(RuleHelloAgain, "a second hello on this connection")
+		} else {
+			r.onHello(now, m, bad)
+		}
 		return
 	case hello == nil:
-		r.journal.violate(now, RuleBeforeHello, "%s before the hello", m.kind)
+		bad(RuleBeforeHello, "%s before the hello", m.kind)
 	case !m.hasSession:
-		r.journal.violate(now, RuleSessionID, "%s message without session_id", m.kind)
+		bad(RuleSessionID, "%s message without session_id", m.kind)
 	case m.session != hello.session:
-		r.journal.violate(now, RuleSessionID, "%s message with session_id %q, the hello said %q", m.kind, m.session, hello.session)
+		bad(RuleSessionID, "%s message with session_id %q, the hello said %q", m.kind, m.session, hello.session)
 	}
 	r.follow(now, m)
 	if !r.main.deliver(job{message: m, at: now}) {
-		r.journal.violate(now, RuleFlood, "%d messages wait for the main task; %s is lost", jobsLimit, m.kind)
+		bad(RuleFlood, "%d messages wait for the main task; %s is lost", jobsLimit, m.kind)
 	}
 }
 
-func (r *receiver) onHello(now time.Time, m *inbound, again bool) {
-	if again {
-		r.journal.violate(now, RuleHelloAgain, "a second hello on this connection")
-		return
-	}
-	h, found, err := parseHello(m)
-	for _, v := range found {
-		r.journal.violate(now, v.Rule, "%s", v.Detail)
-	}
+func (r *receiver) onHello(now time.Time, m *inbound, bad breach) {
+	h, err := parseHello(m, bad)
 	if err != nil {
-		r.journal.violate(now, RuleHelloTransport, "%s", err)
+		bad(RuleHelloTransport, "%s", err)
 		r.greet(&ViolationError{Violation{At: now, Rule: RuleHelloTransport, Detail: err.Error()}})
 		return
 	}
@@ -153,7 +138,7 @@ func (r *receiver) onHello(now time.Time, m *inbound, again bool) {
 	if err != nil {
 		err = &ViolationError{Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}}
 	}
-	r.body.enter(now, r.restsIn)
+	r.body.enter(now, r.options.restsIn())
 	r.greet(err)
 }
 
@@ -185,12 +170,12 @@ func (r *receiver) follow(now time.Time, m *inbound) {
 	case "llm":
 		b.check.emotion(now, m.emotion, m.text)
 	case "mcp":
-		r.requests.check(now, m, r.offersMCP)
+		r.requests.check(now, m, r.options.offersMCP())
 	case "abort":
 		r.journal.violate(now, RuleAbortEcho, "devices know no abort message")
 	case "alert", "system", "custom":
 	case "iot":
-		if !r.hasThings {
+		if len(r.options.Things) == 0 {
 			r.journal.count(func(s *Stats) { s.UnknownTypes++ })
 			r.journal.violate(now, RuleIoT, "iot message to a device without things")
 		}
