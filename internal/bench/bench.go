@@ -3,7 +3,7 @@
 // metrics M1 to M17, each next to a control: a timer that does nothing. A figure about time that was taken while the
 // control was late is void.
 //
-// The parts that judge (stats.go, playout.go, figure.go, report.go) look at no
+// The parts that judge (m_playout.go, figure.go, report.go) look at no
 // clock: they take times that were noted when a socket was read or written.
 package bench
 

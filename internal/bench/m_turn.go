@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
 )
 
 // storyLength is the length of an endless reply for servers that cannot stream one.
@@ -126,4 +127,137 @@ func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Du
 	err2 := hush()
 	_, err3 := c.repliedSoon(ctx, from)
 	return first.Sub(from.Add(voiced)), errors.Join(err1, err2, err3)
+}
+
+// flowing is a reply of which nothing is complete for many seconds: neither
+// the model's text nor the voice's sound, if the server streams that.
+func (r *rig) flowing() Plan {
+	p := Plan{Rate: 30, Sound: r.sentences, Replies: []string{"Well, " + story(60)}, Log: true}
+	if p.Sound <= 0 {
+		p.Sound, p.Rest = -1, 100*time.Millisecond
+	}
+	return p
+}
+
+// aborts is M8 and M9.
+func aborts(ctx context.Context, r *rig) ([]Figure, error) {
+	r.stubs.Set(r.endless())
+	o := devicetest.Options{Mode: devicetest.Manual, NoMCP: true}
+	cuts, err := repeated(ctx, r, r.abort.devices, r.abort.cuts, o, func(c *client) (cut, error) { return c.abortOnce(ctx) })
+	var last, stop []time.Duration
+	after := 0
+	for _, k := range cuts {
+		last, stop = append(last, k.last()), append(stop, k.stopped.Sub(k.aborted))
+		after += k.after()
+	}
+	figures := []Figure{
+		sampled("M8", "abort to the last frame", ms(last), most(P50, 5), most(P99, 30)),
+		sampled("M8", "abort to tts stop", ms(stop), most(P99, 50)),
+		single("M8", "frames after tts stop", "", len(stop), float64(after), most(Value, 0)).untimed(),
+	}
+	if err != nil {
+		return figures, err
+	}
+	upstream, err := r.cancelled(ctx)
+	return append(figures, upstream...), err
+}
+
+// abortOnce asks, listens for a random while, presses the button, and counts what still comes behind the tts stop.
+func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
+	c.frames.forget()
+	if err = c.ask(ctx); err != nil {
+		return k, err
+	}
+	if err = pause(ctx, rand.N(400*time.Millisecond)); err != nil {
+		return k, err
+	}
+	if k, err = c.cut(ctx); err != nil {
+		return k, err
+	}
+	err = pause(ctx, 70*time.Millisecond) // more than a frame
+	k.frames = c.frames.all()
+	return k, err
+}
+
+// closePatience is the time after which a request counts as never closed.
+const closePatience = 5 * time.Second
+
+// cancelled is M9: from the abort until the model and the voice see their request closed.
+func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
+	c, err := r.dial(ctx, devicetest.Options{Mode: devicetest.Manual, NoMCP: true})
+	if err != nil {
+		return nil, err
+	}
+	var llm, tts []time.Duration
+	for range r.abort.cancels {
+		r.stubs.Set(r.flowing())
+		k, err := c.abortOnce(ctx)
+		if err != nil {
+			return nil, err
+		}
+		llm = append(llm, closing(ctx, r.stubs.Chats(), k.aborted)...)
+		tts = append(tts, closing(ctx, r.stubs.Speeches(), k.aborted)...)
+	}
+	r.stubs.Set(Plan{})
+	return []Figure{
+		sampled("M9", "abort to the model's request closed", ms(llm), most(P99, 100)),
+		sampled("M9", "abort to the voice's request closed", ms(tts), most(P99, 100)),
+	}, nil
+}
+
+// closing returns the times from the abort to the end of the requests that were open then.
+func closing(ctx context.Context, requests []*openaitest.Request, aborted time.Time) []time.Duration {
+	var took []time.Duration
+	for _, q := range requests {
+		if q.Arrived.After(aborted) {
+			continue
+		}
+		timer := time.NewTimer(closePatience)
+		select {
+		case <-q.Ended():
+			if at := q.EndedAt(); q.Gone() && at.After(aborted) {
+				took = append(took, at.Sub(aborted))
+			}
+		case <-timer.C:
+			took = append(took, closePatience)
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return took
+}
+
+// bargeLead is the length of the reply before the user speaks over it.
+const bargeLead = 25 * 60 * time.Millisecond
+
+// bargeIn is M10: in realtime mode, from the first voiced sample of the user to tts stop.
+func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
+	r.stubs.Set(r.endless())
+	o := devicetest.Options{Mode: devicetest.Realtime, OpenListen: true, NoMCP: true}
+	packets := slices.Concat(pauses(bargeLead), r.said.packets, pauses(5*time.Second))
+	took, err := repeated(ctx, r, r.barge.devices, r.barge.times, o, func(c *client) (time.Duration, error) { return c.bargeOnce(ctx, packets) })
+	return []Figure{sampled("M10", "voice to tts stop, realtime", ms(took), most(P95, 400))}, err
+}
+
+// bargeOnce speaks over a reply, and then cuts the answer to what was said.
+func (c *client) bargeOnce(ctx context.Context, packets [][]byte) (time.Duration, error) {
+	if err := pause(ctx, rand.N(apartFor)); err != nil {
+		return 0, err
+	}
+	if err := c.ask(ctx); err != nil {
+		return 0, err
+	}
+	from := time.Now()
+	hush := c.speak(ctx, from, packets)
+	stopped, err := c.told(ctx, "stop")
+	if err == nil {
+		_, err = c.told(ctx, "start") // the answer to what was said
+	}
+	if err := errors.Join(err, hush()); err != nil {
+		return 0, err
+	}
+	if _, err := c.cut(ctx); err != nil {
+		return 0, err
+	}
+	return stopped.Sub(from.Add(bargeLead)), pause(ctx, 200*time.Millisecond)
 }
