@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local/calc"
 )
@@ -12,7 +11,7 @@ import (
 // calculate works out an expression.
 func calculate(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	expression := textArg(arguments, "expression")
-	r, err := calc.Eval(expression, calc.Options{Number: spoken.LeadingDecimal})
+	r, err := calc.Eval(expression)
 	if err != nil {
 		return fail(calcTrouble(ctx, err))
 	}

@@ -50,20 +50,13 @@ type Result struct {
 	Exact bool   // Text is all of it
 }
 
-// Options of Eval. The zero value works.
-type Options struct {
-	// Number reads a number that does not begin with an ASCII digit, as a
-	// decimal in plain digits. nil: there are none.
-	Number func(text string) (decimal, rest string, ok bool)
-}
-
 // Eval works an expression out. The error is an *Error.
-func Eval(text string, o Options) (Result, error) {
+func Eval(text string) (Result, error) {
 	if len(text) > maxText {
 		return Result{}, &Error{Cause: TooLarge, At: maxText}
 	}
 	text, before := normal(text)
-	p := &parser{lexer: lexer{text: text, options: o, words: columns(wordsFile)}, before: before}
+	p := &parser{lexer: lexer{text: text, words: columns(wordsFile)}, before: before}
 	p.next()
 	v := p.expression(0)
 	if p.err == nil && p.token.kind != end {

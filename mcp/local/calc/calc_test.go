@@ -6,16 +6,6 @@ import (
 	"testing"
 )
 
-// chinese stands for the numbers in words that the caller reads.
-func chinese(text string) (decimal, rest string, ok bool) {
-	for word, decimal := range map[string]string{"三点五": "3.5", "二十": "20", "两": "2", "十": "10", "九": "9"} {
-		if rest, ok := strings.CutPrefix(text, word); ok {
-			return decimal, rest, true
-		}
-	}
-	return "", text, false
-}
-
 func TestEval(t *testing.T) {
 	for text, want := range map[string]string{
 		"1+2": "3", "0.1+0.2": "0.3", "2+3*4": "14", "(2+3)*4": "20", "10-4-3": "3", "2^3^2": "512", "-2^2": "-4", "(-2)^2": "4", "2^-2": "0.25", "1/8": "0.125",
@@ -28,7 +18,7 @@ func TestEval(t *testing.T) {
 		"二十加两": "22", "三点五乘以两": "7", "二十除以十": "2", "二十减去两": "18", "两的十次方": "1024", "九的平方根": "3", "根号九": "3", "九的平方": "81", "百分之二十": "0.2", "二十的百分之十": "2", "十乘百分之二十": "2", "负两": "-2", "两的立方加十": "18", "5的阶乘": "120",
 		"3 plus 4": "7", "10 divided by 4": "2.5", "6 times 7": "42", "15 percent of 80": "12", "50 percent": "0.5", "3 squared": "9", "2 to the power of 8": "256", "the square root of 81": "9", "7 mod 4": "3", "3 × 4 ÷ 2": "6", "2**3": "8", "5²": "25", "half": "",
 	} {
-		r, err := Eval(text, Options{Number: chinese})
+		r, err := Eval(text)
 		got := r.Text
 		if !r.Exact && got != "" {
 			got = "≈" + got
@@ -54,13 +44,13 @@ func TestEvalErrors(t *testing.T) {
 		"sqrt(1,2)": "syntax at sign 1, near sqrt", "pow(2)": "syntax at sign 1, near pow", "1 $ 2": "syntax at sign 3, near $", "二十加": "syntax at sign 4, near the end", "两的十": "syntax at sign 4, near the end", "1e9999": "syntax at sign 2, near e", ".": "syntax at sign 1, near .",
 		"import os": "syntax at sign 1, near import", "*3": "syntax at sign 1, near *",
 	} {
-		_, err := Eval(text, Options{Number: chinese})
+		_, err := Eval(text)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	for name, text := range map[string]string{"deep": strings.Repeat("(", 500), "signs": strings.Repeat("-", 900) + "1", "long": strings.Repeat("1+", 900)} {
-		_, err := Eval(text, Options{})
+		_, err := Eval(text)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Cause != TooLarge {
 			t.Errorf("%s: %v, want too large", name, err)
 		}
@@ -72,7 +62,7 @@ func FuzzEval(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Eval(text, Options{Number: chinese})
+		r, err := Eval(text)
 		if (err == nil) == (r.Text == "") || len(r.Text) > 200 {
 			t.Errorf("Eval(%q) = %+v, %v", text, r, err)
 		}

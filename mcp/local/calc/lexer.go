@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text/spoken"
 )
 
 // kind is the kind of a token.
@@ -30,11 +32,10 @@ type token struct {
 
 // lexer cuts an expression into tokens.
 type lexer struct {
-	text    string
-	offset  int
-	options Options
-	words   [][2]string
-	calls   int // open calls of functions: a comma within is no part of a number
+	text   string
+	offset int
+	words  [][2]string
+	calls  int // open calls of functions: a comma within is no part of a number
 }
 
 // wordsFile has the spoken forms of signs and names, longer ones before their
@@ -78,12 +79,10 @@ func (l *lexer) next() token {
 			return t
 		}
 	}
-	if l.options.Number != nil {
-		if decimal, after, ok := l.options.Number(rest); ok {
-			if v, ok := new(big.Rat).SetString(decimal); ok {
-				l.offset = len(l.text) - len(after)
-				return token{kind: number, text: decimal, value: l.scaled(v), at: at}
-			}
+	if decimal, after, ok := spoken.LeadingDecimal(rest); ok {
+		if v, ok := new(big.Rat).SetString(decimal); ok {
+			l.offset = len(l.text) - len(after)
+			return token{kind: number, text: decimal, value: l.scaled(v), at: at}
 		}
 	}
 	if n := len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz")); n > 0 {
