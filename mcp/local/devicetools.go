@@ -132,13 +132,13 @@ func (p property) is(kind string) bool {
 	return false
 }
 
-// camera is the device's tool that takes a picture.
+// camera is the device's tool that takes a picture; its zero value is none.
 type camera struct {
 	tool, argument string
 	plain          bool // the model needs no other: it is named so and takes the question
 }
 
-func cameraOf(tools []mcp.Tool) (camera, bool) {
+func cameraOf(tools []mcp.Tool) camera {
 	for _, tool := range tools {
 		t, ok := readTool(tool, "photo", "picture", "camera")
 		if !ok || t.has("set", "get", "stop", "off", "on", "preview", "show", "delete") {
@@ -148,22 +148,22 @@ func cameraOf(tools []mcp.Tool) (camera, bool) {
 		if argument == "" && !t.free("") {
 			continue
 		}
-		return camera{t.name, argument, argument != "" && t.has("photo", "picture")}, true
+		return camera{t.name, argument, argument != "" && t.has("photo", "picture")}
 	}
-	return camera{}, false
+	return camera{}
 }
 
 // lacksPhoto reports whether take_photo is offered: there is a camera, but its tool is
 // not one that a model can just ask.
 func lacksPhoto(tools []mcp.Tool) bool {
-	c, ok := cameraOf(tools)
-	return ok && !c.plain
+	c := cameraOf(tools)
+	return c.tool != "" && !c.plain
 }
 
 // takePhoto leaves it to the conversation, which can look at the picture.
 func takePhoto(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	c, ok := cameraOf(mcp.PeerFrom(ctx).Tools())
-	if !ok {
+	c := cameraOf(mcp.PeerFrom(ctx).Tools())
+	if c.tool == "" {
 		return fail(say(ctx, "local/no-camera"))
 	}
 	question := strings.TrimSpace(textArg(arguments, "question"))

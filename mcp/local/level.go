@@ -27,7 +27,7 @@ func brightness() level {
 	return level{word: "brightness", things: []string{"screen", "display", "backlight"}, name: "local/brightness"}
 }
 
-// setter is the device's tool that sets a level.
+// setter is the device's tool that sets a level; its zero value is none.
 type setter struct {
 	tool, argument string
 	low, high      int
@@ -36,7 +36,7 @@ type setter struct {
 
 // setterOf finds it. One that says set is better, and one that names the thing;
 // a lamp's brightness is not the screen's.
-func (l level) setterOf(tools []mcp.Tool) (setter, bool) {
+func (l level) setterOf(tools []mcp.Tool) setter {
 	best, found := 0, setter{}
 	for _, tool := range tools {
 		t, ok := readTool(tool, l.word)
@@ -60,12 +60,12 @@ func (l level) setterOf(tools []mcp.Tool) (setter, bool) {
 			best, found = score, setter{t.name, argument, low, high, plain}
 		}
 	}
-	return found, best > 0
+	return found
 }
 
 // readerOf finds the tool that tells the level: one of its own, the state of
-// its thing, or the status of all the device.
-func (l level) readerOf(tools []mcp.Tool) (string, bool) {
+// its thing, or the status of all the device; "" is none.
+func (l level) readerOf(tools []mcp.Tool) string {
 	best, found := 0, ""
 	for _, tool := range tools {
 		t, ok := readTool(tool, "get", "read", "status", "state")
@@ -85,23 +85,19 @@ func (l level) readerOf(tools []mcp.Tool) (string, bool) {
 			best, found = score, t.name
 		}
 	}
-	return found, best > 0
+	return found
 }
 
 // lacksPlain reports whether set_volume and its like are offered: the device can do it,
 // but its own tool has another name.
 func (l level) lacksPlain(tools []mcp.Tool) bool {
-	s, ok := l.setterOf(tools)
-	return ok && !s.plain
+	s := l.setterOf(tools)
+	return s.tool != "" && !s.plain
 }
 
 // moves reports whether adjust_volume and its like are offered.
 func (l level) moves(tools []mcp.Tool) bool {
-	if _, ok := l.setterOf(tools); !ok {
-		return false
-	}
-	_, ok := l.readerOf(tools)
-	return ok
+	return l.setterOf(tools).tool != "" && l.readerOf(tools) != ""
 }
 
 // set is the handler of set_volume and its like: 0 to 100, whatever the device's own scale is.
@@ -130,8 +126,8 @@ func (l level) adjust(ctx context.Context, arguments map[string]any) mcp.ActionR
 func (l level) change(ctx context.Context, next func(now int) int, relative bool) mcp.ActionResponse {
 	device := mcp.PeerFrom(ctx)
 	tools := device.Tools()
-	s, ok := l.setterOf(tools)
-	if !ok {
+	s := l.setterOf(tools)
+	if s.tool == "" {
 		return fail(say(ctx, "local/level-none", say(ctx, l.name)))
 	}
 	now := 0
@@ -156,8 +152,8 @@ func (l level) change(ctx context.Context, next func(now int) int, relative bool
 
 // read asks the device for the level.
 func (l level) read(ctx context.Context, device mcp.Peer, tools []mcp.Tool) (int, bool) {
-	reader, ok := l.readerOf(tools)
-	if !ok {
+	reader := l.readerOf(tools)
+	if reader == "" {
 		return 0, false
 	}
 	r := device.Call(ctx, reader, nil)

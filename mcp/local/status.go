@@ -11,15 +11,15 @@ import (
 // maxReaders bounds how many of a device's tools are asked for its status.
 const maxReaders = 8
 
-// statusTool is the device's tool that tells all of its status.
-func statusTool(tools []mcp.Tool) (string, bool) {
+// statusTool is the device's tool that tells all of its status, "" if there is none.
+func statusTool(tools []mcp.Tool) string {
 	for _, tool := range tools {
 		t, ok := readTool(tool, "status")
 		if ok && t.has("device") && !t.has("set") && t.free("") {
-			return t.name, true
+			return t.name
 		}
 	}
-	return "", false
+	return ""
 }
 
 // statusReaders are the tools that each tell a part of it: get_state of an IoT
@@ -38,15 +38,14 @@ func statusReaders(tools []mcp.Tool) []string {
 // lacksStatus reports whether get_device_status is offered: the device tells parts of
 // its status, but has no tool for all of it.
 func lacksStatus(tools []mcp.Tool) bool {
-	_, ok := statusTool(tools)
-	return !ok && len(statusReaders(tools)) > 0
+	return statusTool(tools) == "" && len(statusReaders(tools)) > 0
 }
 
 // deviceStatus asks the device how it is, and puts it in words.
 func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	device := mcp.PeerFrom(ctx)
 	tools := device.Tools()
-	if name, ok := statusTool(tools); ok {
+	if name := statusTool(tools); name != "" {
 		r := device.Call(ctx, name, nil)
 		if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
 			return r
