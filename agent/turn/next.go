@@ -159,8 +159,8 @@ func tick(x *step) {
 	over(&x.Due.Greeting, greet)
 	over(&x.Due.Text, textLate)
 	over(&x.Reply.Until, resume)
-	if x.Reply.audible() {
-		for what := range x.Reply.Waits {
+	for what := range x.Reply.Waits {
+		if !x.noticeDue(WaitFor(what)).IsZero() {
 			over(&x.Reply.Waits[what].Due, func(x *step) { tooLong(x, WaitFor(what)) })
 		}
 	}

@@ -275,10 +275,8 @@ func (s *State) Deadline() time.Time {
 	for _, at := range []time.Time{s.Due.Greeting, s.Due.Text, s.Due.Announce, s.Due.Idle, s.Due.Farewell, s.Reply.Until} {
 		limit(at)
 	}
-	if s.Reply.audible() {
-		for _, w := range s.Reply.Waits {
-			limit(w.Due)
-		}
+	for what := range s.Reply.Waits {
+		limit(s.noticeDue(WaitFor(what)))
 	}
 	return first
 }

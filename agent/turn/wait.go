@@ -11,7 +11,6 @@ import (
 const (
 	fillerAfter = 1200 * time.Millisecond
 	fillerAgain = 6 * time.Second
-	fillerRetry = 100 * time.Millisecond // until looking again while the user speaks
 	// slowGrace is how long an engine may take in any case before it is said to be
 	// slow, however long the user has waited for the others.
 	slowGrace = 400 * time.Millisecond
@@ -33,7 +32,7 @@ type Waits [3]Wait
 // Wait describes how long a turn has waited for one thing.
 type Wait struct {
 	Since time.Time // zero: it does not
-	Due   time.Time // when the user is told, while the reply may be heard; zero: never
+	Due   time.Time // when the user is told; zero: never
 	Told  int       // how often the user was told in this turn
 }
 
@@ -100,8 +99,18 @@ func (x *step) slowAt(silent, since time.Time) time.Time {
 	return later(silent.Add(x.SlowAfter), since.Add(min(slowGrace, x.SlowAfter)))
 }
 
+// noticeDue returns when the user is told that something takes a while; zero: not
+// in this state. Where the reply cannot be heard that has to wait, and the words
+// about a tool wait for a user who speaks.
+func (s *State) noticeDue(what WaitFor) time.Time {
+	if !s.Reply.audible() || what == Tool && s.Voiced() {
+		return time.Time{}
+	}
+	return s.Reply.Waits[what].Due
+}
+
 // tooLong says that something takes a while, if there has been silence for long
-// enough, and for a tool if the user does not speak.
+// enough.
 func tooLong(x *step, what WaitFor) {
 	w := &x.Reply.Waits[what]
 	if w.Since.IsZero() || !x.Reply.audible() || x.Farewell.Step > Parting {
@@ -110,8 +119,6 @@ func tooLong(x *step, what WaitFor) {
 	switch at := x.tellAt(what); {
 	case at.After(x.seen.Now), at.IsZero():
 		w.Due = at
-	case what == Tool && x.Voiced():
-		w.Due = at.Add(x.seen.Now.Sub(at).Truncate(fillerRetry) + fillerRetry)
 	default:
 		ready(x, x.Reply.Turn)
 		x.do(Interpose{x.Reply.Turn, x.Reply.Request.Lang, phrase(what, w.Told)})
