@@ -327,6 +327,7 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 0, 3, 1, 15, 0, 21, 240, 4, 0, 17, 0, 15, 0, 17, 5})
 	f.Add([]byte{0, 2, 21, 240, 1, 0, 11, 1, 13, 4, 15, 0, 17, 5})
 	f.Add([]byte{4, 0, 0, 0, 15, 0, 17, 1, 0, 0, 0})
+	f.Add([]byte("\x02\x00\x00\x00\x0e\xff\xfc\x01\x12\x03\x00\x0e\x8d\xfc\x01\x12\x03\x13\xb8\vu\xb8\v\x0e\n\xc2\x11\x01\x00\x149\xff\x03\x11"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {
 			return

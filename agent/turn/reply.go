@@ -113,9 +113,9 @@ func commit(x *step) {
 }
 
 // toolWanted takes in that a turn wants to run a tool. What may still be undone
-// waits.
+// waits, and after the hang-up no tool runs.
 func toolWanted(x *step, e ToolWanted) {
-	if e.Turn != x.Reply.Turn {
+	if e.Turn != x.Reply.Turn || x.Farewell.Step >= Leaving {
 		return
 	}
 	switch x.Reply.Stage {
