@@ -1,12 +1,19 @@
+// Package agent holds conversations: it hears an utterance, thinks with a
+// language model and tools, and speaks the answer. It never sees a socket or a
+// vendor: it is given events, and speaks through Outbox and the provider contracts.
 package agent
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/speak"
+	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
@@ -24,7 +31,8 @@ import (
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
 	o       *Options
-	engines engines // of o
+	think   think.Options
+	speak   speak.Options
 	session wire.Session
 	out     wire.Outbox
 	tools   *router.Router
@@ -67,7 +75,7 @@ type life struct {
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
 	opts := o.withDefaults()
 	c := &Conversation{
-		o: &opts, engines: opts.engines(), session: s, out: out, tools: tools, rules: opts.rules(s),
+		o: &opts, think: opts.think(), speak: opts.speak(), session: s, out: out, tools: tools, rules: opts.rules(s),
 		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
@@ -122,7 +130,9 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.state.Learned.Empty = 0
-	c.features.attach(c)
+	for _, f := range c.o.Features {
+		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
+	}
 	c.timer = time.NewTimer(time.Hour)
 	defer c.timer.Stop()
 	c.state.Active = time.Now()
@@ -130,7 +140,6 @@ func (c *Conversation) Run(ctx context.Context) error {
 	dev.queue.changed = true
 	c.tellQueued()
 	c.loop(ctx)
-	close(c.life.over)
 	c.step(turn.Close{})
 	cause := context.Cause(ctx)
 	if c.reply != nil {
@@ -138,9 +147,16 @@ func (c *Conversation) Run(ctx context.Context) error {
 		c.reply.cancel(cause)
 	}
 	cancel(cause)
+	close(c.life.over)
 	c.life.wg.Wait()
-	c.keep()
-	c.features.detach(c)
+	if r := c.reply; r != nil && (r.marks.adopted || !r.order.Speculative) { // else nobody has finished saying what it answers
+		c.remember(r)
+	}
+	for i, in := range c.features {
+		if state := in.Detach(); state != nil {
+			dev.states[c.o.Features[i].Name()] = state
+		}
+	}
 	dev.queue.forsake()
 	return cause
 }
@@ -172,13 +188,6 @@ func (c *Conversation) loop(ctx context.Context) {
 	}
 }
 
-// keep saves what the turn that was joined last has left behind.
-func (c *Conversation) keep() {
-	if c.reply != nil && (c.reply.marks.adopted || !c.reply.order.Speculative) { // else nobody has finished saying what it answers
-		c.remember(c.reply)
-	}
-}
-
 // post passes what children have to say to the loop.
 func (c *Conversation) post(e any) {
 	select {
@@ -207,7 +216,7 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 		c.step(c.detected(ev.Text))
 	case wire.Abort:
 		c.log.Debug("abort", "reason", ev.Reason, "state", c.state.Phase())
-		c.step(turn.Abort{Wake: isWake(ev.Reason)})
+		c.step(turn.Abort{Wake: strings.Contains(ev.Reason, "wake")})
 	case wire.Drain:
 		c.step(turn.Drain{Cause: ev.Cause})
 	}
@@ -221,10 +230,8 @@ func (c *Conversation) take(e any) {
 			c.log.Error("hearing failed", "err", e.err)
 			c.step(turn.ListenFailed{Err: e.err})
 		}
-	case replyEnded:
-		c.step(c.finished(e.reply))
-	case call:
-		c.runCall(e)
+	case *reply: // its goroutines have been joined
+		c.step(c.finished(e))
 	case func():
 		e()
 		c.setTimer()
@@ -256,18 +263,19 @@ func (c *Conversation) step(e turn.Event) {
 // seen reads what the rules may know beside state and event.
 func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
-	seen := turn.Seen{Now: now, Expecting: c.expects(now), Song: c.features.last(), Queue: c.dev.queue.view()}
+	seen := turn.Seen{Now: now, Expecting: len(c.dev.queue.waiting) > 0, Queue: c.dev.queue.view()}
+	for _, in := range c.features {
+		seen.Expecting = seen.Expecting || in.Expects(now)
+	}
+	for l := range each[feature.Lasting](c.features) {
+		seen.Song = seen.Song || l.Lasts()
+	}
 	if c.reply != nil {
 		seen.Playing = c.reply.player.Playing(now)
 		seen.Busy, seen.Quiet = c.reply.speaker.Quiet()
 		seen.Stale = c.reply.version != c.dev.history.Version()
 	}
 	return seen
-}
-
-// expects reports whether something is to come soon, for which the channel stays open.
-func (c *Conversation) expects(now time.Time) bool {
-	return len(c.dev.queue.waiting) > 0 || c.features.expect(now)
 }
 
 // tellQueued tells the rules when what waits to be announced has changed.
@@ -280,7 +288,12 @@ func (c *Conversation) tellQueued() {
 
 // setTimer sets the timer to the earliest limit.
 func (c *Conversation) setTimer() {
-	due := earlier(c.state.Deadline(), c.features.deadline())
+	due := c.state.Deadline()
+	for t := range each[feature.Timed](c.features) {
+		if at := t.Deadline(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
+	}
 	if due.IsZero() {
 		c.timer.Stop()
 		return
@@ -291,22 +304,15 @@ func (c *Conversation) setTimer() {
 // tick acts on the limits that are over.
 func (c *Conversation) tick() {
 	now := time.Now()
-	c.features.tick(now)
+	for t := range each[feature.Timed](c.features) {
+		if at := t.Deadline(); !at.IsZero() && !at.After(now) {
+			t.Tick(now)
+		}
+	}
 	c.tellQueued()
 	if at := c.state.Deadline(); !at.IsZero() && !at.After(now) {
 		c.step(turn.Tick{})
 		return
 	}
 	c.setTimer()
-}
-
-// language returns the language that is spoken when no text says it.
-func (c *Conversation) language() string {
-	switch {
-	case c.dev.learned.Lang != "":
-		return string(c.dev.learned.Lang)
-	case c.session.Language != "":
-		return c.session.Language
-	}
-	return "zh"
 }

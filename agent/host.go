@@ -1,7 +1,11 @@
 package agent
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"iter"
+	"sync/atomic"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
@@ -9,91 +13,143 @@ import (
 	"xiaozhi/internal/text"
 )
 
+// features are the instances of one conversation's features, in the order of [Options].Features.
+type features []feature.Instance
+
+// each yields the instances that implement T.
+func each[T any](f features) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, in := range f {
+			if t, ok := in.(T); ok && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// handler returns the handler of a name; nil: there is none.
+func (f features) handler(name string) feature.Handler {
+	for h := range each[feature.Handling](f) {
+		if handler := h.Handler(name); handler != nil {
+			return handler
+		}
+	}
+	return nil
+}
+
 // host is the conversation as its features see it.
-type host struct{ c *Conversation }
+type host struct{ *Conversation }
 
-// Env returns what stays the same.
-func (h host) Env() feature.Env {
-	c := h.c
-	return feature.Env{Session: c.session, Texts: c.o.Prompts, Zone: c.o.Zone, Tools: c.tools, Log: c.log}
-}
+func (h host) State() turn.State               { return h.state }
+func (h host) Step(e turn.Event)               { h.step(e) }
+func (h host) Post(f func())                   { h.post(f) }
+func (h host) SetResult(callID, result string) { h.dev.history.SetResult(callID, result) }
 
-// Lang returns what is spoken when no text tells the language.
-func (h host) Lang() text.Lang { return text.Lang(h.c.language()) }
-
-// State returns a copy of the state.
-func (h host) State() turn.State { return h.c.state }
-
-// Step moves the state.
-func (h host) Step(e turn.Event) { h.c.step(e) }
-
-// Announce queues an announcement, or begins it.
-func (h host) Announce(a feature.Announcement) (uint64, error) {
-	c := h.c
-	id, ok := c.dev.queue.add(a)
-	switch {
-	case !ok && a.Owed:
-		c.log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(c.dev.queue.waiting))
-		return 0, feature.ErrQueueFull
-	case !ok:
-		return 0, feature.ErrQueueFull
-	case a.Now:
-		c.step(turn.Interrupt{Announcement: id, Lang: a.Lang})
-	}
-	return id, nil
-}
-
-// Withdraw takes an announcement back that waits, and closes its question.
-func (h host) Withdraw(id uint64) {
-	c := h.c
-	c.dev.queue.remove(func(n announcement) bool { return n.id == id })
-	if c.reply != nil && c.reply.order.tells != nil && c.reply.order.tells.id == id {
-		c.reply.marks.withdrawn = true
-	}
-	if c.asked.id == id && c.asked.answer != nil {
-		c.asked.answer = nil
-		c.step(turn.Withdraw{ID: id})
-	}
-}
-
-// SetResult corrects the history.
-func (h host) SetResult(callID, result string) { h.c.dev.history.SetResult(callID, result) }
-
-// Post hands f to the loop.
-func (h host) Post(f func()) { h.c.post(f) }
-
-// Ended reports whether the context of Run has ended.
 func (h host) Ended() bool {
 	select {
-	case <-h.c.life.ended:
+	case <-h.life.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// Forget clears the history.
+func (h host) Env() feature.Env {
+	return feature.Env{Session: h.session, Texts: h.o.Prompts, Zone: h.o.Zone, Tools: h.tools, Log: h.log}
+}
+
+func (h host) Lang() text.Lang {
+	return cmp.Or(h.dev.learned.Lang, text.Lang(h.session.Language), text.Chinese)
+}
+
+func (h host) Announce(a feature.Announcement) (uint64, error) {
+	id, ok := h.dev.queue.add(a)
+	if !ok {
+		if a.Owed {
+			h.log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(h.dev.queue.waiting))
+		}
+		return 0, feature.ErrQueueFull
+	}
+	if a.Now {
+		h.step(turn.Interrupt{Announcement: id, Lang: a.Lang})
+	}
+	return id, nil
+}
+
+func (h host) Withdraw(id uint64) {
+	h.dev.queue.remove(func(n announcement) bool { return n.id == id })
+	if h.reply != nil && h.reply.order.tells != nil && h.reply.order.tells.id == id {
+		h.reply.marks.withdrawn = true
+	}
+	if h.asked.id == id && h.asked.answer != nil {
+		h.asked.answer = nil
+		h.step(turn.Withdraw{ID: id})
+	}
+}
+
 func (h host) Forget(turn uint64) {
-	c := h.c
-	c.dev.history.Clear()
-	if c.reply != nil && c.reply.id == turn {
-		c.reply.marks.forgotten = true
+	h.dev.history.Clear()
+	if h.reply != nil && h.reply.id == turn {
+		h.reply.marks.forgotten = true
 	}
 }
 
-// SetRole changes the prompt.
 func (h host) SetRole(name string) bool {
-	c := h.c
-	if c.dev.role = name; name == c.o.Prompt {
-		c.dev.role = ""
+	if h.dev.role = name; name == h.o.Prompt {
+		h.dev.role = ""
 	}
-	return c.dev.role != ""
+	return h.dev.role != ""
 }
 
-// Handle runs a handler.
 func (h host) Handle(name string, from feature.Caller, args any) (think.Handled, error) {
-	if handler := h.c.features.handler(name); handler != nil {
+	if handler := h.features.handler(name); handler != nil {
 		return handler(from, args)
 	}
 	return think.Handled{}, fmt.Errorf("there is no handler named %q", name)
+}
+
+// Do runs f on the conversation's goroutine, which f must not hold up. The error
+// is f's, or why f was not run: ctx or the conversation has ended. It may be called at any time.
+func (c *Conversation) Do(ctx context.Context, f func(feature.Host) error) error {
+	_, err := c.ask(ctx, 0, func() error {
+		if c.state.Farewell.Step != turn.Staying {
+			return feature.ErrOver
+		}
+		return f(host{c})
+	})
+	return err
+}
+
+// Over is closed when the conversation has ended.
+func (c *Conversation) Over() <-chan struct{} { return c.life.over }
+
+// ask runs f on the conversation's goroutine, for a turn while it has the floor, or,
+// with 0, for somebody outside, and waits for it. ran says whether f was run.
+// Whoever sets taken first decides: either f runs and is waited for, or it was given
+// up, with its turn, ctx or the conversation, and never runs.
+func (c *Conversation) ask(ctx context.Context, id uint64, f func() error) (ran bool, err error) {
+	var taken atomic.Bool
+	done := make(chan error, 1)
+	run := func() {
+		if (id == 0 || c.state.Runs(id)) && taken.CompareAndSwap(false, true) {
+			done <- protect(c.log, "handler", f)
+		}
+	}
+	select {
+	case c.events <- run:
+	case <-ctx.Done():
+	case <-c.life.over:
+	}
+	select {
+	case err := <-done:
+		return true, err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-c.life.over:
+		err = feature.ErrOver
+	}
+	if taken.CompareAndSwap(false, true) {
+		return false, err
+	}
+	return true, <-done // it runs, and does not wait for anybody
 }

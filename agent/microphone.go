@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 // the device's sound. It belongs to the conversation's goroutine.
 type microphone struct {
 	post     func(any)
-	child    func() (context.Context, context.CancelCauseFunc)
-	log      *slog.Logger
 	o        listen.Options
 	book     listen.Book
 	listener *listen.Listener // nil: nobody listens
@@ -35,7 +32,7 @@ type listenFailed struct {
 }
 
 func newMicrophone(c *Conversation) *microphone {
-	m := &microphone{post: c.post, log: c.log, child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }}
+	m := &microphone{post: c.post}
 	end := listen.Engines{VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS}}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
@@ -43,7 +40,7 @@ func newMicrophone(c *Conversation) *microphone {
 	}
 	m.o = listen.Options{
 		Engines: end, Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: func(e turn.Event) { c.post(e) }, Child: m.child, Go: c.life.wg.Go, Log: c.log,
+		Report: func(e turn.Event) { c.post(e) }, Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }, Go: c.life.wg.Go, Log: c.log,
 	}
 	switch {
 	case c.o.NoEchoGuard:
@@ -95,7 +92,7 @@ func (m *microphone) listen(l turn.Listen) {
 	m.close(turn.ErrReplaced)
 	listener := listen.New(&m.o, l)
 	var ctx context.Context
-	ctx, m.stop = m.child()
+	ctx, m.stop = m.o.Child()
 	m.listener = listener
 	m.o.Go(func() {
 		if err := listener.Run(ctx); err != nil {
@@ -116,7 +113,7 @@ func (m *microphone) tell(e turn.Effect) {
 		return
 	}
 	if err := m.listener.Tell(e); err != nil { // it hangs in a recogniser that breaks its contract
-		m.log.Error("the listener does not keep up", "err", err)
+		m.o.Log.Error("the listener does not keep up", "err", err)
 		m.failed = err
 	}
 }
@@ -137,6 +134,3 @@ func (c *Conversation) detected(words string) turn.Event {
 	}
 	return turn.Typed{Words: words}
 }
-
-// isWake reports whether a device gives a wake word as the reason of an abort.
-func isWake(reason string) bool { return strings.Contains(reason, "wake") }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -85,26 +86,24 @@ type Options struct {
 
 // withDefaults is a copy with every zero value filled in.
 func (o Options) withDefaults() Options {
-	set(&o.Name, message.In(text.Chinese, "agent/name"))
-	set(&o.Prompt, "default")
-	set(&o.MaxSteps, 5)
-	set(&o.MaxCalls, 16)
-	set(&o.MaxDaily, 2000)
-	set(&o.HistoryTokens, 6000)
-	set(&o.IdleClose, 100*time.Second)
-	set(&o.Guard, 105*time.Millisecond)
-	set(&o.StopAfter, 100*time.Millisecond)
-	set(&o.BargeIn, 280*time.Millisecond)
-	set(&o.StepTimeout, 60*time.Second)
-	set(&o.Drafts, 3)
-	set(&o.SlowAfter, 2500*time.Millisecond)
-	set(&o.SoundTimeout, 30*time.Second)
-	set(&o.RecognizeTimeout, 30*time.Second)
-	set(&o.Lead, 4)
-	set(&o.Reply, audio.Reply)
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
+	o.Name = cmp.Or(o.Name, message.In(text.Chinese, "agent/name"))
+	o.Prompt = cmp.Or(o.Prompt, "default")
+	o.MaxSteps = cmp.Or(o.MaxSteps, 5)
+	o.MaxCalls = cmp.Or(o.MaxCalls, 16)
+	o.MaxDaily = cmp.Or(o.MaxDaily, 2000)
+	o.HistoryTokens = cmp.Or(o.HistoryTokens, 6000)
+	o.IdleClose = cmp.Or(o.IdleClose, 100*time.Second)
+	o.Guard = cmp.Or(o.Guard, 105*time.Millisecond)
+	o.StopAfter = cmp.Or(o.StopAfter, 100*time.Millisecond)
+	o.BargeIn = cmp.Or(o.BargeIn, 280*time.Millisecond)
+	o.StepTimeout = cmp.Or(o.StepTimeout, 60*time.Second)
+	o.Drafts = cmp.Or(o.Drafts, 3)
+	o.SlowAfter = cmp.Or(o.SlowAfter, 2500*time.Millisecond)
+	o.SoundTimeout = cmp.Or(o.SoundTimeout, 30*time.Second)
+	o.RecognizeTimeout = cmp.Or(o.RecognizeTimeout, 30*time.Second)
+	o.Lead = cmp.Or(o.Lead, 4)
+	o.Reply = cmp.Or(o.Reply, audio.Reply)
+	o.Zone = cmp.Or(o.Zone, time.Local)
 	if o.WakeWords == nil {
 		o.WakeWords = inBoth("agent/wake-words")
 	}
@@ -114,9 +113,7 @@ func (o Options) withDefaults() Options {
 	if o.StopWords == nil {
 		o.StopWords = StopWords()
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -128,28 +125,16 @@ func inBoth(id string) []string {
 	return slices.Concat(message.List(text.Chinese, id), message.List(text.English, id))
 }
 
-func set[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
+// think returns the options of what thinks.
+func (o Options) think() think.Options {
+	return think.Options{
+		LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
+		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
 	}
 }
 
-// engines are the options of what thinks and speaks.
-type engines struct {
-	think think.Options
-	speak speak.Options
-}
-
-func (o *Options) engines() engines {
-	return engines{think: think.Options{
-		LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
-		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
-	}, speak: o.speak()}
-}
-
-// speak are the options of what speaks.
-func (o *Options) speak() speak.Options {
+// speak returns the options of what speaks.
+func (o Options) speak() speak.Options {
 	return speak.Options{
 		TTS: o.TTS, Prompts: o.Prompts, Cache: o.Sounds, Levels: o.Levels, Reply: o.Reply, Lead: o.Lead,
 		Guard: o.Guard, StopAfter: o.StopAfter, SlowAfter: o.SlowAfter, SoundTimeout: o.SoundTimeout,
@@ -158,14 +143,12 @@ func (o *Options) speak() speak.Options {
 
 // Preload encodes the farewells into o.Sounds ([speak.Preload]).
 func Preload(o Options) error {
-	opts := o.withDefaults()
-	s := opts.speak()
+	s := o.withDefaults().speak()
 	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown)
 }
 
 // Prewarm speaks fixed phrases into o.Sounds ([speak.Prewarm]).
 func Prewarm(ctx context.Context, o Options, ids []string, languages []text.Lang) error {
-	opts := o.withDefaults()
-	s := opts.speak()
+	s := o.withDefaults().speak()
 	return speak.Prewarm(ctx, &s, ids, languages)
 }

@@ -25,7 +25,9 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Send:
 		c.out.Send(wire.Message{Kind: e.Kind})
 	case turn.EndMusic:
-		c.features.endSound()
+		for l := range each[feature.Lasting](c.features) {
+			l.End()
+		}
 	case turn.Answer:
 		if answer := c.asked.answer; answer != nil && c.asked.id == e.ID {
 			c.asked.answer = nil
@@ -105,7 +107,7 @@ func (c *Conversation) begin(e turn.Begin) {
 		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
-		c.post(replyEnded{r})
+		c.post(r)
 	})
 }
 

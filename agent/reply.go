@@ -27,12 +27,6 @@ type order struct {
 	allow *providers.ToolCall // the call that Allow is about: it is made before anything else
 }
 
-// lang is the language of the turn.
-func (o *order) lang() string { return string(o.Lang) }
-
-// replyEnded says that the goroutines of a turn have been joined.
-type replyEnded struct{ reply *reply }
-
 // outcome holds what a turn leaves behind.
 type outcome struct {
 	messages []providers.Message // for the history
@@ -88,9 +82,9 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	if o.Speculative {
 		r.player.Hold()
 	}
-	r.speaker = speak.NewSpeaker(&c.engines.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
+	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
 	r.gate = gate{turn: id, post: c.post, player: r.player, allow: make(chan struct{}, 1)}
-	r.answer = think.New(&c.engines.think, think.Turn{
+	r.answer = think.New(&c.think, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
 		Session: c.session,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r.gate, c.toolsOf(r), log)
@@ -102,14 +96,14 @@ func (c *Conversation) toolsOf(r *reply) think.Tools {
 	t := think.Tools{
 		Router: c.tools, Budget: &c.dev.calls, Knows: func(name string) bool { return c.features.handler(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
-			ran, err = ask(ctx, c.post, nil, r.id, func() (err error) {
+			ran, err = c.ask(ctx, r.id, func() (err error) {
 				did, err = host{c}.Handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
 				return err
 			})
 			return did, ran, err
 		},
 	}
-	if calls := c.features.calls; calls != nil {
+	for calls := range each[feature.Calls](c.features) {
 		t.Late, t.Job = calls.Late, calls.Begin
 	}
 	return t
@@ -160,14 +154,14 @@ func (r *reply) respond(ctx context.Context) error {
 	case r.order.Phrase != "":
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":
-		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, r.order.lang()))
+		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, string(r.order.Lang)))
 	case r.order.tells != nil:
 		return r.tell(ctx, r.order.tells)
 	case r.order.Words == "" || r.order.Told:
 		return nil // nothing but the start/stop pair
 	case text.In(r.order.Words, r.exits):
 		r.answer.Goodbye()
-		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, r.order.lang()))
+		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, string(r.order.Lang)))
 	}
 	return r.answer.Converse(ctx, "")
 }

@@ -4,7 +4,11 @@ package history
 import (
 	"bytes"
 	"encoding/gob"
+	"fmt"
 	"slices"
+	"sync"
+
+	"github.com/pkoukk/tiktoken-go"
 
 	"xiaozhi/providers"
 )
@@ -105,21 +109,29 @@ func (l *Log) replaceResult(callID, text string) bool {
 // from its result. The newest exchange always stays. Each message is counted
 // once: counting takes milliseconds, which other devices' frames would wait for.
 func (l *Log) Trim(budget int, count func(string) int) {
-	starts := l.exchanges()
-	if len(starts) < 2 || l.bytes() <= budget {
+	var starts []int // of the exchanges
+	bytes, total := 0, 0
+	for i, m := range l.messages {
+		if i == 0 || m.Role == providers.RoleUser {
+			starts = append(starts, i)
+		}
+		bytes += messageTokens(m, func(s string) int { return len(s) })
+	}
+	if len(starts) < 2 || bytes <= budget {
 		return // a token has at least one byte, so this fits without counting
 	}
-	total, before := 0, make([]int, len(starts)) // the tokens of the exchanges before each
-	for i, exchange := 0, 0; i < len(l.messages); i++ {
-		if exchange < len(starts) && i == starts[exchange] {
-			before[exchange] = total
-			exchange++
+	l.tokens = append(l.tokens, make([]int, len(l.messages)-len(l.tokens))...)
+	for i, m := range l.messages {
+		if l.tokens[i] == 0 {
+			l.tokens[i] = messageTokens(m, count)
 		}
-		total += l.size(i, count)
+		total += l.tokens[i]
 	}
 	first := 0
-	for first < len(starts)-1 && total-before[first] > budget {
-		first++
+	for ; first < len(starts)-1 && total > budget; first++ {
+		for _, n := range l.tokens[starts[first]:starts[first+1]] {
+			total -= n
+		}
 	}
 	if first > 0 {
 		l.messages, l.tokens = slices.Clone(l.messages[starts[first]:]), slices.Clone(l.tokens[starts[first]:])
@@ -127,38 +139,9 @@ func (l *Log) Trim(budget int, count func(string) int) {
 	}
 }
 
-// size returns the tokens of a message.
-func (l *Log) size(i int, count func(string) int) int {
-	for len(l.tokens) <= i {
-		l.tokens = append(l.tokens, 0)
-	}
-	if l.tokens[i] == 0 {
-		l.tokens[i] = messageTokens(l.messages[i], count)
-	}
-	return l.tokens[i]
-}
-
-// exchanges lists where each exchange begins. Messages before the first user's
-// message belong to the first exchange.
-func (l *Log) exchanges() (starts []int) {
-	for i, m := range l.messages {
-		if i == 0 || m.Role == providers.RoleUser {
-			starts = append(starts, i)
-		}
-	}
-	return starts
-}
-
 // messageOverhead is what a message costs beside its text: role and separators
 // (OpenAI's published counting rule: 3 tokens a message, 1 a name).
 const messageOverhead = 4
-
-func (l *Log) bytes() (n int) {
-	for _, m := range l.messages {
-		n += messageTokens(m, func(s string) int { return len(s) })
-	}
-	return n
-}
 
 func messageTokens(m providers.Message, count func(string) int) int {
 	n := messageOverhead + count(m.Content)
@@ -166,4 +149,35 @@ func messageTokens(m providers.Message, count func(string) int) int {
 		n += messageOverhead + count(c.Name) + count(c.Arguments)
 	}
 	return n
+}
+
+// TokenCounter counts tokens with tiktoken's cl100k_base table, which is near
+// enough for every model we speak to (a budget, not a bill). The table, some
+// 15 MiB in memory, is read by Load, else at the first count. Both may be called
+// at the same time. The offline loader has to be set before (main does).
+type TokenCounter struct {
+	once sync.Once
+	enc  *tiktoken.Tiktoken
+	err  error
+}
+
+// Count returns the number of tokens of text. Without a counter, or if the table
+// cannot be read, it counts bytes, which is never too few.
+func (c *TokenCounter) Count(text string) int {
+	if c == nil || c.Load() != nil {
+		return len(text)
+	}
+	return len(c.enc.EncodeOrdinary(text))
+}
+
+// Load reads the table now rather than at the first count, where a turn would
+// wait for it, and the process would grow long after its start.
+func (c *TokenCounter) Load() error {
+	c.once.Do(func() {
+		c.enc, c.err = tiktoken.GetEncoding("cl100k_base")
+		if c.err != nil {
+			c.err = fmt.Errorf("read the token table: %w", c.err)
+		}
+	})
+	return c.err
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
+	"xiaozhi/providers"
 )
 
 const (
@@ -47,8 +50,7 @@ func (l list) Keep(left time.Time) time.Duration {
 	return feature.KeepWaiting + max(0, l[len(l)-1].due.Sub(left))
 }
 
-// Close does nothing.
-func (l list) Close() {}
+func (list) Close() {}
 
 // Feature sets, lists, cancels and rings alarms.
 type Feature struct{}
@@ -73,24 +75,18 @@ type alarms struct {
 	at   time.Time // when the clock is looked at next; zero: never
 }
 
-// Expects reports whether an alarm is due soon.
 func (a *alarms) Expects(now time.Time) bool {
 	return len(a.list) > 0 && a.list[0].due.Sub(now) <= soon
 }
-
-// Detach returns the alarms that wait.
 func (a *alarms) Detach() feature.State { return a.list }
+func (a *alarms) Deadline() time.Time   { return a.at }
 
-// Handler returns that of the timer tool.
 func (a *alarms) Handler(name string) feature.Handler {
 	if name == mcp.HandlerTimer {
 		return a.handle
 	}
 	return nil
 }
-
-// Deadline returns when the clock is looked at next.
-func (a *alarms) Deadline() time.Time { return a.at }
 
 // set takes in a list, and when it is looked at next.
 func (a *alarms) set(l list) {
@@ -131,8 +127,6 @@ func inOrder(l list) list {
 	return slices.SortedStableFunc(slices.Values(l), func(a, b alarm) int { return cmp.Compare(time.Until(a.due), time.Until(b.due)) })
 }
 
-var errManyAlarms = errors.New("there are too many timers already")
-
 // handle sets, lists or cancels timers and reminders.
 func (a *alarms) handle(from feature.Caller, args any) (think.Handled, error) {
 	t, err := mcp.DecodeArgs[mcp.TimerArgs](args)
@@ -157,7 +151,7 @@ func (a *alarms) add(n alarm) (think.Handled, error) {
 	case !n.due.After(now):
 		return think.Handled{}, fmt.Errorf("%s: %s", message.In(n.lang, "agent/timer-past"), n.due.In(env.Zone).Format(time.DateTime))
 	case len(a.list) >= maxAlarms:
-		return think.Handled{}, errManyAlarms
+		return think.Handled{}, errors.New("there are too many timers already")
 	}
 	if !n.reminder {
 		n.length = n.due.Sub(now).Round(time.Second)
@@ -192,10 +186,7 @@ func (a *alarms) show(lang text.Lang) string {
 			views[i].Length = spoken.SayDuration(n.length, lang)
 		}
 	}
-	all, err := json.Marshal(views)
-	if err != nil {
-		return err.Error()
-	}
+	all, _ := json.Marshal(views) // texts can always be encoded
 	return string(all)
 }
 
@@ -250,4 +241,23 @@ func digits(text string) int {
 		}
 	}
 	return n
+}
+
+// chime is the sound of an alarm: three strokes of a bell, made here.
+func chime() iter.Seq2[providers.Sound, error] {
+	const rate, stroke = 16000, 0.7 // Hz, s
+	return func(yield func(providers.Sound, error) bool) {
+		pcm := make([]int16, int(rate*stroke))
+		for i := range pcm {
+			at := float64(i) / rate
+			fade := math.Exp(-5*at) * min(1, at*200)
+			v := math.Sin(2*math.Pi*880*at) + 0.5*math.Sin(2*math.Pi*1320*at) + 0.25*math.Sin(2*math.Pi*2217*at)
+			pcm[i] = int16(7000 * fade * v)
+		}
+		for range 3 {
+			if !yield(providers.Sound{Rate: rate, PCM: pcm}, nil) {
+				return
+			}
+		}
+	}
 }

@@ -27,13 +27,9 @@ func (Feature) Attach(h feature.Host, _ feature.State) feature.Instance { return
 // basics are the handlers of one conversation.
 type basics struct{ feature.Host }
 
-// Expects reports false.
 func (basics) Expects(time.Time) bool { return false }
+func (basics) Detach() feature.State  { return nil }
 
-// Detach leaves nothing.
-func (basics) Detach() feature.State { return nil }
-
-// Handler returns one of the four.
 func (b basics) Handler(name string) feature.Handler {
 	switch name {
 	case mcp.HandlerExit:

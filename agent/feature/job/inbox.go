@@ -31,15 +31,9 @@ type inbox struct {
 
 	mu       sync.Mutex
 	outcomes []outcome
-	jobs     map[*job]struct{}
+	jobs     map[*router.Prepared]context.CancelCauseFunc
 	wake     func() // tells the present conversation; nil: there is none
 	closed   bool
-}
-
-// job is a call that outlives the connection in which it was begun.
-type job struct {
-	prepared router.Prepared
-	cancel   context.CancelCauseFunc
 }
 
 // outcome holds the response to a call.
@@ -50,6 +44,8 @@ type outcome struct {
 	gone     bool // of a control: the conversation had ended, nobody knows whether it was done
 }
 
+func newInbox() *inbox { return &inbox{jobs: map[*router.Prepared]context.CancelCauseFunc{}} }
+
 // attach has wake called when there are outcomes, also those that wait already.
 // nil: nobody takes any.
 func (m *inbox) attach(wake func()) {
@@ -59,7 +55,7 @@ func (m *inbox) attach(wake func()) {
 }
 
 // put leaves an outcome. ended is the job that it is of; nil: none.
-func (m *inbox) put(o outcome, ended *job) {
+func (m *inbox) put(o outcome, ended *router.Prepared) {
 	m.mu.Lock()
 	delete(m.jobs, ended) // in the same moment, so that waiting never says no in between
 	m.outcomes = append(m.outcomes, o)
@@ -84,8 +80,8 @@ func (m *inbox) take() []outcome {
 func (m *inbox) start(ctx context.Context, p router.Prepared, run func(context.Context, router.Prepared) mcp.ActionResponse) (refused string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for j := range m.jobs { // also one that was begun on an earlier connection
-		if j.prepared.Offer.Tool.Name == p.Offer.Tool.Name && reflect.DeepEqual(j.prepared.Arguments, p.Arguments) {
+	for running := range m.jobs { // also one that was begun on an earlier connection
+		if running.Offer.Tool.Name == p.Offer.Tool.Name && reflect.DeepEqual(running.Arguments, p.Arguments) {
 			return "agent/job-same"
 		}
 	}
@@ -96,11 +92,10 @@ func (m *inbox) start(ctx context.Context, p router.Prepared, run func(context.C
 		return "agent/job-many"
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	j := &job{prepared: p, cancel: cancel}
-	m.jobs[j] = struct{}{}
+	m.jobs[&p] = cancel
 	m.wg.Go(func() {
 		defer cancel(turn.ErrDone)
-		m.put(outcome{prepared: p, response: run(ctx, p), job: true}, j)
+		m.put(outcome{prepared: p, response: run(ctx, p), job: true}, &p)
 	})
 	return ""
 }
@@ -112,7 +107,6 @@ func (m *inbox) waiting() bool {
 	return len(m.jobs) > 0 || len(m.outcomes) > 0
 }
 
-// Keep says that outcomes, and those of jobs that run, are to be told.
 func (m *inbox) Keep(time.Time) time.Duration {
 	if m.waiting() {
 		return feature.KeepWaiting
@@ -124,8 +118,8 @@ func (m *inbox) Keep(time.Time) time.Duration {
 func (m *inbox) Close() {
 	m.mu.Lock()
 	m.closed = true
-	for j := range m.jobs {
-		j.cancel(errShutdown)
+	for _, cancel := range m.jobs {
+		cancel(errShutdown)
 	}
 	m.mu.Unlock()
 	m.wg.Wait()

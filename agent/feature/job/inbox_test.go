@@ -15,7 +15,7 @@ import (
 // end cancels them all and waits.
 func TestInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mail := &inbox{jobs: map[*job]struct{}{}}
+		mail := newInbox()
 		prepared := func(n int) router.Prepared {
 			return router.Prepared{Offer: router.Offer{Tool: mcp.Tool{Name: "dig"}}, Arguments: map[string]any{"n": n}}
 		}

@@ -31,7 +31,7 @@ func (Feature) Name() string { return "job" }
 func (Feature) Attach(h feature.Host, state feature.State) feature.Instance {
 	mail, ok := state.(*inbox)
 	if !ok {
-		mail = &inbox{jobs: map[*job]struct{}{}}
+		mail = newInbox()
 	}
 	c := &calls{Host: h, mail: mail}
 	mail.attach(func() { h.Post(c.read) })
@@ -46,21 +46,17 @@ type calls struct {
 	mail *inbox
 }
 
-// Expects reports whether a job runs.
 func (c *calls) Expects(time.Time) bool { return c.mail.waiting() }
 
-// Detach leaves the inbox to the next conversation.
 func (c *calls) Detach() feature.State {
 	c.mail.attach(nil)
 	return c.mail
 }
 
-// Late takes the true outcome of a control call.
 func (c *calls) Late(p router.Prepared, response mcp.ActionResponse) {
 	c.mail.put(outcome{prepared: p, response: response, gone: c.Ended()}, nil)
 }
 
-// Begin starts a job.
 func (c *calls) Begin(ctx context.Context, p router.Prepared, lang text.Lang) error {
 	if refused := c.mail.start(ctx, p, c.Env().Tools.Detach); refused != "" {
 		return errors.New(message.In(lang, refused))

@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"xiaozhi/agent/turn"
 )
@@ -13,37 +11,42 @@ import (
 // TestHandlerOfDeadTurn: a handler whose turn was taken away does not run, and
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
-	log := debugLog(t.Output())
-	c := &Conversation{dev: &Device{}, log: log, timer: time.NewTimer(time.Hour), mic: &microphone{}}
+	c := &Conversation{events: make(chan any, 64), log: debugLog(t.Output())}
 	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
-	var calls []call
-	later := func(v any) { calls = append(calls, v.(call)) }
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	runs := 0
+	// ask has the handler run, then its turn ends.
+	ask := func(f func() error) (ran bool, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			(<-c.events).(func())()
+			cancel()
+		}()
+		return c.ask(ctx, 1, f)
+	}
 	handler := func() error { runs++; return nil }
 
-	ran, err := ask(ctx, later, nil, 1, handler)
-	c.runCall(calls[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran, err := c.ask(ctx, 1, handler)
+	for len(c.events) > 0 {
+		(<-c.events).(func())()
+	}
 	if ran || runs != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("given up by its turn: ran %d times, %v", runs, err)
 	}
 
 	c.state.Reply.Stage = turn.Ending
-	c.runCall(call{turn: 1, taken: new(atomic.Bool), f: handler})
-	if runs != 0 {
+	if ran, _ := ask(handler); ran || runs != 0 {
 		t.Error("the handler of a turn without the floor ran")
 	}
 
 	c.state.Reply.Stage = turn.Speaking
-	now := func(v any) { c.runCall(v.(call)) }
 	for range 50 { // the outcome and the end of the turn are there at the same time
-		if ran, err := ask(ctx, now, nil, 1, handler); !ran || err != nil {
+		if ran, err := ask(handler); !ran || err != nil {
 			t.Fatalf("it ran, but %v, %v", ran, err)
 		}
 	}
-	ran, err = ask(t.Context(), now, nil, 1, func() error { panic("broken handler") })
-	if !ran || !errors.Is(err, turn.ErrFailed) {
+	if ran, err = ask(func() error { panic("broken handler") }); !ran || !errors.Is(err, turn.ErrFailed) {
 		t.Errorf("a handler that panics: %v, %v", ran, err)
 	}
 }
