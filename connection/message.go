@@ -1,7 +1,11 @@
 package connection
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
@@ -62,4 +66,136 @@ func textOf(sessionID string, m wire.Message) ([]byte, error) {
 	default:
 		return nil, nil
 	}
+}
+
+// Limits of one text message.
+const (
+	maxDepth     = 32       // levels of JSON; devices send fewer than 10
+	maxPlainText = 64 << 10 // bytes, of every type but mcp
+)
+
+// inbound is one text message of a device, as far as its type was readable.
+// A field that is absent or null is nil.
+type inbound struct {
+	Type    string
+	Bare    bool // a JSON-RPC frame without the envelope: Type is mcp, Payload all of it
+	State   json.RawMessage
+	Mode    json.RawMessage
+	Text    json.RawMessage
+	Reason  json.RawMessage
+	Payload json.RawMessage
+	things  thingsWire
+	hello   helloWire
+}
+
+// members is the union of all messages' members; every one is judged later, so
+// that a wrong type in one costs that one only.
+type members struct {
+	Type    json.RawMessage `json:"type"`
+	State   json.RawMessage `json:"state"`
+	Mode    json.RawMessage `json:"mode"`
+	Text    json.RawMessage `json:"text"`
+	Reason  json.RawMessage `json:"reason"`
+	Payload json.RawMessage `json:"payload"`
+	JSONRPC json.RawMessage `json:"jsonrpc"`
+	thingsWire
+	helloWire
+}
+
+// thingsWire are the members of an iot message (docs/protocol.md 6).
+type thingsWire struct {
+	Descriptors json.RawMessage `json:"descriptors"`
+	States      json.RawMessage `json:"states"`
+}
+
+// parseText reads one text message. Devices paste strings into JSON as they
+// are, so control characters are forgiven. The result shares nothing with data.
+func parseText(data []byte) (inbound, error) {
+	if depth := rawjson.Depth(data); depth > maxDepth {
+		return inbound{}, fmt.Errorf("json is %d levels deep, the limit is %d", depth, maxDepth)
+	}
+	var w members
+	if err := json.Unmarshal(data, &w); err != nil {
+		mended, changed := withoutControls(data)
+		if !changed {
+			return inbound{}, fmt.Errorf("broken json: %w", err)
+		}
+		w = members{}
+		if err := json.Unmarshal(mended, &w); err != nil {
+			return inbound{}, fmt.Errorf("broken json: %w", err)
+		}
+		data = mended
+	}
+	if !rawjson.Present(w.Type) && rawjson.Present(w.JSONRPC) {
+		return inbound{Type: "mcp", Bare: true, Payload: bytes.Clone(data)}, nil
+	}
+	kind, ok := stringIn(w.Type)
+	if !ok || kind == "" {
+		return inbound{}, errors.New("type is missing or not a string")
+	}
+	if len(data) > maxPlainText && kind != "mcp" {
+		return inbound{}, fmt.Errorf("%d bytes are too much for a message of type %q, the limit is %d", len(data), text.Cut(kind, 32), maxPlainText)
+	}
+	return inbound{
+		Type: kind, State: w.State, Mode: w.Mode, Text: w.Text, Reason: w.Reason,
+		Payload: w.Payload, things: w.thingsWire, hello: w.helloWire,
+	}, nil
+}
+
+// mode reads a listen mode. A missing or unknown one is auto; ok is false for an
+// unknown one.
+func (m inbound) mode() (mode wire.Mode, ok bool) {
+	name, _ := stringIn(m.Mode)
+	switch mode = wire.Mode(name); mode {
+	case wire.Auto, wire.Manual, wire.Realtime:
+		return mode, true
+	}
+	return wire.Auto, !rawjson.Present(m.Mode)
+}
+
+// stringIn reads a JSON string; false for anything else, absence included.
+func stringIn(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// payloadIn gives the JSON-RPC payload of an mcp message: an object, or (some
+// clients) a string that holds one.
+func payloadIn(raw json.RawMessage) (json.RawMessage, error) {
+	if !rawjson.Present(raw) {
+		return nil, errors.New("mcp message without payload")
+	}
+	if text, ok := stringIn(raw); ok {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("mcp payload is a string that holds no json")
+		}
+		raw = json.RawMessage(text)
+	}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errors.New("mcp payload is not an object")
+	}
+	return raw, nil
+}
+
+// withoutControls gives a copy of data with a space for every control
+// character; changed is false, and data comes back, if there was none.
+func withoutControls(data []byte) (mended []byte, changed bool) {
+	isControl := func(b byte) bool { return b < ' ' }
+	if !slices.ContainsFunc(data, isControl) {
+		return data, false
+	}
+	mended = bytes.Clone(data)
+	for i, b := range mended {
+		if isControl(b) {
+			mended[i] = ' '
+		}
+	}
+	return mended, true
 }

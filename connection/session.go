@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -162,4 +165,109 @@ func (s *Session) report(reason *Reason) {
 		attrs = append(attrs, slog.Any("err", reason.Err))
 	}
 	s.log.LogAttrs(s.life.context(), reason.Level, "device left", attrs...)
+}
+
+// dialogue owns the conversation of a session: it is made at the hello, run once,
+// and waited for at the end.
+type dialogue struct {
+	talk Conversation // nil before the hello; set by the reader under mu, who alone reads it without
+
+	mu     sync.Mutex
+	closed bool          // none may begin any more
+	begun  bool          // run was called
+	over   chan struct{} // closed when the conversation has ended, or will not begin any more
+}
+
+func newDialogue() *dialogue { return &dialogue{over: make(chan struct{})} }
+
+// begin calls start, which must call ended when the conversation is over, unless
+// the session ends already.
+func (d *dialogue) begin(talk Conversation, start func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.talk = talk
+	if d.closed {
+		return
+	}
+	d.begun = true
+	start()
+}
+
+// post hands an event to the conversation, from any goroutine, and reports whether
+// there is one.
+func (d *dialogue) post(ev wire.Event) (talking bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.talk == nil {
+		return false, nil
+	}
+	return true, d.talk.Post(ev)
+}
+
+// ended says that the conversation is over.
+func (d *dialogue) ended() { close(d.over) }
+
+// close lets no conversation begin any more.
+func (d *dialogue) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if !d.begun {
+		close(d.over)
+	}
+}
+
+// lifetime owns the context of a session and the goroutines that run in it. Its
+// methods may be called at the same time.
+type lifetime struct {
+	began   time.Time
+	context func() context.Context
+	cancel  context.CancelCauseFunc
+	log     *slog.Logger
+	wg      sync.WaitGroup
+}
+
+func newLifetime(ctx context.Context, log *slog.Logger) *lifetime {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &lifetime{began: time.Now(), context: func() context.Context { return ctx }, cancel: cancel, log: log}
+}
+
+// end ends the session with a cause, the first of which counts. It returns at once.
+func (l *lifetime) end(cause error) { l.cancel(cause) }
+
+// cause is why the session ended; nil while it goes on.
+func (l *lifetime) cause() error { return context.Cause(l.context()) }
+
+// start runs f on a goroutine that wait joins.
+func (l *lifetime) start(name string, f func(ctx context.Context)) {
+	l.wg.Go(func() { l.guard(name, func() { f(l.context()) }) })
+}
+
+// wait joins all goroutines. Nothing may be started any more.
+func (l *lifetime) wait() { l.wg.Wait() }
+
+// guard runs f. A panic in it ends this session and nothing else.
+func (l *lifetime) guard(name string, f func()) {
+	defer l.recover(name)
+	f()
+}
+
+// recover ends the session of a goroutine that panics. It must be deferred.
+func (l *lifetime) recover(name string) {
+	if p := recover(); p != nil {
+		l.log.Error("panic in a connection", "goroutine", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		l.end(failed("panic in "+name, fmt.Errorf("%v", p)))
+	}
+}
+
+// within waits for done, at most for d, and reports whether it came.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }

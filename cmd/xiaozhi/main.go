@@ -3,10 +3,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // time zones on machines that have none
 
@@ -14,6 +18,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"xiaozhi/internal/app"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -48,4 +53,48 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "xiaozhi: %s\n%s", message.Both("command/unknown", command), usage())
 	return 2
+}
+
+// usage lists the commands.
+func usage() string {
+	var text strings.Builder
+	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
+	for _, command := range [][2]string{
+		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"bench", "command/bench"}, {"version", "command/version"},
+	} {
+		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
+	}
+	fmt.Fprintf(&text, "\n%s\n", message.Both("command/help", "xiaozhi"))
+	return text.String()
+}
+
+// simulatorName is the file name of the simulator's program.
+const simulatorName = "xiaozhi-sim"
+
+// simulate replaces this process by the simulator, so that arguments, output,
+// signals and exit code are the simulator's own. It returns, with exit code 1,
+// only if the simulator cannot be started.
+func simulate(command string, args []string, stderr io.Writer) int {
+	program, err := findSimulator()
+	if err == nil {
+		err = syscall.Exec(program, append([]string{program, command}, args...), os.Environ())
+	}
+	fmt.Fprintf(stderr, "xiaozhi %s: %v\n%s\n%s\n", command, err,
+		message.In(text.English, "sim/where", simulatorName), message.In(text.Chinese, "sim/where", simulatorName))
+	return 1
+}
+
+// findSimulator returns the path of the simulator: beside this program, else in PATH.
+func findSimulator() (string, error) {
+	if own, err := os.Executable(); err == nil {
+		beside, err := exec.LookPath(filepath.Join(filepath.Dir(own), simulatorName))
+		if err == nil {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath(simulatorName)
+	if errors.Is(err, exec.ErrNotFound) {
+		err = errors.New(message.Both("sim/not-found", simulatorName))
+	}
+	return path, err
 }

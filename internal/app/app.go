@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
@@ -168,3 +170,19 @@ func (a *App) Report(w io.Writer) { a.report.write(w) }
 
 // Close ends all that Build made, in reverse order. Run must have returned.
 func (a *App) Close() { a.life.end() }
+
+// record has all conversations recorded into a folder; "" is none. It says so
+// where people look, for what they say is kept.
+func (a *App) record(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	recorder, err := record.New(record.Options{Dir: dir, Log: a.log})
+	if err != nil {
+		return fmt.Errorf("log.record: %w / %s", err, message.In(text.Chinese, "app/cannot-record"))
+	}
+	a.recorder = recorder
+	a.report.line("  REC  " + message.Both("app/recorded", dir))
+	a.log.Warn("conversations are recorded", "folder", dir)
+	return nil
+}

@@ -1,10 +1,15 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"strings"
+	"sync"
 
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 )
 
@@ -35,4 +40,94 @@ func (r *report) write(w io.Writer) {
 	for _, line := range r.lines {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// banner tells a person what to type into a device, in both languages.
+func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App) {
+	fmt.Fprintf(w, "xiaozhi %s\n\n", Version)
+	app.Report(w)
+	fmt.Fprintf(w, "\n%s\n", message.Both("app/ota"))
+	var urls []string
+	if cfg.Server.PublicURL != "" {
+		public := strings.TrimRight(cfg.Server.PublicURL, "/")
+		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
+			public = "http" + rest
+		}
+		urls = append(urls, public)
+	}
+	for _, l := range listeners {
+		for _, host := range reachable(l.Addr()) {
+			urls = append(urls, "http://"+host)
+		}
+	}
+	for _, u := range urls {
+		fmt.Fprintf(w, "  %s/xiaozhi/ota/\n", u)
+	}
+	fmt.Fprintf(w, "WebSocket:\n")
+	for _, u := range urls {
+		fmt.Fprintf(w, "  %s/xiaozhi/v1/\n", "ws"+strings.TrimPrefix(u, "http"))
+	}
+	fmt.Fprintln(w)
+}
+
+// outwardBanner tells a person what to type into an MCP client: without a token
+// only the addresses that are let in.
+func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
+	if !cfg.MCP.Enabled {
+		return
+	}
+	fmt.Fprintln(w, "MCP (Cursor, Claude, VS Code …):")
+	for _, l := range listeners {
+		for _, host := range reachable(l.Addr()) {
+			if name, _, err := net.SplitHostPort(host); len(cfg.MCP.Tokens) == 0 && (err != nil || !net.ParseIP(name).IsLoopback()) {
+				continue
+			}
+			fmt.Fprintf(w, "  http://%s/api/mcp/jsonrpc\n", host)
+		}
+	}
+	if len(cfg.MCP.Tokens) == 0 {
+		fmt.Fprintf(w, "  %s: mcp.tokens\n", message.Both("app/needs-token"))
+	}
+	fmt.Fprintln(w)
+}
+
+// tailLines is the number of lines of the log that others may read.
+const tailLines = 200
+
+// logTail keeps the last lines of the log. It may be read while it is written.
+type logTail struct {
+	mu    sync.Mutex
+	lines [][]byte
+}
+
+// Write takes one record, as slog's handlers write them.
+func (t *logTail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, bytes.Clone(p))
+	if len(t.lines) > tailLines {
+		t.lines = append([][]byte(nil), t.lines[len(t.lines)-tailLines:]...)
+	}
+	return len(p), nil
+}
+
+// Text is all lines, the oldest first.
+func (t *logTail) Text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.Join(t.lines, nil))
+}
+
+// tailOptions leave out of the tail what may hold people's words, unless these
+// may be read.
+func tailOptions(cfg *config.Config) *slog.HandlerOptions {
+	if cfg.MCP.Transcripts {
+		return nil
+	}
+	return &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "arguments" {
+			return slog.Attr{}
+		}
+		return a
+	}}
 }
