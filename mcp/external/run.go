@@ -133,8 +133,18 @@ func (s *Server) serve(ctx context.Context, live *session) error {
 			return errors.Join(err, live.line.cause())
 		}
 		s.keep(live, listed, endless)
-		if err := s.await(ctx, live); err != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-live.gone:
+			return errors.Join(errEnd, live.line.cause())
+		case err := <-live.line.lost:
 			return err
+		case <-live.silent:
+			return errSilent
+		case <-s.redial:
+			return errReset
+		case <-s.relist:
 		}
 		select { // a server does not have its list read all the time
 		case <-ctx.Done():
@@ -143,24 +153,6 @@ func (s *Server) serve(ctx context.Context, live *session) error {
 			return errEnd
 		case <-time.After(relistRest - time.Since(began)):
 		}
-	}
-}
-
-// await waits for a reason to read the list again; the error is one to end.
-func (s *Server) await(ctx context.Context, live *session) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-live.gone:
-		return errors.Join(errEnd, live.line.cause())
-	case err := <-live.line.lost:
-		return err
-	case <-live.silent:
-		return errSilent
-	case <-s.redial:
-		return errReset
-	case <-s.relist:
-		return nil
 	}
 }
 
