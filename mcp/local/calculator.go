@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,8 +13,8 @@ import (
 func calculate(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	expression := textArg(arguments, "expression")
 	r, err := calc.Eval(expression)
-	if err != nil {
-		return fail(calcTrouble(ctx, err))
+	if e, ok := errors.AsType[*calc.Error](err); ok {
+		return fail(calcTrouble(ctx, e))
 	}
 	if r.Exact {
 		return tell(expression + " = " + r.Text)
@@ -22,15 +23,8 @@ func calculate(ctx context.Context, arguments map[string]any) mcp.ActionResponse
 }
 
 // calcTrouble says what is wrong with an expression, and where.
-func calcTrouble(ctx context.Context, err error) string {
-	e, ok := errors.AsType[*calc.Error](err)
-	if !ok {
-		return err.Error()
-	}
-	near := e.Near
-	if near == "" {
-		near = say(ctx, "local/calc-end")
-	}
+func calcTrouble(ctx context.Context, e *calc.Error) string {
+	near := cmp.Or(e.Near, say(ctx, "local/calc-end"))
 	switch e.Cause {
 	case calc.DivisionByZero:
 		return say(ctx, "local/calc-zero", e.At)

@@ -67,7 +67,8 @@ func (o outside) tellNews(ctx context.Context, arguments map[string]any) mcp.Act
 	return o.fetch(ctx, o.news.Page, map[string]string{"query": strings.TrimSpace(textArg(arguments, "query"))})
 }
 
-// fetch tells what the page says now.
+// fetch tells what the page says now, or what its service did wrong: not to
+// answer is one thing, to answer what cannot be used another.
 func (o outside) fetch(ctx context.Context, p *web.Page, values map[string]string) mcp.ActionResponse {
 	values["language"] = cmp.Or(mcp.InfoFrom(ctx).Language, "zh")
 	page, err := p.Fetch(ctx, values)
@@ -77,23 +78,17 @@ func (o outside) fetch(ctx context.Context, p *web.Page, values map[string]strin
 	if ctx.Err() == nil {
 		o.log.Warn("page not read", "err", err)
 	}
-	return fail(trouble(ctx, err))
-}
-
-// trouble says what a service did wrong. Not to answer is one thing, to answer
-// what cannot be used another.
-func trouble(ctx context.Context, err error) string {
 	status, isStatus := errors.AsType[web.StatusError](err)
 	_, isNet := errors.AsType[net.Error](err)
 	switch {
 	case isStatus:
-		return say(ctx, "local/service-status", err, int(status))
+		return fail(say(ctx, "local/service-status", err, int(status)))
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled):
-		return say(ctx, "local/service-silent", err)
+		return fail(say(ctx, "local/service-silent", err))
 	case errors.Is(err, web.ErrTooLarge):
-		return say(ctx, "local/service-large", err)
+		return fail(say(ctx, "local/service-large", err))
 	case errors.Is(err, web.ErrElsewhere), errors.Is(err, web.ErrInternal):
-		return say(ctx, "local/service-elsewhere", err)
+		return fail(say(ctx, "local/service-elsewhere", err))
 	}
-	return say(ctx, "local/service-unclear", err)
+	return fail(say(ctx, "local/service-unclear", err))
 }
