@@ -63,9 +63,7 @@ func (t *talker) all(ctx context.Context, prompts []prompt) error {
 	var first error
 	for _, p := range prompts {
 		err := t.turn(ctx, p)
-		if err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if ctx.Err() != nil || (err != nil && t.call == nil) {
 			break
 		}
@@ -104,9 +102,7 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 			}
 			if err := t.turn(ctx, prompt{text: line}); err != nil && ctx.Err() == nil {
 				t.out.print("failed", err.Error())
-				if first == nil {
-					first = err
-				}
+				first = cmp.Or(first, err)
 			}
 		case <-ctx.Done():
 			return first
@@ -191,12 +187,11 @@ func (t *talker) connect(ctx context.Context) error {
 // print prints what happens on the connection until it ends.
 func (c *call) print(ctx context.Context, out *transcript) {
 	defer close(c.heard)
-	told := false
+	listed := sync.OnceFunc(func() { close(c.listed) })
 	for e := range c.device.Watch(ctx) {
 		out.event(e)
-		if !told && e.EndsTools() {
-			told = true
-			close(c.listed)
+		if e.EndsTools() {
+			listed()
 		}
 		if e.Kind != devicetest.KindReply {
 			continue
@@ -213,15 +208,8 @@ const heardLimit = 16
 
 // forget drops replies that came unasked, so that the next one answers the next prompt.
 func (t *talker) forget() {
-	for {
-		select {
-		case _, open := <-t.call.heard:
-			if open {
-				continue
-			}
-		default:
-		}
-		return
+	for len(t.call.heard) > 0 {
+		<-t.call.heard
 	}
 }
 

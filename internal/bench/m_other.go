@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -210,15 +211,10 @@ func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
 // firstLimit is the largest number of Han characters of a first segment (M17).
 const firstLimit = 12
 
-func hanCount(s string) int {
-	n := 0
-	for _, r := range s {
-		if isHan(r) {
-			n++
-		}
-	}
-	return n
-}
+// hanCount counts Han characters.
+func hanCount(s string) int { return len(han.FindAllString(s, -1)) }
+
+var han = regexp.MustCompile(`\p{Han}`)
 
 // tooLong says whether the first segment of a reply is longer than it may be,
 // although the reply has a mark of a pause within as many characters.

@@ -219,21 +219,17 @@ func (s *soak) live(ctx context.Context, id string) {
 		s.count(func(t *tally) { t.connects++ })
 		err = s.talk(ctx, c)
 		s.r.drop(c)
-		away := c.turnedAway()
-		if away {
-			s.count(func(t *tally) { t.away++ })
-		} else {
-			s.trouble(ctx, id, err)
-		}
 		last := c.last(40)
-		if err != nil && ctx.Err() == nil && !away {
+		if c.turnedAway() {
+			s.count(func(t *tally) { t.away++ })
+		} else if s.trouble(ctx, id, err) {
 			s.fault("%s: its last messages:\n%s", id, last)
 		}
+		s.mu.Lock()
 		for _, v := range c.Violations() {
-			s.mu.Lock()
 			s.pending = append(s.pending, breach{id, v, last})
-			s.mu.Unlock()
 		}
+		s.mu.Unlock()
 	}
 }
 
@@ -258,12 +254,13 @@ func (s *soak) options(id string) devicetest.Options {
 }
 
 // trouble counts a device that waited in vain, unless the soak is over.
-func (s *soak) trouble(ctx context.Context, id string, err error) {
+func (s *soak) trouble(ctx context.Context, id string, err error) bool {
 	if err == nil || ctx.Err() != nil {
-		return
+		return false
 	}
 	s.fault("%s: %v", id, err)
 	s.count(func(t *tally) { t.stuck++ })
+	return true
 }
 
 // talk makes the turns of one connection, between its hello and its end.
@@ -352,14 +349,11 @@ func (s *soak) cut(ctx context.Context, c *client) error {
 	return err
 }
 
-// tryAgainLater is the status of a connection that is closed by a busy server
-// (IANA's registry of WebSocket close codes).
-const tryAgainLater = "1013"
-
-// turnedAway reports whether the server has closed the connection because it was too busy, having said so.
+// turnedAway reports whether the server has closed the connection because it was too busy, having said so: by 1013,
+// try again later (IANA's registry of WebSocket close codes).
 func (c *client) turnedAway() bool {
 	return slices.ContainsFunc(c.Events(), func(e devicetest.Event) bool {
-		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, "close "+tryAgainLater)
+		return e.Kind == devicetest.KindClosed && strings.Contains(e.Text, "close 1013")
 	})
 }
 

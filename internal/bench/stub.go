@@ -7,11 +7,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"strings"
+	"regexp"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/openaitest"
@@ -221,27 +219,9 @@ func wavHeader(size int) string {
 	return string(header)
 }
 
-// deltas cuts a text as models do: a word with the space before it, or a
+// deltaForm is that of a delta of a model: a word with the space before it, or a
 // single Han character; punctuation joins what stands before it.
-func deltas(text string) []string {
-	var out []string
-	for _, r := range text {
-		last := len(out) - 1
-		switch {
-		case last < 0, unicode.IsSpace(r):
-			out = append(out, string(r))
-		case unicode.IsPunct(r), !isHan(r) && !endsWithHan(out[last]):
-			out[last] += string(r)
-		default:
-			out = append(out, string(r))
-		}
-	}
-	return out
-}
+var deltaForm = regexp.MustCompile(`\p{Han}\p{P}*|[\s\p{Z}][^\p{Han}\s\p{Z}]*|[^\p{Han}\s\p{Z}]+`)
 
-func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
-
-func endsWithHan(s string) bool {
-	r, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(s, unicode.IsPunct))
-	return isHan(r)
-}
+// deltas cuts a text as models do.
+func deltas(text string) []string { return deltaForm.FindAllString(text, -1) }

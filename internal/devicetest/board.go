@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,12 +58,9 @@ func (b *Board) Tools() []Tool {
 		return Property{Name: name, Type: "integer", Min: &low, Max: &high}
 	}
 	tools := []Tool{
-		{
-			Name: "self.get_device_status",
-			Description: "The present state of the device: volume of the speaker, brightness and theme of the screen, battery, network. " +
-				"Use it to answer questions about the device, and before changing a value relative to what it is.",
-			Call: func(context.Context, Call) (Result, error) { return b.status(), nil },
-		},
+		b.tell("self.get_device_status",
+			"The present state of the device: volume of the speaker, brightness and theme of the screen, battery, network. "+
+				"Use it to answer questions about the device, and before changing a value relative to what it is.", status),
 		b.set("self.audio_speaker.set_volume", "Set the volume of the speaker. If only a direction is known, ask for the status first.", percent("volume"),
 			func(v *Values, to any) bool { v.Volume = to.(int); return true }),
 		b.set("self.screen.set_brightness", "Set the brightness of the screen.", percent("brightness"),
@@ -77,22 +75,25 @@ func (b *Board) Tools() []Tool {
 		Camera(TestPicture),
 		b.do("self.lamp.turn_on", "Switch the lamp on.", func(v *Values) { v.Lamp = true }),
 		b.do("self.lamp.turn_off", "Switch the lamp off.", func(v *Values) { v.Lamp = false }),
-		{
-			Name: "self.lamp.get_state", Description: "Whether the lamp is on.",
-			Call: func(context.Context, Call) (Result, error) {
-				return Result{Text: fmt.Sprintf(`{"power":%t}`, b.Values().Lamp)}, nil
-			},
-		},
-		{
-			Name: "self.get_system_info", Description: "Facts about the hardware and firmware.", UserOnly: true,
-			Call: func(context.Context, Call) (Result, error) {
-				return Result{Text: `{"board":"` + boardName + `","version":"` + firmwareVersion + `"}`}, nil
-			},
-		},
+		b.tell("self.lamp.get_state", "Whether the lamp is on.", func(v Values) string { return fmt.Sprintf(`{"power":%t}`, v.Lamp) }),
 	}
-	reboot := b.do("self.reboot", "Restart the device.", func(v *Values) { v.Rebooted++ })
-	reboot.UserOnly = true
-	return append(append(tools, reboot), sensors()...)
+	forPeople := []Tool{
+		b.tell("self.get_system_info", "Facts about the hardware and firmware.", func(Values) string {
+			return `{"board":"` + boardName + `","version":"` + firmwareVersion + `"}`
+		}),
+		b.do("self.reboot", "Restart the device.", func(v *Values) { v.Rebooted++ }),
+	}
+	for i := range forPeople {
+		forPeople[i].UserOnly = true
+	}
+	return slices.Concat(tools, forPeople, sensors())
+}
+
+// tell makes a tool without arguments that says something of the settings.
+func (b *Board) tell(name, description string, text func(Values) string) Tool {
+	return Tool{Name: name, Description: description, Call: func(context.Context, Call) (Result, error) {
+		return Result{Text: text(b.Values())}, nil
+	}}
 }
 
 func (b *Board) do(name, description string, change func(*Values)) Tool {
@@ -111,10 +112,9 @@ func (b *Board) set(name, description string, p Property, change func(v *Values,
 	}}
 }
 
-func (b *Board) status() Result {
-	v := b.Values()
-	return Result{Text: fmt.Sprintf(`{"audio_speaker":{"volume":%d},"screen":{"brightness":%d,"theme":"%s"},`+
-		`"battery":{"level":80,"charging":false},"network":{"type":"wifi","ssid":"home","signal":"strong"}}`, v.Volume, v.Brightness, v.Theme)}
+func status(v Values) string {
+	return fmt.Sprintf(`{"audio_speaker":{"volume":%d},"screen":{"brightness":%d,"theme":"%s"},`+
+		`"battery":{"level":80,"charging":false},"network":{"type":"wifi","ssid":"home","signal":"strong"}}`, v.Volume, v.Brightness, v.Theme)
 }
 
 // sensors are tools whose descriptions are long enough to fill pages.

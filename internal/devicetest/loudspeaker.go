@@ -118,11 +118,7 @@ func (s *loudspeaker) accept(now time.Time, length time.Duration, sound sample, 
 func isQuiet(pcm []int16) bool {
 	sum := 0
 	for _, s := range pcm {
-		if s < 0 {
-			sum -= int(s)
-		} else {
-			sum += int(s)
-		}
+		sum += max(int(s), -int(s))
 	}
 	return sum <= quiet*len(pcm)
 }
