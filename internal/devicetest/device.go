@@ -228,7 +228,7 @@ func (b *body) openMic(now time.Time, flush bool) {
 // flush empties the playback queue. The caller holds mu.
 func (b *body) flush(now time.Time) {
 	flushed := b.speaker.flush(now, b.state == Speaking)
-	b.mic.stamps.flush()
+	b.mic.stamps.waiting = nil
 	b.journal.count(func(s *Stats) { s.Flushed += flushed })
 }
 

@@ -109,10 +109,7 @@ func handshake(ctx context.Context, nc net.Conn, address string, header http.Hea
 func (d *Device) hello(ctx context.Context, o Options) error {
 	raw := []byte(o.Hello)
 	if raw == nil {
-		var err error
-		if raw, err = json.Marshal(o.helloMessage()); err != nil {
-			return err
-		}
+		raw, _ = json.Marshal(o.helloMessage()) // numbers and texts always have a JSON form
 	}
 	sent := time.Now()
 	if err := d.SendText(raw); err != nil {
@@ -157,10 +154,7 @@ func (d *Device) open(o Options) error {
 		return err
 	}
 	if o.Wake.Word != "" {
-		if err := d.WakeBurst(o.Wake.Frames); err != nil {
-			return err
-		}
-		if err := d.main.detect(o.Wake.Word); err != nil {
+		if err := cmp.Or(d.WakeBurst(o.Wake.Frames), d.main.detect(o.Wake.Word)); err != nil {
 			return err
 		}
 	}
@@ -213,10 +207,7 @@ func (l *link) ownSession() string {
 
 func (l *link) sendControl(c control) error {
 	c.SessionID = l.ownSession()
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
+	raw, _ := json.Marshal(c) // texts always have a JSON form
 	return l.sendText(raw)
 }
 

@@ -114,7 +114,8 @@ func (d *downlink) take(now time.Time, packet []byte, length time.Duration, repl
 	b := d.body
 	if b.state != Speaking && !b.traits.anyState {
 		if b.check.isCut() { // what is on its way when the device cuts a reply is no fault
-			b.check.silent = d.decoded(now, b.speaker.decodeWith(cmp.Or(b.speaker.outlived, b.speaker.decoder), packet)).silent // the closing frame is judged, not played
+			// The closing frame is judged, not played.
+			b.check.silent = d.decoded(now, b.speaker.decodeWith(cmp.Or(b.speaker.outlived, b.speaker.decoder), packet)).silent
 		} else {
 			d.journal.violate(now, RuleFrameDropped, "a frame met a device that is %s", b.state)
 		}
@@ -136,8 +137,8 @@ func (d *downlink) take(now time.Time, packet []byte, length time.Duration, repl
 
 // decoded notes a packet that holds no sound.
 func (d *downlink) decoded(now time.Time, sound sample) sample {
-	if sound.pcm == nil && !d.body.speaker.mute {
-		d.journal.violate(now, RulePacket, "%d samples, %v", sound.samples, sound.err)
+	if sound.err != nil {
+		d.journal.violate(now, RulePacket, "%s", sound.err)
 	}
 	return sound
 }

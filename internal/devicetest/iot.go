@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -121,8 +120,7 @@ func (ts *things) report() error {
 }
 
 func (ts *things) send(m iotMessage) error {
-	m.Type, m.Update = "iot", true
-	m.SessionID = ts.link.ownSession()
+	m.Type, m.Update, m.SessionID = "iot", true, ts.link.ownSession()
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -200,12 +198,11 @@ func foreign(fields map[string]json.RawMessage, known ...string) (string, bool) 
 	return "", false
 }
 
+// method finds a command by the names of its thing and its own.
 func (ts *things) method(thing, name string) (ThingMethod, bool) {
 	for _, t := range ts.list {
-		for _, m := range t.Methods {
-			if t.Name == thing && m.Name == name {
-				return m, true
-			}
+		if i := slices.IndexFunc(t.Methods, func(m ThingMethod) bool { return m.Name == name }); i >= 0 && t.Name == thing {
+			return t.Methods[i], true
 		}
 	}
 	return ThingMethod{}, false
@@ -236,8 +233,9 @@ func (m ThingMethod) arguments(given map[string]json.RawMessage) (map[string]any
 
 // Lamp is a thing with one switch and one dimmer, for tests.
 func Lamp() Thing {
-	var mu sync.Mutex
-	power, level := false, 50
+	var power atomic.Bool
+	var level atomic.Int64
+	level.Store(50)
 	return Thing{
 		Name: "Lamp", Description: "a test lamp",
 		Properties: []ThingProperty{
@@ -245,18 +243,14 @@ func Lamp() Thing {
 			{Name: "level", Description: "how bright it is", Type: "number"},
 		},
 		Methods: []ThingMethod{
-			{Name: "TurnOn", Description: "switch on", Call: func(map[string]any) { mu.Lock(); defer mu.Unlock(); power = true }},
-			{Name: "TurnOff", Description: "switch off", Call: func(map[string]any) { mu.Lock(); defer mu.Unlock(); power = false }},
+			{Name: "TurnOn", Description: "switch on", Call: func(map[string]any) { power.Store(true) }},
+			{Name: "TurnOff", Description: "switch off", Call: func(map[string]any) { power.Store(false) }},
 			{
 				Name: "SetLevel", Description: "dim", Parameters: []ThingProperty{{Name: "level", Description: "0-100", Type: "number"}},
-				Call: func(p map[string]any) { mu.Lock(); defer mu.Unlock(); level = p["level"].(int) },
+				Call: func(p map[string]any) { level.Store(int64(p["level"].(int))) },
 			},
 		},
-		State: func() map[string]any {
-			mu.Lock()
-			defer mu.Unlock()
-			return map[string]any{"power": power, "level": level}
-		},
+		State: func() map[string]any { return map[string]any{"power": power.Load(), "level": level.Load()} },
 	}
 }
 

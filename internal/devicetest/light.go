@@ -135,10 +135,7 @@ func (l *Light) Send(frame string) error {
 
 // Type sends a text as if it was typed.
 func (l *Light) Type(text string) error {
-	message, err := plainJSON(control{Type: "listen", State: "detect", Text: text})
-	if err != nil {
-		return err
-	}
+	message, _ := plainJSON(control{Type: "listen", State: "detect", Text: text}) // texts always have a JSON form
 	l.mu.Lock()
 	l.typed++
 	l.mu.Unlock()

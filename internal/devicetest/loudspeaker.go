@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,11 +67,10 @@ func (s *loudspeaker) flush(now time.Time, speaking bool) int {
 }
 
 type sample struct {
-	pcm     []int16 // nil: none
-	atMic   []int16 // the same at the microphone's rate; nil unless it is overheard
-	silent  bool    // it ends in silence
-	samples int     // decoded
-	err     error
+	pcm    []int16 // nil: none
+	atMic  []int16 // the same at the microphone's rate; nil unless it is overheard
+	silent bool    // it ends in silence
+	err    error   // why there is none
 }
 
 func (s *loudspeaker) decode(packet []byte) sample {
@@ -93,11 +93,11 @@ func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 	}
 	n, err := decoder.Decode(packet, s.scratch)
 	if err != nil || n == 0 {
-		return sample{samples: n, err: err}
+		return sample{err: fmt.Errorf("%d samples, %v", n, err)}
 	}
 	pcm := slices.Clone(s.scratch[:n])
 	// The first half may still hold the end of the sound before it.
-	return sample{pcm: pcm, silent: isQuiet(pcm[n/2:]), samples: n}
+	return sample{pcm: pcm, silent: isQuiet(pcm[n/2:])}
 }
 
 // accept puts a packet into the queue. It returns when the packet will begin to
@@ -157,8 +157,15 @@ func (p *player) accept(now time.Time, length time.Duration, pcm []int16, reply 
 		if !p.dropOldest {
 			return time.Time{}, false
 		}
-		p.dropWaiting(len(p.queue) - n)
 		kept = false
+		oldest := len(p.queue) - n
+		gone := p.queue[oldest].to.Sub(p.queue[oldest].from)
+		p.queue = slices.Delete(p.queue, oldest, oldest+1)
+		for i := range p.queue[oldest:] { // those behind it move forward
+			q := &p.queue[oldest+i]
+			q.from, q.to = q.from.Add(-gone), q.to.Add(-gone)
+		}
+		p.ends = p.ends.Add(-gone)
 	}
 	from := now
 	if p.ends.After(now) {
@@ -167,17 +174,6 @@ func (p *player) accept(now time.Time, length time.Duration, pcm []int16, reply 
 	p.ends = from.Add(length)
 	p.queue = append(p.queue, played{from: from, to: p.ends, pcm: pcm, reply: reply})
 	return from, kept
-}
-
-// dropWaiting removes packet i and moves those behind it forward.
-func (p *player) dropWaiting(i int) {
-	gone := p.queue[i].to.Sub(p.queue[i].from)
-	p.queue = slices.Delete(p.queue, i, i+1)
-	for k := i; k < len(p.queue); k++ {
-		p.queue[k].from = p.queue[k].from.Add(-gone)
-		p.queue[k].to = p.queue[k].to.Add(-gone)
-	}
-	p.ends = p.ends.Add(-gone)
 }
 
 // flush throws away what has not begun to play; it returns how many packets that were.

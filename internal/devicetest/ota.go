@@ -120,16 +120,13 @@ func (p *Provisioned) readTime(raw json.RawMessage) {
 	}
 	var t struct {
 		Timestamp *float64 `json:"timestamp"`       // ms
-		Offset    *float64 `json:"timezone_offset"` // minutes
+		Offset    float64  `json:"timezone_offset"` // minutes
 	}
 	if err := json.Unmarshal(raw, &t); err != nil || t.Timestamp == nil {
 		p.violate("server_time cannot be read: %s", shorten(raw))
 		return
 	}
-	p.Time = time.UnixMilli(int64(*t.Timestamp)).UTC()
-	if t.Offset != nil {
-		p.Zone = time.Duration(*t.Offset) * time.Minute
-	}
+	p.Time, p.Zone = time.UnixMilli(int64(*t.Timestamp)).UTC(), time.Duration(t.Offset)*time.Minute
 	if ahead := time.Until(p.Time); p.Zone != 0 && (ahead-p.Zone).Abs() < time.Minute {
 		p.violate("server_time is %s ahead: the device adds timezone_offset itself", ahead.Round(time.Second))
 	}
@@ -144,9 +141,9 @@ func (p *Provisioned) readFirmware(raw json.RawMessage) error {
 		return nil
 	}
 	var f struct {
-		Version *string  `json:"version"`
-		URL     *string  `json:"url"`
-		Force   *float64 `json:"force"`
+		Version *string `json:"version"`
+		URL     string  `json:"url"`
+		Force   float64 `json:"force"`
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return fmt.Errorf("firmware: %w", err)
@@ -157,12 +154,10 @@ func (p *Provisioned) readFirmware(raw json.RawMessage) error {
 			return fmt.Errorf("firmware version %q is not dotted numbers: the device crashes at boot", *f.Version)
 		}
 	}
-	if f.URL != nil && *f.URL != "" {
-		if u, err := url.Parse(*f.URL); err != nil || !u.IsAbs() {
-			p.violate("firmware url %q is not absolute", *f.URL)
-		}
+	if u, err := url.Parse(f.URL); f.URL != "" && (err != nil || !u.IsAbs()) {
+		p.violate("firmware url %q is not absolute", f.URL)
 	}
-	if f.Force != nil && *f.Force == 1 {
+	if f.Force == 1 {
 		p.violate("firmware force 1 makes the device install at every boot")
 	}
 	return nil
@@ -189,10 +184,11 @@ func (p *Provisioned) readWebSocket(raw json.RawMessage) error {
 		Token   string `json:"token"`
 		Version int    `json:"version"`
 	}
-	if err := json.Unmarshal(raw, &ws); err != nil {
-		return fmt.Errorf("websocket: %w", err)
+	err := json.Unmarshal(raw, &ws)
+	if err == nil {
+		err = CheckURL(ws.URL)
 	}
-	if err := CheckURL(ws.URL); err != nil {
+	if err != nil {
 		return fmt.Errorf("websocket: %w", err)
 	}
 	if ws.Version < 0 || ws.Version > 3 {

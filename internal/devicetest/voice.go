@@ -3,7 +3,6 @@ package devicetest
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"time"
 
@@ -51,55 +50,41 @@ func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 	if err != nil {
 		return fmt.Errorf("say: %w", err)
 	}
-	packet := make([]byte, maxBinary)
-	return v.speak(ctx, time.Now(), func(yield func(recorder) bool) {
-		for len(pcm) > 0 {
-			chunk := make([]int16, v.format().Samples())
-			pcm = pcm[copy(chunk, pcm):]
-			record := func(end time.Time) ([]byte, error) {
-				v.sound.Room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
-				if !v.sound.NoDTX && v.pauses(chunk) {
-					return Pause(v.sound.FrameMs), nil
-				}
-				n, err := enc.Encode(chunk, packet)
-				return packet[:n], err
-			}
-			if !yield(record) {
-				return
-			}
+	size, packet := v.format().Samples(), make([]byte, maxBinary)
+	return v.speak(ctx, time.Now(), (len(pcm)+size-1)/size, func(i int, end time.Time) ([]byte, error) {
+		chunk := make([]int16, size)
+		copy(chunk, pcm[i*size:])
+		v.sound.Room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
+		if !v.sound.NoDTX && v.pauses(chunk) {
+			return Pause(v.sound.FrameMs), nil
 		}
+		n, err := enc.Encode(chunk, packet)
+		return packet[:n], err
 	})
 }
-
-// recorder makes the packet of a frame that ends at that time. The caller holds the body's lock.
-type recorder func(end time.Time) ([]byte, error)
 
 // SayPackets speaks Opus packets of the uplink's frame length into the microphone, frame by frame in real time, as
 // Say does with sound. The first sample of the first packet is recorded at from, so the packet leaves one frame
 // later; what should have left before now leaves at once. It does not wait for the microphone: frames that meet a
 // closed one are lost, and counted.
 func (v *Voice) SayPackets(ctx context.Context, from time.Time, packets ...[]byte) error {
-	return v.speak(ctx, from, func(yield func(recorder) bool) {
-		for _, p := range packets {
-			if !yield(func(time.Time) ([]byte, error) { return p, nil }) {
-				return
-			}
-		}
-	})
+	return v.speak(ctx, from, len(packets), func(i int, _ time.Time) ([]byte, error) { return packets[i], nil })
 }
+
+// recorder makes the packet of frame i, which ends at that time. The caller holds the body's lock.
+type recorder func(i int, end time.Time) ([]byte, error)
 
 // Pause returns the packet that a device sends for a frame of silence of 20, 40 or 60 ms (4.1): without content, the first
 // byte alone, which says wideband speech, mono, one frame (RFC 6716, 3.1).
 func Pause(frameMs int) []byte { return []byte{byte(8+frameMs/20) << 3} }
 
-// speak sends a frame at the end of each frame length from a moment on.
-func (v *Voice) speak(ctx context.Context, from time.Time, frames iter.Seq[recorder]) error {
+// speak sends n frames, one at the end of each frame length from a moment on.
+func (v *Voice) speak(ctx context.Context, from time.Time, n int, record recorder) error {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	<-tick.C
-	due := from
-	for record := range frames {
-		due = due.Add(v.frame()) // a frame can leave when its last sample is recorded
+	for i := range n {
+		due := from.Add(time.Duration(i+1) * v.frame()) // a frame can leave when its last sample is recorded
 		tick.Reset(time.Until(due))
 		select {
 		case <-tick.C:
@@ -108,7 +93,7 @@ func (v *Voice) speak(ctx context.Context, from time.Time, frames iter.Seq[recor
 		case <-v.done:
 			return ErrClosed
 		}
-		packet, timestamp, err := v.recorded(record, due)
+		packet, timestamp, err := v.recorded(i, record, due)
 		if err != nil {
 			return fmt.Errorf("say: %w", err)
 		}
@@ -132,7 +117,7 @@ func (v *Voice) format() audio.Format { return audio.Format{Rate: microphoneRate
 func (v *Voice) frame() time.Duration { return time.Duration(v.sound.FrameMs) * time.Millisecond }
 
 // recorded returns the packet of the frame that ends at that time, and its timestamp; nil: the microphone is shut.
-func (v *Voice) recorded(record recorder, end time.Time) ([]byte, uint32, error) {
+func (v *Voice) recorded(i int, record recorder, end time.Time) ([]byte, uint32, error) {
 	v.body.mu.Lock()
 	defer v.body.mu.Unlock()
 	timestamp := v.body.mic.stamps.next(end, v.frame(), &v.body.speaker.player)
@@ -143,7 +128,7 @@ func (v *Voice) recorded(record recorder, end time.Time) ([]byte, uint32, error)
 	if !v.sound.AEC {
 		timestamp = 0
 	}
-	packet, err := record(end)
+	packet, err := record(i, end)
 	return packet, timestamp, err
 }
 
@@ -281,13 +266,10 @@ func (s *stamps) next(end time.Time, frame time.Duration, p *player) uint32 {
 	if len(s.waiting) == 0 {
 		return 0
 	}
-	first, full := s.waiting[0], len(s.waiting) > maxStamps
-	s.waiting = s.waiting[1:]
-	if full {
-		return 0
+	first := s.waiting[0]
+	if len(s.waiting) > maxStamps {
+		first = 0
 	}
+	s.waiting = s.waiting[1:]
 	return first
 }
-
-// flush forgets what waits.
-func (s *stamps) flush() { s.waiting = nil }
