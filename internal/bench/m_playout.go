@@ -21,7 +21,7 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	asked := time.Now()
-	if err := c.ask(ctx); err != nil {
+	if err := c.ask(ctx, aStory); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*r.long.length+answerLimit)
@@ -31,20 +31,18 @@ func longReply(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	figures := r.judgeLong(reply, c.frames.all(), c.packet, sentences)
-	stops := []*devicetest.Reply{reply}
 	r.stubs.Set(Plan{Sound: 700 * time.Millisecond})
-	for range r.long.short {
+	short, err := times(r.long.short, func() (*devicetest.Reply, error) {
 		asked := time.Now()
-		if err := c.ask(ctx); err != nil {
-			return figures, err
+		if err := c.ask(ctx, aStory); err != nil {
+			return nil, err
 		}
-		short, err := c.repliedSoon(ctx, asked)
-		if err != nil {
-			return figures, err
-		}
-		stops = append(stops, short)
+		return c.repliedSoon(ctx, asked)
+	})
+	if err != nil {
+		return figures, err
 	}
-	return append(figures, stopAccuracy(stops)), nil
+	return append(figures, stopAccuracy(append(short, reply))), nil
 }
 
 // story is a text of n sentences, none of which can be taken for two.

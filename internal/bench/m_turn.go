@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (r *rig) speaking(ctx context.Context, n int, o devicetest.Options) ([]*cli
 		if err != nil {
 			return nil, err
 		}
-		return c, c.ask(ctx)
+		return c, c.ask(ctx, aStory)
 	})
 }
 
@@ -114,10 +115,7 @@ func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 const apartFor = 300 * time.Millisecond
 
 func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
-	if err := c.listens(ctx); err != nil {
-		return 0, err
-	}
-	if err := pause(ctx, rand.N(apartFor)); err != nil {
+	if err := cmp.Or(c.listens(ctx), pause(ctx, rand.N(apartFor))); err != nil {
 		return 0, err
 	}
 	c.frames.forget()
@@ -165,10 +163,7 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 // abortOnce asks, listens for a random while, presses the button, and counts what still comes behind the tts stop.
 func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
 	c.frames.forget()
-	if err = c.ask(ctx); err != nil {
-		return k, err
-	}
-	if err = pause(ctx, rand.N(400*time.Millisecond)); err != nil {
+	if err = cmp.Or(c.ask(ctx, aStory), pause(ctx, rand.N(400*time.Millisecond))); err != nil {
 		return k, err
 	}
 	if k, err = c.cut(ctx); err != nil {
@@ -212,17 +207,15 @@ func closing(ctx context.Context, requests []*openaitest.Request, aborted time.T
 		if q.Arrived.After(aborted) {
 			continue
 		}
-		timer := time.NewTimer(closePatience)
 		select {
 		case <-q.Ended():
 			if at := q.EndedAt(); q.Gone() && at.After(aborted) {
 				took = append(took, at.Sub(aborted))
 			}
-		case <-timer.C:
+		case <-time.After(closePatience):
 			took = append(took, closePatience)
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 	return took
 }
@@ -241,23 +234,14 @@ func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {
 
 // bargeOnce speaks over a reply, and then cuts the answer to what was said.
 func (c *client) bargeOnce(ctx context.Context, packets [][]byte) (time.Duration, error) {
-	if err := pause(ctx, rand.N(apartFor)); err != nil {
-		return 0, err
-	}
-	if err := c.ask(ctx); err != nil {
+	if err := cmp.Or(pause(ctx, rand.N(apartFor)), c.ask(ctx, aStory)); err != nil {
 		return 0, err
 	}
 	from := time.Now()
 	hush := c.speak(ctx, from, packets)
-	stopped, err := c.told(ctx, "stop")
-	if err == nil {
-		_, err = c.told(ctx, "start") // the answer to what was said
-	}
-	if err := errors.Join(err, hush()); err != nil {
-		return 0, err
-	}
-	if _, err := c.cut(ctx); err != nil {
-		return 0, err
-	}
-	return stopped.Sub(from.Add(bargeLead)), pause(ctx, 200*time.Millisecond)
+	stopped, err1 := c.told(ctx, "stop")
+	_, err2 := c.told(ctx, "start") // the answer to what was said
+	err3 := hush()
+	_, err4 := c.cut(ctx)
+	return stopped.Sub(from.Add(bargeLead)), cmp.Or(err1, err2, err3, err4, pause(ctx, 200*time.Millisecond))
 }
