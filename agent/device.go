@@ -74,7 +74,8 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 	d.mu.Lock()
 	dev, ok := d.byID[id]
 	if !ok {
-		dev = d.record(id)
+		dev = newDevice(id)
+		d.byID[id] = dev
 	}
 	dev.wanted++
 	d.mu.Unlock()
@@ -88,13 +89,6 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 		dev.wanted--
 		return nil, context.Cause(ctx)
 	}
-}
-
-// record makes the empty record of a device. The caller holds mu.
-func (d *Devices) record(id string) *Device {
-	dev := newDevice(id)
-	d.byID[id] = dev
-	return dev
 }
 
 // newDevice makes an empty record that is free.
@@ -123,20 +117,12 @@ func (d *Devices) release(dev *Device) {
 			longest = other
 		}
 		if now.Sub(other.returned) > max(keep, keepDevice) {
-			d.forget(other)
+			delete(d.byID, other.id) // no job runs any more: they have their own limit
 		}
 	}
 	if len(d.byID) > mostRecords && longest != nil {
-		d.forget(longest)
+		delete(d.byID, longest.id)
 	}
-}
-
-// forget drops a record that nobody holds. The caller holds mu.
-func (d *Devices) forget(dev *Device) {
-	for _, s := range dev.states {
-		s.Close()
-	}
-	delete(d.byID, dev.id)
 }
 
 // Memory holds what a device's record knows from earlier conversations, as far as
@@ -167,7 +153,8 @@ func (d *Devices) Remember(id string, m Memory) {
 	if d.byID[id] != nil {
 		return
 	}
-	dev := d.record(id)
+	dev := newDevice(id)
+	d.byID[id] = dev
 	dev.history = history.New(m.History)
 	dev.role = m.Role
 	dev.learned = turn.Learned{

@@ -69,7 +69,7 @@ func (c *Conversation) control(e turn.Effect) {
 	case turn.Start:
 		r.player.Start()
 	case turn.AllowTool:
-		r.gate.allow <- struct{}{}
+		r.allow <- struct{}{}
 	case turn.Pause:
 		r.player.Pause()
 	case turn.Resume:

@@ -42,7 +42,8 @@ type outcome struct {
 }
 
 // reply is one turn at work: run has the responder answer, and joins the
-// goroutines of the speaker. The conversation reads out after run has returned.
+// goroutines of the speaker. It is the gate by which the responder asks for what
+// the turn may do. The conversation reads out after run has returned.
 type reply struct {
 	id      uint64
 	order   order
@@ -55,7 +56,8 @@ type reply struct {
 	prompts *prompts.Set
 	version uint64 // of the history that it knows
 	cancel  context.CancelCauseFunc
-	gate    gate
+	post    func(any)
+	allow   chan struct{} // size 1: the leave to run a tool
 	out     outcome
 
 	marks marks // of the conversation
@@ -75,6 +77,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	log := c.log.With("turn", id)
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
+		post: c.post, allow: make(chan struct{}, 1),
 		exits: c.o.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
@@ -83,11 +86,10 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		r.player.Hold()
 	}
 	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
-	r.gate = gate{turn: id, post: c.post, player: r.player, allow: make(chan struct{}, 1)}
 	r.answer = think.New(&c.think, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
 		Session: c.session,
-	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r.gate, c.toolsOf(r), log)
+	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, c.toolsOf(r), log)
 	return r
 }
 
@@ -109,23 +111,15 @@ func (c *Conversation) toolsOf(r *reply) think.Tools {
 	return t
 }
 
-// gate asks the conversation for what a turn may do.
-type gate struct {
-	turn   uint64
-	post   func(any)
-	player *speak.Player
-	allow  chan struct{} // size 1: the leave to run a tool
-}
-
 // Tool waits for the leave to run a tool. With start, tts start goes first: the
 // tool holds the device's main task, and a later one would wait behind it.
-func (g gate) Tool(ctx context.Context, start bool) error {
+func (r *reply) Tool(ctx context.Context, start bool) error {
 	if start {
-		g.player.Announce()
+		r.player.Announce()
 	}
-	g.post(turn.ToolWanted{Turn: g.turn, Start: start})
+	r.post(turn.ToolWanted{Turn: r.id, Start: start})
 	select {
-	case <-g.allow:
+	case <-r.allow:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -133,18 +127,18 @@ func (g gate) Tool(ctx context.Context, start bool) error {
 }
 
 // AwaitsModel says that the turn waits for the model, until over is called.
-func (g gate) AwaitsModel() (over func()) { return g.awaits(turn.Model) }
+func (r *reply) AwaitsModel() (over func()) { return r.awaits(turn.Model) }
 
 // AwaitsTool says that the turn waits for a tool, until over is called.
-func (g gate) AwaitsTool() (over func()) { return g.awaits(turn.Tool) }
+func (r *reply) AwaitsTool() (over func()) { return r.awaits(turn.Tool) }
 
-func (g gate) awaits(what turn.WaitFor) (over func()) {
-	g.post(turn.Waiting{Turn: g.turn, For: what})
-	return func() { g.post(turn.Waited{Turn: g.turn, For: what}) }
+func (r *reply) awaits(what turn.WaitFor) (over func()) {
+	r.post(turn.Waiting{Turn: r.id, For: what})
+	return func() { r.post(turn.Waited{Turn: r.id, For: what}) }
 }
 
 // Firm says that voice does not interrupt the turn any more.
-func (g gate) Firm() { g.post(turn.Firmed{Turn: g.turn}) }
+func (r *reply) Firm() { r.post(turn.Firmed{Turn: r.id}) }
 
 // respond has the turn say what it was begun for.
 func (r *reply) respond(ctx context.Context) error {

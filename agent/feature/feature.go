@@ -55,8 +55,7 @@ type State interface {
 // Handling is an [Instance] that completes tools which name a handler in
 // [mcp.ActionResponseCall].
 type Handling interface {
-	// Handler returns the handler of a name; nil: it is none of this feature. It may be
-	// called at any time.
+	// Handler returns its handler of a name; nil: there is none. It may be called at any time.
 	Handler(name string) Handler
 }
 
@@ -72,8 +71,7 @@ type Caller struct {
 
 // Timed is an [Instance] that acts at a time.
 type Timed interface {
-	// Deadline returns when Tick is due; zero: never. It may change with all that the
-	// instance is asked or told.
+	// Deadline returns when Tick is due; zero: never.
 	Deadline() time.Time
 	Tick(now time.Time)
 }

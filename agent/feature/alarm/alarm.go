@@ -233,9 +233,8 @@ func (a alarm) isMeant(words string, now time.Time) bool {
 }
 
 // digits counts the figures in a text.
-func digits(text string) int {
-	n := 0
-	for _, r := range text {
+func digits(words string) (n int) {
+	for _, r := range words {
 		if unicode.IsDigit(r) {
 			n++
 		}

@@ -195,17 +195,36 @@ func (d *device) Call(ctx context.Context, call mcp.Call) (response mcp.ActionRe
 	return d.run(ctx, p), ""
 }
 
-// run runs a call from outside; a handler of the conversation completes it.
+// run runs a call from outside. A handler of the conversation completes it: its words
+// are the result and are not spoken, what it has the device do is waited for.
 func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse {
 	response := d.tools.Run(ctx, p)
 	if response.Action != mcp.ActionTypeCallHandler {
 		return response
 	}
+	var did think.Handled
+	lang := mcp.InfoFrom(ctx).Language
 	named, err := mcp.DecodeArgs[mcp.ActionResponseCall](response.Result)
-	if err != nil {
-		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
+	if err == nil {
+		err = d.Do(ctx, func(h feature.Host) (err error) {
+			did, err = h.Handle(named.FuncName, feature.Caller{Lang: text.Lang(lang)}, named.Args)
+			if err == nil && did.HangUp {
+				h.Step(turn.Leave{Cause: turn.ErrGoodbye})
+			}
+			return err
+		})
 	}
-	return d.act(ctx, named)
+	switch {
+	case err != nil:
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
+	case did.Call != nil:
+		did.Call.Language = lang
+		response, _ := d.Call(ctx, *did.Call)
+		return response
+	case did.Result != "":
+		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.Result}
+	}
+	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: did.Say}
 }
 
 // permitted asks the user whether to do what somebody outside wants, and does it
@@ -248,31 +267,4 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		mention(prompts.OK)
 	}
 	return response
-}
-
-// act runs a handler of the conversation for a tool that was called from
-// outside, and not by a turn: its words are the result and are not spoken. A
-// handler that has the device do something waits for it. The response is an
-// Error when ctx or the conversation ends first.
-func (d *device) act(ctx context.Context, call mcp.ActionResponseCall) mcp.ActionResponse {
-	lang := mcp.InfoFrom(ctx).Language
-	var did think.Handled
-	err := d.Do(ctx, func(h feature.Host) (err error) {
-		did, err = h.Handle(call.FuncName, feature.Caller{Lang: text.Lang(lang)}, call.Args)
-		if err == nil && did.HangUp {
-			h.Step(turn.Leave{Cause: turn.ErrGoodbye})
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
-	case did.Call != nil:
-		did.Call.Language = lang
-		response, _ := d.Call(ctx, *did.Call)
-		return response
-	case did.Result != "":
-		return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: did.Result}
-	}
-	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Response: did.Say}
 }
