@@ -19,8 +19,9 @@ import (
 )
 
 type prompt struct {
-	text string // typed, if not empty
-	wav  string // file to speak otherwise
+	text string  // typed, if not empty
+	wav  string  // file to speak otherwise
+	pcm  []int16 // its sound at 16 kHz
 }
 
 type talkOptions struct {

@@ -23,9 +23,8 @@ import (
 // opens anew when the server hung up, and keeps what it heard. It is for one goroutine.
 type talker struct {
 	talkOptions
-	out    *transcript
-	speech map[string][]int16 // 16 kHz sound of each WAV file
-	call   *call              // nil while there is no connection
+	out  *transcript
+	call *call // nil while there is no connection
 
 	// What all connections have brought.
 	replies    []*devicetest.Reply
@@ -44,8 +43,7 @@ type call struct {
 
 // prepare reads the sound files, so that a wrong one is found before anything is sent.
 func (t *talker) prepare() error {
-	t.speech = make(map[string][]int16)
-	for _, p := range t.prompts {
+	for i, p := range t.prompts {
 		if p.wav == "" {
 			continue
 		}
@@ -53,7 +51,7 @@ func (t *talker) prepare() error {
 		if err != nil {
 			return fmt.Errorf("--wav %s: %w", p.wav, err)
 		}
-		t.speech[p.wav] = pcm
+		t.prompts[i].pcm = pcm
 	}
 	return nil
 }
@@ -113,7 +111,7 @@ func (t *talker) lines(ctx context.Context, stdin io.Reader, terminal bool) erro
 // turn says one prompt and waits for its reply. A server that hangs up after a reply may do so just when the next
 // prompt is on its way: that one is said again over a new connection.
 func (t *talker) turn(ctx context.Context, p prompt) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*(t.timeout+t.length(p)))
+	ctx, cancel := context.WithTimeout(ctx, 2*(t.timeout+p.length()))
 	defer cancel()
 	used := t.call != nil
 	err := t.attempt(ctx, p)
@@ -133,7 +131,7 @@ func (t *talker) turn(ctx context.Context, p prompt) error {
 
 // attempt says one prompt over the connection that there is, or a new one.
 func (t *talker) attempt(ctx context.Context, p prompt) error {
-	ctx, cancel := context.WithTimeout(ctx, t.timeout+t.length(p))
+	ctx, cancel := context.WithTimeout(ctx, t.timeout+p.length())
 	defer cancel()
 	if err := t.connect(ctx); err != nil {
 		return err
@@ -156,9 +154,7 @@ func lost(err error) bool {
 	return errors.Is(err, devicetest.ErrClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func (t *talker) length(p prompt) time.Duration {
-	return audio.Recognition.Duration(len(t.speech[p.wav]))
-}
+func (p prompt) length() time.Duration { return audio.Recognition.Duration(len(p.pcm)) }
 
 // connect makes sure of a connection: the first one, or one after the server hung up.
 func (t *talker) connect(ctx context.Context) error {
@@ -257,15 +253,14 @@ func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	pcm := t.speech[p.wav]
-	t.out.print("you", fmt.Sprintf("speak %s (%s)", p.wav, t.length(p).Round(10*time.Millisecond)))
-	if err := t.call.device.Say(ctx, pcm); err != nil {
+	t.out.print("you", fmt.Sprintf("speak %s (%s)", p.wav, p.length().Round(10*time.Millisecond)))
+	if err := t.call.device.Say(ctx, p.pcm); err != nil {
 		return time.Time{}, err
 	}
 	if manual {
 		return time.Now(), t.call.device.ListenStop()
 	}
-	return time.Now().Add(-trailing(pcm)), nil
+	return time.Now().Add(-trailing(p.pcm)), nil
 }
 
 // Nobody types within milliseconds of the connection, before the server has asked for the tools and taken them in.

@@ -86,11 +86,11 @@ type bench struct {
 
 // newBench starts the stubs and binds this process to cores.
 func newBench(o Options) (*bench, error) {
-	b := &bench{o: o, said: speech(), core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
-	var err error
-	if b.stubs, err = StartStubs(o.Stubs); err != nil {
+	stubs, err := StartStubs(o.Stubs)
+	if err != nil {
 		return nil, err
 	}
+	b := &bench{o: o, stubs: stubs, said: speech(), core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
 	b.pin()
 	return b, nil
 }
@@ -162,19 +162,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			}
 		}
 	}
-	report := b.report(started)
+	report := &Report{
+		Started: started, Took: time.Since(started).Seconds(), Command: o.Command, Server: cmp.Or(o.Label, o.URL, "our own"),
+		Size: o.Size, Runs: o.Runs, Machine: b.machine, Load: loadAverage(), Broken: b.broken, Excused: b.excused, Errors: b.errs,
+		Settings: Settings{Guard: milliseconds(o.Guard), Silence: milliseconds(cmp.Or(o.Silence, ownSilence))},
+	}
 	for _, key := range order {
 		report.Figures = append(report.Figures, combine(runs[key]))
 	}
 	return report, nil
-}
-
-func (b *bench) report(started time.Time) *Report {
-	return &Report{
-		Started: started, Took: time.Since(started).Seconds(), Command: b.o.Command, Server: cmp.Or(b.o.Label, b.o.URL, "our own"),
-		Size: b.o.Size, Runs: b.o.Runs, Machine: b.machine, Load: loadAverage(), Broken: b.broken, Excused: b.excused, Errors: b.errs,
-		Settings: Settings{Guard: milliseconds(b.o.Guard), Silence: milliseconds(cmp.Or(b.o.Silence, ownSilence))},
-	}
 }
 
 // patiently measures one scenario of one run, again if the machine was busy.
@@ -182,15 +178,17 @@ func (b *bench) patiently(ctx context.Context, s scenario, run int) []Figure {
 	for try := 0; ; try++ {
 		from := time.Now()
 		figures := b.one(ctx, s, run)
-		fmt.Fprintf(b.o.Log, "  in %v, %d figures void\n", time.Since(from).Round(time.Second/10), voided(figures))
-		if voided(figures) == 0 || try >= b.o.Retries || ctx.Err() != nil {
+		void := 0
+		for _, f := range figures {
+			if f.Verdict == Void {
+				void++
+			}
+		}
+		fmt.Fprintf(b.o.Log, "  in %v, %d figures void\n", time.Since(from).Round(time.Second/10), void)
+		if void == 0 || try >= b.o.Retries || ctx.Err() != nil {
 			return figures
 		}
 	}
-}
-
-func voided(figures []Figure) int {
-	return len(slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool { return f.Verdict != Void }))
 }
 
 // one measures one scenario of one run, with its controls.
@@ -258,10 +256,10 @@ func (b *bench) rig(ctx context.Context, s scenario) (r *rig, err error) {
 		}
 	}()
 	if !s.early {
-		if err := r.own.awaitReady(ctx); err != nil {
-			return nil, err
+		if err = r.own.awaitReady(ctx); err == nil {
+			err = r.stubs.settle(ctx)
 		}
-		if err := r.stubs.settle(ctx); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -50,16 +50,9 @@ type tally struct {
 	connects, turns, cuts, drops, underruns int
 	stuck                                   int
 	away                                    int            // connections that the server refused because it was too busy
-	excused                                 int            // breaches of rules about time while the machine was busy
+	rules, excused                          int            // breaches that count, breaches of rules about time while the machine was busy
 	broken                                  map[string]int // rules, by name
 	jitter                                  []time.Duration
-}
-
-func (t *tally) rules() (n int) {
-	for _, k := range t.broken {
-		n += k
-	}
-	return n
 }
 
 // Soak lets devices talk until the time is over. Each minute it writes a line.
@@ -111,15 +104,15 @@ func (s *soak) run(ctx context.Context, o Options) error {
 func (s *soak) verdict() error {
 	t := &s.total
 	fmt.Fprintf(s.out, "in all: %d connections, %d turns, %d interrupted, %d dropped, %d underruns, %d turned away, %d stuck, %d rules broken, %d excused by a busy machine\n",
-		t.connects, t.turns, t.cuts, t.drops, t.underruns, t.away, t.stuck, t.rules(), t.excused)
+		t.connects, t.turns, t.cuts, t.drops, t.underruns, t.away, t.stuck, t.rules, t.excused)
 	for _, f := range s.faults {
 		fmt.Fprintln(s.out, "fault:", f)
 	}
 	switch {
 	case t.turns == 0:
 		return errors.New("the soak saw no turn")
-	case t.stuck > 0 || t.rules() > 0:
-		return fmt.Errorf("the soak saw %d stuck devices and %d broken rules (%s)", t.stuck, t.rules(), strings.Join(slices.Sorted(maps.Keys(t.broken)), ", "))
+	case t.stuck > 0 || t.rules > 0:
+		return fmt.Errorf("the soak saw %d stuck devices and %d broken rules (%s)", t.stuck, t.rules, strings.Join(slices.Sorted(maps.Keys(t.broken)), ", "))
 	}
 	return nil
 }
@@ -144,7 +137,7 @@ func (s *soak) line(ctx context.Context, at time.Duration, timers *controls) {
 		jitter = number(n.P99) + " ms"
 	}
 	fmt.Fprintf(s.out, "%7s  %sturns %d, cut %d, dropped %d, underruns %d, jitter p99 %s, turned away %d, broken rules %d (excused %d), stuck %d; control p99 %s / %s ms, load %s\n",
-		at.Round(time.Second), server, t.turns, t.cuts, t.drops, t.underruns, jitter, t.away, t.rules(), t.excused, t.stuck, number(c.P99), number(c.Core), loads(loadAverage()))
+		at.Round(time.Second), server, t.turns, t.cuts, t.drops, t.underruns, jitter, t.away, t.rules, t.excused, t.stuck, number(c.P99), number(c.Core), loads(loadAverage()))
 }
 
 func (s *soak) count(change func(*tally)) {
@@ -197,6 +190,7 @@ func (s *soak) judge(late []lateness) {
 				t.broken = make(map[string]int)
 			}
 			t.broken[string(b.Rule)]++
+			t.rules++
 		})
 		if told != b.last {
 			s.fault("%s: its last messages:\n%s", b.device, b.last)

@@ -177,12 +177,12 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 	if err := json.Unmarshal(content, &parts); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
-	var text strings.Builder
+	text := ""
 	var found []Picture
 	for _, p := range parts {
 		switch {
 		case p.Type == "text" && p.Text != nil && p.ImageURL == nil:
-			text.WriteString(*p.Text)
+			text += *p.Text
 		case p.Type == "image_url" && p.ImageURL != nil && p.Text == nil:
 			picture, err := readDataURL(p.ImageURL.URL)
 			if err != nil {
@@ -194,7 +194,7 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 		}
 	}
 	for i := range found {
-		found[i].Text = text.String()
+		found[i].Text = text
 	}
 	return found, nil
 }
