@@ -228,10 +228,13 @@ func (q *restRequest) prompts(string) {
 	reply(q.w, http.StatusOK, restAnswer{Success: true, Prompts: list, Count: new(len(list))})
 }
 
+// promptRequest is the body of POST /api/mcp/prompts/NAME.
+type promptRequest struct {
+	Arguments map[string]string `json:"arguments"`
+}
+
 func (q *restRequest) prompt(name string) {
-	var req struct {
-		Arguments map[string]string `json:"arguments"`
-	}
+	var req promptRequest
 	if !q.body(&req, true) {
 		return
 	}
