@@ -123,17 +123,17 @@ func wayOf(r *http.Request, m rpcMessage) way {
 // checkForSDK returns what is wrong with a message, or a batch, that the SDK is to
 // read itself, and with which HTTP status that is told.
 func (f *front) checkForSDK(c catalog.Caller, m rpcMessage, parsed bool, body []byte) (*jsonrpc.Error, int) {
-	if !parsed {
-		return f.checkBatch(c, body)
+	var messages []rpcMessage
+	if !parsed && json.Unmarshal(body, &messages) == nil {
+		return f.checkBatch(c, messages)
 	}
-	if problem := checkID(m.ID, c); problem != nil {
+	if problem := checkID(m.ID, c); parsed && problem != nil {
 		return problem, http.StatusBadRequest
 	}
-	read, err := jsonrpc.DecodeMessage(body)
-	if err != nil {
-		return nil, 0 // the SDK says why
+	if read, err := jsonrpc.DecodeMessage(body); parsed && err == nil {
+		return checkReading(m, read, c), http.StatusBadRequest
 	}
-	return checkReading(m, read, c), http.StatusBadRequest
+	return nil, 0 // where it cannot be read, the SDK says why
 }
 
 // modern serves a request of the newest revision. One that listens for changes
@@ -215,11 +215,7 @@ func (f *front) bareRPC(w http.ResponseWriter, r *http.Request, v *catalog.View,
 
 // checkBatch returns what is wrong with a batch for a session: the SDK would take any
 // number of messages, and answer only one of those that share an id.
-func (f *front) checkBatch(c catalog.Caller, body []byte) (*jsonrpc.Error, int) {
-	var messages []rpcMessage
-	if json.Unmarshal(body, &messages) != nil {
-		return nil, 0 // the SDK says why
-	}
+func (f *front) checkBatch(c catalog.Caller, messages []rpcMessage) (*jsonrpc.Error, int) {
 	wrong := func(status int, id string) (*jsonrpc.Error, int) {
 		return problemOf(jsonrpc.CodeInvalidRequest, c.Say(id)), status
 	}

@@ -46,6 +46,7 @@ func names(r *catalog.Registry) []string {
 
 // run has a follower follow until stop, which waits for it.
 func run(t *testing.T, f *Follower) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { f.Run(ctx) })
