@@ -111,9 +111,10 @@ func (g *guard) within(c catalog.Caller) bool { return c.Token == nil || g.rates
 // much of it is right.
 func (g *guard) bearer(r *http.Request) (catalog.Token, bool) {
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	path := strings.TrimSuffix(r.URL.Path, "/")
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
-	case scheme == "" && slices.Contains([]string{pathSocket, pathConnect}, strings.TrimSuffix(r.URL.Path, "/")): // browsers cannot send headers there
+	case scheme == "" && (path == pathSocket || path == pathConnect): // browsers cannot send headers there
 		shown = r.URL.Query().Get("token")
 	default:
 		return catalog.Token{}, false

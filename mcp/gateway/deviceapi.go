@@ -161,7 +161,10 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
 	began := time.Now()
-	call := mcp.Call{ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: offers[i].LLMName, Arguments: string(req.Arguments), Language: a.language(r, id)}
+	call := mcp.Call{
+		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: offers[i].LLMName,
+		Arguments: string(req.Arguments), Language: a.language(r, id),
+	}
 	response, _ := a.devices.Call(r.Context(), id, call)
 	took := time.Since(began)
 	who := catalog.CallerFrom(r.Context())

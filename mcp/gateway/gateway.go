@@ -26,7 +26,7 @@ type Options struct {
 	Disabled bool          // nothing is offered: everything is answered with 503
 	Access   Access        // access control
 	Version  string        // of this server; "": dev
-	Offer    offer.Options // what is offered beside the core tools. Its Zone and Log are set from those below
+	Offer    offer.Options // what is offered beside the core tools. The gateway sets what it has itself
 
 	Zone *time.Location // nil: UTC
 	Log  *slog.Logger   // nil: slog.DiscardHandler
@@ -62,14 +62,17 @@ type front struct {
 func New(o Options) *Gateway {
 	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.UTC)
 	o.Version = cmp.Or(o.Version, "dev")
-	o.Offer.Log, o.Offer.Zone = o.Log, o.Zone
 	registry, runner := catalog.NewRegistry(), catalog.NewRunner(o.Zone, o.Log)
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
-		front:    &front{guard: newGuard(o.Access, o.Log), views: views, runner: runner, sessions: newSessions(), bodyTime: bodyTime, log: o.Log},
+		front: &front{
+			guard: newGuard(o.Access, o.Log), views: views, runner: runner,
+			sessions: newSessions(), bodyTime: bodyTime, log: o.Log,
+		},
 		disabled: o.Disabled, registry: registry, version: o.Version, began: time.Now(),
 	}
-	offer.Fill(registry, o.Offer, offer.System{Version: o.Version, Zone: o.Zone, Began: g.began, Devices: o.Offer.Devices, Tools: views.Tools})
+	o.Offer.Log, o.Offer.Zone, o.Offer.Version, o.Offer.Began, o.Offer.Tools = o.Log, o.Zone, o.Version, g.began, views.Tools
+	offer.Fill(registry, o.Offer)
 	g.follower = offer.NewFollower(registry, o.Offer, views.Updated)
 	return g
 }

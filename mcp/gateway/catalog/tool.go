@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,7 +105,13 @@ func (t Tool) entry() (*Entry, error) {
 	if err := CheckSchema(e.schema); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", e.name, err)
 	}
-	if ways := []bool{t.Run != nil, t.Do != nil, t.Handle != nil}; len(slices.DeleteFunc(ways, func(set bool) bool { return !set })) != 1 {
+	ways := 0
+	for _, set := range []bool{t.Run != nil, t.Do != nil, t.Handle != nil} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
 		return nil, errors.New(e.name + " needs one of Run, Do and Handle")
 	}
 	if t.Run != nil {

@@ -36,8 +36,12 @@ type View struct {
 }
 
 func newView(vs *Views, of viewKey, c Caller) *View {
-	v := &View{key: of, who: c, runner: vs.runner, log: vs.log, shown: map[key]item{}, direct: direct{byRevision: map[string]*sharedSession{}}}
-	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: message.In(text.Chinese, "gateway/server-title") + " " + message.In(text.English, "gateway/server-title"), Version: vs.version}, &sdk.ServerOptions{
+	v := &View{
+		key: of, who: c, runner: vs.runner, log: vs.log,
+		shown: map[key]item{}, direct: direct{byRevision: map[string]*sharedSession{}},
+	}
+	title := message.In(text.Chinese, "gateway/server-title") + " " + message.In(text.English, "gateway/server-title")
+	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: title, Version: vs.version}, &sdk.ServerOptions{
 		Instructions: message.In(text.English, "gateway/server-instructions") + " " + message.In(text.Chinese, "gateway/server-instructions"),
 		Logger:       slog.New(slog.DiscardHandler), // it logs every request
 		Capabilities: &sdk.ServerCapabilities{

@@ -25,22 +25,13 @@ import (
 //go:embed tools.json
 var toolsJSON []byte
 
-// System describes what the core tools tell of this server.
-type System struct {
-	Version string         // of this server
-	Zone    *time.Location // of the times that are told
-	Began   time.Time
-	Devices Devices    // nil: none
-	Tools   func() int // how many tools are offered
-}
-
-// tools returns the tools that are always there.
-func (s System) tools() []catalog.Tool {
+// coreTools returns the tools that are always there.
+func (o Options) coreTools() []catalog.Tool {
 	yes := true
 	hints := mcp.Annotations{ReadOnly: &yes}
 	return []catalog.Tool{
-		{Stream: "system", Name: "info", Run: s.info, Annotations: hints},
-		{Stream: "time", Name: "now", Run: s.now, Annotations: hints},
+		{Stream: "system", Name: "info", Run: o.info, Annotations: hints},
+		{Stream: "time", Name: "now", Run: o.now, Annotations: hints},
 		{Stream: "util", Name: "uuid", Run: newUUIDs, Annotations: hints},
 		{Stream: "util", Name: "hash", Run: hashOf, Annotations: hints},
 	}
@@ -57,8 +48,8 @@ type nowInfo struct {
 	ISO       string `json:"iso"`
 }
 
-func (s System) now(ctx context.Context, arguments map[string]any) (any, error) {
-	zone := s.Zone
+func (o Options) now(ctx context.Context, arguments map[string]any) (any, error) {
+	zone := o.Zone
 	if name, _ := arguments["timezone"].(string); name != "" {
 		var err error
 		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {

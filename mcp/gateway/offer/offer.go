@@ -15,7 +15,7 @@ import (
 	"xiaozhi/prompts"
 )
 
-// Options say what is offered beside the core tools. The zero value offers nothing.
+// Options say what is offered beside the core tools, and what those tell of this server.
 type Options struct {
 	Devices Devices           // nil: none
 	Acts    Acts              // what can be done to a device's conversation from outside
@@ -35,20 +35,24 @@ type Options struct {
 	Config    func() []byte  // the settings without secrets, as JSON; nil: not offered
 	LogTail   func() string  // the last lines of the log; nil: not offered
 	ToolsDir  string         // folder of declarative tools (*.yaml), read again when it changes; "": none
-	Zone      *time.Location // of the times in prompts
+	Zone      *time.Location // of the times that are told
 	Log       *slog.Logger
+
+	Version string // of this server
+	Began   time.Time
+	Tools   func() int // how many tools are offered
 }
 
 // Fill adds what does not change while the server runs: the core tools, this
 // server's own ones, its resources and its prompts.
-func Fill(r *catalog.Registry, o Options, s System) {
+func Fill(r *catalog.Registry, o Options) {
 	core := &catalog.Part{}
 	core.AddStreams("system", "time", "util")
 	var known definitions
 	if err := json.Unmarshal(toolsJSON, &known); err != nil { // it is built in: a test holds that it is right
 		o.Log.Error("no core tools", "err", err)
 	}
-	for _, t := range append(s.tools(), o.actTools()...) {
+	for _, t := range append(o.coreTools(), o.actTools()...) {
 		t, err := known.tool(t)
 		if err == nil {
 			err = core.AddTool(t)

@@ -32,7 +32,8 @@ func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 		change(&o)
 	}
 	r := catalog.NewRegistry()
-	Fill(r, o, System{Version: "1.2.3", Zone: time.UTC, Began: time.Now(), Devices: o.Devices, Tools: func() int { return 7 }})
+	o.Version, o.Began, o.Tools = "1.2.3", time.Now(), func() int { return 7 }
+	Fill(r, o)
 	return r
 }
 

@@ -61,7 +61,7 @@ type machine struct {
 	uptime      time.Duration
 }
 
-func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
+func (o Options) info(_ context.Context, arguments map[string]any) (any, error) {
 	m := readMachine()
 	host, err := os.Hostname()
 	if err != nil {
@@ -83,11 +83,11 @@ func (s System) info(_ context.Context, arguments map[string]any) (any, error) {
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		out.Detail = &detailReport{
-			Version: s.Version, Uptime: time.Since(s.Began).Round(time.Millisecond).Seconds(), Goroutines: runtime.NumGoroutine(),
-			HeapMB: float64(mem.HeapAlloc>>10) / 1024, Tools: s.Tools(),
+			Version: o.Version, Uptime: time.Since(o.Began).Round(time.Millisecond).Seconds(), Goroutines: runtime.NumGoroutine(),
+			HeapMB: float64(mem.HeapAlloc>>10) / 1024, Tools: o.Tools(),
 		}
-		if s.Devices != nil {
-			out.Detail.Devices = len(s.Devices.List())
+		if o.Devices != nil {
+			out.Detail.Devices = len(o.Devices.List())
 		}
 	}
 	return out, nil
