@@ -235,7 +235,7 @@ func (c *Conversation) take(e any) {
 	case func():
 		e()
 		c.setTimer()
-	case turn.Event:
+	default:
 		c.step(e)
 	}
 }

@@ -22,8 +22,9 @@ var (
 	ErrIdle     = errors.New("idle")
 )
 
-// Effect is one thing that the actor has to do. No effect waits; they are done in order.
-type Effect interface{ effect() }
+// Effect is one thing that the actor has to do: a value of one of the types below.
+// No effect waits; they are done in order.
+type Effect any
 
 // Effects on the listener.
 type (
@@ -122,33 +123,3 @@ type (
 	// HangUp ends the connection in good order.
 	HangUp struct{ Cause error }
 )
-
-func (Microphone) effect()    {}
-func (Listen) effect()        {}
-func (Mute) effect()          {}
-func (EndUtterance) effect()  {}
-func (Watch) effect()         {}
-func (AwaitSilence) effect()  {}
-func (Release) effect()       {}
-func (CloseListener) effect() {}
-func (Begin) effect()         {}
-func (Adopt) effect()         {}
-func (Commit) effect()        {}
-func (Hold) effect()          {}
-func (Start) effect()         {}
-func (AllowTool) effect()     {}
-func (Pause) effect()         {}
-func (Resume) effect()        {}
-func (Interpose) effect()     {}
-func (Stop) effect()          {}
-func (Cut) effect()           {}
-func (Remember) effect()      {}
-func (Discard) effect()       {}
-func (Send) effect()          {}
-func (EndMusic) effect()      {}
-func (Answer) effect()        {}
-func (Drop) effect()          {}
-func (Ignored) effect()       {}
-func (NotUnderstood) effect() {}
-func (NoRecognizer) effect()  {}
-func (HangUp) effect()        {}

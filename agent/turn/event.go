@@ -7,8 +7,8 @@ import (
 	"xiaozhi/internal/wire"
 )
 
-// Event is one thing that happens to a conversation. The types below are all there are.
-type Event interface{ event() }
+// Event is one thing that happens to a conversation: a value of one of the types below.
+type Event any
 
 // What the device does. The actor tells a wake word from typed text.
 type (
@@ -126,38 +126,8 @@ type (
 	Close struct{}
 )
 
-func (ListenStart) event()   {}
-func (ListenStop) event()    {}
-func (WakeWord) event()      {}
-func (Typed) event()         {}
-func (Abort) event()         {}
-func (SpeechStarted) event() {}
-func (SpeechLong) event()    {}
-func (Interim) event()       {}
-func (SpeechPaused) event()  {}
-func (SpeechResumed) event() {}
-func (SpeechEnded) event()   {}
-func (Transcript) event()    {}
-func (ListenFailed) event()  {}
-func (Ready) event()         {}
-func (ToolWanted) event()    {}
-func (Firmed) event()        {}
-func (Waiting) event()       {}
-func (Waited) event()        {}
-func (Finished) event()      {}
-func (Queued) event()        {}
-func (Interrupt) event()     {}
-func (Invite) event()        {}
-func (StopReply) event()     {}
-func (StopMusic) event()     {}
-func (Withdraw) event()      {}
-func (Drain) event()         {}
-func (Leave) event()         {}
-func (Tick) event()          {}
-func (Close) event()         {}
-
 // Seen describes what the actor reads off the clock, the player, the history and the
-// features right before it calls [Rules.Pending].
+// features right before it calls [Rules.Next].
 type Seen struct {
 	Now       time.Time
 	Playing   string    // what the device has played of the reply in the last seconds

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -220,27 +221,14 @@ func (x *step) hangUp(cause error) {
 
 // lang returns what is spoken when no text says it.
 func (x *step) lang() text.Lang {
-	if x.Learned.Lang != "" {
-		return x.Learned.Lang
-	}
-	return x.deviceLang()
+	return cmp.Or(x.Learned.Lang, x.deviceLang())
 }
 
 // deviceLang is the language of the device, whatever was said last.
-func (x *step) deviceLang() text.Lang {
-	if x.DeviceLang != "" {
-		return x.DeviceLang
-	}
-	return text.Chinese
-}
+func (x *step) deviceLang() text.Lang { return cmp.Or(x.DeviceLang, text.Chinese) }
 
 // langOf is the language of a turn that answers words.
-func (x *step) langOf(words string) text.Lang {
-	if lang := text.Of(words); lang != "" {
-		return lang
-	}
-	return x.lang()
-}
+func (x *step) langOf(words string) text.Lang { return cmp.Or(text.Of(words), x.lang()) }
 
 // listen opens the listener afresh in the present mode.
 func (x *step) listen() {

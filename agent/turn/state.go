@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -9,7 +10,7 @@ import (
 )
 
 // State is all that decides who may speak in one conversation. It is a value:
-// [Rules.Pending] copies what it changes.
+// [Rules.Next] copies what it changes.
 type State struct {
 	Mic       Mic
 	Ear       Ear         // of the listening side, while no reply is committed
@@ -242,12 +243,7 @@ func (s *State) Busy() bool { return s.Pending != nil || s.Reply.runs() }
 
 // Voiced reports whether the user is speaking.
 func (s *State) Voiced() bool {
-	for i := range s.Said {
-		if s.Said[i].Role == Live && s.Said[i].Epoch == s.Mic.Epoch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Said, func(u Utterance) bool { return u.Role == Live && u.Epoch == s.Mic.Epoch })
 }
 
 // Runs reports whether a turn has the floor: it was neither cut nor undone.
@@ -282,14 +278,7 @@ func (s *State) Deadline() time.Time {
 }
 
 // runs reports whether the reply has the floor: it was not cut or undone.
-func (r *Reply) runs() bool {
-	switch r.Stage {
-	case Speculative, Committed, Held, Speaking, Paused:
-		return true
-	case None, Ending, Discarded:
-	}
-	return false
-}
+func (r *Reply) runs() bool { return r.Stage >= Speculative && r.Stage <= Paused }
 
 // audible reports whether something of the reply may be heard now.
 func (r *Reply) audible() bool { return r.Stage == Committed || r.Stage == Speaking }

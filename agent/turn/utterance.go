@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -161,10 +162,8 @@ func answerAwaited(x *step) {
 	if last.final() {
 		dropUnread(x, false) // the user has said it again, or something else
 	}
-	for _, u := range x.all(Awaited) {
-		if !u.final() {
-			return
-		}
+	if slices.ContainsFunc(x.all(Awaited), func(u *Utterance) bool { return !u.final() }) {
+		return
 	}
 	if nothingMeant(x) {
 		x.forget()
@@ -264,13 +263,7 @@ func hint(x *step) bool {
 // is not surprised that we wait for the end of such a pause, and who hears a
 // reply does not wait.
 func silentFrom(x *step, u *Utterance) time.Time {
-	from := u.Spoken
-	for _, later := range []time.Time{u.Ended.Add(-x.Commit), x.Last.At} {
-		if later.After(from) {
-			from = later
-		}
-	}
-	return from
+	return later(u.Spoken, u.Ended.Add(-x.Commit), x.Last.At)
 }
 
 // textWithin returns how long the text of an utterance is waited for.
@@ -286,7 +279,7 @@ func textWithin(x *step, u *Utterance) time.Duration {
 func textLate(x *step) {
 	reading := x.Phase() == Recognizing
 	switch {
-	case reading && anyUnderstood(x):
+	case reading && slices.ContainsFunc(x.all(Awaited), func(u *Utterance) bool { return u.final() && text.Bare(u.Text.Words) != "" }):
 		dropUnread(x, true) // something was understood: that is answered
 		answerAwaited(x)
 	case reading && x.last(Overdue) == nil && x.SlowAfter > 0 && x.SlowAfter < x.RecognizeTimeout:
@@ -306,15 +299,6 @@ func textLate(x *step) {
 		}
 		giveUpTexts(x)
 	}
-}
-
-func anyUnderstood(x *step) bool {
-	for _, u := range x.all(Awaited) {
-		if u.final() && text.Bare(u.Text.Words) != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // textLeft returns how much longer texts may take that are not there yet.
@@ -344,12 +328,7 @@ func giveUpTexts(x *step) {
 // overdueReady reports whether what the user was told to be late can be answered.
 func overdueReady(x *step) bool {
 	late := x.all(Overdue)
-	for _, u := range late {
-		if !u.final() {
-			return false
-		}
-	}
-	return len(late) > 0
+	return len(late) > 0 && !slices.ContainsFunc(late, func(u *Utterance) bool { return !u.final() })
 }
 
 // answerOverdue answers it.

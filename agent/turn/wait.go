@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"xiaozhi/prompts"
@@ -140,16 +141,5 @@ func phrase(what WaitFor, told int) string {
 	return prompts.FillerLong
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
+func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
+func earlier(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
