@@ -116,26 +116,9 @@ func (s *tapedStream) CloseWrite() error {
 // Transcripts records what was understood.
 func (s *tapedStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	return func(yield func(providers.Transcript, error) bool) {
-		end := Panicked
-		defer func() {
-			if end != Failed {
-				s.add(ASR{Step: end})
-			}
-		}()
-		for t, err := range s.ASRStream.Transcripts() {
-			end = Left
-			if err != nil {
-				end = Failed
-				s.add(ASR{Step: Failed, Fault: faultOf(s.ctx, err)})
-			} else {
-				s.add(ASR{Step: Gave, Transcript: &t})
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
-			end = Panicked
-		}
-		end = Done
+		follow(s.ctx, s.ASRStream.Transcripts(), yield,
+			func(t providers.Transcript) { s.add(ASR{Step: Gave, Transcript: &t}) },
+			func(step Step, f *Fault) { s.add(ASR{Step: step, Fault: f}) })
 	}
 }
 
@@ -272,8 +255,7 @@ func (s tapedSong) Read(pcm []int16) (int, error) {
 	n, err := s.Song.Read(pcm)
 	e := &Song{N: s.n, Step: Gave, PCM: slices.Clone(PCM(pcm[:n]))}
 	if err != nil {
-		e.Fault = plainFault(err)
-		e.Step = Failed
+		e.Step, e.Fault = Failed, plainFault(err)
 	}
 	s.tape.add(Entry{Song: e})
 	return n, err

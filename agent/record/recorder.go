@@ -53,9 +53,6 @@ type file struct {
 	open bool
 }
 
-// errRoom says that all room is taken by conversations that go on.
-var errRoom = errors.New("recordings have no room left")
-
 // New makes a recorder. A folder that others can look into is refused: what
 // people say at home is nobody else's business.
 func New(o Options) (*Recorder, error) {
@@ -157,7 +154,7 @@ func (r *Recorder) grow(f *file, size int64) error {
 	for r.used+more > r.o.MaxTotal {
 		i := slices.IndexFunc(r.files, func(old *file) bool { return !old.open })
 		if i < 0 {
-			return errRoom
+			return errors.New("recordings have no room left") // all is taken by conversations that go on
 		}
 		if err := os.Remove(filepath.Join(r.o.Dir, r.files[i].name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the oldest recording: %w", err)

@@ -33,12 +33,9 @@ func (r *Recording) Begin() *Begin {
 // Write writes a recording as lines.
 func (r *Recording) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
+	lines := json.NewEncoder(b)
 	for _, e := range r.Entries {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("write a recording: %w", err)
-		}
-		if _, err := b.Write(append(line, '\n')); err != nil {
+		if err := lines.Encode(e); err != nil {
 			return fmt.Errorf("write a recording: %w", err)
 		}
 	}
@@ -79,10 +76,11 @@ func Read(from io.Reader) (*Recording, error) {
 			continue
 		}
 		r.Entries = append(r.Entries, e)
-		if n == 1 {
-			if err := r.check(); err != nil {
-				return nil, fmt.Errorf("read a recording: line 1: %w", err)
-			}
+		switch b := r.Begin(); {
+		case b == nil:
+			return nil, fmt.Errorf("read a recording: line 1: %w", errNoRecord)
+		case b.Version != Version:
+			return nil, fmt.Errorf("read a recording: line 1: %w: its version is %d, this program reads %d", errNoRecord, b.Version, Version)
 		}
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -92,15 +90,4 @@ func Read(from io.Reader) (*Recording, error) {
 		return nil, fmt.Errorf("read a recording: %w", errNoRecord)
 	}
 	return r, nil
-}
-
-// check looks at the first line.
-func (r *Recording) check() error {
-	switch b := r.Begin(); {
-	case b == nil:
-		return errNoRecord
-	case b.Version != Version:
-		return fmt.Errorf("%w: its version is %d, this program reads %d", errNoRecord, b.Version, Version)
-	}
-	return nil
 }

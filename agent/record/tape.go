@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/agent"
@@ -22,13 +23,13 @@ type Tape struct {
 	began   time.Time
 	session wire.Session
 	codec   string
-	open    func() error // before the first entry is written; nil: nothing
+	lag     atomic.Int64 // that was recorded last
+	open    func() error // before the first entry is written
 	close   func()       // after the last was put
 
 	mu     sync.Mutex
 	put    func(Entry) // never waits; nil: no more
 	counts map[string]int
-	lag    time.Duration
 }
 
 // NewTape makes a tape in memory. The function gives what was recorded so far.
@@ -48,22 +49,20 @@ func NewTape(s wire.Session) (*Tape, func() *Recording) {
 }
 
 func newTape(s wire.Session, codec string, put func(Entry)) *Tape {
-	return &Tape{began: time.Now(), session: s, codec: codec, put: put, counts: map[string]int{}}
+	return &Tape{
+		began: time.Now(), session: s, codec: codec, put: put, counts: map[string]int{},
+		open: func() error { return nil }, close: func() {},
+	}
 }
 
 // add records an entry, as of now.
 func (t *Tape) add(e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.addLocked(e)
-}
-
-func (t *Tape) addLocked(e Entry) {
-	if t.put == nil {
-		return
+	if t.put != nil {
+		e.T = time.Since(t.began)
+		t.put(e)
 	}
-	e.T = time.Since(t.began)
-	t.put(e)
 }
 
 // count numbers what happens many times, from 1.
@@ -156,18 +155,16 @@ func (t *Tape) Run(ctx context.Context) (end func(error)) {
 	if t == nil {
 		return func(error) {}
 	}
-	if t.open != nil {
-		if t.open() != nil { // it was logged
-			t.stop()
-			return func(error) { t.shut() }
-		}
+	if t.open() != nil { // it was logged
+		t.stop()
+		return func(error) { t.close() }
 	}
 	stop := context.AfterFunc(ctx, func() { t.add(Entry{Gone: reason(context.Cause(ctx))}) })
 	return func(err error) {
 		stop()
 		t.add(Entry{End: reason(err)})
 		t.stop()
-		t.shut()
+		t.close()
 	}
 }
 
@@ -176,12 +173,6 @@ func (t *Tape) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.put = nil
-}
-
-func (t *Tape) shut() {
-	if t.close != nil {
-		t.close()
-	}
 }
 
 func reason(err error) *Reason {
@@ -233,12 +224,8 @@ func (o tapedOutbox) HangUp(cause error) {
 // Lag passes the lag on, and records it where it changes.
 func (o tapedOutbox) Lag() time.Duration {
 	d := o.out.Lag()
-	t := o.tape
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if d != t.lag {
-		t.lag = d
-		t.addLocked(Entry{Lag: &d})
+	if o.tape.lag.Swap(int64(d)) != int64(d) {
+		o.tape.add(Entry{Lag: &d})
 	}
 	return d
 }

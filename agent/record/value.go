@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"xiaozhi/mcp"
 )
@@ -80,10 +81,12 @@ func valueOf(v any) *Value {
 		}
 		return &Value{Action: outcomeOf(*v)}
 	case []any:
-		for _, block := range v {
-			if _, ok := block.(mcp.Image); ok {
-				return listOf(v)
+		if slices.ContainsFunc(v, isImage) {
+			out := &Value{List: []*Value{}}
+			for _, block := range v {
+				out.List = append(out.List, valueOf(block))
 			}
+			return out
 		}
 	}
 	data, err := json.Marshal(v)
@@ -94,12 +97,9 @@ func valueOf(v any) *Value {
 	return &Value{JSON: data}
 }
 
-func listOf(blocks []any) *Value {
-	out := &Value{List: []*Value{}}
-	for _, block := range blocks {
-		out.List = append(out.List, valueOf(block))
-	}
-	return out
+func isImage(v any) bool {
+	_, ok := v.(mcp.Image)
+	return ok
 }
 
 func outcomeOf(r mcp.ActionResponse) *Outcome {
