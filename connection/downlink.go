@@ -142,7 +142,6 @@ func (d *downlink) sendRPC(payload json.RawMessage, bare bool) error {
 	return d.sendWrapped(mcpMessage{d.session, "mcp", payload})
 }
 
-// sendCommands queues commands to the device's things ([Link].Send).
 func (d *downlink) sendCommands(commands json.RawMessage) error {
 	return d.sendWrapped(iotMessage{d.session, "iot", commands})
 }

@@ -39,14 +39,10 @@ func (w helloWire) read(p Peer) Hello {
 	if v, err := strconv.Atoi(strings.TrimSpace(p.Protocol)); err == nil && v >= 1 && v <= 3 {
 		h.Framing = v
 	}
-	if rawjson.Present(w.Version) {
-		if v, ok := h.number("version", w.Version); ok {
-			if v >= 1 && v <= 3 && v == math.Trunc(v) {
-				h.Framing = int(v)
-			} else {
-				h.odd("version")
-			}
-		}
+	if v, ok := h.number("version", w.Version, 1, 3); ok && v == math.Trunc(v) {
+		h.Framing = int(v)
+	} else if ok {
+		h.odd("version")
 	}
 	if rawjson.Present(w.Transport) {
 		if t, ok := stringIn(w.Transport); !ok || t != p.Transport {
@@ -58,7 +54,6 @@ func (w helloWire) read(p Peer) Hello {
 	return h
 }
 
-// readFeatures takes the features we know.
 func (h *Hello) readFeatures(raw json.RawMessage) {
 	if !rawjson.Present(raw) {
 		return
@@ -72,7 +67,6 @@ func (h *Hello) readFeatures(raw json.RawMessage) {
 	h.AEC = h.flag("features.aec", f.AEC)
 }
 
-// readAudio takes the uplink's format.
 func (h *Hello) readAudio(raw json.RawMessage) {
 	if !rawjson.Present(raw) {
 		return
@@ -90,46 +84,36 @@ func (h *Hello) readAudio(raw json.RawMessage) {
 	if name, ok := stringIn(a.Format); rawjson.Present(a.Format) && (!ok || name != "opus") {
 		h.odd("audio_params.format")
 	}
-	if rawjson.Present(a.Channels) {
-		if n, ok := h.number("audio_params.channels", a.Channels); ok && n != 1 {
-			h.odd("audio_params.channels")
-		}
+	h.number("audio_params.channels", a.Channels, 1, 1)
+	if n, ok := h.number("audio_params.sample_rate", a.Rate, 8000, 48000); ok {
+		h.Uplink.Rate = int(n)
 	}
-	if rawjson.Present(a.Rate) {
-		if n, ok := h.number("audio_params.sample_rate", a.Rate); ok {
-			if n >= 8000 && n <= 48000 {
-				h.Uplink.Rate = int(n)
-			} else {
-				h.odd("audio_params.sample_rate")
-			}
-		}
-	}
-	if rawjson.Present(a.FrameTime) {
-		if n, ok := h.number("audio_params.frame_duration", a.FrameTime); ok {
-			if n >= 2.5 && n <= 120 {
-				h.Uplink.Frame = time.Duration(n * float64(time.Millisecond))
-			} else {
-				h.odd("audio_params.frame_duration")
-			}
-		}
+	if n, ok := h.number("audio_params.frame_duration", a.FrameTime, 2.5, 120); ok {
+		h.Uplink.Frame = time.Duration(n * float64(time.Millisecond))
 	}
 }
 
-// odd notes a field that is not as it should be.
 func (h *Hello) odd(field string) { h.Odd = append(h.Odd, field) }
 
-// number reads a number; one in a string is taken, and noted.
-func (h *Hello) number(field string, raw json.RawMessage) (float64, bool) {
-	var n float64
-	if json.Unmarshal(raw, &n) == nil {
-		return n, true
+// number reads a number between two bounds; one in a string is taken, and noted.
+// What is there and no such number is noted too.
+func (h *Hello) number(field string, raw json.RawMessage, low, high float64) (n float64, ok bool) {
+	if !rawjson.Present(raw) {
+		return 0, false
 	}
-	h.odd(field)
-	if s, ok := stringIn(raw); ok {
-		n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-		return n, err == nil && !math.IsNaN(n)
+	if json.Unmarshal(raw, &n) != nil {
+		h.odd(field)
+		text, _ := stringIn(raw)
+		var err error
+		if n, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil || math.IsNaN(n) {
+			return 0, false
+		}
 	}
-	return 0, false
+	if n < low || n > high {
+		h.odd(field)
+		return 0, false
+	}
+	return n, true
 }
 
 // flag reads a boolean; 1 and "true" are taken for true, and noted.
@@ -146,7 +130,6 @@ func (h *Hello) flag(field string, raw json.RawMessage) bool {
 	return string(raw) == "1" || s == "true" || s == "1"
 }
 
-// audioParams is the downlink's format.
 type audioParams struct {
 	Format        string `json:"format"`
 	SampleRate    int    `json:"sample_rate"`

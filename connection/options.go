@@ -13,7 +13,6 @@ import (
 	"xiaozhi/mcp/device"
 )
 
-// defaultMaxDevices is how many devices may be connected at once unless told otherwise.
 const defaultMaxDevices = 1000
 
 // Conversation is one device's conversation as its session sees it.
@@ -136,7 +135,6 @@ type Options struct {
 	Log        *slog.Logger // nil: discarded
 }
 
-// withDefaults fills in zero values and refuses what cannot work.
 func (o Options) withDefaults() (Options, error) {
 	if o.NewConversation == nil {
 		return o, errors.New("connection: Options.NewConversation is missing")

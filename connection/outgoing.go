@@ -134,7 +134,6 @@ func (o *outgoing) nextStamp() uint32 {
 	return o.laterStamp()
 }
 
-// lastStamp is the timestamp that was given last.
 func (o *outgoing) lastStamp() uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -182,7 +181,6 @@ func (o *outgoing) rest() bool {
 	return true
 }
 
-// isClosed reports whether nothing can come any more.
 func (o *outgoing) isClosed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -208,7 +206,6 @@ type frameQueue struct {
 	count int
 }
 
-// queuedFrame is one frame that waits.
 type queuedFrame struct {
 	turn   uint64
 	packet []byte
@@ -305,7 +302,6 @@ func (w *writer) run(context.Context) {
 	}
 }
 
-// write writes until nothing is queued.
 func (w *writer) write() error {
 	for {
 		e, frame, stamp, ok := w.queue.take(w.packet)

@@ -88,7 +88,6 @@ func (s *Session) AllowControl() bool { return s.limits.allowText(0) }
 // warn logs a warning of what the device did, at most one a second.
 func (s *Session) warn(msg string, args ...any) { s.limits.warn(s.log, msg, args...) }
 
-// post hands an event to the conversation.
 func (s *Session) post(ev wire.Event) {
 	if err := s.dialogue.talk.Post(ev); err != nil {
 		s.End(overrun(err))
@@ -210,7 +209,6 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 	}
 }
 
-// session describes the connection to conversation and tools.
 func (s *Session) session() wire.Session {
 	set := s.registry.opts.Settings(s.peer.DeviceID)
 	return wire.Session{
@@ -220,7 +218,6 @@ func (s *Session) session() wire.Session {
 	}
 }
 
-// meet notes that the device has introduced itself.
 func (s *Session) meet() wire.Session {
 	s.met = true
 	s.noHello.Stop()
@@ -253,7 +250,6 @@ func (s *Session) converse(mcp bool) {
 	s.hold(talk)
 }
 
-// hold runs a conversation.
 func (s *Session) hold(talk Conversation) {
 	s.dialogue.begin(talk, func() {
 		s.life.start("conversation", func(ctx context.Context) {

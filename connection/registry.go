@@ -170,7 +170,6 @@ func (r *Registry) rename(s *Session, deviceID string) {
 	s.log.Info("device has named itself", "named", deviceID)
 }
 
-// release takes a session that has ended out of the registry.
 func (r *Registry) release(s *Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

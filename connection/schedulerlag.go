@@ -95,7 +95,6 @@ func following(due, now time.Time) time.Time {
 	return due.Add((now.Sub(due)/heartbeat + 1) * heartbeat)
 }
 
-// beat takes in one heartbeat.
 func (l *SchedulerLag) beat(ctx context.Context, meter *lagMeter, late time.Duration, devices func() int) {
 	l.late.Store(int64(meter.add(late)))
 	busy := meter.busy && l.limit > 0

@@ -47,7 +47,6 @@ type Session struct {
 	counts    *counters
 }
 
-// counters count what came and went.
 type counters struct {
 	textIn, framesIn       atomic.Int64
 	textOut, framesOut     atomic.Int64
@@ -139,7 +138,6 @@ func (s *Session) MayUpload(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
-// report writes the one line about a session that is over.
 func (s *Session) report(reason *Reason) {
 	c := s.counts
 	attrs := []slog.Attr{
@@ -204,7 +202,6 @@ func (d *dialogue) post(ev wire.Event) (talking bool, err error) {
 	return true, d.talk.Post(ev)
 }
 
-// ended says that the conversation is over.
 func (d *dialogue) ended() { close(d.over) }
 
 // close lets no conversation begin any more.
@@ -235,7 +232,6 @@ func newLifetime(ctx context.Context, log *slog.Logger) *lifetime {
 // end ends the session with a cause, the first of which counts. It returns at once.
 func (l *lifetime) end(cause error) { l.cancel(cause) }
 
-// cause is why the session ended; nil while it goes on.
 func (l *lifetime) cause() error { return context.Cause(l.context()) }
 
 // start runs f on a goroutine that wait joins.

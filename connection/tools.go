@@ -142,7 +142,6 @@ func (t *toolset) stop() {
 	}
 }
 
-// refresh tells the MCP client that the device starts to listen.
 func (t *toolset) refresh() {
 	if t.mcp != nil {
 		t.mcp.Refresh()
@@ -159,7 +158,6 @@ func (t *toolset) register(session wire.Session, payload json.RawMessage) (ready
 	return t.light.IsReady(), true
 }
 
-// lightReady reports whether the device has registered tools.
 func (t *toolset) lightReady() bool {
 	t.mu.Lock()
 	light := t.light

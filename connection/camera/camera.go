@@ -119,6 +119,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.o.Log.Warn("picture refused", "remote", r.RemoteAddr, "err", err)
 		w.Header().Set("WWW-Authenticate", "Bearer")
+		const refused = "connection/picture-refused"
 		body, _ := rawjson.Marshal(explanation{Message: message.In(text.Chinese, refused) + " / " + message.In(text.English, refused)})
 		request.WriteBody(w, http.StatusUnauthorized, "application/json; charset=utf-8", body)
 		return
@@ -214,9 +215,9 @@ func excuse(err error, lang text.Lang) string {
 		return flaw.in(lang)
 	}
 	if errors.Is(err, errSlowModel) {
-		return message.In(lang, slowModel)
+		return message.In(lang, "connection/picture-slow")
 	}
-	return message.In(lang, failed)
+	return message.In(lang, "connection/picture-failed")
 }
 
 // fit is the JSON of the answer, cut to the size that a device can take.

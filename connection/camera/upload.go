@@ -23,34 +23,11 @@ const (
 	maxUploads  = 32                 // at the same time, of all devices
 )
 
-// upload is a question and the picture that it is about.
 type upload struct {
 	question string
 	kind     string // the picture's type, by its content
 	data     []byte
 }
-
-// Messages for the model of a device, by their id in the catalogue.
-const (
-	refused      = "connection/picture-refused"
-	pending      = "connection/picture-pending"
-	crowd        = "connection/picture-crowd"
-	noForm       = "connection/picture-form"
-	fields       = "connection/picture-fields"
-	questions    = "connection/picture-questions"
-	longQuestion = "connection/picture-long-question"
-	files        = "connection/picture-files"
-	large        = "connection/picture-large"
-	noQuestion   = "connection/picture-no-question"
-	none         = "connection/picture-none"
-	wrongKind    = "connection/picture-kind"
-	tooMuch      = "connection/picture-too-much"
-	late         = "connection/picture-late"
-	cut          = "connection/picture-cut"
-	unreadable   = "connection/picture-broken"
-	failed       = "connection/picture-failed"
-	slowModel    = "connection/picture-slow"
-)
 
 // uploadError is a mistake in an upload, in words for the device's model.
 type uploadError struct {
@@ -59,7 +36,6 @@ type uploadError struct {
 	err  error // behind it; may be nil
 }
 
-// in is the mistake in one language.
 func (e *uploadError) in(lang text.Lang) string { return message.In(lang, e.id, e.args...) }
 
 // Error is the mistake in English, for the log.
@@ -94,16 +70,15 @@ func (l *uploadSlots) acquire(deviceID string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.byID[deviceID]; ok {
-		return flawed(nil, pending)
+		return flawed(nil, "connection/picture-pending")
 	}
 	if len(l.byID) >= l.atOnce {
-		return flawed(nil, crowd)
+		return flawed(nil, "connection/picture-crowd")
 	}
 	l.byID[deviceID] = struct{}{}
 	return nil
 }
 
-// release gives the slot back.
 func (l *uploadSlots) release(deviceID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +91,7 @@ func readUpload(contentType string, body io.Reader) (upload, error) {
 	var u upload
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return u, flawed(err, noForm)
+		return u, flawed(err, "connection/picture-form")
 	}
 	form := multipart.NewReader(&cappedReader{from: body, left: maxUpload}, params["boundary"])
 	for n := 0; ; n++ {
@@ -128,7 +103,7 @@ func readUpload(contentType string, body io.Reader) (upload, error) {
 			return u, broken(err)
 		}
 		if n == maxParts {
-			return u, flawed(nil, fields, maxParts)
+			return u, flawed(nil, "connection/picture-fields", maxParts)
 		}
 		if err := u.take(part); err != nil {
 			return u, err
@@ -136,27 +111,26 @@ func readUpload(contentType string, body io.Reader) (upload, error) {
 	}
 }
 
-// take reads one field.
 func (u *upload) take(part *multipart.Part) error {
 	switch part.FormName() {
 	case "question":
 		if u.question != "" {
-			return flawed(nil, questions)
+			return flawed(nil, "connection/picture-questions")
 		}
 		words, err := readPart(part, maxQuestion)
 		u.question = strings.TrimSpace(strings.ToValidUTF8(string(words), "\uFFFD"))
 		if errors.Is(err, errTooLarge) {
-			return flawed(err, longQuestion, maxQuestion)
+			return flawed(err, "connection/picture-long-question", maxQuestion)
 		}
 		return err
 	case "file":
 		if u.data != nil {
-			return flawed(nil, files)
+			return flawed(nil, "connection/picture-files")
 		}
 		data, err := readPart(part, maxPicture)
 		u.data = data
 		if errors.Is(err, errTooLarge) {
-			return flawed(err, large, maxPicture)
+			return flawed(err, "connection/picture-large", maxPicture)
 		}
 		return err
 	}
@@ -167,21 +141,20 @@ func (u *upload) take(part *multipart.Part) error {
 func (u *upload) check() error {
 	switch {
 	case u.question == "":
-		return flawed(nil, noQuestion)
+		return flawed(nil, "connection/picture-no-question")
 	case len(u.data) == 0:
-		return flawed(nil, none)
+		return flawed(nil, "connection/picture-none")
 	}
 	switch u.kind = http.DetectContentType(u.data); u.kind {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 		return nil
 	}
-	return flawed(nil, wrongKind, u.kind)
+	return flawed(nil, "connection/picture-kind", u.kind)
 }
 
 // errTooLarge says that a field or the form is over its limit.
 var errTooLarge = errors.New("too large")
 
-// readPart reads a field of at most limit bytes.
 func readPart(part io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(part, int64(limit)+1))
 	if err != nil {
@@ -197,13 +170,13 @@ func readPart(part io.Reader, limit int) ([]byte, error) {
 func broken(err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return flawed(err, tooMuch, maxUpload)
+		return flawed(err, "connection/picture-too-much", maxUpload)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return flawed(err, late, uploadTime)
+		return flawed(err, "connection/picture-late", uploadTime)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return flawed(err, cut)
+		return flawed(err, "connection/picture-cut")
 	}
-	return flawed(err, unreadable)
+	return flawed(err, "connection/picture-broken")
 }
 
 // cappedReader reads at most left bytes and then fails with errTooLarge, unlike

@@ -109,7 +109,7 @@ func TestReadUploadByteByByte(t *testing.T) {
 func TestReadUploadEnds(t *testing.T) {
 	begun := strings.NewReader(field("question", "", "what?"))
 	_, err := readUpload(cameraType, io.MultiReader(begun, iotest.ErrReader(os.ErrDeadlineExceeded)))
-	if flaw, ok := errors.AsType[*uploadError](err); !ok || flaw.id != late {
+	if flaw, ok := errors.AsType[*uploadError](err); !ok || flaw.id != "connection/picture-late" {
 		t.Errorf("a slow upload: %v", err)
 	}
 	_, err = readUpload(cameraType, iotest.ErrReader(errors.New("wire cut")))

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"io"
 	"log/slog"
@@ -26,7 +25,6 @@ type Options struct {
 	Registry *connection.Registry
 	Requests *request.Reader
 	Auth     request.Auth
-	Framing  int            // binary framing 1, 2 or 3 that devices are told to use; 0 means 1
 	Zone     *time.Location // the clock that devices show; nil means time.Local
 	Log      *slog.Logger   // nil: discarded
 }
@@ -37,14 +35,8 @@ type Handler struct {
 	page *template.Template
 }
 
-// New checks the options and makes a handler.
+// New makes a handler.
 func New(o Options) (*Handler, error) {
-	if o.Framing < 0 || o.Framing > 3 {
-		return nil, fmt.Errorf("connection: framing %d is not 1, 2 or 3", o.Framing)
-	}
-	if o.Framing == 0 {
-		o.Framing = 1
-	}
 	if o.Zone == nil {
 		o.Zone = time.Local
 	}
@@ -82,25 +74,19 @@ const (
 // of websocket to flash under its own name, so it has these three and no other;
 // an mqtt member, even an empty one, would win over it.
 type reply struct {
-	ServerTime serverTime `json:"server_time"`
-	Firmware   firmware   `json:"firmware"`
-	WebSocket  webSocket  `json:"websocket"`
-}
-
-type serverTime struct {
-	Timestamp int64 `json:"timestamp"`       // ms since 1970, UTC
-	Offset    int   `json:"timezone_offset"` // minutes
-}
-
-type firmware struct {
-	Version string `json:"version"` // the device's own: nothing to install
-	URL     string `json:"url"`
-}
-
-type webSocket struct {
-	URL     string `json:"url"`
-	Token   string `json:"token"` // empty takes an older one away
-	Version int    `json:"version"`
+	ServerTime struct {
+		Timestamp int64 `json:"timestamp"`       // ms since 1970, UTC
+		Offset    int   `json:"timezone_offset"` // minutes
+	} `json:"server_time"`
+	Firmware struct {
+		Version string `json:"version"` // the device's own: nothing to install
+		URL     string `json:"url"`
+	} `json:"firmware"`
+	WebSocket struct {
+		URL     string `json:"url"`
+		Token   string `json:"token"`   // empty takes an older one away
+		Version int    `json:"version"` // the framing
+	} `json:"websocket"`
 }
 
 // description holds the members of a device's description that are used; all may be
@@ -111,7 +97,6 @@ type description struct {
 	board    string
 }
 
-// serveOTA answers a device that has just started, and people who look.
 func (h *Handler) serveOTA(w http.ResponseWriter, r *http.Request) {
 	request.AllowBrowsers(w, r)
 	switch r.Method {
@@ -126,7 +111,6 @@ func (h *Handler) serveOTA(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// provision tells a device where to connect.
 func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(otaReadTime)) // not every writer can
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxOTABody))
@@ -150,18 +134,16 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	request.WriteJSON(w, answer)
 }
 
-// reply makes the answer to a device with that firmware.
 func (h *Handler) reply(base *url.URL, version string) reply {
 	now := time.Now().In(h.o.Zone)
 	_, offset := now.Zone()
 	if !isNumericVersion(version) {
 		version = "0.0.0"
 	}
-	answer := reply{
-		ServerTime: serverTime{Timestamp: now.UnixMilli(), Offset: offset / 60},
-		Firmware:   firmware{Version: version},
-		WebSocket:  webSocket{URL: request.TalkURL(base), Version: h.o.Framing},
-	}
+	var answer reply
+	answer.ServerTime.Timestamp, answer.ServerTime.Offset = now.UnixMilli(), offset/60
+	answer.Firmware.Version = version
+	answer.WebSocket.URL, answer.WebSocket.Version = request.TalkURL(base), 1
 	if h.o.Auth.Enabled {
 		answer.WebSocket.Token = h.o.Auth.Token
 	}
@@ -171,17 +153,9 @@ func (h *Handler) reply(base *url.URL, version string) reply {
 // readOTA takes what it can from headers and body. The body is often broken:
 // devices do not escape the name of their network.
 func readOTA(header http.Header, body []byte) description {
-	var b struct {
-		Language    json.RawMessage `json:"language"`
-		Application json.RawMessage `json:"application"`
-		Board       json.RawMessage `json:"board"`
-	}
-	var app struct {
-		Version json.RawMessage `json:"version"`
-	}
-	var board struct {
-		Type json.RawMessage `json:"type"`
-	}
+	var b struct{ Language, Application, Board json.RawMessage }
+	var app struct{ Version json.RawMessage }
+	var board struct{ Type json.RawMessage }
 	if json.Unmarshal(body, &b) == nil {
 		// Members of a wrong type are as good as missing.
 		_ = json.Unmarshal(b.Application, &app)
@@ -231,7 +205,10 @@ func (h *Handler) serveActivate(w http.ResponseWriter, r *http.Request) {
 	request.AllowBrowsers(w, r)
 	switch r.Method {
 	case http.MethodPost, http.MethodGet, http.MethodHead:
-		request.WriteJSON(w, activateReply{Activated: true, Message: "nothing to activate"})
+		request.WriteJSON(w, struct {
+			Activated bool   `json:"activated"`
+			Message   string `json:"message"`
+		}{true, "nothing to activate"})
 	case http.MethodOptions:
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -239,17 +216,11 @@ func (h *Handler) serveActivate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-type activateReply struct {
-	Activated bool   `json:"activated"`
-	Message   string `json:"message"`
-}
-
 // pageHTML is for a person who opens the OTA address in a browser.
 //
 //go:embed page.html
 var pageHTML string
 
-// view holds the values of the page.
 type view struct {
 	OTA, Talk string
 	Connected int
@@ -258,7 +229,6 @@ type view struct {
 	Loopback  bool // the address is one that only this machine can use
 }
 
-// servePage shows a person what to type where.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	base := h.o.Requests.BaseURL(r)
 	var page bytes.Buffer

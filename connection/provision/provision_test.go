@@ -50,14 +50,6 @@ func otaServer(tb testing.TB, change func(*Options)) (*Handler, http.Handler) {
 	return h, h.Wrap(http.NotFoundHandler())
 }
 
-func TestNewChecksFraming(t *testing.T) {
-	for framing, ok := range map[int]bool{-1: false, 0: true, 3: true, 4: false} {
-		if _, err := New(Options{Framing: framing}); (err == nil) != ok {
-			t.Errorf("framing %d: %v", framing, err)
-		}
-	}
-}
-
 // post asks as a device does.
 func post(h http.Handler, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "http://192.168.1.10:8000"+path, strings.NewReader(body))
@@ -152,7 +144,7 @@ func TestOTAFirmwareVersion(t *testing.T) {
 // Firmware stores every member of websocket under its name, 15 bytes at most,
 // and takes an mqtt member for an order to use it.
 func TestOTAReplyMembers(t *testing.T) {
-	_, h := otaServer(t, func(o *Options) { o.Auth = request.Auth{Enabled: true, Token: "dvc_5f2e9c"}; o.Framing = 3 })
+	_, h := otaServer(t, func(o *Options) { o.Auth = request.Auth{Enabled: true, Token: "dvc_5f2e9c"} })
 	w := post(h, "/xiaozhi/ota/", firmwareBody)
 	var reply map[string]map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
@@ -162,7 +154,7 @@ func TestOTAReplyMembers(t *testing.T) {
 		t.Errorf("members of the reply: %v", reply)
 	}
 	ws := reply["websocket"]
-	if len(ws) != 3 || ws["token"] != "dvc_5f2e9c" || ws["version"] != 3.0 || ws["url"] == "" {
+	if len(ws) != 3 || ws["token"] != "dvc_5f2e9c" || ws["version"] != 1.0 || ws["url"] == "" {
 		t.Errorf("websocket: %v", ws)
 	}
 	if _, force := reply["firmware"]["force"]; force {

@@ -116,7 +116,6 @@ func splitHost(host string) (name, port string) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
-// isPort reports whether p is a port number that can be dialled.
 func isPort(p string) bool {
 	ap, err := netip.ParseAddrPort("0.0.0.0:" + p)
 	return err == nil && ap.Port() != 0
