@@ -55,7 +55,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// usage lists the commands.
 func usage() string {
 	var text strings.Builder
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
@@ -68,7 +67,6 @@ func usage() string {
 	return text.String()
 }
 
-// simulatorName is the file name of the simulator's program.
 const simulatorName = "xiaozhi-sim"
 
 // simulate replaces this process by the simulator, so that arguments, output,

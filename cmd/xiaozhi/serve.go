@@ -14,7 +14,6 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// serveFlags are the command line of serve.
 type serveFlags struct {
 	config string
 	data   string

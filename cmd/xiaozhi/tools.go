@@ -88,7 +88,6 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// list prints the tools of a device.
 func (c toolsClient) list(ctx context.Context, device string) error {
 	device, err := c.device(ctx, device)
 	if err != nil {
@@ -119,7 +118,6 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 	return nil
 }
 
-// call runs a tool and prints its result.
 func (c toolsClient) call(ctx context.Context, args []string) error {
 	device, err := c.device(ctx, args[0])
 	if err != nil {
@@ -145,7 +143,6 @@ func (c toolsClient) call(ctx context.Context, args []string) error {
 	return c.print(result)
 }
 
-// print shows a result to people.
 func (c toolsClient) print(result gateway.CallResult) error {
 	switch text := result.Result.(type) {
 	case nil:

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
@@ -60,6 +61,7 @@ type App struct {
 	gateway  *gateway.Gateway
 	endpoint http.Handler     // where tool servers dial in; nil: nowhere
 	recorder *record.Recorder // set before devices connect; nil: nothing is recorded
+	ready    atomic.Bool      // the chains' first engines are loaded
 }
 
 // load measures how busy the process is while Watch runs.
@@ -112,7 +114,8 @@ func (a *App) assemble(ctx context.Context) error {
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
 	a.life.later(func(ctx context.Context) error {
-		return agent.Prewarm(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language))
+		atOnce := []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
+		return agent.Prewarm(ctx, o, atOnce, languagesAhead(cfg.Server.Language))
 	})
 	return a.join(ctx, o, tools, &pictures{llm: e.vision, texts: texts, log: a.log})
 }

@@ -21,7 +21,6 @@ type lifecycle struct {
 	log     *slog.Logger
 }
 
-// load adds a step of the start, which may take seconds.
 func (l *lifecycle) load(f func(context.Context) error) { l.loads = append(l.loads, f) }
 
 // early adds a step before all others. f must not wait.
@@ -32,10 +31,8 @@ func (l *lifecycle) early(f func() error) {
 // later adds a step that can wait until the program is ready.
 func (l *lifecycle) later(f func(context.Context) error) { l.extras = append(l.extras, f) }
 
-// dial adds a connection that the start opens.
 func (l *lifecycle) dial(f func(context.Context) error) { l.dials = append(l.dials, f) }
 
-// atEnd adds a function that end calls.
 func (l *lifecycle) atEnd(f func()) { l.closers = append(l.closers, f) }
 
 // warm loads what the first turns need and returns when all is done. A service that
@@ -53,7 +50,6 @@ func (l *lifecycle) warm(ctx context.Context) {
 	l.runAll(ctx, l.loads)
 }
 
-// warmExtras loads what can wait.
 func (l *lifecycle) warmExtras(ctx context.Context) { l.runAll(ctx, l.extras) }
 
 // runAll runs functions one after the other; failures are only logged.
@@ -65,7 +61,6 @@ func (l *lifecycle) runAll(ctx context.Context, all []func(context.Context) erro
 	}
 }
 
-// end calls the closers, the last one first.
 func (l *lifecycle) end() {
 	for _, f := range slices.Backward(l.closers) {
 		f()

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -19,13 +20,12 @@ import (
 	"xiaozhi/prompts"
 )
 
-// conversationOptions are the options that all conversations share.
 func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
 	o := agent.Options{
 		VAD: e.vad, ASR: e.asr, LLM: e.llm, TTS: e.tts, Phrases: e.brain.Phrases, NoChinese: !e.chinese,
 		Prompts: texts, Devices: agent.NewDevices(), Tokens: &history.TokenCounter{},
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
-		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: stopWords(cfg.Agent), Zone: cfg.Server.Zone(),
+		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: append(agent.StopWords(), cfg.Agent.StopWords...), Zone: cfg.Server.Zone(),
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 		Drafts: orNever(cfg.Voice.Endpointing.Trials), BargeIn: cfg.Voice.BargeIn, NoEchoGuard: !cfg.Voice.EchoGuard, SlowAfter: orNever(cfg.Voice.SlowNotice),
@@ -40,7 +40,6 @@ func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log 
 	return o
 }
 
-// endpointOptions are the settings of hearing.
 func endpointOptions(v config.Voice) audio.EndpointOptions {
 	return audio.EndpointOptions{
 		Start: float32(v.VAD.Start), End: float32(v.VAD.End),
@@ -58,17 +57,8 @@ func orNever[T int | time.Duration](v T) T {
 	return v
 }
 
-// stopWords are the configured ones and those that every user expects.
-func stopWords(c config.Agent) []string { return append(agent.StopWords(), c.StopWords...) }
-
-// leadFrames is the lead in frames of the reply.
 func leadFrames(v config.Voice) int {
 	return int((v.Pacing.Lead + audio.Reply.Frame/2) / audio.Reply.Frame)
-}
-
-// phrasesAhead are the phrases that have to be there at once when they are needed.
-func phrasesAhead() []string {
-	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
 }
 
 // languagesAhead are the languages that devices are likely to be spoken to in.
@@ -98,12 +88,8 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 	}, nil
 }
 
-// musicDir is the folder of the server's music.
 func musicDir(cfg *config.Config, data string) string {
-	if dir := cfg.Tools.Music.Dir; dir != "" {
-		return dir
-	}
-	return filepath.Join(data, "music")
+	return cmp.Or(cfg.Tools.Music.Dir, filepath.Join(data, "music"))
 }
 
 // musicLibrary is the music folder as a conversation plays it.

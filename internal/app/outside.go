@@ -37,7 +37,7 @@ func newOutside() outside { return outside{directory.New(), router.NewJournal()}
 
 // List describes the connected devices.
 func (o outside) List() []offer.Device {
-	list := o.devices.List(directory.Page{})
+	list := o.devices.List()
 	out := make([]offer.Device, len(list))
 	for i, d := range list {
 		info := d.Info()
@@ -71,47 +71,39 @@ func (o outside) Call(ctx context.Context, id string, call mcp.Call) (mcp.Action
 // Calls lists the last tool calls of a device.
 func (o outside) Calls(id string) []router.Record { return o.calls.Calls(id) }
 
-// acts are the functions that the gateway has devices do.
 func (o outside) acts() offer.Acts {
 	return offer.Acts{Say: o.say, Ask: o.ask, Listen: o.listen, Abort: o.abort}
 }
 
 func (o outside) say(ctx context.Context, id, words string, now bool) (offer.Said, error) {
-	d, err := o.devices.Find(id)
-	if err != nil {
-		return offer.Said{}, inLanguage(ctx, err)
-	}
-	spoken, err := d.Say(ctx, words, now)
-	return offer.Said(spoken), inLanguage(ctx, err)
+	return with(ctx, o, id, func(d directory.Device) (offer.Said, error) {
+		spoken, err := d.Say(ctx, words, now)
+		return offer.Said(spoken), err
+	})
 }
 
 func (o outside) ask(ctx context.Context, id, question string) (string, error) {
-	d, err := o.devices.Find(id)
-	if err != nil {
-		return "", inLanguage(ctx, err)
-	}
-	answer, err := d.Ask(ctx, question)
-	return answer, inLanguage(ctx, err)
+	return with(ctx, o, id, func(d directory.Device) (string, error) { return d.Ask(ctx, question) })
 }
 
 func (o outside) listen(ctx context.Context, id string) error {
-	d, err := o.devices.Find(id)
-	if err != nil {
-		return inLanguage(ctx, err)
-	}
-	return inLanguage(ctx, d.Listen(ctx))
+	_, err := with(ctx, o, id, func(d directory.Device) (struct{}, error) { return struct{}{}, d.Listen(ctx) })
+	return err
 }
 
 func (o outside) abort(ctx context.Context, id string) (bool, error) {
-	d, err := o.devices.Find(id)
-	if err != nil {
-		return false, inLanguage(ctx, err)
-	}
-	stopped, err := d.Stop(ctx)
-	return stopped, inLanguage(ctx, err)
+	return with(ctx, o, id, func(d directory.Device) (bool, error) { return d.Stop(ctx) })
 }
 
-// states returns the states of a device's things.
+// with has a connected device do something. Errors are told in the language of the caller.
+func with[T any](ctx context.Context, o outside, id string, do func(directory.Device) (T, error)) (did T, err error) {
+	d, err := o.devices.Find(id)
+	if err == nil {
+		did, err = do(d)
+	}
+	return did, inLanguage(ctx, err)
+}
+
 func (o outside) states(id string) (map[string]map[string]any, bool) {
 	d, err := o.devices.Find(id)
 	if err != nil {
@@ -120,7 +112,6 @@ func (o outside) states(id string) (map[string]map[string]any, bool) {
 	return d.States(), true
 }
 
-// transcript returns what was said with a device on its present connection.
 func (o outside) transcript(id string) ([]offer.Line, bool) {
 	d, err := o.devices.Find(id)
 	if err != nil {
@@ -239,7 +230,6 @@ func fitsAny(patterns []string, name string) bool {
 	})
 }
 
-// gatewayAccess returns the rules of access to the gateway.
 func gatewayAccess(c *config.Config) gateway.Access {
 	a := gateway.Access{Hosts: slices.Clone(c.MCP.Hosts), Origins: c.MCP.Origins}
 	if u, err := url.Parse(c.Server.PublicURL); err == nil && u.Host != "" {

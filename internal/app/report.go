@@ -32,10 +32,8 @@ func (r *report) missing(role, name string, why error) {
 	r.log.Warn("engine left out", "role", role, "provider", name, "err", why)
 }
 
-// line adds a line as it is.
 func (r *report) line(text string) { r.lines = append(r.lines, text) }
 
-// write prints all lines.
 func (r *report) write(w io.Writer) {
 	for _, line := range r.lines {
 		fmt.Fprintln(w, line)
@@ -91,7 +89,6 @@ func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
 	fmt.Fprintln(w)
 }
 
-// tailLines is the number of lines of the log that others may read.
 const tailLines = 200
 
 // logTail keeps the last lines of the log. It may be read while it is written.

@@ -14,10 +14,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"xiaozhi/connection"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
@@ -53,20 +51,6 @@ func (a *App) Run(ctx context.Context) error {
 	return a.serve(ctx, listeners)
 }
 
-// serve answers on all listeners until ctx ends, which it then closes.
-func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
-	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
-	s := &httpServer{
-		log: a.options.Log, devices: a.devices, load: a.load, front: a.front, endpoint: a.endpoint, gateway: a.gateway,
-		outward: a.gateway.DeviceAPI(a.outside),
-	}
-	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
-	}
-	return s.run(ctx, listeners, a.life)
-}
-
 // NewLogger returns a logger that writes to w as the settings say.
 func NewLogger(c config.Log, w io.Writer) *slog.Logger {
 	var level slog.Level
@@ -88,51 +72,39 @@ func makeDataDir(dir string) error {
 	return nil
 }
 
-// httpServer is one handler behind all listeners.
-type httpServer struct {
-	log      *slog.Logger
-	http     *http.Server
-	devices  *connection.Registry
-	load     load
-	front    func(next http.Handler) http.Handler // the paths of devices
-	outward  http.Handler                         // /api/devices
-	endpoint http.Handler                         // nil: none
-	gateway  *gateway.Gateway
-	ready    atomic.Bool // the chains' first engines are loaded
-}
-
 // routes are everything that has an address. Devices follow no redirects, so
 // their paths are matched before a mux could clean them.
-func (s *httpServer) routes() http.Handler {
+func (a *App) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !s.ready.Load() {
+		if !a.ready.Load() {
 			http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	mux.Handle("/api/devices", s.outward)
-	mux.Handle("/api/devices/", s.outward)
-	if s.endpoint != nil {
-		mux.Handle("/mcp/endpoint", s.endpoint)
-		mux.Handle("/mcp/endpoint/{$}", s.endpoint)
+	outward := a.gateway.DeviceAPI(a.outside)
+	mux.Handle("/api/devices", outward)
+	mux.Handle("/api/devices/", outward)
+	if a.endpoint != nil {
+		mux.Handle("/mcp/endpoint", a.endpoint)
+		mux.Handle("/mcp/endpoint/{$}", a.endpoint)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, message.Both("app/nothing-here"), http.StatusNotFound)
 	})
-	return s.beforeMux(s.front(mux))
+	return a.beforeMux(a.front(mux))
 }
 
 // bodyTime limits the time of reading a body where a handler sets no limit of its own.
 const bodyTime = 10 * time.Second
 
 // beforeMux takes the paths of the gateway out, which a mux would clean.
-func (s *httpServer) beforeMux(next http.Handler) http.Handler {
+func (a *App) beforeMux(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.gateway != nil && gateway.Serves(r.URL.Path) {
-			s.gateway.ServeHTTP(w, r)
+		if a.gateway != nil && gateway.Serves(r.URL.Path) {
+			a.gateway.ServeHTTP(w, r)
 			return
 		}
 		if r.ContentLength != 0 { // what nobody reads is waited for by the server itself
@@ -142,43 +114,47 @@ func (s *httpServer) beforeMux(next http.Handler) http.Handler {
 	})
 }
 
-// run serves until ctx ends, then lets running replies finish.
-func (s *httpServer) run(ctx context.Context, listeners []net.Listener, life *lifecycle) error {
+// serve answers on all listeners until ctx ends, then lets running replies finish.
+func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
+	log := a.options.Log
+	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
+	server := &http.Server{
+		Handler: a.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		wg.Go(func() {
-			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 		})
 	}
 	wg.Go(func() {
-		life.warm(ctx)
-		s.ready.Store(true)
-		life.warmExtras(ctx)
+		a.life.warm(ctx)
+		a.ready.Store(true)
+		a.life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
-	wg.Go(func() { s.load.Watch(ctx, s.devices.Connected) })
-	wg.Go(func() { tidy(ctx, s.devices.Connected, debug.FreeOSMemory) })
+	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
+	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	var err error
 	select {
 	case <-ctx.Done():
-		s.log.Info("shutting down", "drain", drainTime)
+		log.Info("shutting down", "drain", drainTime)
 	case err = <-failed:
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	if e := s.devices.Shutdown(drain); e != nil {
-		s.log.Warn("conversations were cut at the end", "err", e)
+	if e := a.devices.Shutdown(drain); e != nil {
+		log.Warn("conversations were cut at the end", "err", e)
 	}
-	if s.gateway != nil {
-		s.gateway.Close()
-	}
-	if e := s.http.Shutdown(drain); e != nil {
-		s.http.Close()
+	a.gateway.Close()
+	if e := server.Shutdown(drain); e != nil {
+		server.Close()
 	}
 	stop()
 	wg.Wait()

@@ -15,7 +15,7 @@ import (
 func TestBodyTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := pipes{make(chan net.Conn), make(chan struct{})}
-		s := &httpServer{}
+		s := &App{}
 		web := &http.Server{Handler: s.beforeMux(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })), ReadHeaderTimeout: time.Second}
 		served := make(chan error, 1)
 		go func() { served <- web.Serve(ln) }()

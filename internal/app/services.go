@@ -80,7 +80,6 @@ func (f *resolver) section(ctx context.Context, name string) (config.Provider, e
 	return config.Provider{Type: name}, nil
 }
 
-// openai are the options of one section.
 func (f *resolver) openai(name string, p config.Provider) openai.Options {
 	o := openai.Options{
 		Name: name, BaseURL: cmp.Or(p.BaseURL, openai.DefaultBaseURL), APIKey: p.APIKey,
@@ -99,7 +98,6 @@ func (f *resolver) openai(name string, p config.Provider) openai.Options {
 	return o
 }
 
-// client is the section's own.
 func (f *resolver) client(name string, o openai.Options) *http.Client {
 	if c, ok := f.clients[name]; ok {
 		return c

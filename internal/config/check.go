@@ -16,7 +16,6 @@ import (
 // checker holds settings that are right in kind to their limits and to one another.
 type checker struct{ *findings }
 
-// check reports all values that cannot be used.
 func (ch checker) check(c *Config) {
 	ch.checkServer(c.Server)
 	ch.checkAuth(c.Auth)
@@ -34,7 +33,6 @@ func (ch checker) bad(at []string, id string, args ...any) {
 	ch.add(ch.place(at...), keyName(at)+": ", id, args...)
 }
 
-// key is the path of a setting.
 func key(names ...string) []string { return names }
 
 // oneOf reports a value that is none of the possible ones.
@@ -150,7 +148,6 @@ func (ch checker) checkTools(c *Config) {
 	}
 }
 
-// checkTokens refuses tokens that would let everybody in.
 func (ch checker) checkTokens(m MCP) {
 	ch.addresses(m.Listen, "mcp", "listen")
 	within(ch, m.Port, 0, 65535, "mcp", "port")
@@ -211,7 +208,6 @@ func builtinRoles() map[string][]string {
 	}
 }
 
-// checkChains holds chains and sections to what can be built from them.
 func (ch checker) checkChains(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		ch.checkProvider(name, c.Providers[name])

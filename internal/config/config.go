@@ -240,7 +240,6 @@ func (s Server) Zone() *time.Location {
 	return zone
 }
 
-// words returns a list of both languages.
 func words(id string) []string {
 	return append(message.List(text.Chinese, id), message.List(text.English, id)...)
 }

@@ -16,30 +16,27 @@ import (
 // envPrefix begins the names of variables that are settings.
 const envPrefix = "XIAOZHI_"
 
-// envReader turns environment variables into settings: two underscores for one
-// level, commas in lists, case ignored.
-type envReader struct{ loader *loader }
-
 // transform returns the path and the value of a variable, and "" for one that is no
-// setting. It is the TransformFunc of the provider env.
-func (r envReader) transform(name, value string) (string, any) {
+// setting: two underscores for one level, commas in lists, case ignored. It is the
+// TransformFunc of the provider env.
+func (l *loader) transform(name, value string) (string, any) {
 	rest, ours := strings.CutPrefix(strings.ToUpper(name), envPrefix)
 	if !ours {
 		return "", nil
 	}
 	if t, known := childType(configType(), strings.ToLower(rest)); !strings.Contains(rest, "__") && (!known || t.Kind() != reflect.Slice) {
 		// Orchestrators set names such as XIAOZHI_PORT by themselves.
-		r.loader.warnings = append(r.loader.warnings, Warning("environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN or XIAOZHI_ASR)"))
+		l.warnings = append(l.warnings, Warning("environment variable "+name+" is no setting (a setting is written XIAOZHI_SERVER__LISTEN or XIAOZHI_ASR)"))
 		return "", nil
 	}
-	path, t, ok := r.find(name, strings.Split(strings.ToLower(rest), "__"))
+	path, t, ok := l.find(name, strings.Split(strings.ToLower(rest), "__"))
 	if !ok {
 		return "", nil
 	}
-	reader := reader{name, r.loader.findings}
+	reader := reader{name, l.findings}
 	node, err := envNode(value, t)
 	if err != nil {
-		r.loader.add(name, "", "config/not-yaml", err.Error())
+		l.add(name, "", "config/not-yaml", err.Error())
 		return "", nil
 	}
 	v, ok := reader.read(node, t, path)
@@ -51,11 +48,11 @@ func (r envReader) transform(name, value string) (string, any) {
 
 // find matches the parts of a variable's name with keys, and with names that
 // the files use, whatever their case.
-func (r envReader) find(variable string, parts []string) ([]string, reflect.Type, bool) {
+func (l *loader) find(variable string, parts []string) ([]string, reflect.Type, bool) {
 	t, path := configType(), []string{}
 	for _, part := range parts {
 		if t.Kind() == reflect.Map {
-			part = r.existing(path, part)
+			part = l.existing(path, part)
 		}
 		for _, name := range childNames(t) { // keys such as mcpServers
 			if strings.EqualFold(name, part) {
@@ -64,8 +61,8 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 		}
 		child, known := childType(t, part)
 		if !known || part == "" {
-			r.loader.unknownKey(variable, path, part, childNames(t))
-			r.loader.hole(path)
+			l.unknownKey(variable, path, part, childNames(t))
+			l.hole(path)
 			return nil, nil, false
 		}
 		path, t = append(path, part), child
@@ -73,9 +70,8 @@ func (r envReader) find(variable string, parts []string) ([]string, reflect.Type
 	return path, t, true
 }
 
-// existing returns a name as the layers below write it.
-func (r envReader) existing(path []string, name string) string {
-	for _, known := range r.loader.k.MapKeys(strings.Join(path, keySeparator)) {
+func (l *loader) existing(path []string, name string) string {
+	for _, known := range l.k.MapKeys(strings.Join(path, keySeparator)) {
 		if strings.EqualFold(known, name) {
 			return known
 		}
@@ -122,17 +118,6 @@ func withoutLines(n *yaml.Node) {
 	}
 }
 
-// environMap returns an environment by name; the last of a name counts.
-func environMap(environ []string) map[string]string {
-	variables := make(map[string]string, len(environ))
-	for _, e := range environ {
-		if name, value, ok := strings.Cut(e, "="); ok {
-			variables[name] = value
-		}
-	}
-	return variables
-}
-
 // expander puts the values of environment variables in the place of ${NAME}
 // and ${NAME:-value}.
 type expander struct {
@@ -141,9 +126,14 @@ type expander struct {
 	*findings
 }
 
-// newExpander makes an expander for an environment.
 func newExpander(environ []string, found *findings) expander {
-	return expander{environMap(environ), regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`), found}
+	x := expander{map[string]string{}, regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`), found}
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok {
+			x.env[name] = value // the last of a name counts
+		}
+	}
+	return x
 }
 
 // expand returns a tree of settings with all variables replaced.

@@ -31,7 +31,6 @@ type Options struct {
 // hold dots and colons, so neither will do.
 const keySeparator = "\x1f"
 
-// maxFile is the size a settings file may have, in bytes.
 const maxFile = 1 << 20
 
 // loader merges the layers of the settings. koanf merges, reads the environment's
@@ -63,7 +62,6 @@ func Load(o Options) (*Config, []Warning, error) {
 	return l.finish(o.Env)
 }
 
-// layer merges a tree of settings over those before it.
 func (l *loader) layer(tree map[string]any) {
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
 		l.add("", "", "config/not-merged", err)
@@ -118,11 +116,9 @@ func (l *loader) document(name string, data []byte) {
 	l.layer(tree)
 }
 
-// environment reads the layer of the XIAOZHI_ variables.
 func (l *loader) environment(environ []string) {
-	r := envReader{loader: l}
 	provider := env.Provider(keySeparator, env.Opt{
-		TransformFunc: r.transform,
+		TransformFunc: l.transform,
 		EnvironFunc:   func() []string { return environ },
 	})
 	if err := l.k.Load(provider, nil); err != nil {

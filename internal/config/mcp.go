@@ -90,7 +90,6 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 	return out
 }
 
-// checkMCP checks the external servers, the endpoint and the offers.
 func (ch checker) checkMCP(t Tools) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
@@ -171,7 +170,6 @@ func plainHeaders(headers map[string]providers.Secret) map[string]string {
 	return plain
 }
 
-// checkPages reports what is wrong with the pages that tools tell of.
 func (ch checker) checkPages(t Tools) {
 	if _, err := t.Weather.Page(); err != nil {
 		ch.bad(key("tools", "weather", "url"), "config/page-url", err)

@@ -178,7 +178,6 @@ func (r reader) at(n *yaml.Node) string {
 	return r.file + ":" + strconv.Itoa(n.Line)
 }
 
-// wrong reports a value of the wrong kind.
 func (r reader) wrong(n *yaml.Node, path []string, want string) (any, bool) {
 	r.wrongType(r.at(n), path, want, nodeKind(n))
 	return nil, false
@@ -232,7 +231,6 @@ func childNames(t reflect.Type) []string {
 	return names
 }
 
-// childType returns the type of a section's key.
 func childType(t reflect.Type, name string) (reflect.Type, bool) {
 	if t.Kind() == reflect.Map {
 		return t.Elem(), true
@@ -248,7 +246,6 @@ func childType(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// scalar reads a text, a number or a switch.
 func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	tag := n.ShortTag()
 	if n.Kind != yaml.ScalarNode {
@@ -282,7 +279,6 @@ func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) 
 	}
 }
 
-// duration reads a length of time with its unit.
 func (r reader) duration(n *yaml.Node, path []string) (any, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return r.wrong(n, path, "config/a-time")

@@ -27,23 +27,12 @@ type Info struct {
 // Device is a connected device. Its methods may be called at the same time. Those
 // that need the conversation return its error once it is over.
 type Device interface {
-	Info() Info
 	remote.Device
-	Observer
-}
-
-// Observer shows what a device is and was.
-type Observer interface {
+	Info() Info
 	// States returns the states of the device's things by name; nil if it has none.
 	States() map[string]map[string]any
 	// Transcript returns the last lines of the conversation.
 	Transcript() []Line
-}
-
-// Page selects a part of a list that is ordered by id.
-type Page struct {
-	After string // only devices with a greater id
-	Limit int    // at most so many; 0: all
 }
 
 // Watcher is told of changes. Its methods must not wait.
@@ -86,16 +75,12 @@ func (d *Devices) Remove(device Device) {
 	d.Changed(id)
 }
 
-// List returns the devices of a page in the order of their ids.
-func (d *Devices) List(p Page) []Device {
+// List returns the devices in the order of their ids.
+func (d *Devices) List() []Device {
 	d.mu.Lock()
 	all := slices.Collect(maps.Values(d.byID))
 	d.mu.Unlock()
-	all = slices.DeleteFunc(all, func(a Device) bool { return a.Info().DeviceID <= p.After })
 	slices.SortFunc(all, func(a, b Device) int { return cmp.Compare(a.Info().DeviceID, b.Info().DeviceID) })
-	if p.Limit > 0 && len(all) > p.Limit {
-		all = all[:p.Limit]
-	}
 	return all
 }
 
@@ -116,7 +101,6 @@ func (d *Devices) Changed(id string) {
 	}
 }
 
-// maxLines is the number of lines that a transcript keeps.
 const maxLines = 200
 
 // Line is one thing that was said.
@@ -162,7 +146,6 @@ func (d *Devices) Transcribe(id string, t *Transcript, out wire.Outbox) wire.Out
 	}}
 }
 
-// transcribing is the outbox of [Devices.Transcribe].
 type transcribing struct {
 	wire.Outbox
 	transcript *Transcript

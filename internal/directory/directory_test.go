@@ -24,11 +24,11 @@ type log struct{ told []string }
 func (l *log) DeviceChanged(id string)     { l.told = append(l.told, id) }
 func (l *log) TranscriptChanged(id string) { l.told = append(l.told, "words "+id) }
 
-// ids lists a page.
-func ids(t *testing.T, d *Devices, p Page) string {
+// ids lists the devices.
+func ids(t *testing.T, d *Devices) string {
 	t.Helper()
 	var out []string
-	for _, device := range d.List(p) {
+	for _, device := range d.List() {
 		out = append(out, device.Info().DeviceID)
 	}
 	return strings.Join(out, " ")
@@ -42,12 +42,12 @@ func TestRemoveKeepsNewer(t *testing.T) {
 	d.Add(before)
 	d.Add(after)
 	d.Remove(before)
-	if got, err := d.Find("aa:bb"); err != nil || got != Device(after) || ids(t, d, Page{}) != "aa:bb" {
+	if got, err := d.Find("aa:bb"); err != nil || got != Device(after) || ids(t, d) != "aa:bb" {
 		t.Fatalf("%v, %v", got, err)
 	}
 	d.Remove(after)
 	d.Remove(after) // a connection may end twice
-	if _, err := d.Find("aa:bb"); !errors.Is(err, ErrNotConnected) || ids(t, d, Page{}) != "" {
+	if _, err := d.Find("aa:bb"); !errors.Is(err, ErrNotConnected) || ids(t, d) != "" {
 		t.Error("the device is there after its end")
 	}
 }
@@ -60,7 +60,7 @@ func TestListWhileDevicesCome(t *testing.T) {
 		device := &fake{id: fmt.Sprintf("aa:%02d", 49-i)}
 		coming.Go(func() {
 			d.Add(device)
-			if ids(t, d, Page{}) == "" {
+			if ids(t, d) == "" {
 				t.Error("no device is there")
 			}
 			if i%2 == 1 {
@@ -69,26 +69,18 @@ func TestListWhileDevicesCome(t *testing.T) {
 		})
 	}
 	coming.Wait()
-	if n := len(strings.Fields(ids(t, d, Page{}))); n != 25 {
+	if n := len(strings.Fields(ids(t, d))); n != 25 {
 		t.Errorf("%d devices, want 25", n)
 	}
 }
 
-func TestListPages(t *testing.T) {
+func TestListOrder(t *testing.T) {
 	d := New()
 	for _, id := range []string{"c", "a", "d", "b"} {
 		d.Add(&fake{id: id})
 	}
-	for page, want := range map[Page]string{
-		{}:                     "a b c d",
-		{Limit: 3}:             "a b c",
-		{After: "b"}:           "c d",
-		{After: "a", Limit: 1}: "b",
-		{After: "d"}:           "",
-	} {
-		if got := ids(t, d, page); got != want {
-			t.Errorf("%+v: %s, want %s", page, got, want)
-		}
+	if got := ids(t, d); got != "a b c d" {
+		t.Error(got)
 	}
 }
 
