@@ -59,7 +59,6 @@ func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
 	return n.id, true
 }
 
-// view returns the queue as the rules see it.
 func (q *announcements) view() turn.Queue {
 	if len(q.waiting) == 0 {
 		return turn.Queue{}

@@ -49,7 +49,7 @@ type Conversation struct {
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
 	dev   *Device
 
-	features features
+	features []feature.Instance // in the order of [Options].Features
 	asked    asked
 	life     life
 }
@@ -73,11 +73,21 @@ type life struct {
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
-	opts := o.withDefaults()
+	o = o.withDefaults()
+	end := o.Endpoint.WithDefaults()
 	c := &Conversation{
-		o: &opts, think: opts.think(), speak: opts.speak(), session: s, out: out, tools: tools, rules: opts.rules(s),
-		log: opts.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
-		in:  wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
+		o: &o, session: s, out: out, tools: tools, log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+		in: wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
+		think: think.Options{
+			LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
+			MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
+		},
+		speak: o.speak(),
+		rules: turn.Rules{
+			Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
+			IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
+			NoChinese: o.NoChinese, NoEchoGuard: o.NoEchoGuard, DeviceLang: text.Lang(s.Language),
+		},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
 	c.mic = newMicrophone(c)
@@ -92,16 +102,6 @@ func NewFarewell(o Options, s wire.Session, out wire.Outbox, cause error) *Conve
 	c := New(o, s, out, nil)
 	c.state = turn.TurnedAway(time.Now(), cause)
 	return c
-}
-
-// rules returns the rules of conversations with these options.
-func (o *Options) rules(s wire.Session) turn.Rules {
-	end := o.Endpoint.WithDefaults()
-	return turn.Rules{
-		Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
-		IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
-		NoChinese: o.NoChinese, NoEchoGuard: o.NoEchoGuard, DeviceLang: text.Lang(s.Language),
-	}
 }
 
 // Post hands over what the device did. It never waits. [wire.ErrOverrun] means
@@ -130,13 +130,13 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.state.Learned.Empty = 0
-	for _, f := range c.o.Features {
-		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
-	}
 	c.timer = time.NewTimer(time.Hour)
 	defer c.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
+	for _, f := range c.o.Features {
+		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
+	}
 	dev.queue.changed = true
 	c.tellQueued()
 	c.loop(ctx)
@@ -161,7 +161,6 @@ func (c *Conversation) Run(ctx context.Context) error {
 	return cause
 }
 
-// loop is the life of the conversation.
 func (c *Conversation) loop(ctx context.Context) {
 	var items []wire.Item[wire.Event]
 	for {
@@ -196,14 +195,14 @@ func (c *Conversation) post(e any) {
 	}
 }
 
-// device takes in what the device did.
 func (c *Conversation) device(it wire.Item[wire.Event]) {
 	switch {
 	case c.state.Farewell.Step >= turn.Leaving:
 		return
-	case it.IsPacket:
-		c.mic.packet(it.Packet, c.state.Mic.Open)
-		return
+	case it.IsPacket && !c.state.Mic.Open: // it is thrown away, but counted
+		c.mic.burst.frame(time.Now())
+	case it.IsPacket && c.mic.listener != nil:
+		c.mic.listener.Put(it.Packet)
 	}
 	switch ev := it.Event.(type) {
 	case wire.ListenStart:
@@ -286,7 +285,6 @@ func (c *Conversation) tellQueued() {
 	}
 }
 
-// setTimer sets the timer to the earliest limit.
 func (c *Conversation) setTimer() {
 	due := c.state.Deadline()
 	for t := range each[feature.Timed](c.features) {
@@ -301,7 +299,6 @@ func (c *Conversation) setTimer() {
 	c.timer.Reset(time.Until(due))
 }
 
-// tick acts on the limits that are over.
 func (c *Conversation) tick() {
 	now := time.Now()
 	for t := range each[feature.Timed](c.features) {

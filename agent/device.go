@@ -91,7 +91,6 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 	}
 }
 
-// newDevice makes an empty record that is free.
 func newDevice(id string) *Device {
 	dev := &Device{id: id, slot: make(chan struct{}, 1), states: map[string]feature.State{}}
 	dev.slot <- struct{}{}
@@ -138,7 +137,6 @@ type Memory struct {
 	Waiting  bool                `json:",omitempty"` // jobs, timers, notices or music are there, which Memory does not hold
 }
 
-// memory returns what the record holds. The caller has borrowed it.
 func (d *Device) memory() Memory {
 	return Memory{
 		History: d.history.Snapshot(), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,

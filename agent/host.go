@@ -3,38 +3,23 @@ package agent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"sync/atomic"
 
 	"xiaozhi/agent/feature"
-	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 )
 
-// features are the instances of one conversation's features, in the order of [Options].Features.
-type features []feature.Instance
-
 // each yields the instances that implement T.
-func each[T any](f features) iter.Seq[T] {
+func each[T any](features []feature.Instance) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for _, in := range f {
+		for _, in := range features {
 			if t, ok := in.(T); ok && !yield(t) {
 				return
 			}
 		}
 	}
-}
-
-// handler returns the handler of a name; nil: there is none.
-func (f features) handler(name string) feature.Handler {
-	for h := range each[feature.Handling](f) {
-		if handler := h.Handler(name); handler != nil {
-			return handler
-		}
-	}
-	return nil
 }
 
 // host is the conversation as its features see it.
@@ -101,11 +86,13 @@ func (h host) SetRole(name string) bool {
 	return h.dev.role != ""
 }
 
-func (h host) Handle(name string, from feature.Caller, args any) (think.Handled, error) {
-	if handler := h.features.handler(name); handler != nil {
-		return handler(from, args)
+func (h host) HandlerOf(name string) feature.Handler {
+	for in := range each[feature.Handling](h.features) {
+		if handler := in.Handler(name); handler != nil {
+			return handler
+		}
 	}
-	return think.Handled{}, fmt.Errorf("there is no handler named %q", name)
+	return nil
 }
 
 // Do runs f on the conversation's goroutine, which f must not hold up. The error

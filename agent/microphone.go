@@ -10,7 +10,6 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/text"
-	"xiaozhi/internal/wire"
 )
 
 // microphone owns the listener of a conversation and what it needs to know of
@@ -25,7 +24,6 @@ type microphone struct {
 	failed   error // the listener did not keep up; the conversation looks after each event
 }
 
-// listenFailed says that the listener has ended by itself.
 type listenFailed struct {
 	listener *listen.Listener
 	err      error
@@ -52,17 +50,6 @@ func newMicrophone(c *Conversation) *microphone {
 	return m
 }
 
-// packet passes a microphone packet to the listener. While the microphone is
-// closed it is thrown away, but counted.
-func (m *microphone) packet(p wire.Packet, open bool) {
-	switch {
-	case open && m.listener != nil:
-		m.listener.Put(p)
-	case !open:
-		m.burst.frame(time.Now())
-	}
-}
-
 // perform does what concerns the listener, and reports whether that was so.
 func (m *microphone) perform(e turn.Effect) bool {
 	switch e := e.(type) {
@@ -83,7 +70,6 @@ func (m *microphone) perform(e turn.Effect) bool {
 	return true
 }
 
-// listen begins to listen afresh.
 func (m *microphone) listen(l turn.Listen) {
 	if m.listener != nil && m.listener.Mode() == l.Mode {
 		m.tell(l)

@@ -84,7 +84,6 @@ type Options struct {
 	Recall func(Memory)
 }
 
-// withDefaults is a copy with every zero value filled in.
 func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, message.In(text.Chinese, "agent/name"))
 	o.Prompt = cmp.Or(o.Prompt, "default")
@@ -120,20 +119,10 @@ func (o Options) withDefaults() Options {
 // StopWords are the words that stop music and a reply when nothing else is set.
 func StopWords() []string { return inBoth("agent/stop-words") }
 
-// inBoth returns a list of words of the catalogue, of both languages.
 func inBoth(id string) []string {
 	return slices.Concat(message.List(text.Chinese, id), message.List(text.English, id))
 }
 
-// think returns the options of what thinks.
-func (o Options) think() think.Options {
-	return think.Options{
-		LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
-		MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
-	}
-}
-
-// speak returns the options of what speaks.
 func (o Options) speak() speak.Options {
 	return speak.Options{
 		TTS: o.TTS, Prompts: o.Prompts, Cache: o.Sounds, Levels: o.Levels, Reply: o.Reply, Lead: o.Lead,

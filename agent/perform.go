@@ -55,7 +55,6 @@ func (c *Conversation) perform(e turn.Effect) {
 	}
 }
 
-// control does what concerns the reply that runs.
 func (c *Conversation) control(e turn.Effect) {
 	r := c.reply
 	switch e := e.(type) {
@@ -85,7 +84,6 @@ func (c *Conversation) control(e turn.Effect) {
 	}
 }
 
-// begin starts the goroutines of a turn.
 func (c *Conversation) begin(e turn.Begin) {
 	o := order{Request: e.Request}
 	if e.Request.Announcement != 0 {
@@ -184,7 +182,6 @@ const (
 
 func (b *wakeBurst) reset() { b.frames = b.frames[:0] }
 
-// frame counts a frame that nobody listens to.
 func (b *wakeBurst) frame(now time.Time) {
 	if now.Sub(b.stopped) < lateFrames {
 		return

@@ -27,7 +27,6 @@ type order struct {
 	allow *providers.ToolCall // the call that Allow is about: it is made before anything else
 }
 
-// outcome holds what a turn leaves behind.
 type outcome struct {
 	messages []providers.Message // for the history
 	hangUp   bool
@@ -86,29 +85,24 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		r.player.Hold()
 	}
 	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
-	r.answer = think.New(&c.think, think.Turn{
-		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
-		Session: c.session,
-	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, c.toolsOf(r), log)
-	return r
-}
-
-// toolsOf are the tools of a turn.
-func (c *Conversation) toolsOf(r *reply) think.Tools {
-	t := think.Tools{
-		Router: c.tools, Budget: &c.dev.calls, Knows: func(name string) bool { return c.features.handler(name) != nil },
+	tools := think.Tools{
+		Router: c.tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
-			ran, err = c.ask(ctx, r.id, func() (err error) {
-				did, err = host{c}.Handle(name, feature.Caller{Lang: r.order.Lang, Turn: r.id}, args)
+			ran, err = c.ask(ctx, id, func() (err error) {
+				did, err = host{c}.HandlerOf(name)(feature.Caller{Lang: o.Lang, Turn: id}, args)
 				return err
 			})
 			return did, ran, err
 		},
 	}
 	for calls := range each[feature.Calls](c.features) {
-		t.Late, t.Job = calls.Late, calls.Begin
+		tools.Late, tools.Job = calls.Late, calls.Begin
 	}
-	return t
+	r.answer = think.New(&c.think, think.Turn{
+		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
+		Session: c.session,
+	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
+	return r
 }
 
 // Tool waits for the leave to run a tool. With start, tts start goes first: the
@@ -140,7 +134,6 @@ func (r *reply) awaits(what turn.WaitFor) (over func()) {
 // Firm says that voice does not interrupt the turn any more.
 func (r *reply) Firm() { r.post(turn.Firmed{Turn: r.id}) }
 
-// respond has the turn say what it was begun for.
 func (r *reply) respond(ctx context.Context) error {
 	switch {
 	case r.order.Recorded:
@@ -160,7 +153,6 @@ func (r *reply) respond(ctx context.Context) error {
 	return r.answer.Converse(ctx, "")
 }
 
-// tell says what waited to be told.
 func (r *reply) tell(ctx context.Context, n *announcement) error {
 	if n.sound != nil {
 		if err := r.answer.PlaySound(ctx, n.Title, n.sound); err != nil {

@@ -93,7 +93,7 @@ type Calls interface {
 	Begin(ctx context.Context, p router.Prepared, lang text.Lang) error
 }
 
-// Host is the conversation as a feature sees it. But for Env, Post and Ended, its
+// Host is the conversation as a feature sees it. But for Env, HandlerOf, Post and Ended, its
 // methods are for the conversation's goroutine, on which Attach, Handler, Tick,
 // Done and Answer run.
 type Host interface {
@@ -122,8 +122,8 @@ type Host interface {
 	Post(f func())
 	// Ended reports whether the conversation is over.
 	Ended() bool
-	// Handle runs the handler of a name, of whichever feature.
-	Handle(name string, from Caller, args any) (think.Handled, error)
+	// HandlerOf returns the handler of a name, of whichever feature; nil: there is none.
+	HandlerOf(name string) Handler
 }
 
 // Why a conversation does not do what is asked of it.

@@ -127,7 +127,6 @@ func inOrder(l list) list {
 	return slices.SortedStableFunc(slices.Values(l), func(a, b alarm) int { return cmp.Compare(time.Until(a.due), time.Until(b.due)) })
 }
 
-// handle sets, lists or cancels timers and reminders.
 func (a *alarms) handle(from feature.Caller, args any) (think.Handled, error) {
 	t, err := mcp.DecodeArgs[mcp.TimerArgs](args)
 	if err != nil {
@@ -144,7 +143,6 @@ func (a *alarms) handle(from feature.Caller, args any) (think.Handled, error) {
 	return think.Handled{}, fmt.Errorf("unknown timer action %q", t.Action)
 }
 
-// add sets an alarm.
 func (a *alarms) add(n alarm) (think.Handled, error) {
 	now, env := time.Now(), a.Env()
 	switch {
@@ -173,7 +171,6 @@ type alarmView struct {
 	Text   string `json:"text,omitempty"`
 }
 
-// show lists the alarms for the model.
 func (a *alarms) show(lang text.Lang) string {
 	if len(a.list) == 0 {
 		return message.In(lang, "agent/timer-none")
@@ -232,7 +229,6 @@ func (a alarm) isMeant(words string, now time.Time) bool {
 	return words == due.Format("1504")
 }
 
-// digits counts the figures in a text.
 func digits(words string) (n int) {
 	for _, r := range words {
 		if unicode.IsDigit(r) {

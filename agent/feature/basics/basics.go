@@ -24,7 +24,6 @@ func (Feature) Name() string { return "basics" }
 // Attach makes the handlers.
 func (Feature) Attach(h feature.Host, _ feature.State) feature.Instance { return basics{h} }
 
-// basics are the handlers of one conversation.
 type basics struct{ feature.Host }
 
 func (basics) Expects(time.Time) bool { return false }
@@ -44,12 +43,10 @@ func (b basics) Handler(name string) feature.Handler {
 	return nil
 }
 
-// say returns a phrase to be spoken.
 func (b basics) say(id string, from feature.Caller) think.Handled {
 	return think.Handled{Say: b.Env().Texts.Phrase(id, string(from.Lang))}
 }
 
-// exit says goodbye and ends the conversation.
 func (b basics) exit(from feature.Caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.ExitArgs](args)
 	if err != nil {
@@ -63,7 +60,6 @@ func (b basics) exit(from feature.Caller, args any) (think.Handled, error) {
 	return did, nil
 }
 
-// takePhoto has the device's camera look.
 func (b basics) takePhoto(from feature.Caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.PhotoArgs](args)
 	if err != nil {
@@ -84,7 +80,6 @@ func (b basics) takePhoto(from feature.Caller, args any) (think.Handled, error) 
 	return think.Handled{Result: message.In(from.Lang, "agent/photo-none"), Again: true}, nil
 }
 
-// forget begins the dialogue anew.
 func (b basics) forget(from feature.Caller, _ any) (think.Handled, error) {
 	b.Forget(from.Turn)
 	return b.say(prompts.Forgotten, from), nil

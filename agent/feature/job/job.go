@@ -47,7 +47,6 @@ func (Feature) Attach(h feature.Host, state feature.State) feature.Instance {
 	return c
 }
 
-// calls are those of one conversation.
 type calls struct {
 	feature.Host
 
@@ -72,7 +71,6 @@ func (c *calls) Begin(ctx context.Context, p router.Prepared, lang text.Lang) er
 	return nil
 }
 
-// read takes in the outcomes that have come.
 func (c *calls) read() {
 	for _, o := range c.mail.take() {
 		if o.job {
@@ -99,7 +97,6 @@ func (c *calls) late(o outcome) {
 	}
 }
 
-// jobOver takes in the outcome of a job.
 func (c *calls) jobOver(o outcome) {
 	lang, tool, id := o.prepared.Info.Language, o.prepared.Offer.Tool, o.prepared.Call.ID
 	e, texts := o.response.Outcome(lang), c.Env().Texts
@@ -124,7 +121,6 @@ func (c *calls) failure(o outcome, e mcp.Outcome) string {
 	return c.Env().Texts.Phrase(prompts.LateFailure, o.prepared.Info.Language, "action", action(o), "reason", think.ReasonWords(e.Reason))
 }
 
-// tell announces an outcome.
 func (c *calls) tell(o outcome, words, instruction string) {
 	lang := text.Lang(o.prepared.Info.Language)
 	_, _ = c.Announce(feature.Announcement{Lang: lang, Text: words, Instruction: instruction, Owed: true}) // it logs what it refuses
@@ -136,7 +132,6 @@ func action(o outcome) string {
 	return think.ActionWords(tool.Name, tool.Description, text.Lang(o.prepared.Info.Language))
 }
 
-// isPlain reports whether a result can be said as it is.
 func isPlain(result string) bool {
 	return len([]rune(result)) <= maxPlain && !strings.ContainsAny(result, "{}[]<>\n") && string(text.Of(result)) != ""
 }
@@ -188,7 +183,6 @@ func (m *inbox) put(o outcome, ended *router.Prepared) {
 	}
 }
 
-// take empties the inbox.
 func (m *inbox) take() []outcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +216,6 @@ func (m *inbox) start(ctx context.Context, p router.Prepared, run func(context.C
 	return ""
 }
 
-// waiting reports whether a job runs or an outcome was not taken.
 func (m *inbox) waiting() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

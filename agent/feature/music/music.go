@@ -46,7 +46,6 @@ func (f Feature) Attach(h feature.Host, _ feature.State) feature.Instance {
 	return &player{Host: h, library: f.Library}
 }
 
-// player is the music of one conversation.
 type player struct {
 	feature.Host
 
@@ -82,7 +81,6 @@ func (p *player) End() {
 	p.now = nil
 }
 
-// play begins a song at the next pause.
 func (p *player) play(id, title string, onward bool) error {
 	if p.library == nil {
 		return errors.New("there is no music library")
@@ -97,7 +95,6 @@ func (p *player) play(id, title string, onward bool) error {
 	return nil
 }
 
-// next begins the song after the present one.
 func (p *player) next() (title string, err error) {
 	id, title, err := p.library.Next(p.now.id)
 	if err != nil {

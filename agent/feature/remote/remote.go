@@ -207,7 +207,11 @@ func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse 
 	named, err := mcp.DecodeArgs[mcp.ActionResponseCall](response.Result)
 	if err == nil {
 		err = d.Do(ctx, func(h feature.Host) (err error) {
-			did, err = h.Handle(named.FuncName, feature.Caller{Lang: text.Lang(lang)}, named.Args)
+			handler := h.HandlerOf(named.FuncName)
+			if handler == nil {
+				return fmt.Errorf("there is no handler named %q", named.FuncName)
+			}
+			did, err = handler(feature.Caller{Lang: text.Lang(lang)}, named.Args)
 			if err == nil && did.HangUp {
 				h.Step(turn.Leave{Cause: turn.ErrGoodbye})
 			}
