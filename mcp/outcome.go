@@ -1,11 +1,88 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
+
+// Action says what the conversation does with a tool's outcome. The only switch
+// over it is [ActionResponse.Outcome] (docs/mcp.md, Dialects 8).
+type Action int
+
+// The six actions. Their values are part of the contract.
+const (
+	ActionTypeError       Action = -1 // it failed
+	ActionTypeNotFound    Action = 0  // no such tool
+	ActionTypeNone        Action = 1  // nothing more to do
+	ActionTypeResponse    Action = 2  // speak Response as it is
+	ActionTypeReqLLM      Action = 3  // give Result to the model for one more step
+	ActionTypeCallHandler Action = 4  // run the named handler of the conversation
+)
+
+// String is the action's stable name in logs.
+func (a Action) String() string {
+	switch a {
+	case ActionTypeError:
+		return "error"
+	case ActionTypeNotFound:
+		return "not_found"
+	case ActionTypeNone:
+		return "none"
+	case ActionTypeResponse:
+		return "response"
+	case ActionTypeReqLLM:
+		return "req_llm"
+	case ActionTypeCallHandler:
+		return "call_handler"
+	}
+	return "unknown"
+}
+
+// ActionResponse is the outcome of a tool call as a tool returns it.
+type ActionResponse struct {
+	Action   Action `json:"action"`
+	Result   any    `json:"result"`   // any JSON value, or ActionResponseCall
+	Response any    `json:"response"` // what to speak
+}
+
+// ActionResponseCall names a handler of the conversation, with its arguments.
+type ActionResponseCall struct {
+	FuncName string `json:"funcName"`
+	Args     any    `json:"args"`
+}
+
+// ToolType is the older classification of tools. Its values are part of the
+// contract; here it only decides a tool's [Kind].
+type ToolType int
+
+// The tool types.
+const (
+	ToolNone            ToolType = iota + 1 // nothing happens after the call
+	ToolWait                                // the result is waited for
+	ToolChangeSysPrompt                     // changes the system prompt, hence the role
+	ToolSystemCtl                           // changes the course of the conversation
+	ToolIotCtl                              // works an IoT device, needs the connection
+	ToolMcpClient                           // belongs to an MCP peer, which knows best
+)
+
+// Kind returns the kind of tools of the type: those that change the conversation
+// are queries, since their outcome is a handler to run. It is "" for
+// ToolMcpClient and for unknown types: [ExplainKind] decides by the tool itself.
+func (t ToolType) Kind() Kind {
+	switch t {
+	case ToolNone, ToolIotCtl:
+		return Control
+	case ToolWait, ToolChangeSysPrompt, ToolSystemCtl:
+		return Query
+	case ToolMcpClient:
+	}
+	return ""
+}
 
 // Outcome is the meaning of an [ActionResponse], both to a conversation and to
 // an MCP client.
@@ -81,4 +158,60 @@ func blocks(value any) []any {
 		}
 	}
 	return out
+}
+
+// Image is a picture that a tool returned.
+type Image struct {
+	MIMEType string
+	Data     []byte
+}
+
+// ResultText is the outcome of a call as text for the history: Result, or
+// Response where there is no result. Whatever is no text is shown as JSON; nil
+// is "". It never panics, however odd the payload is.
+func ResultText(r ActionResponse) string {
+	if r.Result == nil {
+		return TextOf(r.Response)
+	}
+	return TextOf(r.Result)
+}
+
+// TextOf returns a value as text: a string as it is, an [Image] as its type and
+// size, everything else as JSON. It never panics.
+func TextOf(value any) (text string) {
+	defer func() {
+		if recover() != nil { // a payload's own MarshalJSON or Error
+			text = fmt.Sprintf("[%T]", value)
+		}
+	}()
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.RawMessage:
+		return string(v)
+	case error:
+		return v.Error()
+	case Image:
+		return fmt.Sprintf("[%s image, %d bytes]", v.MIMEType, len(v.Data))
+	case []any: // blocks of a result; pictures must not be spelled out
+		if HasImage(v) {
+			texts := make([]string, len(v))
+			for i, block := range v {
+				texts[i] = TextOf(block)
+			}
+			return strings.Join(texts, "\n")
+		}
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("[%T]", value)
+	}
+	return string(data)
+}
+
+// HasImage reports whether one of the blocks of a result is an [Image].
+func HasImage(blocks []any) bool {
+	return slices.ContainsFunc(blocks, func(block any) bool { _, ok := block.(Image); return ok })
 }
