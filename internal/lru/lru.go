@@ -74,13 +74,6 @@ func (c *Cache[K, V]) Update(key K, f func(old V) (value V, weight int)) {
 	c.put(key, value, weight)
 }
 
-// Delete drops the value of key, if there is one.
-func (c *Cache[K, V]) Delete(key K) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drop(c.byKey[key])
-}
-
 // Len returns the number of entries.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()

@@ -36,11 +36,6 @@ func TestCacheEntries(t *testing.T) {
 	if v, ok := c.Get("c"); v != 9 || !ok || keys(c) != "cde" || c.Len() != 3 {
 		t.Errorf("after a fifth: %s, c is %d", keys(c), v)
 	}
-	c.Delete("c")
-	c.Delete("x")
-	if _, ok := c.Get("c"); ok || c.Len() != 2 {
-		t.Errorf("after Delete: %s", keys(c))
-	}
 }
 
 func TestCacheWeight(t *testing.T) {
@@ -80,7 +75,6 @@ func TestCacheConcurrent(t *testing.T) {
 				c.Put((g+i)%16, i, i%9)
 				c.Get(i % 16)
 				c.Update(i%16, func(n int) (int, int) { return n + 1, 1 })
-				c.Delete(i % 5)
 			}
 		})
 	}
