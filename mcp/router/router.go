@@ -5,10 +5,10 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"xiaozhi/internal/text"
@@ -124,7 +124,14 @@ type placedOffer struct {
 // tool that left is gone and one that came is there.
 func (rt *Router) placed() []placedOffer {
 	rt.mu.Lock()
-	sources := ungrouped(rt.sources)
+	sources := make([]mcp.Source, 0, len(rt.sources))
+	for _, s := range rt.sources {
+		if group, ok := s.(mcp.Group); ok {
+			sources = append(sources, group.Sources()...)
+		} else {
+			sources = append(sources, s)
+		}
+	}
 	rt.mu.Unlock()
 	lists, count := make([][]mcp.Tool, len(sources)), 0
 	for i, s := range sources {
@@ -134,7 +141,8 @@ func (rt *Router) placed() []placedOffer {
 	out := make([]placedOffer, 0, count)
 	for i, s := range sources {
 		for _, tool := range lists[i] {
-			if tool.Name == "" || tool.UserOnly() || rt.hidden(tool.Name) {
+			if tool.Name == "" || tool.UserOnly() || rt.matches(rt.options.Deny, tool.Name) ||
+				(len(rt.options.Allow) > 0 && !rt.matches(rt.options.Allow, tool.Name)) {
 				continue
 			}
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
@@ -157,30 +165,6 @@ func (rt *Router) placed() []placedOffer {
 		}
 	}
 	return out
-}
-
-// ungrouped returns the sources, each [mcp.Group] replaced by its own sources.
-func ungrouped(sources []mcp.Source) []mcp.Source {
-	out := make([]mcp.Source, 0, len(sources))
-	for _, s := range sources {
-		if group, ok := s.(mcp.Group); ok {
-			out = append(out, group.Sources()...)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// slow reports whether the tool takes or shows a picture (docs/protocol.md 5.4).
-func slow(t mcp.Tool) bool {
-	return strings.HasPrefix(t.Name, "self.camera.") ||
-		t.Name == "self.screen.snapshot" || t.Name == "self.screen.preview_image"
-}
-
-// hidden reports whether a tool is not offered: Deny wins over Allow.
-func (rt *Router) hidden(name string) bool {
-	return rt.matches(rt.options.Deny, name) || (len(rt.options.Allow) > 0 && !rt.matches(rt.options.Allow, name))
 }
 
 func (rt *Router) matches(patterns []string, name string) bool {
@@ -291,4 +275,40 @@ func rank(t mcp.Tool) int {
 		return 2
 	}
 	return 3
+}
+
+// Peer is the device of this router. callID is the id of the call that it is
+// needed for; it names the calls to the device in the log.
+func (rt *Router) Peer(callID string) mcp.Peer { return peer{rt, callID} }
+
+type peer struct {
+	router *Router
+	callID string
+}
+
+func (p peer) Tools() []mcp.Tool {
+	var tools []mcp.Tool
+	for _, o := range p.router.placed() {
+		if o.Tool.OfDevice() {
+			tools = append(tools, o.Tool)
+		}
+	}
+	return tools
+}
+
+func (p peer) Call(ctx context.Context, name string, arguments map[string]any) mcp.ActionResponse {
+	placed := p.router.placed()
+	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.Tool.OfDevice() && o.Tool.Name == name })
+	if i < 0 {
+		return mcp.NoPeer{}.Call(ctx, name, arguments)
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "encode arguments: " + err.Error()}
+	}
+	prepared, refused := p.router.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
+	if refused != nil {
+		return *refused
+	}
+	return p.router.Run(ctx, prepared)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"xiaozhi/mcp"
@@ -190,7 +191,7 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 // Times that a call may take, from its sending.
 const (
 	callTimeout = 15 * time.Second
-	slowTimeout = 60 * time.Second // of camera and screen pictures
+	slowTimeout = 60 * time.Second // of camera and screen pictures (docs/protocol.md 5.4)
 	jobTimeout  = 30 * time.Minute
 )
 
@@ -201,7 +202,8 @@ func (j *job) send(ctx context.Context) outcome {
 	switch {
 	case j.detached:
 		life, limit = ctx, jobTimeout
-	case slow(p.Offer.Tool):
+	case strings.HasPrefix(p.Offer.Tool.Name, "self.camera."),
+		p.Offer.Tool.Name == "self.screen.snapshot", p.Offer.Tool.Name == "self.screen.preview_image":
 		limit = slowTimeout
 	}
 	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
