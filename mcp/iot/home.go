@@ -20,8 +20,7 @@ const (
 )
 
 // Cache keeps what devices have said of their things beyond their connections.
-// It may be used at the same time; make it with [NewCache]. A nil cache knows
-// nothing and keeps nothing.
+// It may be used at the same time; make it with [NewCache].
 type Cache struct{ homes *lru.Cache[string, *home] }
 
 // NewCache makes an empty cache for a number of devices; 0 means 1000. One
@@ -32,22 +31,6 @@ func NewCache(devices int) *Cache {
 		devices = defaultCached
 	}
 	return &Cache{lru.New[string, *home](devices, maxCachedBytes)}
-}
-
-// get returns what is known of a device, or nil.
-func (c *Cache) get(deviceID string) *home {
-	if c == nil || deviceID == "" {
-		return nil
-	}
-	h, _ := c.homes.Get(deviceID)
-	return h
-}
-
-// put keeps what is known of a device.
-func (c *Cache) put(deviceID string, h *home) {
-	if c != nil && deviceID != "" {
-		c.homes.Put(deviceID, h, h.weight())
-	}
 }
 
 // home holds one device's things and their states. It outlives connections where

@@ -90,8 +90,11 @@ func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	known := o.Cache.get(o.DeviceID)
-	if known == nil {
+	if o.Cache == nil {
+		o.Cache = NewCache(1)
+	}
+	known, ok := o.Cache.homes.Get(o.DeviceID)
+	if !ok {
 		known = &home{kinds: o.Kinds}
 	}
 	known.markStale()
@@ -154,7 +157,9 @@ func (t *Source) describe(raw json.RawMessage) {
 		t.mu.Lock()
 		t.described = true
 		t.mu.Unlock()
-		t.options.Cache.put(t.options.DeviceID, t.home)
+		if t.options.DeviceID != "" {
+			t.options.Cache.homes.Put(t.options.DeviceID, t.home, t.home.weight())
+		}
 	}
 }
 

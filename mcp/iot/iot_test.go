@@ -424,7 +424,8 @@ func TestCacheWeight(t *testing.T) {
 	if n := cache.homes.Len(); n < maxCachedBytes/(8*maxHome) || n > maxCachedBytes/(4*(maxHome-200)) {
 		t.Errorf("%d devices are kept", n)
 	}
-	if cache.get(fmt.Sprint("d", devices-1)) == nil || cache.get("d0") != nil {
+	kept := func(id string) bool { _, ok := cache.homes.Get(id); return ok }
+	if !kept(fmt.Sprint("d", devices-1)) || kept("d0") {
 		t.Error("it is not the oldest that was forgotten")
 	}
 }

@@ -106,7 +106,10 @@ func (l *Source) answered(f inbound) {
 
 // take removes the call with this id from the table; nil when there is none.
 func (l *Source) take(rawID json.RawMessage) *pendingCall {
-	id := idText(rawID)
+	var id string
+	if json.Unmarshal(rawID, &id) != nil {
+		id = string(rawID) // a number
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	call := l.pending[id]

@@ -117,15 +117,6 @@ func parse(data []byte) (inbound, error) {
 	return f, nil
 }
 
-// idText is the text of an id: that of a string, the digits of a number.
-func idText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
-}
-
 // readAnswer reads the outcome of a call: its error if there is one, else its
 // result, whatever that is.
 func readAnswer(fields map[string]json.RawMessage) answer {
