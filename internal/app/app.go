@@ -137,7 +137,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	if err := agent.Preload(o); err != nil {
 		return err
 	}
-	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(), things: iot.NewCache(cfg.Server.MaxDevices)}
+	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices)}
 	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
 	a.devices, err = connection.New(connection.Options{
 		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,

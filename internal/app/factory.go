@@ -60,8 +60,8 @@ func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connect
 // tools makes the client of a device that speaks the standard dialect.
 func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 	return device.New(device.Options{
-		Send:    func(p json.RawMessage) error { return link.Send(p) },
-		Version: Version, Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Log: link.Log,
+		Send:   func(p json.RawMessage) error { return link.Send(p) },
+		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Log: link.Log,
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,8 +47,8 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	l := newLink(c)
-	s, err := c.options.Lists.peer(c.options.Version).Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
+	l := &link{client: c, log: c.log, closed: make(chan struct{}), pending: make(map[int64]request)}
+	s, err := c.options.Lists.peer.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
@@ -147,27 +146,10 @@ func textOf(content []sdk.Content) string {
 type sentKey struct{}
 
 // sentCall is one tools/call on its way to the wire. It travels in the context,
-// since only the link learns the id under which the device knows the call.
+// since only the link learns the id under which the device knows the call. What
+// changes is guarded by the link's mu.
 type sentCall struct {
-	tool string
-
-	mu        sync.Mutex
+	tool      string
 	id        int64 // on the wire; 0 until it is about to be sent
-	abandoned bool
-}
-
-// sending notes the id; false: the call was given up before, and is not to be sent.
-func (s *sentCall) sending(id int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.id = id
-	return !s.abandoned
-}
-
-// abandon gives the call up and returns its id, 0 if it was not sent yet.
-func (s *sentCall) abandon() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.abandoned = true
-	return s.id
+	abandoned bool  // if it was not sent before, it is not to be
 }

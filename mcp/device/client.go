@@ -57,8 +57,6 @@ type Options struct {
 	Send func(payload json.RawMessage) error
 	// Vision is told to the device; nil or an empty URL: no camera service.
 	Vision *Vision
-	// Version is ours, for clientInfo.
-	Version string
 	// Lists holds the list together with those of other clients; nil: each has its own.
 	Lists *ListCache
 	// Device is the Device-Id under which the cache remembers the list, so that
@@ -109,7 +107,7 @@ type liveSession struct {
 // New makes the client of one connection. It does nothing before Start.
 func New(o Options) *Client {
 	if o.Lists == nil {
-		o.Lists = NewListCache()
+		o.Lists = NewListCache("")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -121,7 +119,7 @@ func New(o Options) *Client {
 		up:      make(chan struct{}),
 		down:    make(chan struct{}),
 	}
-	c.tools = newLister(c)
+	c.tools = &lister{client: c, log: c.log, refresh: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
 	return c
 }
 

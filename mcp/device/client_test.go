@@ -56,7 +56,7 @@ func TestClientInitialize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := NewFakeDevice(t)
-				c := connected(t, d, Options{Vision: test.vision, Version: "0.1.0"})
+				c := connected(t, d, Options{Vision: test.vision, Lists: NewListCache("0.1.0")})
 				all := d.Requests("")
 				if len(all) != 4 || all[0].Method != methodInitialize || all[1].Method != "notifications/initialized" ||
 					all[2].Method != methodListTools || all[3].Method != methodListTools {

@@ -29,10 +29,13 @@ const (
 // with [NewListCache].
 type ListCache struct {
 	last *lru.Cache[string, remembered] // by device
+	// The SDK's client holds our name and version only: one serves all devices. It does
+	// not log: what it would say of a device our own reading of the wire has said with
+	// the device's name.
+	peer *sdk.Client
 
-	mu     sync.Mutex
-	lists  map[listKey]weak.Pointer[[]mcp.Tool]
-	client *sdk.Client // once a device has connected
+	mu    sync.Mutex
+	lists map[listKey]weak.Pointer[[]mcp.Tool]
 }
 
 // remembered is the last list of one device, and what it said of itself then.
@@ -45,28 +48,17 @@ type remembered struct {
 // devices are strangers and must not choose each other's tools.
 type listKey [sha256.Size]byte
 
-// NewListCache makes an empty cache.
-func NewListCache() *ListCache {
+// NewListCache makes an empty cache. version is ours, for clientInfo.
+func NewListCache(version string) *ListCache {
 	return &ListCache{
 		last:  lru.New[string, remembered](maxRemembered, maxRememberedBytes),
 		lists: make(map[listKey]weak.Pointer[[]mcp.Tool]),
-	}
-}
-
-// peer returns the SDK's client, which holds our name and version only: one serves
-// all devices. It does not log: what it would say of a device our own reading of
-// the wire has said with the device's name.
-func (c *ListCache) peer(version string) *sdk.Client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client == nil {
-		c.client = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: version}, &sdk.ClientOptions{
+		peer: sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: version}, &sdk.ClientOptions{
 			Capabilities: &sdk.ClientCapabilities{},
 			// A device has no say in what we ask again. No KeepAlive: firmware refuses ping.
 			MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-		})
+		}),
 	}
-	return c.client
 }
 
 // share returns a list that is equal to tools, byte for byte, and must not be
@@ -110,9 +102,4 @@ func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
 		weight += fixed + len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	c.last.Put(id, remembered{info, tools}, weight)
-}
-
-// recall returns the list that a device had when it was last here.
-func (c *ListCache) recall(id string) (remembered, bool) {
-	return c.last.Get(id)
 }

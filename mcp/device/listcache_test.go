@@ -19,7 +19,7 @@ func sameTools() []mcp.Tool {
 }
 
 func TestListCacheSharesEqualLists(t *testing.T) {
-	s := NewListCache()
+	s := NewListCache("")
 	first := s.share(sameTools())
 	if second := s.share(sameTools()); second != first {
 		t.Error("an equal list is held twice")
@@ -46,7 +46,7 @@ func TestListCacheDifferentLists(t *testing.T) {
 		"order":       func(l []mcp.Tool) { l[0], l[1] = l[1], l[0] },
 		"moved text":  func(l []mcp.Tool) { l[0].Name, l[0].Description = `a" "first`, "" },
 	}
-	s := NewListCache()
+	s := NewListCache("")
 	first := s.share(sameTools())
 	for what, change := range changes {
 		other := sameTools()
@@ -59,7 +59,7 @@ func TestListCacheDifferentLists(t *testing.T) {
 }
 
 func TestListCacheForgets(t *testing.T) {
-	s := NewListCache()
+	s := NewListCache("")
 	first := s.share(sameTools())
 	runtime.GC()
 	if s.share(sameTools()) != first {

@@ -58,15 +58,11 @@ type lister struct {
 	recalled *ServerInfo // whose list it is, while it is the one remembered
 }
 
-func newLister(c *Client) *lister {
-	return &lister{client: c, log: c.log, refresh: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
-}
-
 // start takes the list that is remembered of the device and begins to read its
 // present one.
 func (l *lister) start(ctx context.Context) {
 	l.mu.Lock()
-	if old, ok := l.client.options.Lists.recall(l.client.options.Device); ok {
+	if old, ok := l.client.options.Lists.last.Get(l.client.options.Device); ok {
 		l.list = toolList{tools: *old.tools, held: old.tools, complete: true, stale: true}
 		l.recalled = &old.info
 		l.log.Debug("device tools remembered", "tools", len(l.list.tools), "name", old.info.Name, "version", old.info.Version)
@@ -196,11 +192,24 @@ func (l *lister) reason(ctx context.Context) bool {
 // listRetry while it fails or is incomplete. After the last, Refresh tries again.
 func (l *lister) readTools(ctx context.Context) {
 	for attempt := 0; ; attempt++ {
-		err := l.attempt(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
+		live, err := l.client.session(ctx)
+		var list toolList
+		if err == nil {
+			list, err = l.readPages(ctx, live)
 		}
-		if attempt == len(listRetry) {
+		lists := l.client.options.Lists
+		if list.read {
+			list.held = lists.share(list.tools)
+			list.tools = *list.held
+			l.keep(list)
+		}
+		if list.complete {
+			lists.remember(l.client.options.Device, l.client.ServerInfo(), list.held)
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case attempt == len(listRetry):
 			l.log.Warn("device tools not read", "err", err, "attempts", attempt+1)
 			l.mu.Lock()
 			l.list.stale = true
@@ -212,25 +221,6 @@ func (l *lister) readTools(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// attempt makes sure of the session and reads the list once. The error says
-// that it should be tried again.
-func (l *lister) attempt(ctx context.Context) error {
-	live, err := l.client.session(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := l.readPages(ctx, live)
-	if list.read {
-		list.held = l.client.options.Lists.share(list.tools)
-		list.tools = *list.held
-		l.keep(list)
-	}
-	if list.complete {
-		l.client.options.Lists.remember(l.client.options.Device, l.client.ServerInfo(), list.held)
-	}
-	return err
 }
 
 // readPages walks tools/list. With an error the list holds the pages before it.

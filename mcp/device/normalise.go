@@ -119,16 +119,13 @@ func (m *inbound) repairError(raw json.RawMessage) *jsonrpc.Error {
 	switch e.Code {
 	case codeClientClosing, codeServerClosing, codeRejected:
 		m.fixes = append(m.fixes, "error code")
-		e.Data, _ = json.Marshal(remappedCode{Code: e.Code, Data: e.Data})
+		e.Data, _ = json.Marshal(struct { // what it really said
+			Code int64           `json:"code"`
+			Data json.RawMessage `json:"data,omitempty"`
+		}{e.Code, e.Data})
 		e.Code = codeServerError
 	}
 	return e
-}
-
-// remappedCode keeps what a device really said when its code had to be changed.
-type remappedCode struct {
-	Code int64           `json:"code"`
-	Data json.RawMessage `json:"data,omitempty"`
 }
 
 // initializeResult is the part of a device's answer to initialize that the SDK sees.

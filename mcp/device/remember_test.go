@@ -16,7 +16,7 @@ import (
 // it says anything, can be called, and gives way to the list that comes.
 func TestClientRemembersTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := NewListCache()
+		cache := NewListCache("")
 		told := 0
 		o := Options{Lists: cache, Device: "aa:bb", OnTools: func() { told++ }}
 		first := connected(t, NewFakeDevice(t), o)
@@ -73,7 +73,7 @@ func TestClientRemembersTools(t *testing.T) {
 func TestClientSameListAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		o := Options{Lists: NewListCache(), Device: "aa:bb", OnTools: func() { told++ }}
+		o := Options{Lists: NewListCache(""), Device: "aa:bb", OnTools: func() { told++ }}
 		for range 3 {
 			c := connected(t, NewFakeDevice(t), o)
 			if !c.IsReady() {
@@ -91,7 +91,7 @@ func TestClientSameListAgain(t *testing.T) {
 // those it had, and each new try asks again.
 func TestClientRememberedListStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Lists: NewListCache(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(""), Device: "aa:bb"}
 		first := connected(t, NewFakeDevice(t), o)
 		want := toolNames(first.GetAvailableTools())
 		_ = first.Stop()
@@ -126,7 +126,7 @@ func TestClientRememberedListStale(t *testing.T) {
 // TestClientOtherFirmware: after an update the old tools are not offered.
 func TestClientOtherFirmware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Lists: NewListCache(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(""), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
 		d := NewFakeDevice(t)
 		d.Answer = func(r FakeRequest) ([]string, bool) {
@@ -148,7 +148,7 @@ func TestClientOtherFirmware(t *testing.T) {
 // TestClientRememberedCallEnds: a call of a remembered tool does not wait for ever.
 func TestClientRememberedCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Lists: NewListCache(), Device: "aa:bb"}
+		o := Options{Lists: NewListCache(""), Device: "aa:bb"}
 		_ = connected(t, NewFakeDevice(t), o).Stop()
 		d := NewFakeDevice(t)
 		d.Answer = func(FakeRequest) ([]string, bool) { return nil, true }
@@ -168,9 +168,9 @@ func TestClientRememberedCallEnds(t *testing.T) {
 
 func TestListCacheLimits(t *testing.T) {
 	list := func(size int) *[]mcp.Tool { return &[]mcp.Tool{{Name: "a", Description: strings.Repeat("x", size)}} }
-	has := func(s *ListCache, id string) bool { _, ok := s.recall(id); return ok }
+	has := func(s *ListCache, id string) bool { _, ok := s.last.Get(id); return ok }
 
-	s := NewListCache()
+	s := NewListCache("")
 	for i := range maxRemembered + 10 {
 		s.remember(fmt.Sprint(i), ServerInfo{}, list(1))
 		if i == 20 && !has(s, "0") { // used again, so not the oldest any more
@@ -181,7 +181,7 @@ func TestListCacheLimits(t *testing.T) {
 		t.Errorf("%d devices remembered; 0 %v 5 %v 10 %v 11 %v", n, has(s, "0"), has(s, "5"), has(s, "10"), has(s, "11"))
 	}
 
-	s = NewListCache()
+	s = NewListCache("")
 	for i := range 5 {
 		s.remember(fmt.Sprint(i), ServerInfo{}, list(10<<20))
 	}

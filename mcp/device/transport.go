@@ -57,10 +57,6 @@ type request struct {
 	givenUp bool      // the SDK does not wait for it either
 }
 
-func newLink(c *Client) *link {
-	return &link{client: c, log: c.log, closed: make(chan struct{}), pending: make(map[int64]request)}
-}
-
 // Connect makes link an sdk.Transport: it is its own connection.
 func (l *link) Connect(context.Context) (sdk.Connection, error) { return l, nil }
 
@@ -234,10 +230,6 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return rejected(err)
 	}
-	if call != nil && wireID != 0 && !call.sending(wireID) {
-		l.answered(wireID)
-		return rejected(context.Canceled)
-	}
 	data, err := jsonrpc.EncodeMessage(out)
 	if err == nil && len(data) > mcp.MaxSend {
 		err = fmt.Errorf("%s of %d bytes is over the %d that a device takes", req.Method, len(data), mcp.MaxSend)
@@ -277,7 +269,10 @@ func (l *link) outgoing(req *jsonrpc.Request, call *sentCall) (*jsonrpc.Request,
 	defer l.mu.Unlock()
 	pending := request{id: req.ID, method: req.Method, sent: time.Now()}
 	if call != nil {
-		pending.tool = call.tool
+		if call.abandoned {
+			return nil, 0, context.Canceled
+		}
+		call.id, pending.tool = wireID, call.tool
 	}
 	l.pending[wireID] = pending
 	return out, wireID, nil
@@ -352,8 +347,9 @@ func (l *link) cancelled(raw json.RawMessage) (json.RawMessage, error) {
 // abandon tells the device that the result of a call is not needed. The SDK waits
 // on: the reply, late as it is, says when the device is free again.
 func (l *link) abandon(call *sentCall) {
-	wireID := call.abandon()
 	l.mu.Lock()
+	call.abandoned = true
+	wireID := call.id
 	req, ok := l.pending[wireID]
 	ok = ok && req.told.IsZero()
 	if ok {
