@@ -6,7 +6,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -30,19 +29,16 @@ import (
 // Post, Hear, Do and Over may be called at any time. All else
 // happens on the goroutine of Run, which owns state, history and announcements.
 type Conversation struct {
-	o       *Options
-	think   think.Options
-	speak   speak.Options
-	session wire.Session
-	out     wire.Outbox
-	tools   *router.Router
-	log     *slog.Logger
-	in      *wire.Queue[wire.Event]
-	events  chan any // core events and calls; size 64, senders wait until the conversation ends
+	o      *Options
+	think  think.Options
+	speak  speak.Options
+	env    feature.Env
+	out    wire.Outbox
+	in     *wire.Queue[wire.Event]
+	events chan any // core events and calls; size 64, senders wait until the conversation ends
 
 	rules turn.Rules
 	state turn.State
-	timer *time.Timer // the earliest of all limits
 
 	mic   *microphone
 	reply *reply       // that runs, or is being joined; nil: none
@@ -68,6 +64,7 @@ type life struct {
 	ended <-chan struct{}                                   // Run's context is over
 	over  chan struct{}                                     // closed when Run has left its loop: nothing acts any more
 	wg    sync.WaitGroup
+	timer *time.Timer // the earliest of all limits
 }
 
 // New makes a conversation for one connection. tools must stay open until Run
@@ -76,7 +73,10 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	o = o.withDefaults()
 	end := o.Endpoint.WithDefaults()
 	c := &Conversation{
-		o: &o, session: s, out: out, tools: tools, log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+		o: &o, out: out,
+		env: feature.Env{
+			Session: s, Texts: o.Prompts, Zone: o.Zone, Tools: tools, Log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+		},
 		in: wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
 		think: think.Options{
 			LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
@@ -114,10 +114,10 @@ func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
 func (c *Conversation) Run(ctx context.Context) error {
-	dev := newDevice(c.session.DeviceID)
+	dev := newDevice(c.env.Session.DeviceID)
 	if c.state.Farewell.Step == turn.Staying {
 		var err error
-		if dev, err = c.o.Devices.acquire(ctx, c.session.DeviceID); err != nil {
+		if dev, err = c.o.Devices.acquire(ctx, c.env.Session.DeviceID); err != nil {
 			return fmt.Errorf("borrow the device's record: %w", err)
 		}
 		defer c.o.Devices.release(dev)
@@ -130,8 +130,8 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.state.Learned.Empty = 0
-	c.timer = time.NewTimer(time.Hour)
-	defer c.timer.Stop()
+	c.life.timer = time.NewTimer(time.Hour)
+	defer c.life.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
 	for _, f := range c.o.Features {
@@ -170,7 +170,7 @@ func (c *Conversation) loop(ctx context.Context) {
 		case <-c.in.Ready():
 			var lost int
 			if items, lost = c.in.Take(items); lost > 0 {
-				c.log.Warn("audio frames dropped", "frames", lost)
+				c.env.Log.Warn("audio frames dropped", "frames", lost)
 			}
 			for _, it := range items {
 				c.device(it)
@@ -180,7 +180,7 @@ func (c *Conversation) loop(ctx context.Context) {
 				return // a turn that has ended with the connection is cut, not stopped
 			}
 			c.take(e)
-		case <-c.timer.C:
+		case <-c.life.timer.C:
 			c.tick()
 		}
 		c.tellQueued()
@@ -214,7 +214,7 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 	case wire.Detect:
 		c.step(c.detected(ev.Text))
 	case wire.Abort:
-		c.log.Debug("abort", "reason", ev.Reason, "state", c.state.Phase())
+		c.env.Log.Debug("abort", "reason", ev.Reason, "state", c.state.Phase())
 		c.step(turn.Abort{Wake: strings.Contains(ev.Reason, "wake")})
 	case wire.Drain:
 		c.step(turn.Drain{Cause: ev.Cause})
@@ -226,7 +226,7 @@ func (c *Conversation) take(e any) {
 	switch e := e.(type) {
 	case listenFailed:
 		if e.listener == c.mic.listener {
-			c.log.Error("hearing failed", "err", e.err)
+			c.env.Log.Error("hearing failed", "err", e.err)
 			c.step(turn.ListenFailed{Err: e.err})
 		}
 	case *reply: // its goroutines have been joined
@@ -247,7 +247,7 @@ func (c *Conversation) step(e turn.Event) {
 	c.state = state
 	c.dev.learned = state.Learned
 	if after := state.Phase(); after != before {
-		c.log.Debug("state", "from", before, "to", after, "event", fmt.Sprintf("%T", e))
+		c.env.Log.Debug("state", "from", before, "to", after, "event", fmt.Sprintf("%T", e))
 	}
 	for _, f := range effects {
 		c.perform(f)
@@ -293,10 +293,10 @@ func (c *Conversation) setTimer() {
 		}
 	}
 	if due.IsZero() {
-		c.timer.Stop()
+		c.life.timer.Stop()
 		return
 	}
-	c.timer.Reset(time.Until(due))
+	c.life.timer.Reset(time.Until(due))
 }
 
 func (c *Conversation) tick() {

@@ -25,6 +25,7 @@ func each[T any](features []feature.Instance) iter.Seq[T] {
 // host is the conversation as its features see it.
 type host struct{ *Conversation }
 
+func (h host) Env() feature.Env                { return h.env }
 func (h host) State() turn.State               { return h.state }
 func (h host) Step(e turn.Event)               { h.step(e) }
 func (h host) Post(f func())                   { h.post(f) }
@@ -39,19 +40,15 @@ func (h host) Ended() bool {
 	}
 }
 
-func (h host) Env() feature.Env {
-	return feature.Env{Session: h.session, Texts: h.o.Prompts, Zone: h.o.Zone, Tools: h.tools, Log: h.log}
-}
-
 func (h host) Lang() text.Lang {
-	return cmp.Or(h.dev.learned.Lang, text.Lang(h.session.Language), text.Chinese)
+	return cmp.Or(h.dev.learned.Lang, text.Lang(h.env.Session.Language), text.Chinese)
 }
 
 func (h host) Announce(a feature.Announcement) (uint64, error) {
 	id, ok := h.dev.queue.add(a)
 	if !ok {
 		if a.Owed {
-			h.log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(h.dev.queue.waiting))
+			h.env.Log.Warn("outcome of a call is not told: too much is waiting", "waiting", len(h.dev.queue.waiting))
 		}
 		return 0, feature.ErrQueueFull
 	}
@@ -119,7 +116,7 @@ func (c *Conversation) ask(ctx context.Context, id uint64, f func() error) (ran 
 	done := make(chan error, 1)
 	run := func() {
 		if (id == 0 || c.state.Runs(id)) && taken.CompareAndSwap(false, true) {
-			done <- protect(c.log, "handler", f)
+			done <- protect(c.env.Log, "handler", f)
 		}
 	}
 	select {

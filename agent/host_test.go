@@ -5,13 +5,14 @@ import (
 	"errors"
 	"testing"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/turn"
 )
 
 // TestHandlerOfDeadTurn: a handler whose turn was taken away does not run, and
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
-	c := &Conversation{events: make(chan any, 64), log: debugLog(t.Output())}
+	c := &Conversation{events: make(chan any, 64), env: feature.Env{Log: debugLog(t.Output())}}
 	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
 	runs := 0
 	// ask has the handler run, then its turn ends.

@@ -34,15 +34,15 @@ func newMicrophone(c *Conversation) *microphone {
 	end := listen.Engines{VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS}}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
-		end.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.tools, true)) }
+		end.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.env.Tools, true)) }
 	}
 	m.o = listen.Options{
 		Engines: end, Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: func(e turn.Event) { c.post(e) }, Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }, Go: c.life.wg.Go, Log: c.log,
+		Report: func(e turn.Event) { c.post(e) }, Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }, Go: c.life.wg.Go, Log: c.env.Log,
 	}
 	switch {
 	case c.o.NoEchoGuard:
-	case c.session.AEC:
+	case c.env.Session.AEC:
 		m.o.FarEnd = &echo.FarEnd{}
 	default:
 		m.o.SelfEcho = &echo.SelfEcho{}
@@ -115,7 +115,7 @@ func (c *Conversation) detected(words string) turn.Event {
 		return turn.WakeWord{Word: words}
 	}
 	if r := []rune(words); len(r) > maxTyped {
-		c.log.Warn("typed text is cut", "chars", len(r), "limit", maxTyped)
+		c.env.Log.Warn("typed text is cut", "chars", len(r), "limit", maxTyped)
 		words = string(r[:maxTyped])
 	}
 	return turn.Typed{Words: words}

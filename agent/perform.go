@@ -20,7 +20,7 @@ func (c *Conversation) perform(e turn.Effect) {
 		c.remember(c.reply)
 		c.reply = nil // with its buffers and its encoder: most devices are silent most of the time
 	case turn.Discard:
-		c.log.Debug("speculation discarded", "turn", e.Turn, "cause", c.reply.out.cause)
+		c.env.Log.Debug("speculation discarded", "turn", e.Turn, "cause", c.reply.out.cause)
 		c.reply = nil
 	case turn.Send:
 		c.out.Send(wire.Message{Kind: e.Kind})
@@ -38,15 +38,15 @@ func (c *Conversation) perform(e turn.Effect) {
 			n.Done(feature.Told{})
 		}
 	case turn.Ignored:
-		c.log.Debug("echo of the reply is no speech", "utterance", e.ID)
+		c.env.Log.Debug("echo of the reply is no speech", "utterance", e.ID)
 	case turn.NotUnderstood:
-		c.log.Info("transcript rejected", "provider", e.Text.Provider, "chars", len([]rune(e.Text.Words)))
-		c.log.Debug("rejected guess", "guess", text.Cut(e.Text.Words, 128))
+		c.env.Log.Info("transcript rejected", "provider", e.Text.Provider, "chars", len([]rune(e.Text.Words)))
+		c.env.Log.Debug("rejected guess", "guess", text.Cut(e.Text.Words, 128))
 	case turn.NoRecognizer:
-		c.log.Warn("speech is not English, and no Chinese recogniser is configured",
+		c.env.Log.Warn("speech is not English, and no Chinese recogniser is configured",
 			"hint", "add a Chinese-capable section to asr in the config")
 	case turn.HangUp:
-		c.log.Info("hanging up", "cause", e.Cause)
+		c.env.Log.Info("hanging up", "cause", e.Cause)
 		c.out.HangUp(e.Cause)
 	default:
 		if !c.mic.perform(e) {

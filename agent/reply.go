@@ -73,7 +73,7 @@ type marks struct {
 // newReply makes the turn of an order. It may be seen and heard at once, unless
 // it is a speculation.
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
-	log := c.log.With("turn", id)
+	log := c.env.Log.With("turn", id)
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		post: c.post, allow: make(chan struct{}, 1),
@@ -84,9 +84,9 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	if o.Speculative {
 		r.player.Hold()
 	}
-	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.session.Voice, func(e turn.Event) { c.post(e) })
+	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.env.Session.Voice, func(e turn.Event) { c.post(e) })
 	tools := think.Tools{
-		Router: c.tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
+		Router: c.env.Tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
 			ran, err = c.ask(ctx, id, func() (err error) {
 				did, err = host{c}.HandlerOf(name)(feature.Caller{Lang: o.Lang, Turn: id}, args)
@@ -100,7 +100,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.answer = think.New(&c.think, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
-		Session: c.session,
+		Session: c.env.Session,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	return r
 }
