@@ -1,6 +1,7 @@
 package pocketsphinx
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
@@ -57,21 +58,16 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 func (d *decoder) begin(phrases []string) error {
 	d.raw, d.mean, d.held = d.raw[:0], newCepstralMean(), true
 	d.front.begin()
-	if err := d.start(d.dictation, mainSearch); err != nil {
+	if err := d.dictation.begin(mainSearch); err != nil {
 		return err
 	}
+	d.open = append(d.open, d.dictation)
 	if name := d.useGrammar(phrases); name != "" {
-		return d.start(d.grammar, name)
+		if err := d.grammar.begin(name); err != nil {
+			return err
+		}
+		d.open = append(d.open, d.grammar)
 	}
-	return nil
-}
-
-// start opens an utterance in one of the searchers.
-func (d *decoder) start(s *searcher, search string) error {
-	if err := s.begin(search); err != nil {
-		return err
-	}
-	d.open = append(d.open, s)
 	return nil
 }
 
@@ -173,6 +169,53 @@ func (d *decoder) close() {
 	for _, s := range []*searcher{d.grammar, d.dictation} {
 		if s != nil {
 			s.close()
+		}
+	}
+}
+
+// pool lends a fixed number of decoders. Callers are served first come, first
+// served; the pool never grows. A decoder is loaded when it is first lent.
+type pool struct {
+	lib   *library
+	model model
+	log   *slog.Logger
+	free  chan *decoder // those that are not lent, nil until it is loaded; its size is their number
+}
+
+func newPool(lib *library, m model, size int, log *slog.Logger) *pool {
+	p := &pool{lib: lib, model: m, log: log, free: make(chan *decoder, size)}
+	for range size {
+		p.free <- nil
+	}
+	return p
+}
+
+// acquire waits for a decoder, or for ctx. The decoder must be released.
+func (p *pool) acquire(ctx context.Context) (*decoder, error) {
+	select {
+	case d := <-p.free:
+		if d != nil {
+			return d, nil
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	d, err := newDecoder(p.lib, p.model, p.log)
+	if err != nil {
+		p.free <- nil
+		return nil, err
+	}
+	return d, nil
+}
+
+// release takes back a decoder of acquire.
+func (p *pool) release(d *decoder) { p.free <- d }
+
+// close waits until every decoder was given back, and frees them all.
+func (p *pool) close() {
+	for range cap(p.free) {
+		if d := <-p.free; d != nil {
+			d.close()
 		}
 	}
 }

@@ -39,7 +39,7 @@ func borrowDecoder(tb testing.TB) *decoder {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { p.release(lent) })
-	return lent.decoder
+	return lent
 }
 
 // hearAll sends PCM in the pieces in which it comes and gives what was found. each

@@ -84,13 +84,13 @@ func found(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) measurem
 	}
 	defer r.pool.release(lent)
 	never := func() bool { return false }
-	if err := lent.decoder.begin(phrases); err != nil {
+	if err := lent.begin(phrases); err != nil {
 		tb.Fatal(err)
 	}
-	if err := lent.decoder.hear(pcm, never); err != nil {
+	if err := lent.hear(pcm, never); err != nil {
 		tb.Fatal(err)
 	}
-	m, err := lent.decoder.finish(never)
+	m, err := lent.finish(never)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -13,9 +13,8 @@ import (
 func poolOf(size int) *pool {
 	p := newPool(nil, model{}, size, slog.New(slog.DiscardHandler))
 	for range size {
-		s := <-p.free
-		s.decoder = &decoder{}
-		p.free <- s
+		<-p.free
+		p.free <- &decoder{}
 	}
 	return p
 }
@@ -27,7 +26,7 @@ func TestPoolSize(t *testing.T) {
 		var (
 			mu          sync.Mutex
 			lent, most  int
-			places      = map[*slot]bool{}
+			places      = map[*decoder]bool{}
 			served      []int
 			work        sync.WaitGroup
 			letGo       = make(chan struct{})

@@ -1,3 +1,16 @@
+// Package pocketsphinx recognises English offline with CMU PocketSphinx, whose
+// shared library is opened at run time: no C compiler and no headers are needed.
+// On Debian it is in libpocketsphinx3, its model in pocketsphinx-en-us.
+//
+// An utterance is heard by dictation and by a grammar of the request's phrases
+// while it is spoken. The phrase is the transcript when it fits the sound about as
+// well as dictation's words, and what makes bad English is marked as rejected.
+// README.md has the figures.
+//
+// A phrase of a request is plain words, in which case and punctuation do not
+// count and digits are read as words. It may also hold <number> (zero to one
+// hundred), alternatives (up | down) and optional words [please]. A phrase that is
+// broken, not English, or has words that the dictionary lacks is left out.
 package pocketsphinx
 
 import (
@@ -115,17 +128,12 @@ func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (provid
 	s := newStream(ctx, cancel)
 	r.open[s] = struct{}{}
 	r.work.Go(func() {
-		defer r.forget(s)
 		r.recognise(ctx, s, req)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.open, s)
 	})
 	return s, nil
-}
-
-// forget ends the books of a stream whose goroutine is done.
-func (r *Recognizer) forget(s *stream) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.open, s)
 }
 
 // Close ends every open stream with an error, waits for them, and frees the
@@ -152,4 +160,66 @@ func (r *Recognizer) failed(op string, err error) error {
 		return err
 	}
 	return &providers.Error{Provider: r.name, Op: op, Kind: providers.Unavailable, Err: err}
+}
+
+// recognise runs on the goroutine of one stream: it waits for sound, acquires a
+// decoder, and ends with exactly one result, unless ctx ends first.
+func (r *Recognizer) recognise(ctx context.Context, s *stream, req providers.ASRRequest) {
+	defer close(s.out)
+	final, err := r.utterance(ctx, s, req)
+	if ctx.Err() != nil {
+		return // Transcripts says so by itself
+	}
+	if err != nil {
+		s.out <- result{err: r.failed("transcribe", err)}
+		return
+	}
+	s.out <- result{transcript: final}
+}
+
+// utterance recognises the sound of s.
+func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASRRequest) (providers.Transcript, error) {
+	nothing := providers.Transcript{Final: true, Provider: r.name}
+	pcm, more, err := s.take(nil, hearSamples)
+	if err != nil || !more {
+		return nothing, err
+	}
+	d, err := r.pool.acquire(ctx)
+	if err != nil {
+		return nothing, err
+	}
+	defer r.pool.release(d)
+	defer d.end()
+	if err := d.begin(req.Phrases); err != nil {
+		return nothing, err
+	}
+	stop := func() bool { return ctx.Err() != nil }
+	last, heard := "", 0
+	for more {
+		if err := d.hear(pcm, stop); err != nil {
+			return nothing, err
+		}
+		if heard += len(pcm); heard >= partialEvery {
+			heard = 0
+			if text := d.partial(); text != last {
+				last = text
+				s.partial(providers.Transcript{Text: text, Language: "en", Provider: r.name})
+			}
+		}
+		if pcm, more, err = s.take(pcm[:0], hearSamples); err != nil {
+			return nothing, err
+		}
+	}
+	m, err := d.finish(stop)
+	if err != nil {
+		return nothing, err
+	}
+	v := m.judge(req.Language)
+	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
+		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "words", v.words)
+	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}
+	if v.text != "" && !v.rejected {
+		final.Language = "en"
+	}
+	return final, nil
 }

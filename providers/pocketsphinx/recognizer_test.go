@@ -19,13 +19,11 @@ import (
 func open(tb testing.TB) *Recognizer {
 	tb.Helper()
 	d, r := borrowDecoder(tb), openUnloaded(tb)
-	s := <-r.pool.free
-	s.decoder = d
-	r.pool.free <- s
+	<-r.pool.free
+	r.pool.free <- d
 	tb.Cleanup(func() { // before the recogniser is closed, which would free it
-		s := <-r.pool.free
-		s.decoder = nil
-		r.pool.free <- s
+		<-r.pool.free
+		r.pool.free <- nil
 	})
 	return r
 }

@@ -124,18 +124,14 @@ func isFiller(word string) bool {
 // isSilence reports whether a filler is silence, the beginning or the end.
 func isSilence(word string) bool { return word == "" || word[0] == '<' || word == "SIL" }
 
-// cleanWord takes off the number of a second pronunciation: "the(2)" is "the".
-func cleanWord(word string) string {
-	word, _, _ = strings.Cut(word, "(")
-	return strings.ToLower(word)
-}
-
-// cleanText returns the words of a hypothesis without fillers.
+// cleanText returns the words of a hypothesis without fillers and without the
+// numbers of second pronunciations: "the(2)" is "the".
 func cleanText(hyp string) string {
 	var words []string
 	for w := range strings.FieldsSeq(hyp) {
 		if !isFiller(w) {
-			words = append(words, cleanWord(w))
+			w, _, _ = strings.Cut(w, "(")
+			words = append(words, strings.ToLower(w))
 		}
 	}
 	return strings.Join(words, " ")
@@ -145,9 +141,7 @@ func cleanText(hyp string) string {
 func textOf(segments []segment) string {
 	var words []string
 	for _, s := range segments {
-		if !isFiller(s.word) {
-			words = append(words, cleanWord(s.word))
-		}
+		words = append(words, s.word)
 	}
-	return strings.Join(words, " ")
+	return cleanText(strings.Join(words, " "))
 }
