@@ -52,25 +52,13 @@ func findEspeak(ctx context.Context, path string) (found, version string) {
 	return found, version
 }
 
-func (e *espeak) rate(string) int     { return espeakRate }
-func (e *espeak) gain(string) float32 { return 1 }
+func (e *espeak) traits(string) voiceTraits { return voiceTraits{espeakRate, 1} }
 
 // speak runs espeak-ng over one unit; the text goes in by standard input.
 func (e *espeak) speak(ctx context.Context, text, _ string, put func([]int16)) error {
-	select {
-	case e.slots <- struct{}{}:
-		defer func() { <-e.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	p := program{
-		path: e.path,
-		// -b 1: the text is UTF-8, whatever the locale says.
-		args:  []string{"-v", e.voice, "-s", strconv.Itoa(e.speed), "-b", "1", "--stdin", "--stdout"},
-		stdin: text + "\n",
-		rate:  espeakRate,
-	}
-	if err := p.run(ctx, put); err != nil {
+	// -b 1: the text is UTF-8, whatever the locale says.
+	args := []string{"-v", e.voice, "-s", strconv.Itoa(e.speed), "-b", "1", "--stdin", "--stdout"}
+	if err := (program{e.path, args, text + "\n", espeakRate, e.slots}).run(ctx, put); err != nil {
 		return fmt.Errorf("espeak-ng: %w", err)
 	}
 	return nil

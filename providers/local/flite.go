@@ -13,7 +13,7 @@ import (
 
 const defaultVoice = "rms"
 
-// voiceTraits describes a voice of flite.
+// voiceTraits describes a voice.
 type voiceTraits struct {
 	rate int     // Hz
 	gain float32 // brings it to the loudness of rms and of espeak-ng: -20.6 dBFS RMS, measured on one sentence
@@ -28,38 +28,26 @@ var fliteVoices = map[string]voiceTraits{
 	"kal":   {8000, 0.84},
 }
 
-func traits(voice, byDefault string) (string, voiceTraits) {
-	if t, ok := fliteVoices[voice]; ok {
-		return voice, t
-	}
-	return byDefault, fliteVoices[byDefault]
-}
-
-// english is a voice of flite, however flite is run.
-type english struct{ voice string }
-
-func (f english) rate(voice string) int {
-	_, t := traits(voice, f.voice)
-	return t.rate
-}
-
-func (f english) gain(voice string) float32 {
-	_, t := traits(voice, f.voice)
-	return t.gain
+// flite speaks by the library, or without it by the program, which writes its
+// sound when all of it is made.
+type flite struct {
+	voice string        // in place of one that flite does not have
+	lib   *fliteLibrary // nil: the program
+	path  string        // of the program
+	slots chan struct{} // for processes
 }
 
 // findFlite takes the library if it can, else the program.
-func findFlite(o Options) (interface {
-	engine
-	describe() string
-}, error,
-) {
+func findFlite(o Options, slots chan struct{}) (*flite, error) {
 	var missing error
 	if o.FlitePath == "" {
 		lib, err := openFlite()
 		if err == nil {
-			if _, err = lib.load(o.EnglishVoice); err == nil {
-				return &fliteEngine{english{o.EnglishVoice}, lib}, nil
+			lib.turn <- struct{}{}
+			_, err = lib.load(o.EnglishVoice)
+			<-lib.turn
+			if err == nil {
+				return &flite{voice: o.EnglishVoice, lib: lib}, nil
 			}
 		}
 		missing = err
@@ -69,51 +57,36 @@ func findFlite(o Options) (interface {
 	if err != nil {
 		return nil, errors.Join(missing, err)
 	}
-	return &fliteProgram{english{o.EnglishVoice}, path, make(chan struct{}, maxProcesses)}, nil
+	return &flite{voice: o.EnglishVoice, path: path, slots: slots}, nil
 }
 
-// fliteEngine speaks by the library.
-type fliteEngine struct {
-	english
-	lib *fliteLibrary
-}
-
-func (f *fliteEngine) describe() string {
-	return fmt.Sprintf("flite (%s, voice %s)", f.lib.file, f.voice)
-}
-
-func (f *fliteEngine) speak(ctx context.Context, text, voice string, put func([]int16)) error {
-	voice, _ = traits(voice, f.voice)
-	return f.lib.speak(ctx, text, voice, put)
-}
-
-// fliteProgram speaks by the program; at most maxProcesses run at once, the
-// others wait in order. It writes its sound when all of it is made.
-type fliteProgram struct {
-	english
-	path  string
-	slots chan struct{}
-}
-
-func (f *fliteProgram) describe() string {
-	return fmt.Sprintf("flite (program, voice %s)", f.voice)
-}
-
-func (f *fliteProgram) speak(ctx context.Context, text, voice string, put func([]int16)) error {
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+// known returns the voice, or the one in its place.
+func (f *flite) known(voice string) string {
+	if _, ok := fliteVoices[voice]; ok {
+		return voice
 	}
-	voice, t := traits(voice, f.voice)
-	p := program{
-		path: f.path,
-		// The program cannot read its text from a pipe.
-		args: []string{"-voice", voice, "-t", text, "-o", "/dev/stdout"},
-		rate: t.rate,
+	return f.voice
+}
+
+func (f *flite) traits(voice string) voiceTraits { return fliteVoices[f.known(voice)] }
+
+// describe names what was found.
+func (f *flite) describe() string {
+	from := "program"
+	if f.lib != nil {
+		from = f.lib.file
 	}
-	if err := p.run(ctx, put); err != nil {
+	return fmt.Sprintf("flite (%s, voice %s)", from, f.voice)
+}
+
+func (f *flite) speak(ctx context.Context, text, voice string, put func([]int16)) error {
+	voice = f.known(voice)
+	if f.lib != nil {
+		return f.lib.speak(ctx, text, voice, put)
+	}
+	// The program cannot read its text from a pipe.
+	args := []string{"-voice", voice, "-t", text, "-o", "/dev/stdout"}
+	if err := (program{f.path, args, "", fliteVoices[voice].rate, f.slots}).run(ctx, put); err != nil {
 		return fmt.Errorf("flite: %w", err)
 	}
 	return nil
@@ -205,14 +178,9 @@ func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int 
 	return streamGoOn
 }
 
-// load opens a voice's library the first time it is asked for.
+// load opens a voice's library the first time it is asked for. The caller has
+// the turn.
 func (l *fliteLibrary) load(voice string) (uintptr, error) {
-	l.turn <- struct{}{}
-	defer func() { <-l.turn }()
-	return l.loadLocked(voice)
-}
-
-func (l *fliteLibrary) loadLocked(voice string) (uintptr, error) {
 	if v := l.voices[voice]; v != 0 {
 		return v, nil
 	}
@@ -247,7 +215,7 @@ func (l *fliteLibrary) speak(ctx context.Context, text, voice string, put func([
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	v, err := l.loadLocked(voice)
+	v, err := l.load(voice)
 	if err != nil {
 		return err
 	}

@@ -4,25 +4,14 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
-// accents folds Latin letters with marks to what flite can read.
-var accents = strings.NewReplacer(func() []string {
-	var pairs []string
-	for base, marked := range map[string]string{
-		"a": "áàâäãåāăąǎ", "e": "éèêëēĕėęě", "i": "íìîïĩīĭįǐı", "o": "óòôöõøōŏőǒ", "u": "úùûüũūŭůűųǔǖǘǚǜ",
-		"c": "çćĉċč", "n": "ñńņňǹ", "s": "śŝşš", "z": "źżž", "y": "ýÿŷ", "g": "ĝğġģ", "l": "ĺļľł", "r": "ŕŗř",
-		"t": "ţťŧ", "d": "ďđð", "h": "ĥħ", "j": "ĵ", "k": "ķ", "w": "ŵ", "ss": "ß", "ae": "æ", "oe": "œ", "th": "þ",
-		"A": "ÁÀÂÄÃÅĀĂĄ", "E": "ÉÈÊËĒĔĖĘĚ", "I": "ÍÌÎÏĨĪĬĮİ", "O": "ÓÒÔÖÕØŌŎŐ", "U": "ÚÙÛÜŨŪŬŮŰŲ",
-		"C": "ÇĆĈĊČ", "N": "ÑŃŅŇ", "S": "ŚŜŞŠ", "Z": "ŹŻŽ", "Y": "ÝŶŸ", "G": "ĜĞĠĢ", "L": "ĹĻĽŁ", "R": "ŔŖŘ",
-		"T": "ŢŤŦ", "D": "ĎĐÐ", "H": "ĤĦ", "J": "Ĵ", "K": "Ķ", "W": "Ŵ", "AE": "Æ", "OE": "Œ", "Th": "Þ",
-	} {
-		for _, r := range marked {
-			pairs = append(pairs, string(r), base)
-		}
-	}
-	return pairs
-}()...)
+// letters are the Latin letters with marks that do not come apart in Unicode.
+var letters = strings.NewReplacer("ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D", "ð", "d", "Ð", "D", "ħ", "h", "Ħ", "H",
+	"ı", "i", "ß", "ss", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "þ", "th", "Þ", "Th")
 
 // alike folds signs that look alike to one of them.
 var alike = strings.NewReplacer(
@@ -47,8 +36,7 @@ var loneParts = regexp.MustCompile(`(^|[^\d½¼¾])([½¼¾])`)
 // foldRaised puts raised signs into words.
 func foldRaised(text, lang string) string {
 	text = loneParts.ReplaceAllStringFunc(text, func(m string) string {
-		part := strings.NewReplacer("½", "1/2", "¼", "1/4", "¾", "3/4").Replace(m)
-		return part
+		return strings.NewReplacer("½", "1/2", "¼", "1/4", "¾", "3/4").Replace(m)
 	})
 	return raised[lang].Replace(text)
 }
@@ -81,11 +69,14 @@ func fold(text, lang string) (folded, foreign string) {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			b.WriteByte(' ')
 		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Mn, r):
+		case r > unicode.MaxASCII && unicode.Is(unicode.Latin, r):
+			plain, _ := utf8.DecodeRune(norm.NFD.Bytes([]byte(string(r)))) // without its marks
+			b.WriteRune(plain)
 		default:
 			b.WriteRune(r)
 		}
 	}
-	folded = accents.Replace(b.String())
+	folded = letters.Replace(b.String())
 	for _, r := range folded {
 		if unicode.IsLetter(r) && r > unicode.MaxASCII && !isHan(r) && r != '々' && r != '〇' && !strings.ContainsRune("μµΩ", r) {
 			return folded, string(r)

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-func testFront(tb testing.TB) *frontEnd {
+func testFront(tb testing.TB) *reader {
 	tb.Helper()
-	f, err := newFrontEnd()
+	f, err := newReader(phraseTable)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func testFront(tb testing.TB) *frontEnd {
 }
 
 // say joins the units of a text: English in brackets.
-func say(f *frontEnd, text, lang string) string {
+func say(f *reader, text, lang string) string {
 	units, _ := f.plan(text, lang)
 	var parts []string
 	for _, u := range units {
@@ -291,13 +291,13 @@ func plain(s string) string { return strings.ReplaceAll(s, "'", "") }
 func TestEverySyllableHasItsTone(t *testing.T) {
 	f := testFront(t)
 	seen := map[string]bool{}
-	for _, p := range f.reader.phrases {
+	for _, p := range f.phrases {
 		for _, s := range p {
 			seen[s] = true
 		}
 	}
 	for r := rune(0x4e00); r < 0x9fa6; r++ {
-		if s := f.reader.single([]rune{r}, 0); s != "" {
+		if s := f.single([]rune{r}, 0); s != "" {
 			seen[strings.TrimSuffix(s, "~")] = true
 		}
 	}

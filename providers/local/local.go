@@ -16,11 +16,13 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"unicode/utf8"
 
 	"xiaozhi/audio"
@@ -30,7 +32,10 @@ import (
 // MaxChars is the longest text of one request, in characters.
 const MaxChars = 2000
 
-const op = "synthesize"
+// maxPieces is the number of pieces of sound that wait for a slow listener: three
+// times those of the longest unit (about 15 s, in pieces of some 100 ms). So an
+// engine does not wait.
+const maxPieces = 512
 
 // Options choose the engines and voices. The zero value works.
 type Options struct {
@@ -54,7 +59,7 @@ type Options struct {
 type Synthesizer struct {
 	name    string
 	log     *slog.Logger
-	front   *frontEnd
+	reader  *reader
 	english engine // nil: not installed
 	chinese engine // nil: not installed
 	found   []string
@@ -65,25 +70,16 @@ type engine interface {
 	// speak calls put with pieces of PCM that put may keep. It returns within
 	// 100 ms of the end of ctx. put never waits.
 	speak(ctx context.Context, text, voice string, put func([]int16)) error
-	rate(voice string) int // Hz
-	gain(voice string) float32
+	traits(voice string) voiceTraits
 }
 
 // New looks for the engines. A missing engine is no error here: Synthesize says
 // what to install when its language is asked for. A setting that can never work
 // is an error. ctx is about the looking only.
 func New(ctx context.Context, o Options) (*Synthesizer, error) {
-	if o.Name == "" {
-		o.Name = "local"
-	}
-	if o.EnglishVoice == "" {
-		o.EnglishVoice = defaultVoice
-	}
+	o.Name, o.EnglishVoice, o.ChineseSpeed = cmp.Or(o.Name, "local"), cmp.Or(o.EnglishVoice, defaultVoice), cmp.Or(o.ChineseSpeed, 220)
 	if _, ok := fliteVoices[o.EnglishVoice]; !ok {
 		return nil, fmt.Errorf("%s: english voice %q: want rms, slt, awb, kal16 or kal", o.Name, o.EnglishVoice)
-	}
-	if o.ChineseSpeed == 0 {
-		o.ChineseSpeed = 220
 	}
 	if o.ChineseSpeed < 80 || o.ChineseSpeed > 450 {
 		return nil, fmt.Errorf("%s: chinese speed %d: want 80 to 450 words a minute", o.Name, o.ChineseSpeed)
@@ -91,11 +87,11 @@ func New(ctx context.Context, o Options) (*Synthesizer, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	front, err := newFrontEnd()
+	chinese, err := newReader(phraseTable)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	s := &Synthesizer{name: o.Name, log: o.Log.With("provider", o.Name), front: front}
+	s := &Synthesizer{name: o.Name, log: o.Log.With("provider", o.Name), reader: chinese}
 	s.look(ctx, o)
 	return s, nil
 }
@@ -104,35 +100,21 @@ func New(ctx context.Context, o Options) (*Synthesizer, error) {
 func (s *Synthesizer) look(ctx context.Context, o Options) {
 	slots := make(chan struct{}, maxProcesses)
 	path, version := findEspeak(ctx, o.EspeakPath)
-	if path != "" {
-		s.chinese = &espeak{path: path, voice: chineseVoice, speed: o.ChineseSpeed, slots: slots}
-		defer func() {
-			s.found = append(s.found, fmt.Sprintf("espeak-ng %s (%s)", version, chineseVoice))
-		}()
-	}
-	if lib, err := findFlite(o); err == nil {
+	if lib, err := findFlite(o, slots); err == nil {
 		s.english = lib
 		s.found = append(s.found, lib.describe())
 	} else if path != "" {
 		s.log.Debug("flite not found, espeak-ng speaks English", "err", err)
 		s.english = &espeak{path: path, voice: englishVoice, speed: 165, slots: slots}
 	}
+	if path != "" {
+		s.chinese = &espeak{path: path, voice: chineseVoice, speed: o.ChineseSpeed, slots: slots}
+		s.found = append(s.found, fmt.Sprintf("espeak-ng %s (%s)", version, chineseVoice))
+	}
 }
 
 // Found names the engines that were found, for the start banner.
 func (s *Synthesizer) Found() []string { return s.found }
-
-// Languages lists what can be spoken: "en", "zh", both or neither.
-func (s *Synthesizer) Languages() []string {
-	var all []string
-	if s.english != nil {
-		all = append(all, "en")
-	}
-	if s.chinese != nil {
-		all = append(all, "zh")
-	}
-	return all
-}
 
 // Name returns the provider's name in the config and in logs.
 func (s *Synthesizer) Name() string { return s.name }
@@ -161,7 +143,7 @@ func (s *Synthesizer) synthesize(ctx context.Context, req providers.TTSRequest, 
 	if n := utf8.RuneCountInString(req.Text); n > MaxChars {
 		return s.fail(providers.BadRequest, fmt.Errorf("text of %d characters: at most %d", n, MaxChars))
 	}
-	units, foreign := s.front.plan(req.Text, req.Language)
+	units, foreign := s.reader.plan(req.Text, req.Language)
 	if foreign != "" {
 		if len(units) == 0 {
 			return s.fail(providers.BadRequest,
@@ -169,9 +151,13 @@ func (s *Synthesizer) synthesize(ctx context.Context, req providers.TTSRequest, 
 		}
 		s.log.Debug("signs of other scripts are not spoken", "first", foreign)
 	}
-	rate, err := s.pick(units, req.Voice)
-	if err != nil {
-		return err
+	rate := 0
+	for _, u := range units {
+		e, err := s.engine(u.lang)
+		if err != nil {
+			return err
+		}
+		rate = max(rate, e.traits(req.Voice).rate)
 	}
 	for i, u := range units {
 		if i == len(units)-1 {
@@ -184,73 +170,76 @@ func (s *Synthesizer) synthesize(ctx context.Context, req providers.TTSRequest, 
 	return nil
 }
 
-// pick checks that every unit has an engine and chooses the rate of the sentence.
-func (s *Synthesizer) pick(units []unit, voice string) (int, error) {
-	rate := 0
-	for _, u := range units {
-		e, err := s.engineFor(u.lang)
-		if err != nil {
-			return 0, err
-		}
-		rate = max(rate, e.rate(voice))
-	}
-	return rate, nil
-}
-
-func (s *Synthesizer) engineFor(lang string) (engine, error) {
-	if lang == zh {
-		if s.chinese == nil {
-			return nil, s.fail(providers.Unavailable, errors.New("no engine for Chinese: install the Debian package espeak-ng"))
-		}
+// engine returns the engine of a language, or says what to install.
+func (s *Synthesizer) engine(lang string) (engine, error) {
+	switch {
+	case lang == zh && s.chinese != nil:
 		return s.chinese, nil
+	case lang == zh:
+		return nil, s.fail(providers.Unavailable, errors.New("no engine for Chinese: install the Debian package espeak-ng"))
+	case s.english != nil:
+		return s.english, nil
 	}
-	if s.english == nil {
-		return nil, s.fail(providers.Unavailable, errors.New("no engine for English: install the Debian package flite"))
-	}
-	return s.english, nil
+	return nil, s.fail(providers.Unavailable, errors.New("no engine for English: install the Debian package flite"))
 }
 
 // speakUnit makes the sound of one unit in a goroutine of its own, so that the
 // engine never waits for the listener, and hands it on. It returns when that
 // goroutine has ended.
 func (s *Synthesizer) speakUnit(ctx context.Context, u unit, voice string, rate int, yield func(providers.Sound) bool) error {
-	e, err := s.engineFor(u.lang)
+	e, err := s.engine(u.lang)
 	if err != nil {
 		return err
 	}
-	sh := newShaper(e.gain(voice), e.rate(voice))
-	if e.rate(voice) != rate {
-		if sh.resampler, err = audio.NewResampler(e.rate(voice), rate); err != nil {
+	from := e.traits(voice)
+	sh := newShaper(from)
+	if from.rate != rate {
+		if sh.resampler, err = audio.NewResampler(from.rate, rate); err != nil {
 			return s.fail(providers.Unavailable, err)
 		}
 	}
 	work, cancel := context.WithCancel(ctx)
-	sound := newSoundBuffer()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := e.speak(work, u.text, voice, func(pcm []int16) { sound.put(sh.write(pcm)) })
-		if err == nil {
-			sound.put(sh.finish(u.pause))
+	sound := make(chan []int16, maxPieces)
+	put := func(pcm []int16) {
+		if len(pcm) > 0 {
+			select {
+			case sound <- slices.Clone(pcm):
+			case <-work.Done():
+			}
 		}
-		sound.end(err)
+	}
+	var broken error // to be read when sound is closed
+	go func() {
+		defer close(sound)
+		broken = e.speak(work, u.text, voice, func(pcm []int16) { put(sh.write(pcm)) })
+		if broken == nil {
+			put(sh.finish(u.pause))
+		}
 	}()
-	defer func() { cancel(); <-done }()
+	defer func() { // until the engine is done
+		cancel()
+		for range sound {
+		}
+	}()
 	for {
-		pcm, err := sound.take(ctx)
-		switch {
-		case ctx.Err() != nil:
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
-		case err != nil:
-			return s.fail(providers.Unavailable, err)
-		case pcm == nil:
-			return nil
-		case !yield(providers.Sound{Rate: rate, PCM: pcm}):
-			return errLeft
+		case pcm, more := <-sound:
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case !more && broken != nil:
+				return s.fail(providers.Unavailable, broken)
+			case !more:
+				return nil
+			case !yield(providers.Sound{Rate: rate, PCM: pcm}):
+				return errLeft
+			}
 		}
 	}
 }
 
 func (s *Synthesizer) fail(k providers.Kind, err error) error {
-	return &providers.Error{Provider: s.name, Op: op, Kind: k, Err: err}
+	return &providers.Error{Provider: s.name, Op: "synthesize", Kind: k, Err: err}
 }

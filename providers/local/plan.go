@@ -28,27 +28,14 @@ type unit struct {
 	pause time.Duration
 }
 
-// frontEnd turns text into units. It is read-only after newFrontEnd.
-type frontEnd struct {
-	reader *reader
-}
-
-func newFrontEnd() (*frontEnd, error) {
-	r, err := newReader(phraseTable)
-	if err != nil {
-		return nil, err
-	}
-	return &frontEnd{reader: r}, nil
-}
-
 // plan returns the units of a text, none if there is nothing to say, and the first
 // sign of a script that is neither Chinese nor Latin, "" if there is none.
-func (f *frontEnd) plan(text, lang string) (units []unit, foreign string) {
+func (r *reader) plan(text, lang string) (units []unit, foreign string) {
 	lang = mainLanguage(text, lang)
 	text, foreign = fold(text, lang)
 	for _, run := range split(text, lang) {
 		if run.lang == zh {
-			units = append(units, f.chinese(run.text)...)
+			units = append(units, r.chinese(run.text)...)
 		} else {
 			units = append(units, latinUnits(run.text)...)
 		}
@@ -146,10 +133,10 @@ func splitEnglish(text string) []unit {
 
 // chinese makes units of Chinese words. Marks become pauses; long stretches are
 // cut at the strongest mark in reach, else where the unit is full.
-func (f *frontEnd) chinese(text string) []unit {
+func (r *reader) chinese(text string) []unit {
 	var units []unit
 	for _, c := range clauses(text, maxHan, isHan) {
-		if p := f.reader.pinyin(c.text); p != "" {
+		if p := r.pinyin(c.text); p != "" {
 			c.lang, c.text = zh, p
 			units = append(units, c)
 		} else if n := len(units); n > 0 {

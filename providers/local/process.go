@@ -27,12 +27,19 @@ type program struct {
 	path  string
 	args  []string
 	stdin string
-	rate  int // Hz it must answer with
+	rate  int           // Hz it must answer with
+	slots chan struct{} // cap maxProcesses
 }
 
-// run starts the program, hands on its sound as it comes, and waits for its
-// end. The end of ctx kills its process group.
+// run waits for a slot, starts the program, hands on its sound as it comes, and
+// waits for its end. The end of ctx kills its process group.
 func (p program) run(ctx context.Context, put func([]int16)) error {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	limited, cancel := context.WithTimeout(ctx, processLimit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.path, p.args...)

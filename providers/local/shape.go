@@ -27,10 +27,9 @@ type shaper struct {
 	out, wide  []int16 // reused results
 }
 
-func newShaper(gain float32, rate int) *shaper {
-	f := audio.Format{Rate: rate, Frame: leadKept}
-	g := audio.Format{Rate: rate, Frame: tailKept}
-	return &shaper{gain: gain, rate: rate, lead: f.Samples(), tail: g.Samples()}
+func newShaper(of voiceTraits) *shaper {
+	lead, tail := audio.Format{Rate: of.rate, Frame: leadKept}, audio.Format{Rate: of.rate, Frame: tailKept}
+	return &shaper{gain: of.gain, rate: of.rate, lead: lead.Samples(), tail: tail.Samples()}
 }
 
 // write takes a piece and gives what can be played of all so far.
