@@ -27,7 +27,7 @@ func YesNo(words, action string) Answer {
 	heard := strings.Fields(strings.Map(plainLetter, strings.ToLower(words)))
 	signs := strings.ReplaceAll(text.Bare(words), text.Bare(action), "")
 	switch {
-	case containsOne(signs, zh().Refusals),
+	case slices.ContainsFunc(strings.Fields(zh().Refusals), func(word string) bool { return strings.Contains(signs, word) }),
 		slices.ContainsFunc(heard, func(word string) bool { return oneOf(word, en().Refusals) && !slices.Contains(said, word) }):
 		return No
 	case strings.ContainsAny(words, "?？吗嗎"):
@@ -93,14 +93,4 @@ func assentText(said, action string) (clear, assents bool) {
 		}
 	}
 	return true, assents
-}
-
-// containsOne reports whether s contains one of the words.
-func containsOne(s, words string) bool {
-	for word := range strings.FieldsSeq(words) {
-		if strings.Contains(s, word) {
-			return true
-		}
-	}
-	return false
 }
