@@ -226,3 +226,108 @@ func (e *Endpointer) Speaking() bool { return e.speaking }
 
 // Reset forgets everything; the fed timeline begins again at zero.
 func (e *Endpointer) Reset() { *e = Endpointer{o: e.o} }
+
+// PreRoll keeps the last stretch of sound, so that an utterance can begin
+// before it was recognised as one. It is for one goroutine.
+type PreRoll struct {
+	ring []int16
+	next int  // where the next sample goes
+	full bool // the ring has been filled once
+}
+
+// NewPreRoll makes a pre-roll of the last d of sound at rate Hz. With a d or a
+// rate of zero or less it keeps nothing.
+func NewPreRoll(rate int, d time.Duration) *PreRoll {
+	return &PreRoll{ring: make([]int16, max(0, Format{Rate: rate, Frame: d}.Samples()))}
+}
+
+// Write adds sound and drops what is too old. It copies pcm.
+func (r *PreRoll) Write(pcm []int16) {
+	if extra := len(pcm) - len(r.ring); extra > 0 {
+		pcm = pcm[extra:]
+		r.full = true // all of the ring is about to be written
+	}
+	for len(pcm) > 0 {
+		n := copy(r.ring[r.next:], pcm)
+		pcm = pcm[n:]
+		r.next += n
+		if r.next == len(r.ring) {
+			r.next, r.full = 0, true
+		}
+	}
+}
+
+// Take returns what was kept, oldest first, in a slice of its own, and empties
+// the pre-roll.
+func (r *PreRoll) Take() []int16 {
+	var out []int16
+	if r.full {
+		out = append(out, r.ring[r.next:]...)
+	}
+	out = append(out, r.ring[:r.next]...)
+	r.next, r.full = 0, false
+	return out
+}
+
+const (
+	voiceBlock   = 128  // samples that are judged together: 8 ms at 16 kHz
+	voiceFaint   = 300  // factor of power by which voice varies at most (25 dB)
+	voiceClear   = 20   // nor is anything louder than a 20th of it taken for noise
+	voiceNoise   = 3    // times the room's noise: below it, sound is not voice
+	voiceMemory  = 0.1  // of the voice's loudness, per block
+	roomMemory   = 0.05 // of the room's noise, per block
+	mostVoiceEnd = 64 * time.Millisecond
+)
+
+// VoiceEnd finds where voice ended within the last windows of a detector, which
+// judges a whole window at once and goes on for one more when the voice has
+// ended. It goes by how loud the sound is beside the voice before and the room.
+// It is for one goroutine; its zero value has heard nothing.
+type VoiceEnd struct {
+	voice, room float64 // mean squares
+	tail        time.Duration
+}
+
+// Window takes the next window of 16 kHz sound and whether the detector found
+// voice in it. It returns how much of the sound up to its end, of which the
+// detector says that it is voice, comes after the voice: 64 ms at most, and 0
+// where there is none.
+func (v *VoiceEnd) Window(pcm []int16, voiced bool) time.Duration {
+	length := Recognition.Duration(len(pcm))
+	if !voiced {
+		v.tail = 0
+		for from := 0; from+voiceBlock <= len(pcm); from += voiceBlock {
+			v.room += roomMemory * (meanSquare(pcm[from:from+voiceBlock]) - v.room)
+		}
+		return 0
+	}
+	last := -1
+	for from := 0; from+voiceBlock <= len(pcm); from += voiceBlock {
+		power := meanSquare(pcm[from : from+voiceBlock])
+		if power < min(max(v.voice/voiceFaint, v.room*voiceNoise), v.voice/voiceClear) {
+			continue
+		}
+		last = from + voiceBlock
+		if v.voice == 0 {
+			v.voice = power
+		}
+		v.voice += voiceMemory * (power - v.voice)
+	}
+	if last < 0 {
+		v.tail = min(v.tail+length, mostVoiceEnd)
+	} else {
+		v.tail = length - Recognition.Duration(last)
+	}
+	return v.tail
+}
+
+// Reset forgets what was heard.
+func (v *VoiceEnd) Reset() { *v = VoiceEnd{} }
+
+func meanSquare(pcm []int16) float64 {
+	sum := int64(0)
+	for _, s := range pcm {
+		sum += int64(s) * int64(s)
+	}
+	return float64(sum) / float64(len(pcm))
+}

@@ -46,23 +46,18 @@ func (m *Meter) Add(pcm []int16) {
 		}
 		m.sum += sum
 		if m.n += len(part); m.n == size {
-			m.note(10 * math.Log10(float64(m.sum)/float64(size)/(1<<30)))
+			if db := 10 * math.Log10(float64(m.sum)/float64(size)/(1<<30)); db >= meterFloor {
+				m.bins[min(int(db-meterFloor), meterBins-1)]++
+				m.blocks++
+			}
 			m.sum, m.n = 0, 0
 		}
-	}
-}
-
-// note counts one piece of that loudness in dBFS.
-func (m *Meter) note(db float64) {
-	if db < meterFloor {
-		return
-	}
-	m.bins[min(int(db-meterFloor), meterBins-1)]++
-	if m.blocks++; m.blocks >= meterBlocks {
-		m.blocks = 0
-		for i := range m.bins {
-			m.bins[i] /= 2
-			m.blocks += int(m.bins[i])
+		if m.blocks >= meterBlocks {
+			m.blocks = 0
+			for i := range m.bins {
+				m.bins[i] /= 2
+				m.blocks += int(m.bins[i])
+			}
 		}
 	}
 }

@@ -108,7 +108,11 @@ func (r *Repacketizer) Take(dst []byte) []byte {
 		if !same {
 			dst[len(dst)-1] |= vbr
 			for _, n := range r.sizes[:len(r.sizes)-1] {
-				dst = appendFrameSize(dst, n)
+				if n < 252 { // a frame's size is one or two bytes (section 3.2.1)
+					dst = append(dst, byte(n))
+				} else {
+					dst = append(dst, byte(252+n&3), byte((n-(252+n&3))/4))
+				}
 			}
 		}
 	}
@@ -117,15 +121,7 @@ func (r *Repacketizer) Take(dst []byte) []byte {
 	return dst
 }
 
-// appendFrameSize writes a frame's size as one or two bytes (section 3.2.1).
-func appendFrameSize(dst []byte, n int) []byte {
-	if n < 252 {
-		return append(dst, byte(n))
-	}
-	return append(dst, byte(252+n&3), byte((n-(252+n&3))/4))
-}
-
-// readFrameSize reads what appendFrameSize wrote, and what is behind it.
+// readFrameSize reads a frame's size, as Take writes it, and what is behind it.
 func readFrameSize(b []byte) (n int, rest []byte, err error) {
 	switch {
 	case len(b) == 0 || (b[0] >= 252 && len(b) < 2):

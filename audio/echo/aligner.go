@@ -54,8 +54,8 @@ func newAligner(f *filter) *aligner {
 
 // played takes in the reference's next packet.
 func (a *aligner) played(stamp uint32, pcm []int16) {
-	if !a.runs {
-		a.track.fenceOff()
+	if !a.runs && a.track.fence < 0 { // a new stretch begins
+		a.track.fence = a.track.written
 	}
 	a.track.add(stamp, pcm)
 }
@@ -67,20 +67,10 @@ func (a *aligner) reset() {
 	a.runs, a.stamped = false, false
 }
 
-// knows reports whether the filter is where the echo is, or most likely is.
-func (a *aligner) knows() bool { return a.delay.located || a.delay.settled }
-
 // next writes what the filter hears during the next hop, and goes on.
 func (a *aligner) next(w *window) {
 	a.track.read(w[:], a.place()+hopSize-fftSize)
 	a.at += hopSize
-}
-
-// checkEnd stops where the reference ends.
-func (a *aligner) checkEnd() {
-	if a.at >= a.track.end() {
-		a.runs = false
-	}
 }
 
 // place returns the place in the track that the filter's first tap hears next.

@@ -3,7 +3,11 @@
 // [SelfEcho] recognises it, for all others.
 package echo
 
-import "xiaozhi/audio/internal/dsp"
+import (
+	"slices"
+
+	"xiaozhi/audio/internal/dsp"
+)
 
 const (
 	frameSize   = 960     // samples that are handled together: a frame of 60 ms
@@ -65,9 +69,15 @@ func (c *Canceller) Played(stamp uint32, pcm []int16) { c.aligner.played(stamp, 
 func (c *Canceller) Cancel(stamp uint32, mic []int16) {
 	c.aligner.align(stamp, mic, c.hang > 0)
 	for len(mic) >= hopSize {
-		n := min(len(mic)-len(mic)%hopSize, frameSize)
-		c.frame(mic[:n])
-		mic = mic[n:]
+		frame := mic[:min(len(mic)-len(mic)%hopSize, frameSize)]
+		mic = mic[len(frame):]
+		if c.aligner.runs || c.hang > 0 {
+			c.aligner.search(frame, c.judge.mic)
+		}
+		for ; len(frame) > 0; frame = frame[hopSize:] {
+			c.hop(frame[:hopSize])
+		}
+		c.aligner.runs = c.aligner.runs && c.aligner.at < c.aligner.track.end()
 	}
 }
 
@@ -76,18 +86,6 @@ func (c *Canceller) Cancel(stamp uint32, mic []int16) {
 func (c *Canceller) Reset() {
 	c.aligner.reset()
 	c.hang = 0
-}
-
-// frame handles at most 60 ms.
-func (c *Canceller) frame(mic []int16) {
-	if c.aligner.runs || c.hang > 0 {
-		c.aligner.search(mic, c.judge.mic)
-	}
-	for len(mic) > 0 {
-		c.hop(mic[:hopSize])
-		mic = mic[hopSize:]
-	}
-	c.aligner.checkEnd()
 }
 
 // hop handles 10 ms.
@@ -110,11 +108,11 @@ func (c *Canceller) cancel() {
 	n := &c.now
 	c.aligner.next(&n.window)
 	c.filter.hear(&n.window)
-	loud := c.filter.loudest() > silentPower
+	loud := slices.Max(c.filter.loud[:]) > silentPower // the loudest hop that is still heard
 	if c.hang--; loud {
 		c.hang = hangHops
 	}
-	if c.hang <= 0 || !c.aligner.knows() {
+	if c.hang <= 0 || !c.aligner.delay.located && !c.aligner.delay.settled {
 		// Nothing plays, or nothing is known of the echo yet, nor whether there is
 		// any: what the user says meanwhile must not be lost.
 		c.suppress.pass(&n.mic, &n.out)

@@ -82,15 +82,6 @@ func (f *filter) hear(window *window) {
 	f.loud[f.head] = sum / hopSize
 }
 
-// loudest returns the mean power of the loudest hop that is still heard.
-func (f *filter) loudest() float32 {
-	most := float32(0)
-	for _, v := range f.loud {
-		most = max(most, v)
-	}
-	return most
-}
-
 // played returns the reference as partition p hears it.
 func (f *filter) played(p int) *spectrum { return &f.past[(f.head+2*p)%pastCount] }
 

@@ -58,13 +58,6 @@ func (t *reference) end() int64 {
 	return t.written
 }
 
-// fenceOff begins a new stretch with the next packet.
-func (t *reference) fenceOff() {
-	if t.fence < 0 {
-		t.fence = t.written
-	}
-}
-
 // enter begins the new stretch, if there is one and the place lies in it. It
 // reports whether there is anything to be played from that place on.
 func (t *reference) enter(place int64) bool {
