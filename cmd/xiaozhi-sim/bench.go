@@ -25,7 +25,6 @@ type benchFlags struct {
 	list        bool
 	stubsOnly   bool
 	trouble     string
-	guard       time.Duration
 	compare     []string
 }
 
@@ -74,7 +73,7 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.IntVar(&f.Runs, "runs", 1, message.Both("bench/flag-runs"))
 	set.IntVar(&f.Retries, "retry", 0, message.Both("bench/flag-retry"))
 	set.StringVar(&f.json, "json", "", message.Both("bench/flag-json"))
-	set.DurationVar(&f.guard, "guard", bench.OwnGuard, message.Both("bench/flag-guard"))
+	set.DurationVar(&f.Guard, "guard", bench.OwnGuard, message.Both("bench/flag-guard"))
 	set.DurationVar(&f.Silence, "silence", 0, message.Both("bench/flag-silence"))
 	set.DurationVar(&f.Sentence, "sentence", 0, message.Both("bench/flag-sentence"))
 	set.StringVar(&f.Label, "label", "", message.Both("bench/flag-label"))
@@ -107,11 +106,8 @@ func (f *benchFlags) check() error {
 	case f.full:
 		f.Size = bench.Full
 	}
-	if f.Guard = f.guard; f.guard == 0 {
-		f.Guard = -1 // none, where 0 would be the usual one
-	}
 	switch {
-	case f.guard < 0 || f.Silence < 0 || f.Sentence < 0:
+	case f.Guard < 0 || f.Silence < 0 || f.Sentence < 0:
 		return errors.New(message.Both("bench/negative"))
 	case f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0:
 		return errors.New(message.Both("bench/counts"))
@@ -119,6 +115,9 @@ func (f *benchFlags) check() error {
 		return errors.New(message.Both("bench/url"))
 	case !slices.Contains([]string{"", string(bench.Failing), string(bench.Hanging)}, f.trouble):
 		return errors.New(message.Both("bench/trouble", f.trouble))
+	}
+	if f.Guard == 0 {
+		f.Guard = -1 // none, where 0 would be the usual one
 	}
 	return bench.CheckMetrics(f.Metrics)
 }

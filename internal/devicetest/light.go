@@ -106,16 +106,15 @@ func (l *Light) Close() {
 
 // Register declares tools under an id, in the place of those before, and returns the message of the confirmation.
 func (l *Light) Register(ctx context.Context, id string, tools ...LightTool) (string, error) {
-	m := lightRegister{Version: "2.0", Method: "mcp/registerTools", ID: id}
-	m.Params.Address, m.Params.Tools = l.opt.Address, append([]LightTool{}, tools...)
-	frame, err := plainJSON(m)
+	list, err := plainJSON(append([]LightTool{}, tools...))
 	if err != nil {
 		return "", err
 	}
 	l.mu.Lock()
 	l.tools = tools
 	l.mu.Unlock()
-	if err := l.Send(string(frame)); err != nil {
+	frame := `{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"mac_addr":%q,"tools":%s},"id":%q}`
+	if err := l.Send(fmt.Sprintf(frame, l.opt.Address, list, id)); err != nil {
 		return "", err
 	}
 	e, err := l.Wait(ctx, func(e Event) bool { return (e.Type == LightConfirmed || e.Type == LightRefused) && e.State == id })
@@ -314,15 +313,6 @@ func (l *Light) execute(ctx context.Context, now time.Time, m lightExecute) {
 // The frames of the light dialect with their members in their order. A
 // frame of the server must be what one of these encodes to, byte for byte.
 type (
-	lightRegister struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  struct {
-			Address string      `json:"mac_addr"`
-			Tools   []LightTool `json:"tools"`
-		} `json:"params"`
-		ID string `json:"id"`
-	}
 	lightAnswer struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`

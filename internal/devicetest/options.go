@@ -229,27 +229,22 @@ type traits struct {
 }
 
 func (p Profile) traits() traits {
-	switch p {
-	case Firmware222Minus:
-		return traits{name: "firmware before 2.2.2", queue: 40, stopDiscards: true, frameMs: 60}
-	case PyXiaozhi:
-		return traits{
+	return [...]traits{
+		Firmware242:      {name: "firmware", queue: 40, frameMs: 60},
+		Firmware222Minus: {name: "firmware before 2.2.2", queue: 40, stopDiscards: true, frameMs: 60},
+		PyXiaozhi: {
 			name: "desktop", queue: 166, dropOldest: true, anyState: true, noConnecting: true, noFlush: true, answersStops: true,
 			stopDiscards: true, realtimeStays: true, abortLeaves: true, emptySession: true, frameMs: 20,
-		}
-	case Browser:
-		return traits{
+		},
+		Browser: {
 			name: "browser", queue: 4000, anyState: true, noConnecting: true, noFlush: true, noRelisten: true,
 			abortLeaves: true, queryIDs: true, frameMs: 60,
-		}
-	case OldIoT162:
-		return traits{
+		},
+		OldIoT162: {
 			name: "firmware 1.6.2", queue: 10, anyState: true, clearOnListen: true, stopDiscards: true,
 			emptySession: true, noFeatures: true, frameMs: 60,
-		}
-	default:
-		return traits{name: "firmware", queue: 40, frameMs: 60}
-	}
+		},
+	}[p]
 }
 
 // String names the profile.

@@ -107,9 +107,7 @@ func (c *replyCheck) start(now time.Time, rate int) *Reply {
 	if len(c.aborts) > 0 {
 		// A start that crossed the abort on its way is cut by it; a later one is of a dead turn.
 		c.ending.at = c.aborts[0]
-		if late := now.Sub(c.aborts[0]); late > abortLast+c.limits.Tolerance {
-			c.violate(now, RuleStartAfterAbort, "tts start %s after an abort that got no tts stop", late)
-		}
+		c.limit(now, now.Sub(c.aborts[0]), abortLast, RuleStartAfterAbort, "tts start %s after an abort that got no tts stop")
 	}
 	return c.reply
 }
@@ -175,9 +173,7 @@ func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, sil
 	}
 	c.silent = silent
 	if !c.sentence.IsZero() {
-		if ahead := from.Sub(c.sentence); ahead > sentenceAhead+c.limits.Tolerance {
-			c.violate(now, RuleSentenceEarly, "sentence_start %s before its sound", ahead)
-		}
+		c.limit(now, from.Sub(c.sentence), sentenceAhead, RuleSentenceEarly, "sentence_start %s before its sound")
 		c.sentence = time.Time{}
 	}
 	if c.burst.IsZero() {
@@ -190,20 +186,14 @@ func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, sil
 			c.violate(now, RuleUnderrun, "the speaker was silent for %s", now.Sub(ends))
 		}
 	}
-	c.measureLead(now, from.Add(length).Sub(now))
 	r.PlayedOut = from.Add(length)
-}
-
-func (c *replyCheck) measureLead(now time.Time, lead time.Duration) {
-	r := c.reply
+	lead := r.PlayedOut.Sub(now)
 	r.LeadMax = max(r.LeadMax, lead)
 	most := c.limits.MaxLead
 	if c.late >= 2 { // jitter was there to be measured
 		most = max(most, leadAdapted)
 	}
-	if lead > most+c.limits.Tolerance {
-		c.violate(now, RuleLeadHigh, "%s of sound ahead", lead)
-	}
+	c.limit(now, lead, most, RuleLeadHigh, "%s of sound ahead")
 	if now.Sub(c.burst) < leadSettles {
 		return
 	}
@@ -233,8 +223,7 @@ func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
 		return nil
 	}
 	c.reply, r.Stopped = nil, now
-	late := now.Sub(r.PlayedOut)
-	switch {
+	switch late := now.Sub(r.PlayedOut); {
 	case c.isCut():
 		r.Cut = true
 		c.stopCut(now, r)
@@ -243,10 +232,9 @@ func (c *replyCheck) stop(now time.Time, mode Mode) *Reply {
 		// The server heard the user speak over the reply.
 		r.Cut = true
 		c.closingFrame(now)
-	case late < -c.limits.Tolerance:
-		c.violate(now, RuleStopEarly, "tts stop %s before the sound was played", -late)
-	case late > stopAfter+c.limits.Tolerance:
-		c.violate(now, RuleStopLate, "tts stop %s after play-out", late)
+	default:
+		c.limit(now, -late, 0, RuleStopEarly, "tts stop %s before the sound was played")
+		c.limit(now, late, stopAfter, RuleStopLate, "tts stop %s after play-out")
 	}
 	return r
 }
@@ -281,9 +269,7 @@ func (c *replyCheck) closingFrame(now time.Time) {
 }
 
 func (c *replyCheck) answered(now time.Time) {
-	if took := now.Sub(c.aborts[0]); took > abortStop+c.limits.Tolerance {
-		c.violate(now, RuleAbortSlow, "tts stop %s after the abort", took)
-	}
+	c.limit(now, now.Sub(c.aborts[0]), abortStop, RuleAbortSlow, "tts stop %s after the abort")
 	c.aborts = c.aborts[1:]
 }
 
@@ -312,6 +298,13 @@ func (c *replyCheck) overdue(now time.Time) []Violation {
 		found = append(found, Violation{At: now, Rule: RuleStopMissing, Detail: "a reply that was cut got no tts stop for " + now.Sub(c.ending.at).String()})
 	}
 	return found
+}
+
+// limit holds a time to a rule's limit, beyond which as much is forgiven as the options say.
+func (c *replyCheck) limit(now time.Time, took, limit time.Duration, rule Rule, format string) {
+	if took > limit+c.limits.Tolerance {
+		c.violate(now, rule, format, took)
+	}
 }
 
 // forgive is for a device that did not look at its socket for a while: what the
