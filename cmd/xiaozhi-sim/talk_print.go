@@ -39,10 +39,8 @@ func (t *transcript) event(e devicetest.Event) {
 		t.at(e.At, arrow, string(e.Raw))
 	}
 	switch e.Kind {
-	case devicetest.KindReceived:
-		t.received(e)
-	case devicetest.KindSent:
-		t.sent(e)
+	case devicetest.KindReceived, devicetest.KindSent:
+		t.message(e)
 	case devicetest.KindFrame:
 		if !t.sounding {
 			t.at(e.At, "reply", message.Both("talk/first-sound"))
@@ -63,29 +61,24 @@ func (t *transcript) event(e devicetest.Event) {
 	}
 }
 
-func (t *transcript) received(e devicetest.Event) {
-	switch e.Type + " " + e.State {
-	case "stt ":
+func (t *transcript) message(e devicetest.Event) {
+	switch string(e.Kind) + " " + e.Type + " " + e.State {
+	case "received stt ":
 		t.at(e.At, "heard", e.Text)
-	case "llm ":
+	case "received llm ":
 		t.at(e.At, "emotion", e.Emotion+" "+e.Text)
-	case "tts start":
+	case "received tts start":
 		t.sounding = false
 		t.at(e.At, "reply", "tts start")
-	case "tts sentence_start":
+	case "received tts sentence_start":
 		t.at(e.At, "says", e.Text)
-	case "tts stop":
+	case "received tts stop":
 		t.at(e.At, "reply", "tts stop")
-	}
-}
-
-func (t *transcript) sent(e devicetest.Event) {
-	switch {
-	case e.Type == "listen" && e.State == "detect":
+	case "sent listen detect":
 		t.at(e.At, "you", e.Text)
-	case e.Type == "listen":
+	case "sent listen start", "sent listen stop":
 		t.at(e.At, "device", "listen "+e.State)
-	case e.Type == "abort":
+	case "sent abort ":
 		t.at(e.At, "device", message.Both("talk/abort"))
 	}
 }

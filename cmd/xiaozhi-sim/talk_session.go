@@ -37,7 +37,6 @@ type call struct {
 	device *devicetest.Device
 	watch  sync.WaitGroup
 	heard  chan *devicetest.Reply // replies, each after all of it was printed; closed at the end
-	listed chan struct{}          // closed when the server has been told of the last tool
 	typed  bool                   // something was typed
 }
 
@@ -174,7 +173,7 @@ func (t *talker) connect(ctx context.Context) error {
 		return err
 	}
 	t.out.print("connected", message.Both("talk/connected", t.device.URL, device.SessionID()))
-	c := &call{device: device, heard: make(chan *devicetest.Reply, heardLimit), listed: make(chan struct{})}
+	c := &call{device: device, heard: make(chan *devicetest.Reply, heardLimit)}
 	c.watch.Go(func() { c.print(context.WithoutCancel(ctx), t.out) }) // ends with the device
 	t.call = c
 	return nil
@@ -183,12 +182,8 @@ func (t *talker) connect(ctx context.Context) error {
 // print prints what happens on the connection until it ends.
 func (c *call) print(ctx context.Context, out *transcript) {
 	defer close(c.heard)
-	listed := sync.OnceFunc(func() { close(c.listed) })
 	for e := range c.device.Watch(ctx) {
 		out.event(e)
-		if e.EndsTools() {
-			listed()
-		}
 		if e.Kind != devicetest.KindReply {
 			continue
 		}
@@ -275,12 +270,10 @@ func (t *talker) awaitTools(ctx context.Context) {
 		return
 	}
 	t.call.typed = true
-	select {
-	case <-t.call.listed:
-	case <-time.After(listingTime):
-		return
-	case <-t.call.device.Done():
-	case <-ctx.Done():
+	limited, cancel := context.WithTimeout(ctx, listingTime)
+	defer cancel()
+	if _, err := t.call.device.Wait(limited, devicetest.Event.EndsTools); err != nil {
+		return // they are not asked for, or all is over
 	}
 	select {
 	case <-time.After(takingIn):

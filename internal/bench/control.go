@@ -137,13 +137,11 @@ type Machine struct {
 }
 
 func machine() Machine {
-	return Machine{CPU: processor(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Codec: "libopus (cgo)"}
-}
-
-// processor is the model of the machine's processor, where Linux tells.
-func processor() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	return cmp.Or(field(string(info), "model name"), runtime.GOARCH)
+	info, _ := os.ReadFile("/proc/cpuinfo") // where Linux tells
+	return Machine{
+		CPU: cmp.Or(field(string(info), "model name"), runtime.GOARCH), Cores: runtime.NumCPU(),
+		OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Codec: "libopus (cgo)",
+	}
 }
 
 // field returns the text behind a name and a colon in a file of /proc; "" if there is none.

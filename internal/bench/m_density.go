@@ -216,33 +216,27 @@ func (r *rig) bareEncode(some time.Duration, voices int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var used time.Duration
-	err = onCore(r.target.core, func() (err error) {
-		used, err = encodeTime(pcm, some, voices)
-		return err
-	})
-	return used.Seconds() * float64(time.Minute) / float64(some), err
-}
-
-// encodeTime is the processor time of encoding so much of pcm, over and over, by voices that take turns.
-func encodeTime(pcm []int16, length time.Duration, voices int) (time.Duration, error) {
 	encoders := make([]*audio.Encoder, voices)
 	for i := range encoders {
-		var err error
 		if encoders[i], err = audio.NewEncoder(audio.Reply); err != nil {
 			return 0, err
 		}
 	}
-	packet := make([]byte, audio.MaxPacket)
-	size := audio.Reply.Samples()
-	starts := len(pcm)/size - 1 // where a voice is in the sound
-	from := threadTime()
-	for i := range int(length / audio.Reply.Frame) {
-		voice := i % voices
-		at := (voice*7 + i/voices) % starts * size // each somewhere else
-		if _, err := encoders[voice].Encode(pcm[at:at+size], packet); err != nil {
-			return 0, err
+	var used time.Duration
+	err = onCore(r.target.core, func() error {
+		packet := make([]byte, audio.MaxPacket)
+		size := audio.Reply.Samples()
+		starts := len(pcm)/size - 1 // where a voice is in the sound
+		from := threadTime()
+		for i := range int(some / audio.Reply.Frame) {
+			voice := i % voices
+			at := (voice*7 + i/voices) % starts * size // each somewhere else
+			if _, err := encoders[voice].Encode(pcm[at:at+size], packet); err != nil {
+				return err
+			}
 		}
-	}
-	return threadTime() - from, nil
+		used = threadTime() - from
+		return nil
+	})
+	return used.Seconds() * float64(time.Minute) / float64(some), err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
 )
 
 // hello is M15: from opening the socket to the server's hello, while a server of ours loads its recogniser, and idle.
@@ -179,7 +180,7 @@ func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
 			return nil, fmt.Errorf("reply %d: %w", i, err)
 		}
 		c.frames.forget()
-		chats, speeches := r.stubs.Chats(), r.stubs.Speeches()
+		chats, speeches := r.stubs.Requests(openaitest.Chat), r.stubs.Requests(openaitest.Speak)
 		if len(chats) == 0 || len(speeches) == 0 {
 			return nil, fmt.Errorf("reply %d: %d requests of the model, %d of the voice", i, len(chats), len(speeches))
 		}

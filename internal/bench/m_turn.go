@@ -190,8 +190,8 @@ func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		llm = append(llm, closing(ctx, r.stubs.Chats(), k.aborted)...)
-		tts = append(tts, closing(ctx, r.stubs.Speeches(), k.aborted)...)
+		llm = append(llm, closing(ctx, r.stubs.Requests(openaitest.Chat), k.aborted)...)
+		tts = append(tts, closing(ctx, r.stubs.Requests(openaitest.Speak), k.aborted)...)
 	}
 	r.stubs.Set(Plan{})
 	return []Figure{

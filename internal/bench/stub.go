@@ -38,7 +38,7 @@ type Plan struct {
 	Sound         time.Duration // of each sentence; 0: 300 ms; below 0: it goes on for an hour
 	Rest          time.Duration // between two parts of 100 ms of sound; 0: all at once
 	Trouble       Trouble
-	Log           bool // requests are kept for Chats and Speeches
+	Log           bool // requests are kept, for Requests
 }
 
 const (
@@ -53,10 +53,10 @@ const (
 
 // Stubs are the stub providers, on one address that speaks the OpenAI format.
 type Stubs struct {
-	server *openaitest.Server
-	sound  string // PCM of the recording at replyRate, said again and again
-	plan   atomic.Pointer[Plan]
-	turns  atomic.Int64
+	*openaitest.Server
+	sound string // PCM of the recording at replyRate, said again and again
+	plan  atomic.Pointer[Plan]
+	turns atomic.Int64
 }
 
 // StartStubs starts them on an address; empty: a free port of 127.0.0.1.
@@ -73,19 +73,13 @@ func StartStubs(address string) (*Stubs, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stubs{server: server, sound: string(sound)}
+	s := &Stubs{Server: server, sound: string(sound)}
 	s.Set(Plan{})
 	server.Handle(openaitest.Transcribe, func(*openaitest.Request) openaitest.Reply { return s.plan.Load().transcript() })
 	server.Handle(openaitest.Chat, s.chat)
 	server.Handle(openaitest.Speak, s.speak)
 	return s, nil
 }
-
-// URL is the base URL that a server's settings need, with its version part.
-func (s *Stubs) URL() string { return s.server.URL() }
-
-// Close ends them.
-func (s *Stubs) Close() error { return s.server.Close() }
 
 // Set changes the behaviour of the stubs and forgets the requests so far.
 func (s *Stubs) Set(p Plan) {
@@ -94,17 +88,11 @@ func (s *Stubs) Set(p Plan) {
 	}
 	s.plan.Store(&p)
 	if p.Log {
-		s.server.Keep(logLimit)
+		s.Keep(logLimit)
 	} else {
-		s.server.Keep(0)
+		s.Keep(0)
 	}
 }
-
-// Chats are the requests of the model since Set, if the plan logs them.
-func (s *Stubs) Chats() []*openaitest.Request { return s.server.Requests(openaitest.Chat) }
-
-// Speeches are the requests of the voice since Set, if the plan logs them.
-func (s *Stubs) Speeches() []*openaitest.Request { return s.server.Requests(openaitest.Speak) }
 
 // phraseSound is the length of each phrase that a server renders at its start.
 const phraseSound = 300 * time.Millisecond
@@ -123,7 +111,7 @@ func (s *Stubs) settle(ctx context.Context) error {
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
 		}
-		for _, q := range s.Speeches() {
+		for _, q := range s.Requests(openaitest.Speak) {
 			select {
 			case <-q.Ended():
 				if at := q.EndedAt(); at.After(last) {
@@ -148,29 +136,23 @@ func (s *Stubs) speak(r *openaitest.Request) openaitest.Reply {
 	return s.plan.Load().speech(s.sound, asked == "wav")
 }
 
-// in is a trouble's reply; false when there is none.
-func (t Trouble) in() (openaitest.Reply, bool) {
+// over is the trouble's reply in place of a healthy one.
+func (t Trouble) over(healthy openaitest.Reply) openaitest.Reply {
 	switch t {
 	case Failing:
-		return openaitest.Failure(http.StatusServiceUnavailable, "the stub is told to fail"), true
+		return openaitest.Failure(http.StatusServiceUnavailable, "the stub is told to fail")
 	case Hanging:
-		return openaitest.Reply{Hang: true}, true
+		return openaitest.Reply{Hang: true}
 	default:
-		return openaitest.Reply{}, false
+		return healthy
 	}
 }
 
 func (p *Plan) transcript() openaitest.Reply {
-	if r, ok := p.Trouble.in(); ok {
-		return r
-	}
-	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, cmp.Or(p.Heard, recorded))).After(p.ASR)
+	return p.Trouble.over(openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":%q}`, cmp.Or(p.Heard, recorded))).After(p.ASR))
 }
 
 func (p *Plan) chat(reply string) openaitest.Reply {
-	if r, ok := p.Trouble.in(); ok {
-		return r
-	}
 	r := openaitest.Text(deltas(reply)...)
 	if p.Rate > 0 {
 		for i := range r.Pieces {
@@ -179,15 +161,12 @@ func (p *Plan) chat(reply string) openaitest.Reply {
 		r.Pieces[0].Delay = 0
 	}
 	r.Pieces[0].Delay += p.LLM
-	return r
+	return p.Trouble.over(r)
 }
 
 // speech returns the answer of the voice: the recording over and over, for as long as
 // the plan says, as bare PCM or as a WAV file. Its parts share their bytes.
 func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
-	if r, ok := p.Trouble.in(); ok {
-		return r
-	}
 	length, size := cmp.Or(p.Sound, defaultSound), soundPart
 	if length < 0 {
 		length = endless
@@ -207,7 +186,7 @@ func (p *Plan) speech(sound string, wav bool) openaitest.Reply {
 		left, at = left-n, (at+n)%len(sound)
 	}
 	r.Pieces[0].Delay = p.TTS
-	return r
+	return p.Trouble.over(r)
 }
 
 func wavHeader(size int) string {

@@ -104,16 +104,16 @@ func TestStubs(t *testing.T) {
 	if _, sound := ask(t.Context(), "/audio/speech", "application/json", `{"input":"x"}`); len(sound) != 300*48 {
 		t.Errorf("%d bytes of sound", len(sound))
 	}
-	if len(s.Chats()) != 3 || len(s.Speeches()) != 1 || s.Speeches()[0].JSON()["input"] != "x" {
-		t.Errorf("%d chats, %d speeches are logged", len(s.Chats()), len(s.Speeches()))
+	if len(s.Requests(openaitest.Chat)) != 3 || len(s.Requests(openaitest.Speak)) != 1 || s.Requests(openaitest.Speak)[0].JSON()["input"] != "x" {
+		t.Errorf("%d chats, %d speeches are logged", len(s.Requests(openaitest.Chat)), len(s.Requests(openaitest.Speak)))
 	}
 	_, wav := ask(t.Context(), "/audio/speech", "application/json", `{"input":"x","response_format":"wav"}`)
 	if pcm, rate, err := file.ReadWAV(strings.NewReader(wav)); err != nil || rate != replyRate || len(pcm) != 300*24 {
 		t.Errorf("a WAV file of %d samples at %d Hz, %v", len(pcm), rate, err)
 	}
 	s.Set(Plan{Trouble: Failing})
-	if status, _ := ask(t.Context(), "/chat/completions", "application/json", "{}"); status != http.StatusServiceUnavailable || len(s.Chats()) != 0 {
-		t.Errorf("status %d, %d logged", status, len(s.Chats()))
+	if status, _ := ask(t.Context(), "/chat/completions", "application/json", "{}"); status != http.StatusServiceUnavailable || len(s.Requests(openaitest.Chat)) != 0 {
+		t.Errorf("status %d, %d logged", status, len(s.Requests(openaitest.Chat)))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestClosing(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	r, err := s.server.Await(t.Context(), openaitest.Chat, 1)
+	r, err := s.Await(t.Context(), openaitest.Chat, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

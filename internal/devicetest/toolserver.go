@@ -81,12 +81,8 @@ func (s *toolServer) serve(ctx context.Context, r request) (string, error) {
 func (s *toolServer) listTools(r request) (string, error) {
 	var cursor string
 	var userTools bool
-	if raw, ok := r.params["cursor"]; ok && json.Unmarshal(raw, &cursor) != nil {
-		cursor = ""
-	}
-	if raw, ok := r.params["withUserTools"]; ok && json.Unmarshal(raw, &userTools) != nil {
-		userTools = false
-	}
+	_ = json.Unmarshal(r.params["cursor"], &cursor) // absent or of another type: as if it were empty
+	_ = json.Unmarshal(r.params["withUserTools"], &userTools)
 	var page []string
 	size, next := 0, ""
 	found := cursor == ""
