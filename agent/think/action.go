@@ -1,6 +1,7 @@
 package think
 
 import (
+	"slices"
 	"strings"
 
 	"xiaozhi/internal/text"
@@ -20,7 +21,7 @@ func ActionWords(name, description string, lang text.Lang) string {
 	}
 	words := strings.FieldsFunc(strings.ToLower(parts[len(parts)-1]), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
 	verb := 1
-	for verb < len(words) && isParticle(words[verb]) {
+	for verb < len(words) && slices.Contains([]string{"on", "off", "up", "down", "in", "out"}, words[verb]) {
 		verb++
 	}
 	object := words[min(verb, len(words)):]
@@ -32,14 +33,6 @@ func ActionWords(name, description string, lang text.Lang) string {
 		out += " the"
 	}
 	return strings.TrimSpace(out + " " + strings.Join(object, " "))
-}
-
-func isParticle(word string) bool {
-	switch word {
-	case "on", "off", "up", "down", "in", "out":
-		return true
-	}
-	return false
 }
 
 // maxClause is how many characters of a description are said.

@@ -104,9 +104,18 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 	p.Info = mcp.InfoFrom(ctx)
 	switch {
 	case p.Offer.Job && r.tools.Job != nil:
-		r.startJob(ctx, c, p)
+		out := mcp.Outcome{Again: true, Text: message.In(r.turn.Lang, "agent/call-job")} // the model can say so, the result is told later
+		if err := r.tools.Job(ctx, p, r.turn.Lang); err != nil {
+			out = mcp.Failure(err.Error(), "", r.lang())
+		}
+		r.settle(c, out)
 	case remote && p.Offer.Kind == mcp.Control && r.tools.Late != nil:
-		r.startControl(c, p)
+		out := mcp.Outcome{Text: resultAssumed}
+		err := r.tools.Router.Go(p, func(response mcp.ActionResponse) { r.tools.Late(p, response) })
+		if c.control = err == nil; !c.control {
+			out = mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}.Outcome(r.lang())
+		}
+		r.settle(c, out)
 	default:
 		began := time.Now()
 		wait := r.tools.Router.Begin(ctx, p) // here, so that a device gets its calls in their order
@@ -159,27 +168,6 @@ func (r *Responder) settle(c *toolCall, out mcp.Outcome) {
 	}
 	c.outcome = out
 	close(c.done)
-}
-
-// startControl sends a control and takes it to succeed.
-func (r *Responder) startControl(c *toolCall, p router.Prepared) {
-	c.control = true
-	if err := r.tools.Router.Go(p, func(response mcp.ActionResponse) { r.tools.Late(p, response) }); err != nil {
-		c.control = false
-		r.settle(c, mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}.Outcome(r.lang()))
-		return
-	}
-	r.settle(c, mcp.Outcome{Text: resultAssumed})
-}
-
-// startJob begins what takes long: the model can say so, and the result is told
-// when it is there.
-func (r *Responder) startJob(ctx context.Context, c *toolCall, p router.Prepared) {
-	if err := r.tools.Job(ctx, p, r.turn.Lang); err != nil {
-		r.settle(c, mcp.Failure(err.Error(), "", r.lang()))
-		return
-	}
-	r.settle(c, mcp.Outcome{Again: true, Text: message.In(r.turn.Lang, "agent/call-job")})
 }
 
 // freshID returns id, or another one if id is empty or was used before: some

@@ -3,8 +3,10 @@ package think
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,7 +152,7 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 		}
 		again, err := r.finish(ctx, st)
 		if err == nil && !again && len(st.calls) == 0 && r.Silent() {
-			err = &ModelError{errEmpty}
+			err = fmt.Errorf("%w: the answer is empty", errModel)
 		}
 		if err != nil {
 			return err
@@ -161,17 +163,9 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	}
 }
 
-// errEmpty says that the model has ended without a word.
-var errEmpty = errors.New("the answer is empty")
-
 // Silent reports whether nothing was answered in any step.
 func (r *Responder) Silent() bool {
-	for _, s := range r.steps {
-		if strings.TrimSpace(s.text.String()) != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.steps, func(s *step) bool { return strings.TrimSpace(s.text.String()) != "" })
 }
 
 // system renders the turn's system prompt.
@@ -227,11 +221,10 @@ func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMReq
 	defer answered()
 	for d, err := range r.o.LLM.Generate(stepCtx, req) {
 		if err != nil {
-			answered()
 			if ctx.Err() == nil && stepCtx.Err() != nil {
 				err = context.Cause(stepCtx)
 			}
-			return &ModelError{err}
+			return fmt.Errorf("%w: %w", errModel, err)
 		}
 		limit.Pause() // a long answer waits for the speaker
 		if err := r.delta(ctx, st, d, req.NoTools); err != nil {
@@ -243,19 +236,13 @@ func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMReq
 		limit.Resume()
 	}
 	if stepCtx.Err() != nil {
-		return &ModelError{context.Cause(stepCtx)}
+		return fmt.Errorf("%w: %w", errModel, context.Cause(stepCtx))
 	}
 	return nil
 }
 
-// ModelError marks a failure of the language model.
-type ModelError struct{ Err error }
-
-// Error names the model and what failed.
-func (e *ModelError) Error() string { return "language model: " + e.Err.Error() }
-
-// Unwrap gives what failed.
-func (e *ModelError) Unwrap() error { return e.Err }
+// errModel marks a failure of the language model.
+var errModel = errors.New("language model")
 
 // delta takes in a piece of the model's answer.
 func (r *Responder) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
@@ -334,7 +321,7 @@ func (r *Responder) PlaySound(ctx context.Context, display string, sound iter.Se
 // SayFailure makes a failure of the turn heard.
 func (r *Responder) SayFailure(ctx context.Context, err error) {
 	id := prompts.FailInternal
-	if _, ok := errors.AsType[*ModelError](err); ok {
+	if errors.Is(err, errModel) {
 		id = prompts.FailLLM
 		if errors.Is(err, context.DeadlineExceeded) {
 			id = prompts.FailTimeout
