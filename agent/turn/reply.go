@@ -247,13 +247,19 @@ func announce(x *step) {
 	if x.seen.Queue.Len == 0 && !late || x.Farewell.Step != Staying || x.Greeting != "" || x.Pending != nil || x.Reply.Stage != None || !quiet {
 		return
 	}
-	if late {
-		answerOverdue(x)
+	x.forget()
+	if !late {
+		q := x.seen.Queue
+		x.begin(Request{Announcement: q.Head, Music: q.Music, Lang: q.Lang, Times: timeline.Times{EndOfSpeech: x.seen.Now}})
 		return
 	}
-	q := x.seen.Queue
-	x.forget()
-	x.begin(Request{Announcement: q.Head, Music: q.Music, Lang: q.Lang, Times: timeline.Times{EndOfSpeech: x.seen.Now}})
+	for _, u := range x.all(Overdue) {
+		u.Role = Awaited
+	}
+	x.Due.Text = time.Time{}
+	r := understood(x)
+	r.Times.Silent = x.seen.Now // it was told meanwhile
+	x.begin(r)
 }
 
 // stopMusic ends the stretch of music that plays, if any does.

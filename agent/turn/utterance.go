@@ -297,7 +297,16 @@ func textLate(x *step) {
 			x.Due.Text = x.seen.Now.Add(left) // somebody is speaking: nothing is said, and nothing given up
 			return
 		}
-		giveUpTexts(x)
+		for i := range x.Said { // the recognisers do not come to an end
+			if u := &x.Said[i]; u.Role != Live && !u.final() {
+				err := fmt.Errorf("%w: no transcript within %s", ErrFailed, x.RecognizeTimeout)
+				u.Text = Text{Status: Failed, Err: err, At: x.seen.Now}
+				x.do(Release{u.ID, err})
+			}
+		}
+		letGoOverlap(x)
+		answerAwaited(x)
+		x.awaitQuiet()
 	}
 }
 
@@ -311,36 +320,10 @@ func textLeft(x *step) (left time.Duration) {
 	return left
 }
 
-// giveUpTexts gives up on recognisers that do not come to an end.
-func giveUpTexts(x *step) {
-	for i := range x.Said {
-		if u := &x.Said[i]; u.Role != Live && !u.final() {
-			err := fmt.Errorf("%w: no transcript within %s", ErrFailed, x.RecognizeTimeout)
-			u.Text = Text{Status: Failed, Err: err, At: x.seen.Now}
-			x.do(Release{u.ID, err})
-		}
-	}
-	letGoOverlap(x)
-	answerAwaited(x)
-	x.awaitQuiet()
-}
-
 // overdueReady reports whether what the user was told to be late can be answered.
 func overdueReady(x *step) bool {
 	late := x.all(Overdue)
 	return len(late) > 0 && !slices.ContainsFunc(late, func(u *Utterance) bool { return !u.final() })
-}
-
-// answerOverdue answers it.
-func answerOverdue(x *step) {
-	x.forget()
-	for _, u := range x.all(Overdue) {
-		u.Role = Awaited
-	}
-	x.Due.Text = time.Time{}
-	r := understood(x)
-	r.Times.Silent = x.seen.Now // it was told meanwhile
-	x.begin(r)
 }
 
 // muted reports whether the device closes its microphone while it plays.
