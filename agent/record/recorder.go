@@ -166,11 +166,12 @@ func (r *Recorder) grow(f *file, size int64) error {
 	return nil
 }
 
-// finished lets a recording be removed when room is needed.
-func (r *Recorder) finished(f *file) {
+// finished lets a recording be removed when room is needed. failed: it is not whole.
+func (r *Recorder) finished(f *file, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f.open = false
+	r.sick = r.sick && failed
 }
 
 // failed logs that recordings cannot be written, the first time and each time
@@ -183,11 +184,4 @@ func (r *Recorder) failed(log *slog.Logger, err error) {
 	if !was {
 		log.Warn("conversation is not recorded", "err", err)
 	}
-}
-
-// well notes that a recording was written.
-func (r *Recorder) well() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sick = false
 }

@@ -99,7 +99,7 @@ func (w *writer) end() {
 
 func (w *writer) run() {
 	defer close(w.done)
-	defer w.recorder.finished(w.file)
+	defer func() { w.recorder.finished(w.file, w.failed) }()
 	for e := range w.queue {
 		w.waiting.Add(-e.bytes())
 		w.entry(e)
@@ -114,9 +114,6 @@ func (w *writer) run() {
 	}
 	if err := w.out.Close(); err != nil && !w.failed {
 		w.fail(err)
-	}
-	if !w.failed {
-		w.recorder.well()
 	}
 }
 
