@@ -31,14 +31,15 @@ type listenFailed struct {
 
 func newMicrophone(c *Conversation) *microphone {
 	m := &microphone{post: c.post}
-	end := listen.Engines{VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS}}
+	m.o = listen.Options{
+		VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS},
+		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
+		Report: func(e turn.Event) { c.post(e) }, Go: c.life.wg.Go, Log: c.env.Log,
+		Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() },
+	}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
-		end.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.env.Tools, true)) }
-	}
-	m.o = listen.Options{
-		Engines: end, Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: func(e turn.Event) { c.post(e) }, Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }, Go: c.life.wg.Go, Log: c.env.Log,
+		m.o.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.env.Tools, true)) }
 	}
 	switch {
 	case c.o.NoEchoGuard:

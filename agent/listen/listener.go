@@ -22,7 +22,10 @@ const stalledMic = 1200 * time.Millisecond
 // Options hold what the listeners of a conversation share. Every field must be set
 // but Phrases, FarEnd and SelfEcho.
 type Options struct {
-	Engines
+	VAD      providers.VAD
+	ASR      providers.ASR
+	Warm     []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
+	Phrases  func() []string // what is likely to be said; nil: nothing is known
 	Endpoint audio.EndpointOptions
 	BargeIn  time.Duration // of voice, after which SpeechLong is reported
 	Attempts int           // how often the text of an utterance is asked for before its end; 0: never
@@ -33,14 +36,6 @@ type Options struct {
 	Child    func() (context.Context, context.CancelCauseFunc) // a context that ends with the conversation
 	Go       func(func())                                      // starts a goroutine that the conversation joins
 	Log      *slog.Logger
-}
-
-// Engines recognise speech.
-type Engines struct {
-	VAD     providers.VAD
-	ASR     providers.ASR
-	Warm    []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
-	Phrases func() []string // what is likely to be said; nil: nothing is known
 }
 
 // Listener listens in one mode. It is one goroutine, Run, and one for each

@@ -14,7 +14,7 @@ import (
 // TestUplinkDoesNotAllocate: a packet of the microphone costs no memory on its
 // way through the two queues, the decoder and the voice detector.
 func TestUplinkDoesNotAllocate(t *testing.T) {
-	o := &Options{Engines: Engines{VAD: &providertest.VAD{}}, Book: &Book{}, Log: slog.New(slog.DiscardHandler)}
+	o := &Options{VAD: &providertest.VAD{}, Book: &Book{}, Log: slog.New(slog.DiscardHandler)}
 	first, l := wire.NewQueue[wire.Event](), New(o, turn.Listen{Mode: wire.Auto})
 	if err := l.prepare(); err != nil {
 		t.Fatal(err)
