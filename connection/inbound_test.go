@@ -50,8 +50,8 @@ func TestParseText(t *testing.T) {
 			if tc.wrong == "" && err != nil || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
 				t.Fatalf("error %v, want %q", err, tc.wrong)
 			}
-			if m.Type != tc.kind {
-				t.Errorf("type %q, want %q", m.Type, tc.kind)
+			if m.kind != tc.kind {
+				t.Errorf("type %q, want %q", m.kind, tc.kind)
 			}
 		})
 	}
@@ -78,11 +78,11 @@ func TestParseTextBare(t *testing.T) {
 		data := []byte(text)
 		m, err := parseText(data)
 		clear(data)
-		if err != nil || !m.Bare || string(m.Payload) != want {
-			t.Errorf("%q: %q, bare %v, %v", text, m.Payload, m.Bare, err)
+		if err != nil || !m.bare || string(m.Payload) != want {
+			t.Errorf("%q: %q, bare %v, %v", text, m.Payload, m.bare, err)
 		}
 	}
-	if m, err := parseText([]byte(`{"type":"mcp","jsonrpc":"2.0","payload":{}}`)); err != nil || m.Bare || string(m.Payload) != "{}" {
+	if m, err := parseText([]byte(`{"type":"mcp","jsonrpc":"2.0","payload":{}}`)); err != nil || m.bare || string(m.Payload) != "{}" {
 		t.Errorf("an envelope: %+v, %v", m, err)
 	}
 }
@@ -123,10 +123,10 @@ func FuzzParseText(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if m.Type == "" {
+		if m.kind == "" {
 			t.Error("a message without a type")
 		}
-		h := m.hello.read(Peer{Transport: "websocket", Protocol: "2"})
+		h := m.helloWire.read(Peer{Transport: "websocket", Protocol: "2"})
 		if h.Framing < 1 || h.Framing > 3 || h.Uplink.Rate < 8000 || h.Uplink.Frame <= 0 {
 			t.Errorf("hello understood as %+v", h)
 		}

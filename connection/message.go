@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
@@ -75,17 +74,10 @@ const (
 )
 
 // inbound is one text message of a device, as far as its type was readable.
-// A field that is absent or null is nil.
 type inbound struct {
-	Type    string
-	Bare    bool // a JSON-RPC frame without the envelope: Type is mcp, Payload all of it
-	State   json.RawMessage
-	Mode    json.RawMessage
-	Text    json.RawMessage
-	Reason  json.RawMessage
-	Payload json.RawMessage
-	things  thingsWire
-	hello   helloWire
+	members
+	kind string // the type
+	bare bool   // a JSON-RPC frame without the envelope: kind is mcp, Payload all of it
 }
 
 // members is the union of all messages' members; every one is judged later, so
@@ -116,18 +108,13 @@ func parseText(data []byte) (inbound, error) {
 	}
 	var w members
 	if err := json.Unmarshal(data, &w); err != nil {
-		mended, changed := withoutControls(data)
-		if !changed {
+		data, w = withoutControls(data), members{}
+		if err := json.Unmarshal(data, &w); err != nil {
 			return inbound{}, fmt.Errorf("broken json: %w", err)
 		}
-		w = members{}
-		if err := json.Unmarshal(mended, &w); err != nil {
-			return inbound{}, fmt.Errorf("broken json: %w", err)
-		}
-		data = mended
 	}
 	if !rawjson.Present(w.Type) && rawjson.Present(w.JSONRPC) {
-		return inbound{Type: "mcp", Bare: true, Payload: bytes.Clone(data)}, nil
+		return inbound{members{Payload: bytes.Clone(data)}, "mcp", true}, nil
 	}
 	kind, ok := stringIn(w.Type)
 	if !ok || kind == "" {
@@ -136,10 +123,7 @@ func parseText(data []byte) (inbound, error) {
 	if len(data) > maxPlainText && kind != "mcp" {
 		return inbound{}, fmt.Errorf("%d bytes are too much for a message of type %q, the limit is %d", len(data), text.Cut(kind, 32), maxPlainText)
 	}
-	return inbound{
-		Type: kind, State: w.State, Mode: w.Mode, Text: w.Text, Reason: w.Reason,
-		Payload: w.Payload, things: w.thingsWire, hello: w.helloWire,
-	}, nil
+	return inbound{w, kind, false}, nil
 }
 
 // mode reads a listen mode. A missing or unknown one is auto; ok is false for an
@@ -184,18 +168,13 @@ func payloadIn(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// withoutControls gives a copy of data with a space for every control
-// character; changed is false, and data comes back, if there was none.
-func withoutControls(data []byte) (mended []byte, changed bool) {
-	isControl := func(b byte) bool { return b < ' ' }
-	if !slices.ContainsFunc(data, isControl) {
-		return data, false
-	}
-	mended = bytes.Clone(data)
+// withoutControls gives a copy of data with a space for every control character.
+func withoutControls(data []byte) []byte {
+	mended := bytes.Clone(data)
 	for i, b := range mended {
-		if isControl(b) {
+		if b < ' ' {
 			mended[i] = ' '
 		}
 	}
-	return mended, true
+	return mended
 }

@@ -25,25 +25,25 @@ func (s *Session) Text(data []byte) {
 		return
 	}
 	switch {
-	case m.Type == "hello":
-		s.hello(m.hello)
-	case m.Type == "mcp":
+	case m.kind == "hello":
+		s.hello(m.helloWire)
+	case m.kind == "mcp":
 		s.rpc(m)
 	case s.dialogue.talk == nil:
 		s.counts.early.Add(1)
-		s.log.Debug("message before hello ignored", "type", text.Cut(m.Type, 32))
-	case m.Type == "listen":
+		s.log.Debug("message before hello ignored", "type", text.Cut(m.kind, 32))
+	case m.kind == "listen":
 		s.listen(m)
-	case m.Type == "abort":
+	case m.kind == "abort":
 		reason, _ := stringIn(m.Reason)
 		s.post(wire.Abort{Reason: reason})
-	case m.Type == "iot" && s.tools.deliverThings(m.things):
-	case m.Type == "iot":
+	case m.kind == "iot" && s.tools.deliverThings(m.thingsWire):
+	case m.kind == "iot":
 		s.counts.unknown.Add(1)
 		s.log.Debug("iot message ignored")
 	default:
 		s.counts.unknown.Add(1)
-		s.log.Debug("message of unknown type ignored", "type", text.Cut(m.Type, 32))
+		s.log.Debug("message of unknown type ignored", "type", text.Cut(m.kind, 32))
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Session) listen(m inbound) {
 // rpc hands a JSON-RPC payload to the dialect that it is for.
 func (s *Session) rpc(m inbound) {
 	payload := m.Payload
-	if !m.Bare {
+	if !m.bare {
 		var err error
 		if payload, err = payloadIn(m.Payload); err != nil {
 			s.counts.broken.Add(1)
@@ -133,11 +133,11 @@ func (s *Session) rpc(m inbound) {
 	head := readRPC(payload)
 	switch {
 	case head.method == methodRegister:
-		s.register(head, payload, m.Bare)
+		s.register(head, payload, m.bare)
 	case s.dialogue.talk == nil:
 		s.counts.early.Add(1)
-		s.log.Debug("message before hello ignored", "type", m.Type)
-	case !s.tools.deliver(head, payload, m.Bare):
+		s.log.Debug("message before hello ignored", "type", m.kind)
+	case !s.tools.deliver(head, payload, m.bare):
 		s.counts.unknown.Add(1)
 		s.log.Debug("mcp message of a device without mcp ignored")
 	}

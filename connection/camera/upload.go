@@ -93,7 +93,7 @@ func readUpload(contentType string, body io.Reader) (upload, error) {
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return u, flawed(err, "connection/picture-form")
 	}
-	form := multipart.NewReader(&cappedReader{from: body, left: maxUpload}, params["boundary"])
+	form := multipart.NewReader(http.MaxBytesReader(nil, io.NopCloser(body), maxUpload), params["boundary"])
 	for n := 0; ; n++ {
 		part, err := form.NextRawPart()
 		if err == io.EOF { // the end of the form or of a head in it; a wrapped one is a form cut short
@@ -152,7 +152,7 @@ func (u *upload) check() error {
 	return flawed(nil, "connection/picture-kind", u.kind)
 }
 
-// errTooLarge says that a field or the form is over its limit.
+// errTooLarge says that a field is over its limit.
 var errTooLarge = errors.New("too large")
 
 func readPart(part io.Reader, limit int) ([]byte, error) {
@@ -168,33 +168,14 @@ func readPart(part io.Reader, limit int) ([]byte, error) {
 
 // broken is the mistake of a form that could not be read to its end.
 func broken(err error) error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return flawed(err, "connection/picture-too-much", int(large.Limit))
+	}
 	switch {
-	case errors.Is(err, errTooLarge):
-		return flawed(err, "connection/picture-too-much", maxUpload)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return flawed(err, "connection/picture-late", uploadTime)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return flawed(err, "connection/picture-cut")
 	}
 	return flawed(err, "connection/picture-broken")
-}
-
-// cappedReader reads at most left bytes and then fails with errTooLarge, unlike
-// an io.LimitReader, whose end looks like that of the form.
-type cappedReader struct {
-	from io.Reader
-	left int
-}
-
-// Read reads from the stream below.
-func (c *cappedReader) Read(p []byte) (int, error) {
-	if c.left == 0 {
-		if n, err := c.from.Read(make([]byte, 1)); n == 0 {
-			return 0, err
-		}
-		return 0, errTooLarge
-	}
-	n, err := c.from.Read(p[:min(len(p), c.left)])
-	c.left -= n
-	return n, err
 }

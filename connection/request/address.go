@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -29,17 +30,17 @@ func (rd *Reader) BaseURL(r *http.Request) *url.URL {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	if rd.trustProxy {
+	if rd.o.TrustProxy {
 		scheme, host, forwarded = forwardedBy(r, scheme, host)
 	}
 	name, port := splitHost(host)
-	local := localAddr(r)
+	localName, localPort := localAddr(r)
 	if name == "" {
 		// No Host, or one that no device could use: the address that was reached.
-		name, port = local.name, local.port
+		name, port = localName, localPort
 	}
 	if port == "" && !forwarded {
-		port = local.port
+		port = localPort
 	}
 	if port == "" || scheme == "http" && port == "80" || scheme == "https" && port == "443" {
 		if strings.Contains(name, ":") {
@@ -73,21 +74,14 @@ func forwardedBy(r *http.Request, scheme, host string) (string, string, bool) {
 	return scheme, host, proto != "" || fhost != "" || fport != ""
 }
 
-// hostPort is an address in two parts; name has no brackets.
-type hostPort struct{ name, port string }
-
 // localAddr is the listener's side of the request's connection.
-func localAddr(r *http.Request) hostPort {
-	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return hostPort{name: "127.0.0.1"}
+func localAddr(r *http.Request) (name, port string) {
+	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if ap, err := netip.ParseAddrPort(addr.String()); err == nil {
+			return ap.Addr().Unmap().WithZone("").String(), strconv.Itoa(int(ap.Port()))
+		}
 	}
-	ap, err := netip.ParseAddrPort(addr.String())
-	if err != nil {
-		return hostPort{name: "127.0.0.1"}
-	}
-	_, port, _ := net.SplitHostPort(addr.String())
-	return hostPort{name: ap.Addr().Unmap().WithZone("").String(), port: port}
+	return "127.0.0.1", ""
 }
 
 // splitHost takes a Host apart. A name that may not stand in a URL gives "".

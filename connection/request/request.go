@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"errors"
 	"log/slog"
@@ -30,9 +31,8 @@ type Options struct {
 
 // Reader reads requests. Its methods may be called at the same time.
 type Reader struct {
-	public     *url.URL // nil: none is configured
-	trustProxy bool
-	nameless   bool
+	o      Options
+	public *url.URL // nil: none is configured
 }
 
 // New checks the options and makes a reader.
@@ -41,10 +41,7 @@ func New(o Options) (*Reader, error) {
 		return nil, errors.New("connection: auth is enabled but the token is empty")
 	}
 	public, err := parsePublicURL(o.PublicURL)
-	if err != nil {
-		return nil, err
-	}
-	return &Reader{public: public, trustProxy: o.TrustProxy, nameless: o.Nameless}, nil
+	return &Reader{o, public}, err
 }
 
 // Path returns the path of a request without doubled and last slashes. Devices
@@ -63,10 +60,7 @@ func Path(r *http.Request) string {
 func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
 	query := looseQuery(r.URL)
 	pick := func(header, key string) string {
-		if v := strings.TrimSpace(r.Header.Get(header)); v != "" {
-			return v
-		}
-		return strings.TrimSpace(query[key])
+		return cmp.Or(strings.TrimSpace(r.Header.Get(header)), strings.TrimSpace(query[key]))
 	}
 	p := connection.Peer{
 		DeviceID: strings.ToLower(pick("Device-Id", "deviceid")),
@@ -74,13 +68,10 @@ func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
 		Protocol: pick("Protocol-Version", "protocolversion"),
 		Remote:   r.RemoteAddr,
 	}
-	if p.DeviceID == "" && !rd.nameless {
+	if p.DeviceID == "" && !rd.o.Nameless {
 		return p, errors.New("no Device-Id, neither as a header nor as device-id in the query")
 	}
-	if err := connection.CheckID("Device-Id", p.DeviceID); err != nil {
-		return p, err
-	}
-	if err := connection.CheckID("Client-Id", p.ClientID); err != nil {
+	if err := cmp.Or(connection.CheckID("Device-Id", p.DeviceID), connection.CheckID("Client-Id", p.ClientID)); err != nil {
 		return p, err
 	}
 	p.BaseURL = rd.BaseURL(r).String()
@@ -129,14 +120,7 @@ func (a Auth) Check(r *http.Request) error {
 		return nil
 	}
 	query := looseQuery(r.URL)
-	shown := r.Header.Get("Authorization")
-	if shown == "" {
-		shown = query["authorization"]
-	}
-	if shown == "" {
-		shown = query["token"]
-	}
-	shown = strings.TrimSpace(shown)
+	shown := strings.TrimSpace(cmp.Or(r.Header.Get("Authorization"), query["authorization"], query["token"]))
 	if shown == "" {
 		return ErrNoToken
 	}
