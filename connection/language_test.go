@@ -28,12 +28,9 @@ func TestRegistryLanguage(t *testing.T) {
 		{"", "", "", "zh"},
 		{"klingon", "auto", "en", "en"},
 	} {
-		r, err := New(Options{
+		r := New(Options{
 			NewConversation: noTalk, Language: tc.server, Settings: func(string) Settings { return Settings{Language: tc.own} },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		r.SetLanguage("d", tc.said)
 		r.SetLanguage("d", "")
 		if got := r.Language("d"); got != tc.want {
@@ -44,21 +41,4 @@ func TestRegistryLanguage(t *testing.T) {
 
 func noTalk(wire.Session, wire.Outbox, []mcp.Source) (Conversation, error) {
 	return nil, errors.New("there is none")
-}
-
-func TestNewChecksOptions(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		opts Options
-		ok   bool
-	}{
-		{"zero but for NewConversation", Options{NewConversation: noTalk}, true},
-		{"no NewConversation", Options{}, false},
-		{"language", Options{NewConversation: noTalk, Language: "fr"}, false},
-		{"max devices", Options{NewConversation: noTalk, MaxDevices: -1}, false},
-	} {
-		if _, err := New(tc.opts); (err == nil) != tc.ok {
-			t.Errorf("%s: %v", tc.name, err)
-		}
-	}
 }

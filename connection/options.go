@@ -1,10 +1,9 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -98,7 +97,7 @@ type Load interface {
 	Lag() time.Duration
 }
 
-// Options make a [Registry]. Only NewConversation has no useful zero value.
+// Options make a [Registry]. NewConversation must be set.
 type Options struct {
 	// NewConversation makes the conversation of a device that has said hello, or has
 	// registered its tools without one (the light dialect knows no hello). It must
@@ -135,26 +134,13 @@ type Options struct {
 	Log        *slog.Logger // nil: discarded
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.NewConversation == nil {
-		return o, errors.New("connection: Options.NewConversation is missing")
-	}
-	if o.MaxDevices < 0 {
-		return o, fmt.Errorf("connection: max devices %d is negative", o.MaxDevices)
-	}
-	switch o.Language {
-	case "", "auto", "zh", "en":
-	default:
-		return o, fmt.Errorf("connection: language %q is not auto, zh or en", o.Language)
-	}
-	if o.MaxDevices == 0 {
-		o.MaxDevices = defaultMaxDevices
-	}
+func (o Options) withDefaults() Options {
+	o.MaxDevices = cmp.Or(o.MaxDevices, defaultMaxDevices)
 	if o.Settings == nil {
 		o.Settings = func(string) Settings { return Settings{} }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return o, nil
+	return o
 }

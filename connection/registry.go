@@ -27,20 +27,13 @@ type Registry struct {
 	idle     chan struct{} // closed once closing and live is 0
 }
 
-// New checks the options and makes a registry. It starts nothing.
-func New(o Options) (*Registry, error) {
-	opts, err := o.withDefaults()
-	if err != nil {
-		return nil, err
+// New makes a registry. It starts nothing.
+func New(o Options) *Registry {
+	o = o.withDefaults()
+	return &Registry{
+		opts: o, log: o.Log, languages: lru.New[string, string](rememberedLanguages, 0),
+		sessions: map[string]*Session{}, pending: map[string]int{}, idle: make(chan struct{}),
 	}
-	r := &Registry{
-		opts: opts, log: opts.Log,
-		languages: lru.New[string, string](rememberedLanguages, 0),
-		sessions:  make(map[string]*Session),
-		pending:   make(map[string]int),
-		idle:      make(chan struct{}),
-	}
-	return r, nil
 }
 
 // MaxDevices returns the limit of connected devices.

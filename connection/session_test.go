@@ -105,13 +105,10 @@ func inMemory(t *testing.T, m *memory, f func(r *Registry, s *Session, talk *ech
 		m.gone = make(chan struct{})
 		talk := &echoTalk{events: make(chan wire.Event, 8)}
 		var session wire.Session
-		r, err := New(Options{NewConversation: func(s wire.Session, out wire.Outbox, _ []mcp.Source) (Conversation, error) {
+		r := New(Options{NewConversation: func(s wire.Session, out wire.Outbox, _ []mcp.Source) (Conversation, error) {
 			session, talk.out = s, out
 			return talk, nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		room, err := r.Reserve(Peer{DeviceID: "d1", Transport: "udp", Protocol: "3"})
 		if err != nil {
 			t.Fatal(err)

@@ -30,6 +30,7 @@ type toolset struct {
 
 	mu     sync.Mutex
 	closed bool
+	begun  []mcp.Source
 	mcp    Tools  // nil: none. Written by the reader, which reads without mu
 	light  Light  // the same that the device registers itself
 	things Things // the same of older firmware
@@ -110,6 +111,7 @@ func (t *toolset) run(what string, source mcp.Source, keep func()) bool {
 	err := t.life.cause()
 	if err == nil && !t.closed {
 		keep()
+		t.begun = append(t.begun, source)
 		err = source.Start(t.life.context())
 	}
 	if err != nil {
@@ -122,18 +124,8 @@ func (t *toolset) run(what string, source mcp.Source, keep func()) bool {
 func (t *toolset) stop() {
 	t.mu.Lock()
 	t.closed = true
-	var sources []mcp.Source
-	if t.mcp != nil {
-		sources = append(sources, t.mcp)
-	}
-	if t.things != nil {
-		sources = append(sources, t.things)
-	}
-	if t.light != nil {
-		sources = append(sources, t.light)
-	}
-	t.mu.Unlock()
-	for _, source := range sources {
+	t.mu.Unlock() // none begins any more
+	for _, source := range t.begun {
 		t.life.guard("tools", func() {
 			if err := source.Stop(); err != nil {
 				t.link.Log.Debug("device tools did not stop cleanly", "err", err)

@@ -29,12 +29,9 @@ const firmwareBody = `{"version":2,"language":"en-US","flash_size":16777216,"min
 // otaServer serves OTA without a listener.
 func otaServer(tb testing.TB, change func(*Options)) (*Handler, http.Handler) {
 	tb.Helper()
-	registry, err := connection.New(connection.Options{NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) {
+	registry := connection.New(connection.Options{NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) {
 		return nil, errors.New("there is none")
 	}})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	requests, err := request.New(request.Options{})
 	if err != nil {
 		tb.Fatal(err)

@@ -57,10 +57,7 @@ func (o setup) build(tb testing.TB) (*connection.Registry, func(next http.Handle
 	if o.Explainer != nil {
 		o.VisionPath = request.VisionPath
 	}
-	registry, err := connection.New(o.Options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	registry := connection.New(o.Options)
 	requests, err := request.New(request.Options{
 		Auth: o.Auth, PublicURL: o.PublicURL, TrustProxy: o.TrustProxy, Nameless: o.NewLight != nil,
 	})

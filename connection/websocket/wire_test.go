@@ -241,12 +241,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte{0x82, 0xfe, 0, 5, 1, 2, 3, 4, 'x', 'y', 'z', 'x', 'y'})
 	f.Add([]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		registry, err := connection.New(connection.Options{
+		registry := connection.New(connection.Options{
 			NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		room, err := registry.Reserve(connection.Peer{DeviceID: "d1"})
 		if err != nil {
 			t.Fatal(err)

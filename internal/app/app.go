@@ -139,14 +139,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	}
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices)}
 	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
-	a.devices, err = connection.New(connection.Options{
+	a.devices = connection.New(connection.Options{
 		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
-	if err != nil {
-		return err
-	}
 	a.front, err = a.paths(seen)
 	return err
 }
