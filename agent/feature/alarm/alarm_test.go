@@ -1,8 +1,15 @@
 package alarm
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/agent/feature"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/spoken"
+	"xiaozhi/prompts"
 )
 
 // TestInOrder: a clock that is set moves reminders, and timers keep their length.
@@ -41,5 +48,59 @@ func TestKeep(t *testing.T) {
 	}
 	if got := l[:0].Keep(now); got != 0 {
 		t.Errorf("nothing waits, and is kept for %v", got)
+	}
+}
+
+// host takes as many announcements as it has room for.
+type host struct {
+	feature.Host
+	texts *prompts.Set
+	room  int
+	told  []feature.Announcement
+}
+
+func (h *host) Env() feature.Env {
+	return feature.Env{Texts: h.texts, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (h *host) Announce(a feature.Announcement) (uint64, error) {
+	if len(h.told) >= h.room {
+		return 0, feature.ErrQueueFull
+	}
+	h.told = append(h.told, a)
+	return uint64(len(h.told)), nil
+}
+
+// TestTick: what is due is told, what the queue refuses waits for a second, and what
+// comes due without a conversation is told with its time.
+func TestTick(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	h := &host{texts: set, room: 1}
+	a, ok := Feature{}.Attach(h, list{
+		{due: now.Add(-time.Hour), lang: text.English, text: "Tea", reminder: true},
+		{due: now.Add(-time.Second), lang: text.English, length: time.Minute},
+		{due: now.Add(20 * time.Minute), lang: text.English},
+	}).(*alarms)
+	if !ok {
+		t.Fatal("another instance")
+	}
+	a.Tick(now)
+	if len(h.told) != 1 || !strings.Contains(h.told[0].Text, "Tea") || !strings.Contains(h.told[0].Text, spoken.SayClock(now.Add(-time.Hour).UTC(), text.English)) || h.told[0].SoundTells {
+		t.Errorf("told %+v", h.told)
+	}
+	if at := a.Deadline(); len(a.list) != 2 || !at.Equal(now.Add(retryAfter)) {
+		t.Errorf("%d wait until %v", len(a.list), at.Sub(now))
+	}
+	h.room++
+	a.Tick(now.Add(retryAfter))
+	if len(h.told) != 2 || !h.told[1].SoundTells || len(a.list) != 1 || !a.Expects(now) {
+		t.Errorf("told %+v, %d wait", h.told, len(a.list))
+	}
+	if l, ok := a.Detach().(list); !ok || len(l) != 1 {
+		t.Errorf("%d are left to the record", len(l))
 	}
 }

@@ -2,13 +2,18 @@ package job
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature"
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
+	"xiaozhi/prompts"
 )
 
 // TestInbox: so many jobs and no more, none twice at the same time, and the server's
@@ -57,4 +62,64 @@ func TestInbox(t *testing.T) {
 			t.Errorf("a job after the end: %q", refused)
 		}
 	})
+}
+
+// host is a conversation that may be over.
+type host struct {
+	feature.Host
+	texts   *prompts.Set
+	over    bool
+	told    []feature.Announcement
+	results map[string]string
+}
+
+func (h *host) Env() feature.Env {
+	return feature.Env{Texts: h.texts, Log: slog.New(slog.DiscardHandler)}
+}
+func (h *host) Lang() text.Lang { return text.English }
+func (h *host) Ended() bool     { return h.over }
+func (h *host) Post(f func()) {
+	if !h.over {
+		f()
+	}
+}
+func (h *host) SetResult(id, result string) { h.results[id] = result }
+func (h *host) Announce(a feature.Announcement) (uint64, error) {
+	h.told = append(h.told, a)
+	return 1, nil
+}
+
+// TestLate: a control that fails is told, unless the connection had ended before.
+func TestLate(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := func(id string) (router.Prepared, mcp.ActionResponse) {
+		p := router.Prepared{Offer: router.Offer{Tool: mcp.Tool{Name: "self.lamp.turn_on"}}, Call: mcp.Call{ID: id}}
+		p.Info.Language = "en"
+		return p, mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "It broke."}
+	}
+	h := &host{texts: set, results: map[string]string{}}
+	c, ok := Feature{}.Attach(h, nil).(*calls)
+	if !ok {
+		t.Fatal("another instance")
+	}
+	c.Late(failed("a"))
+	if len(h.told) != 1 || !h.told[0].Owed || !strings.Contains(h.told[0].Text, "turn on the lamp") || h.results["a"] == "" {
+		t.Errorf("told %+v, results %q", h.told, h.results)
+	}
+	h.over = true
+	c.Late(failed("b"))
+	state := c.Detach()
+	if len(h.told) != 1 || state.Keep(time.Now()) == 0 {
+		t.Errorf("told %+v, and what came late is lost", h.told)
+	}
+	next := &host{texts: set, results: map[string]string{}}
+	if in := (Feature{}).Attach(next, state); in.Expects(time.Now()) {
+		t.Error("it was not taken in")
+	}
+	if len(next.told) != 0 || next.results["b"] == "" {
+		t.Errorf("told %+v, results %q", next.told, next.results)
+	}
 }
