@@ -26,12 +26,10 @@ type Options struct {
 	LLM providers.LLM
 	TTS providers.TTS
 
-	// FastPath is asked before the model; nil: there is none.
-	FastPath think.FastPath
+	FastPath think.FastPath // asked before the model; nil: there is none
 	// Phrases lists what is likely to be said, for recognisers that want to know; nil: nothing.
-	Phrases func(language string, tools []providers.ToolSpec) []string
-	// NoChinese says that no recogniser that is configured knows Chinese.
-	NoChinese bool
+	Phrases   func(language string, tools []providers.ToolSpec) []string
+	NoChinese bool // no recogniser that is configured knows Chinese
 
 	// Features are what conversations can do beside answering; their names differ.
 	Features []feature.Feature
@@ -55,29 +53,23 @@ type Options struct {
 	StopAfter time.Duration // from the end of play-out to tts stop; 0 means 100 ms
 	// BargeIn is how much voice pauses or cuts a reply in realtime mode; 0 means
 	// 280 ms: nine detector windows, which are there 300 ms after the voice began.
-	BargeIn time.Duration
-	// NoEchoGuard lets words of the reply itself interrupt it.
-	NoEchoGuard bool
+	BargeIn     time.Duration
+	NoEchoGuard bool // words of the reply itself interrupt it
 	// Drafts limits how often the answer to one utterance may begin at a pause that may
 	// be its end; 0 means 3, less than 0 never.
 	Drafts int
 	// SlowAfter is how long a recogniser or a model may give nothing before the
 	// user is told so; 0 means 2.5 s, less than 0 never.
-	SlowAfter   time.Duration
-	StepTimeout time.Duration // how long the model may give nothing; 0 means 60 s
-	// SoundTimeout is how long a synthesiser may give no sound; 0 means 30 s.
-	SoundTimeout time.Duration
-	// RecognizeTimeout is how long the text of an utterance may take from its end; 0 means 30 s.
-	RecognizeTimeout time.Duration
-	Lead             int // frames sent ahead; 0 means 4
-	// Sounds keeps the sound of fixed phrases; nil: they are synthesised each time.
-	Sounds *speak.Cache
-	// Levels remembers how loud voices are, to bring them to one loudness; nil:
-	// they are as loud as they are.
-	Levels   *audio.Levels
-	Endpoint audio.EndpointOptions
-	Reply    audio.Format // zero: audio.Reply
-	Log      *slog.Logger // nil: discarded
+	SlowAfter        time.Duration
+	StepTimeout      time.Duration // how long the model may give nothing; 0 means 60 s
+	SoundTimeout     time.Duration // how long a synthesiser may give no sound; 0 means 30 s
+	RecognizeTimeout time.Duration // from the end of an utterance to its text; 0 means 30 s
+	Lead             int           // frames sent ahead; 0 means 4
+	Sounds           *speak.Cache  // of fixed phrases; nil: they are synthesised each time
+	Levels           *audio.Levels // how loud voices are, to bring them to one loudness; nil: they stay as they are
+	Endpoint         audio.EndpointOptions
+	Reply            audio.Format // zero: audio.Reply
+	Log              *slog.Logger // nil: discarded
 
 	// Recall is given what the device's record holds when a conversation begins,
 	// on its goroutine, before it does anything; nil: nobody wants to know.
@@ -103,23 +95,21 @@ func (o Options) withDefaults() Options {
 	o.Lead = cmp.Or(o.Lead, 4)
 	o.Reply = cmp.Or(o.Reply, audio.Reply)
 	o.Zone = cmp.Or(o.Zone, time.Local)
-	if o.WakeWords == nil {
-		o.WakeWords = inBoth("agent/wake-words")
-	}
-	if o.ExitWords == nil {
-		o.ExitWords = inBoth("agent/exit-words")
-	}
-	if o.StopWords == nil {
-		o.StopWords = StopWords()
-	}
+	o.WakeWords = wordsOr(o.WakeWords, "agent/wake-words")
+	o.ExitWords = wordsOr(o.ExitWords, "agent/exit-words")
+	o.StopWords = wordsOr(o.StopWords, "agent/stop-words")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
 // StopWords are the words that stop music and a reply when nothing else is set.
-func StopWords() []string { return inBoth("agent/stop-words") }
+func StopWords() []string { return wordsOr(nil, "agent/stop-words") }
 
-func inBoth(id string) []string {
+// wordsOr returns words; if they are nil, those of the catalogue in both languages.
+func wordsOr(words []string, id string) []string {
+	if words != nil {
+		return words
+	}
 	return slices.Concat(message.List(text.Chinese, id), message.List(text.English, id))
 }
 

@@ -163,24 +163,23 @@ func (a *alarms) add(n alarm) (think.Handled, error) {
 	return think.Handled{Say: env.Texts.Phrase(prompts.TimerSet, string(n.lang), "duration", spoken.SayDuration(n.length, n.lang))}, nil
 }
 
-// alarmView is an alarm as the model sees it.
-type alarmView struct {
-	Due    string `json:"due"`
-	Left   string `json:"left"`
-	Length string `json:"length,omitempty"`
-	Text   string `json:"text,omitempty"`
-}
-
+// show lists the alarms for the model.
 func (a *alarms) show(lang text.Lang) string {
 	if len(a.list) == 0 {
 		return message.In(lang, "agent/timer-none")
 	}
 	now, zone := time.Now(), a.Env().Zone
-	views := make([]alarmView, len(a.list))
+	views := make([]struct {
+		Due    string `json:"due"`
+		Left   string `json:"left"`
+		Length string `json:"length,omitempty"`
+		Text   string `json:"text,omitempty"`
+	}, len(a.list))
 	for i, n := range a.list {
-		views[i] = alarmView{Due: spoken.SayTime(n.due.In(zone), now.In(zone), lang), Left: spoken.SayDuration(n.due.Sub(now), lang), Text: n.text}
+		v := &views[i]
+		v.Due, v.Left, v.Text = spoken.SayTime(n.due.In(zone), now.In(zone), lang), spoken.SayDuration(n.due.Sub(now), lang), n.text
 		if n.length > 0 {
-			views[i].Length = spoken.SayDuration(n.length, lang)
+			v.Length = spoken.SayDuration(n.length, lang)
 		}
 	}
 	all, _ := json.Marshal(views) // texts can always be encoded
