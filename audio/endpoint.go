@@ -14,8 +14,7 @@ const (
 	clickLength = 40 * time.Millisecond
 )
 
-// EndpointOptions says when an utterance begins and ends. A zero member takes
-// its default.
+// EndpointOptions says when an utterance begins and ends. A zero member takes its default.
 type EndpointOptions struct {
 	Start float32 // probability at which voice begins; 0.5
 	End   float32 // probability below which it ends; 0.35, never above Start
@@ -43,8 +42,7 @@ func (o EndpointOptions) WithDefaults() EndpointOptions {
 // Endpoint is the effect of a piece of sound on the utterance.
 type Endpoint int
 
-// The endpoints. Commit and Overlong end the utterance; the next one can begin
-// with the next piece.
+// The endpoints. Commit and Overlong end the utterance; the next one can begin with the next piece.
 const (
 	EndpointNone        Endpoint = iota
 	EndpointSpeechStart          // MinSpeech of voice was heard; once per utterance
@@ -174,8 +172,7 @@ func (e *Endpointer) follow(d time.Duration) Endpoint {
 	return EndpointNone
 }
 
-// end closes the utterance. Voiced, Onset and LastVoice tell about it until the
-// next voice.
+// end closes the utterance. Voiced, Onset and LastVoice tell about it until the next voice.
 func (e *Endpointer) end(why Endpoint) Endpoint {
 	e.speaking, e.triggered, e.ended = false, false, true
 	e.voiceRun, e.pieces = 0, 0
@@ -220,8 +217,7 @@ func (e *Endpointer) Voiced() time.Duration { return e.voiced }
 // LastVoice returns the time at which the last voice ended, counted in what was fed.
 func (e *Endpointer) LastVoice() time.Duration { return e.lastVoice }
 
-// Speaking reports whether an utterance is open: after SpeechStart and before
-// Commit or Overlong.
+// Speaking reports whether an utterance is open: after SpeechStart and before Commit or Overlong.
 func (e *Endpointer) Speaking() bool { return e.speaking }
 
 // Reset forgets everything; the fed timeline begins again at zero.
@@ -257,8 +253,7 @@ func (r *PreRoll) Write(pcm []int16) {
 	}
 }
 
-// Take returns what was kept, oldest first, in a slice of its own, and empties
-// the pre-roll.
+// Take returns what was kept, oldest first, in a slice of its own, and empties the pre-roll.
 func (r *PreRoll) Take() []int16 {
 	var out []int16
 	if r.full {

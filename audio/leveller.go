@@ -50,8 +50,7 @@ func (l *Leveller) Apply(pcm []int16, gain float64) {
 	l.fresh = false
 }
 
-// run multiplies pcm by a gain that goes from one value to another, and by the
-// limiter's.
+// run multiplies pcm by a gain that goes from one value to another, and by the limiter's.
 func (l *Leveller) run(pcm []int16, from, to float64) {
 	size := max(1, Format{Rate: l.rate, Frame: limitBlock}.Samples())
 	release := decibels(limitRelease * limitBlock.Seconds())

@@ -119,6 +119,5 @@ func (l *Levels) Meter(voice string, rate int) Meter {
 	return NewMeter(rate)
 }
 
-// Keep remembers what m has measured. Of two that measured at the same time the
-// later one counts.
+// Keep remembers what m has measured. Of two that measured at the same time the later one counts.
 func (l *Levels) Keep(voice string, m Meter) { l.meters.Put(voice, m, 0) }

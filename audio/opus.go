@@ -79,8 +79,7 @@ type Decoder struct {
 	last int // samples of the last packet that was more than a pause
 }
 
-// NewDecoder makes a decoder that gives PCM at rate Hz: 8000, 12000, 16000,
-// 24000 or 48000.
+// NewDecoder makes a decoder that gives PCM at rate Hz: 8000, 12000, 16000, 24000 or 48000.
 func NewDecoder(rate int) (*Decoder, error) {
 	d, err := opus.NewDecoder(rate, 1)
 	if err != nil {

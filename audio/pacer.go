@@ -100,8 +100,7 @@ func (p *Pacer) Late(d time.Duration) {
 	p.jitter = max(p.jitter, d)
 }
 
-// Inherit goes on with the lateness that another pacer has seen on the way to
-// the same device.
+// Inherit goes on with the lateness that another pacer has seen on the way to the same device.
 func (p *Pacer) Inherit(from *Pacer) { p.jitter, p.again = from.jitter, from.again }
 
 // Sent records that a frame was handed over now.

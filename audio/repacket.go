@@ -93,8 +93,7 @@ func (r *Repacketizer) Pad() bool {
 	return true
 }
 
-// Take appends all that waits to dst, as one packet of at most MaxPacket bytes,
-// and begins anew.
+// Take appends all that waits to dst, as one packet of at most MaxPacket bytes, and begins anew.
 func (r *Repacketizer) Take(dst []byte) []byte {
 	switch {
 	case len(r.sizes) == 0:

@@ -52,8 +52,7 @@ func NewResampler(from, to int) (*Resampler, error) {
 	return r, nil
 }
 
-// design computes the filters. band is the lower Nyquist frequency in parts of
-// the input's.
+// design computes the filters. band is the lower Nyquist frequency in parts of the input's.
 func (r *Resampler) design(band float64) {
 	// Kaiser's formulas for the length and the shape of the window.
 	width := math.Pi * band * (stopEdge - passEdge) // radians per input sample

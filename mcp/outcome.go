@@ -84,8 +84,7 @@ func (t ToolType) Kind() Kind {
 	return ""
 }
 
-// Outcome is the meaning of an [ActionResponse], both to a conversation and to
-// an MCP client.
+// Outcome is the meaning of an [ActionResponse], both to a conversation and to an MCP client.
 type Outcome struct {
 	Text    string              // the one result of the call in the history
 	Say     string              // to be spoken as it is; "" for nothing

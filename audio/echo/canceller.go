@@ -17,8 +17,7 @@ const (
 	judgeStep   = 0.02    // of the powers by which the filter is judged, per hop: half a second
 )
 
-// Latency is the delay of the sound that [Canceller.Cancel] returns, in samples:
-// 10 ms.
+// Latency is the delay of the sound that [Canceller.Cancel] returns, in samples: 10 ms.
 const Latency = hopSize
 
 // Canceller takes out of a microphone's sound what the loudspeaker beside it
@@ -144,8 +143,7 @@ type judge struct {
 	rest, mic float32 // power of a hop, without and with the echo, smoothed
 }
 
-// worse takes in a hop and reports whether the filter makes things worse. It
-// then begins anew.
+// worse takes in a hop and reports whether the filter makes things worse. It then begins anew.
 func (j *judge) worse(rest, mic float32) bool {
 	j.rest += judgeStep * (rest - j.rest)
 	j.mic += judgeStep * (mic - j.mic)

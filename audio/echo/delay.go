@@ -79,8 +79,7 @@ func (d *delayFinder) hear(t *reference, at int64, mic []int16, scratch []float3
 	return true
 }
 
-// reference fills the buffer with the sound that may be heard. It returns false if
-// that is silence.
+// reference fills the buffer with the sound that may be heard. It returns false if that is silence.
 func (d *delayFinder) reference(t *reference, at int64, scratch []float32) bool {
 	const piece = 512 // outputs at a time
 	sum := float32(0)

@@ -84,8 +84,7 @@ func (f *FarEnd) Sent(packet []byte, stamp uint32) {
 	next.stamp, next.pcm = stamp, next.pcm[:samples]
 }
 
-// Take calls to with everything that was sent since the last call, in order. to
-// must not keep pcm.
+// Take calls to with everything that was sent since the last call, in order. to must not keep pcm.
 func (f *FarEnd) Take(to func(stamp uint32, pcm []int16)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -141,8 +141,7 @@ func (f *filter) update(p int, step *spectrum, share *power) {
 	}
 }
 
-// constrain cuts a partition to its taps: what a block transform puts
-// beyond them is an artefact.
+// constrain cuts a partition to its taps: what a block transform puts beyond them is an artefact.
 func (f *filter) constrain(p int) {
 	f.scratch = f.taps[p]
 	f.fft.Inverse(f.window[:], f.scratch[:])
@@ -150,8 +149,7 @@ func (f *filter) constrain(p int) {
 	f.fft.Forward(f.taps[p][:], f.window[:])
 }
 
-// refill reads the reference's past anew, for a new alignment: place is that of
-// the next hop.
+// refill reads the reference's past anew, for a new alignment: place is that of the next hop.
 func (f *filter) refill(t *reference, place int64) {
 	for i := pastCount; i > 0; i-- {
 		t.read(f.window[:], place-int64(i-1)*hopSize-fftSize)

@@ -27,8 +27,7 @@ const (
 	// selfShare is the similarity from which on an utterance is the reply itself.
 	// Other voices reach 0.56 in 0.4 s and 0.22 in a second.
 	selfShare = 0.75
-	// The last word has to be similar, too: the user may have said it right after
-	// an echo.
+	// The last word has to be similar, too: the user may have said it right after an echo.
 	selfWord      = Rate / 2
 	selfWordShare = 0.65
 )
@@ -184,8 +183,7 @@ func (s *SelfEcho) played(samples int, now time.Time) []int16 {
 	return out
 }
 
-// wordEnd returns where the last block of heard ends that is not soft beside the
-// rest.
+// wordEnd returns where the last block of heard ends that is not soft beside the rest.
 func wordEnd(heard []int16) int {
 	most, end := 0, 0
 	for pass := range 2 {

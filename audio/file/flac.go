@@ -8,8 +8,7 @@ import (
 	"github.com/mewkiz/flac"
 )
 
-// FLACReader reads the sound of a FLAC file, frame by frame. It is for one
-// goroutine.
+// FLACReader reads the sound of a FLAC file, frame by frame. It is for one goroutine.
 type FLACReader struct {
 	stream *flac.Stream
 	shift  int     // bits to take away for 16; below 0: to add

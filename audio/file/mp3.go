@@ -8,8 +8,7 @@ import (
 	"github.com/hajimehoshi/go-mp3"
 )
 
-// MP3Reader reads the sound of an MP3 file while it comes. It is for one
-// goroutine.
+// MP3Reader reads the sound of an MP3 file while it comes. It is for one goroutine.
 type MP3Reader struct {
 	in      watchedReader
 	decoder *mp3.Decoder // gives 16 bit, always two channels

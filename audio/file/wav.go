@@ -42,8 +42,7 @@ type WAVReader struct {
 	held int // bytes in raw of a sample that is not whole yet
 }
 
-// NewWAVReader reads the head of a WAV file, up to the sound. It reads no more
-// of r than that.
+// NewWAVReader reads the head of a WAV file, up to the sound. It reads no more of r than that.
 func NewWAVReader(r io.Reader) (*WAVReader, error) {
 	w := &WAVReader{r: r}
 	var riff [12]byte

@@ -90,8 +90,7 @@ func keyOf(tools []mcp.Tool) (key listKey) {
 	return key
 }
 
-// remember keeps a device's list for its next connection. An empty id remembers
-// nothing.
+// remember keeps a device's list for its next connection. An empty id remembers nothing.
 func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
 	if id == "" {
 		return

@@ -58,8 +58,7 @@ type lister struct {
 	recalled *ServerInfo // whose list it is, while it is the one remembered
 }
 
-// start takes the list that is remembered of the device and begins to read its
-// present one.
+// start takes the list that is remembered of the device and begins to read its present one.
 func (l *lister) start(ctx context.Context) {
 	l.mu.Lock()
 	if old, ok := l.client.options.Lists.last.Get(l.client.options.Device); ok {

@@ -39,8 +39,7 @@ func encodeCommand(thing string, m *method, arguments map[string]any) (json.RawM
 	return commands, nil
 }
 
-// check gives the parameters exactly as declared: all of them, no others, each
-// of its type.
+// check gives the parameters exactly as declared: all of them, no others, each of its type.
 func (m *method) check(arguments map[string]any) (map[string]any, error) {
 	parameters := make(map[string]any, len(m.parameters))
 	for _, p := range m.parameters {

@@ -266,8 +266,7 @@ func (t *Source) GetAvailableTools() []mcp.Tool {
 	return t.home.list()
 }
 
-// IsReady reports whether at least one thing is known, be it from an earlier
-// connection.
+// IsReady reports whether at least one thing is known, be it from an earlier connection.
 func (t *Source) IsReady() bool { return t.live() && t.home.size() > 0 }
 
 // ResetConnection marks everything as stale. A device describes its things by
@@ -328,8 +327,7 @@ func (t *Source) call(ctx context.Context, name string, arguments map[string]any
 	return t.await(ctx, to.thing, t.home.properties(to.thing, arguments), commands)
 }
 
-// await sends a command and waits for the next report of the thing that may be
-// its effect.
+// await sends a command and waits for the next report of the thing that may be its effect.
 func (t *Source) await(ctx context.Context, thing string, sets []string, commands json.RawMessage) (any, error) {
 	w := &waiter{thing: thing, sets: sets, report: make(chan map[string]any, 1)}
 	t.mu.Lock()

@@ -62,20 +62,17 @@ const (
 	Thought = "thought" // reasoning, which a client may leave out
 )
 
-// Message is the frame of an mcp/ai/message notification; kind is Chunk,
-// Final or Thought.
+// Message is the frame of an mcp/ai/message notification; kind is Chunk, Final or Thought.
 func Message(kind, content string) (json.RawMessage, error) {
 	return rawjson.Marshal(request{Version: version2, Method: methodMessage, Params: messageParams{kind, content}})
 }
 
-// Refusal is the frame that refuses a request with this id, as it came,
-// because of its parameters.
+// Refusal is the frame that refuses a request with this id, as it came, because of its parameters.
 func Refusal(id json.RawMessage, message string) (json.RawMessage, error) {
 	return rawjson.Marshal(response{Version: version2, ID: id, Error: &rpcError{codeInvalidParams, message}})
 }
 
-// inbound is one frame of a light device. It shares memory with the bytes
-// that it was read from.
+// inbound is one frame of a light device. It shares memory with the bytes that it was read from.
 type inbound struct {
 	id     json.RawMessage // a string or a number, as it came; nil for none
 	method string          // "" for an answer
@@ -86,8 +83,7 @@ type inbound struct {
 // maxID is how long an id of a device may be, in bytes: it is sent back.
 const maxID = 256
 
-// parse reads one frame. An error means that it cannot be understood and
-// is to be dropped.
+// parse reads one frame. An error means that it cannot be understood and is to be dropped.
 func parse(data []byte) (inbound, error) {
 	var f inbound
 	if err := rawjson.CheckSize(data); err != nil {

@@ -20,8 +20,7 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// Options describe one device that speaks the light dialect. Send is
-// needed; the rest has defaults.
+// Options describe one device that speaks the light dialect. Send is needed; the rest has defaults.
 type Options struct {
 	// Send puts one JSON-RPC frame on the wire, as it is or in the envelope. It
 	// never waits long, may be called by many goroutines, and owns frame afterwards.

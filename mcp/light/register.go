@@ -76,8 +76,7 @@ func (l *Source) checkOwner(address string) error {
 	return fmt.Errorf("mac_addr %q is not the Device-Id of this connection", text.Shorten(address, 64))
 }
 
-// SameAddress reports whether two spellings name the same device: separators
-// and case do not count.
+// SameAddress reports whether two spellings name the same device: separators and case do not count.
 func SameAddress(a, b string) bool { return plainAddress(a) == plainAddress(b) }
 
 // plainAddress is an address in lower case, without separators.

@@ -99,8 +99,7 @@ const (
 	journalDevices = 1024 // devices; the one without a call for longest makes room
 )
 
-// Journal keeps the last calls of each device. Its methods may be called at the
-// same time.
+// Journal keeps the last calls of each device. Its methods may be called at the same time.
 type Journal struct{ calls *lru.Cache[string, []Record] }
 
 // NewJournal makes an empty journal.

@@ -92,8 +92,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 	return rt
 }
 
-// Add makes a source's tools available. A nil source and one that is there
-// already change nothing.
+// Add makes a source's tools available. A nil source and one that is there already change nothing.
 func (rt *Router) Add(s mcp.Source) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()

@@ -123,8 +123,7 @@ func (rt *Router) launch(p Prepared, run func(*job)) error {
 	return nil
 }
 
-// place gives the call its place among those running; perform frees it. The
-// caller holds mu.
+// place gives the call its place among those running; perform frees it. The caller holds mu.
 func (rt *Router) place(p Prepared) (*job, error) {
 	if p.source == nil {
 		return nil, errUnprepared

@@ -14,8 +14,7 @@ import (
 
 // Case is a source to try.
 type Case struct {
-	// New makes a fresh source that is not started. Whatever its peer needs is
-	// ended by t.Cleanup.
+	// New makes a fresh source that is not started. Whatever its peer needs is ended by t.Cleanup.
 	New func(t *testing.T) mcp.Source
 	// Tool is one that answers at once; Arguments are valid for it.
 	Tool      string

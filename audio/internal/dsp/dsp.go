@@ -21,8 +21,7 @@ func Dot(a, b []float32) float32 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// Round returns the sample nearest to v. A value beyond the range of a sample
-// is clipped.
+// Round returns the sample nearest to v. A value beyond the range of a sample is clipped.
 func Round(v float32) int16 {
 	return int16(max(math.MinInt16, min(math.MaxInt16, math.Floor(float64(v)+0.5))))
 }

@@ -81,8 +81,7 @@ const (
 	spokenBeside           // stands beside a stop-word: please, you
 )
 
-// cutSpoken takes the longest word of any list away from the beginning of what
-// was said.
+// cutSpoken takes the longest word of any list away from the beginning of what was said.
 func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 	after = said
 	try := func(word string, k spoken) {
@@ -103,8 +102,7 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 	return after, kind
 }
 
-// apart reports whether a word ends where the rest begins: "stop" does not end
-// in "stopped".
+// apart reports whether a word ends where the rest begins: "stop" does not end in "stopped".
 func apart(word, rest string) bool {
 	last, _ := utf8.DecodeLastRuneInString(word)
 	next, _ := utf8.DecodeRuneInString(rest)

@@ -29,8 +29,7 @@ var (
 	})
 )
 
-// lists are the words that both files have. The words of a list are separated by
-// spaces.
+// lists are the words that both files have. The words of a list are separated by spaces.
 type lists struct {
 	Whole, Commands, Sounds, Listening, Stops, Beside, Turns, Refusals, Assents, Fillers string
 }

@@ -72,8 +72,7 @@ func (s *Segment) Face() {
 	}
 }
 
-// Speakable returns words as they are read aloud in language lang, or "" if
-// nothing is left to say.
+// Speakable returns words as they are read aloud in language lang, or "" if nothing is left to say.
 func Speakable(words string, lang text.Lang) string {
 	link, times, comma := " link ", "$1 times $2", ", "
 	if lang == text.Chinese {

@@ -58,8 +58,7 @@ func (s *Splitter) drain(final bool) []string {
 	}
 }
 
-// cut finds where the first segment of the buffer ends, or 0 when it must wait
-// for more text.
+// cut finds where the first segment of the buffer ends, or 0 when it must wait for more text.
 func (s *Splitter) cut(final bool) int {
 	sc := scan{buf: s.buf, first: !s.some, final: final}
 	for i := 0; i < len(s.buf); i++ {
@@ -250,8 +249,7 @@ func (c *scan) forced(i int) int {
 	return n
 }
 
-// glued reports whether a cut before index n would split a number, a word or
-// an emoji cluster.
+// glued reports whether a cut before index n would split a number, a word or an emoji cluster.
 func glued(before rune, buf []rune, n int) bool {
 	if n >= len(buf) {
 		return !text.IsCJK(before)

@@ -52,8 +52,7 @@ func (k *clock) readPart(c *cursor) bool {
 	return true
 }
 
-// part reads the words for a part of the day, with the hour that is meant when
-// none is said.
+// part reads the words for a part of the day, with the hour that is meant when none is said.
 func (c *cursor) part() (part dayPart, usual int) {
 	for _, p := range [...]struct {
 		part  dayPart

@@ -14,8 +14,7 @@ import (
 // maxNumber bounds what is read: larger numbers are not spoken.
 const maxNumber = 1_000_000_000
 
-// Number reads a whole number that stands alone: 25, 二十五, 25 in full-width
-// digits, twenty five.
+// Number reads a whole number that stands alone: 25, 二十五, 25 in full-width digits, twenty five.
 func Number(text string) (int, bool) {
 	text = strings.TrimSpace(text)
 	n, rest, ok := leadingNumber(text)
@@ -253,8 +252,7 @@ func fold(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// take goes over the first of the words that comes next. An English word must
-// end there.
+// take goes over the first of the words that comes next. An English word must end there.
 func (c *cursor) take(words ...string) bool {
 	for _, w := range words {
 		rest, ok := strings.CutPrefix(c.rest, w)

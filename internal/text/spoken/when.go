@@ -52,8 +52,7 @@ func Time(s string, now time.Time) (time.Time, error) {
 	return at.In(now.Location()), nil
 }
 
-// bare drops what a request says around its time: 明天早上七点提醒我开会 is
-// 明天早上七点.
+// bare drops what a request says around its time: 明天早上七点提醒我开会 is 明天早上七点.
 func bare(folded string) string {
 	for _, start := range []string{"请", "提醒我", "叫我", "remind me ", "wake me up ", "wake me "} {
 		folded = strings.TrimPrefix(folded, start)
