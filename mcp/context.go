@@ -77,9 +77,8 @@ func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// AfterCaller calls f, in a goroutine of its own, once the caller of the call that
-// ctx belongs to has left. stop must be called; it returns when f is not running
-// and never will.
+// AfterCaller calls f, in a goroutine of its own, once the caller of ctx's call has left.
+// stop must be called; it returns when f is not running and never will.
 func AfterCaller(ctx context.Context, f func()) (stop func()) {
 	caller, ok := ctx.Value(callerKey{}).(context.Context)
 	if !ok {

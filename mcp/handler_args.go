@@ -73,20 +73,12 @@ type TimerArgs struct {
 	All      bool        `json:"all,omitempty"`      // cancel: every one
 }
 
-// DecodeArgs reads the arguments that a CallHandler carries: a T, a *T, or
-// anything that has T's form as JSON. nil is the zero T.
+// DecodeArgs reads the arguments that a CallHandler carries: a T, or anything that has T's
+// form as JSON. nil is the zero T.
 func DecodeArgs[T any](args any) (T, error) {
 	var out T
-	switch v := args.(type) {
-	case nil:
-		return out, nil
-	case T:
-		return v, nil
-	case *T:
-		if v != nil {
-			out = *v
-		}
-		return out, nil
+	if given, ok := args.(T); ok || args == nil {
+		return given, nil
 	}
 	data, err := json.Marshal(args)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 // maxFunctionName is how long a function name of a model may be.
 const maxFunctionName = 64
 
-// FunctionNames gives each of names, in order, one that a model takes for a
-// function: [A-Za-z0-9_-]{1,64}. Dots and other signs become underscores. A
-// name that is taken gets _2, _3 …, one that is too long or has letters beyond
-// ASCII gets a hash of the whole, so that the same names always come out the
-// same and no two alike. An empty name is refused: its place stays "".
+// FunctionNames gives each of names, in order, one that a model takes for a function:
+// [A-Za-z0-9_-]{1,64}. A name that is taken gets _2, _3 …, one that is too long or has letters
+// beyond ASCII gets a hash of the whole, so that the same names always come out the same and
+// no two alike. The place of an empty name stays "".
 func FunctionNames(names []string) []string {
 	out := make([]string, len(names))
 	taken := make(map[string]bool, len(names))

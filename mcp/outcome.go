@@ -96,9 +96,8 @@ type Outcome struct {
 	Blocks  []any               // Value as texts and [Image] values; empty if there is nothing to show
 }
 
-// Outcome returns what r means. It is the only place that decides by
-// [Action]. Where r gives no words for a failure they are in language, "zh" or
-// "en".
+// Outcome returns what r means. It is the only place that decides by [Action]. Where r gives
+// no words for a failure they are in language, "zh" or "en".
 func (r ActionResponse) Outcome(language string) Outcome {
 	switch r.Action {
 	case ActionTypeNone:
@@ -126,9 +125,8 @@ func (r ActionResponse) Outcome(language string) Outcome {
 	return Failure(fmt.Sprintf("unknown action %d", r.Action), "", language)
 }
 
-// Failure returns the outcome of a call that failed. result tells the model so,
-// reason is for the ear; where one is empty, result and a general text take its
-// place.
+// Failure returns the outcome of a call that failed. result tells the model so, reason is
+// for the ear; where one is empty, result and a general text take its place.
 func Failure(result, reason, language string) Outcome {
 	if result == "" {
 		result = message.In(text.Lang(language), "mcp/failed")
@@ -165,9 +163,8 @@ type Image struct {
 	Data     []byte
 }
 
-// ResultText is the outcome of a call as text for the history: Result, or
-// Response where there is no result. Whatever is no text is shown as JSON; nil
-// is "". It never panics, however odd the payload is.
+// ResultText is the outcome of a call as text for the history: that of Result, or of
+// Response where there is no result, by [TextOf].
 func ResultText(r ActionResponse) string {
 	if r.Result == nil {
 		return TextOf(r.Response)

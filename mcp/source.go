@@ -25,9 +25,8 @@ type Source interface {
 	ResetConnection() error
 }
 
-// Group is a source that is made of others, which come and go. A router looks
-// at the others each time, so that what they offer has their own names and a
-// call goes to the one that offered it.
+// Group is a source that is made of others, which come and go. A router looks at the others
+// each time, so that a call goes to the one that offered the tool.
 type Group interface {
 	Source
 	// Sources are the others now, in a stable order. The caller owns the slice.

@@ -38,9 +38,8 @@ type Annotations struct {
 	Audience    []string `json:"audience,omitempty"`
 }
 
-// Destroys reports whether the tool says of itself that it destroys something.
-// MCP's default for a tool that says nothing would be yes, which no user of a
-// speaker would bear.
+// Destroys reports whether the tool says of itself that it destroys something. MCP's
+// default would be yes, which no user of a speaker would bear.
 func (a Annotations) Destroys() bool { return a.Destructive != nil && *a.Destructive }
 
 // Tool is one thing that can be done, and all that sources and models say of it.

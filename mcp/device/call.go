@@ -12,10 +12,9 @@ import (
 	"xiaozhi/mcp"
 )
 
-// CallTool runs a tool of the device and waits for its result as long as ctx
-// allows: a string, an Image, or a []any of both in the device's order. It is
-// never sent twice. Errors: ErrNoTool, ErrClosed, a *ToolError for what the
-// device reports, and those of ctx.
+// CallTool runs a tool of the device, once, and waits for its result as long as ctx allows:
+// a string, an Image, or a []any of both in the device's order. Errors: ErrNoTool,
+// ErrClosed, a *ToolError for what the device reports, and those of ctx.
 func (c *Client) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	live, err := c.sessionFor(ctx, name)
 	if err != nil {
@@ -69,9 +68,8 @@ func (c *Client) session(ctx context.Context) (*liveSession, error) {
 	return live, nil
 }
 
-// sessionFor is the session in which a tool that is there can be called. One
-// that is only remembered has to wait until initialize is answered, and may be
-// gone by then.
+// sessionFor is the session in which a tool that is there can be called. One that is only
+// remembered has to wait until initialize is answered, and may be gone by then.
 func (c *Client) sessionFor(ctx context.Context, name string) (*liveSession, error) {
 	for waited := false; ; waited = true {
 		has := c.tools.has(name) // before ended, which is set first
@@ -145,9 +143,8 @@ func textOf(content []sdk.Content) string {
 
 type sentKey struct{}
 
-// sentCall is one tools/call on its way to the wire. It travels in the context,
-// since only the link learns the id under which the device knows the call. What
-// changes is guarded by the link's mu.
+// sentCall is one tools/call on its way to the wire. It travels in the context, since only
+// the link, whose mu guards it, learns the id under which the device knows the call.
 type sentCall struct {
 	tool      string
 	id        int64 // on the wire; 0 until it is about to be sent

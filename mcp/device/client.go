@@ -75,11 +75,9 @@ type ServerInfo struct {
 	Protocol      string // the version that the session uses
 }
 
-// Client is a device that speaks the standard dialect, as an [mcp.Source]. It
-// owns the session of one connection of the device: its inbox, its ids, the
-// calls that run. What the device offers is its lister's. All methods may be
-// called at the same time; Deliver is made for the socket's reader and never
-// waits.
+// Client is a device that speaks the standard dialect, as an [mcp.Source]. It owns the
+// session of one connection of the device: its inbox, its ids, the calls that run. What the
+// device offers is its lister's. All methods may be called at the same time.
 type Client struct {
 	options Options
 	log     *slog.Logger
@@ -123,9 +121,8 @@ func New(o Options) *Client {
 	return c
 }
 
-// Deliver takes one JSON-RPC payload that the device sent. It never waits and
-// keeps a copy, so the caller may reuse payload. When maxQueue payloads or
-// maxQueued bytes are waiting, the payload is dropped and counted: a stuck
+// Deliver takes a copy of one JSON-RPC payload that the device sent. It never waits: when
+// maxQueue payloads or maxQueued bytes do, the payload is dropped and counted, for a stuck
 // session must not stop the reader, which also brings the sound.
 func (c *Client) Deliver(payload json.RawMessage) {
 	if c.inbox.put(payload) {

@@ -29,9 +29,8 @@ const (
 // with [NewListCache].
 type ListCache struct {
 	last *lru.Cache[string, remembered] // by device
-	// The SDK's client holds our name and version only: one serves all devices. It does
-	// not log: what it would say of a device our own reading of the wire has said with
-	// the device's name.
+	// The SDK's client holds our name and version only: one serves all devices. It does not
+	// log: our own reading of the wire does, with the device's name.
 	peer *sdk.Client
 
 	mu    sync.Mutex

@@ -140,9 +140,8 @@ func (l *lister) identified(info ServerInfo) {
 	}
 }
 
-// run initialises the session and reads the list, as often as there are reasons,
-// and ends when there are none: most devices are idle most of the time. There is
-// at most one.
+// run initialises the session and reads the list, as often as there are reasons, and ends
+// when there are none: most devices are idle most of the time. There is at most one.
 func (l *lister) run(ctx context.Context) {
 	if l.last.IsZero() && len(l.all()) > 0 { // remembered ones
 		l.tell()
@@ -153,9 +152,8 @@ func (l *lister) run(ctx context.Context) {
 	}
 }
 
-// reason reports whether the list must be read. If it is false, the next reason
-// begins run again. A burst of reasons makes one list, not sooner than relistPause
-// after the last.
+// reason reports whether the list must be read. If not, the next reason begins run again.
+// A burst of reasons makes one list, not sooner than relistPause after the last.
 func (l *lister) reason(ctx context.Context) bool {
 	for {
 		select {

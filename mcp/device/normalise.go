@@ -16,10 +16,9 @@ import (
 	"xiaozhi/mcp/rawjson"
 )
 
-// Devices do not always send proper JSON-RPC (docs/mcp.md, Dialects 9). The functions here take a
-// device's bytes and give back a message that the SDK can decode, with a note
-// of each thing that was put right. They never panic and never keep a reference
-// to a shared buffer's later contents: the caller owns the payload.
+// Devices do not always send proper JSON-RPC (docs/mcp.md, Dialects 9). The functions here
+// take a device's bytes and give back a message that the SDK can decode, with a note of each
+// thing that was put right. They never panic.
 
 // The SDK takes these three codes for its own broken connection.
 const (
@@ -174,12 +173,10 @@ func repairInitialize(raw json.RawMessage) (result json.RawMessage, said string,
 	return result, said, fixes
 }
 
-// RepairResponse reads a peer's answer to a request of ours and puts right what
-// the SDK could not take (an id that came back as text, an error without form,
-// a code that the SDK uses for itself, a result of another shape). method names
-// the request with an id, "" when there is none. It returns nil for an answer
-// to no request, and an error for what cannot be understood. Whoever calls it has
-// looked at the size and the Depth of payload.
+// RepairResponse reads a peer's answer to a request of ours, whose size and depth the caller
+// has checked, and puts right what the SDK could not take: the id, an error, the shape of a
+// result. method names the request with an id, "" when there is none. It returns nil for an
+// answer to no request, and an error for what cannot be understood.
 func RepairResponse(payload []byte, method func(id int64) string) (r *jsonrpc.Response, fixes []string, err error) {
 	m, err := parseMessage(payload)
 	if err != nil {

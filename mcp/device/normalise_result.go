@@ -32,9 +32,8 @@ type block struct {
 
 func textBlock(text string) block { return block{Type: "text", Text: &text} }
 
-// repairCall makes a tools/call result of whatever the device sent as one: a
-// proper result, a bare value, or an object of its own design, which becomes the
-// text of one block. raw must be valid JSON.
+// repairCall makes a tools/call result of what the device sent as one, valid JSON: a proper
+// result, a bare value, or an object of its own design, which becomes the text of one block.
 func repairCall(raw json.RawMessage) (result json.RawMessage, fixes []string) {
 	raw = bytes.TrimSpace(raw)
 	out := callResult{Content: []block{}}

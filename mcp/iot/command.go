@@ -21,9 +21,8 @@ type iotCommand struct {
 	Parameters map[string]any `json:"parameters"` // never nil
 }
 
-// encodeCommand holds arguments against the descriptor and makes the commands
-// array with one command in it. The error is for the model: it names the
-// parameter and what is wrong with it.
+// encodeCommand holds arguments against the descriptor and makes a commands array of one.
+// The error is for the model: it names the parameter and what is wrong with it.
 func encodeCommand(thing string, m *method, arguments map[string]any) (json.RawMessage, error) {
 	parameters, err := m.check(arguments)
 	if err != nil {

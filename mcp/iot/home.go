@@ -23,9 +23,8 @@ const (
 // It may be used at the same time; make it with [NewCache].
 type Cache struct{ homes *lru.Cache[string, *home] }
 
-// NewCache makes an empty cache for a number of devices; 0 means 1000. One
-// device more, or more than 32 MiB, and the one that was used least recently is
-// forgotten.
+// NewCache makes an empty cache for a number of devices; 0 means 1000. With one more, or
+// more than 32 MiB, the device that was used least recently is forgotten.
 func NewCache(devices int) *Cache {
 	if devices <= 0 {
 		devices = defaultCached

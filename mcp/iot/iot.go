@@ -124,9 +124,8 @@ func (t *Source) Deliver(descriptors, states json.RawMessage) {
 	}
 }
 
-// States are the last reports of all things, by thing and property, as JSON
-// values. What was reported before the device connected again is left out. The
-// caller owns the maps.
+// States are the last reports of all things on this connection, by thing and property, as
+// JSON values. The caller owns the maps.
 func (t *Source) States() map[string]map[string]any {
 	if !t.live() {
 		return nil
@@ -289,15 +288,12 @@ func (t *Source) ResetConnection() error {
 // CallTool reads a property or calls a method. Errors: ErrNoTool, ErrClosed, a
 // *ToolError for arguments that do not fit the descriptor (nothing is sent
 // then), those of Send and, from a query, those of ctx.
-func (t *Source) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
-	result, err := t.call(ctx, name, arguments)
-	if err != nil {
-		return nil, fmt.Errorf("call %s: %w", name, err)
-	}
-	return result, nil
-}
-
-func (t *Source) call(ctx context.Context, name string, arguments map[string]any) (any, error) {
+func (t *Source) CallTool(ctx context.Context, name string, arguments map[string]any) (result any, err error) {
+	defer func() {
+		if err != nil {
+			result, err = nil, fmt.Errorf("call %s: %w", name, err)
+		}
+	}()
 	t.mu.Lock()
 	started, ended := t.started, t.ended
 	t.mu.Unlock()

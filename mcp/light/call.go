@@ -17,10 +17,9 @@ const (
 	maxErrorText = 256 // bytes of a device's error in the log
 )
 
-// CallTool runs a tool of the device and waits for its result as long as ctx
-// allows: a string, or the JSON of any other value. It is never sent twice.
-// Errors: ErrNoTool, ErrClosed, a *ToolError for what the device reports, and
-// those of ctx.
+// CallTool runs a tool of the device, once, and waits for its result as long as ctx allows:
+// a string, or the JSON of any other value. Errors: ErrNoTool, ErrClosed, a *ToolError for
+// what the device reports, and those of ctx.
 func (l *Source) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)

@@ -167,10 +167,9 @@ func (l *Source) Owns(id string) bool {
 	return l.pending[id] != nil
 }
 
-// Deliver acts on one frame of the device: a registration, an answer, or
-// something that is none of them. It never waits for the device. frame is not
-// kept. Frames are taken in the order of the calls, so one goroutine should
-// make them.
+// Deliver acts on one frame of the device: a registration, an answer, or something else. It
+// never waits for the device and does not keep frame. Frames are taken in the order of the
+// calls, so one goroutine should make them.
 func (l *Source) Deliver(frame json.RawMessage) {
 	f, err := parse(frame)
 	if err != nil {

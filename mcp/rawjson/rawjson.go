@@ -6,7 +6,6 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -30,8 +29,6 @@ const (
 	maxDepth = 64      // nesting of objects and arrays in a payload
 )
 
-var errTooDeep = errors.New("nested too deeply")
-
 // CheckSize is an error when payload is larger or nested deeper than any honest
 // message is. It runs before the payload is parsed.
 func CheckSize(payload []byte) error {
@@ -39,7 +36,7 @@ func CheckSize(payload []byte) error {
 		return fmt.Errorf("payload of %d bytes is over the limit of %d", len(payload), MaxSize)
 	}
 	if Depth(payload) > maxDepth {
-		return fmt.Errorf("%w: more than %d levels", errTooDeep, maxDepth)
+		return fmt.Errorf("nested too deeply: more than %d levels", maxDepth)
 	}
 	return nil
 }

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// queue lets one call at a time through, first come first served, those from
-// outside after all others. A device runs its tools one after the other and does
-// nothing else meanwhile.
+// queue lets one call at a time through, first come first served, those from outside after
+// all others: a device runs its tools one after the other and does nothing else meanwhile.
 type queue struct {
 	limit int // calls waiting; more are refused: maxWaiting
 
@@ -49,9 +48,8 @@ func (l *queue) acquire(outside bool) *slot {
 	return t
 }
 
-// wait blocks until it is t's turn; the holder must then call release. When ctx
-// ends or closed is closed first, the place is given up. A nil slot is of a
-// call that needs no turn.
+// wait blocks until it is t's turn; the holder must then call release. When ctx ends or
+// closed is closed first, the place is given up. A nil slot is of a call without a turn.
 func (l *queue) wait(ctx context.Context, closed <-chan struct{}, t *slot) error {
 	if t == nil {
 		return ctx.Err()

@@ -101,9 +101,8 @@ func (rt *Router) Add(s mcp.Source) {
 	}
 }
 
-// Offers returns the tools for the model: local, device, IoT, external, each in its
-// source's order, without those meant only for people and those denied. The
-// caller owns the slice.
+// Offers returns the tools for the model, without those meant only for people and those
+// denied: local, device, IoT, external, each in its source's order. The caller owns the slice.
 func (rt *Router) Offers() []Offer {
 	placed := rt.placed()
 	offers := make([]Offer, len(placed))

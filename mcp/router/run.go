@@ -22,9 +22,8 @@ func (rt *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
 	return rt.Begin(ctx, p)()
 }
 
-// Begin is [Router.Run] in two halves. It never waits: when it returns, the call has
-// its place among those of its device. wait waits for the outcome and is called
-// once.
+// Begin is [Router.Run] in two halves. It never waits: when it returns, the call has its
+// place among those of its device. wait waits for the outcome and is called once.
 func (rt *Router) Begin(ctx context.Context, p Prepared) (wait func() mcp.ActionResponse) {
 	p.Info = mcp.InfoFrom(ctx)
 	outcome := make(chan mcp.ActionResponse, 1)
@@ -159,9 +158,8 @@ type outcome struct {
 	err    error
 }
 
-// perform waits for the call's turn, runs it, frees its place, makes its outcome
-// and leaves its record. ctx is the caller's; a device's call does not end with it
-// once it is sent.
+// perform waits for the call's turn, runs it, frees its place, makes its outcome and leaves
+// its record. ctx is the caller's; a device's call does not end with it once it is sent.
 func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	rt, p := j.router, j.call
 	var o outcome
