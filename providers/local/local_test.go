@@ -35,7 +35,7 @@ func testSynthesizer(tb testing.TB, o Options) *Synthesizer {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if len(s.Found()) != 2 {
+	if s.english == nil || s.chinese == nil {
 		tb.Fatalf("these tests need the Debian packages flite and espeak-ng; found %q", s.Found())
 	}
 	return s
