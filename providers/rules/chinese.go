@@ -38,11 +38,8 @@ func chineseForms(text, name string) []string {
 	if name = chineseSigns(name); name != "" {
 		names = append(names, name)
 	}
-	forms := []string{text}
-	for _, cut := range []func(string, []string) []string{trimAfter, trimBefore} {
-		forms = append(forms, cut(forms[len(forms)-1], names)...)
-	}
-	return forms
+	forms := append([]string{text}, trimAll(text, strings.CutSuffix, slices.Concat(chinese().After, names))...)
+	return append(forms, trimAll(forms[len(forms)-1], strings.CutPrefix, slices.Concat(chinese().Before, names))...)
 }
 
 // chineseSigns lower-cases a text and drops its signs, but for those that are
@@ -71,16 +68,6 @@ func chineseSigns(text string) string {
 	return b.String()
 }
 
-// trimAfter drops particles, politeness and the assistant's names from the end.
-func trimAfter(text string, names []string) []string {
-	return trimAll(text, strings.CutSuffix, append(slices.Clip(chinese().After), names...))
-}
-
-// trimBefore drops politeness, addresses and the assistant's names from the start.
-func trimBefore(text string, names []string) []string {
-	return trimAll(text, strings.CutPrefix, append(slices.Clip(chinese().Before), names...))
-}
-
 // trimAll cuts the words off as long as one fits and something is left, and
 // gives what is left after each cut: 小智你好 is 你好 before it is 好.
 func trimAll(text string, cut func(s, word string) (string, bool), words []string) []string {
@@ -100,7 +87,7 @@ func trimAll(text string, cut func(s, word string) (string, bool), words []strin
 // chineseUnit returns the unit of time that a text names, or 0.
 func chineseUnit(text string) time.Duration {
 	switch {
-	case strings.Contains(text, "小时") || strings.Contains(text, "钟头"):
+	case containsAny(text, []string{"小时", "钟头"}):
 		return time.Hour
 	case strings.Contains(text, "分"):
 		return time.Minute

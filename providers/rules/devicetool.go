@@ -141,14 +141,14 @@ func chineseFit(t tool, forms []string) int {
 	return best
 }
 
-// direction is on or off, with its words in both languages.
-type direction struct{ said, described, named []string }
+// direction is on or off, as it is said and described in Chinese and as tools are named.
+type direction struct{ said, named []string }
 
 // directions are on and off.
 func directions() [2]direction {
 	return [2]direction{
-		{[]string{"打开", "开启", "开"}, []string{"打开", "开启", "开"}, []string{"on", "open", "enable"}},
-		{[]string{"关闭", "关掉", "关上", "熄灭", "关"}, []string{"关闭", "关掉", "关上", "熄灭", "关"}, []string{"off", "close", "disable"}},
+		{[]string{"打开", "开启", "开"}, []string{"on", "open", "enable"}},
+		{[]string{"关闭", "关掉", "关上", "熄灭", "关"}, []string{"off", "close", "disable"}},
 	}
 }
 
@@ -158,25 +158,21 @@ func switches(t tool, said string) bool {
 	if t.has("get", "read") {
 		return false // it tells whether the thing is on
 	}
-	on, off := directions()[0], directions()[1]
-	for i, d := range []direction{on, off} {
-		other := []direction{off, on}[i]
-		thing := ""
+	all := directions()
+	for i, d := range all {
+		other, thing := all[1-i], ""
 		for _, verb := range d.said {
-			if rest, ok := strings.CutPrefix(said, verb); ok {
-				thing = rest
-				break
+			rest, ok := strings.CutPrefix(said, verb)
+			if !ok {
+				rest, ok = strings.CutSuffix(said, verb)
 			}
-			if rest, ok := strings.CutSuffix(said, verb); ok {
+			if ok {
 				thing = rest
 				break
 			}
 		}
-		if thing == "" {
-			continue
-		}
-		described := containsAny(t.spec.Description, d.described) && !containsAny(t.spec.Description, other.described)
-		if !t.has(d.named...) && !described || t.has(other.named...) {
+		described := containsAny(t.spec.Description, d.said) && !containsAny(t.spec.Description, other.said)
+		if thing == "" || !t.has(d.named...) && !described || t.has(other.named...) {
 			continue
 		}
 		if strings.Contains(t.spec.Description, thing) || t.has(chinese().Things[thing]...) {

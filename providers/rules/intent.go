@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -56,18 +57,7 @@ type intent struct {
 
 // fast reports whether the fast path may take it from a language model.
 func (in intent) fast() bool {
-	switch in.act {
-	case actTime, actStop, actNext, actSet, actUp, actDown, actMax, actMin, actAsk:
-		return true
-	default:
-		return false
-	}
-}
-
-// pattern is one way of saying what is wanted, in the notation of its language.
-type pattern struct {
-	text string
-	want intent
+	return slices.Contains([]act{actTime, actStop, actNext, actSet, actUp, actDown, actMax, actMin, actAsk}, in.act)
 }
 
 // understand finds the rule for a text. Only a text that says nothing else is
@@ -75,14 +65,14 @@ type pattern struct {
 func (b *Brain) understand(said string) (intent, bool) {
 	if text.Of(said) == text.Chinese {
 		for _, t := range chineseForms(said, b.options.Name) {
-			if in, ok := match(b.chinese, t, chineseNumber); ok {
+			if in, ok := match(chineseRules(), t, chineseNumber); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
 		return intent{}, false
 	}
 	for _, t := range englishForms(said, b.options.Name) {
-		if in, ok := match(b.english, t+" ", digits); ok {
+		if in, ok := match(englishRules(), t+" ", digits); ok {
 			return in.timed(englishUnit(t))
 		}
 	}

@@ -19,22 +19,18 @@ func englishNumbers(words []string) []string {
 			continue
 		}
 		_, next := englishNumber(words[i+used:])
-		switch {
-		case next > 0 && words[i] == "two" && used == 1:
-			out = append(out, "to")
-		case next > 0 && words[i] == "four" && used == 1:
-			out = append(out, "for")
-		default:
-			i += used
-			share := ""
-			if i < len(words) && words[i] == "percent" {
-				share = "%"
-				i++
-			}
-			out = append(out, "<"+strconv.Itoa(n)+share+">")
+		if meant := map[string]string{"two": "to", "four": "for"}[words[i]]; meant != "" && next > 0 && used == 1 {
+			out = append(out, meant)
+			i++
 			continue
 		}
 		i += used
+		share := ""
+		if i < len(words) && words[i] == "percent" {
+			share = "%"
+			i++
+		}
+		out = append(out, "<"+strconv.Itoa(n)+share+">")
 	}
 	return out
 }
@@ -76,25 +72,14 @@ func englishNumber(words []string) (n, used int) {
 
 // smallNumber reads a word for 0 to 19.
 func smallNumber(word string) (int, bool) {
-	for n, name := range [...]string{
-		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-		"thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-	} {
-		if name == word {
-			return n, true
-		}
-	}
-	return 0, false
+	n := slices.Index(strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "+
+		"fifteen sixteen seventeen eighteen nineteen"), word)
+	return n, n >= 0
 }
 
 // tens reads a word for 20, 30 … 90, or gives 0.
 func tens(word string) int {
-	for i, name := range [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"} {
-		if name == word {
-			return (i + 2) * 10
-		}
-	}
-	return 0
+	return 10 * slices.Index(strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety"), word)
 }
 
 // digits reads a number of at most five digits.

@@ -250,8 +250,10 @@ func TestLevelAfterModelFailed(t *testing.T) {
 func TestGrammarStaysSmall(t *testing.T) {
 	phrases := newBrain(t, false).Phrases("en", deviceTools())
 	for _, p := range english().Typed {
-		if slices.Contains(phrases, p.text) {
-			t.Errorf("%q is in the grammar", p.text)
+		for _, way := range p.Ways {
+			if slices.Contains(phrases, way) {
+				t.Errorf("%q is in the grammar", way)
+			}
 		}
 	}
 	for _, p := range phrases {

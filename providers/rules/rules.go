@@ -11,10 +11,9 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"iter"
-	"regexp"
-	"slices"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -24,7 +23,7 @@ import (
 // Options are the surroundings of a Brain. The zero value works, but says the
 // ids of its phrases instead of their texts.
 type Options struct {
-	Prompts         func(id, lang string, args ...string) string // texts of PhraseIDs; nil gives the id back
+	Prompts         func(id, lang string, args ...string) string // texts of the phrases below; nil gives the id back
 	Name            string                                       // what the assistant calls itself; "" is 小智
 	Now             func() time.Time                             // nil is time.Now
 	Zone            *time.Location                               // of spoken times; nil is the machine's
@@ -34,8 +33,6 @@ type Options struct {
 // Brain answers from rules. It is safe for many goroutines at once.
 type Brain struct {
 	options Options
-	english []rule
-	chinese []rule
 }
 
 var _ providers.LLM = (*Brain)(nil)
@@ -45,16 +42,11 @@ func New(o Options) *Brain {
 	if o.Prompts == nil {
 		o.Prompts = func(id, _ string, _ ...string) string { return id }
 	}
-	if o.Name == "" {
-		o.Name = "小智"
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
-	return &Brain{options: o, english: compile(slices.Concat(english().Ways, english().Typed), englishExpr), chinese: compile(chinese().Ways, chineseExpr)}
+	o.Name, o.Zone = cmp.Or(o.Name, "小智"), cmp.Or(o.Zone, time.Local)
+	return &Brain{options: o}
 }
 
 // Name is "rules".
@@ -71,7 +63,11 @@ func (b *Brain) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq
 		}
 		delta, ok := b.step(req, everything)
 		if !ok {
-			delta = providers.Delta{Text: b.say(b.noModel(), langOf(req)), Fallback: true}
+			id := phraseNoLLM
+			if b.options.ModelConfigured {
+				id = phraseLLMDown
+			}
+			delta = providers.Delta{Text: b.say(id, langOf(req)), Fallback: true}
 		}
 		delta.Provider = b.Name()
 		yield(delta, nil)
@@ -87,29 +83,44 @@ func (b *Brain) Answer(req providers.LLMRequest) (providers.Delta, bool) {
 	return delta, ok
 }
 
-func (b *Brain) noModel() string {
-	if b.options.ModelConfigured {
-		return phraseLLMDown
-	}
-	return phraseNoLLM
-}
-
 // say returns the text of a phrase.
 func (b *Brain) say(id string, lang text.Lang, args ...string) string {
 	return b.options.Prompts(id, string(lang), args...)
 }
 
-// rule is one way of saying something.
-type rule struct {
-	expr *regexp.Regexp
-	want intent
-}
-
-// compile makes the patterns of one language ready for matching.
-func compile(patterns []pattern, expr func(string) string) []rule {
-	rules := make([]rule, 0, len(patterns))
-	for _, p := range patterns {
-		rules = append(rules, rule{regexp.MustCompile(expr(p.text)), p.want})
-	}
-	return rules
-}
+// The ids of the phrases that the brain says. Their texts live in prompts.
+const (
+	phraseOK              = "ok"
+	phraseGoodbye         = "goodbye"
+	phraseNoLLM           = "no_llm"
+	phraseLLMDown         = "llm_down"
+	phraseWhatCanIDo      = "what_can_i_do"
+	phraseTime            = "rules_time"             // {time}
+	phraseDate            = "rules_date"             // {date} {weekday}
+	phraseVolumeSet       = "rules_volume_set"       // {value}
+	phraseVolumeIs        = "rules_volume_is"        // {value}
+	phraseBrightnessSet   = "rules_brightness_set"   // {value}
+	phraseBrightnessIs    = "rules_brightness_is"    // {value}
+	phraseNoVolume        = "rules_no_volume"        //
+	phraseNoBrightness    = "rules_no_brightness"    //
+	phraseNotTold         = "rules_not_told"         //
+	phraseNoStatus        = "rules_no_status"        //
+	phraseBattery         = "rules_battery"          // {level}
+	phraseBatteryCharging = "rules_battery_charging" // {level}
+	phraseStatus          = "rules_status"           // {volume}
+	phraseNoMusic         = "rules_no_music"         //
+	phraseTimerSet        = "rules_timer_set"        // {duration}
+	phraseNoTimer         = "rules_no_timer"         //
+	phraseTimers          = "rules_timers"           // {count} {timers}
+	phraseOneTimer        = "rules_one_timer"        // {timers}
+	phraseTimerLeft       = "rules_timer_left"       // {length} {left}
+	phraseTimerNamed      = "rules_timer_named"      // {text} {left}
+	phraseTimerDue        = "rules_timer_due"        // {text} {due}
+	phraseNoPhoto         = "rules_no_photo"         //
+	phraseHello           = "rules_hello"            // {name}
+	phraseThanks          = "rules_thanks"           //
+	phraseWho             = "rules_who"              // {name}
+	phraseDone            = "rules_done"             //
+	phraseFailed          = "rules_failed"           // {reason}
+	phraseFailedPlain     = "rules_failed_plain"     //
+)

@@ -203,7 +203,7 @@ func TestZeroOptionsWork(t *testing.T) {
 
 func TestPhrasesHaveTexts(t *testing.T) {
 	say := phraseTexts(t)
-	for _, id := range PhraseIDs() {
+	for _, id := range phraseIDs() {
 		say(id, "zh")
 		say(id, "en")
 	}
@@ -293,5 +293,16 @@ func BenchmarkAnswerUnknown(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		brain.Answer(req)
+	}
+}
+
+// phraseIDs lists the phrases that the brain says.
+func phraseIDs() []string {
+	return []string{
+		phraseOK, phraseGoodbye, phraseNoLLM, phraseLLMDown, phraseWhatCanIDo, phraseTime, phraseDate, phraseVolumeSet,
+		phraseVolumeIs, phraseBrightnessSet, phraseBrightnessIs, phraseNoVolume, phraseNoBrightness, phraseNotTold,
+		phraseNoStatus, phraseBattery, phraseBatteryCharging, phraseStatus, phraseNoMusic, phraseTimerSet,
+		phraseNoTimer, phraseTimers, phraseOneTimer, phraseTimerLeft, phraseTimerNamed, phraseTimerDue, phraseNoPhoto,
+		phraseHello, phraseThanks, phraseWho, phraseDone, phraseFailed, phraseFailedPlain,
 	}
 }

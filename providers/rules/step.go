@@ -1,6 +1,10 @@
 package rules
 
 import (
+	"strconv"
+	"strings"
+	"time"
+
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/providers"
@@ -77,7 +81,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
 	case actAsk, actBattery, actStatus:
-		return r.askStatus(in)
+		t, ok := teller(r.tools, in)
+		return r.callIf(t, ok, phraseNoStatus)
 	case actStop:
 		return r.play(phraseOK, "stop", "cancel")
 	case actNext:
@@ -87,7 +92,10 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	case actTimer:
 		return r.setTimer(in)
 	case actTimers:
-		return r.listTimers()
+		t, ok := find(r.tools, func(t tool) bool {
+			return t.has("timers", "timer", "reminders", "reminder", "alarms", "alarm") && t.has("list", "get", "show") && t.free()
+		})
+		return r.callIf(t, ok, phraseNoTimer)
 	case actPhoto:
 		return r.look()
 	case actExit:
@@ -95,13 +103,6 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 			return r.call(t, nil)
 		}
 		return r.text(phraseGoodbye)
-	default:
-		return r.smallTalk(in)
-	}
-}
-
-func (r request) smallTalk(in intent) (providers.Delta, bool) {
-	switch in.act {
 	case actHelp:
 		return r.text(phraseWhatCanIDo)
 	case actHello:
@@ -110,28 +111,24 @@ func (r request) smallTalk(in intent) (providers.Delta, bool) {
 		return r.text(phraseThanks)
 	case actWho:
 		return r.text(phraseWho, "name", r.options.Name)
-	default:
-		return providers.Delta{}, false
 	}
+	return providers.Delta{}, false
 }
 
 // play calls a tool of the player, or says why not. Stopping what is not
 // playing is no failure.
 func (r request) play(without string, verbs ...string) (providers.Delta, bool) {
-	if t, ok := player(r.tools, verbs...); ok {
-		return r.call(t, nil)
-	}
-	if without == phraseOK {
+	t, ok := player(r.tools, verbs...)
+	if !ok && without == phraseOK {
 		return r.text(phraseOK)
 	}
-	return r.missing(without)
+	return r.callIf(t, ok, without)
 }
 
-// askStatus asks the device how it is.
-func (r request) askStatus(in intent) (providers.Delta, bool) {
-	t, ok := teller(r.tools, in)
-	if !ok {
-		return r.missing(phraseNoStatus)
+// callIf asks for a tool that needs no arguments if it was found.
+func (r request) callIf(t tool, found bool, without string) (providers.Delta, bool) {
+	if !found {
+		return r.missing(without)
 	}
 	return r.call(t, nil)
 }
@@ -146,4 +143,126 @@ func (r request) look() (providers.Delta, bool) {
 		return r.call(t, nil)
 	}
 	return r.call(t, map[string]any{question: r.said})
+}
+
+// levelStep is the step of "louder", in hundredths of the range.
+const levelStep = 10
+
+// setLevel sets a level, or asks what it is first when it must know.
+func (r request) setLevel(in intent) (providers.Delta, bool) {
+	t, argument, ok := setter(r.tools, in.level)
+	if !ok {
+		return r.missing(map[level]string{volume: phraseNoVolume, brightness: phraseNoBrightness}[in.level])
+	}
+	low, high := t.bounds(argument)
+	switch in.act {
+	case actSet:
+		to := in.steps(low, high)
+		if in.share {
+			to += low
+		}
+		return r.call(t, map[string]any{argument: min(max(to, low), high)})
+	case actMax:
+		return r.call(t, map[string]any{argument: high})
+	case actMin:
+		return r.call(t, map[string]any{argument: low})
+	default:
+		if s, ok := teller(r.tools, in); ok {
+			return r.call(s, nil)
+		}
+		return r.moveLevel(in, (low+high)/2)
+	}
+}
+
+// moveLevel sets a level some way from where it is now.
+func (r request) moveLevel(in intent, now int) (providers.Delta, bool) {
+	t, argument, ok := setter(r.tools, in.level)
+	if !ok {
+		return r.text(phraseFailedPlain)
+	}
+	low, high := t.bounds(argument)
+	by := max(1, (high-low)*levelStep/100)
+	if in.number != none {
+		by = in.steps(low, high)
+	}
+	if in.act == actDown {
+		by = -by
+	}
+	return r.call(t, map[string]any{argument: min(max(now+by, low), high)})
+}
+
+// steps returns the number that was said in steps of a tool that counts from low to
+// high: half of 0 to 20 is 10.
+func (in intent) steps(low, high int) int {
+	if !in.share {
+		return in.number
+	}
+	return (in.number*(high-low) + 50) / 100
+}
+
+// setTimer sets a timer, where there is a tool for it.
+func (r request) setTimer(in intent) (providers.Delta, bool) {
+	t, _ := find(r.tools, func(t tool) bool {
+		return t.has("timer", "reminder", "alarm", "countdown", "remind") && !t.has("cancel", "delete", "list", "get", "stop", "remove")
+	})
+	arguments, ok := timerArguments(t, in.length, r.said)
+	if !ok {
+		return r.missing(phraseNoTimer)
+	}
+	return r.call(t, arguments)
+}
+
+// timers says what a list of timers holds. It is false for anything but a list
+// of objects that say when they are due or how long they last.
+func (r request) timers(data any) (providers.Delta, bool) {
+	list, ok := data.([]any)
+	if !ok || len(list) == 0 {
+		return providers.Delta{}, false
+	}
+	parts := make([]string, 0, len(list))
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		value := func(key string) string { text, _ := fields[key].(string); return text }
+		due, left, length, text := value("due"), value("left"), value("length"), value("text")
+		switch {
+		case length != "" && left != "" && text != "":
+			parts = append(parts, r.say(phraseTimerNamed, r.lang, "text", text, "left", left))
+		case length != "" && left != "":
+			parts = append(parts, r.say(phraseTimerLeft, r.lang, "length", length, "left", left))
+		case due != "" && text != "":
+			parts = append(parts, r.say(phraseTimerDue, r.lang, "due", due, "text", text))
+		default:
+			return providers.Delta{}, false
+		}
+	}
+	all := strings.Join(parts, r.lang.Pick("；", "; "))
+	if len(parts) == 1 {
+		return r.text(phraseOneTimer, "timers", all)
+	}
+	return r.text(phraseTimers, "count", strconv.Itoa(len(parts)), "timers", all)
+}
+
+// timerArguments fills in a timer's length and, where texts are required, what
+// was said. It is false for a tool that wants more, or no number.
+func timerArguments(t tool, length time.Duration, said string) (map[string]any, bool) {
+	number, _ := t.integer("seconds", "duration_seconds", "minutes", "duration", "delay")
+	p, ok := t.schema.Properties[number]
+	if !ok {
+		return nil, false
+	}
+	unit, text := time.Second, strings.ToLower(number+" "+p.Description)
+	if !containsAny(text, []string{"sec", "秒"}) && containsAny(text, []string{"min", "分"}) {
+		unit = time.Minute
+	}
+	arguments := map[string]any{number: int(length / unit)}
+	for _, name := range t.schema.Required {
+		switch {
+		case name == number:
+		case t.schema.Properties[name].is("string"):
+			arguments[name] = said
+		default:
+			return nil, false
+		}
+	}
+	return arguments, true
 }

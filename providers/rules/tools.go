@@ -146,13 +146,6 @@ func setter(tools []tool, of level) (t tool, argument string, ok bool) {
 	return t, argument, ok
 }
 
-// statusTool finds the tool that tells the device's levels.
-func statusTool(tools []tool) (tool, bool) {
-	return find(tools, func(t tool) bool {
-		return t.has("status", "state") && t.has("device", "get") && !t.has("set") && t.free()
-	})
-}
-
 // batteryTool finds the tool that tells how full the battery is.
 func batteryTool(tools []tool) (tool, bool) {
 	about := func(t tool) bool { return t.has("battery") && !t.has("set", "reset", "calibrate") && t.free() }
@@ -177,7 +170,10 @@ func teller(tools []tool, in intent) (tool, bool) {
 			return t, true
 		}
 	}
-	if t, ok := statusTool(tools); ok {
+	status := func(t tool) bool {
+		return t.has("status", "state") && t.has("device", "get") && !t.has("set") && t.free()
+	}
+	if t, ok := find(tools, status); ok {
 		return t, true
 	}
 	return find(tools, func(t tool) bool {
