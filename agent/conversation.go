@@ -35,7 +35,7 @@ type Conversation struct {
 	env    feature.Env
 	out    wire.Outbox
 	in     *wire.Queue[wire.Event]
-	events chan any // core events and calls; size 64, senders wait until the conversation ends
+	events chan func() // run one after the other; size 64, senders wait until the conversation ends
 
 	rules turn.Rules
 	state turn.State
@@ -77,7 +77,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		env: feature.Env{
 			Session: s, Texts: o.Prompts, Zone: o.Zone, Tools: tools, Log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		},
-		in: wire.NewQueue[wire.Event](), events: make(chan any, 64), life: life{over: make(chan struct{})},
+		in: wire.NewQueue[wire.Event](), events: make(chan func(), 64), life: life{over: make(chan struct{})},
 		think: think.Options{
 			LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
 			MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
@@ -175,11 +175,12 @@ func (c *Conversation) loop(ctx context.Context) {
 			for _, it := range items {
 				c.device(it)
 			}
-		case e := <-c.events:
+		case f := <-c.events:
 			if ctx.Err() != nil {
 				return // a turn that has ended with the connection is cut, not stopped
 			}
-			c.take(e)
+			f()
+			c.setTimer()
 		case <-c.life.timer.C:
 			c.tick()
 		}
@@ -187,13 +188,16 @@ func (c *Conversation) loop(ctx context.Context) {
 	}
 }
 
-// post passes what children have to say to the loop.
-func (c *Conversation) post(e any) {
+// post has f run by the loop. It may be called by any goroutine but that of Run.
+func (c *Conversation) post(f func()) {
 	select {
-	case c.events <- e:
+	case c.events <- f:
 	case <-c.life.ended:
 	}
 }
+
+// report passes an event of a child to the loop.
+func (c *Conversation) report(e turn.Event) { c.post(func() { c.step(e) }) }
 
 func (c *Conversation) device(it wire.Item[wire.Event]) {
 	switch {
@@ -218,24 +222,6 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 		c.step(turn.Abort{Wake: strings.Contains(ev.Reason, "wake")})
 	case wire.Drain:
 		c.step(turn.Drain{Cause: ev.Cause})
-	}
-}
-
-// take takes in what a child, a feature or somebody outside has posted.
-func (c *Conversation) take(e any) {
-	switch e := e.(type) {
-	case listenFailed:
-		if e.listener == c.mic.listener {
-			c.env.Log.Error("hearing failed", "err", e.err)
-			c.step(turn.ListenFailed{Err: e.err})
-		}
-	case *reply: // its goroutines have been joined
-		c.step(c.finished(e))
-	case func():
-		e()
-		c.setTimer()
-	default:
-		c.step(e)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 // TestHandlerOfDeadTurn: a handler whose turn was taken away does not run, and
 // one that runs is waited for, so that its result is in the history.
 func TestHandlerOfDeadTurn(t *testing.T) {
-	c := &Conversation{events: make(chan any, 64), env: feature.Env{Log: debugLog(t.Output())}}
+	c := &Conversation{events: make(chan func(), 64), env: feature.Env{Log: debugLog(t.Output())}}
 	c.state.Reply = turn.Reply{Turn: 1, Stage: turn.Speaking}
 	runs := 0
 	// ask has the handler run, then its turn ends.
 	ask := func(f func() error) (ran bool, err error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			(<-c.events).(func())()
+			(<-c.events)()
 			cancel()
 		}()
 		return c.ask(ctx, 1, f)
@@ -30,7 +30,7 @@ func TestHandlerOfDeadTurn(t *testing.T) {
 	cancel()
 	ran, err := c.ask(ctx, 1, handler)
 	for len(c.events) > 0 {
-		(<-c.events).(func())()
+		(<-c.events)()
 	}
 	if ran || runs != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("given up by its turn: ran %d times, %v", runs, err)

@@ -15,7 +15,7 @@ import (
 // microphone owns the listener of a conversation and what it needs to know of
 // the device's sound. It belongs to the conversation's goroutine.
 type microphone struct {
-	post     func(any)
+	c        *Conversation
 	o        listen.Options
 	book     listen.Book
 	listener *listen.Listener // nil: nobody listens
@@ -24,17 +24,12 @@ type microphone struct {
 	failed   error // the listener did not keep up; the conversation looks after each event
 }
 
-type listenFailed struct {
-	listener *listen.Listener
-	err      error
-}
-
 func newMicrophone(c *Conversation) *microphone {
-	m := &microphone{post: c.post}
+	m := &microphone{c: c}
 	m.o = listen.Options{
 		VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS},
 		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: func(e turn.Event) { c.post(e) }, Go: c.life.wg.Go, Log: c.env.Log,
+		Report: c.report, Go: c.life.wg.Go, Log: c.env.Log,
 		Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() },
 	}
 	if c.o.Phrases != nil {
@@ -83,7 +78,12 @@ func (m *microphone) listen(l turn.Listen) {
 	m.listener = listener
 	m.o.Go(func() {
 		if err := listener.Run(ctx); err != nil {
-			m.post(listenFailed{listener, err})
+			m.c.post(func() {
+				if m.listener == listener {
+					m.o.Log.Error("hearing failed", "err", err)
+					m.c.step(turn.ListenFailed{Err: err})
+				}
+			})
 		}
 	})
 }

@@ -105,7 +105,7 @@ func (c *Conversation) begin(e turn.Begin) {
 		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
-		c.post(r)
+		c.post(func() { c.step(c.finished(r)) })
 	})
 }
 

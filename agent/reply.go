@@ -55,7 +55,7 @@ type reply struct {
 	prompts *prompts.Set
 	version uint64 // of the history that it knows
 	cancel  context.CancelCauseFunc
-	post    func(any)
+	report  func(turn.Event)
 	allow   chan struct{} // size 1: the leave to run a tool
 	out     outcome
 
@@ -76,7 +76,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	log := c.env.Log.With("turn", id)
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
-		post: c.post, allow: make(chan struct{}, 1),
+		report: c.report, allow: make(chan struct{}, 1),
 		exits: c.o.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
@@ -84,7 +84,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	if o.Speculative {
 		r.player.Hold()
 	}
-	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.env.Session.Voice, func(e turn.Event) { c.post(e) })
+	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.env.Session.Voice, c.report)
 	tools := think.Tools{
 		Router: c.env.Tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
@@ -111,7 +111,7 @@ func (r *reply) Tool(ctx context.Context, start bool) error {
 	if start {
 		r.player.Announce()
 	}
-	r.post(turn.ToolWanted{Turn: r.id, Start: start})
+	r.report(turn.ToolWanted{Turn: r.id, Start: start})
 	select {
 	case <-r.allow:
 		return nil
@@ -127,12 +127,12 @@ func (r *reply) AwaitsModel() (over func()) { return r.awaits(turn.Model) }
 func (r *reply) AwaitsTool() (over func()) { return r.awaits(turn.Tool) }
 
 func (r *reply) awaits(what turn.WaitFor) (over func()) {
-	r.post(turn.Waiting{Turn: r.id, For: what})
-	return func() { r.post(turn.Waited{Turn: r.id, For: what}) }
+	r.report(turn.Waiting{Turn: r.id, For: what})
+	return func() { r.report(turn.Waited{Turn: r.id, For: what}) }
 }
 
 // Firm says that voice does not interrupt the turn any more.
-func (r *reply) Firm() { r.post(turn.Firmed{Turn: r.id}) }
+func (r *reply) Firm() { r.report(turn.Firmed{Turn: r.id}) }
 
 func (r *reply) respond(ctx context.Context) error {
 	switch {

@@ -118,7 +118,8 @@ type Host interface {
 	SetRole(name string) (other bool)
 	// SetResult sets the one result of a tool call in the history.
 	SetResult(callID, result string)
-	// Post has f run on the conversation's goroutine, unless the conversation ends before.
+	// Post has f run on the conversation's goroutine, from another one, unless the
+	// conversation ends before.
 	Post(f func())
 	// Ended reports whether the conversation is over.
 	Ended() bool

@@ -47,6 +47,8 @@ func forbiddenOwn(importer, own string, isTest bool) string {
 	switch {
 	case matches("cmd/...", own) && !matches("cmd/...", importer):
 		return "nothing imports cmd"
+	case !isTest && importer == "agent" && matches("agent/feature/*", own):
+		return "a conversation knows no feature by name"
 	case isTest && (own == importer || anyMatches(testOnly, own)):
 		return ""
 	case strings.HasPrefix(own, importer+"/"):
@@ -123,6 +125,9 @@ func TestForbidden(t *testing.T) {
 		{"agent", "xiaozhi/providers/providertest", true, false},
 		{"agent", "xiaozhi/providers/providertest", false, true},
 		{"agent/turn", "xiaozhi/audio", false, true},
+		{"agent", "xiaozhi/agent/feature", false, false},
+		{"agent", "xiaozhi/agent/feature/alarm", false, true},
+		{"agent", "xiaozhi/agent/feature/alarm", true, false},
 		{"agent/feature/alarm", "xiaozhi/agent", false, true},
 		{"agent/feature/alarm", "xiaozhi/agent/feature", false, false},
 		{"agent/feature/alarm", "xiaozhi/connection", false, true},
