@@ -102,7 +102,7 @@ func (d *downlink) sendSpeech(m wire.Message) bool {
 	}
 	frame, err := light.Message(kind, m.Text)
 	if err == nil {
-		err = d.sendLight(frame)
+		err = d.sendRPC(frame, d.dialects.bare.Load())
 	}
 	if err != nil {
 		d.log.Debug("ai message not sent", "kind", kind, "err", err)
@@ -117,21 +117,11 @@ func (d *downlink) refuse(id json.RawMessage) {
 	}
 	frame, err := light.Refusal(id, "mac_addr is missing or no address, and the connection has no Device-Id")
 	if err == nil {
-		err = d.sendLight(frame)
+		err = d.sendRPC(frame, d.dialects.bare.Load())
 	}
 	if err != nil {
 		d.log.Debug("refusal not sent", "err", err)
 	}
-}
-
-// sendStandard queues a JSON-RPC payload of the standard dialect ([Link].Send).
-func (d *downlink) sendStandard(payload json.RawMessage) error {
-	return d.sendRPC(payload, d.dialects.answersBare(payload))
-}
-
-// sendLight queues a JSON-RPC frame of the light dialect ([Link].Send).
-func (d *downlink) sendLight(frame json.RawMessage) error {
-	return d.sendRPC(frame, d.dialects.bare.Load())
 }
 
 // sendRPC queues a JSON-RPC payload, as it is or in the envelope.
@@ -140,10 +130,6 @@ func (d *downlink) sendRPC(payload json.RawMessage, bare bool) error {
 		return d.sendText(payload)
 	}
 	return d.sendWrapped(mcpMessage{d.session, "mcp", payload})
-}
-
-func (d *downlink) sendCommands(commands json.RawMessage) error {
-	return d.sendWrapped(iotMessage{d.session, "iot", commands})
 }
 
 // sendWrapped queues a message with a payload of others in it.

@@ -53,7 +53,8 @@ func newToolset(s *Session) *toolset {
 func (t *toolset) start(session wire.Session, offered bool) (sources []mcp.Source, ok bool) {
 	if (offered || !t.down.dialects.greeted.Load()) && t.opts.NewTools != nil {
 		link := t.link
-		link.Send, link.Vision = t.down.sendStandard, t.look
+		link.Vision = t.look
+		link.Send = func(p json.RawMessage) error { return t.down.sendRPC(p, t.down.dialects.answersBare(p)) }
 		if tools := t.opts.NewTools(session, link); tools != nil {
 			if t.unasked = tools; !t.offerMCP(offered) {
 				return nil, false
@@ -69,7 +70,7 @@ func (t *toolset) start(session wire.Session, offered bool) (sources []mcp.Sourc
 	}
 	if t.opts.NewThings != nil {
 		link := t.link
-		link.Send = t.down.sendCommands
+		link.Send = func(p json.RawMessage) error { return t.down.sendWrapped(iotMessage{t.down.session, "iot", p}) }
 		if things := t.opts.NewThings(session, link); things != nil {
 			if !t.run("device things", things, func() { t.things = things }) {
 				return nil, false
@@ -98,7 +99,7 @@ func (t *toolset) startLight(session wire.Session) bool {
 	}
 	t.asked = true
 	link := t.link
-	link.Send = t.down.sendLight
+	link.Send = func(p json.RawMessage) error { return t.down.sendRPC(p, t.down.dialects.bare.Load()) }
 	light := t.opts.NewLight(session, link)
 	return light == nil || t.run("device tools", light, func() { t.light = light })
 }

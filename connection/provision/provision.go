@@ -55,9 +55,9 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch request.Path(r) {
 		case "/xiaozhi/ota", "/api/ota", "/api/device/ota":
-			h.serveOTA(w, r)
+			serve(w, r, h.provision, h.servePage)
 		case "/xiaozhi/ota/activate", "/api/ota/activate", "/api/device/ota/activate":
-			h.serveActivate(w, r)
+			serve(w, r, activate, activate)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -97,13 +97,14 @@ type description struct {
 	board    string
 }
 
-func (h *Handler) serveOTA(w http.ResponseWriter, r *http.Request) {
+// serve answers a device, people who look, and browsers that ask for leave.
+func serve(w http.ResponseWriter, r *http.Request, post, get http.HandlerFunc) {
 	request.AllowBrowsers(w, r)
 	switch r.Method {
 	case http.MethodPost:
-		h.provision(w, r)
+		post(w, r)
 	case http.MethodGet, http.MethodHead:
-		h.servePage(w, r)
+		get(w, r)
 	case http.MethodOptions:
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -199,21 +200,13 @@ func isNumericVersion(v string) bool {
 	return true
 }
 
-// serveActivate answers devices that ask whether they are bound: none is bound
-// here, so every device is (docs/protocol.md 1.4).
-func (h *Handler) serveActivate(w http.ResponseWriter, r *http.Request) {
-	request.AllowBrowsers(w, r)
-	switch r.Method {
-	case http.MethodPost, http.MethodGet, http.MethodHead:
-		request.WriteJSON(w, struct {
-			Activated bool   `json:"activated"`
-			Message   string `json:"message"`
-		}{true, "nothing to activate"})
-	case http.MethodOptions:
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		request.NotAllowed(w, "GET, HEAD, POST, OPTIONS")
-	}
+// activate answers devices that ask whether they are bound: none is bound here, so
+// every device is (docs/protocol.md 1.4).
+func activate(w http.ResponseWriter, _ *http.Request) {
+	request.WriteJSON(w, struct {
+		Activated bool   `json:"activated"`
+		Message   string `json:"message"`
+	}{true, "nothing to activate"})
 }
 
 // pageHTML is for a person who opens the OTA address in a browser.

@@ -172,32 +172,24 @@ func (c *controls) work() {
 func (c *controls) run() {
 	var buf [125]byte
 	for {
-		kind, payload := c.take(buf[:0])
-		if kind < 0 {
+		kind, payload := websocket.PongMessage, buf[:0]
+		c.mu.Lock()
+		switch {
+		case c.closed || !c.hasPong && !c.hasPing:
+			c.working = false
+			c.mu.Unlock()
 			return
+		case c.hasPong:
+			c.hasPong, payload = false, append(payload, c.pong...)
+		default:
+			c.hasPing, kind = false, websocket.PingMessage
 		}
+		c.mu.Unlock()
 		if err := c.write(kind, payload); err != nil {
 			c.fail(err)
 			return
 		}
 	}
-}
-
-// take gives what is due, in dst; less than 0: nothing is, and the goroutine ends.
-func (c *controls) take(dst []byte) (kind int, payload []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-	case c.hasPong:
-		c.hasPong = false
-		return websocket.PongMessage, append(dst, c.pong...)
-	case c.hasPing:
-		c.hasPing = false
-		return websocket.PingMessage, nil
-	}
-	c.working = false
-	return -1, nil
 }
 
 // close lets nothing more be written.
