@@ -6,20 +6,43 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"time"
 
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/record"
+	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
 )
 
 // errMore is what an engine says that is asked more often than it was.
 var errMore = errors.New("the recording holds no more answers")
 
+// answers hold what one kind of engine said, by the number of its use, and count
+// its uses again.
+type answers[T any] struct {
+	said map[int][]step[T]
+	mu   sync.Mutex
+	used int
+}
+
+func (a *answers[T]) add(n int, at time.Duration, v T) {
+	if a.said == nil {
+		a.said = map[int][]step[T]{}
+	}
+	a.said[n] = append(a.said[n], step[T]{at, v})
+}
+
+// next is what was said to the next question.
+func (a *answers[T]) next() []step[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used++
+	return a.said[a.used]
+}
+
 type vad struct {
 	*player
 	frame int
-	mu    sync.Mutex
-	made  int
 }
 
 // FrameSamples is that of the recorded detector.
@@ -27,16 +50,13 @@ func (v *vad) FrameSamples() int { return v.frame }
 
 // NewDetector makes the next detector.
 func (v *vad) NewDetector() (providers.Detector, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.made++
 	d := &detector{stretches: make([][]float32, 1)}
-	for _, piece := range v.vad[v.made] {
-		if piece.Reset {
+	for _, piece := range v.vad.next() {
+		if piece.v.Reset {
 			d.stretches = append(d.stretches, nil)
 		}
 		last := len(d.stretches) - 1
-		d.stretches[last] = append(d.stretches[last], piece.P...)
+		d.stretches[last] = append(d.stretches[last], piece.v.P...)
 	}
 	return d, nil
 }
@@ -64,9 +84,7 @@ func (d *detector) Close() error { return nil }
 
 type asr struct {
 	*player
-	name  string
-	mu    sync.Mutex
-	asked int
+	name string
 }
 
 // Name is that of the recorded recogniser.
@@ -74,10 +92,7 @@ func (a *asr) Name() string { return a.name }
 
 // Open opens the next stream.
 func (a *asr) Open(ctx context.Context, _ providers.ASRRequest) (providers.ASRStream, error) {
-	a.mu.Lock()
-	a.asked++
-	steps := a.asr[a.asked]
-	a.mu.Unlock()
+	steps := a.asr.next()
 	s := &stream{player: a.player, ctx: ctx, steps: steps, opened: a.now(), closed: make(chan struct{})}
 	if len(steps) > 1 && steps[1].v.Step == record.Refused {
 		return nil, steps[1].v.Fault.Err()
@@ -94,7 +109,7 @@ type stream struct {
 	closing sync.Once
 	closed  chan struct{}
 
-	opened, closedAt timeSince
+	opened, closedAt time.Duration
 }
 
 // Write counts the samples, and refuses them where they were refused.
@@ -156,9 +171,7 @@ func (s *stream) Transcripts() iter.Seq2[providers.Transcript, error] {
 
 type llm struct {
 	*player
-	name  string
-	mu    sync.Mutex
-	asked int
+	name string
 }
 
 // Name is that of the recorded model.
@@ -167,11 +180,7 @@ func (l *llm) Name() string { return l.name }
 // Generate gives the next answer.
 func (l *llm) Generate(ctx context.Context, _ providers.LLMRequest) iter.Seq2[providers.Delta, error] {
 	return func(yield func(providers.Delta, error) bool) {
-		l.mu.Lock()
-		l.asked++
-		steps := l.llm[l.asked]
-		l.mu.Unlock()
-		play(ctx, l.player, steps, yield, func(v record.LLM) (providers.Delta, record.Step, *record.Fault) {
+		play(ctx, l.player, l.llm.next(), yield, func(v record.LLM) (providers.Delta, record.Step, *record.Fault) {
 			if v.Delta == nil {
 				return providers.Delta{}, v.Step, v.Fault
 			}
@@ -182,9 +191,7 @@ func (l *llm) Generate(ctx context.Context, _ providers.LLMRequest) iter.Seq2[pr
 
 type tts struct {
 	*player
-	name  string
-	mu    sync.Mutex
-	asked int
+	name string
 }
 
 // Name is that of the recorded voice.
@@ -193,11 +200,7 @@ func (s *tts) Name() string { return s.name }
 // Synthesize gives the next sound.
 func (s *tts) Synthesize(ctx context.Context, _ providers.TTSRequest) iter.Seq2[providers.Sound, error] {
 	return func(yield func(providers.Sound, error) bool) {
-		s.mu.Lock()
-		s.asked++
-		steps := s.tts[s.asked]
-		s.mu.Unlock()
-		play(ctx, s.player, steps, yield, func(v record.TTS) (providers.Sound, record.Step, *record.Fault) {
+		play(ctx, s.player, s.tts.next(), yield, func(v record.TTS) (providers.Sound, record.Step, *record.Fault) {
 			if v.Sound == nil {
 				return providers.Sound{}, v.Step, v.Fault
 			}
@@ -233,7 +236,7 @@ func play[V, T any](ctx context.Context, p *player, steps []step[V], yield func(
 
 // due waits until a step is due, and returns the error that it is. What had
 // ended because it was not wanted any more ends when that is so.
-func (p *player) due(ctx context.Context, now, asked, came timeSince, what record.Step, fault *record.Fault) error {
+func (p *player) due(ctx context.Context, now, asked, came time.Duration, what record.Step, fault *record.Fault) error {
 	if what == record.Left || (what == record.Failed && fault != nil && fault.Gone) {
 		<-ctx.Done()
 		return ctx.Err()
@@ -251,36 +254,22 @@ func (p *player) due(ctx context.Context, now, asked, came timeSince, what recor
 	}
 }
 
-type fastPath struct {
-	*player
-	mu    sync.Mutex
-	asked int
-}
+type fastPath struct{ *player }
 
 // Answer says what the fast path said.
 func (f *fastPath) Answer(providers.LLMRequest) (providers.Delta, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked++
-	if f.asked > len(f.fast) || f.fast[f.asked-1].Delta == nil {
+	said := f.fast.next()
+	if len(said) == 0 || said[0].v.Delta == nil {
 		return providers.Delta{}, false
 	}
-	return *f.fast[f.asked-1].Delta, true
+	return *said[0].v.Delta, true
 }
 
-type library struct {
-	*player
-	mu     sync.Mutex
-	opened int
-	named  int
-}
+type library struct{ *player }
 
 // Open opens the next song.
 func (m *library) Open(string) (music.Song, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.opened++
-	steps := m.songs[m.opened]
+	steps := m.songs.next()
 	if len(steps) == 0 {
 		return nil, errMore
 	}
@@ -292,14 +281,11 @@ func (m *library) Open(string) (music.Song, error) {
 
 // Next names the next song.
 func (m *library) Next(string) (next, title string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.named++
-	s, ok := m.next[m.named]
-	if !ok {
+	said := m.named.next()
+	if len(said) == 0 {
 		return "", "", errMore
 	}
-	return s.Next, s.Title, s.Fault.Err()
+	return said[0].v.Next, said[0].v.Title, said[0].v.Fault.Err()
 }
 
 type song struct {
@@ -329,3 +315,30 @@ func (s *song) Read(pcm []int16) (int, error) {
 
 // Close does nothing.
 func (s *song) Close() error { return nil }
+
+// outbox takes what it took, and refuses what it refused.
+type outbox struct{ *player }
+
+// Send takes everything: the tape holds it.
+func (o outbox) Send(wire.Message) {}
+
+// Audio takes or refuses, with the stamp that it gave.
+func (o outbox) Audio(uint64, []byte) (stamp uint32, ok bool) {
+	offered := o.audio.next()
+	if len(offered) == 0 {
+		return 0, true
+	}
+	if a := offered[0].v; a.Stamp != nil {
+		stamp = *a.Stamp
+	}
+	return stamp, !offered[0].v.Refused
+}
+
+// HangUp does nothing: the recording says when the connection ends.
+func (o outbox) HangUp(error) {}
+
+// Lag returns the recorded lag of the socket at this time.
+func (o outbox) Lag() time.Duration {
+	d, _ := latest(o.lags, o.now()+o.o.Within)
+	return d
+}

@@ -50,7 +50,7 @@ func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recordi
 	tape, recorded := record.NewTape(p.session)
 	opts, limits := tape.Wrap(p.options, p.limits)
 	box := router.New(limits, tape.Sources(p.sources()...)...)
-	talk := agent.New(opts, p.session, tape.Outbox(p.outbox()), box)
+	talk := agent.New(opts, p.session, tape.Outbox(outbox{p}), box)
 
 	runCtx, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -88,19 +88,19 @@ type player struct {
 	offer map[string]*offers
 	order []string // of the sources
 	lags  []step[time.Duration]
-	audio []*record.Audio // each packet that was offered
 }
 
-// engines hold what the recorded engines did, by the number of their use.
+// engines hold what the recorded engines and the outbox did.
 type engines struct {
-	asr   map[int][]step[record.ASR]
-	llm   map[int][]step[record.LLM]
-	tts   map[int][]step[record.TTS]
-	songs map[int][]step[record.Song]
-	looks map[int][]step[record.Look]
-	next  map[int]record.Song
-	vad   map[int][]record.VAD
-	fast  []*record.Fast
+	asr   answers[record.ASR]
+	llm   answers[record.LLM]
+	tts   answers[record.TTS]
+	songs answers[record.Song]
+	named answers[record.Song] // as the next
+	looks answers[record.Look]
+	vad   answers[record.VAD]
+	fast  answers[record.Fast]
+	audio answers[record.Audio] // each packet that was offered
 }
 
 // step is something that happened at a time.
@@ -114,21 +114,12 @@ func newPlayer(rec *record.Recording, o Options) (*player, error) {
 	if b == nil {
 		return nil, errors.New("replay: the recording has no beginning")
 	}
-	p := &player{
-		o: o, rec: rec, session: b.Session, runs: -1, ends: -1,
-		engines: engines{
-			asr: map[int][]step[record.ASR]{}, llm: map[int][]step[record.LLM]{}, tts: map[int][]step[record.TTS]{},
-			songs: map[int][]step[record.Song]{}, looks: map[int][]step[record.Look]{}, next: map[int]record.Song{},
-			vad: map[int][]record.VAD{},
-		},
-		calls: &calls{}, offer: map[string]*offers{},
-	}
+	p := &player{o: o, rec: rec, session: b.Session, runs: -1, ends: -1, calls: &calls{}, offer: map[string]*offers{}}
 	for _, e := range rec.Entries {
 		p.sort(e)
 	}
-	last := rec.Entries[len(rec.Entries)-1].T
 	if p.ends < 0 {
-		p.ends = last
+		p.ends = rec.Entries[len(rec.Entries)-1].T
 	}
 	p.runs = max(p.runs, 0)
 	return p, p.settings(b)
@@ -171,7 +162,7 @@ func (p *player) settings(b *record.Begin) error {
 		o.Levels = audio.NewLevels()
 	}
 	if b.Has.Look {
-		p.limits.Describe = (&look{player: p}).look
+		p.limits.Describe = p.look
 	}
 	for _, e := range p.rec.Entries {
 		if e.Memory != nil {
@@ -190,15 +181,15 @@ func (p *player) sort(e record.Entry) {
 	case e.Gone != nil && p.ends < 0:
 		p.ends = e.T
 	case e.VAD != nil:
-		p.vad[e.VAD.N] = append(p.vad[e.VAD.N], *e.VAD)
+		p.vad.add(e.VAD.N, e.T, *e.VAD)
 	case e.ASR != nil:
-		p.asr[e.ASR.N] = append(p.asr[e.ASR.N], step[record.ASR]{e.T, *e.ASR})
+		p.asr.add(e.ASR.N, e.T, *e.ASR)
 	case e.LLM != nil:
-		p.llm[e.LLM.N] = append(p.llm[e.LLM.N], step[record.LLM]{e.T, *e.LLM})
+		p.llm.add(e.LLM.N, e.T, *e.LLM)
 	case e.TTS != nil:
-		p.tts[e.TTS.N] = append(p.tts[e.TTS.N], step[record.TTS]{e.T, *e.TTS})
+		p.tts.add(e.TTS.N, e.T, *e.TTS)
 	case e.Fast != nil:
-		p.fast = append(p.fast, e.Fast)
+		p.fast.add(e.Fast.N, e.T, *e.Fast)
 	case e.Tools != nil:
 		s := p.source(e.Tools.Source)
 		s.lists = append(s.lists, step[record.Tools]{e.T, *e.Tools})
@@ -208,15 +199,15 @@ func (p *player) sort(e record.Entry) {
 	case e.Call != nil:
 		p.calls.add(e.T, *e.Call)
 	case e.Look != nil:
-		p.looks[e.Look.N] = append(p.looks[e.Look.N], step[record.Look]{e.T, *e.Look})
+		p.looks.add(e.Look.N, e.T, *e.Look)
 	case e.Song != nil && e.Song.Step == record.Done:
-		p.next[e.Song.N] = *e.Song
+		p.named.add(e.Song.N, e.T, *e.Song)
 	case e.Song != nil:
-		p.songs[e.Song.N] = append(p.songs[e.Song.N], step[record.Song]{e.T, *e.Song})
+		p.songs.add(e.Song.N, e.T, *e.Song)
 	case e.Lag != nil:
 		p.lags = append(p.lags, step[time.Duration]{e.T, *e.Lag})
 	case e.Audio != nil:
-		p.audio = append(p.audio, e.Audio)
+		p.audio.add(len(p.audio.said)+1, e.T, *e.Audio)
 	}
 }
 

@@ -11,9 +11,6 @@ import (
 	"xiaozhi/mcp"
 )
 
-// timeSince is a time since the recording's beginning.
-type timeSince = time.Duration
-
 // offers is a source of tools again.
 type offers struct {
 	*player
@@ -160,18 +157,9 @@ func (c *calls) find(source, tool string, arguments map[string]any) *call {
 	return nil
 }
 
-type look struct {
-	*player
-	mu    sync.Mutex
-	asked int
-}
-
 // look says what a picture showed.
-func (l *look) look(ctx context.Context, _ string, _ []byte, _ string) (string, error) {
-	l.mu.Lock()
-	l.asked++
-	steps := l.looks[l.asked]
-	l.mu.Unlock()
+func (p *player) look(ctx context.Context, _ string, _ []byte, _ string) (string, error) {
+	steps := p.looks.next()
 	if len(steps) == 0 {
 		return "", errMore
 	}
@@ -179,7 +167,7 @@ func (l *look) look(ctx context.Context, _ string, _ []byte, _ string) (string, 
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	if err := l.due(ctx, l.now(), steps[0].at, steps[1].at, steps[1].v.Step, steps[1].v.Fault); err != nil {
+	if err := p.due(ctx, p.now(), steps[0].at, steps[1].at, steps[1].v.Step, steps[1].v.Fault); err != nil {
 		return "", err
 	}
 	return steps[1].v.Text, nil
