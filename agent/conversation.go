@@ -134,6 +134,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	defer c.life.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
+	defer c.detach() // also of a panic: what the features keep of the device is not lost with it
 	for _, f := range c.o.Features {
 		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
 	}
@@ -152,13 +153,20 @@ func (c *Conversation) Run(ctx context.Context) error {
 	if r := c.reply; r != nil && (r.marks.adopted || !r.order.Speculative) { // else nobody has finished saying what it answers
 		c.remember(r)
 	}
+	return cause
+}
+
+// detach puts what the features keep into the device's record.
+func (c *Conversation) detach() {
 	for i, in := range c.features {
+		name := c.o.Features[i].Name()
 		if state := in.Detach(); state != nil {
-			dev.states[c.o.Features[i].Name()] = state
+			c.dev.states[name] = state
+		} else {
+			delete(c.dev.states, name)
 		}
 	}
-	dev.queue.forsake()
-	return cause
+	c.dev.queue.forsake()
 }
 
 func (c *Conversation) loop(ctx context.Context) {
