@@ -69,7 +69,7 @@ func turnedAway(x *step, e Event) {
 // farewellDue says the farewell to a device that has done something but did not
 // listen in time, and lets any other go.
 func farewellDue(x *step) {
-	if x.Mic.Open || !x.Mic.Detected.IsZero() {
+	if x.Farewell.Step == Parting && (x.Mic.Open || !x.Mic.Detected.IsZero()) { // else it was idle for too long
 		sayFarewell(x)
 		return
 	}

@@ -146,3 +146,15 @@ func TestTurnedAwayTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnedAwayLateTick: of a device that has waited for long both limits may be
+// over at one tick; after the hang-up nothing is begun.
+func TestTurnedAwayLateTick(t *testing.T) {
+	s := TurnedAway(epoch, errBusy)
+	s.Due.Idle = epoch.Add(rules().IdleClose)
+	s, _ = rules().Next(s, Seen{Now: s.Due.Idle.Add(-time.Second)}, ListenStart{wire.Manual})
+	s, effects := rules().Next(s, Seen{Now: s.Due.Farewell.Add(time.Second)}, Tick{})
+	if last := effects[len(effects)-1]; last != (HangUp{errBusy}) || s.Farewell.Step != Leaving {
+		t.Errorf("%T is last of %v, %v", last, effects, s.Farewell)
+	}
+}

@@ -336,6 +336,7 @@ func FuzzNext(f *testing.F) {
 		w.state = State{Mic: Mic{Mode: wire.Auto, Deaf: true}, Active: epoch, Due: Due{Idle: epoch.Add(w.rules.IdleClose)}}
 		if w.away = len(script)%4 == 3; w.away {
 			w.state = TurnedAway(epoch, errBusy)
+			w.state.Due.Idle = epoch.Add(w.rules.IdleClose)
 		}
 		for i := 0; i+1 < len(script); i += 2 {
 			w.act(script[i], script[i+1])
