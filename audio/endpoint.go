@@ -61,11 +61,10 @@ func (e Endpoint) String() string {
 	return names[e]
 }
 
-// Endpointer finds where utterances begin and end in a stream of speech
-// probabilities. It owns the state of one utterance: its voice, its pauses and
-// whether it is over. It reads no clock: time is the length of the sound it was
-// fed, and every delay counts from the end of the last piece that held voice. It
-// is for one goroutine.
+// Endpointer finds where utterances begin and end in a stream of speech probabilities. It owns
+// the state of one utterance: its voice, its pauses and whether it is over. Time is the length
+// of the sound it was fed; delays count from the end of the last piece that held voice. It is
+// for one goroutine.
 type Endpointer struct {
 	o   EndpointOptions
 	now time.Duration // sound fed since the last Reset
@@ -89,9 +88,8 @@ func NewEndpointer(o EndpointOptions) *Endpointer {
 	return &Endpointer{o: o.WithDefaults()}
 }
 
-// Feed takes the speech probability of the next piece of sound, which lasts d,
-// and reports at most one thing: of several that come due in one piece, the
-// last in the order of the constants. A piece whose d is zero or less is ignored.
+// Feed takes the speech probability of the next piece of sound, which lasts d if that is more
+// than zero, and reports the last thing in the order of the constants that comes due in it.
 func (e *Endpointer) Feed(p float32, d time.Duration) Endpoint {
 	if d <= 0 {
 		return EndpointNone
@@ -191,9 +189,8 @@ func (e *Endpointer) CommitAfter() time.Duration {
 	return e.o.Commit
 }
 
-// Pause says that Trigger of silence has passed by another clock than that of
-// the sound fed: Feed does not report it again, and Resume can follow. It returns
-// false if no utterance is in its first pause.
+// Pause says that Trigger of silence has passed by another clock: Feed does not report it
+// again, and Resume can follow. It returns false if no utterance is in its first pause.
 func (e *Endpointer) Pause() bool {
 	if !e.speaking || e.triggered || e.voice {
 		return false
@@ -274,19 +271,16 @@ const (
 	mostVoiceEnd = 64 * time.Millisecond
 )
 
-// VoiceEnd finds where voice ended within the last windows of a detector, which
-// judges a whole window at once and goes on for one more when the voice has
-// ended. It goes by how loud the sound is beside the voice before and the room.
-// It is for one goroutine; its zero value has heard nothing.
+// VoiceEnd finds where voice ended within the last windows of a detector, which judges a whole
+// window at once and goes on for one more, by how loud the sound is beside the voice before
+// and the room. It is for one goroutine; its zero value has heard nothing.
 type VoiceEnd struct {
 	voice, room float64 // mean squares
 	tail        time.Duration
 }
 
-// Window takes the next window of 16 kHz sound and whether the detector found
-// voice in it. It returns how much of the sound up to its end, of which the
-// detector says that it is voice, comes after the voice: 64 ms at most, and 0
-// where there is none.
+// Window takes the next window of 16 kHz sound and whether the detector found voice in it. It
+// returns how much of the sound up to its end comes after the voice: 0 to 64 ms.
 func (v *VoiceEnd) Window(pcm []int16, voiced bool) time.Duration {
 	length := Recognition.Duration(len(pcm))
 	if !voiced {

@@ -38,9 +38,8 @@ func (f Format) Duration(n int) time.Duration {
 	return time.Duration(int64(n) * int64(time.Second) / int64(f.Rate))
 }
 
-// Grow makes room for n samples behind those in pcm, at least a second of speech,
-// and doubles what there is: append alone grows a long utterance by a quarter each
-// time, and leaves five times its size to the garbage collector.
+// Grow makes room for n samples behind those in pcm, at least a second of speech, and doubles
+// what there is: append alone leaves five times a long utterance's size as garbage.
 func Grow(pcm []int16, n int) []int16 {
 	if cap(pcm)-len(pcm) >= n {
 		return pcm

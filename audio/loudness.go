@@ -102,9 +102,8 @@ func (m *Meter) Gain() float64 {
 // maxVoices is the number of voices that are remembered.
 const maxVoices = 256
 
-// Levels remembers how loud voices are, so that a voice that was heard before
-// begins at the right loudness. All methods may be called at the same time.
-// One is shared by all conversations.
+// Levels remembers how loud voices are, for all conversations, so that a voice that was heard
+// before begins at the right loudness. All methods may be called at the same time.
 type Levels struct{ meters *lru.Cache[string, Meter] }
 
 // NewLevels makes an empty memory.
@@ -130,9 +129,8 @@ const (
 	limitBlock   = 2500 * time.Microsecond
 )
 
-// Leveller brings a voice to a loudness: it turns the gain slowly, so that
-// its movement is inaudible, and holds peaks down in time, so that nothing is cut
-// off. It is for one goroutine, and allocates nothing.
+// Leveller brings a voice to a loudness: it turns the gain so slowly that it is inaudible, and
+// holds peaks down in time. It is for one goroutine, and allocates nothing.
 type Leveller struct {
 	rate  int
 	gain  float64 // dB; where the last frame ended

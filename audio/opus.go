@@ -88,12 +88,10 @@ func NewDecoder(rate int) (*Decoder, error) {
 	return &Decoder{opus: d, rate: rate}, nil
 }
 
-// Decode decodes one packet of 2.5 to 120 ms into pcm and says how many samples
-// it wrote; pcm must have room for them (MaxFrameSamples is always enough).
-// A packet of one or two bytes is a pause that lasts as long as it says, but at
-// least as long as the packet before (docs/protocol.md 4.1): the sound before it
-// fades within 5 ms, and then there is silence. A packet that
-// cannot be decoded, or an empty one, is an error; the decoder stays usable.
+// Decode decodes one packet of 2.5 to 120 ms into pcm, which has room for it (MaxFrameSamples),
+// and says how many samples it wrote. A packet of one or two bytes is a pause, at least as long
+// as the packet before (docs/protocol.md 4.1): that fades within 5 ms, then there is silence.
+// A packet that is empty or broken is an error; the decoder stays usable.
 func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 	length, err := PacketDuration(packet)
 	if err != nil {
@@ -125,14 +123,11 @@ func (d *Decoder) Decode(packet []byte, pcm []int16) (n int, err error) {
 	return total, nil
 }
 
-// Lost makes sound for one packet that never came, or came broken, and says how
-// many samples it wrote: as many as the last packet had that was more than a
-// pause, 60 ms before the first. What it writes stands where the packet would
-// have been, so that audio time goes on. next is the packet that follows the
-// lost one, nil if it is not there yet: where it carries a copy of the lost
-// sound (in-band FEC), that is used, else the sound goes on as it was and fades
-// within a few frames (concealment). next itself is still to be decoded. Of
-// several lost packets in a row, only the last is given next.
+// Lost makes sound for one packet that never came, or came broken, so that audio time goes on,
+// and says how many samples it wrote: as many as the last packet that was more than a pause,
+// 60 ms before the first. next is the packet that follows the lost one, nil if it is not there
+// yet: its copy of the lost sound (in-band FEC) is used, else the sound before fades within a
+// few frames. next is still to be decoded; of several lost in a row only the last gets it.
 func (d *Decoder) Lost(next []byte, pcm []int16) (int, error) {
 	n := cmp.Or(d.last, Format{Rate: d.rate, Frame: Recognition.Frame}.Samples())
 	if n > len(pcm) {
@@ -148,9 +143,8 @@ func (d *Decoder) Lost(next []byte, pcm []int16) (int, error) {
 	return n, nil
 }
 
-// Receive decodes like Decode, but no packet vanishes: for one that cannot be
-// decoded it writes what Lost writes. The samples are good even when there is
-// an error, which only tells what was wrong with the packet.
+// Receive is Decode where no packet vanishes: for one that cannot be decoded it writes what
+// Lost writes. The samples are good even with an error, which says what was wrong.
 func (d *Decoder) Receive(packet []byte, pcm []int16) (int, error) {
 	n, err := d.Decode(packet, pcm)
 	if err == nil {
@@ -169,9 +163,8 @@ type Encoder struct {
 	rate    int
 }
 
-// NewEncoder makes an encoder for that format: 8000, 12000, 16000, 24000 or
-// 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms, which is what
-// devices accept (docs/protocol.md 4.2).
+// NewEncoder makes an encoder for what devices accept (docs/protocol.md 4.2): 8000, 12000,
+// 16000, 24000 or 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms.
 func NewEncoder(f Format) (*Encoder, error) {
 	if !slices.Contains([]time.Duration{5, 10, 20, 40, 60, 80, 100, 120}, f.Frame/time.Millisecond) || f.Frame%time.Millisecond != 0 {
 		return nil, fmt.Errorf("opus encoder: frames of %v, want 5, 10, 20, 40, 60, 80, 100 or 120 ms", f.Frame)
@@ -203,11 +196,9 @@ func (e *Encoder) Encode(pcm []int16, packet []byte) (int, error) {
 	return n, nil
 }
 
-// Silence encodes one frame of silence as the next one of the stream, which lets
-// the device's decoder fade out. It begins with a few milliseconds that lead from
-// where the sound was to zero, without a click. Where the device has not got the
-// frames before it, as after a cut, Reset comes first: built on frames that the
-// decoder has not heard, the silence is noise.
+// Silence encodes one frame of silence as the next one of the stream: it leads from where the
+// sound was to zero, without a click, and the device's decoder fades out. Where the device has
+// not got the frames before it, as after a cut, Reset comes first, or the silence is noise.
 func (e *Encoder) Silence(packet []byte) (int, error) {
 	ramp := e.silence[:min(FadeSamples(e.rate), len(e.silence))]
 	RampOut(ramp, e.last)

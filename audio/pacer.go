@@ -16,25 +16,18 @@ const (
 	calmAfter = 256
 )
 
-// Pacer says when the next frame of a reply may go to the device, and by a
-// model of the device's clock what has been played. In the model a frame begins
-// to play when it is sent or when the one before has ended, whichever is later.
+// Pacer says when the next frame of a reply may go to the device, and by a model of the
+// device's clock what has been played: a frame begins to play when it is sent or when the one
+// before has ended. It reads no clock; times must not run backwards. It is for one goroutine.
 //
-// The lead is the sound that was sent and not yet played. The first frames go
-// at once, until the lead is full; then one frame goes each time the lead has
-// sunk to half a frame below, so that it swings by half a frame around its aim
-// (210 to 270 ms for four frames of 60 ms). These times stand on the grid of
-// the playing, not on the times of sending, so lateness does not add up: after
-// a delay shorter than the lead the missing frames are due at once. If the
-// device has run dry, nothing is made up for: the schedule begins again.
+// The lead is the sound that was sent and not yet played. Frames go at once until it is full,
+// then one each time it has sunk to half a frame below its aim (210 to 270 ms for four frames
+// of 60 ms). These times stand on the grid of the playing, so lateness does not add up; if the
+// device has run dry, the schedule begins again.
 //
-// The lead adapts. While frames leave late ([Pacer.Late]), it grows until a frame
-// that is late again still finds 120 ms at the device: up to 360 ms in all after
-// the first late frame, up to 600 after others. When sending is punctual again,
-// the lead shrinks back within seconds: each frame is sent a little later.
-//
-// A Pacer is pure: it never looks at a clock. Times passed to it must not run
-// backwards. It is for one goroutine.
+// While frames leave late ([Pacer.Late]), the lead grows until one that is late again still
+// finds 120 ms at the device: to 360 ms after the first, to 600 after others. When sending is
+// punctual again it shrinks back within seconds, a little with each frame.
 type Pacer struct {
 	frame  time.Duration
 	lead   int
@@ -90,10 +83,8 @@ func (p *Pacer) Aim() time.Duration {
 	return max(base, once, min(p.again+leastLead+p.frame/2, mostLead-p.frame/2))
 }
 
-// Late says that a frame that was at hand left d after it was due, or that
-// what was handed over was seen to be d behind. It is remembered for some
-// seconds. Waiting for sound that is not made yet, or that is held back on
-// purpose, is not lateness.
+// Late says that a frame that was at hand left d after it was due, or was seen to be d behind;
+// it is remembered for seconds. Waiting for sound that is not made yet is not lateness.
 func (p *Pacer) Late(d time.Duration) {
 	d = min(d, mostLead)
 	p.again = max(p.again, min(d, p.jitter))

@@ -75,9 +75,8 @@ func (r *Repacketizer) Add(packet []byte) error {
 	return nil
 }
 
-// Pad fills up what waits to a whole packet, and says whether it could: the end
-// of a stream. CELT has a frame that means silence; SILK gets empty frames,
-// which let the decoder fade the sound out by concealment.
+// Pad fills up what waits to a whole packet at the end of a stream, and says whether it could:
+// with CELT's frame of silence, or empty SILK frames, over which the decoder fades out.
 func (r *Repacketizer) Pad() bool {
 	frame, left := frameDuration(r.toc>>3), r.length-r.Waiting()
 	if len(r.sizes) == 0 || left%frame != 0 {

@@ -81,10 +81,9 @@ func (r *Resampler) design(band float64) {
 	}
 }
 
-// Write appends to dst what src adds to the output and returns the longer
-// slice; nothing is allocated while dst has capacity. How a stream is cut into
-// calls does not change its output. The last few milliseconds wait for more
-// input, or for Flush.
+// Write appends to dst what src adds to the output; nothing is allocated while dst has
+// capacity. How a stream is cut into calls does not change its output. The last few
+// milliseconds wait for more input, or for Flush.
 func (r *Resampler) Write(dst, src []int16) []int16 {
 	if r.phases == nil {
 		return append(dst, src...)

@@ -22,22 +22,15 @@ type Arrival struct {
 	Lost int
 }
 
-// Uplink judges the packets of a microphone by their bytes and by when they
-// come. TCP loses nothing and doubles nothing; but devices drop frames when
-// their queue is full, and networks in between that are not ours may do either.
+// Uplink judges the packets of a microphone by their bytes and by when they come: devices drop
+// frames when their queue is full, and networks in between may drop or double them. It reads
+// no clock and is for one goroutine; its zero value is ready.
 //
-// It is careful, for a wrong guess is worse than none. A packet is a twin only
-// if its bytes are those of the one right before, which came less than half a
-// frame earlier; of a run of equal packets (encoded silence) at most one is
-// taken for a twin. Packets are lost only if the sender's clock proves it:
-// after a gap, packets have come evenly for 230 ms, and are still late by what
-// is missing. So a delay, whose packets all come in a burst or faster than they
-// are played, is never a loss; nor is a pause of more than five frames, after
-// which a sender begins anew. A loss is thus known some frames after it
-// happened: its concealment comes late, but audio time is right again.
-//
-// Uplink is pure: it never looks at a clock. It is for one goroutine. Its zero
-// value is ready.
+// A wrong guess is worse than none. A packet is a twin only if it equals the one right before,
+// which came less than half a frame earlier; of a run of equal packets (encoded silence) at
+// most one is. Packets are lost only if the sender's clock proves it: after a gap they have
+// come evenly for 230 ms and are still late by what is missing. So a delay is never a loss,
+// nor is a pause of more than five frames; a loss is known some frames after it happened.
 type Uplink struct {
 	last    []byte        // the packet before
 	length  time.Duration // of the last packet that was more than a pause

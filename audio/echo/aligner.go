@@ -76,11 +76,10 @@ func (a *aligner) next(w *window) {
 // place returns the place in the track that the filter's first tap hears next.
 func (a *aligner) place() int64 { return a.at - a.delay.lag + front }
 
-// align brings the reference to where the timestamp says it is. A timestamp is
-// loose: the device takes it from a queue, so that it may be a packet or two
-// off, and begin or cease to be so at any time. While the reference runs along,
-// the samples count and a timestamp is believed if the filter fares better with
-// it, or if it is far off. echoing says that an echo may still go on.
+// align brings the reference to where the timestamp says it is. The device takes it from a
+// queue, so it may be a packet or two off, and begin or cease to be so at any time. While the
+// reference runs along, the samples count and a timestamp is believed if the filter fares
+// better with it, or if it is far off. echoing says that an echo may still go on.
 func (a *aligner) align(stamp uint32, mic []int16, echoing bool) {
 	from, known := a.track.find(stamp)
 	stamped := a.stamped
@@ -149,9 +148,8 @@ func (a *aligner) search(mic []int16, usual float32) {
 	}
 }
 
-// locate takes the first delay that is clear in two frames. If none is, there is
-// little to cancel, and the filter learns at the most likely delay. Frames in which
-// nothing is heard do not count.
+// locate takes the first delay that is clear in two frames. If none is in the first loud
+// frames, there is little to cancel, and the filter learns at the most likely delay.
 func (a *aligner) locate(lag int64, peak float32, mic []int16) {
 	d := &a.delay
 	if isLoud(mic) {

@@ -20,13 +20,11 @@ const (
 // Latency is the delay of the sound that [Canceller.Cancel] returns, in samples: 10 ms.
 const Latency = hopSize
 
-// Canceller takes out of a microphone's sound what the loudspeaker beside it
-// plays, for devices that do not do so themselves but send with each frame the
-// timestamp of the packet that they have just played (docs/protocol.md 4.5). It
-// joins an aligner, which knows what is heard when, a filter, which predicts the
-// echo, and a suppressor, which takes away the rest. All sound is 16 kHz mono. It
-// reads no clock, allocates nothing once made, needs about 230 KiB, and is for
-// one goroutine.
+// Canceller takes out of a microphone's sound what the loudspeaker beside it plays, for devices
+// that send with each frame the timestamp of the packet that they have just played
+// (docs/protocol.md 4.5). It joins an aligner, which knows what is heard when, a filter, which
+// predicts the echo, and a suppressor, which takes away the rest. All sound is 16 kHz mono. It
+// reads no clock, allocates nothing once made, needs about 230 KiB, and is for one goroutine.
 type Canceller struct {
 	aligner  *aligner
 	filter   *filter
@@ -54,17 +52,14 @@ func NewCanceller() *Canceller {
 	return &Canceller{aligner: newAligner(f), filter: f, suppress: newSuppressor(fft)}
 }
 
-// Played takes in the sound of a packet that was sent to the loudspeaker with
-// that timestamp: best as decoded from the packet, since the device hears the
-// codec too. Packets come in the order of playing, before the microphone's
-// frames that hear them. What is more than 2 s old is forgotten.
+// Played takes in the sound of a packet that was sent with that timestamp, best as decoded from
+// it. Packets come in the order of playing, before the microphone's frames that hear them. What
+// is more than 2 s old is forgotten.
 func (c *Canceller) Played(stamp uint32, pcm []int16) { c.aligner.played(stamp, pcm) }
 
-// Cancel takes the echo out of a microphone frame of whole 10 ms, in place.
-// stamp is that of the packet that had just been played, 0 if the device knows
-// none: then the reference goes on where it was. The sound comes out [Latency]
-// samples late, always; where nothing is played it is otherwise as it was.
-// Samples beyond whole 10 ms stay as they are.
+// Cancel takes the echo out of a microphone frame of whole 10 ms, in place. stamp is that of
+// the packet that had just been played, 0 if the device knows none: then the reference goes on
+// where it was. The sound comes out [Latency] samples late, always.
 func (c *Canceller) Cancel(stamp uint32, mic []int16) {
 	c.aligner.align(stamp, mic, c.hang > 0)
 	for len(mic) >= hopSize {

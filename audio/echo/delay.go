@@ -59,9 +59,8 @@ func (d *delayFinder) fade() {
 	}
 }
 
-// hear takes in a frame of the microphone, at most 960 samples, whose beginning the
-// running alignment puts at that place of the track. It returns false if nothing
-// is played.
+// hear takes in a frame of the microphone, at most 960 samples, which the running alignment
+// puts at that place of the track. It returns false if nothing is played.
 func (d *delayFinder) hear(t *reference, at int64, mic []int16, scratch []float32) bool {
 	if !d.reference(t, at, scratch) {
 		return false

@@ -13,13 +13,9 @@ const (
 	maxSpare   = 8  // packets that may have waited if their buffers are kept
 )
 
-// FarEnd decodes what is sent to a device whose microphone hears it, for the
-// [Canceller] of that microphone. It decodes only while it is open. A nil FarEnd
-// does nothing.
-//
-// # Concurrency
-//
-// Its methods may be called at the same time.
+// FarEnd decodes what is sent to a device whose microphone hears it, for the [Canceller] of that
+// microphone, while it is open. A nil FarEnd does nothing. Its methods may be called at the same
+// time.
 type FarEnd struct {
 	mu      sync.Mutex
 	open    bool

@@ -34,11 +34,10 @@ type (
 	window   [fftSize]float32
 )
 
-// filter learns the way from the loudspeaker to the microphone as a finite
-// impulse response in the frequency domain, in partitions, and predicts the part
-// of the microphone's sound that came that way. Its step is a Kalman filter's, one scalar
-// for each bin of each partition: it learns fast what it does not know, and
-// little while the user speaks over the echo, which is noise to it.
+// filter learns the way from the loudspeaker to the microphone as a finite impulse response in
+// the frequency domain, in partitions, and predicts the sound that came that way. Its step is a
+// Kalman filter's, a scalar for each bin of each partition: it learns fast what it does not
+// know, and little while the user speaks over the echo, which is noise to it.
 type filter struct {
 	fft   *dsp.FFT
 	past  [pastCount]spectrum // of the reference; newest at head

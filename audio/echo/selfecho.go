@@ -32,14 +32,9 @@ const (
 	selfWordShare = 0.65
 )
 
-// SelfEcho tells a device's own voice in its microphone from the user's, by the
-// sound alone. It is for devices that neither take their echo out nor have the
-// server do it. It remembers the last 5 s of what was played while it is open. A
-// nil SelfEcho recognises nothing.
-//
-// # Concurrency
-//
-// Its methods may be called at the same time.
+// SelfEcho tells a device's own voice in its microphone from the user's, by the sound alone, for
+// devices whose echo nobody takes out. It remembers the last 5 s of what was played while it is
+// open. A nil SelfEcho recognises nothing. Its methods may be called at the same time.
 type SelfEcho struct {
 	mu      sync.Mutex
 	open    bool
@@ -138,9 +133,8 @@ func (s *SelfEcho) Is(heard []int16, now time.Time) bool {
 	return similarity(heard[end-selfWord:end], played[len(played)-selfWord-selfDelay:]) >= selfWordShare
 }
 
-// Unheard reports whether the device played so much during a time in which the
-// microphone heard nothing that its sound does not come back. That time was quiet
-// long and ended before now, ago long.
+// Unheard reports whether the device played so much during a time in which the microphone heard
+// nothing (quiet long, it ended ago before now) that its sound does not come back.
 func (s *SelfEcho) Unheard(quiet, ago time.Duration, now time.Time) bool {
 	if s == nil || quiet < selfUnheard*time.Second/Rate {
 		return false
@@ -222,10 +216,9 @@ func coarse(dst, pcm []int16) []int16 {
 	return dst
 }
 
-// similarity returns how much of heard is a sound of played that came back, 0 to
-// 1: the normalized cross-correlation at the delay where it is largest. Both are
-// at [Rate] and end at the same time; played begins earlier by the longest delay
-// to be tried. The similarity is 0 if it does not, or if one of them is silent.
+// similarity returns how much of heard is a sound of played that came back, 0 to 1: the largest
+// normalized cross-correlation. Both are at [Rate] and end at the same time; played begins
+// earlier by the longest delay to be tried. It is 0 if that is not so, or if one is silent.
 func similarity(heard, played []int16) float64 {
 	delays := len(played) - len(heard)
 	if delays < 0 || len(heard) == 0 {

@@ -23,10 +23,9 @@ const (
 	comfortMost = 4e6   // power of a bin: soft, whatever the room is like
 )
 
-// suppressor takes the rest of an echo away, frequency by frequency: the part that
-// a linear filter cannot predict, as a loudspeaker's rattle and the noise of a
-// codec. It puts noise like the room's own in its place. Its output is one hop
-// late.
+// suppressor takes the rest of an echo away, frequency by frequency: what a linear filter cannot
+// predict, as a loudspeaker's rattle and a codec's noise. It puts noise like the room's own in
+// its place. Its output is one hop late.
 type suppressor struct {
 	fft     *dsp.FFT
 	slope   [2 * hopSize]float32 // both halves of a window whose squares add to one

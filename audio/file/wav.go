@@ -82,9 +82,8 @@ func NewWAVReader(r io.Reader) (*WAVReader, error) {
 	}
 }
 
-// ReadWAV reads a whole WAV file and returns mono PCM and its rate in Hz. A file
-// that ends early is what has come of it. An error names what is wrong with the
-// file, or is that of r.
+// ReadWAV reads a whole WAV file and returns mono PCM and its rate in Hz. A file that ends
+// early is what has come of it. An error says what is wrong with the file, or is that of r.
 func ReadWAV(r io.Reader) (pcm []int16, rate int, err error) {
 	w, err := NewWAVReader(bufio.NewReader(r))
 	if err != nil {
@@ -110,9 +109,8 @@ func (w *WAVReader) ReadAll() ([]int16, error) {
 	}
 }
 
-// Read decodes into pcm: mono samples, the mean of all channels, at least one
-// if there is room, or an error; io.EOF at the end. A sample that is not whole
-// at the end is left out.
+// Read decodes into pcm: mono samples, the mean of all channels, at least one if there is
+// room, or an error; io.EOF at the end. A sample that is not whole there is left out.
 func (w *WAVReader) Read(pcm []int16) (int, error) {
 	width := w.Channels * w.Bits / 8
 	for len(pcm) > 0 {

@@ -70,10 +70,9 @@ func Cut(s string, limit int) string {
 	return head(s, limit) + "…"
 }
 
-// Shorten returns s if it has at most limit bytes. Otherwise it returns the
-// beginning of s with a note of how many bytes there were, for a reader who
-// must know that something is missing. The note counts towards limit; a limit
-// smaller than the note leaves the note alone.
+// Shorten returns s if it has at most limit bytes, else its beginning with a note of how many
+// bytes there were, for a reader who must know that something is missing. The note counts
+// towards limit; a limit smaller than the note leaves the note alone.
 func Shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -91,9 +90,8 @@ func head(s string, limit int) string {
 	return s[:end]
 }
 
-// Join returns a and b as one text, with a space between them unless one of
-// them is empty, a ends with a space, or one of the two characters that meet
-// is written without spaces.
+// Join returns a and b as one text, with a space between them unless one is empty, a ends with a
+// space, or one of the two characters that meet is written without spaces.
 func Join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

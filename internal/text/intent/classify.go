@@ -24,20 +24,14 @@ const (
 // sign of listening (好的好的). A longer text is a request.
 const backchannelLimit = 4
 
-// Classify judges the transcript of words that were said over a reply
-// (docs/behaviours.md 31). The language is that of the conversation; stops are
-// the stop-words of the configuration, beside the ones that are known here.
+// Classify judges the transcript of words that were said over a reply (docs/behaviours.md 31);
+// it does not look whether they are an [Echo]. The language is that of the conversation; stops
+// are the stop-words of the configuration, beside the ones that are known here.
 //
-// A stop-word counts at once, however short. If more is said than stop-words and
-// politeness, it is a request that keeps all its words (停一下我问你).
-//
-// Otherwise it takes two signs or two words that are not all of the list to
-// interrupt. One alone does not: it is what recognisers make of a cough, of a
-// door and of the speaker's own echo, a resumed reply costs the user one more
-// word, and single words that mean something are stop-words or commands of their
-// own. Chinese counts by signs, for it has no spaces.
-//
-// Classify does not look whether the text is an echo: see [Echo].
+// A stop-word counts at once, however short, and words beside it make a request (停一下我问你).
+// Otherwise it takes two signs or two words that are not all of the list to interrupt: one alone
+// is what recognisers make of a cough, of a door and of the speaker's own echo. Chinese counts
+// by signs, for it has no spaces.
 func Classify(words string, lang text.Lang, stops []string) Kind {
 	said := spokenSigns(words)
 	stopped, listening, only, rest := false, 0, true, said
@@ -146,9 +140,8 @@ func countSpoken(said string, lang text.Lang) int {
 	return n
 }
 
-// spokenSigns returns a text in the form in which it is compared: in lower case and
-// simplified signs, with nothing around Chinese ones and "_" between the words
-// of other languages, without marks.
+// spokenSigns returns a text as it is compared: in lower case and simplified signs, without
+// marks and spaces, but with "_" between the words of other languages than Chinese.
 func spokenSigns(words string) string {
 	var b strings.Builder
 	gap := false

@@ -1,8 +1,6 @@
-// Package intent judges what a user means by the words that a recogniser heard:
-// whether more will follow, whether words said over a reply interrupt it,
-// whether they are the reply's own echo, and whether an answer is a yes. It
-// knows Chinese and English. All functions are pure and may be called at the
-// same time.
+// Package intent judges what a user means by the words that a recogniser heard, Chinese and
+// English: whether more will follow, whether words said over a reply interrupt it, whether they
+// are the reply's own echo, and whether an answer is a yes. All functions are pure.
 package intent
 
 import (
@@ -35,17 +33,13 @@ func (f Completeness) String() string {
 	return "maybe"
 }
 
-// Complete judges by the last words of a transcript whether the user has said
-// all of it. Most recognisers give no punctuation, so the words decide; a mark
-// at the end counts where there is one. The language is that of the transcript,
-// or "" if it is not known.
+// Complete judges by the last words of a transcript whether the user has said all of it; a mark
+// at the end counts where there is one. The language is that of the transcript, or "".
 //
-// A wrong [Unfinished] costs the user another commit delay, a wrong [Finished]
-// only the pause that was learned. So Unfinished is for endings that hardly
-// ever end a sentence ("and", "because", 如果, 帮我), and such endings are
-// [Undecided] in the places where they do end one ("what is it for", 我就是,
-// 暖和). Nouns, names and figures are Undecided: after 打开客厅 or "twenty"
-// anything may follow.
+// A wrong [Unfinished] costs the user another commit delay, a wrong [Finished] only the pause
+// that was learned. So Unfinished is for endings that hardly ever end a sentence ("and", 如果,
+// 帮我), which are [Undecided] where they do ("what is it for", 我就是). Nouns, names and figures
+// are Undecided: after 打开客厅 or "twenty" anything may follow.
 func Complete(words string, lang text.Lang) Completeness {
 	words = strings.TrimSpace(words)
 	said := strings.TrimRightFunc(words, func(r rune) bool { return !text.IsWord(r) })
@@ -185,9 +179,8 @@ func zhLacksVerb(rest string) bool {
 		"擦洗倒修带拉推挂吃喝用做算卖买寄发记忘弄搞摆点拍卷搬扔丢清除锁完好起来去了吧")
 }
 
-// zhAsksForMore judges the last word: [Unfinished] when something must follow,
-// [Undecided] where the same word does end sentences too, [Finished] when it tells
-// nothing.
+// zhAsksForMore judges the last word: [Unfinished] when something must follow, [Undecided] where
+// the same word does end sentences too, [Finished] when it tells nothing.
 func zhAsksForMore(said string) Completeness {
 	before, ok := endsWith(said, zh().More)
 	if !ok {

@@ -18,26 +18,20 @@ const (
 	echoEnd    = 3   // new units in a row at an end that are the user's; one less in a short text
 )
 
-// Echo reports whether what the microphone heard is (mostly) the speaker's own
-// words coming back, for devices without echo cancellation. playing is the text
-// that has been played in the last seconds: the sentence that plays and the ones
-// before it that may still be in the utterance.
-//
-// An echo is a piece of playing: its words in their order and close together,
-// about a third of them misheard at most. Chinese is compared by signs, other
-// languages by words that may differ by a letter or two. It is no echo, however
-// similar, when
-//   - three or more words in a row at its beginning or end are new (two, if it
-//     has eight at most): the user went on where the echo ends;
-//   - a word that turns things around is new in it (不, 停, "not", "wait"): the
-//     user repeats the reply to correct it;
-//   - it has one or two words, and they are not in playing exactly;
-//   - it is a stop-word and nothing else, and playing is more than that: a stop
-//     has to work while the reply speaks of stopping.
-//
-// A user who only repeats words of the reply, or adds one, is taken for an echo,
-// and has to say it another way.
+// Echo reports whether what the microphone heard is (mostly) the speaker's own words coming back,
+// for devices without echo cancellation. playing is the text that was played in the last seconds.
 // It costs at most 500 times 500 steps.
+//
+// An echo is a piece of playing: its words in their order and close together, about a third of
+// them misheard at most. Chinese is compared by signs, other languages by words that may differ
+// by a letter or two. It is no echo, however similar, when
+//   - three or more words in a row at its beginning or end are new (two, of up to eight): the
+//     user went on where the echo ends;
+//   - a word that turns things around is new in it (不, "not"): the user corrects the reply;
+//   - it has one or two words, and they are not in playing exactly;
+//   - it is a stop-word and nothing else, and playing is more than that.
+//
+// A user who only repeats words of the reply, or adds one, is taken for an echo.
 func Echo(heard, playing string) bool {
 	h, s := echoUnits(heard), echoUnits(playing)
 	if len(h) == 0 || len(s) == 0 {
@@ -196,9 +190,8 @@ func turnsAround(unit string) bool {
 	return oneOf(unit, zh().Turns) || oneOf(unit, en().Turns)
 }
 
-// sounded reports whether a unit may be what was heard of another: Chinese
-// signs are equal or not, words may differ by a letter from four letters on, by
-// two from seven on.
+// sounded reports whether a unit may be what was heard of another: Chinese signs are equal or
+// not, words may differ by a letter from four letters on, by two from seven on.
 func sounded(a, b string) bool {
 	if a == b {
 		return true

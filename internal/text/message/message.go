@@ -1,6 +1,5 @@
-// Package message holds what people read on a terminal or in an error, by language:
-// en.txt and zh.txt are the catalogue. What is spoken, and what models read, is in
-// package prompts.
+// Package message holds what people read on a terminal or in an error, by language, in en.txt
+// and zh.txt. What is spoken, and what models read, is in package prompts.
 package message
 
 import (

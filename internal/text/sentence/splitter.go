@@ -22,10 +22,9 @@ const (
 	tagLimit     = 64             // runes; a longer "<…" is no tag
 )
 
-// Splitter cuts a stream of text into segments that can be spoken one by one:
-// the first as early as it makes sense, later ones at full stops. Nothing is
-// lost: the segments joined are the text without the white space around the
-// cuts. Its zero value is ready. It is for one goroutine.
+// Splitter cuts a stream of text into segments that can be spoken one by one: the first as early
+// as it makes sense, later ones at full stops. Joined they are the text without the white space
+// around the cuts. Its zero value is ready. It is for one goroutine.
 type Splitter struct {
 	buf  []rune
 	some bool // a segment has been cut

@@ -15,10 +15,9 @@ const MaxDuration = 366 * 24 * time.Hour
 // ErrTooLong says that a length of time is over MaxDuration.
 var ErrTooLong = errors.New("it is longer than a year")
 
-// Duration reads a length of time: 10分钟, 一个半小时, 2小时30分, 半小时, 一刻钟, 2h30m,
-// PT10M, 90 seconds, an hour and a half, with 后 or "in" and the like around it.
-// It is whole seconds, more than 0 and at most MaxDuration. An error says where
-// it is not understood.
+// Duration reads a length of time: 10分钟, 一个半小时, 一刻钟, 2h30m, PT10M, an hour and a half, with
+// 后 or "in" and the like around it. It is whole seconds, more than 0 and at most MaxDuration. An
+// error says where it is not understood.
 func Duration(s string) (time.Duration, error) {
 	c := &cursor{bare(fold(s))}
 	c.skip(" ", "in ", "after ", "for ", "再过", "过", "等")

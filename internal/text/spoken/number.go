@@ -1,7 +1,5 @@
-// Package spoken reads numbers, lengths of time and times of day as people say
-// and models write them, and says them (Say…), in Chinese and English. It is pure:
-// the present time and its zone are given to it. All functions may be called at
-// the same time.
+// Package spoken reads numbers, lengths of time and times of day as people say and models write
+// them, and says them (Say…), in Chinese and English. It is pure: the present time is given to it.
 package spoken
 
 import (

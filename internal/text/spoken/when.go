@@ -17,13 +17,11 @@ var (
 	ErrRepeats = errors.New("times that repeat are not supported; a single one is needed")
 )
 
-// Time reads a time to come: 明天早上七点, 下周一上午9点半, 11月25日15:30, 10分钟后,
-// 2026-11-25T15:30:00+08:00, tomorrow at 7 am, next friday at noon, in 2 hours.
-// now says the present and the zone of times that name none. A time without a
-// day is the next one; 7 without morning or evening is the next 7, and on a day
-// that is named the one in the morning. A day without a time is 9 o'clock on
-// it, a part of a day its usual hour (早上 8, 中午 12, 下午 15, 晚上 20). The result is
-// after now, at most a year ahead, in now's zone.
+// Time reads a time to come: 明天早上七点, 11月25日15:30, 10分钟后, 2026-11-25T15:30:00+08:00, next
+// friday at noon. now says the present and the zone of times that name none. A time without a day
+// is the next one; 7 without morning or evening is the next 7, on a named day the one in the
+// morning. A day without a time is 9 o'clock, a part of a day its usual hour (早上 8, 中午 12,
+// 下午 15, 晚上 20). The result is after now, at most a year ahead, in now's zone.
 func Time(s string, now time.Time) (time.Time, error) {
 	folded := bare(fold(s))
 	if repeats(folded) {
