@@ -1,10 +1,8 @@
-// Package audio holds the sound formats and the small parts that sound passes
-// through: the Opus codec, the resampler, endpointing, pacing and levels. Below it
-// are the containers of sound (file), music (track) and the echo of a device's
-// own loudspeaker (echo).
+// Package audio holds the sound formats and the small parts that sound passes through: the Opus
+// codec, the resampler, endpointing, pacing and levels. Below it are the containers of sound
+// (file), music (track) and the echo of a device's own loudspeaker (echo).
 //
-// PCM is always signed 16 bit, mono, in []int16. Rates are in Hz. Nothing here
-// reads a clock.
+// PCM is always signed 16 bit, mono, in []int16. Rates are in Hz. Nothing here reads a clock.
 package audio
 
 import (

@@ -8,12 +8,11 @@ import (
 	"unicode"
 )
 
-// ExplainKind decides whether the result of t is awaited, and says why in a few
-// words for people. It is what t declares; else the override whose pattern
-// (path.Match on the tool's own name) fits, an exact name before a pattern and a
-// longer pattern before a shorter; else its annotations (readOnlyHint: query);
-// else its name (set_volume, turn_on, play: control); else query, since waiting
-// is the safe mistake.
+// ExplainKind decides whether the result of t is awaited, and says why in a few words for people.
+// It is what t declares; else the override whose pattern (path.Match on the tool's own name) fits,
+// an exact name before a pattern and a longer pattern before a shorter; else its annotations
+// (readOnlyHint: query); else its name (set_volume, turn_on, play: control); else query, since
+// waiting is the safe mistake.
 func ExplainKind(t Tool, overrides map[string]Kind) (kind Kind, why string) {
 	if t.Kind == Control || t.Kind == Query {
 		return t.Kind, "the tool declares it"

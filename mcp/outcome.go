@@ -26,21 +26,11 @@ const (
 
 // String is the action's stable name in logs.
 func (a Action) String() string {
-	switch a {
-	case ActionTypeError:
-		return "error"
-	case ActionTypeNotFound:
-		return "not_found"
-	case ActionTypeNone:
-		return "none"
-	case ActionTypeResponse:
-		return "response"
-	case ActionTypeReqLLM:
-		return "req_llm"
-	case ActionTypeCallHandler:
-		return "call_handler"
+	names := [...]string{"error", "not_found", "none", "response", "req_llm", "call_handler"}
+	if a < ActionTypeError || a > ActionTypeCallHandler {
+		return "unknown"
 	}
-	return "unknown"
+	return names[a-ActionTypeError]
 }
 
 // ActionResponse is the outcome of a tool call as a tool returns it.

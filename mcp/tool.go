@@ -1,6 +1,5 @@
-// Package mcp is the model of a tool: what it is called, where it runs, what a
-// call of it brings. Sources of tools are in the packages below it, as is the
-// router that offers them to a model.
+// Package mcp is the model of a tool: what it is called, where it runs, what a call of it brings.
+// Sources of tools are in the packages below it, as is the router that offers them to a model.
 package mcp
 
 import "encoding/json"

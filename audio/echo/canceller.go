@@ -1,6 +1,5 @@
-// Package echo deals with what a device plays and its microphone hears again: a
-// [Canceller] takes it out, for devices that say when they play what; a
-// [SelfEcho] recognises it, for all others.
+// Package echo deals with what a device plays and its microphone hears again: a [Canceller] takes
+// it out, for devices that say when they play what; a [SelfEcho] recognises it, for all others.
 package echo
 
 import (

@@ -10,10 +10,9 @@ import (
 	"xiaozhi/audio"
 )
 
-// Ogg pages (RFC 3533): a header of 27 bytes, as many lacing values as it says
-// in its last byte, then the segments. A packet ends with a lacing value below
-// 255 and may go on over pages. Opus in Ogg (RFC 7845): the first packet is
-// OpusHead, the second OpusTags, the rest is sound.
+// Ogg pages (RFC 3533): a header of 27 bytes, as many lacing values as it says in its last byte,
+// then the segments. A packet ends with a lacing value below 255 and may go on over pages. Opus in
+// Ogg (RFC 7845): the first packet is OpusHead, the second OpusTags, the rest is sound.
 const (
 	oggHeader     = 27
 	oggContinued  = 1
@@ -35,28 +34,45 @@ type OggReader struct {
 
 // Next returns the next packet, valid until the next call, or io.EOF at the end of a page.
 func (o *OggReader) Next() ([]byte, error) {
-	o.partial = o.partial[:0]
-	for {
+	if err := o.packet(true); err != nil {
+		return nil, err
+	}
+	return o.partial, nil
+}
+
+// Skip goes over the next packet, however long it is: tags may hold pictures.
+func (o *OggReader) Skip() error { return o.packet(false) }
+
+// packet reads the next packet into partial, or over it.
+func (o *OggReader) packet(keep bool) error {
+	for o.partial = o.partial[:0]; ; {
 		for len(o.lacing) > 0 {
-			n := int(o.lacing[0])
+			n, from := int(o.lacing[0]), len(o.partial)
 			o.lacing = o.lacing[1:]
-			if len(o.partial)+n > maxOggPacket {
-				return nil, fmt.Errorf("ogg: a packet is longer than %d bytes", maxOggPacket)
+			var err error
+			switch {
+			case !keep:
+				_, err = io.CopyN(io.Discard, o.r, int64(n))
+				o.partial = append(o.partial[:0], 0) // the packet goes on
+			case from+n > maxOggPacket:
+				return fmt.Errorf("ogg: a packet is longer than %d bytes", maxOggPacket)
+			default:
+				o.partial = append(o.partial, o.table[:n]...) // room; the bytes come next
+				_, err = io.ReadFull(o.r, o.partial[from:])
 			}
-			from := len(o.partial)
-			o.partial = append(o.partial, o.table[:n]...) // room; the bytes come next
-			if _, err := io.ReadFull(o.r, o.partial[from:]); err != nil {
-				return nil, fmt.Errorf("ogg: %w", short(err))
+			if err != nil {
+				return fmt.Errorf("ogg: %w", short(err))
 			}
 			if n < 255 {
-				return o.partial, nil
+				return nil
 			}
 		}
-		if err := o.page(); err != nil {
-			if errors.Is(err, io.EOF) && len(o.partial) > 0 {
-				return nil, fmt.Errorf("ogg: %w", io.ErrUnexpectedEOF)
-			}
-			return nil, err
+		err := o.page()
+		if errors.Is(err, io.EOF) && (len(o.partial) > 0 || !keep) {
+			return fmt.Errorf("ogg: %w", io.ErrUnexpectedEOF)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -90,27 +106,6 @@ func (o *OggReader) page() error {
 
 // NewOggReader reads from r, in small pieces.
 func NewOggReader(r io.Reader) *OggReader { return &OggReader{r: r} }
-
-// Skip goes over the next packet, however long it is: tags may hold pictures.
-func (o *OggReader) Skip() error {
-	for o.partial = o.partial[:0]; ; {
-		for len(o.lacing) > 0 {
-			n := int(o.lacing[0])
-			o.lacing = o.lacing[1:]
-			if _, err := io.CopyN(io.Discard, o.r, int64(n)); err != nil {
-				return fmt.Errorf("ogg: %w", short(err))
-			}
-			if n < 255 {
-				o.partial = o.partial[:0]
-				return nil
-			}
-			o.partial = append(o.partial[:0], 0) // the packet goes on
-		}
-		if err := o.page(); err != nil {
-			return short(err)
-		}
-	}
-}
 
 // OpusHead holds the header of an Ogg Opus stream, its first packet.
 type OpusHead struct {

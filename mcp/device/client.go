@@ -1,7 +1,6 @@
-// Package device speaks the standard dialect of MCP to a device: JSON-RPC 2.0 in
-// the envelope of the device's own connection, through the official SDK
-// (imported as sdk). [Client] is the source of one connection, [ListCache] the
-// memory of tool lists that all clients share.
+// Package device speaks the standard dialect of MCP to a device: JSON-RPC 2.0 in the envelope of
+// the device's own connection, through the official SDK (imported as sdk). [Client] is the source
+// of one connection, [ListCache] the memory of tool lists that all clients share.
 package device
 
 import (

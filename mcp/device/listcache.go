@@ -21,12 +21,11 @@ const (
 	maxRememberedBytes = 32 << 20 // of all their lists, each counted whole
 )
 
-// ListCache holds the tool lists of devices once for all that have the same: a
-// thousand speakers of one kind list the same tools, at 10 to 40 KiB each. It
-// remembers the last complete list of each device, so that it is there when the
-// device connects again (see Options.Device). Other lists are dropped when no
-// device has them any more. A ListCache may be used at the same time; make it
-// with [NewListCache].
+// ListCache holds the tool lists of devices once for all that have the same: a thousand speakers of
+// one kind list the same tools, at 10 to 40 KiB each. It remembers the last complete list of each
+// device, so that it is there when the device connects again (see Options.Device). Other lists are
+// dropped when no device has them any more. A ListCache may be used at the same time; make it with
+// [NewListCache].
 type ListCache struct {
 	last *lru.Cache[string, remembered] // by device
 	// The SDK's client holds our name and version only: one serves all devices. It does not

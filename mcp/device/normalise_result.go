@@ -154,9 +154,8 @@ func repairImage(item json.RawMessage, fields map[string]json.RawMessage) (b blo
 	return b, ok
 }
 
-// page is one page of tools/list. The SDK's own decoding loses what we promise
-// to keep (the schema as it came, the audience), so the transport keeps the
-// page and hands the SDK only the cursor.
+// page is one page of tools/list. The SDK's own decoding loses what we promise to keep (the schema
+// as it came, the audience), so the transport keeps the page and hands the SDK only the cursor.
 type page struct {
 	tools []mcp.Tool
 	next  string

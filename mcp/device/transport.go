@@ -29,10 +29,9 @@ const (
 	methodListChanged = "notifications/tools/list_changed"
 )
 
-// link is the SDK's transport and connection over the envelope, for one SDK
-// session. It gives requests the ids that firmware can read, adds what the SDK
-// has no words for, and repairs what comes back, so that Read ends with io.EOF
-// only and no message of a device can end the session.
+// link is the SDK's transport and connection over the envelope, for one SDK session. It gives
+// requests the ids that firmware can read, adds what the SDK has no words for, and repairs what
+// comes back, so that Read ends with io.EOF only and no message of a device can end the session.
 //
 // Read is called by one goroutine of the SDK, Write by any; Close unblocks Read.
 type link struct {

@@ -41,11 +41,10 @@ type Options struct {
 // (docs/protocol.md 6): every property is a tool that reads it, every method a
 // tool that calls it. A lamp's are self.lamp.get_power and self.lamp.turn_on.
 //
-// The protocol has no replies. So a property is answered from what the device
-// has reported, a control returns true as soon as its command is with the
-// connection (whether the device did it shows only in a later report, which is
-// not waited for), and a method that is a query returns with the next report of
-// its thing. Firmware reports when it begins to listen, so hardly ever within a
+// The protocol has no replies. So a property is answered from what the device has reported, a
+// control returns true as soon as its command is with the connection (whether the device did it
+// shows only in a later report, which is not waited for), and a method that is a query returns with
+// the next report of its thing. Firmware reports when it begins to listen, so hardly ever within a
 // turn: only a device that is known to report sooner is worth such a kind.
 //
 // One Source serves one connection. It has no goroutines; all methods may be

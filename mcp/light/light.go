@@ -38,11 +38,10 @@ type Options struct {
 	OnTools func()
 }
 
-// Source is a device that speaks the light dialect (docs/mcp.md, Dialects 1), as an
-// [mcp.Source]. It owns the list that the device has registered on one connection
-// and the calls that wait for an answer. The device pushes its list with
-// mcp/registerTools and cannot be asked for it; the source is empty until then. It
-// has no goroutines. All methods may be called at the same time.
+// Source is a device that speaks the light dialect (docs/mcp.md, Dialects 1), as an [mcp.Source].
+// It owns the list that the device has registered on one connection and the calls that wait for an
+// answer. The device pushes its list with mcp/registerTools and cannot be asked for it; the source
+// is empty until then. It has no goroutines. All methods may be called at the same time.
 type Source struct {
 	options Options
 	log     *slog.Logger

@@ -1,6 +1,5 @@
-// Package rawjson reads JSON that strangers wrote: it checks the size and depth
-// of a text before it is parsed, and reads single members without trusting
-// their type. All functions are pure.
+// Package rawjson reads JSON that strangers wrote: it checks the size and depth of a text before it
+// is parsed, and reads single members without trusting their type. All functions are pure.
 package rawjson
 
 import (
@@ -41,9 +40,8 @@ func CheckSize(payload []byte) error {
 	return nil
 }
 
-// Depth counts how deep the arrays and objects of a JSON text nest, without
-// parsing it. Signs in strings do not count; broken JSON gets a number that is
-// good enough.
+// Depth counts how deep the arrays and objects of a JSON text nest, without parsing it. Signs in
+// strings do not count; broken JSON gets a number that is good enough.
 func Depth(data []byte) int {
 	deepest, depth := 0, 0
 	inString, escaped := false, false

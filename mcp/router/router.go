@@ -52,10 +52,9 @@ type Options struct {
 // maxKnown bounds the warnings that a router remembers to have given.
 const maxKnown = 512
 
-// Router owns the tool calls of one conversation: it knows every source's tools,
-// offers them to the model, checks calls and runs them, the device's own one at a
-// time. It does not start or stop its sources. All methods may be called at the
-// same time.
+// Router owns the tool calls of one conversation: it knows every source's tools, offers them to the
+// model, checks calls and runs them, the device's own one at a time. It does not start or stop its
+// sources. All methods may be called at the same time.
 type Router struct {
 	options Options
 	log     *slog.Logger
@@ -203,10 +202,9 @@ func (rt *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 	}
 }
 
-// Prepare looks a call up and checks its arguments. It returns either a call to
-// run or the outcome that says why there is none: NotFound, or an Error that
-// names the argument and what is wrong with it, so that a model can repair it.
-// A call that is refused leaves its line and its record here.
+// Prepare looks a call up and checks its arguments. It returns either a call to run or the outcome
+// that says why there is none: NotFound, or an Error that names the argument and what is wrong with
+// it, so that a model can repair it. A call that is refused leaves its line and its record here.
 func (rt *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p, bad := rt.prepare(call)
 	if bad != nil {

@@ -13,11 +13,10 @@ import (
 	"xiaozhi/mcp"
 )
 
-// Run runs a call and waits for its outcome. When ctx ends it returns at once:
-// a call that the device is already busy with keeps its place until the reply
-// or the time-out comes, one that still waits for its turn is never sent, and a
-// tool that is not the device's is cancelled. Every outcome, a full queue and a
-// crash of the tool too, is an ActionResponse.
+// Run runs a call and waits for its outcome. When ctx ends it returns at once: a call that the
+// device is already busy with keeps its place until the reply or the time-out comes, one that still
+// waits for its turn is never sent, and a tool that is not the device's is cancelled. Every
+// outcome, a full queue and a crash of the tool too, is an ActionResponse.
 func (rt *Router) Run(ctx context.Context, p Prepared) mcp.ActionResponse {
 	return rt.Begin(ctx, p)()
 }

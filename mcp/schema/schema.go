@@ -1,6 +1,5 @@
-// Package schema holds the arguments of a tool against its JSON Schema. It
-// decodes them, repairs near misses of a model, and words what is wrong for a
-// model to correct.
+// Package schema holds the arguments of a tool against its JSON Schema. It decodes them, repairs
+// near misses of a model, and words what is wrong for a model to correct.
 package schema
 
 import (
@@ -203,11 +202,10 @@ func explain(why string) string {
 	return why
 }
 
-// coerce repairs near misses of a model where there is only one thing that can
-// be meant: "55" and 55.0 for 55, "true" for true, 5 for "5", null for an
-// optional argument that is left out. Arguments that the schema does not know
-// are dropped unless it speaks of them. It returns a new map and what it dropped.
-// Whatever it cannot repair stays for the check to find.
+// coerce repairs near misses of a model where there is only one thing that can be meant: "55" and
+// 55.0 for 55, "true" for true, 5 for "5", null for an optional argument that is left out.
+// Arguments that the schema does not know are dropped unless it speaks of them. It returns a new
+// map and what it dropped. Whatever it cannot repair stays for the check to find.
 func (s *Schema) coerce(arguments map[string]any) (out map[string]any, dropped []string) {
 	out = maps.Clone(arguments)
 	for name, value := range arguments {

@@ -1,7 +1,6 @@
-// Package dsp holds the arithmetic that the resampler, the fades and the echo
-// canceller share. The race detector makes its inner loops ten times as slow and
-// has nothing to find in them, for they see only what their caller hands in: those
-// marked norace are built without it.
+// Package dsp holds the arithmetic that the resampler, the fades and the echo canceller share. The
+// race detector makes its inner loops ten times as slow and has nothing to find in them, for they
+// see only what their caller hands in: those marked norace are built without it.
 package dsp
 
 import (
@@ -65,8 +64,7 @@ func (f *FFT) Size() int { return f.size }
 // Bins returns the length of a spectrum: from 0 to half the sample rate.
 func (f *FFT) Bins() int { return f.size/2 + 1 }
 
-// Forward writes the spectrum of x, [FFT.Size] samples, to dst, which has
-// [FFT.Bins] values.
+// Forward writes the spectrum of x, [FFT.Size] samples, to dst, which has [FFT.Bins] values.
 //
 //go:norace
 func (f *FFT) Forward(dst []complex64, x []float32) {
@@ -89,8 +87,7 @@ func (f *FFT) Forward(dst []complex64, x []float32) {
 	dst[half] = complex(real(first)-imag(first), 0)
 }
 
-// Inverse writes the samples whose spectrum is src to x. It uses src as
-// scratch.
+// Inverse writes the samples whose spectrum is src to x. It uses src as scratch.
 //
 //go:norace
 func (f *FFT) Inverse(x []float32, src []complex64) {

@@ -22,16 +22,7 @@ const (
 )
 
 // String returns "yes", "no" or "maybe".
-func (f Completeness) String() string {
-	switch f {
-	case Finished:
-		return "yes"
-	case Unfinished:
-		return "no"
-	case Undecided:
-	}
-	return "maybe"
-}
+func (f Completeness) String() string { return [...]string{"maybe", "yes", "no"}[f] }
 
 // Complete judges by the last words of a transcript whether the user has said all of it; a mark
 // at the end counts where there is one. The language is that of the transcript, or "".

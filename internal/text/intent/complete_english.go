@@ -145,9 +145,8 @@ func enLacksParticle(words []string) bool {
 		!slices.ContainsFunc(words[2:], func(w string) bool { return oneOf(w, "on off up down to at by in into out back around over away") })
 }
 
-// enPreposition judges a preposition at the end. In a question it may be the
-// last word (what is it for, where are you from), behind a noun hardly (what is
-// the capital of, what is the weather in).
+// enPreposition judges a preposition at the end. In a question it may be the last word (what is it
+// for, where are you from), behind a noun hardly (what is the capital of, what is the weather in).
 func enPreposition(words []string, last, before string, asks bool) Completeness {
 	switch {
 	case oneOf(before+"_"+last, "what_about how_about what_of think_about think_of tell_about"):

@@ -121,11 +121,7 @@ const keycap = 0x20e3
 
 // stripEmoji takes the emoji out of words and returns the first of them.
 func stripEmoji(words string) (rest, first string) {
-	ascii := true
-	for i := 0; i < len(words) && ascii; i++ {
-		ascii = words[i] < 0x80
-	}
-	if ascii {
+	if !strings.ContainsFunc(words, func(r rune) bool { return r >= 0x80 }) {
 		return words, ""
 	}
 	var b strings.Builder
@@ -153,10 +149,8 @@ func isEmoji(runes []rune) bool {
 	case r >= 0x1f300 && r <= 0x1faff, r >= 0x1f1e6 && r <= 0x1f1ff, r >= 0x2600 && r <= 0x27bf, r >= 0x2b00 && r <= 0x2bff, r == 0x231a, r == 0x231b, r == 0x23f0, r == 0x23f3:
 		return true
 	}
-	for _, v := range runes[1:] {
-		if v == 0xfe0f || v == keycap {
-			return !unicode.IsLetter(r)
-		}
+	if slices.ContainsFunc(runes[1:], func(v rune) bool { return v == 0xfe0f || v == keycap }) {
+		return !unicode.IsLetter(r)
 	}
 	return false
 }

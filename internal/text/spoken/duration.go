@@ -88,19 +88,20 @@ func (c *cursor) duration() (float64, bool) {
 
 // unit reads a unit of time, 0 for none.
 func (c *cursor) unit() time.Duration {
-	switch {
-	case c.take("秒钟", "秒", "seconds", "second", "secs", "sec", "s"):
-		return time.Second
-	case c.take("分钟", "分", "minutes", "minute", "mins", "min", "m"):
-		return time.Minute
-	case c.take("小时", "钟头", "hours", "hour", "hrs", "hr", "h"):
-		return time.Hour
-	case c.take("刻钟"):
-		return 15 * time.Minute
-	case c.take("天", "days", "day", "d"):
-		return 24 * time.Hour
-	case c.take("周", "星期", "礼拜", "weeks", "week", "w"):
-		return 7 * 24 * time.Hour
+	for _, u := range [...]struct {
+		length time.Duration
+		words  []string
+	}{
+		{time.Second, []string{"秒钟", "秒", "seconds", "second", "secs", "sec", "s"}},
+		{time.Minute, []string{"分钟", "分", "minutes", "minute", "mins", "min", "m"}},
+		{time.Hour, []string{"小时", "钟头", "hours", "hour", "hrs", "hr", "h"}},
+		{15 * time.Minute, []string{"刻钟"}},
+		{24 * time.Hour, []string{"天", "days", "day", "d"}},
+		{7 * 24 * time.Hour, []string{"周", "星期", "礼拜", "weeks", "week", "w"}},
+	} {
+		if c.take(u.words...) {
+			return u.length
+		}
 	}
 	return 0
 }
