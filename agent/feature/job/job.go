@@ -163,8 +163,7 @@ type outcome struct {
 
 func newInbox() *inbox { return &inbox{jobs: map[*router.Prepared]context.CancelCauseFunc{}} }
 
-// attach has wake called when there are outcomes, also those that wait already.
-// nil: nobody takes any.
+// attach has wake called when an outcome comes; nil: nobody takes any.
 func (m *inbox) attach(wake func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,0 +1,16 @@
+package app
+
+import "testing"
+
+// TestFeatureNames: the states of features are kept by name, so that no two may
+// have the same.
+func TestFeatureNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range features(nil) {
+		if name := f.Name(); name == "" || seen[name] {
+			t.Errorf("a feature named %q", name)
+		} else {
+			seen[name] = true
+		}
+	}
+}
