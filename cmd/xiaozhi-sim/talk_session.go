@@ -135,7 +135,9 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
-	t.forget()
+	for len(t.call.heard) > 0 { // what came unasked: the next one answers this prompt
+		<-t.call.heard
+	}
 	said, err := t.say(ctx, p)
 	if err != nil {
 		return err
@@ -196,13 +198,6 @@ func (c *call) print(ctx context.Context, out *transcript) {
 
 // heardLimit is the number of replies that may wait to be taken; more are only printed.
 const heardLimit = 16
-
-// forget drops replies that came unasked, so that the next one answers the next prompt.
-func (t *talker) forget() {
-	for len(t.call.heard) > 0 {
-		<-t.call.heard
-	}
-}
 
 // provision completes the device, once, and finds the WebSocket's address as devices do at their boot.
 func (t *talker) provision(ctx context.Context) error {

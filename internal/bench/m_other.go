@@ -315,7 +315,7 @@ func (r *rig) cycle(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	stop, err := c.pressed(ctx, clip{packets: r.said.packets[:10]})
+	stop, err := c.pressed(ctx, r.said.packets[:10])
 	if err == nil {
 		_, err = c.heard(ctx, stop)
 	}

@@ -52,9 +52,8 @@ func (r *rig) presses(ctx context.Context, turns int) (added, starts []time.Dura
 	if err != nil {
 		return nil, nil, err
 	}
-	short := clip{packets: r.said.packets[:10]}
 	for i := range r.press.warm + turns {
-		stop, err := c.pressed(ctx, short)
+		stop, err := c.pressed(ctx, r.said.packets[:10])
 		if err != nil {
 			return added, starts, err
 		}

@@ -290,13 +290,10 @@ func (c *client) cut(ctx context.Context) (cut, error) {
 	return cut{aborted: aborted, stopped: stopped}, errors.Join(err1, err2)
 }
 
-// pressed holds the button, says a clip, lets the button go, and gives the moment at which listen stop was written.
-func (c *client) pressed(ctx context.Context, said clip) (time.Time, error) {
-	err := errors.Join(c.ListenStart(devicetest.Manual), c.SendFrames(said.packets...))
-	if err != nil {
-		return time.Time{}, err
-	}
-	err = cmp.Or(pause(ctx, 50*time.Millisecond), c.ListenStop()) // the button is let go within the next frame
+// pressed holds the button, says something, lets the button go, and gives the moment at which listen stop was written.
+func (c *client) pressed(ctx context.Context, said [][]byte) (time.Time, error) {
+	err := cmp.Or(c.ListenStart(devicetest.Manual), c.SendFrames(said...),
+		pause(ctx, 50*time.Millisecond), c.ListenStop()) // the button is let go within the next frame
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -301,7 +301,7 @@ func (s *soak) turn(ctx context.Context, c *client, auto bool) (how outcome, err
 		}
 		hush = c.speak(ctx, asked, slices.Concat(s.r.said.packets, pauses(40*uplink.Frame)))
 	case !auto && way < 5:
-		_, err = c.pressed(ctx, clip{packets: s.r.said.packets[:10+rand.N(30)]})
+		_, err = c.pressed(ctx, s.r.said.packets[:10+rand.N(30)])
 	default:
 		err = c.Detect("tell me something")
 	}

@@ -7,35 +7,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:]); err != nil {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: wirediff OLD NEW [flags of go test]")
+		os.Exit(1)
+	}
+	old, err1 := filepath.Abs(os.Args[1])
+	fresh, err2 := filepath.Abs(os.Args[2])
+	test := []string{"test", "xiaozhi/internal/wirediff", "-run", "^TestWire$", "-count", "1", "-parallel", "5", "-timeout", "1h"}
+	cmd := exec.CommandContext(context.Background(), "go", slices.Concat(test, os.Args[3:], []string{"-old", old, "-new", fresh})...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmp.Or(err1, err2, cmd.Run()); err != nil {
 		fmt.Fprintln(os.Stderr, "wirediff:", err)
 		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) < 2 {
-		return fmt.Errorf("usage: wirediff OLD NEW [flags of go test]")
-	}
-	var binaries [2]string
-	for i := range binaries {
-		path, err := filepath.Abs(args[i])
-		if err != nil {
-			return err
-		}
-		binaries[i] = path
-	}
-	test := []string{"test", "xiaozhi/internal/wirediff", "-run", "^TestWire$", "-count", "1", "-parallel", "5", "-timeout", "1h"}
-	test = append(append(test, args[2:]...), "-old", binaries[0], "-new", binaries[1])
-	cmd := exec.CommandContext(ctx, "go", test...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
 }
