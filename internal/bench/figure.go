@@ -167,14 +167,6 @@ func (f Figure) measured() bool { return f.Numbers != nil || f.Value != nil }
 // void reports whether the machine was too busy for the figure.
 func (f Figure) void() bool { return f.Control.Void && !f.Untimed }
 
-func (f Figure) goals() string {
-	var parts []string
-	for _, g := range f.Goals {
-		parts = append(parts, g.String())
-	}
-	return strings.Join(parts, ", ")
-}
-
 // combine makes one figure of those of several runs: medians of each number,
 // with their spread. Runs that were void are left out unless all were.
 func combine(runs []Figure) Figure {

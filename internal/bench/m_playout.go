@@ -65,10 +65,7 @@ func (r *rig) judgeLong(reply *devicetest.Reply, arrivals []time.Time, packet ti
 		slack,
 		sampled("M5", "jitter, 1 session", ms(p.jitter), most(P50, 1), most(P99, 5), most(Max, 20)).asJitter(),
 	}
-	var subtitles []time.Time
-	for _, s := range reply.Sentences {
-		subtitles = append(subtitles, s.At)
-	}
+	subtitles := mapped(reply.Sentences, func(s devicetest.Sentence) time.Time { return s.At })
 	gaps := seams(arrivals, subtitles, packet)
 	if len(gaps) == 0 {
 		return append(figures, unmeasured("M6", "seam between sentences", "the reply came with fewer than two subtitles"))

@@ -79,7 +79,7 @@ func (f Figure) row() []string {
 	if len(f.Control.Load) > 0 {
 		load = number(f.Control.Load[0])
 	}
-	return append(cells, f.Unit, f.goals(), string(f.Verdict), control, load)
+	return append(cells, f.Unit, strings.Join(mapped(f.Goals, Goal.String), ", "), string(f.Verdict), control, load)
 }
 
 // spread is a number, with its least and its most if there were several runs.
@@ -144,11 +144,7 @@ func loads(l []float64) string {
 	if len(l) == 0 {
 		return "not known"
 	}
-	var parts []string
-	for _, v := range l {
-		parts = append(parts, number(v))
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(mapped(l, number), " ")
 }
 
 // resamples is the number of bootstrap samples for the interval of a ratio.

@@ -356,8 +356,7 @@ func (c *client) last(n int) string {
 	events := c.Events()
 	var b strings.Builder
 	for _, e := range events[max(0, len(events)-n):] {
-		text := []rune(e.Text)
-		fmt.Fprintf(&b, "    %s %-9s %s %s %s\n", e.At.Format("05.000"), e.Kind, e.Type, e.State, string(text[:min(len(text), 60)]))
+		fmt.Fprintf(&b, "    %s %-9s %s %s %.60s\n", e.At.Format("05.000"), e.Kind, e.Type, e.State, e.Text)
 	}
 	return b.String()
 }

@@ -250,7 +250,7 @@ func Lamp() Thing {
 				Call: func(p map[string]any) { level.Store(int64(p["level"].(int))) },
 			},
 		},
-		State: func() map[string]any { return map[string]any{"power": power.Load(), "level": level.Load()} },
+		State: func() map[string]any { return map[string]any{"power": power.Load(), "level": int(level.Load())} },
 	}
 }
 

@@ -136,18 +136,6 @@ func (o Options) offersMCP() bool {
 	return h.Features != nil && h.Features.MCP
 }
 
-// restsIn returns the state of the device after the server's hello.
-func (o Options) restsIn() State {
-	switch {
-	case !o.Profile.traits().noConnecting:
-		return Connecting
-	case o.Profile == Browser:
-		return Idle
-	default:
-		return Listening
-	}
-}
-
 func (o Options) check() error {
 	switch {
 	case !slices.Contains([]int{1, 2, 3}, o.Protocol):
@@ -211,21 +199,21 @@ const (
 
 type traits struct {
 	name          string
-	queue         int  // packets of playback buffer
-	dropOldest    bool // a full buffer loses the oldest packet instead of the new one
-	anyState      bool // plays sound in every state
-	clearOnListen bool // entering listening clears the buffer, in any mode
-	noConnecting  bool // no connecting state, and moves between states are never refused
-	noFlush       bool // entering speaking keeps the buffer
-	noRelisten    bool // tts stop in auto mode does not lead to listen start
-	answersStops  bool // every tts stop in auto mode is answered with listen start
-	stopDiscards  bool // tts stop in auto mode discards what is unplayed
-	realtimeStays bool // tts start in realtime mode does not leave listening
-	abortLeaves   bool // an abort leaves speaking without waiting for tts stop
-	emptySession  bool // messages carry an empty session_id
-	queryIDs      bool // ids and token go into the URL
-	noFeatures    bool // the hello has no features
-	frameMs       int  // usual uplink frame
+	rests         State // after the server's hello; empty: in connecting, which others do not have
+	queue         int   // packets of playback buffer
+	dropOldest    bool  // a full buffer loses the oldest packet instead of the new one
+	anyState      bool  // plays sound in every state
+	clearOnListen bool  // entering listening clears the buffer, in any mode
+	noFlush       bool  // entering speaking keeps the buffer
+	noRelisten    bool  // tts stop in auto mode does not lead to listen start
+	answersStops  bool  // every tts stop in auto mode is answered with listen start
+	stopDiscards  bool  // tts stop in auto mode discards what is unplayed
+	realtimeStays bool  // tts start in realtime mode does not leave listening
+	abortLeaves   bool  // an abort leaves speaking without waiting for tts stop
+	emptySession  bool  // messages carry an empty session_id
+	queryIDs      bool  // ids and token go into the URL
+	noFeatures    bool  // the hello has no features
+	frameMs       int   // usual uplink frame
 }
 
 func (p Profile) traits() traits {
@@ -233,11 +221,11 @@ func (p Profile) traits() traits {
 		Firmware242:      {name: "firmware", queue: 40, frameMs: 60},
 		Firmware222Minus: {name: "firmware before 2.2.2", queue: 40, stopDiscards: true, frameMs: 60},
 		PyXiaozhi: {
-			name: "desktop", queue: 166, dropOldest: true, anyState: true, noConnecting: true, noFlush: true, answersStops: true,
+			name: "desktop", rests: Listening, queue: 166, dropOldest: true, anyState: true, noFlush: true, answersStops: true,
 			stopDiscards: true, realtimeStays: true, abortLeaves: true, emptySession: true, frameMs: 20,
 		},
 		Browser: {
-			name: "browser", queue: 4000, anyState: true, noConnecting: true, noFlush: true, noRelisten: true,
+			name: "browser", rests: Idle, queue: 4000, anyState: true, noFlush: true, noRelisten: true,
 			abortLeaves: true, queryIDs: true, frameMs: 60,
 		},
 		OldIoT162: {

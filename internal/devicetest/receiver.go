@@ -142,7 +142,7 @@ func (r *receiver) onHello(now time.Time, m *inbound, bad breach) {
 	if err != nil {
 		err = &ViolationError{Violation{At: now, Rule: RuleHelloAudio, Detail: err.Error()}}
 	}
-	r.body.enter(now, r.options.restsIn())
+	r.body.enter(now, cmp.Or(r.options.Profile.traits().rests, Connecting))
 	r.greet(err)
 }
 
@@ -228,15 +228,7 @@ func (d *downlink) unpack(now time.Time, data []byte) bool {
 		d.journal.violate(now, RuleFraming, "%s", err)
 		return false
 	}
-	d.checkTimestamp(now, timestamp)
-	length, ok := d.checkPacket(now, packet)
-	return ok && d.play(now, packet, length, timestamp)
-}
-
-// checkTimestamp holds the rule of echo cancelling: with it timestamps grow,
-// without it they are 0 (4.5). Only framing 2 carries them.
-func (d *downlink) checkTimestamp(now time.Time, timestamp uint32) {
-	switch {
+	switch { // with echo cancelling timestamps grow, without it they are 0 (4.5); only framing 2 carries them
 	case d.link.protocol != 2:
 	case !d.sound.AEC && timestamp != 0:
 		d.journal.violate(now, RuleTimestamp, "timestamp %d to a device without echo cancelling by the server", timestamp)
@@ -244,6 +236,8 @@ func (d *downlink) checkTimestamp(now time.Time, timestamp uint32) {
 		d.journal.violate(now, RuleTimestamp, "timestamp %d after %d: must grow", timestamp, d.stamped)
 	}
 	d.stamped = max(d.stamped, timestamp)
+	length, ok := d.checkPacket(now, packet)
+	return ok && d.play(now, packet, length, timestamp)
 }
 
 // checkPacket holds what the decoder needs (4.2). False: the packet cannot be played.
@@ -264,7 +258,7 @@ func (d *downlink) checkPacket(now time.Time, packet []byte) (time.Duration, boo
 	if length != agreed {
 		d.journal.violate(now, RulePacketDuration, "a packet of %s, the hello said %s", length, agreed)
 	}
-	return length, length <= agreed || d.body.traits.noConnecting
+	return length, length <= agreed || d.body.traits.rests != ""
 }
 
 // play gives a packet to the reply that it belongs to and to the loudspeaker. It
@@ -347,35 +341,27 @@ func frameUp(protocol int, timestamp uint32, packet []byte) []byte {
 }
 
 // frameDown takes the header off a binary message. The error says which field lies.
-func frameDown(protocol int, data []byte) ([]byte, uint32, error) {
+func frameDown(protocol int, data []byte) (packet []byte, timestamp uint32, err error) {
+	header := []int{0, 0, header2, header3}[protocol]
+	if len(data) < header {
+		return nil, 0, fmt.Errorf("framing %d needs a header of %d bytes, got %d", protocol, header, len(data))
+	}
+	packet = data[header:]
+	version, kind, size := protocol, 0, int64(len(packet))
 	switch protocol {
 	case 2:
-		if len(data) < header2 {
-			return nil, 0, fmt.Errorf("framing 2 needs a header of %d bytes, got %d", header2, len(data))
-		}
-		if v := binary.BigEndian.Uint16(data); v != 2 {
-			return nil, 0, fmt.Errorf("framing 2 header says version %d", v)
-		}
-		if t := binary.BigEndian.Uint16(data[2:]); t != 0 {
-			return nil, 0, fmt.Errorf("framing 2 header says type %d", t)
-		}
-		size := binary.BigEndian.Uint32(data[12:])
-		if int64(size) != int64(len(data)-header2) {
-			return nil, 0, fmt.Errorf("framing 2 header says %d bytes, %d follow", size, len(data)-header2)
-		}
-		return data[header2:], binary.BigEndian.Uint32(data[8:]), nil
+		version, kind = int(binary.BigEndian.Uint16(data)), int(binary.BigEndian.Uint16(data[2:]))
+		timestamp, size = binary.BigEndian.Uint32(data[8:]), int64(binary.BigEndian.Uint32(data[12:]))
 	case 3:
-		if len(data) < header3 {
-			return nil, 0, fmt.Errorf("framing 3 needs a header of %d bytes, got %d", header3, len(data))
-		}
-		if data[0] != 0 {
-			return nil, 0, fmt.Errorf("framing 3 header says type %d", data[0])
-		}
-		if size := int(binary.BigEndian.Uint16(data[2:])); size != len(data)-header3 {
-			return nil, 0, fmt.Errorf("framing 3 header says %d bytes, %d follow", size, len(data)-header3)
-		}
-		return data[header3:], 0, nil
-	default:
-		return data, 0, nil
+		kind, size = int(data[0]), int64(binary.BigEndian.Uint16(data[2:]))
 	}
+	switch {
+	case version != protocol:
+		return nil, 0, fmt.Errorf("framing %d header says version %d", protocol, version)
+	case kind != 0:
+		return nil, 0, fmt.Errorf("framing %d header says type %d", protocol, kind)
+	case size != int64(len(packet)):
+		return nil, 0, fmt.Errorf("framing %d header says %d bytes, %d follow", protocol, size, len(packet))
+	}
+	return packet, timestamp, nil
 }
