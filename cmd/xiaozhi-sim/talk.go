@@ -34,9 +34,6 @@ type talkOptions struct {
 	verbose    bool
 }
 
-// talkTolerance is forgiven in rules about time: networks and desktops are not a device's clock.
-const talkTolerance = 50 * time.Millisecond
-
 // talk is the subcommand. It returns 0 when every prompt got a reply, 1 when the
 // connection, the protocol or a reply failed, and 2 when it was misused.
 func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -19,6 +19,15 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
+const (
+	heardLimit = 16                    // replies that may wait to be taken; more are only printed
+	tolerance  = 50 * time.Millisecond // in rules about time: networks and desktops are not a device's clock
+
+	// Nobody types within milliseconds of the connection, before the server has asked for the tools and taken them in.
+	listingTime = time.Second // a server that asks for the tools at all has them by then
+	takingIn    = 200 * time.Millisecond
+)
+
 // talker is one run of the subcommand: it says prompts over a connection that it
 // opens anew when the server hung up, and keeps what it heard. It is for one goroutine.
 type talker struct {
@@ -196,16 +205,13 @@ func (c *call) print(ctx context.Context, out *transcript) {
 	}
 }
 
-// heardLimit is the number of replies that may wait to be taken; more are only printed.
-const heardLimit = 16
-
 // provision completes the device, once, and finds the WebSocket's address as devices do at their boot.
 func (t *talker) provision(ctx context.Context) error {
 	d := &t.device
 	if d.URL != "" {
 		return nil
 	}
-	d.OpenListen, d.Limits.Tolerance = d.Mode != devicetest.Manual, talkTolerance
+	d.OpenListen, d.Limits.Tolerance = d.Mode != devicetest.Manual, tolerance
 	if !d.NoMCP {
 		d.Tools = devicetest.NewBoard().Tools()
 	}
@@ -252,12 +258,6 @@ func (t *talker) say(ctx context.Context, p prompt) (time.Time, error) {
 	}
 	return time.Now().Add(-trailing(p.pcm)), nil
 }
-
-// Nobody types within milliseconds of the connection, before the server has asked for the tools and taken them in.
-const (
-	listingTime = time.Second // a server that asks for the tools at all has them by then
-	takingIn    = 200 * time.Millisecond
-)
 
 // awaitTools lets a server learn of the tools before the first words are typed.
 func (t *talker) awaitTools(ctx context.Context) {

@@ -63,9 +63,8 @@ const OwnGuard = 105 * time.Millisecond
 const ownSilence = 700 * time.Millisecond
 
 func (o Options) withDefaults() Options {
-	o.Size, o.Runs = cmp.Or(o.Size, Small), max(o.Runs, 1)
+	o.Size, o.Runs, o.Devices = cmp.Or(o.Size, Small), max(o.Runs, 1), cmp.Or(o.Devices, 50)
 	o.Guard = max(cmp.Or(o.Guard, OwnGuard), 0)
-	o.Devices = cmp.Or(o.Devices, 50)
 	if o.Log == nil {
 		o.Log = io.Discard
 	}

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// controlEvery is the period of the control timers, that of a paced reply.
-const controlEvery = 60 * time.Millisecond
-
-// controlLimit is the p99 of the control above which a figure about time is void.
-const controlLimit = 5.0 // ms
+const (
+	controlEvery = 60 * time.Millisecond // period of the control timers, that of a paced reply
+	controlLimit = 5.0                   // ms: the p99 of the control above which a figure about time is void
+)
 
 // Control is the lateness, in milliseconds, of timers that do nothing else while a figure is measured: one beside the
 // load, one on the server's core. It tells how late the machine makes everything.

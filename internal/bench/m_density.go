@@ -12,8 +12,10 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// jitterLimit is the p99 of the jitter up to which a number of speakers counts (M11).
-const jitterLimit = 20.0 // ms
+const (
+	jitterLimit = 20.0 // ms: the p99 of the jitter up to which a number of speakers counts (M11)
+	levelTries  = 3    // attempts at one number of speakers while the machine is busy
+)
 
 // crowd is a number of devices that are being spoken to, which can be changed.
 type crowd struct {
@@ -66,9 +68,6 @@ func (c *crowd) measure(ctx context.Context, what string, goal int) ([]Figure, e
 	}
 	return append(levels, found), err
 }
-
-// levelTries is the number of attempts at one number of speakers while the machine is busy.
-const levelTries = 3
 
 func (c *crowd) level(ctx context.Context, n int, what string) (level Figure, ok bool, err error) {
 	for try := 1; try == 1 || (!ok && level.Control.Void && try <= levelTries); try++ {

@@ -15,6 +15,12 @@ import (
 	"xiaozhi/internal/openaitest"
 )
 
+const (
+	stallPatience = 15 * time.Second // a server has to close a device that does not read (M16)
+	leavePatience = 15 * time.Second // a server has to free devices that are gone (M14)
+	firstLimit    = 12               // Han characters that a first segment may have (M17)
+)
+
 // hello is M15: from opening the socket to the server's hello, while a server of ours loads its recogniser, and idle.
 func hello(ctx context.Context, r *rig) ([]Figure, error) {
 	var loading []time.Duration
@@ -50,9 +56,6 @@ func (r *rig) greeted(ctx context.Context) (time.Duration, error) {
 	}
 	return took, err
 }
-
-// stallPatience is the time a server has to close a device that does not read.
-const stallPatience = 15 * time.Second
 
 // fairness is M16: one device stops reading what it is sent; the others must not notice, and it must be hung up on.
 func fairness(ctx context.Context, r *rig) ([]Figure, error) {
@@ -202,9 +205,6 @@ func firstSegment(ctx context.Context, r *rig) ([]Figure, error) {
 	}, nil
 }
 
-// firstLimit is the largest number of Han characters of a first segment (M17).
-const firstLimit = 12
-
 // hanCount counts Han characters.
 func hanCount(s string) int { return len(han.FindAllString(s, -1)) }
 
@@ -322,9 +322,6 @@ func (r *rig) cycle(ctx context.Context, id string) error {
 	r.drop(c)
 	return err
 }
-
-// leavePatience is the time a server has to free devices that are gone.
-const leavePatience = 15 * time.Second
 
 // afterwards is the server's memory and number of goroutines once all devices
 // have gone, at the latest when no more than enough are left.

@@ -11,6 +11,11 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
+const (
+	burst      = 300 * time.Millisecond // in which a reply builds up its lead; jitter and lead count afterwards (M4, M5)
+	queueLimit = 40                     // packets that a device holds (docs/protocol.md 4.3)
+)
+
 // longReply is M4 to M7: a long reply of many sentences, each 300 ms late from
 // the voice while the text is far ahead, and some short ones.
 func longReply(ctx context.Context, r *rig) ([]Figure, error) {
@@ -87,12 +92,6 @@ func stopAccuracy(replies []*devicetest.Reply) Figure {
 	}
 	return sampled("M7", "tts stop after play-out", ms(off), least(Min, 0), most(Max, 120))
 }
-
-// burst is the time in which a reply builds up its lead; jitter and lead count afterwards (M4, M5).
-const burst = 300 * time.Millisecond
-
-// queueLimit is the number of packets that a device holds (docs/protocol.md 4.3).
-const queueLimit = 40
 
 // playout is the arrivals of one reply's packets on the model clock: packet i plays at t0 + i packets, where t0 is
 // the first arrival. A packet that comes after its play time is an underrun, and the clock starts anew with it.

@@ -13,8 +13,12 @@ import (
 	"xiaozhi/internal/openaitest"
 )
 
-// storyLength is the length of an endless reply for servers that cannot stream one.
-const storyLength = 10 * time.Minute
+const (
+	storyLength   = 10 * time.Minute           // of an endless reply for servers that cannot stream one
+	apartFor      = 300 * time.Millisecond     // each device waits a part of it before it speaks, so that they are not in step
+	closePatience = 5 * time.Second            // after which a request counts as never closed
+	bargeLead     = 25 * 60 * time.Millisecond // of the reply before the user speaks over it
+)
 
 // endless lets a server speak for as long as it is listened to. One that reads
 // the whole sound of a sentence before it speaks gets a story of sentences.
@@ -110,9 +114,6 @@ func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 	})
 }
 
-// apartFor keeps devices from speaking in step: each waits a part of it before it speaks.
-const apartFor = 300 * time.Millisecond
-
 func (c *client) utterance(ctx context.Context, packets [][]byte, voiced time.Duration) (time.Duration, error) {
 	if err := cmp.Or(c.listens(ctx), pause(ctx, rand.N(apartFor))); err != nil {
 		return 0, err
@@ -141,14 +142,13 @@ func aborts(ctx context.Context, r *rig) ([]Figure, error) {
 	r.stubs.Set(r.endless())
 	o := devicetest.Options{Mode: devicetest.Manual, NoMCP: true}
 	cuts, err := repeated(ctx, r, r.abort.devices, r.abort.cuts, o, func(c *client) (cut, error) { return c.abortOnce(ctx) })
-	var last, stop []time.Duration
 	after := 0
 	for _, k := range cuts {
-		last, stop = append(last, k.last()), append(stop, k.stopped.Sub(k.aborted))
 		after += k.after()
 	}
+	stop := mapped(cuts, func(k cut) time.Duration { return k.stopped.Sub(k.aborted) })
 	figures := []Figure{
-		sampled("M8", "abort to the last frame", ms(last), most(P50, 5), most(P99, 30)),
+		sampled("M8", "abort to the last frame", ms(mapped(cuts, cut.last)), most(P50, 5), most(P99, 30)),
 		sampled("M8", "abort to tts stop", ms(stop), most(P99, 50)),
 		single("M8", "frames after tts stop", "", len(stop), float64(after), most(Value, 0)).untimed(),
 	}
@@ -172,9 +172,6 @@ func (c *client) abortOnce(ctx context.Context) (k cut, err error) {
 	k.frames = c.frames.all()
 	return k, err
 }
-
-// closePatience is the time after which a request counts as never closed.
-const closePatience = 5 * time.Second
 
 // cancelled is M9: from the abort until the model and the voice see their request closed.
 func (r *rig) cancelled(ctx context.Context) ([]Figure, error) {
@@ -218,9 +215,6 @@ func closing(ctx context.Context, requests []*openaitest.Request, aborted time.T
 	}
 	return took
 }
-
-// bargeLead is the length of the reply before the user speaks over it.
-const bargeLead = 25 * 60 * time.Millisecond
 
 // bargeIn is M10: in realtime mode, from the first voiced sample of the user to tts stop.
 func bargeIn(ctx context.Context, r *rig) ([]Figure, error) {

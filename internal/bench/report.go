@@ -147,9 +147,6 @@ func loads(l []float64) string {
 	return strings.Join(mapped(l, number), " ")
 }
 
-// resamples is the number of bootstrap samples for the interval of a ratio.
-const resamples = 1000
-
 // Compare writes a table of the figures that two servers have in common: the one of the first report, and the other
 // one. Samples of all reports of a server count together, void ones apart. Beside the ratio of two quantiles stands
 // its 95 % interval by bootstrap, with the same random numbers each time.
@@ -244,6 +241,7 @@ func ratioText(x, y []float64, percent int, interval bool) string {
 // ratioOf is the ratio of a quantile of two sorted samples, y over x, and
 // between what 95 of 100 such ratios of samples drawn from them lie.
 func ratioOf(x, y []float64, percent int) (ratio, low, high float64) {
+	const resamples = 1000 // by bootstrap
 	random := rand.New(rand.NewPCG(1, uint64(percent)))
 	ratios := make([]float64, resamples)
 	for i := range ratios {

@@ -154,17 +154,14 @@ func find(ctx context.Context, url, token string) (target, error) {
 	if err != nil {
 		return t, err
 	}
-	t.ws = p.URL
-	t.protocol = cmp.Or(p.Protocol, t.protocol)
-	t.token = cmp.Or(token, p.Token)
+	t.ws, t.token, t.protocol = p.URL, cmp.Or(token, p.Token), cmp.Or(p.Protocol, t.protocol)
 	return t, nil
 }
 
-// aStory is what most devices ask for.
-const aStory = "tell me a story"
-
-// answerLimit is the longest wait of a device for anything; then it counts as stuck.
-const answerLimit = 15 * time.Second
+const (
+	aStory      = "tell me a story" // what most devices ask for
+	answerLimit = 15 * time.Second  // longest wait of a device for anything; then it counts as stuck
+)
 
 // frames are the arrivals of a device's Opus packets. The device's reader adds, the scenario takes.
 type frames struct {

@@ -38,11 +38,7 @@ func scenarios() []scenario {
 
 // Metrics are the names that Options.Metrics may hold, each with what it is about.
 func Metrics() [][2]string {
-	var out [][2]string
-	for _, s := range scenarios() {
-		out = append(out, [2]string{strings.Join(s.names, ","), s.about})
-	}
-	return out
+	return mapped(scenarios(), func(s scenario) [2]string { return [2]string{strings.Join(s.names, ","), s.about} })
 }
 
 // chosen are the scenarios of these metrics, in their usual order.

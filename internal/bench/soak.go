@@ -15,14 +15,11 @@ import (
 	"xiaozhi/internal/devicetest"
 )
 
-// soakLine is the period of the lines that a soak prints.
-const soakLine = time.Minute
-
-// soakTolerance is forgiven in rules about time: a soak looks for what breaks, not for what a busy machine delays.
-const soakTolerance = 500 * time.Millisecond
-
-// kept is the number of faults that are printed in full.
-const kept = 20
+const (
+	soakLine      = time.Minute            // period of the lines that a soak prints
+	soakTolerance = 500 * time.Millisecond // in rules about time: a soak looks for what breaks, not for what a busy machine delays
+	kept          = 20                     // faults that are printed in full
+)
 
 // soak has devices talk, interrupt, drop and come back for a long time.
 type soak struct {

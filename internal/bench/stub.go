@@ -15,9 +15,6 @@ import (
 	"xiaozhi/internal/openaitest"
 )
 
-// replyRate is the sample rate of what the stub voice says, in Hz.
-const replyRate = 24000
-
 // Trouble is a fault that a stub shows in place of its work.
 type Trouble string
 
@@ -42,6 +39,8 @@ type Plan struct {
 }
 
 const (
+	replyRate    = 24000                  // Hz of what the stub voice says
+	phraseSound  = 300 * time.Millisecond // of each phrase that a server renders at its start
 	recorded     = "he was not an ill disposed young man"
 	defaultReply = "This is one whole sentence."
 	defaultSound = 300 * time.Millisecond
@@ -93,9 +92,6 @@ func (s *Stubs) Set(p Plan) {
 		s.Keep(0)
 	}
 }
-
-// phraseSound is the length of each phrase that a server renders at its start.
-const phraseSound = 300 * time.Millisecond
 
 // What settle waits for: that the voice was asked for nothing for so long, and how long it waits for that.
 const (

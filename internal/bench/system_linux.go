@@ -12,14 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func setOf(cores []int) *unix.CPUSet {
-	var set unix.CPUSet
-	for _, c := range cores {
-		set.Set(c)
-	}
-	return &set
-}
-
 // coresOf are the cores that a process may run on; 0: this one.
 func coresOf(pid process) []int {
 	var set unix.CPUSet
@@ -37,7 +29,10 @@ func coresOf(pid process) []int {
 
 // pinProcess puts all threads of this process on these cores, and those that they will start.
 func pinProcess(cores []int) error {
-	set := setOf(cores)
+	var set unix.CPUSet
+	for _, c := range cores {
+		set.Set(c)
+	}
 	done := make(map[int]bool)
 	for fresh := true; fresh; { // threads may start meanwhile
 		fresh = false
@@ -50,7 +45,7 @@ func pinProcess(cores []int) error {
 			if err != nil || done[id] {
 				continue
 			}
-			if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, syscall.ESRCH) {
+			if err := unix.SchedSetaffinity(id, &set); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("pin thread %d: %w", id, err)
 			}
 			done[id], fresh = true, true
@@ -66,7 +61,9 @@ func onCore(core int, f func() error) error {
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with its core
 		if core >= 0 {
-			if err := unix.SchedSetaffinity(0, setOf([]int{core})); err != nil {
+			var set unix.CPUSet
+			set.Set(core)
+			if err := unix.SchedSetaffinity(0, &set); err != nil {
 				out <- fmt.Errorf("pin to core %d: %w", core, err)
 				return
 			}

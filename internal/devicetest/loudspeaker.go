@@ -8,12 +8,6 @@ import (
 	"xiaozhi/audio"
 )
 
-// maxPacketSamples is the length of the longest Opus packet, 120 ms at 48 kHz.
-const maxPacketSamples = 5760
-
-// quiet is the mean size of a sample (of 32768) under which sound counts as silence.
-const quiet = 64
-
 // loudspeaker decodes the packets of a connection and plays them on the clock of
 // its player. Its owner holds the lock.
 type loudspeaker struct {
@@ -89,7 +83,7 @@ func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 		return sample{silent: true}
 	}
 	if s.scratch == nil {
-		s.scratch = make([]int16, maxPacketSamples)
+		s.scratch = make([]int16, audio.MaxFrameSamples(48000))
 	}
 	n, err := decoder.Decode(packet, s.scratch)
 	if err != nil || n == 0 {
@@ -116,6 +110,7 @@ func (s *loudspeaker) accept(now time.Time, length time.Duration, sound sample, 
 }
 
 func isQuiet(pcm []int16) bool {
+	const quiet = 64 // mean size of a sample (of 32768) under which sound counts as silence
 	sum := 0
 	for _, s := range pcm {
 		sum += max(int(s), -int(s))

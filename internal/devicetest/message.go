@@ -82,11 +82,7 @@ func parseText(raw []byte, bad breach) *inbound {
 			bad(RuleSessionID, "%s", err)
 		}
 	}
-	for _, f := range m.needed() {
-		if err := m.stringField(f.name, f.into, f.must); err != nil {
-			bad(RuleType, "%s message: %s", m.kind, err)
-		}
-	}
+	m.readTexts(bad)
 	m.judge(bad)
 	return m
 }
@@ -116,27 +112,28 @@ func faces() []string {
 	}
 }
 
-type field struct {
-	name string
-	into *string
-	must bool
-}
-
-// needed lists the string members of the message's type (3.3).
-func (m *inbound) needed() []field {
+// readTexts takes the string members of the message's type (3.3).
+func (m *inbound) readTexts(bad breach) {
+	read := func(name string, into *string, must bool) {
+		if err := m.stringField(name, into, must); err != nil {
+			bad(RuleType, "%s message: %s", m.kind, err)
+		}
+	}
 	switch m.kind {
 	case "tts":
-		return []field{{"state", &m.state, true}, {"text", &m.text, false}}
+		read("state", &m.state, true)
+		read("text", &m.text, false)
 	case "stt":
-		return []field{{"text", &m.text, true}}
+		read("text", &m.text, true)
 	case "llm":
-		return []field{{"emotion", &m.emotion, true}, {"text", &m.text, false}}
+		read("emotion", &m.emotion, true)
+		read("text", &m.text, false)
 	case "alert":
-		return []field{{"status", &m.state, true}, {"message", &m.text, true}, {"emotion", &m.emotion, true}}
+		read("status", &m.state, true)
+		read("message", &m.text, true)
+		read("emotion", &m.emotion, true)
 	case "system":
-		return []field{{"command", &m.state, true}}
-	default:
-		return nil
+		read("command", &m.state, true)
 	}
 }
 

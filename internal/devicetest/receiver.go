@@ -188,9 +188,6 @@ func (r *receiver) follow(now time.Time, m *inbound) {
 	}
 }
 
-// stereoBit of the first byte of an Opus packet (RFC 6716, 3.1).
-const stereoBit = 0x04
-
 // downlink judges the binary messages of the server and hands their sound to the
 // loudspeaker, if the device's present state lets it. Only the receiver calls it.
 type downlink struct {
@@ -246,7 +243,7 @@ func (d *downlink) checkPacket(now time.Time, packet []byte) (time.Duration, boo
 		d.journal.violate(now, RulePacket, "an empty frame")
 		return 0, false
 	}
-	if packet[0]&stereoBit != 0 {
+	if packet[0]&0x04 != 0 { // the stereo bit (RFC 6716, 3.1)
 		d.journal.violate(now, RulePacket, "a stereo packet")
 	}
 	length, err := audio.PacketDuration(packet)

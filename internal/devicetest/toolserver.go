@@ -14,8 +14,14 @@ import (
 	"time"
 )
 
-// pageBytes limits the text of one page of tools (5.3).
-const pageBytes = 8000
+const (
+	mcpVersion = "2024-11-05" // protocol revision that devices speak (5)
+	pageBytes  = 8000         // of text in one page of tools (5.3)
+
+	// A tools/call counts as in flight for so long: then a server gives up, later for pictures (5.4), and may send the next one.
+	callAge        = 15 * time.Second
+	pictureCallAge = 60 * time.Second
+)
 
 // toolServer is the MCP server of the device: it answers requests in the main task
 // and runs the tools there. It owns where pictures go, as initialize said.
@@ -152,15 +158,6 @@ func (s *toolServer) callTool(ctx context.Context, r request) (string, error) {
 	}
 	return out.encode()
 }
-
-// mcpVersion is the protocol revision that devices speak (5).
-const mcpVersion = "2024-11-05"
-
-// A tools/call counts as in flight for callAge: a server gives up after 15 s, 60 s for pictures (5.4), and may then send the next one.
-const (
-	callAge        = 15 * time.Second
-	pictureCallAge = 60 * time.Second
-)
 
 // requests judges the MCP requests of a connection, which it remembers. Its methods may be called at the same time.
 type requests struct {

@@ -9,11 +9,10 @@ import (
 	"xiaozhi/audio"
 )
 
-// dtxAfter is the length of silence after which packets are left out beside a loudspeaker.
-const dtxAfter = 200 * time.Millisecond
-
-// microphoneRate is the rate at which devices record, in Hz.
-const microphoneRate = 16000
+const (
+	microphoneRate = 16000                  // Hz at which devices record
+	dtxAfter       = 200 * time.Millisecond // of silence, after which packets are left out beside a loudspeaker
+)
 
 // microphone is the uplink's side of the body: what of the sound around the
 // device leaves it as packets. Its owner holds the lock.

@@ -146,7 +146,8 @@ func Music() ([]Clip, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, missing("asterisk-moh-opsound-g722", fmt.Errorf("no music in %s", musicDir))
+		_, err := readPackaged("asterisk-moh-opsound-g722", filepath.Join(musicDir, "*.g722"))
+		return nil, err
 	}
 	var clips []Clip
 	for _, file := range files {
@@ -207,13 +208,9 @@ func Folder(dir string) ([]Clip, error) {
 func readPackaged(pkg, file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, missing(pkg, err)
+		return nil, fmt.Errorf("test recordings (install the Debian package %s): %w", pkg, err)
 	}
 	return data, nil
-}
-
-func missing(pkg string, err error) error {
-	return fmt.Errorf("test recordings (install the Debian package %s): %w", pkg, err)
 }
 
 // readWAV reads a mono 16 bit WAV file of the given rate.
