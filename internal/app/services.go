@@ -102,10 +102,7 @@ func (f *resolver) client(name string, o openai.Options) *http.Client {
 	if c, ok := f.clients[name]; ok {
 		return c
 	}
-	c, err := openai.NewHTTPClient(o)
-	if err != nil {
-		return nil // the provider makes its own, and says what is wrong
-	}
+	c := openai.NewHTTPClient(o.Timeouts)
 	if f.clients == nil {
 		f.clients = map[string]*http.Client{}
 	}

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"strings"
 	"time"
+
+	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/audio/file"
 	"xiaozhi/providers"
@@ -64,87 +64,75 @@ func (a *ASR) recognize(ctx context.Context, pcm []int16, req providers.ASRReque
 
 // transcribe makes the request. Its errors are not yet wrapped.
 func (a *ASR) transcribe(ctx context.Context, pcm []int16, req providers.ASRRequest) (text, language string, err error) {
-	form, contentType, err := a.form(pcm, req)
-	if err != nil {
-		return "", "", err
+	var wav bytes.Buffer
+	wav.Grow(len(pcm)*2 + 64)
+	if err := file.WriteWAV(&wav, pcm, req.Rate); err != nil {
+		return "", "", fmt.Errorf("write file: %w", err)
 	}
-	resp, err := a.o.send(ctx, http.MethodPost, "/audio/transcriptions", contentType, form)
+	t := &transcription{sender: sender{o: a.o}}
+	_, err = a.o.library(t).CreateTranscription(ctx, gopenai.AudioRequest{
+		Model: a.o.Model, FilePath: "utterance.wav", Reader: wavFile{&wav},
+		Language: languageCode(req.Language), Format: gopenai.AudioResponseFormatJSON,
+	})
+	return t.text, t.language, err
+}
+
+// wavFile tells go-openai what it reads.
+type wavFile struct{ io.Reader }
+
+// ContentType returns the media type of a WAV file.
+func (wavFile) ContentType() string { return "audio/wav" }
+
+// transcription sends one request of go-openai and reads the reply in its place:
+// its own type refuses what servers send, such as a segment whose id is a text, a
+// language that is a list, a plain text, an error of status 200.
+type transcription struct {
+	sender
+	text, language string
+}
+
+// Do sends the request and keeps what was understood.
+func (t *transcription) Do(req *http.Request) (*http.Response, error) {
+	resp, err := t.sender.Do(req)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
-		return readPlain(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return nil, err
+	}
+	if message, ok := errorMessage(body); ok {
+		return nil, &statusError{status: resp.StatusCode, text: message}
 	}
 	var reply struct {
 		Text     *string         `json:"text"`
 		Language json.RawMessage `json:"language"` // a name, a code or null, by server
 	}
-	if err := readJSON(resp, &reply); err != nil {
-		return "", "", err
+	switch err := json.Unmarshal(body, &reply); {
+	case err == nil && reply.Text != nil:
+		t.text, t.language = *reply.Text, languageCode(strings.Trim(string(reply.Language), `"`))
+	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
+		t.text = string(body)
+	case err != nil:
+		return nil, fmt.Errorf("the reply is not the JSON expected: %w", err)
+	default:
+		return nil, errors.New("the reply has no text")
 	}
-	if reply.Text == nil {
-		return "", "", errors.New("the reply has no text")
-	}
-	return strings.TrimSpace(*reply.Text), languageCode(strings.Trim(string(reply.Language), `"`)), nil
-}
-
-// readPlain takes the text of a server that leaves out the JSON, or the JSON of
-// one that calls it plain text.
-func readPlain(r io.Reader) (text, language string, err error) {
-	body, err := io.ReadAll(io.LimitReader(r, maxReply))
-	if err != nil {
-		return "", "", err
-	}
-	if message, ok := errorMessage(body); ok {
-		return "", "", &statusError{text: message}
-	}
-	var reply struct {
-		Text *string `json:"text"`
-	}
-	if json.Unmarshal(body, &reply) == nil && reply.Text != nil {
-		body = []byte(*reply.Text)
-	}
-	return strings.TrimSpace(string(body)), "", nil
-}
-
-// form returns the multipart body: the WAV file and the fields beside it.
-func (a *ASR) form(pcm []int16, req providers.ASRRequest) (*bytes.Reader, string, error) {
-	var body bytes.Buffer
-	body.Grow(len(pcm)*2 + 1024)
-	w := multipart.NewWriter(&body)
-	fields := [][2]string{{"model", a.o.Model}, {"response_format", "json"}}
-	if language := languageCode(req.Language); language != "" {
-		fields = append(fields, [2]string{"language", language})
-	}
-	for _, f := range fields {
-		if err := w.WriteField(f[0], f[1]); err != nil {
-			return nil, "", fmt.Errorf("write field %s: %w", f[0], err)
-		}
-	}
-	part, err := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="utterance.wav"`},
-		"Content-Type":        {"audio/wav"},
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("write file: %w", err)
-	}
-	if err := file.WriteWAV(part, pcm, req.Rate); err != nil {
-		return nil, "", fmt.Errorf("write file: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, "", fmt.Errorf("close form: %w", err)
-	}
-	return bytes.NewReader(body.Bytes()), w.FormDataContentType(), nil
+	t.text = strings.TrimSpace(t.text)
+	read := *resp
+	read.Body = io.NopCloser(strings.NewReader("{}"))
+	return &read, nil
 }
 
 // languageCode is "zh" or "en" for the names that servers and devices use, else "".
 func languageCode(name string) string {
 	name = strings.ToLower(name)
+	code, _, _ := strings.Cut(strings.ReplaceAll(name, "_", "-"), "-")
 	switch {
-	case name == "chinese" || name == "mandarin" || name == "zh" || strings.HasPrefix(name, "zh-") || strings.HasPrefix(name, "zh_"):
+	case name == "chinese" || name == "mandarin" || code == "zh":
 		return "zh"
-	case name == "english" || name == "en" || strings.HasPrefix(name, "en-") || strings.HasPrefix(name, "en_"):
+	case name == "english" || code == "en":
 		return "en"
 	}
 	return ""

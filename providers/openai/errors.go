@@ -156,41 +156,24 @@ func (o Options) wrap(ctx, reqCtx context.Context, op string, err error) error {
 	} else if dialed, ok := errors.AsType[*url.Error](err); ok {
 		err = dialed.Err // the URL may hold a key
 	}
-	return &providers.Error{Provider: o.Name, Op: op, Kind: kind, Err: o.scrub(err)}
-}
-
-// scrub returns err, or if that shows a secret or is too long, an error of its cleaned text.
-func (o Options) scrub(err error) error {
-	text := err.Error()
-	if clean := o.clean(text); clean != text {
-		return errors.New(clean)
+	if clean := o.clean(err.Error()); clean != err.Error() { // it shows a secret or is too long
+		err = errors.New(clean)
 	}
-	return err
+	return &providers.Error{Provider: o.Name, Op: op, Kind: kind, Err: err}
 }
 
-// clean returns words as one line, without secrets and not too long.
+// clean returns words as one line of valid text, without secrets and not too long.
 func (o Options) clean(words string) string {
-	for _, secret := range o.secrets() {
-		words = strings.ReplaceAll(words, secret, "***")
-	}
-	return text.Cut(oneLine(words), maxErrorText)
-}
-
-// secrets returns the texts that no error may show.
-func (o Options) secrets() []string {
-	var all []string
-	if o.APIKey != "" {
-		all = append(all, o.APIKey.Reveal())
-	}
+	secrets := []string{o.APIKey.Reveal()}
 	for _, value := range o.Headers {
 		if len(value) >= 8 { // shorter ones are words like "true"
-			all = append(all, value.Reveal())
+			secrets = append(secrets, value.Reveal())
 		}
 	}
-	return all
-}
-
-// oneLine returns words as one line of valid text.
-func oneLine(words string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(words, "?")), " ")
+	for _, secret := range secrets {
+		if secret != "" {
+			words = strings.ReplaceAll(words, secret, "***")
+		}
+	}
+	return text.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(words, "?")), " "), maxErrorText)
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,4 +145,78 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 		w.tail = append(w.tail[:0], seen[max(0, len(seen)-len(endMark)+1):]...)
 	}
 	return n, err
+}
+
+// guard ends a request that gives nothing in time. It is armed only while we
+// wait for the server, never while the consumer of a stream is busy. It is for
+// one goroutine.
+type guard struct {
+	timer *time.Timer
+}
+
+// newGuard returns a context that the guard can end, with the cause errStalled.
+// Its cancel function frees both.
+func newGuard(ctx context.Context) (context.Context, *guard, context.CancelFunc) {
+	reqCtx, cancel := context.WithCancelCause(ctx)
+	g := &guard{timer: time.AfterFunc(time.Hour, func() { cancel(errStalled) })}
+	g.timer.Stop()
+	return reqCtx, g, func() { g.timer.Stop(); cancel(nil) }
+}
+
+// arm ends the request after d from now.
+func (g *guard) arm(d time.Duration) { g.timer.Reset(d) }
+
+// disarm lets the request live.
+func (g *guard) disarm() { g.timer.Stop() }
+
+// guardedReader arms the guard for each read: first for the first, next for the others.
+type guardedReader struct {
+	r           io.Reader
+	guard       *guard
+	first, next time.Duration
+}
+
+// Read reads with the guard armed.
+func (g *guardedReader) Read(p []byte) (int, error) {
+	g.guard.arm(g.first)
+	n, err := g.r.Read(p)
+	g.guard.disarm()
+	if n > 0 {
+		g.first = g.next
+	}
+	return n, err
+}
+
+const (
+	maxErrorBody = 64 << 10 // bytes of an error's body that are read
+	maxReply     = 4 << 20  // bytes of a JSON reply that are read
+)
+
+// send makes one request of path below the base URL. The caller closes the body
+// of the response, whose status is 200 to 299. Errors are not yet wrapped.
+func (o Options) send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
+	return accepted(o.do(ctx, method, path, contentType, body))
+}
+
+// do is send with a response of any status.
+func (o Options) do(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, body)
+	if err != nil {
+		return nil, &statusError{kind: providers.BadRequest, text: "the request cannot be made"}
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if o.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
+	}
+	o.setHeaders(req)
+	return o.HTTPClient.Do(req)
+}
+
+// setHeaders adds the configured headers.
+func (o Options) setHeaders(req *http.Request) {
+	for name, value := range o.Headers {
+		req.Header.Set(name, value.Reveal())
+	}
 }

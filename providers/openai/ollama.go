@@ -2,9 +2,12 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +27,7 @@ func FindOllama(ctx context.Context, base string) (model string, err error) {
 	if err := checkBaseURL(base); err != nil {
 		return "", fmt.Errorf("ollama: base_url: %w", err)
 	}
-	if o.HTTPClient, err = NewHTTPClient(o); err != nil {
-		return "", err
-	}
+	o.HTTPClient = NewHTTPClient(o.Timeouts)
 	defer o.HTTPClient.CloseIdleConnections()
 	reqCtx, cancel := context.WithTimeoutCause(ctx, ollamaDeadline, errStalled)
 	defer cancel()
@@ -34,10 +35,8 @@ func FindOllama(ctx context.Context, base string) (model string, err error) {
 	if err != nil {
 		return "", o.wrap(ctx, reqCtx, "find model", err)
 	}
-	for _, name := range names {
-		if canChat(name) {
-			return name, nil
-		}
+	if i := slices.IndexFunc(names, canChat); i >= 0 {
+		return names[i], nil
 	}
 	err = fmt.Errorf("none of its %d models can hold a conversation", len(names))
 	return "", &providers.Error{Provider: o.Name, Op: "find model", Kind: providers.BadRequest, Err: err}
@@ -82,10 +81,22 @@ func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
 // canChat judges a model by its name: those for other work say so there.
 func canChat(name string) bool {
 	name = strings.ToLower(name)
-	for _, other := range []string{"embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip"} {
-		if strings.Contains(name, other) {
-			return false
-		}
+	others := []string{"embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip"}
+	return name != "" && !slices.ContainsFunc(others, func(other string) bool { return strings.Contains(name, other) })
+}
+
+// readJSON decodes a reply of limited length. An error object in a reply of
+// status 200, as some gateways send it, is an error.
+func readJSON(resp *http.Response, into any) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return err
 	}
-	return name != ""
+	if message, ok := errorMessage(body); ok {
+		return &statusError{status: resp.StatusCode, text: message}
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the reply is not the JSON expected: %w", err)
+	}
+	return nil
 }

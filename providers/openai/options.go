@@ -8,11 +8,13 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,17 +37,14 @@ type Options struct {
 
 	Voice  string            // for every language that Voices does not name; "alloy" if empty
 	Voices map[string]string // by language ("zh", "en")
-	Speed  float64           // of speech; 0 leaves it to the server
 	Format string            // of speech: pcm (if empty), wav, mp3 or opus
 	Rate   int               // Hz of raw pcm; 24000 if 0
 
 	Temperature *float32       // nil leaves it to the server
 	MaxTokens   int            // 0 leaves it to the server
 	Extra       map[string]any // further keys of a chat request's body; they replace ours
-	SpeechExtra map[string]any // further keys of a speech request's body; they replace ours
 
 	Headers  map[string]providers.Secret // sent with every request
-	Proxy    string                      // "": none; "env": as the environment says; else its URL
 	Retries  int                         // before the first token; 2 if 0, none if negative
 	Timeouts Timeouts
 
@@ -83,37 +82,26 @@ func (t Timeouts) withDefaults() Timeouts {
 
 // prepare checks the settings and gives them with every default filled in.
 func (o Options) prepare(model string) (Options, error) {
-	o.Name = orDefault(o.Name, "openai")
-	o.BaseURL = strings.TrimRight(orDefault(o.BaseURL, DefaultBaseURL), "/")
+	o.Name = cmp.Or(o.Name, "openai")
+	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
 	if err := checkBaseURL(o.BaseURL); err != nil {
 		return o, fmt.Errorf("%s: base_url: %w", o.Name, err)
 	}
-	if o.Model = orDefault(model, o.Model); o.Model == "" {
+	if o.Model = cmp.Or(model, o.Model); o.Model == "" {
 		return o, fmt.Errorf("%s: model: none is named", o.Name)
 	}
-	switch o.Format = orDefault(o.Format, "pcm"); o.Format {
-	case "pcm", "wav", "mp3", "opus":
-	default:
+	if o.Format = cmp.Or(o.Format, "pcm"); !slices.Contains([]string{"pcm", "wav", "mp3", "opus"}, o.Format) {
 		return o, fmt.Errorf("%s: format: %q is none of pcm, wav, mp3, opus", o.Name, o.Format)
 	}
-	o.Voice = orDefault(o.Voice, "alloy")
-	if o.Rate == 0 {
-		o.Rate = 24000
-	}
+	o.Voice = cmp.Or(o.Voice, "alloy")
+	o.Rate, o.Retries = cmp.Or(o.Rate, 24000), cmp.Or(o.Retries, 2)
 	if o.Rate < minRate || o.Rate > maxRate {
 		return o, fmt.Errorf("%s: rate: %d Hz is not within %d to %d", o.Name, o.Rate, minRate, maxRate)
 	}
-	if o.Retries == 0 {
-		o.Retries = 2
-	}
 	o.Timeouts = o.Timeouts.withDefaults()
-	o.Extra, o.SpeechExtra = maps.Clone(o.Extra), maps.Clone(o.SpeechExtra)
+	o.Extra = maps.Clone(o.Extra)
 	if o.HTTPClient == nil {
-		client, err := NewHTTPClient(o)
-		if err != nil {
-			return o, err
-		}
-		o.HTTPClient = client
+		o.HTTPClient = NewHTTPClient(o.Timeouts)
 	}
 	return o, nil
 }
@@ -131,12 +119,4 @@ func checkBaseURL(raw string) error {
 		return errors.New("it names no host")
 	}
 	return nil
-}
-
-// orDefault is s, or what stands in for it when it is empty.
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +26,6 @@ func TestInvalidOptions(t *testing.T) {
 		{"no URL", Options{Model: "m", BaseURL: "http://a b:sk-secret@x"}, "base_url"},
 		{"unknown format", Options{Model: "m", Format: "flac"}, "flac"},
 		{"a rate of 1 Hz", Options{Model: "m", Rate: 1}, "rate"},
-		{"a proxy that is none", Options{Model: "m", Proxy: "::"}, "proxy"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,21 +59,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestProxy(t *testing.T) {
-	o := Options{Proxy: "http://127.0.0.1:3128"}
-	client, err := NewHTTPClient(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := client.Transport.(*transport).Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.org"}})
-	if err != nil || got.Host != "127.0.0.1:3128" {
-		t.Errorf("proxy %v, %v", got, err)
-	}
-	if client, err = NewHTTPClient(Options{Proxy: "env"}); err != nil || client.Transport.(*transport).Proxy == nil {
-		t.Errorf("the environment's proxy: %v", err)
-	}
-}
-
 func TestOptionsShowNoSecret(t *testing.T) {
 	o := Options{APIKey: "sk-hidden", Headers: map[string]providers.Secret{"X-Key": "hidden-too"}}
 	var log bytes.Buffer
@@ -86,21 +68,6 @@ func TestOptionsShowNoSecret(t *testing.T) {
 			t.Errorf("shown: %s", text)
 		}
 	}
-}
-
-func TestModels(t *testing.T) {
-	s := newServer(t)
-	l := newLLM(t, options(t, s))
-	s.Reply(openaitest.Models, openaitest.JSON(200, `{"data":[{"id":"a","owned_by":"x"},{"id":" "},{"id":"b"}]}`))
-	if got, err := l.Models(t.Context()); err != nil || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	s.Reply(openaitest.Models, openaitest.Failure(401, "who are you"))
-	_, err := l.Models(t.Context())
-	wantError(t, err, providers.Unauthorized, "who are you")
-	s.Reply(openaitest.Models, openaitest.JSON(200, `[`))
-	_, err = l.Models(t.Context())
-	wantError(t, err, providers.Unavailable, "not the JSON")
 }
 
 func TestFindOllama(t *testing.T) {
@@ -140,10 +107,11 @@ func TestFindOllama(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	for in, want := range map[string]string{"a\n\t b ": "a b", strings.Repeat("好", 5): "好好好…", "\xff": "?", "": ""} {
-		if got := text.Cut(oneLine(in), 10); got != want {
-			t.Errorf("cut(%q) = %q, want %q", in, got, want)
+func TestClean(t *testing.T) {
+	long := strings.Repeat("好", 200)
+	for in, want := range map[string]string{"a\n\t b ": "a b", long: text.Cut(long, maxErrorText), "\xff": "?", "": "", "key sk-1": "key ***"} {
+		if got := (Options{APIKey: "sk-1"}).clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -77,10 +77,7 @@ func options(t *testing.T, s *openaitest.Server) Options {
 		Name: "fake", BaseURL: s.URL() + "/", APIKey: "sk-secret-key", Model: "m", Retries: -1,
 		Timeouts: Timeouts{FirstToken: patience, NextToken: patience, Transcribe: patience, FirstSound: patience, NextSound: patience},
 	}
-	client, err := NewHTTPClient(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := NewHTTPClient(o.Timeouts)
 	t.Cleanup(client.CloseIdleConnections)
 	o.HTTPClient = client
 	return o

@@ -2,14 +2,14 @@ package openai
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"xiaozhi/providers"
 )
 
 // What a transport keeps and how long it waits.
@@ -34,12 +34,11 @@ type transport struct {
 }
 
 // NewHTTPClient makes the client that all roles of one Options share: it keeps
-// connections for the next turn, bounds connecting, and goes through no proxy
-// unless o.Proxy says so. It has no overall time limit: each request has its own.
-func NewHTTPClient(o Options) (*http.Client, error) {
+// connections for the next turn, bounds connecting, and goes through no proxy. It has no overall time limit: each request has its own.
+func NewHTTPClient(limits Timeouts) *http.Client {
 	t := &transport{}
 	t.Transport = &http.Transport{
-		DialContext:         t.dial(o.Timeouts.withDefaults().Connect),
+		DialContext:         t.dial(limits.withDefaults().Connect),
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: handshakeTime,
 		MaxIdleConns:        idleConns,
@@ -49,18 +48,7 @@ func NewHTTPClient(o Options) (*http.Client, error) {
 		ReadBufferSize:      16 << 10, // 340 ms of PCM at once
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}
-	switch o.Proxy {
-	case "":
-	case "env":
-		t.Proxy = http.ProxyFromEnvironment
-	default:
-		proxy, err := url.Parse(o.Proxy)
-		if err != nil || proxy.Host == "" {
-			return nil, fmt.Errorf("%s: proxy: it is no URL", orDefault(o.Name, "openai"))
-		}
-		t.Proxy = http.ProxyURL(proxy)
-	}
-	return &http.Client{Transport: t}, nil
+	return &http.Client{Transport: t}
 }
 
 // dial connects, and counts what is connected. A peer that is gone without a
@@ -127,4 +115,44 @@ func (b *countedBody) Close() error {
 func (t *transport) warm() bool {
 	live := t.live.Load()
 	return live > t.busy.Load() || live > 0 && t.multiplexed.Load()
+}
+
+// warmTime bounds Warm: connecting, the TLS handshake and one short reply.
+const warmTime = 5 * time.Second
+
+var (
+	_ providers.Warmer = (*LLM)(nil)
+	_ providers.Warmer = (*ASR)(nil)
+	_ providers.Warmer = (*TTS)(nil)
+)
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (l *LLM) Warm(ctx context.Context) error { return l.o.warm(ctx) }
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (a *ASR) Warm(ctx context.Context) error { return a.o.warm(ctx) }
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
+
+// warm asks for the head of the list of models, which costs nothing, and
+// takes any answer for a good one: what counts is the connection, which net/http
+// then keeps. One goroutine at a time does so.
+func (o Options) warm(ctx context.Context) error {
+	if t, ok := o.HTTPClient.Transport.(*transport); ok {
+		if t.warm() || !t.warming.CompareAndSwap(false, true) {
+			return nil
+		}
+		defer t.warming.Store(false)
+	}
+	reqCtx, cancel := context.WithTimeoutCause(ctx, warmTime, errStalled)
+	defer cancel()
+	resp, err := o.do(reqCtx, http.MethodHead, "/models", "", nil)
+	if err != nil {
+		return o.wrap(ctx, reqCtx, "connect", err)
+	}
+	// A reply to HEAD has no body; one that has all the same costs the connection only.
+	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody)
+	_ = resp.Body.Close()
+	return nil
 }

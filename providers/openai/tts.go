@@ -1,12 +1,10 @@
 package openai
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"maps"
 	"strings"
 	"sync"
 
@@ -57,13 +55,12 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 
 // play makes the request and hands its sound to p. Its errors are not yet wrapped.
 func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *player) error {
-	speech := t.request(req)
-	raw, err := t.withExtra(speech)
-	if err != nil {
-		return &statusError{kind: providers.BadRequest, text: "make the request: " + err.Error()}
-	}
+	voice := cmp.Or(req.Voice, t.o.Voices[req.Language], t.o.Voice)
 	g.arm(t.o.Timeouts.FirstSound)
-	resp, err := t.o.library(&sender{o: t.o, raw: raw}).CreateSpeech(ctx, speech)
+	resp, err := t.o.library(&sender{o: t.o}).CreateSpeech(ctx, gopenai.CreateSpeechRequest{
+		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(voice),
+		ResponseFormat: gopenai.SpeechResponseFormat(t.o.Format),
+	})
 	g.disarm()
 	if err != nil {
 		return err
@@ -77,38 +74,4 @@ func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *p
 		return errors.New("the server sent no sound")
 	}
 	return nil
-}
-
-// request returns the request for a sentence.
-func (t *TTS) request(req providers.TTSRequest) gopenai.CreateSpeechRequest {
-	return gopenai.CreateSpeechRequest{
-		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(t.voice(req)),
-		ResponseFormat: gopenai.SpeechResponseFormat(t.o.Format), Speed: t.o.Speed,
-	}
-}
-
-// withExtra returns the body of a request with the configured extra keys, or nil
-// if there are none.
-func (t *TTS) withExtra(req gopenai.CreateSpeechRequest) ([]byte, error) {
-	if len(t.o.SpeechExtra) == 0 {
-		return nil, nil
-	}
-	raw, err := json.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
-	var merged map[string]any
-	if err := json.Unmarshal(raw, &merged); err != nil {
-		return nil, err
-	}
-	maps.Copy(merged, t.o.SpeechExtra)
-	if raw, err = json.Marshal(merged); err != nil {
-		return nil, fmt.Errorf("extra body keys: %w", err)
-	}
-	return raw, nil
-}
-
-// voice returns the voice asked for, else the language's, else the one for all.
-func (t *TTS) voice(req providers.TTSRequest) string {
-	return orDefault(req.Voice, orDefault(t.o.Voices[req.Language], t.o.Voice))
 }

@@ -116,8 +116,7 @@ func TestTTSPassesTheSuite(t *testing.T) {
 func TestSpeechOnTheWire(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
-	o.TTSModel, o.Voice, o.Voices, o.Speed = "tts-1", "nova", map[string]string{"zh": "xiaoxiao"}, 1.25
-	o.SpeechExtra = map[string]any{"instructions": "gently"}
+	o.TTSModel, o.Voice, o.Voices = "tts-1", "nova", map[string]string{"zh": "xiaoxiao"}
 	v := newTTS(t, o)
 	for _, tt := range []struct {
 		req   providers.TTSRequest
@@ -134,7 +133,7 @@ func TestSpeechOnTheWire(t *testing.T) {
 		}
 		all := s.Requests(openaitest.Speak)
 		body := all[len(all)-1].JSON()
-		want := map[string]any{"model": "tts-1", "input": tt.req.Text, "voice": tt.voice, "response_format": "pcm", "speed": 1.25, "instructions": "gently"}
+		want := map[string]any{"model": "tts-1", "input": tt.req.Text, "voice": tt.voice, "response_format": "pcm"}
 		for key, value := range want {
 			if body[key] != value {
 				t.Errorf("%s is %v, want %v", key, body[key], value)

@@ -47,10 +47,7 @@ func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *service {
 func (s *service) voice(tb testing.TB) (*TTS, *transport) {
 	tb.Helper()
 	o := Options{Name: "fake", BaseURL: s.URL + "/v1", Model: "m", Timeouts: Timeouts{FirstSound: patience, NextSound: patience, Connect: patience}}
-	client, err := NewHTTPClient(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	client := NewHTTPClient(o.Timeouts)
 	t := client.Transport.(*transport)
 	t.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	t.TLSClientConfig.NextProtos = nil
@@ -261,10 +258,7 @@ func TestConnectionsForAHundredDevices(t *testing.T) {
 // TestTransportBounds: a peer that cannot be reached must be known in time for
 // another member, and for telling the user within three seconds.
 func TestTransportBounds(t *testing.T) {
-	client, err := NewHTTPClient(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := NewHTTPClient(Timeouts{})
 	tr := client.Transport.(*transport)
 	if connect := (Timeouts{}).withDefaults().Connect; 2*connect > 3*time.Second || tr.TLSHandshakeTimeout > 2*time.Second {
 		t.Errorf("connect %v, handshake %v", connect, tr.TLSHandshakeTimeout)
