@@ -66,17 +66,26 @@ func spoken(s State, e Event) State {
 			s.Said = []Utterance{{ID: 9, Epoch: 1, Attempt: 1, Role: Awaited, Text: Text{Status: Final, Words: "hello there"}}}
 		}
 	case Interim, Transcript:
-		if s.Reply.Stage == Committed {
-			s.Said[0].Over, s.Reply.Acted, s.Reply.Over = OverReply, true, 1
+		if s.Reply.Stage == Committed && s.Reply.Acted {
+			s.Said[0].Over, s.Reply.Over = OverReply, 1
 		}
 	}
 	return s
 }
 
-// column is one stage of the table in docs/turn.md, row one event.
+// columns and rows are those of the tables in docs/turn.md: a stage of the reply,
+// and an event.
 var (
-	columns = []Stage{None, Speculative, Committed, Held, Speaking, Paused, Ending}
-	rows    = []struct {
+	columns = []struct {
+		name  string
+		stage Stage
+		acted bool
+	}{
+		{name: "None", stage: None}, {name: "Speculative", stage: Speculative}, {name: "Committed", stage: Committed},
+		{name: "Committed, a tool has run", stage: Committed, acted: true}, {name: "Held", stage: Held},
+		{name: "Speaking", stage: Speaking}, {name: "Paused", stage: Paused}, {name: "Ending", stage: Ending},
+	}
+	rows = []struct {
 		name string
 		e    Event
 	}{
@@ -115,7 +124,7 @@ type slow struct{ Tick }
 var stageNames = []string{"None", "Speculative", "Committed", "Held", "Speaking", "Paused", "Ending", "Discarded"}
 
 // step is what an event leads to: the next stage, and the effects by name.
-func outcome(mode wire.Mode, stage Stage, e Event) string {
+func outcome(mode wire.Mode, stage Stage, acted bool, e Event) string {
 	if l, ok := e.(ListenStart); ok {
 		l.Mode = mode
 		e = l
@@ -124,7 +133,9 @@ func outcome(mode wire.Mode, stage Stage, e Event) string {
 	if _, ok := e.(Tick); ok {
 		seen.Now = epoch.Add(maxPause)
 	}
-	from := spoken(in(mode, stage), e)
+	from := in(mode, stage)
+	from.Reply.Acted = from.Reply.Acted || acted
+	from = spoken(from, e)
 	if _, ok := e.(slow); ok {
 		seen.Now, e = epoch.Add(2600*time.Millisecond), Tick{}
 		if from.Reply.runs() {
@@ -179,13 +190,13 @@ func document(t *testing.T) string {
 	for _, mode := range []wire.Mode{wire.Auto, wire.Realtime} {
 		fmt.Fprintf(&b, "\n## Listen mode %s\n\n| event |", mode)
 		for _, c := range columns {
-			fmt.Fprintf(&b, " %s |", stageNames[c])
+			fmt.Fprintf(&b, " %s |", c.name)
 		}
 		b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
 		for _, r := range rows {
 			fmt.Fprintf(&b, "| %s |", r.name)
 			for _, c := range columns {
-				got := outcome(mode, c, r.e)
+				got := outcome(mode, c.stage, c.acted, r.e)
 				if got == "" {
 					got = "–"
 				}
@@ -204,12 +215,16 @@ next state and the effects, which the conversation carries out in their order. I
 goroutine. The tables below are written by its test (` + "`go test ./agent/turn -run TestTurnDocument -update`" + `), which fails when they differ
 from what the function does.
 
-A **turn** is one utterance and its answer. The stage says how far its reply is:
+A **turn** is one utterance and its answer, or something that the server says by itself: a greeting, an announcement, the
+farewell. The stage says how far its reply is:
 
 ` + "```" + `
-None ─▶ Speculative ─▶ Committed ─▶ Speaking ⇄ Paused
-              │            ⇅ Held       │
-              └────────▶ Ending ◀───────┘ ─▶ None, and what waits begins
+       ┌─────────────▶ Committed ⇄ Held
+       │                │    │      │
+None ─▶ Speculative ─▶──┘    ▼      │
+  ▲          │            Speaking ⇄ Paused
+  │          ▼               │      │
+  └────── Ending ◀───────────┴──────┘      and None from each of them when the reply is finished
 ` + "```" + `
 
 | stage | meaning | what the device knows of it |
@@ -222,9 +237,15 @@ None ─▶ Speculative ─▶ Committed ─▶ Speaking ⇄ Paused
 | Paused | voice over it; the words decide | it is silent |
 | Ending | cut or undone; its goroutines are being joined (a speculation: Discarded) | ` + "`tts stop`" + `, if it had started |
 
-A cell holds the next stage where it changes, and the effects. "–" means that nothing is done. In each cell the
-microphone is open and the user is speaking; where the reply is heard, over the reply. Limits that do not show here
-(idle, late texts, announcements) are in the function's own tests and in the scenes of ` + "`agent/testdata/talk`" + `.
+A cell holds the next stage where it changes, and the effects (` + "`agent/turn/effect.go`" + ` says what each is; what only
+keeps the books is left out). "tts stop" is that message without a reply, "then the next" that a request waits for the
+stage None, "closed" that nothing follows any more; "–" means that nothing is done. In each cell the microphone is open
+and the user is speaking: over the reply where it is heard or a tool has run, else what will be answered. "Speech
+started" is new speech after the words that are being answered. "Resumed" is the user, who goes on; Resume is the
+reply. Held is for auto mode, Paused for realtime mode. Manual mode (push to talk) is as auto mode, but that the server
+never opens the microphone by itself (no Listen after abort, finished and stop) and holds no reply back. Limits that do
+not show here (idle, late texts, announcements) are in the function's own tests and in the scenes of
+` + "`agent/testdata/talk`" + `.
 `
 
 // TestTurnDocument holds docs/turn.md to what the function does.
@@ -242,6 +263,22 @@ func TestTurnDocument(t *testing.T) {
 	}
 	if string(got) != want {
 		t.Error("docs/turn.md is not what the function does: go test ./agent/turn -run TestTurnDocument -update")
+	}
+}
+
+// TestManualIsAuto holds what docs/turn.md says of the mode that has no table.
+func TestManualIsAuto(t *testing.T) {
+	opened := strings.NewReplacer("Listen, ", "", ", Listen", "", ": Listen", "", "Listen", "")
+	for _, r := range rows {
+		for _, c := range columns {
+			if r.name == "speech started" && (c.acted || c.stage == Held) {
+				continue // held in auto mode only
+			}
+			manual, auto := outcome(wire.Manual, c.stage, c.acted, r.e), outcome(wire.Auto, c.stage, c.acted, r.e)
+			if opened.Replace(manual) != opened.Replace(auto) {
+				t.Errorf("%s, %s: manual %q, auto %q", r.name, c.name, manual, auto)
+			}
+		}
 	}
 }
 
