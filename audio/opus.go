@@ -22,11 +22,6 @@ const (
 	encoderComplexity = 5
 )
 
-var (
-	errEmptyPacket     = errors.New("opus: the packet is empty")
-	errTruncatedPacket = errors.New("opus: the packet ends before its frame count")
-)
-
 // MaxFrameSamples returns the number of samples of the longest possible packet,
 // 120 ms, at that rate in Hz: how long Decode's buffer should be.
 func MaxFrameSamples(rate int) int {
@@ -37,7 +32,7 @@ func MaxFrameSamples(rate int) int {
 // (RFC 6716, section 3.1). It does not look at the rest of the packet.
 func PacketDuration(packet []byte) (time.Duration, error) {
 	if len(packet) == 0 {
-		return 0, errEmptyPacket
+		return 0, errors.New("opus: the packet is empty")
 	}
 	frames := 1
 	switch packet[0] & 3 {
@@ -45,7 +40,7 @@ func PacketDuration(packet []byte) (time.Duration, error) {
 		frames = 2
 	case 3:
 		if len(packet) < 2 {
-			return 0, errTruncatedPacket
+			return 0, errors.New("opus: the packet ends before its frame count")
 		}
 		frames = int(packet[1] & 0x3f)
 	}

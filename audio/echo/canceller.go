@@ -121,7 +121,10 @@ func (c *Canceller) cancel() {
 	settled := c.aligner.delay.settled
 	if loud && settled {
 		c.filter.learn(&n.rest)
-		if c.judge.worse(rest, mic) {
+		c.judge.rest += judgeStep * (rest - c.judge.rest)
+		c.judge.mic += judgeStep * (mic - c.judge.mic)
+		if c.judge.rest > 2*c.judge.mic { // the filter makes things worse: it begins anew
+			c.judge = judge{}
 			c.filter.reset()
 		}
 	}
@@ -135,15 +138,4 @@ func (c *Canceller) cancel() {
 // judge compares the sound without and with the filter, over half a second.
 type judge struct {
 	rest, mic float32 // power of a hop, without and with the echo, smoothed
-}
-
-// worse takes in a hop and reports whether the filter makes things worse. It then begins anew.
-func (j *judge) worse(rest, mic float32) bool {
-	j.rest += judgeStep * (rest - j.rest)
-	j.mic += judgeStep * (mic - j.mic)
-	if j.rest <= 2*j.mic {
-		return false
-	}
-	*j = judge{}
-	return true
 }

@@ -180,14 +180,12 @@ func (s *SelfEcho) played(samples int, now time.Time) []int16 {
 // wordEnd returns where the last block of heard ends that is not soft beside the rest.
 func wordEnd(heard []int16) int {
 	most, end := 0, 0
-	for pass := range 2 {
-		for at := 0; at+selfBlock <= len(heard); at += selfBlock {
-			switch sum := amount(heard[at : at+selfBlock]); {
-			case pass == 0:
-				most = max(most, sum)
-			case sum > most/8:
-				end = at + selfBlock
-			}
+	for block := range slices.Chunk(heard[:len(heard)-len(heard)%selfBlock], selfBlock) {
+		most = max(most, amount(block))
+	}
+	for at := 0; at+selfBlock <= len(heard); at += selfBlock {
+		if amount(heard[at:at+selfBlock]) > most/8 {
+			end = at + selfBlock
 		}
 	}
 	return end

@@ -84,7 +84,12 @@ func (s *suppressor) suppress(rest, echo *block, unsure *power, out *block) {
 	s.spectrum(&s.restFT, &s.rest, rest)
 	s.spectrum(&s.echoFT, &s.echo, echo)
 	s.rest, s.echo = *rest, *echo
-	s.compare(unsure)
+	for k, e := range s.restFT { // each frequency's gain
+		ee := real(e)*real(e) + imag(e)*imag(e)
+		left := s.leak.left(k, e, s.echoFT[k], ee) + unsure[k]
+		s.gain[k] = max(0, 1-overdrive*left/(ee+1))
+		s.comfort.follow(k, ee)
+	}
 	s.smooth()
 	s.shape()
 	s.fft.Inverse(s.window[:], s.restFT[:])
@@ -101,16 +106,6 @@ func (s *suppressor) spectrum(dst *spectrum, before, now *block) {
 	}
 	clear(s.window[2*hopSize:])
 	s.fft.Forward(dst[:], s.window[:])
-}
-
-// compare finds each frequency's gain.
-func (s *suppressor) compare(unsure *power) {
-	for k, e := range s.restFT {
-		ee := real(e)*real(e) + imag(e)*imag(e)
-		left := s.leak.left(k, e, s.echoFT[k], ee) + unsure[k]
-		s.gain[k] = max(0, 1-overdrive*left/(ee+1))
-		s.comfort.follow(k, ee)
-	}
 }
 
 // left takes in the rest e of a hop, of power ee, and its echo y at frequency k,

@@ -40,15 +40,12 @@ const maxRate = 48000
 
 // Open reads the head of a file and knows its kind by it, whatever its name is.
 // The [Track] closes the file. Where Open returns an error, the file is closed.
-func Open(f io.ReadCloser) (*Track, error) {
-	t, err := open(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return t, nil
-}
-
-func open(f io.ReadCloser) (*Track, error) {
+func Open(f io.ReadCloser) (t *Track, err error) {
+	defer func() {
+		if err != nil {
+			t, err = nil, errors.Join(err, f.Close())
+		}
+	}()
 	r := bufio.NewReaderSize(f, 16<<10)
 	if err := skipTags(r); err != nil {
 		return nil, fmt.Errorf("read the tags of the music file: %w", short(err))
@@ -57,7 +54,7 @@ func open(f io.ReadCloser) (*Track, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Track{source: s, rate: s.Rate(), file: f, fold: 1}
+	t = &Track{source: s, rate: s.Rate(), file: f, fold: 1}
 	for t.rate > maxRate {
 		t.rate, t.fold = t.rate/2, t.fold*2
 	}
