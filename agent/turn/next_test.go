@@ -310,6 +310,10 @@ func TestNext(t *testing.T) {
 		{"a reply that was played out", in(wire.Auto, Speaking), Finished{Turn: 1}, None, []string{"Stop", "Remember", "Listen"}},
 		{"one that was cut", in(wire.Auto, Ending), Finished{Turn: 1}, None, []string{"Remember"}},
 		{"a speculation that was undone", in(wire.Auto, Discarded), Finished{Turn: 1}, None, []string{"Discard"}},
+		{"a server that stops lets a reply be heard", in(wire.Auto, Speaking), Drain{errStops}, Speaking, nil},
+		{"and tells a listener", in(wire.Auto, None), Drain{errStops}, Committed, []string{"CloseListener", "Begin"}},
+		{"without capacity a listener is told", TurnedAway(epoch, errBusy), ListenStart{wire.Auto}, Committed, []string{"CloseListener", "Begin"}},
+		{"and an abort answered", TurnedAway(epoch, errBusy), Abort{}, None, []string{"Send"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := Seen{Now: epoch}
