@@ -54,7 +54,8 @@ func parse(flags *flag.FlagSet, args []string, help io.Writer, about string) err
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(help, "usage: xiaozhi %s [flags]\n\n%s\n%s\n\n", flags.Name(), message.In(text.English, about), message.In(text.Chinese, about))
+		fmt.Fprintf(help, "usage: xiaozhi %s [flags]\n\n%s\n%s\n\n",
+			flags.Name(), message.In(text.English, about), message.In(text.Chinese, about))
 		flags.SetOutput(help)
 		flags.PrintDefaults()
 	case err == nil && flags.NArg() > 0:

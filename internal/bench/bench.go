@@ -89,7 +89,8 @@ func newBench(o Options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{o: o, stubs: stubs, said: speech(), core: -1, machine: machine(), broken: make(map[string]int), excused: make(map[string]int)}
+	b := &bench{o: o, stubs: stubs, said: speech(), core: -1, machine: machine()}
+	b.broken, b.excused = make(map[string]int), make(map[string]int)
 	b.pin()
 	return b, nil
 }
@@ -255,7 +256,7 @@ func (b *bench) rig(ctx context.Context, s scenario) (r *rig, err error) {
 		}
 	}()
 	if !s.early {
-		if err = r.own.awaitReady(ctx); err == nil {
+		if err = r.own.await(ctx, readyLimit, "is not ready", r.own.ready); err == nil {
 			err = r.stubs.settle(ctx)
 		}
 		if err != nil {

@@ -32,7 +32,7 @@ func hello(ctx context.Context, r *rig) ([]Figure, error) {
 		loading = append(loading, took)
 	}
 	if r.own != nil {
-		if err := r.own.awaitReady(ctx); err != nil {
+		if err := r.own.await(ctx, readyLimit, "is not ready", r.own.ready); err != nil {
 			return nil, err
 		}
 	}

@@ -109,7 +109,8 @@ func overlap(ctx context.Context, r *rig) ([]Figure, error) {
 // turn the time from the end of the last voiced sample to the first frame.
 func (r *rig) utterances(ctx context.Context) ([]time.Duration, error) {
 	packets := slices.Concat(r.said.packets, pauses(5*time.Second))
-	return repeated(ctx, r, r.auto.devices, r.auto.turns, devicetest.Options{OpenListen: true, NoMCP: true}, func(c *client) (time.Duration, error) {
+	o := devicetest.Options{OpenListen: true, NoMCP: true}
+	return repeated(ctx, r, r.auto.devices, r.auto.turns, o, func(c *client) (time.Duration, error) {
 		return c.utterance(ctx, packets, r.said.voiced)
 	})
 }

@@ -124,11 +124,7 @@ func (o *own) up(ctx context.Context) error {
 	})
 }
 
-// awaitReady waits until all engines are loaded.
-func (o *own) awaitReady(ctx context.Context) error {
-	return o.await(ctx, readyLimit, "is not ready", o.ready)
-}
-
+// ready asks whether all engines are loaded.
 func (o *own) ready(ctx context.Context) bool {
 	_, err := get(ctx, o.base+"/readyz")
 	return err == nil

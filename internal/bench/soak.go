@@ -47,7 +47,7 @@ type tally struct {
 	connects, turns, cuts, drops, underruns int
 	stuck                                   int
 	away                                    int            // connections that the server refused because it was too busy
-	rules, excused                          int            // breaches that count, breaches of rules about time while the machine was busy
+	rules, excused                          int            // breaches that count, and those that a busy machine explains
 	broken                                  map[string]int // rules, by name
 	jitter                                  []time.Duration
 }

@@ -75,7 +75,8 @@ func (b *Board) Tools() []Tool {
 		Camera(TestPicture),
 		b.do("self.lamp.turn_on", "Switch the lamp on.", func(v *Values) { v.Lamp = true }),
 		b.do("self.lamp.turn_off", "Switch the lamp off.", func(v *Values) { v.Lamp = false }),
-		b.tell("self.lamp.get_state", "Whether the lamp is on.", func(v Values) string { return fmt.Sprintf(`{"power":%t}`, v.Lamp) }),
+		b.tell("self.lamp.get_state", "Whether the lamp is on.",
+			func(v Values) string { return fmt.Sprintf(`{"power":%t}`, v.Lamp) }),
 	}
 	forPeople := []Tool{
 		b.tell("self.get_system_info", "Facts about the hardware and firmware.", func(Values) string {

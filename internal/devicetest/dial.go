@@ -61,10 +61,7 @@ func Dial(ctx context.Context, o Options) (*Device, error) {
 
 // upgrade makes the WebSocket as the firmware does (2.1). See handshake.
 func upgrade(ctx context.Context, o Options) (*websocket.Conn, http.Header, error) {
-	u, err := url.Parse(o.URL)
-	if err != nil {
-		return nil, nil, err
-	}
+	u, _ := url.Parse(o.URL) // the check of the options has read it
 	token := o.Token
 	if o.Profile == PyXiaozhi {
 		token = cmp.Or(token, "test-token")

@@ -42,7 +42,8 @@ type Event struct {
 
 // EndsTools reports whether the device has just sent the last page of its tools.
 func (e Event) EndsTools() bool {
-	return e.Kind == KindSent && e.Type == "mcp" && bytes.Contains(e.Raw, []byte(`"tools":[`)) && !bytes.Contains(e.Raw, []byte(`"nextCursor"`))
+	return e.Kind == KindSent && e.Type == "mcp" &&
+		bytes.Contains(e.Raw, []byte(`"tools":[`)) && !bytes.Contains(e.Raw, []byte(`"nextCursor"`))
 }
 
 // Stats are counters of one connection. Its fields are what a test or a load asks about afterwards.

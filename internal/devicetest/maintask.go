@@ -181,7 +181,7 @@ func (m *mainTask) listenAgain(now time.Time, wake bool) {
 // startListening listens in the present mode, if nothing has changed the state meanwhile.
 func (m *mainTask) startListening() {
 	if state, mode := m.body.now(); state == Listening {
-		_ = m.listen(mode, mode == Auto || m.body.traits.clearOnListen) // the receiver sees the end of the connection too, and tells of it
+		_ = m.listen(mode, mode == Auto || m.body.traits.clearOnListen) // the receiver tells of the end of the connection
 	}
 }
 

@@ -106,7 +106,9 @@ func (r *receiver) onText(now time.Time, raw []byte) {
 		r.journal.add(Event{At: now, Kind: KindReceived, Size: len(raw), Raw: raw})
 		return
 	}
-	r.journal.add(Event{At: now, Kind: KindReceived, Type: m.kind, State: m.state, Text: m.text, Emotion: m.emotion, Size: len(raw), Raw: raw})
+	r.journal.add(Event{
+		At: now, Kind: KindReceived, Type: m.kind, State: m.state, Text: m.text, Emotion: m.emotion, Size: len(raw), Raw: raw,
+	})
 	switch hello := r.link.hello.Load(); {
 	case m.kind == "hello":
 		if hello != nil {
