@@ -124,3 +124,30 @@ func TestArchitecture(t *testing.T) {
 		t.Errorf("%s does not tell of %q", file, missing)
 	}
 }
+
+// TestArchitectureOrder checks that each package imports only packages that stand
+// above it in the map of the packages, or beside it in its row.
+func TestArchitectureOrder(t *testing.T) {
+	_, table, found := strings.Cut(documents(t)["docs/architecture.md"], "| package | what it does |")
+	if !found {
+		t.Fatal("docs/architecture.md has no table of packages")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]int{}
+	for i, line := range strings.Split(table, "\n") {
+		for _, p := range paths(line) {
+			if _, ok := rows[p]; !ok {
+				rows[p] = i
+			}
+		}
+	}
+	for _, s := range tree(t, false) {
+		for _, name := range s.imports() {
+			own, ok := strings.CutPrefix(name, module+"/")
+			if !ok || rows[s.pkg] == 0 || rows[own] <= rows[s.pkg] {
+				continue // not of the table, or in order
+			}
+			t.Errorf("%s imports %s, which stands below it in docs/architecture.md", s.path, own)
+		}
+	}
+}
