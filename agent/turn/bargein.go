@@ -244,8 +244,10 @@ func replyOver(x *step, played time.Duration) {
 	}
 	for _, id := range undecided {
 		if phase = x.Phase(); phase == Listening || phase == Recognizing {
-			x.Mic.Detected = x.seen.Now // the listen start that follows a reply belongs to it
-			await(x, x.find(id))
+			x.Mic.Detected = x.seen.Now    // the listen start that follows a reply belongs to it
+			if u := x.find(id); u != nil { // else it was let go with the one before
+				await(x, u)
+			}
 		} else {
 			drop(x, id, ErrReplaced)
 		}
