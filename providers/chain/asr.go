@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,11 +101,7 @@ func (a *ASR) listen(ctx context.Context, req providers.ASRRequest, s *asrStream
 		}
 		return nothing
 	}
-	r.name = func(tr *providers.Transcript, who string) {
-		if tr.Provider == "" {
-			tr.Provider = who
-		}
-	}
+	r.name = func(tr *providers.Transcript, who string) { tr.Provider = cmp.Or(tr.Provider, who) }
 	r.last = func(tr providers.Transcript) bool { return tr.Final }
 	r.empty = errNoFinal
 	r.ready = s.complete

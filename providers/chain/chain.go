@@ -13,24 +13,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"xiaozhi/providers"
 )
 
-// The defaults of [Options] (docs/behaviours.md 39).
+// The limits of a member (docs/behaviours.md 39).
 const (
-	DefaultHedgeAfter = 1500 * time.Millisecond
-	DefaultFailures   = 3
-	DefaultRest       = 30 * time.Second
+	hedgeAfter  = 1500 * time.Millisecond // of silence, unless [Options] says otherwise
+	maxFailures = 3                       // in a row, until it is left out
+	rest        = 30 * time.Second        // until it is tried again
 )
 
 // Options are the settings of a chain. The zero value works.
 type Options struct {
-	Log      *slog.Logger     // of take-overs; discarded if nil
-	Failures int              // in a row, until a member is left out; 3 if 0
-	Rest     time.Duration    // until it is tried again; 30 s if 0
-	Now      func() time.Time // time.Now if nil
+	Log *slog.Logger // of take-overs; discarded if nil
 
 	// HedgeAfter is the time for which a member may be silent before the next is asked
 	// beside it, by its name; 1.5 s for those not named, for ever if negative. It ends with
@@ -42,30 +41,13 @@ type Options struct {
 	LastResort []string
 }
 
-// withDefaults fills what is zero.
-func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Failures <= 0 {
-		o.Failures = DefaultFailures
-	}
-	if o.Rest <= 0 {
-		o.Rest = DefaultRest
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return o
-}
-
 // named is a member of any chain.
 type named interface{ Name() string }
 
 // list holds the members of a chain and decides which are asked, and when.
 type list[P named] struct {
 	members  []P
-	breakers []*breaker
+	breakers []breaker
 	opts     Options
 	op       string // for errors and the log: "recognize", "think" or "speak"
 }
@@ -75,11 +57,10 @@ func newList[P named](members []P, o Options, op string) (list[P], error) {
 	if len(members) == 0 {
 		return list[P]{}, fmt.Errorf("chain to %s: it has no members", op)
 	}
-	l := list[P]{members: append([]P(nil), members...), opts: o.withDefaults(), op: op}
-	for range members {
-		l.breakers = append(l.breakers, &breaker{limit: l.opts.Failures, rest: l.opts.Rest, now: l.opts.Now})
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return l, nil
+	return list[P]{members: slices.Clone(members), breakers: make([]breaker, len(members)), opts: o, op: op}, nil
 }
 
 // Name returns the name of the first member.
@@ -118,7 +99,7 @@ func (l *list[P]) hedgeAfter(i int) time.Duration {
 	if d := l.opts.HedgeAfter[l.members[i].Name()]; d != 0 {
 		return d
 	}
-	return DefaultHedgeAfter
+	return hedgeAfter
 }
 
 // takeOver logs that the next member stands in.
@@ -153,14 +134,13 @@ func (r *run[P]) next(want func(i int) bool) (int, bool) {
 		if !want(i) {
 			return 0, false
 		}
-		rest := r.order[1:]
+		r.order = r.order[1:]
 		if !r.breakers[i].allow() {
 			r.errs = append(r.errs, fmt.Errorf("%s: left out after failures", r.members[i].Name()))
-			if r.order = rest; len(rest) > 0 || r.tried > 0 {
+			if len(r.order) > 0 || r.tried > 0 {
 				continue
 			}
 		}
-		r.order = rest
 		r.tried++
 		r.last = i
 		return i, true
@@ -212,4 +192,64 @@ func kindOf(err error) providers.Kind {
 func isContext(err error) bool {
 	_, own := errors.AsType[*providers.Error](err)
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !own
+}
+
+// breaker remembers the failures of a member: closed (it is used), open (it is left
+// out), half open (one call may try it).
+type breaker struct {
+	mu    sync.Mutex
+	fails int       // in a row
+	until time.Time // open until then, if fails has reached maxFailures
+	tries bool      // a call tries an open member
+}
+
+// allow reports whether the member may be called. After a true, one of succeeded,
+// failed and released should follow.
+func (b *breaker) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails < maxFailures {
+		return true
+	}
+	now := time.Now()
+	if now.Before(b.until) {
+		return false
+	}
+	// One call tries it. Should that one never report, the next may after another rest.
+	b.until, b.tries = now.Add(rest), true
+	return true
+}
+
+// closed reports whether the member is used as usual. It changes nothing.
+func (b *breaker) closed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fails < maxFailures
+}
+
+// succeeded closes the breaker.
+func (b *breaker) succeeded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fails, b.tries = 0, false
+}
+
+// failed counts, and opens the breaker at its limit.
+func (b *breaker) failed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tries = false
+	if b.fails++; b.fails >= maxFailures {
+		b.until = time.Now().Add(rest)
+	}
+}
+
+// released ends a call that told nothing. While one tries an open member, the next
+// may try; a call from before it was open changes nothing.
+func (b *breaker) released() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tries {
+		b.until, b.tries = time.Now(), false
+	}
 }

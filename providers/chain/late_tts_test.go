@@ -223,7 +223,7 @@ func TestProbeIsOneCallOnly(t *testing.T) {
 		for range 3 {
 			_, _ = speak(t.Context(), v)
 		}
-		time.Sleep(DefaultRest)
+		time.Sleep(rest)
 		done := make(chan struct{})
 		for range 5 {
 			go func() {

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -18,28 +19,20 @@ func NewLLM(members []providers.LLM, o Options) (*LLM, error) {
 		says, ok := m.(interface{ LastResort() bool })
 		return ok && says.LastResort() || slices.Contains(o.LastResort, m.Name())
 	}
-	sorted := slices.Clone(members)
-	slices.SortStableFunc(sorted, func(a, b providers.LLM) int { return rank(isLast(a)) - rank(isLast(b)) })
-	l, err := newList(sorted, o, "think")
+	var models, last []providers.LLM
+	o.LastResort = slices.Clone(o.LastResort)
+	for _, m := range members {
+		if isLast(m) {
+			last, o.LastResort = append(last, m), append(o.LastResort, m.Name())
+		} else {
+			models = append(models, m)
+		}
+	}
+	l, err := newList(append(models, last...), o, "think")
 	if err != nil {
 		return nil, err
 	}
-	chain := &LLM{list: l}
-	chain.opts.LastResort = nil
-	for _, m := range sorted {
-		if isLast(m) {
-			chain.opts.LastResort = append(chain.opts.LastResort, m.Name())
-		}
-	}
-	return chain, nil
-}
-
-// rank puts members of last resort behind the others.
-func rank(last bool) int {
-	if last {
-		return 1
-	}
-	return 0
+	return &LLM{l}, nil
 }
 
 // isModel reports whether a member is a language model and not a last resort.
@@ -60,27 +53,19 @@ func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[
 		r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Delta, error] {
 			return l.members[i].Generate(ctx, req)
 		}
-		r.weigh = func(_ int, d providers.Delta) weight { return weigh(d) }
-		r.name = func(d *providers.Delta, who string) {
-			if d.Provider == "" {
-				d.Provider = who
+		r.weigh = func(_ int, d providers.Delta) weight {
+			switch { // an empty delta, such as the role that opens a stream, shows nothing
+			case d.Text != "" || len(d.ToolCalls) > 0:
+				return answer
+			case d.Thought != "":
+				return sign
 			}
+			return nothing
 		}
+		r.name = func(d *providers.Delta, who string) { d.Provider = cmp.Or(d.Provider, who) }
 		r.may = func(i int) bool { return l.isModel(i) || len(r.live) == 0 }
 		if err := r.run(ctx, nil); err != nil {
 			yield(providers.Delta{}, err)
 		}
 	}
-}
-
-// weigh says what a delta is worth: an answer is text or a tool call. An empty
-// delta, such as the role that opens a stream, shows nothing.
-func weigh(d providers.Delta) weight {
-	switch {
-	case d.Text != "" || len(d.ToolCalls) > 0:
-		return answer
-	case d.Thought != "":
-		return sign
-	}
-	return nothing
 }

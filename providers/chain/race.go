@@ -66,17 +66,17 @@ type race[P named, V any] struct {
 type policy[V any] struct {
 	ask   func(ctx context.Context, member int) iter.Seq2[V, error]
 	weigh func(member int, v V) weight
-	name  func(v *V, provider string) // sets the provider's name, where the value has one
+	name  func(v *V, provider string) // sets the provider's name, where there is none yet
 	last  func(v V) bool              // whether the stream is complete with it, before it ends
 	may   func(member int) bool       // whether it may be asked now
 	empty error                       // of a member that ends without an answer; nil: that is an answer
 	ready <-chan struct{}             // closed when lateness begins to count; nil: with the asking
 }
 
-// newRace makes a race along the members of the walk. ask and weigh are to be set.
+// newRace makes a race along the members of the walk. ask, weigh and name are to be set.
 func newRace[P named, V any](walk *run[P], yield func(V, error) bool) *race[P, V] {
 	return &race[P, V]{
-		policy: policy[V]{name: func(*V, string) {}, last: func(V) bool { return false }, may: anyMember, empty: errEmpty},
+		policy: policy[V]{last: func(V) bool { return false }, may: anyMember, empty: errEmpty},
 		walk:   walk, yield: yield, winner: -1,
 		live: map[int]context.CancelFunc{}, events: make(chan event[V]), taken: make(chan struct{}),
 	}
@@ -241,4 +241,71 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 	}
 	r.taken <- struct{}{} // its pump waits for this
 	return false, nil
+}
+
+// failed asks the next member in place of one that gave no answer.
+func (r *race[P, V]) failed(ctx context.Context, i int, err error) (over bool, _ error) {
+	r.live[i]()
+	delete(r.live, i)
+	r.dead = append(r.dead, i)
+	r.walk.fail(i, err)
+	switch {
+	case r.hold == nil && r.next(ctx, false), len(r.live) > 0:
+		return false, nil
+	case r.hold != nil:
+		r.yield(r.hold.value, nil)
+		return true, nil
+	}
+	return true, r.walk.err()
+}
+
+// win closes the requests of all others. To have been overtaken counts as a
+// failure, else a member that hangs would cost every turn its delay; but only
+// for those asked earlier.
+func (r *race[P, V]) win(winner int) {
+	r.winner = winner
+	r.late.Stop()
+	earlier := true
+	for _, i := range r.asked {
+		free, ok := r.live[i]
+		switch {
+		case i == winner:
+			earlier = false
+		case ok && earlier:
+			r.settle(i, errLate)
+		case ok:
+			free()
+			delete(r.live, i)
+			r.walk.breakers[i].released()
+		}
+	}
+}
+
+// settle tells the breaker of a member's outcome and releases the member.
+func (r *race[P, V]) settle(i int, err error) {
+	r.live[i]()
+	delete(r.live, i)
+	r.walk.report(i, err)
+}
+
+// release releases the members that are left when the consumer leaves or the context ends.
+func (r *race[P, V]) release() {
+	for i, cancel := range r.live {
+		cancel()
+		if i == r.winner {
+			r.walk.breakers[i].succeeded() // it was answering
+		} else {
+			r.walk.breakers[i].released()
+		}
+	}
+}
+
+// leader returns the member asked first of those being asked; -1 if there is none.
+func (r *race[P, V]) leader() int {
+	for _, i := range r.asked {
+		if _, ok := r.live[i]; ok {
+			return i
+		}
+	}
+	return -1
 }

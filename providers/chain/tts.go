@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -41,7 +42,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 			s := &speech{req: req, yield: yield}
 			r := newRace(walk, s.pass)
 			r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Sound, error] {
-				return signed(t.members[i].Name(), t.members[i].Synthesize(ctx, req))
+				return t.members[i].Synthesize(ctx, req)
 			}
 			r.weigh = func(_ int, sound providers.Sound) weight {
 				if lengthOf(sound) > 0 {
@@ -49,11 +50,14 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 				}
 				return nothing
 			}
+			r.name = func(sound *providers.Sound, who string) { sound.Provider = cmp.Or(sound.Provider, who) }
 			r.empty = nil // of a sentence with nothing to say
 			err := r.run(ctx, nil)
 			switch {
 			case err == nil:
-				t.learn(r.winner, s)
+				if r.winner >= 0 && !s.left { // the sentence was said whole
+					t.paces[r.winner].learn(s.req, s.passed)
+				}
 				return
 			case ctx.Err() != nil || r.winner < 0:
 				yield(providers.Sound{}, err)
@@ -85,13 +89,6 @@ func (t *TTS) after(walk *run[providers.TTS], broken int, dead []int, err error)
 	return next
 }
 
-// learn notes the pace of a member by a sentence that it has said whole.
-func (t *TTS) learn(member int, s *speech) {
-	if member >= 0 && !s.left {
-		t.paces[member].learn(s.req, s.passed)
-	}
-}
-
 // speech passes on the sound of one race for a sentence.
 type speech struct {
 	req    providers.TTSRequest
@@ -105,20 +102,6 @@ func (s *speech) pass(sound providers.Sound, err error) bool {
 	s.passed += lengthOf(sound)
 	s.left = !s.yield(sound, err)
 	return !s.left
-}
-
-// signed returns sound with the name of its voice.
-func signed(name string, sounds iter.Seq2[providers.Sound, error]) iter.Seq2[providers.Sound, error] {
-	return func(yield func(providers.Sound, error) bool) {
-		for sound, err := range sounds {
-			if sound.Provider == "" {
-				sound.Provider = name
-			}
-			if !yield(sound, err) {
-				return
-			}
-		}
-	}
 }
 
 // lengthOf returns the length of a piece of sound.

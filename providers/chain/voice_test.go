@@ -88,7 +88,7 @@ func TestTTSTotalOutage(t *testing.T) {
 		if n := len(first.Spoken()); n != 3 {
 			t.Errorf("the first was asked %d times", n)
 		}
-		time.Sleep(DefaultRest)
+		time.Sleep(rest)
 		_, _ = speak(t.Context(), v)
 		if n := len(first.Spoken()); n != 4 {
 			t.Errorf("after its rest the first was asked %d times", n)
@@ -261,40 +261,44 @@ func TestASRBufferLimit(t *testing.T) {
 }
 
 func TestBreakerStates(t *testing.T) {
-	now := time.Unix(0, 0)
-	b := &breaker{limit: 2, rest: time.Minute, now: func() time.Time { return now }}
-	step := func(what string, want bool) {
-		t.Helper()
-		if got := b.allow(); got != want {
-			t.Errorf("%s: allowed %v", what, got)
+	synctest.Test(t, func(t *testing.T) {
+		b := &breaker{}
+		step := func(what string, want bool) {
+			t.Helper()
+			if got := b.allow(); got != want {
+				t.Errorf("%s: allowed %v", what, got)
+			}
 		}
-	}
-	step("new", true)
-	b.failed()
-	step("one failure", true)
-	b.succeeded()
-	b.failed()
-	step("a success between", true)
-	b.failed()
-	step("open", false)
-	now = now.Add(time.Minute)
-	step("half open", true)
-	step("half open, the second call", false)
-	b.released()
-	step("the probe told nothing", true)
-	b.failed()
-	step("the probe failed", false)
-	now = now.Add(time.Minute)
-	step("half open again", true)
-	now = now.Add(time.Minute)
-	step("a probe that never reported", true)
-	b.succeeded()
-	step("closed", true)
-	step("closed for all", true)
-	b.failed()
-	b.failed()
-	b.released()
-	step("open, and a call from before is hung up on", false)
+		step("new", true)
+		b.failed()
+		b.failed()
+		step("one failure", true)
+		b.succeeded()
+		b.failed()
+		b.failed()
+		step("a success between", true)
+		b.failed()
+		step("open", false)
+		time.Sleep(rest)
+		step("half open", true)
+		step("half open, the second call", false)
+		b.released()
+		step("the probe told nothing", true)
+		b.failed()
+		step("the probe failed", false)
+		time.Sleep(rest)
+		step("half open again", true)
+		time.Sleep(rest)
+		step("a probe that never reported", true)
+		b.succeeded()
+		step("closed", true)
+		step("closed for all", true)
+		b.failed()
+		b.failed()
+		b.failed()
+		b.released()
+		step("open, and a call from before is hung up on", false)
+	})
 }
 
 // TestHostSwitchedOff: a member whose host takes no connection has failed,

@@ -42,7 +42,7 @@ func TestChainWarmsNextMember(t *testing.T) {
 		if first.times != 1 || second.times != 1 {
 			t.Errorf("with the first left out: %d and %d", first.times, second.times)
 		}
-		time.Sleep(DefaultRest)
+		time.Sleep(rest)
 		warm()
 		if _, err := speak(t.Context(), v); err != nil || len(first.Spoken()) != 4 {
 			t.Errorf("getting ready took the probe's place: asked %d times, %v", len(first.Spoken()), err)
