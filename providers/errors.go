@@ -30,7 +30,6 @@ func (k Kind) String() string {
 	case BadRequest:
 		return "bad_request"
 	case Unavailable:
-		return "unavailable"
 	}
 	return "unavailable"
 }

@@ -67,3 +67,9 @@ type LLM interface {
 	// ends the stream; it is always the last thing yielded.
 	Generate(ctx context.Context, req LLMRequest) iter.Seq2[Delta, error]
 }
+
+// Image is a picture that goes with a message.
+type Image struct {
+	MIMEType string // image/jpeg, image/png, image/gif or image/webp
+	Data     []byte // the file as it is; read-only
+}

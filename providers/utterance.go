@@ -95,7 +95,11 @@ func (u *utterance) CloseWrite() error {
 // Transcripts waits for CloseWrite and yields the final transcript or the error.
 func (u *utterance) Transcripts() iter.Seq2[Transcript, error] {
 	return func(yield func(Transcript, error) bool) {
-		if !u.first() {
+		u.mu.Lock()
+		again := u.ranged
+		u.ranged = true
+		u.mu.Unlock()
+		if again {
 			yield(Transcript{}, fmt.Errorf("recognize utterance: %w", errRangedTwice))
 			return
 		}
@@ -105,15 +109,6 @@ func (u *utterance) Transcripts() iter.Seq2[Transcript, error] {
 		}
 		yield(final, err)
 	}
-}
-
-// first reports whether this is the first loop over the transcripts.
-func (u *utterance) first() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	first := !u.ranged
-	u.ranged = true
-	return first
 }
 
 // take hands the sound over, so that it is freed with the request.

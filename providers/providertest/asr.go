@@ -6,6 +6,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -48,17 +49,13 @@ type ASR struct {
 }
 
 // Name returns the label.
-func (a *ASR) Name() string { return labelOr(a.Label, "fake-asr") }
+func (a *ASR) Name() string { return cmp.Or(a.Label, "fake-asr") }
 
 // Utterances returns all utterances so far, as they stand now.
 func (a *ASR) Utterances() []Heard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]Heard, 0, len(a.utterances))
-	for _, u := range a.utterances {
-		all = append(all, *u)
-	}
-	return all
+	return copies(a.utterances)
 }
 
 // Open begins an utterance with the next script.
@@ -199,10 +196,11 @@ func pick[S any](script []S, i int) (s S) {
 	return s
 }
 
-// labelOr returns the label, or a fake's own name.
-func labelOr(label, own string) string {
-	if label == "" {
-		return own
+// copies returns records as they stand now.
+func copies[R any](records []*R) []R {
+	all := make([]R, 0, len(records))
+	for _, r := range records {
+		all = append(all, *r)
 	}
-	return label
+	return all
 }

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -54,7 +55,6 @@ func (s Step) After(d time.Duration) Step {
 // Asked is one step as a fake model saw it.
 type Asked struct {
 	Request   providers.LLMRequest
-	Yielded   int  // parts
 	Left      bool // the consumer left the loop
 	Cancelled bool // the context ended before the end
 	Ended     bool // the loop is over, in whatever way
@@ -72,7 +72,7 @@ type LLM struct {
 }
 
 // Name returns the label.
-func (l *LLM) Name() string { return labelOr(l.Label, "fake-llm") }
+func (l *LLM) Name() string { return cmp.Or(l.Label, "fake-llm") }
 
 // LastResort reports whether it is to be asked only when all others have failed.
 func (l *LLM) LastResort() bool { return l.Last }
@@ -81,11 +81,7 @@ func (l *LLM) LastResort() bool { return l.Last }
 func (l *LLM) Asked() []Asked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]Asked, 0, len(l.asked))
-	for _, a := range l.asked {
-		all = append(all, *a)
-	}
-	return all
+	return copies(l.asked)
 }
 
 // Generate plays the next step.
@@ -110,7 +106,6 @@ func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[
 			}
 			part.Delta.Provider = l.Name()
 			part.Delta.Fallback = part.Delta.Fallback || l.Last && part.Delta.Text != ""
-			l.note(func() { asked.Yielded++ })
 			if !yield(part.Delta, nil) {
 				l.note(func() { asked.Left = true })
 				return

@@ -61,11 +61,7 @@ func judge(t *testing.T, v providers.VAD, pcm []int16) []float32 {
 		t.Errorf("new detector: %v", err)
 		return []float32{0}
 	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	}()
+	defer closeDetector(t, d)
 	return judgeWith(t, v, d, pcm)
 }
 
@@ -94,10 +90,12 @@ func detectorOf(t *testing.T, v providers.VAD) providers.Detector {
 	if err != nil {
 		t.Fatalf("new detector: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { closeDetector(t, d) })
 	return d
+}
+
+func closeDetector(t *testing.T, d providers.Detector) {
+	if err := d.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -39,7 +40,6 @@ type Spoken struct {
 type TTS struct {
 	Label  string   // its name; "fake-tts" if empty
 	Rate   int      // Hz; 24000 if 0
-	Hertz  float64  // of the tone; 440 if 0
 	Script []Speech // one for each sentence in order; the last one for all further ones
 
 	mu     sync.Mutex
@@ -47,17 +47,13 @@ type TTS struct {
 }
 
 // Name returns the label.
-func (t *TTS) Name() string { return labelOr(t.Label, "fake-tts") }
+func (t *TTS) Name() string { return cmp.Or(t.Label, "fake-tts") }
 
 // Spoken returns all sentences so far, as they stand now.
 func (t *TTS) Spoken() []Spoken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]Spoken, 0, len(t.spoken))
-	for _, s := range t.spoken {
-		all = append(all, *s)
-	}
-	return all
+	return copies(t.spoken)
 }
 
 // Synthesize plays the next script.
@@ -83,13 +79,7 @@ func (t *TTS) speak(ctx context.Context, script Speech, spoken *Spoken, yield fu
 	if err := pause(ctx, script.Delay); err != nil {
 		return err
 	}
-	rate, hertz := t.Rate, t.Hertz
-	if rate == 0 {
-		rate = 24000
-	}
-	if hertz == 0 {
-		hertz = 440
-	}
+	rate := cmp.Or(t.Rate, 24000)
 	total := script.length(spoken.Request.Text)
 	stalled := script.Stall <= 0
 	for at := time.Duration(0); ; {
@@ -112,9 +102,9 @@ func (t *TTS) speak(ctx context.Context, script Speech, spoken *Spoken, yield fu
 		} else if err := ctx.Err(); err != nil {
 			return err
 		}
-		next := min(at+script.piece(), total)
+		next := min(at+cmp.Or(script.Piece, 60*time.Millisecond), total)
 		t.note(func() { spoken.Sound = next })
-		if !yield(providers.Sound{Rate: rate, PCM: tone(rate, hertz, at, next)}, nil) {
+		if !yield(providers.Sound{Rate: rate, PCM: tone(rate, at, next)}, nil) {
 			t.note(func() { spoken.Left = true })
 			return nil
 		}
@@ -131,19 +121,7 @@ func (s Speech) length(text string) time.Duration {
 	if s.Length > 0 {
 		return s.Length
 	}
-	per := s.PerLetter
-	if per <= 0 {
-		per = 60 * time.Millisecond
-	}
-	return time.Duration(utf8.RuneCountInString(text)) * per
-}
-
-// piece returns the length of one piece of sound.
-func (s Speech) piece() time.Duration {
-	if s.Piece <= 0 {
-		return 60 * time.Millisecond
-	}
-	return s.Piece
+	return time.Duration(utf8.RuneCountInString(text)) * cmp.Or(s.PerLetter, 60*time.Millisecond)
 }
 
 // note changes a record.
@@ -153,13 +131,13 @@ func (t *TTS) note(change func()) {
 	change()
 }
 
-// tone returns the part of a tone between two times; its phase goes on.
-func tone(rate int, hertz float64, from, to time.Duration) []int16 {
+// tone returns the part of a tone of 440 Hz between two times; its phase goes on.
+func tone(rate int, from, to time.Duration) []int16 {
 	first := int(int64(from) * int64(rate) / int64(time.Second))
 	last := int(int64(to) * int64(rate) / int64(time.Second))
 	pcm := make([]int16, last-first)
 	for i := range pcm {
-		pcm[i] = int16(12000 * math.Sin(2*math.Pi*hertz*float64(first+i)/float64(rate)))
+		pcm[i] = int16(12000 * math.Sin(2*math.Pi*440*float64(first+i)/float64(rate)))
 	}
 	return pcm
 }

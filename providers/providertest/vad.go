@@ -14,22 +14,15 @@ const frameSamples = 512
 // absolute sample decides: from 1000 on it is speech for certain, at 0 none for
 // certain.
 type VAD struct {
-	NewErr error // of every NewDetector
-
-	mu     sync.Mutex
-	made   int
-	closed int
-	resets int
+	mu   sync.Mutex
+	open int
 }
 
 // NewDetector makes a detector.
 func (v *VAD) NewDetector() (providers.Detector, error) {
-	if v.NewErr != nil {
-		return nil, v.NewErr
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.made++
+	v.open++
 	return &detector{vad: v}, nil
 }
 
@@ -40,14 +33,7 @@ func (v *VAD) FrameSamples() int { return frameSamples }
 func (v *VAD) Open() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.made - v.closed
-}
-
-// Resets returns the number of times that detectors were reset.
-func (v *VAD) Resets() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.resets
+	return v.open
 }
 
 // detector is a fake detector; it has no state but whether it is closed.
@@ -71,12 +57,8 @@ func (d *detector) Probability(frame []int16) (float32, error) {
 	return min(1, float32(sum)/(frameSamples*1000)), nil
 }
 
-// Reset is counted.
-func (d *detector) Reset() {
-	d.vad.mu.Lock()
-	defer d.vad.mu.Unlock()
-	d.vad.resets++
-}
+// Reset does nothing: there is no state.
+func (d *detector) Reset() {}
 
 // Close is counted once.
 func (d *detector) Close() error {
@@ -84,7 +66,7 @@ func (d *detector) Close() error {
 	defer d.vad.mu.Unlock()
 	if !d.closed {
 		d.closed = true
-		d.vad.closed++
+		d.vad.open--
 	}
 	return nil
 }
