@@ -105,14 +105,8 @@ func (r *Resampler) Flush(dst []int16) []int16 {
 	if r.phases == nil {
 		return dst
 	}
-	for left := r.taps / 2; left > 0; {
-		n := min(left, cap(r.buf)-len(r.buf))
-		for range n {
-			r.buf = append(r.buf, 0)
-		}
-		left -= n
-		dst = r.run(dst)
-	}
+	var silence [resampleBlock]int16
+	dst = r.Write(dst, silence[:r.taps/2])
 	r.Reset()
 	return dst
 }

@@ -151,8 +151,13 @@ func enPreposition(words []string, last, before string, asks bool) Completeness 
 	switch {
 	case oneOf(before+"_"+last, "what_about how_about what_of think_about think_of tell_about"):
 		return Unfinished
+	case last == "on" && oneOf(before, "based depends depending information focus concentrate"):
+		return Unfinished
+	case last == "on" && (len(words) > 2 && oneOf(words[0], "turn switch put leave keep") ||
+		oneOf(before, "come go hold hang move carry") || asks && before == "going"):
+		return Finished // turn the light on
 	case last == "on":
-		return enOn(words, before, asks)
+		return Undecided
 	case oneOf(before+"_"+last, "kind_of sort_of come_with go_with come_in get_in log_in sign_in check_in me_in them_in him_in us_in go_in on_in im_in it_in stand_by good_by") && !asks:
 		return Undecided
 	case len(words) >= 3 && asks && oneOf(before, "it this that you he she they we i looking talking waiting going coming"):
@@ -163,19 +168,6 @@ func enPreposition(words []string, last, before string, asks bool) Completeness 
 		return Undecided
 	}
 	return Unfinished
-}
-
-// enOn judges "on" at the end: "turn the light on" is over, "based on" not.
-func enOn(words []string, before string, asks bool) Completeness {
-	switch {
-	case oneOf(before, "based depends depending information focus concentrate"):
-		return Unfinished
-	case len(words) > 2 && oneOf(words[0], "turn switch put leave keep"), oneOf(before, "come go hold hang move carry"):
-		return Finished
-	case asks && before == "going":
-		return Finished
-	}
-	return Undecided
 }
 
 // enOpenAnyway reports whether the last word leaves it open if more comes, in

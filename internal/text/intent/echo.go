@@ -50,17 +50,12 @@ func Echo(heard, playing string) bool {
 	case n <= echoShort:
 		end--
 	}
-	best := alignEcho(h, s)
-	return !best.turned && best.lead < end && best.trail < end && best.cost <= echoCost(len(h))
-}
-
-// echoCost returns the highest cost of an echo of n units, in half errors. Of
-// three or four units none may be wrong: 蓝色的灯 is not an echo of 红色的灯.
-func echoCost(n int) int32 {
-	if n <= 4 {
-		return 1
+	limit := int32(1) // of three or four units none may be wrong: 蓝色的灯 is not an echo of 红色的灯
+	if len(h) > 4 {
+		limit = int32(min(len(h), echoRunes) * 2 * echoErrors / 100) // in half errors
 	}
-	return int32(min(n, echoRunes) * 2 * echoErrors / 100)
+	best := alignEcho(h, s)
+	return !best.turned && best.lead < end && best.trail < end && best.cost <= limit
 }
 
 // echoPath is one alignment of the heard units with the played ones.
