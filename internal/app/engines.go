@@ -42,7 +42,7 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 		return e, err
 	}
 	found.found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
-	f := &resolver{cfg: cfg, report: found, life: life, log: log}
+	f := &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}}
 	if e.asr, e.chinese, err = f.recognizers(ctx); err != nil {
 		return e, err
 	}

@@ -103,9 +103,6 @@ func (f *resolver) client(name string, o openai.Options) *http.Client {
 		return c
 	}
 	c := openai.NewHTTPClient(o.Timeouts)
-	if f.clients == nil {
-		f.clients = map[string]*http.Client{}
-	}
 	f.clients[name] = c
 	f.life.atEnd(c.CloseIdleConnections)
 	return c

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,15 +46,20 @@ func (f *resolver) visionModels(ctx context.Context) (providers.LLM, error) {
 		if !named && !f.sees(name) {
 			continue
 		}
-		member, what, first, err := f.visionModel(ctx, name)
-		if err != nil && named {
+		p, err := f.section(ctx, name)
+		var member providers.LLM
+		var o openai.Options
+		if err == nil {
+			o = f.openai(name, p)
+			member, err = openai.NewLLM(o)
+		}
+		switch {
+		case err == nil:
+			members, patience[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience)
+			f.report.found("VLM", name+": "+describe(o.BaseURL, o.Model))
+		case named:
 			f.report.missing("VLM", name, err)
 		}
-		if err != nil {
-			continue
-		}
-		members, patience[name] = append(members, member), first
-		f.report.found("VLM", name+": "+what)
 	}
 	if len(members) == 0 {
 		f.report.found("VLM", message.Both("app/no-vision"))
@@ -69,21 +75,6 @@ func (f *resolver) sees(name string) bool {
 		return p.Vision
 	}
 	return name == "openai" && os.Getenv("OPENAI_MODEL") == "" && os.Getenv("OPENAI_BASE_URL") == ""
-}
-
-// visionModel makes one member of that chain and returns its patience.
-func (f *resolver) visionModel(ctx context.Context, name string) (member providers.LLM, what string, patience time.Duration, err error) {
-	p, err := f.section(ctx, name)
-	if err != nil {
-		return nil, "", 0, err
-	}
-	patience = p.FirstToken
-	if patience == 0 {
-		patience = visionPatience
-	}
-	o := f.openai(name, p)
-	member, err = openai.NewLLM(o)
-	return member, describe(o.BaseURL, o.Model), patience, err
 }
 
 // Explain answers a question about an uploaded picture (camera.Explainer).
