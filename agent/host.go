@@ -96,7 +96,7 @@ func (h host) HandlerOf(name string) feature.Handler {
 // is f's, or why f was not run: ctx or the conversation has ended. It may be called at any time.
 func (c *Conversation) Do(ctx context.Context, f func(feature.Host) error) error {
 	_, err := c.ask(ctx, 0, func() error {
-		if c.state.Farewell.Step != turn.Staying {
+		if c.state.Farewell.Step >= turn.Leaving {
 			return feature.ErrOver
 		}
 		return f(host{c})

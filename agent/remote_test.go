@@ -211,6 +211,32 @@ func TestListenAndStop(t *testing.T) {
 	})
 }
 
+// TestStopWhileDraining: the reply that a server which stops waits for can be ended
+// from outside; nothing new is begun.
+func TestStopWhileDraining(t *testing.T) {
+	outside(t, &scriptLLM{lines: []string{"text A reply that takes quite a while.", "end"}}, func(t *testing.T, v *visit) {
+		v.types(t, "talk")
+		time.Sleep(time.Second)
+		if err := v.c.Post(wire.Drain{Cause: errors.New("the end")}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if said, err := v.d.Say(t.Context(), "Dinner is ready.", true); err != nil || said != (remote.Said{}) {
+			t.Errorf("said %+v, %v", said, err)
+		}
+		if stopped, err := v.d.Stop(t.Context()); !stopped || err != nil {
+			t.Errorf("stopped %v, %v", stopped, err)
+		}
+		synctest.Wait()
+		if got := v.box.String(); !strings.Contains(got, "silent frame, tts stop") || v.box.hungUp == nil || strings.Contains(got, "Dinner") {
+			t.Errorf("the device got\n%s", got)
+		}
+		if _, err := v.d.Stop(t.Context()); !errors.Is(err, feature.ErrOver) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
 // A text that is to be said at once, and whose place is taken before it has
 // begun, is not waited for.
 func TestSayReplaced(t *testing.T) {
