@@ -25,43 +25,37 @@ func SayDuration(d time.Duration, lang text.Lang) string {
 	d = d.Round(time.Second)
 	var parts []string
 	for _, unit := range []struct {
-		length        time.Duration
-		zh, one, many string
-	}{
-		{24 * time.Hour, "天", "day", "days"},
-		{time.Hour, "小时", "hour", "hours"},
-		{time.Minute, "分钟", "minute", "minutes"},
-		{time.Second, "秒", "second", "seconds"},
-	} {
+		length time.Duration
+		zh, en string
+	}{{24 * time.Hour, "天", "day"}, {time.Hour, "小时", "hour"}, {time.Minute, "分钟", "minute"}, {time.Second, "秒", "second"}} {
 		n := int(d / unit.length)
 		d -= time.Duration(n) * unit.length
-		switch {
-		case n == 0:
-		case lang == text.Chinese:
-			parts = append(parts, fmt.Sprintf("%d%s", n, unit.zh))
-		case n == 1:
-			parts = append(parts, "1 "+unit.one)
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, unit.many))
+		if n != 0 {
+			parts = append(parts, sayUnits(n, unit.zh, unit.en, lang))
 		}
 	}
 	if len(parts) == 0 {
-		return lang.Pick("0秒", "0 seconds")
+		return sayUnits(0, "秒", "second", lang)
 	}
 	return strings.Join(parts, lang.Pick("", " "))
+}
+
+// sayUnits returns a number with its unit, en in the singular: 2小时, 2 hours.
+func sayUnits(n int, zh, en string, lang text.Lang) string {
+	if n != 1 {
+		en += "s"
+	}
+	return strconv.Itoa(n) + lang.Pick(zh, " "+en)
 }
 
 // SayTime returns t as people say it at now, in English with its preposition:
 // the time of day, and the day where it is not today.
 func SayTime(t, now time.Time, lang text.Lang) string {
-	day := func(t time.Time) int {
-		return int(time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, time.UTC).Unix() / 86400)
-	}
 	when := lang.Pick("", "at ") + SayClock(t, lang)
-	switch day(t) - day(now) {
-	case 0:
+	switch t.Format(time.DateOnly) {
+	case now.Format(time.DateOnly):
 		return when
-	case 1:
+	case noonIn(now, 1).Format(time.DateOnly):
 		return lang.Pick("明天", "tomorrow ") + when
 	}
 	if lang == text.Chinese {
@@ -120,8 +114,5 @@ func SayInOneUnit(d time.Duration, lang text.Lang) string {
 	case d%time.Minute == 0:
 		n, zh, en = int(d/time.Minute), "分钟", "minute"
 	}
-	if n != 1 {
-		en += "s"
-	}
-	return strconv.Itoa(n) + lang.Pick(zh, " "+en)
+	return sayUnits(n, zh, en, lang)
 }
