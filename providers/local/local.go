@@ -87,11 +87,7 @@ func New(ctx context.Context, o Options) (*Synthesizer, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	chinese, err := newReader(phraseTable)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
-	}
-	s := &Synthesizer{name: o.Name, log: o.Log.With("provider", o.Name), reader: chinese}
+	s := &Synthesizer{name: o.Name, log: o.Log.With("provider", o.Name), reader: newReader()}
 	s.look(ctx, o)
 	return s, nil
 }

@@ -2,7 +2,6 @@ package local
 
 import (
 	_ "embed"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -33,32 +32,18 @@ type reader struct {
 
 var syllable = regexp.MustCompile(`^[a-zv]+[1-5]$`)
 
-// newReader reads a phrase table: entries of a word and one syllable with a
+// newReader reads the phrase table: entries of a word and one syllable with a
 // tone digit for each of its characters, apart by semicolons or line ends.
-func newReader(table string) (*reader, error) {
+func newReader() *reader {
 	r := &reader{phrases: map[string][]string{}, args: pinyin.NewArgs()}
 	r.args.Style = pinyin.Tone3
-	for entry := range strings.FieldsFuncSeq(table, func(c rune) bool { return c == ';' || c == '\n' }) {
-		f := strings.Fields(entry)
-		if len(f) == 0 || strings.HasPrefix(f[0], "//") {
-			continue
+	for entry := range strings.FieldsFuncSeq(phraseTable, func(c rune) bool { return c == ';' || c == '\n' }) {
+		if f := strings.Fields(entry); len(f) > 0 && !strings.HasPrefix(f[0], "//") {
+			r.phrases[f[0]] = f[1:]
+			r.longest = max(r.longest, len(f)-1)
 		}
-		n := len([]rune(f[0]))
-		if len(f)-1 != n {
-			return nil, fmt.Errorf("phrase table: %q: %d syllables for %d characters", entry, len(f)-1, n)
-		}
-		for _, s := range f[1:] {
-			if !syllable.MatchString(s) {
-				return nil, fmt.Errorf("phrase table: %q: syllable %q", entry, s)
-			}
-		}
-		if _, twice := r.phrases[f[0]]; twice {
-			return nil, fmt.Errorf("phrase table: %q is there twice", f[0])
-		}
-		r.phrases[f[0]] = f[1:]
-		r.longest = max(r.longest, n)
 	}
-	return r, nil
+	return r
 }
 
 // pinyin returns "ni3 hao3, shi4 jie4." for a text whose figures are in words;

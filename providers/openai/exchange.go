@@ -99,11 +99,9 @@ func (x *exchange) done() bool { return x.body != nil && x.body.done }
 
 // drain reads to the end of a stream whose answer is complete.
 func (x *exchange) drain() {
-	if x.body == nil {
-		return
+	if x.body != nil {
+		_, _ = io.Copy(io.Discard, x.body) // an error only costs the connection
 	}
-	// What is left is of no use: any error only costs the connection.
-	_, _ = io.Copy(io.Discard, x.body)
 }
 
 // tokenLimitKey returns the key of the token limit. OpenAI's reasoning models refuse

@@ -2,11 +2,13 @@ package openai
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -112,8 +114,11 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	x := &exchange{sender: sender{o: o, raw: raw}}
 	g.arm(time.Until(a.deadline))
 	stream, err := o.library(x).CreateChatCompletionStream(reqCtx, gopenai.ChatCompletionRequest{Model: o.Model, Stream: true})
+	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) { // go-openai's own objection
+		err = &statusError{kind: providers.BadRequest, text: err.Error()}
+	}
 	if err != nil {
-		return o.wrap(ctx, reqCtx, op, refuseModel(err))
+		return o.wrap(ctx, reqCtx, op, err)
 	}
 	defer func() { _ = stream.Close() }()
 	if err := a.stream(stream, x, g); err != nil {
@@ -124,14 +129,6 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 		x.drain()
 	}
 	return nil
-}
-
-// refuseModel gives go-openai's own objection to a model the right kind.
-func refuseModel(err error) error {
-	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) {
-		return &statusError{kind: providers.BadRequest, text: err.Error()}
-	}
-	return err
 }
 
 // emit yields a delta, if there is anything in it.
@@ -211,7 +208,9 @@ func (a *answer) event(raw []byte) error {
 		}
 		a.emit(d)
 		for _, piece := range choice.Delta.ToolCalls {
-			if err := a.piece(piece); err != nil {
+			calls, err := a.calls.push(piece)
+			a.emit(providers.Delta{ToolCalls: calls}) // those that are complete by the piece
+			if err != nil {
 				return err
 			}
 		}
@@ -223,18 +222,11 @@ func (a *answer) event(raw []byte) error {
 	return nil
 }
 
-// piece takes a piece of a tool call and yields the calls that are complete by it.
-func (a *answer) piece(p callPiece) error {
-	calls, err := a.calls.push(p)
-	a.emit(providers.Delta{ToolCalls: calls})
-	return err
-}
-
 // finish yields what was held back, and looks whether there was an answer at all.
 func (a *answer) finish() error {
 	text, thought := a.think.flush()
 	a.emit(providers.Delta{Text: text, Thought: thought})
-	calls, err := a.calls.flush()
+	calls, err := a.calls.give(true)
 	if err != nil {
 		return err
 	}
@@ -243,4 +235,98 @@ func (a *answer) finish() error {
 		return errors.New("the answer is empty")
 	}
 	return nil
+}
+
+// noParameters is the schema of a tool that takes nothing.
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// What go-openai's types cannot say of a request: a content in every message,
+// which strict servers want, and a tool without the cost of its own encoder.
+type (
+	wireMessage struct {
+		Role       string             `json:"role"`
+		Content    any                `json:"content"` // a text, []gopenai.ChatMessagePart, or null beside tool calls
+		ToolCalls  []gopenai.ToolCall `json:"tool_calls,omitempty"`
+		ToolCallID string             `json:"tool_call_id,omitempty"`
+	}
+	wireTool struct {
+		Type     gopenai.ToolType           `json:"type"`
+		Function gopenai.FunctionDefinition `json:"function"`
+	}
+)
+
+// chatBody encodes the body of the request for a step. It does so itself because
+// go-openai's request leaves out a temperature of zero and has no room for the
+// keys of other servers, and because its encoders encode every message and tool
+// twice: 80 messages and 38 tools take 0.70 ms and 595 allocations there, 0.17 ms
+// and 97 here, in which a core does nothing else.
+func (o Options) chatBody(req providers.LLMRequest) ([]byte, error) {
+	messages := make([]wireMessage, len(req.Messages))
+	for i, m := range req.Messages {
+		messages[i] = chatMessage(m)
+	}
+	body := map[string]any{"model": o.Model, "stream": true, "messages": messages}
+	if len(req.Tools) > 0 {
+		tools := make([]wireTool, len(req.Tools))
+		for i, spec := range req.Tools {
+			parameters := spec.Parameters
+			if len(parameters) == 0 {
+				parameters = noParameters
+			}
+			tools[i] = wireTool{gopenai.ToolTypeFunction, gopenai.FunctionDefinition{Name: spec.Name, Description: spec.Description, Parameters: parameters}}
+		}
+		body["tools"] = tools
+		if req.NoTools { // with no tools listed, servers refuse a choice
+			body["tool_choice"] = "none"
+		}
+	}
+	if o.Temperature != nil {
+		body["temperature"] = *o.Temperature
+	}
+	if o.MaxTokens > 0 {
+		body[tokenLimitKey(o.Model)] = o.MaxTokens
+	}
+	for key, value := range o.Extra { // a configured key that cannot be sent is named
+		if _, err := json.Marshal(value); err != nil {
+			return nil, fmt.Errorf("key %s: %w", key, err)
+		}
+	}
+	maps.Copy(body, o.Extra)
+	return json.Marshal(body)
+}
+
+// chatMessage maps one message. Calls go out with arguments that are JSON, for
+// strict servers refuse a dialogue that holds a model's broken ones.
+func chatMessage(m providers.Message) wireMessage {
+	message := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+	switch {
+	case len(m.Images) > 0:
+		message.Content = parts(m)
+	case m.Content == "" && len(m.ToolCalls) > 0:
+		message.Content = nil
+	}
+	for _, call := range m.ToolCalls {
+		arguments := call.Arguments
+		if !json.Valid([]byte(arguments)) {
+			arguments = "{}"
+		}
+		message.ToolCalls = append(message.ToolCalls, gopenai.ToolCall{
+			ID: call.ID, Type: gopenai.ToolTypeFunction, Function: gopenai.FunctionCall{Name: call.Name, Arguments: arguments},
+		})
+	}
+	return message
+}
+
+// parts returns the content of a message that holds pictures: the text and then
+// each picture as a data URL, which every server takes, also one on this machine.
+func parts(m providers.Message) []gopenai.ChatMessagePart {
+	var out []gopenai.ChatMessagePart
+	if m.Content != "" {
+		out = append(out, gopenai.ChatMessagePart{Type: gopenai.ChatMessagePartTypeText, Text: m.Content})
+	}
+	for _, image := range m.Images {
+		url := "data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		out = append(out, gopenai.ChatMessagePart{Type: gopenai.ChatMessagePartTypeImageURL, ImageURL: &gopenai.ChatMessageImageURL{URL: url}})
+	}
+	return out
 }

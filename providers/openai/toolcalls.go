@@ -67,7 +67,10 @@ func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	var complete []providers.ToolCall
 	if call == nil || call.next(p, index) {
 		if call == nil && index >= 0 && a.known[index] && p.Function.Name == "" {
-			return nil, a.late(p)
+			if p.arguments() == "" { // an empty piece of a call that was given out is harmless
+				return nil, nil
+			}
+			return nil, errors.New("a piece of a tool call came after the call was complete")
 		}
 		var err error
 		if complete, err = a.give(false); err != nil {
@@ -103,15 +106,6 @@ func (a *assembler) meant(index int) *openCall {
 	return nil
 }
 
-// late judges a piece of a call that was given out already: an empty one is
-// harmless, any other would change what may be running by now.
-func (a *assembler) late(p callPiece) error {
-	if p.arguments() == "" {
-		return nil
-	}
-	return errors.New("a piece of a tool call came after the call was complete")
-}
-
 // next reports whether the piece belongs to the call after c.
 func (c *openCall) next(p callPiece, index int) bool {
 	named := p.Function.Name != ""
@@ -129,9 +123,6 @@ func (c *openCall) next(p callPiece, index int) bool {
 	// The name again, with no id to tell: a new call if this one is whole already.
 	return index < 0 && c.args.Len() > 0 && c.whole()
 }
-
-// flush ends all open calls and gives them.
-func (a *assembler) flush() ([]providers.ToolCall, error) { return a.give(true) }
 
 // give takes the first open calls off: all of them, or those to which nothing
 // more can come, because they are whole or their server names no index.
@@ -166,4 +157,75 @@ func (a *assembler) close(open *openCall) (providers.ToolCall, error) {
 		call.Arguments = "{}"
 	}
 	return call, nil
+}
+
+const (
+	thinkOpen  = "<think>"
+	thinkClose = "</think>"
+)
+
+// thinkFilter tells <think>…</think> in a stream of text from the answer. The
+// tags may be split anywhere. Its zero value is ready.
+type thinkFilter struct {
+	inside bool
+	held   string // the beginning of what may become a tag
+	solid  bool   // white space before this, at the beginning and after a thought, is not part of the answer
+}
+
+// push takes the next piece and gives what is certain by now.
+func (f *thinkFilter) push(piece string) (text, thought string) {
+	rest := f.held + piece
+	f.held = ""
+	var texts, thoughts strings.Builder
+	for rest != "" {
+		tag := thinkOpen
+		if f.inside {
+			tag = thinkClose
+		}
+		before, after, found := strings.Cut(rest, tag)
+		if !found {
+			keep := overlap(rest, tag)
+			before, f.held = rest[:len(rest)-keep], rest[len(rest)-keep:]
+		}
+		f.put(before, &texts, &thoughts)
+		if !found {
+			break
+		}
+		f.solid = f.solid && !f.inside
+		f.inside = !f.inside
+		rest = after
+	}
+	return texts.String(), thoughts.String()
+}
+
+// flush returns what was held back at the end of the stream.
+func (f *thinkFilter) flush() (text, thought string) {
+	held := f.held
+	f.held = ""
+	var texts, thoughts strings.Builder
+	f.put(held, &texts, &thoughts)
+	return texts.String(), thoughts.String()
+}
+
+// put files a piece under text or thought.
+func (f *thinkFilter) put(piece string, texts, thoughts *strings.Builder) {
+	if f.inside {
+		thoughts.WriteString(piece)
+		return
+	}
+	if !f.solid {
+		piece = strings.TrimLeft(piece, " \t\r\n")
+		f.solid = piece != ""
+	}
+	texts.WriteString(piece)
+}
+
+// overlap returns the length of the longest end of text that tag begins with.
+func overlap(text, tag string) int {
+	for n := min(len(text), len(tag)-1); n > 0; n-- {
+		if strings.HasSuffix(text, tag[:n]) {
+			return n
+		}
+	}
+	return 0
 }

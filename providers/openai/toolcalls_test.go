@@ -25,7 +25,7 @@ func assemble(t *testing.T, entries []string) (calls []providers.ToolCall, err e
 		}
 		take(a.push(p))
 	}
-	take(a.flush())
+	take(a.give(true))
 	return calls, err
 }
 
@@ -127,7 +127,7 @@ func FuzzToolCalls(f *testing.F) {
 			}
 			check(calls)
 		}
-		calls, err := a.flush()
+		calls, err := a.give(true)
 		check(calls)
 		if err == nil && len(entries) > 0 && given == 0 {
 			t.Error("the open calls are lost")
