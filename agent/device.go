@@ -116,11 +116,22 @@ func (d *Devices) release(dev *Device) {
 			longest = other
 		}
 		if now.Sub(other.returned) > max(keep, keepDevice) {
-			delete(d.byID, other.id) // no job runs any more: they have their own limit
+			d.forget(other)
 		}
 	}
 	if len(d.byID) > mostRecords && longest != nil {
-		delete(d.byID, longest.id)
+		d.forget(longest)
+	}
+}
+
+// forget gives up a record that nobody holds, once. The caller holds mu.
+func (d *Devices) forget(dev *Device) {
+	if d.byID[dev.id] != dev {
+		return
+	}
+	delete(d.byID, dev.id)
+	for _, s := range dev.states {
+		s.Close() // no job runs any more: they have their own limit
 	}
 }
 

@@ -111,15 +111,15 @@ func TestAttachAnnouncesNow(t *testing.T) {
 	})
 }
 
-type oddState struct{}
+type oddState struct{ closed *int }
 
 func (oddState) Keep(time.Time) time.Duration { return time.Hour }
-func (oddState) Close()                       {}
+func (s oddState) Close()                     { *s.closed++ }
 
 // TestDetachGivesNothing: a state that a feature does not give back is gone.
 func TestDetachGivesNothing(t *testing.T) {
 	var got []feature.State
-	f := oddFeature{state: oddState{}, attach: func(_ feature.Host, s feature.State) { got = append(got, s) }}
+	f := oddFeature{state: oddState{new(int)}, attach: func(_ feature.Host, s feature.State) { got = append(got, s) }}
 	o := oddOptions(t, f)
 	synctest.Test(t, func(t *testing.T) {
 		o.Devices = NewDevices()
@@ -130,6 +130,28 @@ func TestDetachGivesNothing(t *testing.T) {
 		connect(t, o, router.Options{}).bye()
 		if len(got) != 3 || got[0] != nil || got[1] == nil || got[2] != nil {
 			t.Errorf("given %v", got)
+		}
+	})
+}
+
+// TestForgottenRecordCloses: a record that is forgotten closes its states, once.
+func TestForgottenRecordCloses(t *testing.T) {
+	var closed int
+	o := oddOptions(t, oddFeature{state: oddState{&closed}})
+	synctest.Test(t, func(t *testing.T) {
+		o.Devices = NewDevices()
+		connect(t, o, router.Options{}).bye()
+		for i, want := range []int{0, 0, 1} {
+			time.Sleep(time.Duration(40*i) * time.Minute)
+			if dev, err := o.Devices.acquire(t.Context(), "other"); err != nil {
+				t.Fatal(err)
+			} else if o.Devices.release(dev); closed != want {
+				t.Errorf("closed %d times, want %d", closed, want)
+			}
+		}
+		o.Devices.Close()
+		if closed != 1 {
+			t.Errorf("closed %d times", closed)
 		}
 	})
 }
