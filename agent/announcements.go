@@ -109,7 +109,8 @@ func (q *announcements) putBack(n ...announcement) {
 	q.changed = true
 }
 
-// forsake takes back what somebody waits for who knows that the conversation is over.
+// forsake removes the announcements whose caller has been told that the
+// conversation is over.
 func (q *announcements) forsake() {
 	q.urgent = nil
 	q.remove(func(n announcement) bool { return n.Done != nil })
@@ -120,7 +121,7 @@ func (n announcement) plain() bool {
 	return n.Text != "" && n.Instruction == "" && n.Sound == nil && n.Done == nil && n.Answer == nil
 }
 
-// unheard are those parts of which no character is among the first heard.
+// unheard returns the parts of which none of the first heard characters is one.
 func unheard(parts []announcement, heard int) []announcement {
 	for len(parts) > 0 && heard > 0 {
 		heard -= len([]rune(parts[0].Text)) + 1

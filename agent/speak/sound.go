@@ -143,7 +143,8 @@ func (p *Player) frame(packet []byte) bool {
 	return true
 }
 
-// hand hands one packet over. The caller holds mu.
+// hand gives one packet to the outbox and reports whether it was taken. The caller
+// holds mu.
 func (p *Player) hand(packet []byte) bool {
 	stamp, ok := p.out.Audio(p.turn, packet)
 	if !ok {

@@ -17,7 +17,7 @@ const (
 	decideWithin = 900 * time.Millisecond // from the last voice to the words; then the reply goes on
 	maxPause     = 3 * time.Second        // of a reply for voice without words
 	maxPauses    = 3                      // of a reply for nothing
-	quietReply   = 3 * time.Second        // of a reply of which nothing comes back, until the microphone is trusted again
+	quietReply   = 3 * time.Second        // of a reply without echo; then the microphone is trusted again
 	lateEcho     = 6 * time.Second        // after a reply its echo, and the recognition of that, may still come
 )
 
@@ -29,8 +29,8 @@ func (x *step) isOver(u *Utterance) bool {
 		(phase == Talking || phase == Thinking)
 }
 
-// speechLong takes in voice that is long enough to cut a reply. One that is
-// spoken is paused; the words decide, there and where it is still thought about.
+// speechLong handles voice that is long enough to interrupt. It pauses a reply
+// that is spoken; the words decide, as they do for a reply that is not spoken yet.
 func speechLong(x *step, e SpeechLong) {
 	u := x.find(e.ID)
 	if u == nil || u.Epoch != x.Mic.Epoch || x.muted() || !x.Busy() {
@@ -59,9 +59,9 @@ func speechLong(x *step, e SpeechLong) {
 	}
 }
 
-// hold keeps an answer back that cannot be undone, for a tool has run, while the
-// user goes on: with its tts start the device would close its microphone. The
-// words decide, as they do over a reply. In realtime mode it stays open.
+// hold keeps back a reply whose tool has run while the user goes on speaking: at
+// its tts start the device would close its microphone. The words decide, as they
+// do over a reply. In realtime mode the microphone stays open and nothing is held.
 func hold(x *step, id uint64) {
 	if x.Mic.Mode != wire.Auto || (x.Reply.Stage != Committed && x.Reply.Stage != Held) {
 		return
@@ -83,7 +83,7 @@ func limitPause(x *step, id uint64, d time.Duration) {
 	}
 }
 
-// interim takes in what was understood of an utterance that goes on.
+// interim handles the text so far of an utterance that goes on.
 func interim(x *step, e Interim) {
 	u := x.find(e.ID)
 	if u == nil || !x.isOver(u) || u.final() || u.Late {
@@ -97,8 +97,8 @@ func interim(x *step, e Interim) {
 	judge(x, u, said, false)
 }
 
-// judge decides by its words what an utterance over a reply means. whole:
-// they are all of it, else it goes on.
+// judge decides by its words what an utterance over a reply does to it. whole
+// says that the utterance is over.
 func judge(x *step, u *Utterance, said Text, whole bool) {
 	id, over := u.ID, u.Role != Live
 	switch kind := meant(x, u, said); kind {
@@ -155,7 +155,7 @@ func meant(x *step, u *Utterance, said Text) intent.Kind {
 	return kind
 }
 
-// playing returns what the device has played in the last seconds.
+// playing returns the text that the device has played in the last seconds.
 func (x *step) playing() string {
 	if x.Phase() == Talking {
 		return x.seen.Playing

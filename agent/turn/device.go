@@ -8,7 +8,7 @@ import (
 	"xiaozhi/prompts"
 )
 
-// device takes in what the device does.
+// device handles the events of the device.
 func device(x *step, e Event) {
 	x.touch()
 	switch e := e.(type) {
@@ -111,7 +111,7 @@ func stopReply(x *step, wake bool) (stopped bool) {
 	return stopped
 }
 
-// listenFailed takes in that the listener is gone.
+// listenFailed handles the end of a listener that failed.
 func listenFailed(x *step, err error) {
 	x.Mic.Deaf = true
 	x.dropLive()

@@ -44,7 +44,7 @@ func TurnedAway(now time.Time, cause error) State {
 	}
 }
 
-// turnedAway takes in what a device does that is to be told that there is no
+// turnedAway handles the events of a device that is to be told that there is no
 // capacity. A wake word is followed by a listen start, or by none. A button that
 // is held has to be let go: with that a device is idle, whatever it is being told.
 func turnedAway(x *step, e Event) {
@@ -112,8 +112,8 @@ func sayFarewell(x *step) {
 	x.begin(Request{Phrase: f.Phrase, Recorded: true, Lang: x.deviceLang(), Cause: f.Cause, Times: times})
 }
 
-// saying takes in what the device does during the farewell: what would cut a reply
-// ends the conversation. The listen start that belongs to a wake word does not.
+// saying handles the events of the device during the farewell: what would cut a
+// reply ends the conversation. The listen start that belongs to a wake word does not.
 func saying(x *step, e Event) {
 	switch e := e.(type) {
 	case ListenStart:

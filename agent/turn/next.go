@@ -110,7 +110,7 @@ func event(x *step, e Event) {
 	}
 }
 
-// others takes in what neither the device nor the conversation itself wants.
+// others handles the events that come neither from the device nor from the turn.
 func others(x *step, e Event) {
 	switch e := e.(type) {
 	case Queued:
@@ -147,8 +147,8 @@ func others(x *step, e Event) {
 	}
 }
 
-// tick acts on the limits that are over. One that an action sets anew is for the
-// next tick, even if it is over at once.
+// tick acts on the limits that are over. A limit that one of these actions sets is
+// left to the next tick.
 func tick(x *step) {
 	var due []func(*step)
 	over := func(at *time.Time, act func(*step)) {
@@ -224,10 +224,10 @@ func (x *step) lang() text.Lang {
 	return cmp.Or(x.Learned.Lang, x.deviceLang())
 }
 
-// deviceLang is the language of the device, whatever was said last.
+// deviceLang returns the language of the device, whatever was said last.
 func (x *step) deviceLang() text.Lang { return cmp.Or(x.DeviceLang, text.Chinese) }
 
-// langOf is the language of a turn that answers words.
+// langOf returns the language of a turn that answers words.
 func (x *step) langOf(words string) text.Lang { return cmp.Or(text.Of(words), x.lang()) }
 
 // listen opens the listener afresh in the present mode.
@@ -259,7 +259,7 @@ func (x *step) rest(ended bool) {
 	}
 }
 
-// find is the utterance of that number; nil: it was let go.
+// find returns the utterance with an ID, or nil if it was let go.
 func (x *step) find(id uint64) *Utterance {
 	for i := range x.Said {
 		if x.Said[i].ID == id {
@@ -269,7 +269,7 @@ func (x *step) find(id uint64) *Utterance {
 	return nil
 }
 
-// all are the utterances of a role, oldest first.
+// all returns the utterances of a role, oldest first.
 func (x *step) all(role Role) (out []*Utterance) {
 	for i := range x.Said {
 		if x.Said[i].Role == role {
@@ -279,7 +279,7 @@ func (x *step) all(role Role) (out []*Utterance) {
 	return out
 }
 
-// last is the newest utterance of a role; nil: there is none.
+// last returns the newest utterance of a role, or nil.
 func (x *step) last(role Role) *Utterance {
 	all := x.all(role)
 	if len(all) == 0 {
@@ -299,7 +299,7 @@ func (x *step) release(cause error, which func(*Utterance) bool) {
 	})
 }
 
-// releaseAll does so with those of a role.
+// releaseAll ends all work for the utterances of a role and lets them go.
 func (x *step) releaseAll(role Role, cause error) {
 	x.release(cause, func(u *Utterance) bool { return u.Role == role })
 }
@@ -309,8 +309,8 @@ func (x *step) dropLive() {
 	x.Said = slices.DeleteFunc(x.Said, func(u Utterance) bool { return u.Role == Live })
 }
 
-// forget lets go of all that was said and not answered yet, but not of what the
-// user was told to be late.
+// forget lets go of all utterances that are not answered yet, except overdue ones:
+// the user was told that their answer comes.
 func (x *step) forget() {
 	x.releaseAll(Awaited, ErrReplaced)
 	x.releaseAll(Overlap, ErrReplaced)

@@ -67,15 +67,15 @@ func (x *step) cut(cause error) (stopped bool) {
 	return stopped
 }
 
-// replyEnds runs f, by which the reply ends, and puts the listening side at rest
-// if a reply was thought about or spoken before.
+// replyEnds runs f, which ends the reply, and puts the listening side at rest if
+// there was one.
 func (x *step) replyEnds(f func()) {
 	phase := x.Phase()
 	f()
 	x.rest(phase == Thinking || phase == Talking)
 }
 
-// ready takes in that a turn has something to be heard.
+// ready handles a turn that has something to be heard.
 func ready(x *step, turn uint64) {
 	if turn != x.Reply.Turn || x.Reply.Ready || !x.Reply.runs() || x.Farewell.Step >= Leaving {
 		return
@@ -112,7 +112,7 @@ func commit(x *step) {
 	}
 }
 
-// toolWanted takes in that a turn wants to run a tool. What may still be undone
+// toolWanted handles a turn that wants to run a tool. What may still be undone
 // waits, and after the hang-up no tool runs.
 func toolWanted(x *step, e ToolWanted) {
 	if e.Turn != x.Reply.Turn || x.Farewell.Step >= Leaving {
@@ -141,7 +141,7 @@ func (x *step) answered() {
 	x.Speculate = Speculation{}
 }
 
-// finished takes in what a turn has left behind, and begins the next.
+// finished handles a turn whose goroutines were joined, and begins the next.
 func finished(x *step, e Finished) {
 	if e.Turn != x.Reply.Turn || x.Reply.Stage == None {
 		return

@@ -25,7 +25,7 @@ func speculate(x *step, u *Utterance) {
 	})
 }
 
-// draft is all that was said so far, and whether its answer can begin before the
+// draft returns all that was said so far, and whether its answer can begin before the
 // end: whatever has an effect beside the answer waits for that.
 func draft(x *step, u *Utterance) (words string, ok bool) {
 	ok = true

@@ -12,8 +12,8 @@ import (
 	"xiaozhi/prompts"
 )
 
-// speechStarted takes in that the user begins to speak. Between the commit and
-// tts start that undoes the turn: the user has not finished.
+// speechStarted handles the beginning of speech. Between the commit and tts start
+// it undoes the turn: the user has not finished.
 func speechStarted(x *step, e SpeechStarted) {
 	x.touch()
 	if e.Epoch != x.Mic.Epoch {
@@ -51,7 +51,7 @@ func speechStarted(x *step, e SpeechStarted) {
 	x.Ear = Hearing
 }
 
-// speechResumed takes in that the user goes on after a pause.
+// speechResumed handles speech that goes on after a pause.
 func speechResumed(x *step, e SpeechResumed) {
 	x.touch()
 	u := x.find(e.ID)
@@ -117,7 +117,7 @@ func drop(x *step, id uint64, cause error) {
 	x.release(cause, func(u *Utterance) bool { return u.ID == id })
 }
 
-// await takes an utterance that is over as one that is to be answered.
+// await makes an utterance that is over one that will be answered.
 func await(x *step, u *Utterance) {
 	u.Role = Awaited
 	for _, late := range x.all(Overdue) {
@@ -130,7 +130,7 @@ func await(x *step, u *Utterance) {
 	answerAwaited(x)
 }
 
-// transcript takes in the text of an utterance.
+// transcript handles the text of an utterance.
 func transcript(x *step, e Transcript) {
 	u := x.find(e.ID)
 	if u == nil || u.final() || e.Attempt != u.Attempt {
@@ -221,7 +221,7 @@ func understood(x *step) Request {
 	return empty(x, times)
 }
 
-// answer is the request to answer words.
+// answer returns the request to answer words.
 func answer(x *step, words string, times timeline.Times) Request {
 	r := Request{Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Times: times}
 	x.Learned.Lang = r.Lang
@@ -236,7 +236,7 @@ func answer(x *step, words string, times timeline.Times) Request {
 	return r
 }
 
-// empty is the request for an utterance without words: "pardon?" at first, a
+// empty returns the request for an utterance without words: "pardon?" at first, a
 // hint at the second in a row, then nothing but the start/stop pair.
 func empty(x *step, times timeline.Times) Request {
 	x.Learned.Empty++
@@ -259,9 +259,8 @@ func hint(x *step) bool {
 	return true
 }
 
-// silentFrom is from when on the user of an utterance waits: who pauses for long
-// is not surprised that we wait for the end of such a pause, and who hears a
-// reply does not wait.
+// silentFrom returns since when the user waits for the text of an utterance. The
+// wait for the end of a long pause does not count, nor the time of a reply.
 func silentFrom(x *step, u *Utterance) time.Time {
 	return later(u.Spoken, u.Ended.Add(-x.Commit), x.Last.At)
 }
@@ -274,8 +273,8 @@ func textWithin(x *step, u *Utterance) time.Duration {
 	return min(x.slowAt(silentFrom(x, u), x.seen.Now).Sub(x.seen.Now), x.RecognizeTimeout)
 }
 
-// textLate acts on a text that does not come: at first that is said, and at last
-// the recogniser is given up.
+// textLate handles a text that does not come: first the user is told so, in the
+// end the recogniser is given up.
 func textLate(x *step) {
 	reading := x.Phase() == Recognizing
 	switch {
@@ -310,7 +309,7 @@ func textLate(x *step) {
 	}
 }
 
-// textLeft returns how much longer texts may take that are not there yet.
+// textLeft returns how much longer missing texts may take.
 func textLeft(x *step) (left time.Duration) {
 	for i := range x.Said {
 		if u := &x.Said[i]; (u.Role == Awaited || u.Role == Overdue) && !u.final() {
@@ -320,7 +319,7 @@ func textLeft(x *step) (left time.Duration) {
 	return left
 }
 
-// overdueReady reports whether what the user was told to be late can be answered.
+// overdueReady reports whether the texts of all overdue utterances are there.
 func overdueReady(x *step) bool {
 	late := x.all(Overdue)
 	return len(late) > 0 && !slices.ContainsFunc(late, func(u *Utterance) bool { return !u.final() })

@@ -37,7 +37,7 @@ type Wait struct {
 	Told  int       // how often the user was told in this turn
 }
 
-// waiting takes in that the turn waits for something.
+// waiting handles a turn that begins to wait for something.
 func waiting(x *step, e Waiting) {
 	if e.Turn == x.Reply.Turn && x.Reply.runs() {
 		x.awaits(e.For)
@@ -51,7 +51,7 @@ func (x *step) awaits(what WaitFor) {
 	w.Due = x.tellAt(what)
 }
 
-// waited takes in that it is there.
+// waited handles the end of a wait.
 func waited(x *step, e Waited) {
 	if e.Turn == x.Reply.Turn {
 		w := &x.Reply.Waits[e.For]
