@@ -18,10 +18,10 @@ import (
 type display struct{ stopped chan struct{} }
 
 func (d display) Send(m wire.Message) {
-	switch m.Kind {
-	case wire.MessageSentenceStart:
+	if m.Kind == wire.MessageSentenceStart {
 		fmt.Println("it says:", m.Text)
-	case wire.MessageFinal:
+	}
+	if m.Kind == wire.MessageFinal {
 		fmt.Println("it has said:", m.Text)
 		close(d.stopped)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,8 +119,8 @@ func align(want, got []moment) (pairs []change) {
 	for i := range same {
 		same[i] = make([]int, len(got)+1)
 	}
-	for i := len(want) - 1; i >= 0; i-- {
-		for j := len(got) - 1; j >= 0; j-- {
+	for i := range slices.Backward(want) {
+		for j := range slices.Backward(got) {
 			same[i][j] = max(same[i+1][j], same[i][j+1])
 			if want[i].what == got[j].what {
 				same[i][j] = max(same[i][j], same[i+1][j+1]+1)

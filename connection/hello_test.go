@@ -55,7 +55,7 @@ func TestHelloRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := m.helloWire.read(Peer{Transport: "websocket", Protocol: tc.header})
+			h := m.read(Peer{Transport: "websocket", Protocol: tc.header})
 			if h.Framing != tc.want.framing || h.MCP != tc.want.mcp || h.AEC != tc.want.aec || h.Uplink.Rate != tc.want.rate || h.Uplink.Frame != tc.want.frame {
 				t.Errorf("got %+v, want %+v", h, tc.want)
 			}

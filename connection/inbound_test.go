@@ -126,7 +126,7 @@ func FuzzParseText(f *testing.F) {
 		if m.kind == "" {
 			t.Error("a message without a type")
 		}
-		h := m.helloWire.read(Peer{Transport: "websocket", Protocol: "2"})
+		h := m.read(Peer{Transport: "websocket", Protocol: "2"})
 		if h.Framing < 1 || h.Framing > 3 || h.Uplink.Rate < 8000 || h.Uplink.Frame <= 0 {
 			t.Errorf("hello understood as %+v", h)
 		}

@@ -303,7 +303,7 @@ func (s *sharedServer) use(tb testing.TB) *server {
 			return
 		}
 		var dir string
-		if dir, s.err = os.MkdirTemp(buildDir, "server-"); s.err != nil {
+		if dir, s.err = os.MkdirTemp(buildDir, "server-"); s.err != nil { //nolint:usetesting // it outlives the test that asks first
 			return
 		}
 		if s.srv, s.err = launch(with, dir); s.err == nil {

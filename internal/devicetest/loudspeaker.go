@@ -1,7 +1,7 @@
 package devicetest
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -86,8 +86,11 @@ func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 		s.scratch = make([]int16, audio.MaxFrameSamples(48000))
 	}
 	n, err := decoder.Decode(packet, s.scratch)
-	if err != nil || n == 0 {
-		return sample{err: fmt.Errorf("%d samples, %v", n, err)}
+	if err == nil && n == 0 {
+		err = errors.New("it has no samples")
+	}
+	if err != nil {
+		return sample{err: err}
 	}
 	pcm := slices.Clone(s.scratch[:n])
 	// The first half may still hold the end of the sound before it.

@@ -204,7 +204,7 @@ func parseHello(m *inbound, bad breach) (serverHello, error) {
 	}
 	p := new(audioParams)
 	if raw, ok := m.fields["audio_params"]; ok {
-		if err := json.Unmarshal(raw, &p); err != nil || p == nil {
+		if json.Unmarshal(raw, &p) != nil || p == nil {
 			bad(RuleHelloAudio, "audio_params cannot be read: %s", shorten(raw))
 			return h, nil
 		}

@@ -175,12 +175,12 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 	if err := json.Unmarshal(content, &parts); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
-	text := ""
+	var text strings.Builder
 	var found []Picture
 	for _, p := range parts {
 		switch {
 		case p.Type == "text" && p.Text != nil && p.ImageURL == nil:
-			text += *p.Text
+			text.WriteString(*p.Text)
 		case p.Type == "image_url" && p.ImageURL != nil && p.Text == nil:
 			picture, err := readDataURL(p.ImageURL.URL)
 			if err != nil {
@@ -192,7 +192,7 @@ func picturesIn(content json.RawMessage) ([]Picture, error) {
 		}
 	}
 	for i := range found {
-		found[i].Text = text
+		found[i].Text = text.String()
 	}
 	return found, nil
 }
