@@ -192,10 +192,8 @@ func LeadingDecimal(text string) (decimal, rest string, ok bool) {
 	point, digitIn := "点", leadingDigit
 	n, rest, ok := leadingNumber(text)
 	if !ok {
-		if first, _ := firstWord(text); first == "a" || first == "an" {
-			return "", text, false
-		}
-		if n, rest, ok = leadingWords(text); !ok {
+		n, rest, ok = leadingWords(text)
+		if !ok || strings.HasPrefix(text, "a ") || strings.HasPrefix(text, "an ") || text == "a" || text == "an" {
 			return "", text, false
 		}
 		point, digitIn = " point", leadingDigitWord
