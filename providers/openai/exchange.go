@@ -94,16 +94,6 @@ func notAStream(resp *http.Response, media string) error {
 	return errors.New("the reply is not an event stream: " + refusal.text)
 }
 
-// done reports whether the server has ended the stream by its own end mark.
-func (x *exchange) done() bool { return x.body != nil && x.body.done }
-
-// drain reads to the end of a stream whose answer is complete.
-func (x *exchange) drain() {
-	if x.body != nil {
-		_, _ = io.Copy(io.Discard, x.body) // an error only costs the connection
-	}
-}
-
 // tokenLimitKey returns the key of the token limit. OpenAI's reasoning models refuse
 // the older name, most other servers know only that one.
 func tokenLimitKey(model string) string {
@@ -190,20 +180,12 @@ const (
 	maxReply     = 4 << 20  // bytes of a JSON reply that are read
 )
 
-// send makes one request of path below the base URL. The caller closes the body
-// of the response, whose status is 200 to 299. Errors are not yet wrapped.
-func (o Options) send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
-	return accepted(o.do(ctx, method, path, contentType, body))
-}
-
-// do is send with a response of any status.
-func (o Options) do(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, body)
+// do makes one request without a body, of a path below the base URL. The caller
+// closes the body of the response. Errors are not yet wrapped.
+func (o Options) do(ctx context.Context, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, nil)
 	if err != nil {
 		return nil, &statusError{kind: providers.BadRequest, text: "the request cannot be made"}
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
 	}
 	if o.APIKey != "" {
 		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())

@@ -126,7 +126,7 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	}
 	if !a.left {
 		g.arm(a.llm.drainLimit)
-		x.drain()
+		_, _ = io.Copy(io.Discard, x.body) // an error only costs the connection
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (a *answer) stream(events *gopenai.ChatCompletionStream, x *exchange, g *gu
 		}
 		raw, err := events.RecvRaw()
 		g.disarm()
-		if errors.Is(err, io.EOF) && x.done() {
+		if errors.Is(err, io.EOF) && x.body.done {
 			break
 		}
 		if errors.Is(err, io.EOF) {

@@ -55,16 +55,23 @@ func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	resp, err := o.send(ctx, http.MethodGet, "/api/tags", "", nil)
+	resp, err := accepted(o.do(ctx, http.MethodGet, "/api/tags"))
 	if refused, ok := errors.AsType[*statusError](err); ok && refused.status == http.StatusNotFound {
-		resp, err = o.send(ctx, http.MethodGet, "/v1/models", "", nil)
+		resp, err = accepted(o.do(ctx, http.MethodGet, "/v1/models"))
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err := readJSON(resp, &reply); err != nil {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
 		return nil, err
+	}
+	if message, ok := errorMessage(body); ok { // of status 200, as some gateways send it
+		return nil, &statusError{status: resp.StatusCode, text: message}
+	}
+	if err := json.Unmarshal(body, &reply); err != nil {
+		return nil, fmt.Errorf("the reply is not the JSON expected: %w", err)
 	}
 	var names []string
 	for _, m := range reply.Models {
@@ -83,20 +90,4 @@ func canChat(name string) bool {
 	name = strings.ToLower(name)
 	others := []string{"embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip"}
 	return name != "" && !slices.ContainsFunc(others, func(other string) bool { return strings.Contains(name, other) })
-}
-
-// readJSON decodes a reply of limited length. An error object in a reply of
-// status 200, as some gateways send it, is an error.
-func readJSON(resp *http.Response, into any) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
-		return err
-	}
-	if message, ok := errorMessage(body); ok {
-		return &statusError{status: resp.StatusCode, text: message}
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the reply is not the JSON expected: %w", err)
-	}
-	return nil
 }

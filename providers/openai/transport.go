@@ -147,7 +147,7 @@ func (o Options) warm(ctx context.Context) error {
 	}
 	reqCtx, cancel := context.WithTimeoutCause(ctx, warmTime, errStalled)
 	defer cancel()
-	resp, err := o.do(reqCtx, http.MethodHead, "/models", "", nil)
+	resp, err := o.do(reqCtx, http.MethodHead, "/models")
 	if err != nil {
 		return o.wrap(ctx, reqCtx, "connect", err)
 	}

@@ -264,10 +264,8 @@ func readTurn(messages []providers.Message) (turn, bool) {
 // callOf finds the newest call with the id.
 func callOf(messages []providers.Message, id string) providers.ToolCall {
 	for _, m := range slices.Backward(messages) {
-		for _, c := range m.ToolCalls {
-			if c.ID == id {
-				return c
-			}
+		if i := slices.IndexFunc(m.ToolCalls, func(c providers.ToolCall) bool { return c.ID == id }); i >= 0 {
+			return m.ToolCalls[i]
 		}
 	}
 	return providers.ToolCall{ID: id}

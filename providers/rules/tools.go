@@ -85,13 +85,9 @@ func (t tool) integer(names ...string) (string, bool) {
 		}
 	}
 	found := ""
-	for _, name := range names {
-		if slices.Contains(numbers, name) {
-			found = name
-			break
-		}
-	}
-	if found == "" && len(numbers) == 1 {
+	if i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(numbers, name) }); i >= 0 {
+		found = names[i]
+	} else if len(numbers) == 1 {
 		found = numbers[0]
 	}
 	others := slices.ContainsFunc(t.schema.Required, func(r string) bool { return r != found })
