@@ -96,3 +96,31 @@ func chineseUnit(text string) time.Duration {
 	}
 	return 0
 }
+
+// chineseNumber reads 三十五, 百, 两百, 一百零五 or 35.
+func chineseNumber(text string) (int, bool) {
+	if n, ok := digits(text); ok {
+		return n, true
+	}
+	total, digit, seen := 0, none, false
+	for _, r := range text {
+		unit := map[rune]int{'十': 10, '百': 100}[r]
+		value := strings.IndexRune("零一二三四五六七八九", r) / len("零")
+		if r == '两' {
+			value = 2
+		}
+		switch {
+		case unit > 0 && digit == none && total%100 == 0:
+			total, seen = total+unit, true
+		case unit > 0 && digit > 0:
+			total, digit, seen = total+digit*unit, none, true
+		case unit > 0 || !strings.ContainsRune("零一二两三四五六七八九", r):
+			return 0, false
+		case digit > 0:
+			return 0, false
+		default:
+			digit, seen = value, true
+		}
+	}
+	return total + max(digit, 0), seen
+}
