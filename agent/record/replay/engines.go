@@ -32,7 +32,7 @@ func (a *answers[T]) add(n int, at time.Duration, v T) {
 	a.said[n] = append(a.said[n], step[T]{at, v})
 }
 
-// next is what was said to the next question.
+// next returns the script of the next question.
 func (a *answers[T]) next() []step[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
