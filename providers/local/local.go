@@ -9,7 +9,7 @@
 //
 // A sentence goes through three steps: the front end turns text into short
 // units of one language each (plan.go and what it calls), an engine makes the
-// sound of one unit (flite.go, espeak.go), and the shaper brings it to one
+// sound of one unit (flite.go, process.go), and the shaper brings it to one
 // loudness and cuts the silence around it (shape.go). The next unit is made when
 // the former one has been taken, so a slow listener holds the sound of one unit
 // in memory, and neither a process nor flite's lock.
