@@ -150,6 +150,9 @@ func (d *device) speak(ctx context.Context, a feature.Announcement) (id uint64, 
 	done := make(chan feature.Told, 1)
 	a.Done = func(t feature.Told) { done <- t }
 	err = d.Do(ctx, func(h feature.Host) (err error) {
+		if h.State().Farewell.Step != turn.Staying {
+			return feature.ErrOver
+		}
 		a.Lang = cmp.Or(text.Of(a.Text), h.Lang())
 		id, err = h.Announce(a)
 		return err
