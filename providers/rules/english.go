@@ -202,14 +202,26 @@ func englishNumber(words []string) (n, used int) {
 
 // smallNumber reads a word for 0 to 19.
 func smallNumber(word string) (int, bool) {
-	n := slices.Index(strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "+
-		"fifteen sixteen seventeen eighteen nineteen"), word)
+	n := indexIn("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "+
+		"fifteen sixteen seventeen eighteen nineteen", word)
 	return n, n >= 0
 }
 
 // tens reads a word for 20, 30 … 90, or gives 0.
 func tens(word string) int {
-	return 10 * slices.Index(strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety"), word)
+	return 10 * max(0, indexIn("- - twenty thirty forty fifty sixty seventy eighty ninety", word))
+}
+
+// indexIn returns the place of a word in a list, or -1.
+func indexIn(list, word string) int {
+	i := 0
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return i
+		}
+		i++
+	}
+	return -1
 }
 
 // digits reads a number of at most five digits.
