@@ -130,8 +130,7 @@ var (
 	chinese = sync.OnceValue(func() *phrasebook { return readPhrasebook(chineseFile) })
 	english = sync.OnceValue(func() *phrasebook { return readPhrasebook(englishFile) })
 
-	// The expressions of a language are made when it is first heard: they take 0.6 MiB,
-	// and 1 ms to make.
+	// The expressions are made once for all brains.
 	chineseRules = sync.OnceValue(func() []rule { return compile(chinese().Ways, chineseExpr) })
 	englishRules = sync.OnceValue(func() []rule {
 		return compile(slices.Concat(english().Ways, english().Typed), englishExpr)

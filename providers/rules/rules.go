@@ -46,6 +46,8 @@ func New(o Options) *Brain {
 		o.Now = time.Now
 	}
 	o.Name, o.Zone = cmp.Or(o.Name, "小智"), cmp.Or(o.Zone, time.Local)
+	chineseRules() // now: in the first turn that would take 20 ms of it
+	englishRules()
 	return &Brain{options: o}
 }
 
