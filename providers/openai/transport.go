@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -80,7 +81,13 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// RoundTrip makes one request. It sends it once more if the server closes the kept
+// errWarmEnded is the cause of a warm-up that was given up. Its connection may be
+// another request's by then: net/http hands it on before the reply without a body is
+// taken, and closes it when the warm-up ends in between.
+var errWarmEnded = errors.New("the warm-up was given up")
+
+// RoundTrip makes one request, and makes it again if it was on the connection of a
+// warm-up that was given up. It sends it once more if the server closes the kept
 // connection at that moment.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(req.Header["Idempotency-Key"]) == 0 {
@@ -90,6 +97,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.busy.Add(1)
 	done := sync.OnceFunc(func() { t.busy.Add(-1) })
 	resp, err := t.Transport.RoundTrip(req)
+	if errors.Is(err, errWarmEnded) && req.Context().Err() == nil && req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err == nil {
+			resp, err = t.Transport.RoundTrip(req)
+		}
+	}
 	if err != nil {
 		done()
 		return nil, err
@@ -145,7 +157,10 @@ func (o Options) warm(ctx context.Context) error {
 		}
 		defer t.warming.Store(false)
 	}
-	reqCtx, cancel := context.WithTimeoutCause(ctx, warmTime, errStalled)
+	ownCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	defer context.AfterFunc(ctx, func() { giveUp(errWarmEnded) })()
+	reqCtx, cancel := context.WithTimeoutCause(ownCtx, warmTime, errStalled)
 	defer cancel()
 	resp, err := o.do(reqCtx, http.MethodHead, "/models")
 	if err != nil {
