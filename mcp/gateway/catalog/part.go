@@ -22,7 +22,17 @@ const (
 	kindResource
 	kindTemplate
 	kindPrompt
+	kinds // their number
 )
+
+// listChanged names the message that tells of changes of a kind; templates go with
+// the resources.
+var listChanged = [kinds]string{
+	kindTool:     "notifications/tools/list_changed",
+	kindResource: "notifications/resources/list_changed",
+	kindTemplate: "notifications/resources/list_changed",
+	kindPrompt:   "notifications/prompts/list_changed",
+}
 
 // key names an item: by its full name, its URI, or its template of URIs.
 type key struct {

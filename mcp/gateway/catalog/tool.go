@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -66,15 +67,7 @@ func (e *Entry) Schema() json.RawMessage { return e.schema }
 
 func (e *Entry) withdraw(s *sdk.Server) { s.RemoveTools(e.name) }
 
-// offer puts the tool into the server of a view, which panics at some schemas.
-func (e *Entry) offer(v *View) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.log.Warn("tool cannot be offered", "tool", e.name, "why", fmt.Sprint(p))
-		}
-	}()
-	v.server.AddTool(e.def, v.call)
-}
+func (e *Entry) offer(v *View) { v.server.AddTool(e.def, v.call) }
 
 func (e *Entry) same(other item) bool {
 	o, ok := other.(*Entry)
@@ -129,7 +122,19 @@ func (t Tool) entry() (*Entry, error) {
 		hints.IdempotentHint = *is
 	}
 	e.def = &sdk.Tool{Name: e.name, Description: t.Description, InputSchema: e.schema, Annotations: hints}
-	return e, nil
+	return e, e.refused()
+}
+
+// refused returns why a server of the SDK does not take the tool, at which it panics:
+// for one, its schema marks arguments as headers that HTTP does not allow.
+func (e *Entry) refused() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	sdk.NewServer(&sdk.Implementation{Name: "check"}, &sdk.ServerOptions{Logger: slog.New(slog.DiscardHandler)}).AddTool(e.def, e.handle)
+	return nil
 }
 
 // CheckSchema returns what is wrong with a schema: the SDK would panic at it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,12 +34,20 @@ type View struct {
 
 	mu    sync.Mutex
 	shown map[key]item // what the server has
+
+	// ahead counts the changes that apply is yet to make, by the message that tells of
+	// them. It has all its keys from the start.
+	ahead map[string]*atomic.Int32
 }
 
 func newView(vs *Views, of viewKey, c Caller) *View {
 	v := &View{
 		key: of, who: c, runner: vs.runner, log: vs.log,
 		shown: map[key]item{}, direct: direct{byRevision: map[string]*sharedSession{}},
+		ahead: map[string]*atomic.Int32{},
+	}
+	for _, method := range listChanged {
+		v.ahead[method] = &atomic.Int32{}
 	}
 	title := message.In(text.Chinese, "gateway/server-title") + " " + message.In(text.English, "gateway/server-title")
 	v.server = sdk.NewServer(&sdk.Implementation{Name: "xiaozhi", Title: title, Version: vs.version}, &sdk.ServerOptions{
@@ -63,6 +72,7 @@ func newView(vs *Views, of viewKey, c Caller) *View {
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	})
 	v.server.AddReceivingMiddleware(v.rewrite)
+	v.server.AddSendingMiddleware(v.tellOnce)
 	get := func(*http.Request) *sdk.Server { return v.server }
 	// Access control has looked at Host and Origin, and the body is limited already.
 	v.Sessions = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true})
@@ -184,9 +194,10 @@ func (v *View) apply(s *snapshot) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var gone, come []item
 	for k, old := range v.shown {
 		if x := now[k]; x == nil || !v.who.Sees(x.at().stream) {
-			old.withdraw(v.server)
+			gone = append(gone, old)
 			delete(v.shown, k)
 		}
 	}
@@ -195,9 +206,32 @@ func (v *View) apply(s *snapshot) {
 			continue
 		}
 		if old := v.shown[k]; old == nil || !old.same(x) {
-			x.offer(v)
+			come = append(come, x)
 		}
 		v.shown[k] = x
+	}
+	for _, x := range slices.Concat(gone, come) {
+		v.ahead[listChanged[x.at().kind]].Add(1)
+	}
+	for _, x := range gone {
+		v.ahead[listChanged[x.at().kind]].Add(-1)
+		x.withdraw(v.server)
+	}
+	for _, x := range come {
+		v.ahead[listChanged[x.at().kind]].Add(-1)
+		x.offer(v)
+	}
+}
+
+// tellOnce holds "list changed" back while apply is still changing that list: the SDK
+// tells of it 10 ms after each change that no other one follows by then, which is in
+// the middle where a machine is busy. The last change is told.
+func (v *View) tellOnce(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if more := v.ahead[method]; more != nil && more.Load() > 0 {
+			return nil, nil
+		}
+		return next(ctx, method, req)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,5 +286,58 @@ func TestTemplateFits(t *testing.T) {
 		if got := templateFits("a://{id}/data", uri); got != want {
 			t.Errorf("%s: %v", uri, got)
 		}
+	}
+}
+
+// slowly is a prompt behind which 30 ms pass, as on a busy machine, when it is offered
+// and withdrawn.
+type slowly struct{ *prompt }
+
+func (x slowly) offer(v *View)          { x.prompt.offer(v); time.Sleep(30 * time.Millisecond) }
+func (x slowly) withdraw(s *sdk.Server) { x.prompt.withdraw(s); time.Sleep(30 * time.Millisecond) }
+func (x slowly) same(item) bool         { return false }
+
+// TestOneChangeIsToldOnce: what comes or goes together is told in one message, however
+// long the server takes to change its lists.
+func TestOneChangeIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t)
+		v, _ := s.Of(Caller{}, "")
+		var told atomic.Int32
+		client := sdk.NewClient(&sdk.Implementation{Name: "c"}, &sdk.ClientOptions{
+			PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { told.Add(1) },
+		})
+		near, far := sdk.NewInMemoryTransports()
+		if _, err := v.Connect(t.Context(), far, ""); err != nil {
+			t.Fatal(err)
+		}
+		session, err := client.Connect(t.Context(), near, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := &Part{}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			part.items = append(part.items, slowly{&prompt{place{key{kindPrompt, name}, ""}, &sdk.Prompt{Name: name}, nil, nil}})
+		}
+		for _, p := range []*Part{part, nil} { // they come, they go
+			told.Store(0)
+			s.SetChanged(map[string]*Part{"device:x": p})
+			time.Sleep(time.Second)
+			if n := told.Load(); n != 1 {
+				t.Errorf("told %d times, want 1", n)
+			}
+		}
+		_ = session.Close()
+		v.close()
+		synctest.Wait()
+	})
+}
+
+// TestUnofferable: a tool at which the SDK panics is refused with the reason.
+func TestUnofferable(t *testing.T) {
+	tool := says("", "bad", "x")
+	tool.Schema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`)
+	if err := newShop(t).Add(tool); err == nil || !strings.Contains(err.Error(), `header`) {
+		t.Errorf("%v", err)
 	}
 }
