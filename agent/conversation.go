@@ -62,7 +62,7 @@ type asked struct {
 type life struct {
 	child func() (context.Context, context.CancelCauseFunc) // a context below Run's; set before any child begins
 	ended <-chan struct{}                                   // Run's context is over
-	over  chan struct{}                                     // closed when Run has left its loop: nothing acts any more
+	over  chan struct{}                                     // closed when Run has left its loop, however: nothing acts any more
 	wg    sync.WaitGroup
 	timer *time.Timer // the earliest of all limits
 }
@@ -114,6 +114,8 @@ func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
 func (c *Conversation) Run(ctx context.Context) error {
+	over := sync.OnceFunc(func() { close(c.life.over) })
+	defer over()
 	dev := newDevice(c.env.Session.DeviceID)
 	if c.state.Farewell.Step == turn.Staying {
 		var err error
@@ -134,7 +136,15 @@ func (c *Conversation) Run(ctx context.Context) error {
 	defer c.life.timer.Stop()
 	c.state.Active = time.Now()
 	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
-	defer c.detach() // also of a panic: what the features keep of the device is not lost with it
+	join := func() {
+		cancel(turn.ErrFailed) // after a panic; else it has a cause already
+		over()
+		c.life.wg.Wait()
+	}
+	// A panic takes this way too: what works with the device's record is joined before
+	// another gets it, and what the features keep in it is not lost.
+	defer c.detach()
+	defer join()
 	for _, f := range c.o.Features {
 		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
 	}
@@ -147,9 +157,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 		c.reply.player.Cut()
 		c.reply.cancel(cause)
 	}
-	cancel(cause)
-	close(c.life.over)
-	c.life.wg.Wait()
+	join()
 	if r := c.reply; r != nil && (r.marks.adopted || !r.order.Speculative) { // else nobody has finished saying what it answers
 		c.remember(r)
 	}
