@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 )
@@ -116,7 +117,7 @@ func (c *Conversation) ask(ctx context.Context, id uint64, f func() error) (ran 
 	done := make(chan error, 1)
 	run := func() {
 		if (id == 0 || c.state.Runs(id)) && taken.CompareAndSwap(false, true) {
-			done <- protect(c.env.Log, "handler", f)
+			done <- speak.Protect(c.env.Log, "handler", f)
 		}
 	}
 	select {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
@@ -102,7 +103,7 @@ func (c *Conversation) begin(e turn.Begin) {
 		r.player.Send(wire.Message{Kind: wire.MessageSTT, Text: e.Request.Shown})
 	}
 	c.life.wg.Go(func() {
-		if err := protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
+		if err := speak.Protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
 		c.post(func() { c.step(c.finished(r)) })

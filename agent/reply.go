@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -182,19 +180,19 @@ func (r *reply) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	var synthErr, broken error
 	wg.Go(func() {
-		synthErr = protect(r.log, "synthesize", func() error { return r.speaker.Synthesize(ctx) })
+		synthErr = speak.Protect(r.log, "synthesize", func() error { return r.speaker.Synthesize(ctx) })
 		if synthErr != nil {
 			halt(synthErr) // what was synthesised is still played
 		}
 	})
 	wg.Go(func() {
-		playErr := protect(r.log, "play", func() error { return r.speaker.Play(ctx) })
+		playErr := speak.Protect(r.log, "play", func() error { return r.speaker.Play(ctx) })
 		if playErr != nil && ctx.Err() == nil {
 			broken = playErr
 			stop(playErr)
 		}
 	})
-	thinkErr := protect(r.log, "think", func() error { return r.respond(thinkCtx) })
+	thinkErr := speak.Protect(r.log, "think", func() error { return r.respond(thinkCtx) })
 	if thinkErr != nil && thinkCtx.Err() == nil {
 		r.answer.SayFailure(thinkCtx, thinkErr)
 	}
@@ -202,17 +200,6 @@ func (r *reply) run(ctx context.Context) {
 	wg.Wait()
 	_ = r.player.AwaitOpen(ctx) // finish sees how ctx ended
 	r.finish(ctx, thinkErr, synthErr, broken)
-}
-
-// protect turns a panic in f into an error, so that it costs no more than what f does.
-func protect(log *slog.Logger, what string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Error("panic", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: panic in %s: %v", turn.ErrFailed, what, p)
-		}
-	}()
-	return f()
 }
 
 // finish closes the pair and works out what the turn leaves behind. broken is

@@ -156,7 +156,7 @@ func (s *Speaker) segment(ctx context.Context, from *stream) error {
 	if u.Speech == "" && u.Sound == nil {
 		return nil
 	}
-	err := protect(s.log, "speech synthesis", func() error { return s.speak(ctx, from) })
+	err := Protect(s.log, "speech synthesis", func() error { return s.speak(ctx, from) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -276,8 +276,9 @@ func (s *Speaker) awaitSound(ctx context.Context, from *stream) (instead bool, e
 // lang is a language as providers and prompts name it.
 func lang(l text.Lang) string { return string(l) }
 
-// protect turns a panic in f into an error, so that it costs no more than what f does.
-func protect(log *slog.Logger, what string, f func() error) (err error) {
+// Protect turns a panic in f into an error that is [turn.ErrFailed], so that it costs
+// no more than what f does.
+func Protect(log *slog.Logger, what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic", "where", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -97,7 +97,7 @@ func (s *Speaker) open(ctx context.Context, wg *sync.WaitGroup, u Segment) *stre
 		defer close(next.chunks)
 		began := sync.OnceFunc(func() { close(next.begun) })
 		defer began()
-		if err := protect(s.log, "speech synthesis", func() error { return s.fetch(ctx, next, began) }); err != nil {
+		if err := Protect(s.log, "speech synthesis", func() error { return s.fetch(ctx, next, began) }); err != nil {
 			next.failed.Store(true)
 			began()
 			give(ctx, next.chunks, chunk{err: err})
