@@ -85,3 +85,33 @@ func TestListenerStaysBroken(t *testing.T) {
 		}
 	})
 }
+
+// hastyASR breaks when it is to get ready.
+type hastyASR struct{ scriptASR }
+
+func (*hastyASR) Warm(context.Context) error { panic("broken while it gets ready") }
+
+// An engine that breaks while it gets ready costs nothing but that.
+func TestWarmPanics(t *testing.T) {
+	o := oddOptions(t, oddFeature{})
+	o.ASR, o.LLM = &hastyASR{scriptASR{lines: []string{"hello"}}}, &scriptLLM{lines: []string{"text Hi.", "end"}}
+	loud, mute := stormPackets(t)
+	synctest.Test(t, func(t *testing.T) {
+		o.Devices = NewDevices()
+		v := connect(t, o, router.Options{})
+		v.listens(t, wire.Auto)
+		for i := range 40 {
+			time.Sleep(60 * time.Millisecond)
+			packet := mute
+			if i < 10 {
+				packet = loud
+			}
+			v.c.Hear(wire.Packet{Data: packet})
+		}
+		time.Sleep(5 * time.Second)
+		v.bye()
+		if said := v.box.String(); !strings.Contains(said, "final Hi.") {
+			t.Errorf("said\n%s", said)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/listen"
+	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio/echo"
@@ -29,7 +30,12 @@ func newMicrophone(c *Conversation) *microphone {
 	m.o = listen.Options{
 		VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS},
 		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
-		Report: c.report, Go: c.life.wg.Go, Log: c.env.Log,
+		Report: c.report, Log: c.env.Log,
+		Go: func(f func()) {
+			c.life.wg.Go(func() {
+				_ = speak.Protect(c.env.Log, "listening", func() error { f(); return nil }) // it is logged
+			})
+		},
 		Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() },
 	}
 	if c.o.Phrases != nil {
