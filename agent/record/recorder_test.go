@@ -351,6 +351,21 @@ func TestTapeEnds(t *testing.T) {
 	}
 }
 
+// The end of the connection is recorded, and the end of the conversation comes last.
+func TestTapeEndsInOrder(t *testing.T) {
+	for range 100 {
+		tape, recorded := NewTape(wire.Session{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		end := tape.Run(ctx)
+		cancel(errors.New("left"))
+		end(errors.New("over"))
+		got := recorded().Entries
+		if len(got) != 2 || got[0].Gone == nil || got[0].Gone.Cause != "left" || got[1].End == nil {
+			t.Fatalf("%+v", got)
+		}
+	}
+}
+
 // What conversations share, and nobody could replay, a recorded one has for itself.
 func TestSharedPartsAreMadeAnew(t *testing.T) {
 	set, err := prompts.Load("")

@@ -62,6 +62,19 @@ func newTape(s wire.Session, codec string, put func(Entry)) *Tape {
 func (t *Tape) add(e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.write(e)
+}
+
+// addLast records an entry, as of now, and lets nothing more be recorded.
+func (t *Tape) addLast(e Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.write(e)
+	t.put = nil
+}
+
+// write hands an entry on. The caller holds mu.
+func (t *Tape) write(e Entry) {
 	if t.put != nil {
 		e.T = time.Since(t.began)
 		t.put(e)
@@ -162,11 +175,16 @@ func (t *Tape) Run(ctx context.Context) (end func(error)) {
 		t.stop()
 		return func(error) { t.close() }
 	}
-	stop := context.AfterFunc(ctx, func() { t.add(Entry{Gone: reason(context.Cause(ctx))}) })
+	gone := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(gone)
+		t.add(Entry{Gone: reason(context.Cause(ctx))})
+	})
 	return func(err error) {
-		stop()
-		t.add(Entry{End: reason(err)})
-		t.stop()
+		if !stop() {
+			<-gone // it comes before the end
+		}
+		t.addLast(Entry{End: reason(err)})
 		t.close()
 	}
 }
