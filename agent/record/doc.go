@@ -18,7 +18,7 @@
 // # What it does not hold
 //
 // Of a request to a model: pictures, and what tools are but their names. What
-// somebody outside has the conversation do (Conversation.Say and the like) is
+// somebody outside has the conversation do (Say and the like of remote.Device) is
 // not there. Jobs, timers and notices that wait from an earlier connection are
 // told by one mark only (Memory.Waiting). Sound caches and voice levels, which
 // conversations share, are made anew for each one that is recorded.

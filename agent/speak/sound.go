@@ -56,8 +56,7 @@ func (e *encoder) closing() []byte {
 	return append([]byte(nil), e.buf[:n]...)
 }
 
-// due returns when the next frame may leave, and whether the device plays already;
-// not after now means at once.
+// due returns when the next frame may leave; zero: at once.
 func (p *Player) due(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 // and so how long a silence must be until their turn is over
 // (docs/behaviours.md 12). Its zero value has learned nothing.
 type LearnedPause struct {
-	Need time.Duration `json:",omitempty"` // upper part of the pauses that were heard; 0: none
-	Fast int           `json:",omitempty"` // turns in a row without a long pause; -1 while a turn with one goes on
+	Need time.Duration // upper part of the pauses that were heard; 0: none
+	Fast int           // turns in a row without a long pause; -1 while a turn with one goes on
 }
 
 // Delay returns how long the silence after a text must be to end the utterance,
