@@ -156,8 +156,8 @@ func until(end, frame time.Time) time.Time {
 	return end
 }
 
-// waited returns how long the user has waited from a to b: what a speculation
-// did the utterance was taken to be over cost nothing.
+// waited returns how long the user has waited from a to b: what a speculation did
+// before the utterance was taken to be over cost nothing.
 func (t *Turn) waited(a, b time.Time) time.Duration {
 	if a.IsZero() || b.IsZero() {
 		return 0
