@@ -106,7 +106,8 @@ func (o *opusPlayer) remember(packet []byte, length time.Duration) {
 	need := int((o.merge.Waiting() + opusRoll + length - 1) / length)
 	var old []byte
 	for len(o.rolled) > need {
-		old, o.rolled = o.rolled[0], slices.Delete(o.rolled, 0, 1)
+		old = o.rolled[0] // before Delete moves the others
+		o.rolled = slices.Delete(o.rolled, 0, 1)
 	}
 	o.rolled = append(o.rolled, append(old[:0], packet...))
 }

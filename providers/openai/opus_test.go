@@ -201,6 +201,20 @@ func TestOpusThatChangesIsDecoded(t *testing.T) {
 	}
 }
 
+// TestNewestPacketsAreRemembered: what a decoder that begins within the stream
+// hears is the last packets, each as it was.
+func TestNewestPacketsAreRemembered(t *testing.T) {
+	o := &opusPlayer{merge: audio.NewRepacketizer(audio.Reply.Frame)}
+	packets := sung(t, 24000, 20*time.Millisecond, 0.4)
+	for _, p := range packets {
+		o.remember(p, 20*time.Millisecond)
+	}
+	newest := packets[len(packets)-len(o.rolled):]
+	if len(newest) < 4 || !slices.EqualFunc(o.rolled, newest, bytes.Equal) {
+		t.Errorf("%x, want %x", o.rolled, newest)
+	}
+}
+
 func TestOpusUnplayableDecoded(t *testing.T) {
 	for name, packets := range map[string][][]byte{
 		"40 ms":  sung(t, 24000, 40*time.Millisecond, 0.61),
