@@ -152,10 +152,13 @@ func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
 // then keeps. One goroutine at a time does so.
 func (o Options) warm(ctx context.Context) error {
 	if t, ok := o.HTTPClient.Transport.(*transport); ok {
-		if t.warm() || !t.warming.CompareAndSwap(false, true) {
+		if !t.warming.CompareAndSwap(false, true) {
 			return nil
 		}
 		defer t.warming.Store(false)
+		if t.warm() { // looked at last: another goroutine may have been at it until now
+			return nil
+		}
 	}
 	ownCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
