@@ -22,14 +22,19 @@ const ollamaDeadline = 700 * time.Millisecond
 // hold a conversation. It returns within 0.7 s. No server, or none with such a
 // model, is an error.
 func FindOllama(ctx context.Context, base string) (model string, err error) {
+	return findOllama(ctx, base, ollamaDeadline)
+}
+
+// findOllama is [FindOllama] within a time limit.
+func findOllama(ctx context.Context, base string, limit time.Duration) (model string, err error) {
 	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
-	o := Options{Name: "ollama", BaseURL: base, Timeouts: Timeouts{Connect: ollamaDeadline}}
+	o := Options{Name: "ollama", BaseURL: base, Timeouts: Timeouts{Connect: limit}}
 	if err := checkBaseURL(base); err != nil {
 		return "", fmt.Errorf("ollama: base_url: %w", err)
 	}
 	o.HTTPClient = NewHTTPClient(o.Timeouts)
 	defer o.HTTPClient.CloseIdleConnections()
-	reqCtx, cancel := context.WithTimeoutCause(ctx, ollamaDeadline, errStalled)
+	reqCtx, cancel := context.WithTimeoutCause(ctx, limit, errStalled)
 	defer cancel()
 	names, err := o.ollamaModels(reqCtx)
 	if err != nil {

@@ -96,7 +96,11 @@ func TestFindOllama(t *testing.T) {
 				if tt.want == "" && base == s.Root() {
 					continue // one is enough for what fails
 				}
-				if got, err := FindOllama(t.Context(), base); got != tt.want || (err == nil) != (tt.want != "") {
+				limit := patience
+				if tt.tags.Hang {
+					limit = 50 * time.Millisecond
+				}
+				if got, err := findOllama(t.Context(), base, limit); got != tt.want || (err == nil) != (tt.want != "") {
 					t.Errorf("at %s: %q, %v", base, got, err)
 				}
 			}
