@@ -272,7 +272,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestRetriesStopOnCancel(t *testing.T) {
+func TestRetriesStopInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &scripted{statuses: []int{503}}
 		l := newLLM(t, Options{Model: "m", Retries: 100, HTTPClient: &http.Client{Transport: transport}})
