@@ -340,21 +340,21 @@ func TestHangingProgramIsKilled(t *testing.T) {
 		_, _, err := collect(ctx, s, "你好", zh)
 		done <- err
 	}()
-	for {
-		if b, err := os.ReadFile(path + ".child"); err == nil && len(b) > 0 {
-			break
-		}
+	var child []byte
+	for len(child) == 0 { // ends with the test's time limit
+		time.Sleep(5 * time.Millisecond)
+		child, _ = os.ReadFile(path + ".child") // it is not there yet
 	}
 	cancel()
 	if err := <-done; err != context.Canceled { //nolint:errorlint // it must come unchanged
 		t.Error(err)
 	}
-	child, _ := os.ReadFile(path + ".child")
-	for range 1000 { // it is init's to reap
+	for range 4000 { // 20 s; it is init's to reap
 		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(child)) + "/stat")
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	t.Errorf("child %s lives on (%s)", child, notes)
 }
