@@ -82,6 +82,9 @@ func (f *FarEnd) Sent(packet []byte, stamp uint32) {
 
 // Take calls to with everything that was sent since the last call, in order. to must not keep pcm.
 func (f *FarEnd) Take(to func(stamp uint32, pcm []int16)) {
+	if f == nil {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.waiting {

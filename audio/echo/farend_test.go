@@ -54,5 +54,10 @@ func TestFarEndBounds(t *testing.T) {
 	if got := taken(); len(got) != 0 || m.waiting != nil {
 		t.Errorf("kept after the microphone was closed: %v", got)
 	}
-	(*FarEnd)(nil).Open(true)
+	m = nil
+	m.Open(true)
+	send(1)
+	if got := taken(); len(got) != 0 {
+		t.Errorf("a nil far end gives %v", got)
+	}
 }
