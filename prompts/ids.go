@@ -85,13 +85,3 @@ func IDs() []string {
 		NoLLM, LLMDown, WhatCanIDo,
 	}
 }
-
-// Sounded lists the ids of the phrases that are embedded as sound as well,
-// because they may be needed when speech synthesis is what failed.
-func Sounded() []string {
-	return []string{
-		Pardon, HintNoSpeech, NoChineseASR,
-		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
-		OK, Goodbye,
-	}
-}

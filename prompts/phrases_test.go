@@ -77,7 +77,7 @@ func TestPhrase(t *testing.T) {
 
 func TestFailurePhrases(t *testing.T) {
 	s := mustLoad(t, nil)
-	for _, id := range Sounded() {
+	for _, id := range sounded() {
 		for _, lang := range []string{"zh", "en"} {
 			text := s.Phrase(id, lang)
 			if len(placeholders(text)) > 0 {

@@ -9,6 +9,23 @@ import (
 	"testing"
 )
 
+// sounded lists the phrases that must be heard when speech synthesis is what failed.
+func sounded() []string {
+	return []string{
+		Pardon, FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
+	}
+}
+
+func TestSounds(t *testing.T) {
+	for _, id := range sounded() {
+		for _, lang := range []string{"zh", "en"} {
+			if Sound(id, lang) == nil {
+				t.Errorf("%s has no sound in %s", id, lang)
+			}
+		}
+	}
+}
+
 // TestSoundFormat holds every embedded file to its promise.
 func TestSoundFormat(t *testing.T) {
 	entries, err := fs.ReadDir(sounds, "sounds")
@@ -21,7 +38,7 @@ func TestSoundFormat(t *testing.T) {
 			continue
 		}
 		id, lang, _ := strings.Cut(name, ".")
-		if !slices.Contains(Sounded(), id) || lang != "zh" && lang != "en" {
+		if !slices.Contains(sounded(), id) || lang != "zh" && lang != "en" {
 			t.Errorf("%s belongs to no phrase that is spoken from sound", e.Name())
 		}
 		wav := Sound(id, lang)
