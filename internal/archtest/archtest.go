@@ -2,6 +2,4 @@
 // how much one type or package may own, which documents comments may cite.
 //
 // It has tests only. To add a package, add a row to the table in rules_test.go.
-// What breaks a rule in one of the packages that enforce_test.go names as pending
-// is only reported in the log.
 package archtest

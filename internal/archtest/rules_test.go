@@ -82,12 +82,6 @@ var rules = []rule{
 	{"e2e", "...", "the built program"},
 }
 
-// passing are imports of today that the map does not have: each goes with the
-// step that moves its package. TestImports names those that are gone.
-var passing = []struct{ importer, imported string }{
-	{"agent/think", "agent/speak"},
-}
-
 // testOnly packages may be imported by tests of any package.
 const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
