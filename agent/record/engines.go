@@ -65,10 +65,22 @@ func (d *tapedDetector) flush() {
 	d.batch, d.reset = nil, false
 }
 
+// warm lets an engine get ready, if it knows how to: the requests of a recorded
+// conversation wait for no more than those of others.
+func warm(ctx context.Context, engine any) error {
+	if w, ok := engine.(providers.Warmer); ok {
+		return w.Warm(ctx)
+	}
+	return nil
+}
+
 type tapedASR struct {
 	providers.ASR
 	tape *Tape
 }
+
+// Warm lets the recogniser get ready; that is not recorded.
+func (a tapedASR) Warm(ctx context.Context) error { return warm(ctx, a.ASR) }
 
 // Open opens a stream that is recorded.
 func (a tapedASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
@@ -126,6 +138,9 @@ type tapedLLM struct {
 	providers.LLM
 	tape *Tape
 }
+
+// Warm lets the model get ready; that is not recorded.
+func (l tapedLLM) Warm(ctx context.Context) error { return warm(ctx, l.LLM) }
 
 // Generate records a model call.
 func (l tapedLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
@@ -193,6 +208,9 @@ type tapedTTS struct {
 	providers.TTS
 	tape *Tape
 }
+
+// Warm lets the voice get ready; that is not recorded.
+func (s tapedTTS) Warm(ctx context.Context) error { return warm(ctx, s.TTS) }
 
 // Synthesize records a synthesis.
 func (s tapedTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {

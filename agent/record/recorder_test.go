@@ -327,6 +327,46 @@ func TestTapeCopies(t *testing.T) {
 	}
 }
 
+// warmASR, warmLLM and warmTTS count how often they are to get ready.
+type (
+	warmASR struct {
+		providertest.ASR
+		warmed int
+	}
+	warmLLM struct {
+		providertest.LLM
+		warmed int
+	}
+	warmTTS struct {
+		providertest.TTS
+		warmed int
+	}
+)
+
+func (a *warmASR) Warm(context.Context) error { a.warmed++; return nil }
+func (l *warmLLM) Warm(context.Context) error { l.warmed++; return nil }
+func (s *warmTTS) Warm(context.Context) error { s.warmed++; return nil }
+
+// Engines that are recorded still get ready for what comes.
+func TestTapedEnginesGetReady(t *testing.T) {
+	asr, llm, tts := &warmASR{}, &warmLLM{}, &warmTTS{}
+	for _, given := range []agent.Options{
+		{VAD: &providertest.VAD{}, ASR: asr, LLM: llm, TTS: tts},
+		{VAD: &providertest.VAD{}, ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}},
+	} {
+		tape, _ := NewTape(wire.Session{})
+		o, _ := tape.Wrap(given, router.Options{})
+		for _, engine := range []any{o.ASR, o.LLM, o.TTS} {
+			if w, ok := engine.(providers.Warmer); !ok || w.Warm(t.Context()) != nil {
+				t.Errorf("%T does not get ready", engine)
+			}
+		}
+	}
+	if asr.warmed != 1 || llm.warmed != 1 || tts.warmed != 1 {
+		t.Errorf("they got ready %d, %d and %d times", asr.warmed, llm.warmed, tts.warmed)
+	}
+}
+
 // Every kind of message has a name.
 func TestEveryMessageHasAName(t *testing.T) {
 	seen := map[string]bool{"": true}
