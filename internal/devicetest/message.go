@@ -206,7 +206,7 @@ func parseHello(m *inbound, bad breach) (serverHello, error) {
 	if raw, ok := m.fields["audio_params"]; ok {
 		if json.Unmarshal(raw, &p) != nil || p == nil {
 			bad(RuleHelloAudio, "audio_params cannot be read: %s", shorten(raw))
-			return h, nil
+			return h, nil //nolint:nilerr // the device comes up
 		}
 	}
 	h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)

@@ -45,19 +45,23 @@ func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	}
 	req.Header.Del("Connection") // HTTP/2 knows no such header, and HTTP/1.1 keeps alive anyway
 	s.o.setHeaders(req)
-	return accepted(s.o.HTTPClient.Do(req))
-}
-
-// accepted passes a response on whose status is 200 to 299.
-func accepted(resp *http.Response, err error) (*http.Response, error) {
+	resp, err := s.o.HTTPClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer func() { _ = resp.Body.Close() }()
-		return nil, readStatus(resp)
+	if err := refusal(resp); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
 	}
 	return resp, nil
+}
+
+// refusal returns the [*statusError] of a response whose status is not 200 to 299, else nil.
+func refusal(resp *http.Response) error {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return readStatus(resp)
+	}
+	return nil
 }
 
 // exchange sends one chat request. go-openai makes the request but for its body,

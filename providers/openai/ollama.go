@@ -60,20 +60,12 @@ func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	resp, err := accepted(o.do(ctx, http.MethodGet, "/api/tags"))
+	body, err := o.list(ctx, "/api/tags")
 	if refused, ok := errors.AsType[*statusError](err); ok && refused.status == http.StatusNotFound {
-		resp, err = accepted(o.do(ctx, http.MethodGet, "/v1/models"))
+		body, err = o.list(ctx, "/v1/models")
 	}
 	if err != nil {
 		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
-		return nil, err
-	}
-	if message, ok := errorMessage(body); ok { // of status 200, as some gateways send it
-		return nil, &statusError{status: resp.StatusCode, text: message}
 	}
 	if err := json.Unmarshal(body, &reply); err != nil {
 		return nil, fmt.Errorf("the reply is not the JSON expected: %w", err)
@@ -88,6 +80,26 @@ func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
 		names = append(names, m.ID)
 	}
 	return names, nil
+}
+
+// list reads a list of models.
+func (o Options) list(ctx context.Context, path string) ([]byte, error) {
+	resp, err := o.do(ctx, http.MethodGet, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := refusal(resp); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return nil, err
+	}
+	if message, ok := errorMessage(body); ok { // of status 200, as some gateways send it
+		return nil, &statusError{status: resp.StatusCode, text: message}
+	}
+	return body, nil
 }
 
 // canChat judges a model by its name: those for other work say so there.
