@@ -335,9 +335,30 @@ func TestOneChangeIsToldOnce(t *testing.T) {
 
 // TestUnofferable: a tool at which the SDK panics is refused with the reason.
 func TestUnofferable(t *testing.T) {
-	tool := says("", "bad", "x")
-	tool.Schema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`)
-	if err := newShop(t).Add(tool); err == nil || !strings.Contains(err.Error(), `header`) {
-		t.Errorf("%v", err)
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`:      "header",
+		`{"type":"object","properties":{"a":{"type":"object","x-mcp\u002dheader":"A"}}}`: "header",
+		`{"type":"object","maximum":1e999}`:                                              "no JSON object",
+	} {
+		tool := says("", "bad", "x")
+		tool.Schema = json.RawMessage(schema)
+		if err := newShop(t).Add(tool); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
+// TestAddingIsCheap: the tools of other servers are looked at every second.
+func TestAddingIsCheap(t *testing.T) {
+	tool := Tool{
+		Name: "plain", Schema: json.RawMessage(`{"type":"object","properties":{"volume":{"type":"integer"}}}`),
+		Do: func(context.Context, Call) Outcome { return Outcome{} },
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := (&Part{}).AddTool(tool); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 50 {
+		t.Errorf("%v allocations for a tool", n)
 	}
 }
