@@ -44,6 +44,11 @@ type lasting struct{ end func() }
 func (s *sessions) reserve(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.place(token)
+}
+
+// place is reserve for a caller that holds mu.
+func (s *sessions) place(token string) bool {
 	if s.closed {
 		return false
 	}
@@ -98,11 +103,11 @@ func (s *sessions) release(token string) {
 // open takes a place for a stream or a socket, which end ends. It returns false if
 // there are too many, or the gateway closes.
 func (s *sessions) open(token string, end func()) (done func(), ok bool) {
-	if !s.reserve(token) {
-		return nil, false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.place(token) {
+		return nil, false
+	}
 	l := &lasting{end}
 	s.ends[l] = struct{}{}
 	return func() {

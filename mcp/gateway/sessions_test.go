@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"xiaozhi/mcp/gateway/catalog"
@@ -106,4 +109,40 @@ func TestStreamGoesDuringCall(t *testing.T) {
 	until(t, "the device", func() bool {
 		return strings.Contains(r.do("GET", "/api/mcp/tools/streams", "").body, "device-246f28aa1003")
 	})
+}
+
+// TestOpenWhileClosing: a stream or a socket that comes while the gateway closes is
+// refused or ended, wherever the end meets it.
+func TestOpenWhileClosing(t *testing.T) {
+	for range 200 {
+		s := newSessions()
+		var opened, ended atomic.Int64
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				for {
+					if _, ok := s.open(fmt.Sprint(i), func() { ended.Add(1) }); !ok {
+						return
+					}
+					opened.Add(1)
+				}
+			})
+		}
+		for opened.Load() < 100 {
+			runtime.Gosched()
+		}
+		s.closeAll()
+		if all.Wait(); opened.Load() != ended.Load() {
+			t.Fatalf("%d were opened, %d of them ended", opened.Load(), ended.Load())
+		}
+	}
+	s := &socket{}
+	s.end() // before it has its connection
+	conn := newRig(t, nil).dialSocket("", nil)
+	if s.begin(conn) {
+		t.Error("a socket that was ended begins")
+	}
+	if _, _, err := conn.ReadMessage(); err == nil {
+		t.Error("its connection is open")
+	}
 }

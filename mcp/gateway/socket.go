@@ -27,8 +27,9 @@ type socket struct {
 	view  *catalog.View
 	talk  *talk
 
-	mu sync.Mutex // writing
-	wg sync.WaitGroup
+	mu    sync.Mutex // writing
+	ended bool
+	wg    sync.WaitGroup
 }
 
 // serveSocket serves /mcp/ws: one socket until it ends.
@@ -62,12 +63,24 @@ func (f *front) serveSocket(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	if err != nil {
 		return // it has answered
 	}
-	s.mu.Lock()
-	s.conn = conn
-	s.mu.Unlock()
+	if !s.begin(conn) {
+		return
+	}
 	s.talk = newTalk(f, v, s, r.Header)
 	s.talk.metered = true
 	s.run(catalog.WithCaller(ctx, c.Until(ctx)), cancel)
+}
+
+// begin makes conn the socket's connection. It returns false, and hangs up, if the
+// socket was ended before.
+func (s *socket) begin(conn *websocket.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn = conn
+	if s.ended {
+		s.hangUp()
+	}
+	return !s.ended
 }
 
 // run reads until the socket ends, then waits for all that it began.
@@ -191,10 +204,16 @@ func (s *socket) pings(ctx context.Context) {
 func (s *socket) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ended = true
 	if s.conn != nil {
-		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
-		_ = s.conn.Close()
+		s.hangUp()
 	}
+}
+
+// hangUp says goodbye and closes the connection. The caller holds mu.
+func (s *socket) hangUp() {
+	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = s.conn.Close()
 }
 
 // oldMessage is a message without JSON-RPC, whose type says what is wanted. A
