@@ -217,7 +217,7 @@ func TestTalkFails(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no reply", []string{"--server", silent, "--text", "x", "--timeout", "300ms"}, "no reply within 300ms"},
+		{"no reply", []string{"--server", silent, "--text", "x", "--timeout", "1s"}, "no reply within 1s"},
 		{"hangs up", []string{"--server", rude, "--text", "x"}, "ended the connection"},
 		{"nobody there", []string{"--server", closed.URL, "--text", "x"}, "refused"},
 		{"no such page", []string{"--server", missing.URL, "--text", "x"}, "404"},

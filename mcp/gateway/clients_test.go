@@ -123,7 +123,7 @@ func eachClient(t *testing.T, change func(*Options), f func(t *testing.T, r *rig
 // until waits until ok holds.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -269,7 +269,7 @@ func TestProgressCancelLog(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("the call ended with %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("the call was not cancelled")
 		}
 		<-done

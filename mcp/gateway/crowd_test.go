@@ -22,7 +22,7 @@ func TestCrowd(t *testing.T) {
 		r.DeviceChanged(id)
 	}
 	told := 0
-	for deadline := time.Now().Add(10 * time.Second); told == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); told == 0 && time.Now().Before(deadline); {
 		if strings.Contains(read(t, conn), "tools/list_changed") {
 			told++
 		}

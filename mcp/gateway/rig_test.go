@@ -353,7 +353,7 @@ func names(t *testing.T, list any) []string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(30 * time.Second)
 		for runtime.NumGoroutine() > 4 && time.Now().Before(deadline) {
 			http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 			time.Sleep(10 * time.Millisecond)

@@ -110,7 +110,7 @@ func TestCloseEndsAll(t *testing.T) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("Close waits")
 	}
 	if a := <-answered; a.status != 200 {
