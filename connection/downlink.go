@@ -112,7 +112,7 @@ func (d *downlink) sendSpeech(m wire.Message) bool {
 
 // refuse answers the registration of a device without an identity.
 func (d *downlink) refuse(id json.RawMessage) {
-	if _, ok := stringIn(id); !ok {
+	if _, ok := rawjson.String(id); !ok {
 		return
 	}
 	frame, err := light.Refusal(id, "mac_addr is missing or no address, and the connection has no Device-Id")

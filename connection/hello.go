@@ -45,7 +45,7 @@ func (w helloWire) read(p Peer) Hello {
 		h.odd("version")
 	}
 	if rawjson.Present(w.Transport) {
-		if t, ok := stringIn(w.Transport); !ok || t != p.Transport {
+		if t, ok := rawjson.String(w.Transport); !ok || t != p.Transport {
 			h.odd("transport")
 		}
 	}
@@ -81,7 +81,7 @@ func (h *Hello) readAudio(raw json.RawMessage) {
 		h.odd("audio_params")
 		return
 	}
-	if name, ok := stringIn(a.Format); rawjson.Present(a.Format) && (!ok || name != "opus") {
+	if name, ok := rawjson.String(a.Format); rawjson.Present(a.Format) && (!ok || name != "opus") {
 		h.odd("audio_params.format")
 	}
 	h.number("audio_params.channels", a.Channels, 1, 1)
@@ -103,7 +103,7 @@ func (h *Hello) number(field string, raw json.RawMessage, low, high float64) (n 
 	}
 	if json.Unmarshal(raw, &n) != nil {
 		h.odd(field)
-		text, _ := stringIn(raw)
+		text, _ := rawjson.String(raw)
 		var err error
 		if n, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil || math.IsNaN(n) {
 			return 0, false
@@ -126,7 +126,7 @@ func (h *Hello) flag(field string, raw json.RawMessage) bool {
 		return b
 	}
 	h.odd(field)
-	s, _ := stringIn(raw)
+	s, _ := rawjson.String(raw)
 	return string(raw) == "1" || s == "true" || s == "1"
 }
 

@@ -116,7 +116,7 @@ func parseText(data []byte) (inbound, error) {
 	if !rawjson.Present(w.Type) && rawjson.Present(w.JSONRPC) {
 		return inbound{members{Payload: bytes.Clone(data)}, "mcp", true}, nil
 	}
-	kind, ok := stringIn(w.Type)
+	kind, ok := rawjson.String(w.Type)
 	if !ok || kind == "" {
 		return inbound{}, errors.New("type is missing or not a string")
 	}
@@ -129,24 +129,12 @@ func parseText(data []byte) (inbound, error) {
 // mode reads a listen mode. A missing or unknown one is auto; ok is false for an
 // unknown one.
 func (m inbound) mode() (mode wire.Mode, ok bool) {
-	name, _ := stringIn(m.Mode)
+	name, _ := rawjson.String(m.Mode)
 	switch mode = wire.Mode(name); mode {
 	case wire.Auto, wire.Manual, wire.Realtime:
 		return mode, true
 	}
 	return wire.Auto, !rawjson.Present(m.Mode)
-}
-
-// stringIn reads a JSON string; false for anything else, absence included.
-func stringIn(raw json.RawMessage) (string, bool) {
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", false
-	}
-	return s, true
 }
 
 // payloadIn gives the JSON-RPC payload of an mcp message: an object, or (some
@@ -155,7 +143,7 @@ func payloadIn(raw json.RawMessage) (json.RawMessage, error) {
 	if !rawjson.Present(raw) {
 		return nil, errors.New("mcp message without payload")
 	}
-	if text, ok := stringIn(raw); ok {
+	if text, ok := rawjson.String(raw); ok {
 		if !json.Valid([]byte(text)) {
 			return nil, errors.New("mcp payload is a string that holds no json")
 		}

@@ -35,7 +35,7 @@ func (s *Session) Text(data []byte) {
 	case m.kind == "listen":
 		s.listen(m)
 	case m.kind == "abort":
-		reason, _ := stringIn(m.Reason)
+		reason, _ := rawjson.String(m.Reason)
 		s.post(wire.Abort{Reason: reason})
 	case m.kind == "iot" && s.tools.deliverThings(m.thingsWire):
 	case m.kind == "iot":
@@ -96,7 +96,7 @@ func (s *Session) post(ev wire.Event) {
 
 // listen reads the three listen messages (docs/protocol.md 3.2).
 func (s *Session) listen(m inbound) {
-	state, _ := stringIn(m.State)
+	state, _ := rawjson.String(m.State)
 	switch state {
 	case "start":
 		mode, ok := m.mode()
@@ -108,7 +108,7 @@ func (s *Session) listen(m inbound) {
 	case "stop":
 		s.post(wire.ListenStop{})
 	case "detect":
-		words, ok := stringIn(m.Text)
+		words, ok := rawjson.String(m.Text)
 		if !ok && rawjson.Present(m.Text) {
 			s.warn("detect text is not a string", "text", text.Cut(string(m.Text), 64))
 		}

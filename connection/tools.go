@@ -185,7 +185,7 @@ func (t *toolset) forLight(m rpc) bool {
 	if t.light == nil {
 		return false
 	}
-	if id, ok := stringIn(m.id); ok && m.method == "" && t.light.Owns(id) {
+	if id, ok := rawjson.String(m.id); ok && m.method == "" && t.light.Owns(id) {
 		return true
 	}
 	return t.mcp == nil && t.light.IsReady()
@@ -248,7 +248,7 @@ func readRPC(payload json.RawMessage) rpc {
 		return rpc{}
 	}
 	m := rpc{params: fields["params"]}
-	m.method, _ = stringIn(fields["method"])
+	m.method, _ = rawjson.String(fields["method"])
 	if rawjson.Present(fields["id"]) {
 		m.id = fields["id"]
 	}
@@ -290,7 +290,7 @@ func addressIn(params json.RawMessage) string {
 	if json.Unmarshal(params, &fields) != nil {
 		return ""
 	}
-	address, _ := stringIn(bytes.TrimSpace(fields["mac_addr"]))
+	address, _ := rawjson.String(bytes.TrimSpace(fields["mac_addr"]))
 	address = strings.ToLower(strings.TrimSpace(address))
 	if address == "" || CheckID("mac_addr", address) != nil {
 		return ""

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/rawjson"
 )
 
 // socketIdle bounds the silence of a socket; pings are answered meanwhile.
@@ -121,7 +122,8 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 	if !s.talk.within(ctx) {
 		return s.fail(m.RequestID, codeRate, c.Say("gateway/too-many-requests"))
 	}
-	switch stringOf(m.Type) {
+	kind, _ := rawjson.String(m.Type)
+	switch kind {
 	case "list_tools":
 		return s.answer(oldAnswer{Type: "tools_list", RequestID: m.RequestID, Tools: restTools(s.view.Tools())})
 	case "call_tool":
@@ -130,14 +132,15 @@ func (s *socket) receive(ctx context.Context, data []byte) error {
 		}
 		s.wg.Go(func() {
 			defer s.talk.calls.free()
-			s.call(ctx, m.RequestID, stringOf(m.Name), m.Arguments)
+			name, _ := rawjson.String(m.Name)
+			s.call(ctx, m.RequestID, name, m.Arguments)
 		})
 		return nil
 	}
 	if m.Type == nil {
 		return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-missing"))
 	}
-	return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-unknown", catalog.Clip(cmp.Or(stringOf(m.Type), string(m.Type)))))
+	return s.fail(m.RequestID, codeBadRequest, c.Say("gateway/type-unknown", catalog.Clip(cmp.Or(kind, string(m.Type)))))
 }
 
 func (s *socket) call(ctx context.Context, id json.RawMessage, name string, arguments json.RawMessage) {
@@ -238,15 +241,6 @@ func readOld(data []byte) (m oldMessage, old bool) {
 		return m, false
 	}
 	return m, m.Type != nil || m.RequestID != nil || m.Method == nil && m.ID == nil && m.Result == nil && m.Error == nil
-}
-
-// stringOf returns the text that raw holds; "" if it holds anything else.
-func stringOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return text
 }
 
 type oldAnswer struct {

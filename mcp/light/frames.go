@@ -129,8 +129,7 @@ func readAnswer(fields map[string]json.RawMessage) answer {
 // anyResult is a JSON value for the model: text as text, everything else as the
 // JSON that it is, null too, with numbers as the device wrote them.
 func anyResult(raw json.RawMessage) any {
-	var text string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+	if text, ok := rawjson.String(raw); ok {
 		return text
 	}
 	var b bytes.Buffer

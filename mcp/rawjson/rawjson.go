@@ -69,6 +69,14 @@ func Present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
+// String is the text of a JSON string; false for anything else, absence included.
+func String(raw json.RawMessage) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return "", false
+	}
+	return text, true
+}
+
 // Text is the text of a JSON string, and the JSON itself of anything else;
 // "" for null and for nothing.
 func Text(raw json.RawMessage) string {
@@ -76,8 +84,7 @@ func Text(raw json.RawMessage) string {
 	if !Present(raw) {
 		return ""
 	}
-	var text string
-	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+	if text, ok := String(raw); ok {
 		return text
 	}
 	return strings.ToValidUTF8(string(raw), "\uFFFD")
