@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode"
 
 	"xiaozhi/mcp"
 )
@@ -44,7 +43,7 @@ func readTool(t mcp.Tool, parts ...string) (*deviceTool, bool) {
 	if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) }) {
 		return nil, false
 	}
-	return &deviceTool{name: t.Name, words: nameWords(t.Name), raw: t.Schema}, true
+	return &deviceTool{name: t.Name, words: mcp.NameWords(t.Name), raw: t.Schema}, true
 }
 
 // schema reads the tool's schema. One that is broken has no arguments, and free
@@ -55,24 +54,6 @@ func (t *deviceTool) schema() *shape {
 		t.shape.broken = len(t.raw) > 0 && json.Unmarshal(t.raw, t.shape) != nil
 	}
 	return t.shape
-}
-
-// nameWords are the words of a name in lower case: self.get_status, GetStatus.
-func nameWords(name string) []string {
-	var b strings.Builder
-	lower := false
-	for _, r := range name {
-		if unicode.IsUpper(r) && lower {
-			b.WriteByte(' ')
-		}
-		lower = unicode.IsLower(r)
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			b.WriteRune(unicode.ToLower(r))
-		} else {
-			b.WriteByte(' ')
-		}
-	}
-	return strings.Fields(b.String())
 }
 
 // has reports whether the name holds one of the words.

@@ -141,7 +141,7 @@ func (l level) change(ctx context.Context, next func(now int) int, relative bool
 	percent := min(max(next(now), 0), 100)
 	value := fromPercent(percent, s.low, s.high)
 	r := device.Call(ctx, s.tool, map[string]any{s.argument: value})
-	if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
+	if r.Action.Failed() {
 		return r
 	}
 	if relative && percent == now {
@@ -208,7 +208,7 @@ func searchNumber(v any, name string, things []string, within bool, depth int) (
 			}
 		}
 		for _, key := range keys {
-			inside := within || slices.ContainsFunc(nameWords(key), func(w string) bool { return slices.Contains(things, w) })
+			inside := within || slices.ContainsFunc(mcp.NameWords(key), func(w string) bool { return slices.Contains(things, w) })
 			if n, ok := searchNumber(v[key], name, things, inside, depth+1); ok {
 				return n, true
 			}

@@ -47,7 +47,7 @@ func deviceStatus(ctx context.Context, _ map[string]any) mcp.ActionResponse {
 	tools := device.Tools()
 	if name := statusTool(tools); name != "" {
 		r := device.Call(ctx, name, nil)
-		if r.Action == mcp.ActionTypeError || r.Action == mcp.ActionTypeNotFound {
+		if r.Action.Failed() {
 			return r
 		}
 		return tell(statusText(ctx, r))
