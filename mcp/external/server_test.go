@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/schema"
 )
 
 // TestLossAndReturn: what runs fails at once and clearly, the tools go at once,
@@ -266,7 +267,7 @@ func TestForeignShapes(t *testing.T) {
 			t.Fatalf("tools %q:\n%s", got, log.String())
 		}
 		list := s.GetAvailableTools()
-		if string(list[0].Schema) != emptySchema || string(list[2].Schema) != emptySchema || list[3].Description != "D" || !*list[3].Annotations.ReadOnly {
+		if string(list[0].Schema) != schema.Empty || string(list[2].Schema) != schema.Empty || list[3].Description != "D" || !*list[3].Annotations.ReadOnly {
 			t.Errorf("%+v", list)
 		}
 		if want := `{"properties":{"x":{"const":"<&>"}},"type":"object"}`; string(list[1].Schema) != want {

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/schema"
 )
 
 const (
@@ -24,12 +25,8 @@ const (
 	maxTools       = 256              // of one server
 	maxToolName    = 256              // bytes
 	maxDescription = 4 << 10          // bytes; the rest is cut
-	maxSchema      = 64 << 10         // bytes; a larger one stands for any object
 	pageLimit      = 15 * time.Second // of one page
 )
-
-// emptySchema stands where a tool gives no schema, or no usable one.
-const emptySchema = `{"type":"object"}`
 
 // list reads all pages of the server's tools.
 func (s *session) list(ctx context.Context) ([]*sdk.Tool, bool, error) {
@@ -108,11 +105,11 @@ func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 }
 
 // sanitise gives a schema that every model and SDK takes: an object of type object.
-func sanitise(schema any) json.RawMessage {
-	data, err := rawjson.Marshal(schema)
+func sanitise(given any) json.RawMessage {
+	data, err := rawjson.Marshal(given)
 	var fields map[string]json.RawMessage
-	if err != nil || len(data) > maxSchema || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return json.RawMessage(emptySchema)
+	if err != nil || len(data) > schema.MaxSize || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return json.RawMessage(schema.Empty)
 	}
 	switch string(fields["type"]) {
 	case `"object"`:
@@ -123,5 +120,5 @@ func sanitise(schema any) json.RawMessage {
 			return data
 		}
 	}
-	return json.RawMessage(emptySchema)
+	return json.RawMessage(schema.Empty)
 }
