@@ -158,7 +158,7 @@ func trailing(pcm []int16) time.Duration {
 	return audio.Recognition.Duration(silent)
 }
 
-// save writes what the device played, all replies in one file.
+// saveReplies writes what the device played, all replies in one file.
 func (t *talker) saveReplies() error {
 	if t.save == "" {
 		return nil
