@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"xiaozhi/internal/config"
 )
 
 func TestProfiles(t *testing.T) {
@@ -46,4 +49,24 @@ func TestProfilesLoopbackOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Without the profiles that were asked for nothing is served, and no port is held.
+func TestProfilesFirst(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	cfg := config.Default()
+	cfg.Server.Listen = []string{l.Addr().String()}
+	a := newApp(cfg, Options{Data: t.TempDir(), Profiles: "0.0.0.0:0", Banner: io.Discard, Log: slog.New(slog.DiscardHandler)})
+	if err := a.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--pprof") {
+		t.Errorf("%v", err)
+	}
+	again, err := net.Listen("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
 }

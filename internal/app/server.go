@@ -35,16 +35,16 @@ func (a *App) Run(ctx context.Context) error {
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
-	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
-	if err != nil {
-		return err
-	}
 	if a.options.Profiles != "" {
 		stop, err := serveProfiles(ctx, a.options.Profiles, a.options.Log)
 		if err != nil {
 			return err
 		}
 		defer stop()
+	}
+	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
+	if err != nil {
+		return err
 	}
 	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
 	outwardBanner(a.options.Banner, cfg, listeners)
