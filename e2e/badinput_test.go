@@ -167,9 +167,9 @@ func framed2(version, kind, size int, payload []byte) []byte {
 
 var attacks = []attack{
 	{"no hello for 10 s", func(ctx context.Context, t *testing.T, s *server, id string) {
-		r := dialRaw(t, s, id)
 		began := time.Now()
-		if code, reason := r.awaitClose(ctx); code != 1000 || time.Since(began) < 9*time.Second {
+		r := dialRaw(t, s, id)
+		if code, reason := r.awaitClose(ctx); code != 1000 || time.Since(began) < 10*time.Second {
 			t.Errorf("closed with %d %q after %s", code, reason, time.Since(began))
 		}
 	}, []string{"no hello within 10 s"}},

@@ -43,7 +43,7 @@ func TestDesktopClient(t *testing.T) {
 	d := s.dial(ctx, t, devicetest.Options{
 		Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 20}, Language: "zh-CN", Tools: board.Tools(), OpenListen: true,
 	})
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	if n := sent(d, devicetest.KindReceived, "tools/list"); n != 3 {
 		t.Errorf("the tools were asked for in %d pages", n)
 	}

@@ -44,7 +44,7 @@ func TestGoroutinesDoNotPileUp(t *testing.T) {
 	cloud.Close()
 	http.DefaultClient.CloseIdleConnections()
 	base := len(fresh.goroutines(ctx, t))
-	rest, cancel := context.WithTimeout(ctx, 10*time.Second)
+	rest, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	left := used.atMost(rest, t, base+5)
 	t.Logf("goroutines: %d in a fresh server, %d in a used one", base, len(left))

@@ -194,7 +194,7 @@ func TestDropsLeaveNothingBehind(t *testing.T) {
 	s := start(t, instant(slowCloud(t)))
 	s.waitReady(limit(t), t)
 	dropAll(t, s, cycles, workers)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	got := s.atMost(ctx, t, base+5)
 	t.Logf("%d goroutines after %d cycles, %d after one connection", len(got), cycles, base)

@@ -18,8 +18,9 @@ func TestToolsAfterReconnect(t *testing.T) {
 	s := start(t, setup{env: cloudEnv(cloud)})
 	o := devicetest.Options{Tools: devicetest.NewBoard().Tools()}
 	d := s.dial(ctx, t, o)
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	d.Close()
+	s.awaitLog(ctx, t, "device left", "session_id="+d.SessionID()) // what it has is remembered by then
 	for i, id := range []string{"", "24:6f:28:aa:10:99"} {
 		o.Quirks.MuteMCP, o.DeviceID = true, id
 		d = s.dial(ctx, t, o)

@@ -69,7 +69,7 @@ func workbench(ctx context.Context, t *testing.T, o devicetest.Options) (*openai
 	cloud.Reply(openaitest.Transcribe, openaitest.JSON(200, `{"text":"are you still there"}`))
 	o.Tools = w.tools()
 	d := s.dial(ctx, t, o)
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	return cloud, w, d
 }
 
@@ -276,7 +276,9 @@ func TestToolInterrupted(t *testing.T) {
 			if _, err := d.WaitText(ctx, "tts", "start"); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(500 * time.Millisecond) // real time: the moment is the point
+			if _, err := cloud.Await(ctx, openaitest.Chat, 2); err != nil { // the tools are done, the model thinks
+				t.Fatal(err)
+			}
 			cut(ctx, t, d)
 			if r := ask(ctx, t, d, "how are you"); r.Text() != "All is well." {
 				t.Errorf("answered with %q", r.Text())

@@ -96,7 +96,7 @@ func TestTakePhoto(t *testing.T) {
 	seeingModel(cloud, takePhoto, `{"question":"What lies on the desk?"}`, "A red disc and a blue square.", "I see a red disc.")
 	s := start(t, setup{env: cloudEnv(cloud), config: eyesConfig(cloud)})
 	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools(), Quirks: devicetest.Quirks{Freezes: true}})
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	for range 2 {
 		if r := ask(ctx, t, d, "please describe my desk"); r.Text() != "I see a red disc." || r.Frames == 0 || r.Dropped != 0 {
 			t.Errorf("answer %q, %d frames, %d dropped", r.Text(), r.Frames, r.Dropped)
@@ -177,7 +177,7 @@ func TestPhotoWithoutEyes(t *testing.T) {
 	s := start(t, setup{env: cloudEnv(cloud)})
 	for language, want := range map[string]string{"zh-CN": "没有配置能看图的模型", "en-US": "No model that can see is configured"} {
 		d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools(), Language: language})
-		waitForTools(ctx, t, d)
+		s.waitForTools(ctx, t, d)
 		ask(ctx, t, d, "please describe my desk")
 		if got := toolResult(t, cloud); !strings.Contains(got, `{"success":false,"message":"`+want) {
 			t.Errorf("%s: the model was told %s", language, got)
@@ -186,7 +186,7 @@ func TestPhotoWithoutEyes(t *testing.T) {
 	}
 	plain := start(t, setup{})
 	d := plain.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
-	waitForTools(ctx, t, d)
+	plain.waitForTools(ctx, t, d)
 	if r := ask(ctx, t, d, "take a photo"); !strings.Contains(r.Text(), "No model that can see") || r.Frames == 0 {
 		t.Errorf("the small brain says %q", r.Text())
 	}
@@ -204,7 +204,7 @@ func TestPictureInAResult(t *testing.T) {
 		return devicetest.Result{JPEG: jpg}, err
 	}}
 	d := s.dial(ctx, t, devicetest.Options{Tools: []devicetest.Tool{picture}})
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	if r := ask(ctx, t, d, "please describe your screen"); r.Text() != "It shows a clock." {
 		t.Errorf("answer %q", r.Text())
 	}
@@ -231,7 +231,7 @@ func TestFrozenDevice(t *testing.T) {
 		return devicetest.Result{Text: "true"}, nil
 	}}
 	d := s.dial(ctx, t, devicetest.Options{Tools: []devicetest.Tool{arm}, Quirks: devicetest.Quirks{Freezes: true}})
-	waitForTools(ctx, t, d)
+	s.waitForTools(ctx, t, d)
 	r := ask(ctx, t, d, "please raise your arm")
 	if !strings.Contains(r.Text(), "OK") || r.Frames == 0 || r.Dropped != 0 {
 		t.Errorf("answer %q, %d frames, %d dropped", r.Text(), r.Frames, r.Dropped)
