@@ -387,7 +387,7 @@ func signalled() talk {
 		}
 		s.server.signal()
 		return errors.Join(idle.gone(), listens.gone(), speaks.gone())
-	}}
+	}, unlogged: []string{"INFO hanging up:", "INFO turn:"}} // the farewell is a turn by now, with the lines of one
 }
 
 func ota() talk {
