@@ -55,10 +55,11 @@ func TestFramingInvalid(t *testing.T) {
 }
 
 func FuzzFrameDown(f *testing.F) {
-	f.Add(2, []byte("0123456789abcdefgh"))
-	f.Add(3, []byte{0, 0, 0, 1, 9})
-	f.Add(1, []byte{})
-	f.Fuzz(func(t *testing.T, protocol int, data []byte) {
+	f.Add(uint8(1), []byte("0123456789abcdefgh"))
+	f.Add(uint8(2), []byte{0, 0, 0, 1, 9})
+	f.Add(uint8(0), []byte{})
+	f.Fuzz(func(t *testing.T, n uint8, data []byte) {
+		protocol := 1 + int(n)%3 // as many as there are
 		packet, timestamp, err := frameDown(protocol, data)
 		if err != nil || protocol == 2 && !bytes.Equal(data[4:8], make([]byte, 4)) || protocol == 3 && data[1] != 0 {
 			return
