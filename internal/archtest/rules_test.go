@@ -59,10 +59,12 @@ var rules = []rule{
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
+	{"connection/identity", "", "who a device is: it knows no transport and no disk"},
+	{"connection/identity/recordstest", "connection/identity", "the contract of what keeps the known devices"},
 	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
-	{"connection/request", "connection internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
+	{"connection/request", "connection connection/identity internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
 	{"connection/websocket", "connection connection/request", "upgrade, frames and liveness"},
-	{"connection/provision", "connection connection/request", "what a device asks first"},
+	{"connection/provision", "connection connection/identity connection/request", "what a device asks first"},
 	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
@@ -83,7 +85,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
