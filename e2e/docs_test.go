@@ -49,8 +49,8 @@ func TestDocsMCP(t *testing.T) {
 	}))
 	defer lamp.Close()
 	ctx := limit(t)
-	s := start(t, setup{config: strings.ReplaceAll(all[0][1], "${XIAOZHI_MCP_TOKEN}", "${NOT_SET:-t}")})
-	s.stop(t) // it takes the settings; what follows is without a token
+	s := start(t, setup{config: strings.ReplaceAll(all[0][1], "${XIAOZHI_MCP_TOKEN}", "${NOT_SET:-t0ken-of-the-laptop}")})
+	s.stop(t) // it takes the settings; what follows is with the owner's
 	s = start(t, setup{})
 	address := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
 	path := "PATH=" + curlFolder(t) + string(os.PathListSeparator) + os.Getenv("PATH")
@@ -80,7 +80,7 @@ func TestDocsMCP(t *testing.T) {
 				continue
 			}
 			cmd := exec.CommandContext(ctx, program[0], append(program[1:], code)...)
-			cmd.Env = append(os.Environ(), path)
+			cmd.Env, cmd.Dir = append(os.Environ(), path), s.dir
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "system.info") {
 				t.Errorf("%v:\n%s\n%s", err, code, out)

@@ -7,12 +7,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/devicetest"
 )
 
@@ -25,6 +28,7 @@ func (s *server) outward(ctx context.Context, t *testing.T, method, params strin
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.adminToken(t))
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +39,16 @@ func (s *server) outward(ctx context.Context, t *testing.T, method, params strin
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// adminToken is the owner's token, from the data folder.
+func (s *server) adminToken(t *testing.T) string {
+	t.Helper()
+	token, err := admintoken.Read(filepath.Join(s.dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }
 
 // outwardCall calls a tool and returns its text.
@@ -59,7 +73,7 @@ func TestOutward(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	s := start(t, setup{config: "mcp: {transcripts: true}\n"})
-	socket, resp, err := websocket.DefaultDialer.DialContext(ctx, strings.Replace(s.ws, "/xiaozhi/v1/", "/mcp/ws", 1), nil)
+	socket, resp, err := websocket.DefaultDialer.DialContext(ctx, strings.Replace(s.ws, "/xiaozhi/v1/", "/mcp/ws", 1), http.Header{"Authorization": {"Bearer " + s.adminToken(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +167,7 @@ func TestOwnPort(t *testing.T) {
 	s := start(t, setup{config: `
 mcp:
   listen: ["` + own + `"]
-  tokens: [{name: clock, token: t0ken, streams: [time]}, {name: all, token: t0ken2}]
+  tokens: [{name: clock, token: t0ken-of-the-clock, streams: [time]}, {name: all, token: t0ken-of-all-streams}]
 `})
 	d := s.dial(ctx, t, devicetest.Options{Tools: devicetest.NewBoard().Tools()})
 	s.waitForTools(ctx, t, d)
@@ -180,17 +194,76 @@ mcp:
 	if status, _ := get("/api/mcp/tools", ""); status != 401 {
 		t.Errorf("without a token: %d", status)
 	}
-	if status, text := get("/api/mcp/tools", "t0ken"); status != 200 || !strings.Contains(text, "time.now") || strings.Contains(text, "system.info") {
+	if status, text := get("/api/mcp/tools", "t0ken-of-the-clock"); status != 200 || !strings.Contains(text, "time.now") || strings.Contains(text, "system.info") {
 		t.Errorf("with a token: %d %s", status, text)
 	}
-	if status, text := get("/api/devices", "t0ken"); status != 200 || !strings.Contains(text, `"devices":[]`) {
+	if status, text := get("/api/devices", "t0ken-of-the-clock"); status != 200 || !strings.Contains(text, `"devices":[]`) {
 		t.Errorf("devices of a token that may see none: %d %s", status, text)
 	}
-	if status, text := get("/api/devices", "t0ken2"); status != 200 || !strings.Contains(text, "24:6f:28") {
+	if status, text := get("/api/devices", "t0ken-of-all-streams"); status != 200 || !strings.Contains(text, "24:6f:28") {
 		t.Errorf("devices: %d %s", status, text)
 	}
 	if strings.Contains(s.log.String(), "t0ken") {
 		t.Error("a token is in the log")
+	}
+}
+
+// TestOwnerOnly: without tokens nobody but the owner is let in, by no way, although
+// all come from this machine; and the owner's token is told to no pipe and no log.
+func TestOwnerOnly(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s := start(t, setup{})
+	base := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
+	ask := func(method, path, token string, change func(*http.Request)) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx, method, base+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if change != nil {
+			change(req)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	paths := []string{
+		"POST /api/mcp/jsonrpc", "POST /api/mcp/jsonrpc/time", "GET /api/mcp/tools", "POST /api/mcp/tools/call", "GET /api/mcp/resources",
+		"GET /api/mcp/prompts", "GET /api/mcp/connect", "GET /mcp/ws", "GET /api/devices", "GET /api/devices/x/calls", "POST /api/devices/x/tools/call",
+	}
+	proxied := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }
+	named := func(r *http.Request) { r.Host = "localhost:8000" }
+	for _, path := range paths {
+		method, path, _ := strings.Cut(path, " ")
+		for what, change := range map[string]func(*http.Request){"plain": nil, "by a proxy": proxied, "by another name": named} {
+			if status := ask(method, path, "", change); status != http.StatusUnauthorized {
+				t.Errorf("%s %s, %s: %d", method, path, what, status)
+			}
+		}
+		if status := ask(method, path, strings.Repeat("0", 64), nil); status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
+			t.Errorf("%s %s with a token of nobody: %d", method, path, status)
+		}
+	}
+	token := s.adminToken(t)
+	if status := ask("GET", "/api/devices", token, nil); status != http.StatusOK {
+		t.Errorf("the owner: %d", status)
+	}
+	if strings.Contains(s.banner+s.log.String(), token) {
+		t.Error("the owner's token is in the log, or was told to a pipe")
+	}
+	if !strings.Contains(s.banner, filepath.Join("data", "admin-token")) || !strings.Contains(s.banner, `"mcpServers"`) {
+		t.Errorf("the banner: %s", s.banner)
+	}
+	if info, err := os.Stat(filepath.Join(s.dir, "data", "admin-token")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
 	}
 }
 

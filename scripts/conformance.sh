@@ -142,7 +142,7 @@ inspect "tools/list over SSE" "$tool" "${url%/jsonrpc}/connect" --transport sse 
 inspect "tools/list through mcp-remote" "$tool" "$node" "$modules/mcp-remote/dist/proxy.js" "$url" --method tools/list
 # What docs/mcp.md tells people to type.
 for doc in docs/mcp.md docs/mcp.zh-CN.md; do
-	line=$(sed -n 's/^ *npx @modelcontextprotocol\/inspector --cli //p' "$doc")
+	line=$(sed -n 's/^ *npx @modelcontextprotocol\/inspector --cli \(.*\) --header .*/\1/p' "$doc")
 	# shellcheck disable=SC2086 # words of a command line
 	inspect "as in $doc" "$tool" ${line//http:\/\/127.0.0.1:8000\/api\/mcp\/jsonrpc/$url}
 done

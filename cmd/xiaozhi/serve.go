@@ -64,6 +64,17 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// isTerminal reports whether what is written is only seen by a person: no file, pipe or
+// socket, which others may read later.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	cfg, warnings, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
 	if err != nil {
@@ -73,7 +84,9 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	for _, w := range warnings {
 		log.Warn("config", "warning", w)
 	}
-	program, err := app.Build(ctx, cfg, app.Options{Data: f.data, Profiles: f.pprof, Banner: stdout, Log: log})
+	program, err := app.Build(ctx, cfg, app.Options{
+		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log,
+	})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"time"
 	"unicode"
 
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
@@ -34,7 +37,7 @@ const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
 // toolsClient asks a server's /api/devices.
 type toolsClient struct {
 	server  string // without a last slash
-	token   string
+	token   string // "": none was found
 	asJSON  bool
 	timeout time.Duration
 	out     io.Writer
@@ -51,6 +54,7 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
+	data := flags.String("data", "data", message.Both("tool/flag-data"))
 	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
 	flags.DurationVar(&c.timeout, "timeout", 70*time.Second, message.Both("tool/flag-timeout"))
 	switch err := flags.Parse(args); {
@@ -67,8 +71,9 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "xiaozhi tools: %s\n", message.Both("tool/order", rest[i]))
 		return 2
 	}
-	var err error
+	err := c.findToken(flags, *data)
 	switch {
+	case err != nil:
 	case len(rest) > 0 && rest[0] == "call":
 		if len(rest) < 3 || len(rest) > 4 {
 			fmt.Fprintln(stderr, "xiaozhi tools:", message.Both("tool/call"))
@@ -86,6 +91,33 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// findToken takes the token of the environment, or the admin token of the data folder.
+// That of ./data is only shown to a server on this machine: another one is likely not
+// its own.
+func (c *toolsClient) findToken(flags *flag.FlagSet, data string) error {
+	if c.token != "" {
+		return nil
+	}
+	named := false
+	flags.Visit(func(f *flag.Flag) { named = named || f.Name == "data" })
+	u, err := url.Parse(c.server)
+	if !named && (err != nil || !isLoopback(u.Hostname())) {
+		return nil
+	}
+	token, err := admintoken.Read(data)
+	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
+		return err
+	}
+	c.token = token
+	return nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c toolsClient) list(ctx context.Context, device string) error {
@@ -217,6 +249,9 @@ func (c toolsClient) ask(ctx context.Context, method, path string, body, answer 
 		var p struct{ Message string }
 		if json.Unmarshal(data, &p) != nil || p.Message == "" {
 			p.Message = firstLine(string(data))
+		}
+		if res.StatusCode == http.StatusUnauthorized && c.token == "" {
+			p.Message = message.Both("tool/no-token")
 		}
 		return fmt.Errorf("%s: %s", res.Status, p.Message)
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/gateway/offer"
 )
@@ -119,5 +122,58 @@ func TestToolsWithoutServer(t *testing.T) {
 	}
 	if code, _, why := runTools(t, server.URL, "--help"); code != 0 || !strings.Contains(why, "usage: xiaozhi tools") {
 		t.Errorf("help: %d %s", code, why)
+	}
+}
+
+// The admin token of ./data is shown to this machine only, that of a folder that was
+// named to every server, and one that others can read to none.
+func TestToolsAdminToken(t *testing.T) {
+	t.Setenv("XIAOZHI_MCP_TOKEN", "")
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	token, err := admintoken.Ensure("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, called := fakeAPI(t, 1)
+	if code, _, why := runTools(t, one, "call", "aa:bb", "text"); code != 0 || len(*called) != 1 || !strings.HasSuffix((*called)[0], "Bearer "+token) {
+		t.Errorf("this machine: %d %s, %q", code, why, *called)
+	}
+	for _, c := range []struct {
+		server, data string
+		named, want  bool
+	}{
+		{"http://127.0.0.1:8000", "data", false, true},
+		{"http://localhost", "data", false, true},
+		{"http://[::1]:8000", "data", false, true},
+		{"http://nas.lan:8000", "data", false, false},
+		{"http://127.0.0.1.evil.example", "data", false, false},
+		{"http://localhost@evil.example", "data", false, false},
+		{"http://nas.lan:8000", "data", true, true},
+		{"http://127.0.0.1:8000", "none", false, false},
+	} {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.String("data", "data", "")
+		if c.named {
+			if err := flags.Parse([]string{"--data", c.data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client := toolsClient{server: c.server}
+		if err := client.findToken(flags, c.data); err != nil || (client.token == token) != c.want || client.token != "" && !c.want {
+			t.Errorf("%+v: found %v, %v", c, client.token != "", err)
+		}
+	}
+	if code, _, why := runTools(t, one, "--data", "none"); code != 1 || !strings.Contains(why, "none") {
+		t.Errorf("a folder without one: %d %s", code, why)
+	}
+	if err := os.Chmod(admintoken.Path("data"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	*called = nil
+	if code, _, why := runTools(t, one, "call", "aa:bb", "text"); code != 1 || len(*called) != 0 || !strings.Contains(why, "chmod 600 data/admin-token") {
+		t.Errorf("open to others: %d %s, %q", code, why, *called)
 	}
 }

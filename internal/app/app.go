@@ -41,6 +41,7 @@ type Options struct {
 	Data     string       // folder of prompts, tools, music and what is stored
 	Profiles string       // loopback address of the runtime's profiles, for developers; "": none
 	Banner   io.Writer    // takes what was found and the addresses, for people
+	Terminal bool         // Banner is read by people only, so it may show the admin token
 	Log      *slog.Logger // takes everything else
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,12 +25,12 @@ mcp:
   pass_on: ["maps*"]
   transcripts: true
   tokens: [{name: a, token: "${T}", streams: ["device-*"], rate: 5, read_only: true}]
-`, "T=t0p")
+`, "T=t0p-of-the-tokens")
 	if c.MCP.Enabled || c.MCP.AutoRegister || !c.MCP.Transcripts || c.MCP.Listen[0] != "127.0.0.1:9000" || c.MCP.PassOn[0] != "maps*" {
 		t.Errorf("%+v", c.MCP)
 	}
 	a := gatewayAccess(c)
-	if token := a.Tokens[0]; token.Token != "t0p" || token.Streams[0] != "device-*" || token.Rate != 5 || !token.ReadOnly {
+	if token := a.Tokens[0]; token.Token != "t0p-of-the-tokens" || token.Streams[0] != "device-*" || token.Rate != 5 || !token.ReadOnly {
 		t.Errorf("%d tokens", len(a.Tokens))
 	}
 	if strings.Join(a.Hosts, " ") != "nas.lan speaker.example.org" || a.Origins[0] != "https://inspector.example.org" {
@@ -90,8 +91,8 @@ func TestDeniedOutward(t *testing.T) {
 	}
 }
 
-// TestOutwardBanner: without a token only this machine's addresses are shown,
-// for no other machine is let in.
+// TestOutwardBanner: a person reads what to paste into a client; what is not a
+// terminal is told where the token is instead.
 func TestOutwardBanner(t *testing.T) {
 	var lc net.ListenConfig
 	all, err := lc.Listen(t.Context(), "tcp", ":0")
@@ -100,22 +101,42 @@ func TestOutwardBanner(t *testing.T) {
 	}
 	defer all.Close()
 	port := strconv.Itoa(all.Addr().(*net.TCPAddr).Port)
-	shown := func(c *config.Config) string {
+	shown := func(c *config.Config, token string) string {
 		var out strings.Builder
-		outwardBanner(&out, c, []net.Listener{all})
+		outwardBanner(&out, c, []net.Listener{all}, "data/admin-token", token)
 		return out.String()
 	}
+	snippet := func(text string) (url, authorization string) {
+		t.Helper()
+		for line := range strings.Lines(text) {
+			var client struct {
+				MCPServers map[string]struct {
+					URL     string
+					Headers map[string]string
+				}
+			}
+			if json.Unmarshal([]byte(line), &client) == nil {
+				return client.MCPServers["xiaozhi"].URL, client.MCPServers["xiaozhi"].Headers["Authorization"]
+			}
+		}
+		t.Fatalf("nothing to paste: %s", text)
+		return "", ""
+	}
 	c := config.Default()
-	got := shown(c)
-	if !strings.Contains(got, "http://127.0.0.1:"+port+"/api/mcp/jsonrpc") || strings.Count(got, "http://") != 1 || !strings.Contains(got, "mcp.tokens") {
-		t.Errorf("without a token: %s", got)
+	got := shown(c, "0wner")
+	if url, bearer := snippet(got); url != "http://127.0.0.1:"+port+"/api/mcp/jsonrpc" || bearer != "Bearer 0wner" || strings.Contains(got, "admin-token") {
+		t.Errorf("on a terminal: %s", got)
+	}
+	if strings.Count(got, "http://") != len(reachable(all.Addr()))+1 {
+		t.Errorf("addresses: %s", got)
 	}
 	c.MCP.Tokens = []config.Token{{Name: "a", Token: "s3cret"}}
-	if got := shown(c); strings.Count(got, "http://") != len(reachable(all.Addr())) || strings.Contains(got, "s3cret") || strings.Contains(got, "mcp.tokens") {
-		t.Errorf("with a token: %s", got)
+	got = shown(c, "")
+	if _, bearer := snippet(got); bearer != "Bearer TOKEN" || strings.Contains(got, "s3cret") || !strings.Contains(got, "TOKEN: what data/admin-token holds") {
+		t.Errorf("on no terminal: %s", got)
 	}
 	c.MCP.Enabled = false
-	if got := shown(c); got != "" {
+	if got := shown(c, "0wner"); got != "" {
 		t.Errorf("switched off: %s", got)
 	}
 }

@@ -2,10 +2,12 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -68,23 +70,29 @@ func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App)
 	fmt.Fprintln(w)
 }
 
-// outwardBanner tells a person what to type into an MCP client: without a token
-// only the addresses that are let in.
-func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener) {
+// outwardBanner tells a person what to type into an MCP client. token is the admin
+// token, which the file holds; "" where it must not be shown.
+func outwardBanner(w io.Writer, cfg *config.Config, listeners []net.Listener, file, token string) {
 	if !cfg.MCP.Enabled {
 		return
 	}
 	fmt.Fprintln(w, "MCP (Cursor, Claude, VS Code …):")
+	var addresses []string
 	for _, l := range listeners {
 		for _, host := range reachable(l.Addr()) {
-			if name, _, err := net.SplitHostPort(host); len(cfg.MCP.Tokens) == 0 && (err != nil || !net.ParseIP(name).IsLoopback()) {
-				continue
-			}
-			fmt.Fprintf(w, "  http://%s/api/mcp/jsonrpc\n", host)
+			addresses = append(addresses, "http://"+host+"/api/mcp/jsonrpc")
 		}
 	}
-	if len(cfg.MCP.Tokens) == 0 {
-		fmt.Fprintf(w, "  %s: mcp.tokens\n", message.Both("app/needs-token"))
+	for _, address := range addresses {
+		fmt.Fprintf(w, "  %s\n", address)
+	}
+	if len(addresses) > 0 {
+		here := max(0, slices.IndexFunc(addresses, func(a string) bool { return strings.HasPrefix(a, "http://127.") }))
+		fmt.Fprintf(w, "  {\"mcpServers\": {\"xiaozhi\": {\"url\": %q, \"headers\": {\"Authorization\": %q}}}}\n",
+			addresses[here], "Bearer "+cmp.Or(token, "TOKEN"))
+	}
+	if token == "" {
+		fmt.Fprintf(w, "  TOKEN: %s\n", message.Both("app/token-is", file))
 	}
 	fmt.Fprintln(w)
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
@@ -32,6 +33,11 @@ func (a *App) Run(ctx context.Context) error {
 	if err := makeDataDir(a.options.Data); err != nil {
 		return err
 	}
+	token, err := admintoken.Ensure(a.options.Data)
+	if err != nil {
+		return err
+	}
+	a.gateway.SetOwner(token)
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
@@ -47,7 +53,10 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
-	outwardBanner(a.options.Banner, cfg, listeners)
+	if !a.options.Terminal {
+		token = ""
+	}
+	outwardBanner(a.options.Banner, cfg, listeners, admintoken.Path(a.options.Data), token)
 	return a.serve(ctx, listeners)
 }
 

@@ -25,6 +25,7 @@ func (ch checker) check(c *Config) {
 	ch.oneOf(c.Log.Format, []string{"text", "json"}, "log", "format")
 	ch.checkTools(c)
 	ch.checkTokens(c.MCP)
+	ch.checkReachable(c)
 	ch.checkChains(c)
 }
 
@@ -157,13 +158,38 @@ func (ch checker) checkTokens(m MCP) {
 		at := []string{"mcp", "tokens", strconv.Itoa(i)}
 		ch.patterns(t.Streams, append(at, "streams")...)
 		within(ch, t.Rate, 0, 100000, append(at, "rate")...)
-		if t.Token == "" {
-			ch.bad(append(at, "token"), "config/mcp-token-empty")
-		}
+		ch.token(string(t.Token), "config/mcp-token-empty", append(at, "token")...)
 		if t.Name == "" || names[t.Name] {
 			ch.bad(append(at, "name"), "config/mcp-token-name")
 		}
 		names[t.Name] = true
+	}
+}
+
+// MinToken is how many characters a token needs at least, so that nobody guesses it.
+const MinToken = 16
+
+// token reports a token that is empty, by the message none, or too short.
+func (ch checker) token(token, none string, at ...string) {
+	switch {
+	case token == "":
+		ch.bad(at, none)
+	case len(token) < MinToken:
+		ch.bad(at, "config/token-short", MinToken)
+	}
+}
+
+// checkReachable reports a server that is meant to be reached from elsewhere, but whose
+// gateway has no tokens to tell its callers by.
+func (ch checker) checkReachable(c *Config) {
+	if !c.MCP.Enabled || len(c.MCP.Tokens) > 0 || !ch.whole("mcp") {
+		return
+	}
+	if c.Server.PublicURL != "" {
+		ch.bad(key("server", "public_url"), "config/public-no-token", MinToken)
+	}
+	if c.Server.TrustProxy {
+		ch.bad(key("server", "trust_proxy"), "config/public-no-token", MinToken)
 	}
 }
 

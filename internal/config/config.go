@@ -162,7 +162,7 @@ type MCP struct {
 	Origins      []string `koanf:"origins"`       // origins of web pages that may ask; "*": all
 	PassOn       []string `koanf:"pass_on"`       // patterns of the names of external servers whose tools are offered
 	Transcripts  bool     `koanf:"transcripts"`   // what is said with devices can be read
-	Tokens       []Token  `koanf:"tokens"`        // none: only this machine is let in
+	Tokens       []Token  `koanf:"tokens"`        // beside the admin token of the data folder
 }
 
 // Token is one bearer token of the gateway.

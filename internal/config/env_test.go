@@ -10,7 +10,7 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
-	c := mustLoadText(t, "llm: [rules]\n",
+	c := mustLoadText(t, "llm: [rules]\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n",
 		"PATH=/bin", "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=a=b: c # d",
 		"Xiaozhi_Voice__Idle_Close=90s", "XIAOZHI_VOICE__VAD__START=0.6", "XIAOZHI_AGENT__MAX_STEPS= 7 ",
 		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_ASR=openai, pocketsphinx", "OPENAI_API_KEY=k", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
@@ -69,6 +69,7 @@ func TestExpand(t *testing.T) {
 	environ := []string{"HOST=a.example.org", "EMPTY=", "KEY=k"}
 	c := mustLoadText(t, `
 server: {public_url: "https://${HOST}:${PORT:-443}"}
+mcp: {enabled: false}
 agent: {name: "a$b ${} ${1} $HOST ${EMPTY}", wake_words: ["${HOST}"]}
 providers:
   has: {type: openai, api_key: "${KEY}"}

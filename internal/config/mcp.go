@@ -126,8 +126,8 @@ func (ch checker) checkEndpoint(e Endpoint) {
 	for i, token := range e.Tokens {
 		at := []string{"tools", "endpoint", "tokens", fmt.Sprint(i)}
 		switch {
-		case e.Enabled && token.Token == "":
-			ch.bad(at, "config/endpoint-token-empty")
+		case e.Enabled && len(token.Token) < MinToken:
+			ch.token(string(token.Token), "config/endpoint-token-empty", at...)
 		case e.Enabled && seen[token.Token]:
 			ch.bad(at, "config/endpoint-token-twice")
 		}

@@ -37,22 +37,23 @@ tools:
 
 func TestMCPProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"external: {mcpServers: {a: {}}}":                                       "tools.external.mcpServers.a: there is neither a command nor a url",
-		"external: {mcpServers: {a: {comand: x}}}":                              "did you mean tools.external.mcpServers.a.command?",
-		"external: {mcpServers: {a: {command: x, url: 'http://h'}}}":            "both a command and a url",
-		"external: {mcpServers: {a: {url: 'http://s3cret key\\x'}}}":            "no full address",
-		"external: {mcpServers: {a: {command: x, protocol: new, timeout: -1}}}": "neither auto nor legacy",
-		"external: {mcpServers: {a: {command: x, elicitation: accept}}}":        "neither decline nor defaults",
-		"external: {mcpServers: {a: {command: x, kinds: {y: soon}}}}":           "neither control nor query",
-		"external: {mcpServers: {a: {command: '${NOT_SET}'}}}":                  "NOT_SET is not set",
-		"endpoint: {enabled: true}":                                             "no token",
-		"endpoint: {enabled: true, tokens: [{name: a, token: '${NOT_SET}'}]}":   "tools.endpoint.tokens.0: the token is empty",
-		"endpoint: {enabled: true, tokens: [{token: s3cret}, {token: s3cret}]}": "is there twice",
-		"endpoint: {tokens: [{token: a, deny: ['[']}]}":                         "no pattern",
-		"endpoint: {tokens: [{token: a, kinds: {x: y}}]}":                       "none of: control, query",
-		"offer: [{url: 'http://h/s3cret'}]":                                     "tools.offer.0.url: url: this is no address",
-		"offer: [{url: 'ws://h', sources: [devices]}]":                          "none of: local, external",
-		"offer: [{url: 'ws://h', allow: ['[']}]":                                "no pattern",
+		"external: {mcpServers: {a: {}}}":                                                             "tools.external.mcpServers.a: there is neither a command nor a url",
+		"external: {mcpServers: {a: {comand: x}}}":                                                    "did you mean tools.external.mcpServers.a.command?",
+		"external: {mcpServers: {a: {command: x, url: 'http://h'}}}":                                  "both a command and a url",
+		"external: {mcpServers: {a: {url: 'http://s3cret key\\x'}}}":                                  "no full address",
+		"external: {mcpServers: {a: {command: x, protocol: new, timeout: -1}}}":                       "neither auto nor legacy",
+		"external: {mcpServers: {a: {command: x, elicitation: accept}}}":                              "neither decline nor defaults",
+		"external: {mcpServers: {a: {command: x, kinds: {y: soon}}}}":                                 "neither control nor query",
+		"external: {mcpServers: {a: {command: '${NOT_SET}'}}}":                                        "NOT_SET is not set",
+		"endpoint: {enabled: true}":                                                                   "no token",
+		"endpoint: {enabled: true, tokens: [{name: a, token: '${NOT_SET}'}]}":                         "tools.endpoint.tokens.0: the token is empty",
+		"endpoint: {enabled: true, tokens: [{token: s3cret-of-sixteen}, {token: s3cret-of-sixteen}]}": "is there twice",
+		"endpoint: {enabled: true, tokens: [{token: s3cret-of-fifte}]}":                               "tools.endpoint.tokens.0: the token is too short: at least 16",
+		"endpoint: {tokens: [{token: a, deny: ['[']}]}":                                               "no pattern",
+		"endpoint: {tokens: [{token: a, kinds: {x: y}}]}":                                             "none of: control, query",
+		"offer: [{url: 'http://h/s3cret'}]":                                                           "tools.offer.0.url: url: this is no address",
+		"offer: [{url: 'ws://h', sources: [devices]}]":                                                "none of: local, external",
+		"offer: [{url: 'ws://h', allow: ['[']}]":                                                      "no pattern",
 	} {
 		_, err := loadText(t, "tools: {"+text+"}")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
@@ -75,11 +76,29 @@ func TestGatewayProblems(t *testing.T) {
 		"mcp: {pass_on: ['[']}":                                "mcp.pass_on",
 		"mcp: {tokens: [{name: a, token: b, streams: ['[']}]}": "mcp.tokens.0.streams",
 		"mcp: {tokens: [{name: a, token: b, rate: -1}]}":       "mcp.tokens.0.rate",
+		"mcp: {tokens: [{name: a, token: fifteen-letters}]}":   "mcp.tokens.0.token: the token is too short: at least 16",
+		"mcp: {tokens: [{name: a, token: ''}]}":                "mcp.tokens.0.token: the token is empty",
+		"server: {public_url: 'https://h.example.org'}":        "1: server.public_url: the server can then be reached from elsewhere, so programs that use it need tokens: set mcp.tokens",
+		"server: {trust_proxy: true}":                          "1: server.trust_proxy: the server can then be reached from elsewhere, so programs that use it need tokens: set mcp.tokens",
 		"mcp: {port: 65536}":                                   "mcp.port",
 		"mcp: {autoRegister: true}":                            "did you mean",
 	} {
 		if _, _, err := Load(Options{File: writeFile(t, "yaml", text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A server that is reached from elsewhere starts with tokens, or with nothing that they
+// would guard.
+func TestReachable(t *testing.T) {
+	for _, text := range []string{
+		"server: {public_url: 'https://h.example.org', trust_proxy: true}\nmcp: {tokens: [{name: a, token: sixteen-letters-}]}",
+		"server: {public_url: 'https://h.example.org', trust_proxy: true}\nmcp: {enabled: false}",
+		"",
+	} {
+		if _, _, err := Load(Options{File: writeFile(t, "yaml", text)}); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -15,8 +15,8 @@ tools:
   weather: {url: "https://h/{city}?appid=s3cret7"}
   external: {mcpServers: {m: {command: c, args: ["--key=s3cret8"], env: {K: s3cret9}}}}
   offer: [{url: "wss://h/?token=s3cret10"}]
-  endpoint: {enabled: true, tokens: [{token: s3cret11}]}
-mcp: {tokens: [{name: n, token: s3cret12}]}
+  endpoint: {enabled: true, tokens: [{token: s3cret11-of-bridge}]}
+mcp: {tokens: [{name: n, token: s3cret12-of-laptop}]}
 `)
 	data := c.Redacted()
 	if !json.Valid(data) || strings.Contains(string(data), "s3cret") {

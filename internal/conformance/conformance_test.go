@@ -18,12 +18,13 @@ import (
 func start(t *testing.T) string {
 	t.Helper()
 	g := gateway.New(gateway.Options{})
+	g.SetOwner("of the owner")
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	wait, err := Register(ctx, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(g)
+	s := httptest.NewServer(Bearing("of the owner", g))
 	t.Cleanup(func() {
 		cancel()
 		wait()

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/openaitest"
 )
 
@@ -112,6 +113,17 @@ func (s *server) start(ctx context.Context, binary string, t talk, cloud *openai
 		return ctx.Err()
 	}
 	return s.ready(ctx)
+}
+
+// authorize shows the owner's token to the gateway. Older builds have none, and let in
+// whoever is on this machine.
+func (s *server) authorize(headers http.Header, path string) {
+	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/mcp/ws") {
+		return
+	}
+	if token, err := admintoken.Read(filepath.Join(s.dir, "data")); err == nil {
+		headers.Set("Authorization", "Bearer "+token)
+	}
 }
 
 // ready waits until the engines are loaded.

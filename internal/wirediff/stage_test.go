@@ -232,6 +232,7 @@ func (s *stage) http(method, path, body string, headers ...string) (string, erro
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
+	s.server.authorize(req.Header, path)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return "", err
@@ -253,7 +254,9 @@ func (s *stage) http(method, path, body string, headers ...string) (string, erro
 // socket sends texts over a WebSocket, each after the answer to the one before,
 // and writes down what comes.
 func (s *stage) socket(path string, texts ...string) error {
-	ws, resp, err := websocket.DefaultDialer.DialContext(s.ctx, "ws"+strings.TrimPrefix(s.server.base, "http")+path, http.Header{"Device-Id": {"24:6f:28:aa:77:01"}, "Protocol-Version": {"1"}})
+	headers := http.Header{"Device-Id": {"24:6f:28:aa:77:01"}, "Protocol-Version": {"1"}}
+	s.server.authorize(headers, path)
+	ws, resp, err := websocket.DefaultDialer.DialContext(s.ctx, "ws"+strings.TrimPrefix(s.server.base, "http")+path, headers)
 	if err != nil {
 		status := "no answer"
 		if resp != nil {

@@ -16,8 +16,9 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 )
 
-// Access decides on the use of what is offered outward: without tokens it is for
-// this machine only, with tokens for their bearers only.
+// Access decides on the use of what is offered outward. It is for the bearers of
+// tokens and for the owner ([Gateway.SetOwner]), wherever they are: where a request
+// seems to come from says nothing behind a proxy.
 type Access struct {
 	Tokens  []catalog.Token
 	Hosts   []string // names that bearers may ask for, beside this machine's own; a proxy in front has one
@@ -34,11 +35,14 @@ type denial struct {
 // guard applies an [Access]. Its methods may be called at the same time.
 type guard struct {
 	Access
+	owner string // the admin token; "": there is none
 	rates *rates
 	log   *slog.Logger
 }
 
-func newGuard(a Access, log *slog.Logger) *guard { return &guard{a, newRates(), log} }
+func newGuard(a Access, log *slog.Logger) *guard {
+	return &guard{Access: a, rates: newRates(), log: log}
+}
 
 // before returns next behind access control: it finds the caller in the context of
 // the request. refuse answers the others, with a message by its id.
@@ -74,19 +78,13 @@ func (g *guard) note(w http.ResponseWriter, r *http.Request, c catalog.Caller, d
 // admit returns the caller of a request, or the reason for which it is refused.
 func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 	c := catalog.CallerOf(r)
-	if len(g.Tokens) == 0 {
-		if !g.ownMachine(r) {
-			return c, &denial{http.StatusForbidden, codeForbidden, "gateway/own-machine-only"}
-		}
-		return c, nil
-	}
 	if !g.hostFits(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/host-refused"}
 	}
 	if !g.originFits(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/origin-refused"}
 	}
-	t, ok := g.bearer(r)
+	t, owner, ok := g.bearer(r)
 	if !g.rates.listens(r.RemoteAddr, t.Name) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "gateway/wrong-tokens"}
 	}
@@ -95,6 +93,10 @@ func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 			g.rates.guessed(r.RemoteAddr)
 		}
 		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "gateway/token-needed"}
+	}
+	if owner {
+		c.Owner = true
+		return c, nil
 	}
 	c.Token = &t
 	if !g.within(c) {
@@ -105,11 +107,16 @@ func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 
 // within counts one request of a caller and reports whether it is within the rate
 // of its token.
-func (g *guard) within(c catalog.Caller) bool { return c.Token == nil || g.rates.allow(*c.Token) }
+func (g *guard) within(c catalog.Caller) bool {
+	return c.Owner || c.Token != nil && g.rates.allow(*c.Token)
+}
+
+// ownerName is what the admin token is called where tokens have names.
+const ownerName = "admin token"
 
 // bearer returns the token that the request shows, in a time that does not tell how
-// much of it is right.
-func (g *guard) bearer(r *http.Request) (catalog.Token, bool) {
+// much of it is right. The owner's has a name only.
+func (g *guard) bearer(r *http.Request) (found catalog.Token, owner, ok bool) {
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	switch {
@@ -117,35 +124,22 @@ func (g *guard) bearer(r *http.Request) (catalog.Token, bool) {
 	case scheme == "" && (path == pathSocket || path == pathConnect): // browsers cannot send headers there
 		shown = r.URL.Query().Get("token")
 	default:
-		return catalog.Token{}, false
+		return catalog.Token{}, false, false
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(shown)))
-	var found catalog.Token
-	ok := false
+	shows := func(token string) bool {
+		want := sha256.Sum256([]byte(token))
+		return subtle.ConstantTimeCompare(sum[:], want[:]) == 1 && token != ""
+	}
 	for _, t := range g.Tokens {
-		want := sha256.Sum256([]byte(t.Token))
-		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 && t.Token != "" {
+		if shows(t.Token) {
 			found, ok = t, true
 		}
 	}
-	return found, ok
-}
-
-// ownMachine reports whether a request comes from this machine and is meant for it:
-// neither through a proxy, which may leave no other sign than its own name in Host,
-// nor from a web page of another origin, whose name may lead here.
-func (g *guard) ownMachine(r *http.Request) bool {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip" || name == "Via" {
-			return false
-		}
+	if shows(g.owner) {
+		return catalog.Token{Name: ownerName}, true, true
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || !isLoopback(host) {
-		return false
-	}
-	return isLoopback(hostOf(r.Host)) && // not one of Hosts: that is the name of a proxy
-		g.originFits(r)
+	return found, false, ok
 }
 
 // hostFits reports whether Host is a name to be asked for by. It refuses names that

@@ -534,7 +534,7 @@ func FuzzMessages(f *testing.F) {
 	for _, method := range []string{"tools/list", "tools/call", "completion/complete", "resources/read", "server/discover", "prompts/get", "initialize"} {
 		f.Add(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":"util.uuid","uri":"a","ref":{"type":"ref/prompt"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, method), catalog.VersionModern)
 	}
-	g := New(Options{})
+	g := newOwned(Options{})
 	f.Cleanup(g.Close)
 	f.Fuzz(func(t *testing.T, body []byte, version string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(string(body)))
@@ -554,7 +554,7 @@ func FuzzMessages(f *testing.F) {
 			req.Header.Set("Mcp-Name", "util.uuid")
 		}
 		w := httptest.NewRecorder()
-		g.ServeHTTP(w, req)
+		asOwner(g).ServeHTTP(w, req)
 		if text := w.Body.String(); text != "" && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "event:") {
 			t.Errorf("%q: %d %s", body, w.Code, text)
 		}

@@ -18,7 +18,7 @@ const benchCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name
 // BenchmarkCall is a call of a trivial tool over HTTP keep-alive, beside the same
 // call of a server that is nothing but the SDK.
 func BenchmarkCall(b *testing.B) {
-	g := New(Options{})
+	g := newOwned(Options{})
 	defer g.Close()
 	if err := g.Registry().Add(catalog.Tool{Name: "noop", Run: func(context.Context, map[string]any) (any, error) { return "ok", nil }}); err != nil {
 		b.Fatal(err)

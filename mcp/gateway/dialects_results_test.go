@@ -19,7 +19,7 @@ import (
 // that ask for events, plain objects for all others.
 func TestConnectKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
+		g := newOwned(Options{})
 		defer g.Close()
 		for accept, begins := range map[string]string{"": `data: {"type":"connected"`, "text/html, */*": `data: {"type":"connected"`, "text/event-stream": "event: endpoint\n"} {
 			if got := connectFor(t, g, "/api/mcp/connect", accept, time.Second).Body.String(); !strings.HasPrefix(got, begins) {

@@ -21,6 +21,7 @@ func sum(_ context.Context, arguments map[string]any) (any, error) {
 // A program that embeds the gateway offers a tool of its own, while it runs.
 func Example() {
 	g := New(Options{})
+	g.SetOwner("a secret of the owner")
 	defer g.Close()
 	err := g.Registry().Add(catalog.Tool{
 		Stream: "maths", Name: "sum", Description: "Adds two numbers.",
@@ -37,7 +38,7 @@ func Example() {
 	}
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/mcp/jsonrpc/maths", strings.NewReader(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"maths.sum","arguments":{"a":1023123,"b":2352345}}}`))
-	r.RemoteAddr = "127.0.0.1:40000"
+	r.Header.Set("Authorization", "Bearer a secret of the owner")
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, r)
 	var answer struct {

@@ -77,6 +77,10 @@ func New(o Options) *Gateway {
 	return g
 }
 
+// SetOwner makes token that of the owner, who may do everything; "" is none. It must be
+// called before anything is served.
+func (g *Gateway) SetOwner(token string) { g.guard.owner = token }
+
 // Start follows devices, other servers and the folder of tools until ctx ends or
 // Close. A second Start does nothing.
 func (g *Gateway) Start(ctx context.Context) {

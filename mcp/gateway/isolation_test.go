@@ -326,15 +326,12 @@ func TestHostAndOrigin(t *testing.T) {
 		status int
 	}{
 		{"Host: evil.example", 403},
-		{"Host: speaker.example.org", 403}, // a proxy's, so it needs a token
+		{"Host: speaker.example.org", 200}, // a proxy's
 		{"Host: localhost:1", 200},
 		{"Origin: http://evil.example", 403},
 		{"Origin: null", 403},
 		{"Origin: https://inspector.example.org", 200},
 		{"Origin: http://localhost:6274", 200},
-		{"X-Forwarded-For: 1.2.3.4", 403},
-		{"X-Real-Ip: 1.2.3.4", 403},
-		{"Via: 1.1 proxy", 403},
 		{"Host: LocalHost:1", 200},
 	} {
 		if a := r.rpc("/api/mcp/jsonrpc", ping, c.header); a.status != c.status || !json.Valid([]byte(a.body)) {

@@ -31,7 +31,7 @@ func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var hungUp atomic.Int32
-		p := plainly(stuckWriter{httptest.NewRecorder()}, catalog.Caller{}, rpcMessage{})
+		p := plainly(stuckWriter{httptest.NewRecorder()}, catalog.Caller{Owner: true}, rpcMessage{})
 		p.lasts(func() { hungUp.Add(1) })
 		p.WriteHeader(http.StatusOK)
 		for range maxNews {
@@ -51,7 +51,7 @@ func TestStuckStream(t *testing.T) {
 		}
 
 		w := httptest.NewRecorder()
-		p = plainly(w, catalog.Caller{}, rpcMessage{})
+		p = plainly(w, catalog.Caller{Owner: true}, rpcMessage{})
 		p.lasts(func() { t.Error("hung up on one that reads") })
 		p.WriteHeader(http.StatusOK)
 		p.Flush()
@@ -118,7 +118,7 @@ func TestSessionsWithoutEvents(t *testing.T) {
 // where a stream was to last.
 func TestErrorOfStream(t *testing.T) {
 	w := httptest.NewRecorder()
-	p := plainly(w, catalog.Caller{}, rpcMessage{ID: []byte("7")})
+	p := plainly(w, catalog.Caller{Owner: true}, rpcMessage{ID: []byte("7")})
 	p.lasts(func() { t.Error("hung up") })
 	http.Error(p, "session not found", http.StatusNotFound)
 	p.stop()

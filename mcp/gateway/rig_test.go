@@ -187,6 +187,27 @@ func callBox(ctx context.Context, box *router.Router, id string, call mcp.Call, 
 
 func (h *home) Calls(string) []router.Record { return nil }
 
+// ownerToken is the admin token of gateways in tests.
+const ownerToken = "the-owner-of-the-gateway"
+
+// asOwner has requests that show no token show the owner's, as a client does that
+// was told of it.
+func asOwner(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" && !r.URL.Query().Has("token") {
+			r.Header.Set("Authorization", "Bearer "+ownerToken)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// newOwned makes a gateway whose owner has a token.
+func newOwned(o Options) *Gateway {
+	g := New(o)
+	g.SetOwner(ownerToken)
+	return g
+}
+
 const (
 	kitchenID     = "24:6f:28:aa:10:02"
 	kitchenStream = "device-246f28aa1002"
@@ -226,9 +247,14 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		change(&o)
 	}
 	g := New(o)
+	g.SetOwner(ownerToken)
+	var handler http.Handler = g
+	if len(o.Access.Tokens) == 0 {
+		handler = asOwner(g)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	g.Start(ctx)
-	r := &rig{Gateway: g, t: t, server: httptest.NewServer(g), home: h, log: log}
+	r := &rig{Gateway: g, t: t, server: httptest.NewServer(handler), home: h, log: log}
 	t.Cleanup(func() {
 		cancel()
 		g.Close()

@@ -101,7 +101,7 @@ func TestStreamGoesDuringCall(t *testing.T) {
 	<-running
 	r.Registry().Remove("slow.waits")
 	until(t, "the view to be forgotten", func() bool {
-		_, kept := r.views.Kept(catalog.Caller{}, "slow")
+		_, kept := r.views.Kept(catalog.Caller{Owner: true}, "slow")
 		return !kept
 	})
 	r.home.connect(bedroomID, "bedroom", nil)

@@ -23,7 +23,7 @@ func connectFor(t *testing.T, g *Gateway, path, accept string, d time.Duration) 
 		r.Header.Set("Accept", accept)
 	}
 	w := httptest.NewRecorder()
-	g.ServeHTTP(w, r)
+	asOwner(g).ServeHTTP(w, r)
 	return w
 }
 
@@ -31,7 +31,7 @@ func connectFor(t *testing.T, g *Gateway, path, accept string, d time.Duration) 
 // for those that ask for events; each says every 30 s that it is there.
 func TestConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
+		g := newOwned(Options{})
 		defer g.Close()
 		for _, c := range []struct{ path, accept string }{{"/api/mcp/connect", ""}, {"/api/mcp/connect", "*/*"}, {"/api/mcp/connect?legacy=1", "text/event-stream"}} {
 			w := connectFor(t, g, c.path, c.accept, 65*time.Second)

@@ -55,7 +55,7 @@ func (w *fakeWire) got(text string) []string {
 // talks runs a test in fake time, with a gateway that has the tool "waits".
 func talks(t *testing.T, f func(t *testing.T, g *Gateway, dial func(catalog.Token) (*talk, *fakeWire, context.Context))) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
+		g := newOwned(Options{})
 		defer g.Close()
 		if err := g.Registry().Add(catalog.Tool{Name: "waits", Run: func(ctx context.Context, _ map[string]any) (any, error) {
 			<-ctx.Done()
@@ -189,12 +189,12 @@ func TestLateHandshake(t *testing.T) {
 // TestPostAtTheEnd: what is posted to a stream that has just ended begins nothing.
 func TestPostAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
+		g := newOwned(Options{})
 		defer g.Close()
-		v, _ := g.views.Of(catalog.Caller{}, "")
+		v, _ := g.views.Of(catalog.Caller{Owner: true}, "")
 		k := newTalk(g.front, v, &fakeWire{}, nil)
 		k.close()
-		if err := k.receive(catalog.WithCaller(t.Context(), catalog.Caller{}), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err == nil {
+		if err := k.receive(catalog.WithCaller(t.Context(), catalog.Caller{Owner: true}), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err == nil {
 			t.Error("it was taken")
 		}
 		if k.session != nil {
@@ -265,9 +265,9 @@ func FuzzFrames(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	g := New(Options{})
+	g := newOwned(Options{})
 	f.Cleanup(g.Close)
-	v, _ := g.views.Of(catalog.Caller{}, "")
+	v, _ := g.views.Of(catalog.Caller{Owner: true}, "")
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		w := &fakeWire{}
 		k := newTalk(g.front, v, w, nil)

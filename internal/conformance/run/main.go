@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -59,6 +60,8 @@ func serve(ctx context.Context) error {
 		Version: "conformance", Log: log, Offer: offer.Options{Local: own, Prompts: set, Assistant: "xiaozhi"},
 	})
 	defer g.Close()
+	token := rand.Text()
+	g.SetOwner(token)
 	g.Start(ctx)
 	wait, err := conformance.Register(ctx, g)
 	if err != nil {
@@ -71,7 +74,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("http://%s/api/mcp/jsonrpc\n", l.Addr())
-	s := &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: conformance.Bearing(token, g), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	if err := s.Serve(l); ctx.Err() == nil {
 		return err

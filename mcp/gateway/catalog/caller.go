@@ -24,9 +24,11 @@ type Token struct {
 // LogValue keeps the token out of logs.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.Name) }
 
-// Caller is the sender of a request, as access control has found it.
+// Caller is the sender of a request, as access control has found it. One with neither
+// a token nor the owner's is shown nothing for which a token is needed.
 type Caller struct {
-	Token    *Token // nil: this machine, without a token
+	Token    *Token
+	Owner    bool   // it has shown the admin token: everything is allowed, and Token is nil
 	Remote   string // address
 	Via      string // jsonrpc, rest, ws, sse, api: for the log
 	Language string // "zh" or "en"
@@ -47,25 +49,31 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 func CallerFrom(ctx context.Context) Caller {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {
-		c = Caller{Token: &Token{Name: "nobody", Streams: []string{""}, ReadOnly: true}, Language: "zh"}
+		c = Caller{Language: "zh"}
 	}
 	return c
 }
 
-// Name returns the name of the caller's token; "" without one.
+// Name returns the name of the caller's token; "" for the owner, "nobody" without one.
 func (c Caller) Name() string {
-	if c.Token == nil {
+	switch {
+	case c.Owner:
 		return ""
+	case c.Token == nil:
+		return "nobody"
 	}
 	return c.Token.Name
 }
 
 // ReadOnly reports whether the caller may change nothing.
-func (c Caller) ReadOnly() bool { return c.Token != nil && c.Token.ReadOnly }
+func (c Caller) ReadOnly() bool { return !c.Owner && (c.Token == nil || c.Token.ReadOnly) }
 
 // Sees reports whether a stream is shown to the caller.
 func (c Caller) Sees(stream string) bool {
-	return c.Token == nil || len(c.Token.Streams) == 0 || slices.ContainsFunc(c.Token.Streams, func(pattern string) bool {
+	if c.Owner || c.Token == nil {
+		return c.Owner
+	}
+	return len(c.Token.Streams) == 0 || slices.ContainsFunc(c.Token.Streams, func(pattern string) bool {
 		ok, err := path.Match(pattern, stream)
 		return ok && err == nil && stream != ""
 	})
@@ -74,8 +82,8 @@ func (c Caller) Sees(stream string) bool {
 // Reaches reports whether the caller's tools may work on a device. A token that
 // names devices among its streams is kept to them.
 func (c Caller) Reaches(deviceID string) bool {
-	if c.Token == nil || c.Sees(StreamOf(deviceID)) {
-		return true
+	if c.Owner || c.Token == nil || c.Sees(StreamOf(deviceID)) {
+		return c.Owner || c.Token != nil
 	}
 	return !slices.ContainsFunc(c.Token.Streams, func(pattern string) bool { return strings.HasPrefix(pattern, "device-") })
 }

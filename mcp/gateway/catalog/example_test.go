@@ -27,9 +27,9 @@ func ExampleRegistry() {
 	views := catalog.NewViews(registry, runner, "1.0.0", log)
 	defer views.Close()
 
-	view, _ := views.Of(catalog.Caller{}, "desktop")
+	view, _ := views.Of(catalog.Caller{Owner: true}, "desktop")
 	tool, _ := view.Tool("sum")
-	result, err := runner.Run(catalog.WithCaller(context.Background(), catalog.Caller{}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
+	result, err := runner.Run(catalog.WithCaller(context.Background(), catalog.Caller{Owner: true}), tool, json.RawMessage(`{"a":1.25,"b":2.25}`), nil)
 	if err != nil {
 		panic(err)
 	}

@@ -90,7 +90,7 @@ func TestRegistryNames(t *testing.T) {
 	}
 	s.Set(PartFiles, files)
 	s.Set(PartCore, core)
-	me := Caller{Language: "en"}
+	me := Caller{Owner: true, Language: "en"}
 	for name, want := range map[string]string{"a.x": "core", "a.y": "file", "b.z": "two"} {
 		if got, err := s.run(t, me, name); got != want || err != nil {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
@@ -121,9 +121,9 @@ func TestViewsOfTokens(t *testing.T) {
 		stream string
 		want   []string
 	}{
-		{Caller{}, "", []string{"bare", "device-a.x", "device-b.x", "home.lamp"}},
-		{Caller{}, "home", []string{"home.lamp"}},
-		{Caller{}, "none", nil},
+		{Caller{Owner: true}, "", []string{"bare", "device-a.x", "device-b.x", "home.lamp"}},
+		{Caller{Owner: true}, "home", []string{"home.lamp"}},
+		{Caller{Owner: true}, "none", nil},
 		{token("all", false), "", []string{"bare", "device-a.x", "device-b.x", "home.lamp"}},
 		{token("devices", false, "device-*"), "", []string{"device-a.x", "device-b.x"}},
 		{token("one", false, "device-a"), "device-a", []string{"device-a.x"}},
@@ -137,15 +137,15 @@ func TestViewsOfTokens(t *testing.T) {
 	if !one.Reaches("a") || one.Reaches("b") || one.Shows("b") || !token("home", false, "home").Reaches("b") || token("home", false, "home").Shows("b") {
 		t.Error("the token of one device reaches another, or one without devices reaches none")
 	}
-	v, _ := s.Of(Caller{}, "home")
+	v, _ := s.Of(Caller{Owner: true}, "home")
 	if e, ok := v.Tool("lamp"); !ok || e.Name() != "home.lamp" {
 		t.Error("a view of one stream does not know bare names")
 	}
 	s.Remove("home.lamp")
-	if kept, ok := s.Kept(Caller{}, "home"); !ok || kept != v {
+	if kept, ok := s.Kept(Caller{Owner: true}, "home"); !ok || kept != v {
 		t.Error("a view was not kept while its stream is away")
 	}
-	if _, ok := s.Of(Caller{}, "home"); ok {
+	if _, ok := s.Of(Caller{Owner: true}, "home"); ok {
 		t.Error("a view of a stream that is gone")
 	}
 	before := len(s.byKey)
@@ -159,9 +159,9 @@ func TestViewAsk(t *testing.T) {
 	if err := s.Add(Tool{Name: "strict", Schema: json.RawMessage(`{"type":"object","required":["a"]}`), Run: says("", "", "").Run}); err != nil {
 		t.Fatal(err)
 	}
-	v, _ := s.Of(Caller{}, "")
+	v, _ := s.Of(Caller{Owner: true}, "")
 	ask := func(version, method, params string) string {
-		a, err := v.Ask(t.Context(), Caller{Language: "en"}, version, http.Header{}, &jsonrpc.Request{Method: method, Params: json.RawMessage(params)})
+		a, err := v.Ask(t.Context(), Caller{Owner: true, Language: "en"}, version, http.Header{}, &jsonrpc.Request{Method: method, Params: json.RawMessage(params)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,11 +208,11 @@ func TestRunnerRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
-	if got, err := s.run(t, Caller{Language: "en"}, "crash"); got != "the tool crashed" || err != nil {
+	if got, err := s.run(t, Caller{Owner: true, Language: "en"}, "crash"); got != "the tool crashed" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	s.runner.Close()
-	if _, err := s.run(t, Caller{}, "acts"); !errors.Is(err, ErrBusy) {
+	if _, err := s.run(t, Caller{Owner: true}, "acts"); !errors.Is(err, ErrBusy) {
 		t.Errorf("after Close: %v", err)
 	}
 	for _, word := range []string{"outcome=ok", "outcome=refused", "outcome=failed", "token=screen"} {
@@ -234,14 +234,14 @@ func TestRunnerTimeout(t *testing.T) {
 		}
 		for name, want := range map[string]time.Duration{"slow": CallTimeout, "short": time.Second} {
 			began := time.Now()
-			if got, _ := s.run(t, Caller{Language: "en"}, name); got != "no answer in time" || time.Since(began) != want {
+			if got, _ := s.run(t, Caller{Owner: true, Language: "en"}, name); got != "no answer in time" || time.Since(began) != want {
 				t.Errorf("%s: %q after %v", name, got, time.Since(began))
 			}
 		}
 		gone, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		began := time.Now()
-		if _, err := s.run(t, Caller{Language: "en"}.Until(gone), "slow"); err != nil || time.Since(began) != time.Second {
+		if _, err := s.run(t, Caller{Owner: true, Language: "en"}.Until(gone), "slow"); err != nil || time.Since(began) != time.Second {
 			t.Errorf("a caller that left: %v after %v", err, time.Since(began))
 		}
 	})
@@ -302,7 +302,7 @@ func (x slowly) same(item) bool         { return false }
 func TestOneChangeIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
-		v, _ := s.Of(Caller{}, "")
+		v, _ := s.Of(Caller{Owner: true}, "")
 		var told atomic.Int32
 		client := sdk.NewClient(&sdk.Implementation{Name: "c"}, &sdk.ClientOptions{
 			PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { told.Add(1) },

@@ -24,7 +24,7 @@ type Views struct {
 }
 
 type viewKey struct {
-	token  string // its name; "" for this machine without a token
+	token  string // its name; "" for the owner's
 	stream string // "" for all
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,7 @@ import (
 	"xiaozhi/mcp/router"
 )
 
-// viewOf returns what this machine sees of a registry.
+// viewOf returns what the owner sees of a registry.
 func viewOf(r *catalog.Registry) *catalog.View {
 	log := slog.New(slog.DiscardHandler)
 	v, _ := catalog.NewViews(r, catalog.NewRunner(time.UTC, log), "test", log).Of(english(), "")
@@ -28,7 +27,7 @@ func viewOf(r *catalog.Registry) *catalog.View {
 
 // english returns a caller in English.
 func english() catalog.Caller {
-	return catalog.CallerOf(&http.Request{Header: http.Header{"Accept-Language": {"en"}}})
+	return catalog.Caller{Owner: true, Language: "en"}
 }
 
 // answer is the result of a call.
