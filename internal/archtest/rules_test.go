@@ -27,6 +27,8 @@ var rules = []rule{
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "", "what a turn left behind"},
 
+	{"store", "", "it knows SQL, and nothing of ours"},
+
 	{"audio", "", "formats and arithmetic"},
 	{"audio/internal/dsp", "", "the arithmetic of sound"},
 	{"audio/echo", "audio audio/internal/dsp", "the canceller and the device's own voice"},
@@ -95,6 +97,10 @@ var libraries = []rule{
 	{"github.com/gorilla/websocket", "connection/websocket mcp/external mcp/gateway internal/devicetest internal/wirediff cmd/xiaozhi-sim e2e", "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
 	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
+	{"database/sql", "store", "SQL stands in one place"},
+	{"github.com/mattn/go-sqlite3", "store", "databases are known in one place"},
+	{"github.com/jackc/pgx", "store", "databases are known in one place"},
+	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},
 }

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// database owns the connections to one database. All tables share it.
+type database struct {
+	engine Engine
+	path   string  // of SQLite's file
+	now    *sql.DB // commits reach the disk before they return
+	later  *sql.DB // commits survive the end of the process, and a power cut may take the last ones
+	read   *sql.DB
+	writer chan struct{} // SQLite: whoever writes holds its only place
+	clock  func() time.Time
+	health *health
+}
+
+func (d *database) close() error {
+	return errors.Join(d.read.Close(), d.later.Close(), d.now.Close())
+}
+
+// change runs f in a transaction that is on the disk when change returns nil.
+func (d *database) change(ctx context.Context, f func(tx *sql.Tx) error) error {
+	return d.transact(ctx, d.now, f)
+}
+
+// transact runs f in a transaction of db. f may be run again only by the caller.
+func (d *database) transact(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) (err error) {
+	if d.writer != nil {
+		select {
+		case d.writer <- struct{}{}:
+			defer func() { <-d.writer }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	start := d.clock()
+	defer func() { d.health.wrote(start, d.clock().Sub(start), err) }()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(known(err), ignoreDone(tx.Rollback()))
+	}
+	return known(tx.Commit())
+}
+
+// ignoreDone drops the error of a transaction that has ended by itself.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// exec runs one statement that changes rows, and returns how many.
+func (d *database) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = d.change(ctx, func(tx *sql.Tx) error {
+		n, err = execIn(ctx, tx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+func execIn(ctx context.Context, tx *sql.Tx, query string, args ...any) (int64, error) {
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, known(err)
+	}
+	return result.RowsAffected()
+}
+
+// execOne runs a statement that must change a row: [ErrNotFound] if it does not.
+func (d *database) execOne(ctx context.Context, query string, args ...any) error {
+	n, err := d.exec(ctx, query, args...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// forUpdate ends a SELECT within a transaction whose row is then changed. SQLite has one writer anyway.
+func (d *database) forUpdate() string {
+	if d.engine == Postgres {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// edit reads a row, has f change it and writes it back, in one transaction. The statement of writing takes the
+// columns in order and then the id.
+func edit[T any, R row[T]](ctx context.Context, d *database, read, write, id string, f func(*T) error) (T, error) {
+	var one T
+	err := d.change(ctx, func(tx *sql.Tx) error {
+		var err error
+		if one, err = first[T, R](ctx, tx, read+d.forUpdate(), id); err != nil {
+			return err
+		}
+		if err := f(&one); err != nil {
+			return err
+		}
+		_, err = execIn(ctx, tx, write, append(R(&one).fields(), id)...)
+		return err
+	})
+	return one, err
+}

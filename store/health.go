@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Trouble is a kind of thing that is wrong with the database.
+type Trouble string
+
+// What can be wrong.
+const (
+	TroubleFull    Trouble = "full"    // the disk has no room
+	TroubleBroken  Trouble = "broken"  // the file is damaged
+	TroubleSlow    Trouble = "slow"    // a write took longer than a second
+	TroubleFailing Trouble = "failing" // the last write failed in another way
+	TroubleNoWAL   Trouble = "no-wal"  // the file is on a network file system
+	TroubleDropped Trouble = "dropped" // turns were not written
+)
+
+// slowWrite is the time from which on a write is slow.
+const slowWrite = time.Second
+
+// troubleShown is the time for which something that is over is still told.
+const troubleShown = 5 * time.Minute
+
+// Health tells how the database does. Its zero value is that of a database that does well.
+type Health struct {
+	Engine  Engine
+	Path    string    // of SQLite's file
+	Network string    // network file system on which it lies; "": none
+	Trouble []Trouble // the worst first; empty: all is well
+	Err     error     // of the last write that failed, if it was the last one
+	Since   time.Time // since when writes fail
+	Slowest time.Duration
+}
+
+// health collects what [Health] tells.
+type health struct {
+	network string
+	clock   func() time.Time
+
+	mu      sync.Mutex
+	err     error
+	since   time.Time
+	slowAt  time.Time
+	slowest time.Duration // of the last minutes
+}
+
+// wrote takes in the end of a transaction.
+func (h *health) wrote(_ time.Time, took time.Duration, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.clock()
+	switch {
+	case err == nil:
+		h.err, h.since = nil, time.Time{}
+	case isOurs(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	default:
+		if h.err == nil {
+			h.since = now
+		}
+		h.err = err
+	}
+	if now.Sub(h.slowAt) > troubleShown {
+		h.slowest = 0
+	}
+	if took >= slowWrite {
+		h.slowAt, h.slowest = now, max(h.slowest, took)
+	}
+}
+
+// isOurs reports whether an error is an answer, and not a failure.
+func isOurs(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFull) || errors.Is(err, errData)
+}
+
+// report fills in what is known here.
+func (h *health) report(r *Health) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.Network, r.Err, r.Since = h.network, h.err, h.since
+	if h.err != nil {
+		r.Trouble = append(r.Trouble, troubleOf(h.err))
+	}
+	if h.slowest > 0 && h.clock().Sub(h.slowAt) <= troubleShown {
+		r.Slowest = h.slowest
+		r.Trouble = append(r.Trouble, TroubleSlow)
+	}
+	if h.network != "" {
+		r.Trouble = append(r.Trouble, TroubleNoWAL)
+	}
+}
+
+// Health tells how the database does.
+func (s *Store) Health() Health {
+	r := Health{Engine: s.db.engine, Path: s.db.path}
+	s.db.health.report(&r)
+	return r
+}

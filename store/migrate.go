@@ -1,0 +1,125 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// dialect reads migrations in the words of an engine.
+type dialect struct {
+	fs.FS
+
+	swap *strings.Replacer
+}
+
+func (d dialect) Open(name string) (fs.File, error) {
+	f, err := d.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return f, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	all, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return &swapped{Reader: bytes.NewReader([]byte(d.swap.Replace(string(all)))), FileInfo: info}, f.Close()
+}
+
+// swapped is a file whose words were swapped.
+type swapped struct {
+	*bytes.Reader
+	fs.FileInfo
+}
+
+func (s *swapped) Stat() (fs.FileInfo, error) { return s, nil }
+func (s *swapped) Size() int64                { return s.Reader.Size() }
+func (s *swapped) Close() error               { return nil }
+
+// migrator brings the schema of a database up to that of the program, forward only.
+type migrator struct {
+	*goose.Provider
+	path   string // of SQLite's file
+	backup func(ctx context.Context, from int64) error
+}
+
+func newMigrator(db *sql.DB, engine Engine, path string) (*migrator, error) {
+	name, swap := goose.DialectSQLite3, strings.NewReplacer()
+	if engine == Postgres {
+		name, swap = goose.DialectPostgres, strings.NewReplacer(" BLOB", " BYTEA")
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	p, err := goose.NewProvider(name, db, dialect{files, swap}, goose.WithDisableGlobalRegistry(true))
+	return &migrator{Provider: p, path: path}, err
+}
+
+// latest is the version of the schema that the program knows.
+func (m *migrator) latest() int64 {
+	all := m.ListSources()
+	return all[len(all)-1].Version
+}
+
+// up takes each step that is missing, with a backup before it unless the database is new.
+func (m *migrator) up(ctx context.Context) error {
+	for {
+		has, err := m.GetDBVersion(ctx)
+		if err != nil || has >= m.latest() {
+			return err
+		}
+		if has > 0 && m.backup != nil {
+			if err := m.backup(ctx, has); err != nil {
+				return fmt.Errorf("back up before changing the schema: %w", err)
+			}
+		}
+		if _, err := m.UpByOne(ctx); err != nil {
+			return fmt.Errorf("change the schema: %w", err)
+		}
+	}
+}
+
+// schemaBackup names the copy of a database from before a change of its schema.
+func schemaBackup(dir string, from int64, at time.Time) string {
+	return filepath.Join(dir, fmt.Sprintf("schema-%d-%s.db", from, at.UTC().Format("20060102T150405.000Z")))
+}
+
+// findSchemaBackup returns the newest copy that a program of a version can read, or "".
+func findSchemaBackup(dir string, knows int64) string {
+	names, _ := filepath.Glob(filepath.Join(dir, "schema-*.db")) // the pattern is right
+	slices.SortFunc(names, func(a, b string) int { return modified(b).Compare(modified(a)) })
+	for _, name := range names {
+		var from int64
+		if _, err := fmt.Sscanf(filepath.Base(name), "schema-%d-", &from); err == nil && from <= knows {
+			return name
+		}
+	}
+	return ""
+}
+
+// modified is the time at which a file was written, zero if it is not there.
+func modified(name string) time.Time {
+	info, err := os.Stat(name)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

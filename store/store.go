@@ -1,0 +1,93 @@
+// Package store keeps what must outlive the program, in SQLite or PostgreSQL: devices and their pairing, people,
+// agents, settings, secrets, reminders, and what was said. It imports nothing of this program, and nothing but it
+// knows SQL.
+//
+// # Two ways in
+//
+// What is promised to somebody is written now: a method of a table that changes something has committed it, in a way
+// that survives a power cut, when it returns nil. What only tells of the past is written later: [Log] takes finished
+// turns and what was learned of a device without ever waiting, and writes them in batches.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. SQLite has one writer at a time; others wait for it.
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Engine is the kind of database.
+type Engine string
+
+// The engines.
+const (
+	SQLite   Engine = "sqlite"
+	Postgres Engine = "postgres"
+)
+
+// Errors of tables. Others are of the database itself; [Store.Health] says what they mean.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+	ErrConflict = errors.New("was changed meanwhile")
+)
+
+// Options say where the database is.
+type Options struct {
+	URL     string           // postgres://…; "": SQLite
+	Path    string           // file of SQLite
+	Backups string           // folder that takes a copy of the file before each change of the schema; "": that of Path
+	Tool    bool             // for a command beside a running server: the lock is not needed
+	Now     func() time.Time // nil: time.Now
+	Log     *slog.Logger     // nil: nothing is logged
+
+	wrap wrapper // between database/sql and SQLite's connections; tests set it
+}
+
+// Tables are the tables, by what they own.
+type Tables struct {
+	Devices   *Devices
+	Tokens    *DeviceTokens
+	Pairings  *Pairings
+	Reminders *Reminders
+}
+
+// Store is an open database. It owns the connections, the lock of the file and the goroutine of [Log].
+type Store struct {
+	Tables
+	db     *database
+	unlock func()
+}
+
+// Open opens the database, makes or changes its schema, and starts the writer of [Log]. What is wrong with the file
+// is a [BrokenError], [NewerError] or [LockedError]; nothing was changed then.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	open := openSQLite
+	if o.URL != "" {
+		open = openPostgres
+	}
+	db, unlock, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, unlock: unlock}
+	s.Tables = Tables{Devices: &Devices{db}, Tokens: &DeviceTokens{db}, Pairings: &Pairings{db}, Reminders: &Reminders{db}}
+	return s, nil
+}
+
+// Close ends the connections and frees the lock.
+func (s *Store) Close() error {
+	err := s.db.close()
+	s.unlock()
+	return err
+}

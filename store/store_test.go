@@ -1,0 +1,58 @@
+package store
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const childEnv = "STORE_CHILD"
+
+func runChild() {}
+
+// onBoth runs a test on each engine, with an empty database.
+func onBoth(t *testing.T, f func(t *testing.T, s *Store)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { f(t, openFile(t, filepath.Join(t.TempDir(), "x.db"))) })
+	t.Run("postgres", func(t *testing.T) { f(t, open(t, Options{URL: postgresURL(t)})) })
+}
+
+func open(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error("close:", err)
+		}
+	})
+	return s
+}
+
+func openFile(t *testing.T, path string) *Store {
+	t.Helper()
+	return open(t, Options{Path: path})
+}
+
+// addDevice adds a paired device.
+func addDevice(t *testing.T, s *Store, id string) Device {
+	t.Helper()
+	d, _, err := s.Devices.Bind(t.Context(), Device{ID: id, MAC: id, ClientID: "c-" + id, State: DevicePaired, FirstAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// want fails the test unless err is the expected one.
+func want(t *testing.T, err, expected error) {
+	t.Helper()
+	if !errors.Is(err, expected) || (expected == nil) != (err == nil) {
+		t.Errorf("error %v, want %v", err, expected)
+	}
+}
+
+func at(minute int) time.Time { return time.Date(2026, 11, 22, 9, minute, 0, 0, time.UTC) }
