@@ -91,21 +91,3 @@ func (d *database) forUpdate() string {
 	}
 	return ""
 }
-
-// edit reads a row, has f change it and writes it back, in one transaction. The statement of writing takes the
-// columns in order and then the id.
-func edit[T any, R row[T]](ctx context.Context, d *database, read, write, id string, f func(*T) error) (T, error) {
-	var one T
-	err := d.change(ctx, func(tx *sql.Tx) error {
-		var err error
-		if one, err = first[T, R](ctx, tx, read+d.forUpdate(), id); err != nil {
-			return err
-		}
-		if err := f(&one); err != nil {
-			return err
-		}
-		_, err = execIn(ctx, tx, write, append(R(&one).fields(), id)...)
-		return err
-	})
-	return one, err
-}

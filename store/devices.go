@@ -3,99 +3,165 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 	"time"
 )
 
 // DeviceState says what the server thinks of a device.
 type DeviceState string
 
-// The states of a device. At most one device of a MAC is paired.
+// The states of a device. At most one device of an address is paired or a browser.
 const (
-	DeviceNew      DeviceState = "new"      // it has asked, and nobody has accepted it
+	DeviceNew      DeviceState = "new"      // nobody knows it yet
 	DevicePaired   DeviceState = "paired"   // it is known
-	DeviceStranger DeviceState = "stranger" // its MAC belongs to another pair
+	DeviceBrowser  DeviceState = "browser"  // it is known and keeps no token
+	DeviceStranger DeviceState = "stranger" // its address belongs to another pair
 	DeviceRefused  DeviceState = "refused"  // somebody does not want it
-	DeviceBrowser  DeviceState = "browser"  // it keeps no token
 )
 
-// Device is a MAC with a Client-Id, and what is known of it.
-type Device struct {
-	ID       string // made by the caller; all other rows name it
-	MAC      string // canonical
-	ClientID string
-	State    DeviceState
-	Name     string // as people call it
-	OwnerID  string // of a user
-	AgentID  string
+// known reports whether a device of that state holds its address.
+func (s DeviceState) known() bool { return s == DevicePaired || s == DeviceBrowser }
 
-	Board, Chip, Firmware string
-	Language, Zone        string // Zone is an IANA name
-	Features              string // JSON: what its hello offered
-	Remote                string // address it was last seen at
-	Overrides             string // JSON: settings of this device alone
-	KeepText, KeepSound   *int   // days; nil: as the settings say
-
-	FirstAt, AskedAt, HelloAt, TurnAt time.Time // first and last signs of life: any, OTA, hello, turn
-	LastStep                          string    // how far its last attempt to connect came
-	PairedAt                          time.Time
-	PairedBy                          string
-	ReissueUntil                      time.Time // until then a new token may be given to the pair
+// Identity is who a device is: an address with a Client-Id, and what it can prove.
+type Identity struct {
+	ID         string // all other rows name it
+	Address    string // Device-Id in its canonical spelling
+	Client     string // hash of the Client-Id; "": it has none
+	State      DeviceState
+	Name       string   // as people call it
+	AcceptedBy string   // who accepted it
+	Token      string   // hash of the token that it uses; "": none yet
+	Offered    []string // hashes of tokens that were sent since
+	Keeps      bool     // it keeps a token that is left out
+	Told       bool     // it has described itself
+	Board      string
+	Firmware   string
+	FirstAt    time.Time
+	SeenAt     time.Time
+	SinceAt    time.Time // it has been in its state since
 }
 
-const deviceColumns = "id, mac, client_id, state, name, owner_id, agent_id, board, chip, firmware, language, zone, features, remote, overrides, " +
-	"keep_text_days, keep_sound_days, first_at, asked_at, hello_at, turn_at, last_step, paired_at, paired_by, reissue_until"
+const identityColumns = "id, address, client, state, name, accepted_by, token, offered, keeps, told, board, firmware, first_at, seen_at, since_at"
 
-func (d *Device) fields() []any {
+func (d *Identity) fields() []any {
 	return []any{
-		text{&d.ID}, text{&d.MAC}, text{&d.ClientID}, enum[DeviceState]{&d.State}, maybe{&d.Name}, maybe{&d.OwnerID}, maybe{&d.AgentID},
-		maybe{&d.Board}, maybe{&d.Chip}, maybe{&d.Firmware}, maybe{&d.Language}, maybe{&d.Zone}, maybe{&d.Features}, maybe{&d.Remote}, maybe{&d.Overrides},
-		choice{&d.KeepText}, choice{&d.KeepSound}, stamp{&d.FirstAt}, stamp{&d.AskedAt}, stamp{&d.HelloAt}, stamp{&d.TurnAt}, maybe{&d.LastStep},
-		stamp{&d.PairedAt}, maybe{&d.PairedBy}, stamp{&d.ReissueUntil},
+		text{&d.ID}, text{&d.Address}, text{&d.Client}, enum[DeviceState]{&d.State}, maybe{&d.Name}, maybe{&d.AcceptedBy}, maybe{&d.Token}, words{&d.Offered},
+		flag{&d.Keeps}, flag{&d.Told}, maybe{&d.Board}, maybe{&d.Firmware}, stamp{&d.FirstAt}, stamp{&d.SeenAt}, stamp{&d.SinceAt},
 	}
 }
 
-const selectDevice = "SELECT " + deviceColumns + " FROM devices"
+// Device is a device with all that is known of it.
+type Device struct {
+	Identity
 
-// Devices is the table of devices.
+	OwnerID             string // of a user
+	AgentID             string
+	Chip                string
+	Language, Zone      string // Zone is an IANA name
+	Features            string // JSON: what its hello offered
+	Remote              string // address it was last seen at
+	Overrides           string // JSON: settings of this device alone
+	KeepText, KeepSound *int   // days; nil: as the settings say
+
+	AskedAt, HelloAt, TurnAt time.Time // last OTA, hello, turn
+	LastStep                 string    // how far its last attempt to connect came
+}
+
+const (
+	detailColumns = "owner_id, agent_id, chip, language, zone, features, remote, overrides, keep_text_days, keep_sound_days, asked_at, hello_at, turn_at, last_step"
+	deviceColumns = identityColumns + ", " + detailColumns
+	selectDevice  = "SELECT " + deviceColumns + " FROM devices"
+)
+
+func (d *Device) details() []any {
+	return []any{
+		maybe{&d.OwnerID}, maybe{&d.AgentID}, maybe{&d.Chip}, maybe{&d.Language}, maybe{&d.Zone}, maybe{&d.Features}, maybe{&d.Remote}, maybe{&d.Overrides},
+		choice{&d.KeepText}, choice{&d.KeepSound}, stamp{&d.AskedAt}, stamp{&d.HelloAt}, stamp{&d.TurnAt}, maybe{&d.LastStep},
+	}
+}
+
+func (d *Device) fields() []any { return append(d.Identity.fields(), d.details()...) }
+
+// Pairing is a device's wish to be known, with the code by which a person finds it.
+type Pairing struct {
+	DeviceID  string
+	Code      string // six digits
+	Challenge string
+	Remote    string
+	BeganAt   time.Time
+	EndsAt    time.Time
+}
+
+func (p *Pairing) fields() []any {
+	return []any{text{&p.DeviceID}, text{&p.Code}, text{&p.Challenge}, maybe{&p.Remote}, stamp{&p.BeganAt}, stamp{&p.EndsAt}}
+}
+
+const pairingColumns = "device_id, code, challenge, remote, began_at, ends_at"
+
+// DeviceChange is one step of what is known of devices: all of it is kept, or nothing.
+type DeviceChange struct {
+	Drop    []string   // ids of devices that go, with all that belongs to them
+	Save    []Identity // added, or in place of those of the same ids, whose details and rows stay
+	Open    []Pairing  // in place of those of the same devices
+	Settled []string   // ids of devices whose pairings are over
+}
+
+// Devices is the table of devices, with their pairings.
 type Devices struct{ db *database }
 
-// Bind returns the device of a MAC and a Client-Id. If there is none, n is added: as n.State, or as a stranger if
-// that is paired and another pair of this MAC is. Two that come at once get different states.
-func (t *Devices) Bind(ctx context.Context, n Device) (d Device, added bool, err error) {
-	if d, err = t.Find(ctx, n.MAC, n.ClientID); err == nil {
-		return d, false, nil
+// Identities returns all devices and all pairings.
+func (t *Devices) Identities(ctx context.Context) ([]Identity, []Pairing, error) {
+	all, err := list[Identity](ctx, t.db.read, "SELECT "+identityColumns+" FROM devices ORDER BY id")
+	if err != nil {
+		return nil, nil, err
 	}
-	n.FirstAt = orNow(n.FirstAt, t.db.clock)
-	err = t.db.change(ctx, func(tx *sql.Tx) error {
-		for _, state := range []DeviceState{n.State, DeviceStranger} {
-			n.State = state
-			done, err := execIn(ctx, tx, insert("devices", deviceColumns)+" ON CONFLICT DO NOTHING", n.fields()...)
-			if err != nil {
+	waiting, err := list[Pairing](ctx, t.db.read, "SELECT "+pairingColumns+" FROM pairings ORDER BY device_id")
+	return all, waiting, err
+}
+
+// Commit writes a change.
+func (t *Devices) Commit(ctx context.Context, c DeviceChange) error {
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		for _, id := range c.Drop {
+			if _, err := execIn(ctx, tx, "DELETE FROM devices WHERE id = $1", id); err != nil {
 				return err
 			}
-			if added = done > 0; added {
-				break
+		}
+		for _, d := range unknownFirst(c.Save) {
+			d.FirstAt = orNow(d.FirstAt, t.db.clock)
+			if _, err := execIn(ctx, tx, insert("devices", identityColumns)+" ON CONFLICT (id) DO UPDATE SET "+replace(identityColumns), d.fields()...); err != nil {
+				return err
 			}
 		}
-		d, err = first[Device](ctx, tx, selectDevice+" WHERE mac = $1 AND client_id = $2", n.MAC, n.ClientID)
-		return err
+		for _, p := range c.Open {
+			if _, err := execIn(ctx, tx, insert("pairings", pairingColumns)+" ON CONFLICT (device_id) DO UPDATE SET "+replace(pairingColumns), p.fields()...); err != nil {
+				return err
+			}
+		}
+		for _, id := range c.Settled {
+			if _, err := execIn(ctx, tx, "DELETE FROM pairings WHERE device_id = $1", id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return d, added, err
+}
+
+// unknownFirst puts devices that give up their address before those that take it.
+func unknownFirst(all []Identity) []Identity {
+	rank := func(d Identity) int {
+		if d.State.known() {
+			return 1
+		}
+		return 0
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b Identity) int { return rank(a) - rank(b) })
 }
 
 // Get returns the device of an id.
 func (t *Devices) Get(ctx context.Context, id string) (Device, error) {
 	return first[Device](ctx, t.db.read, selectDevice+" WHERE id = $1", id)
-}
-
-// Find returns the device of a MAC and a Client-Id.
-func (t *Devices) Find(ctx context.Context, mac, clientID string) (Device, error) {
-	return first[Device](ctx, t.db.read, selectDevice+" WHERE mac = $1 AND client_id = $2", mac, clientID)
-}
-
-// OfMAC lists all pairs of a MAC, the one that is paired first.
-func (t *Devices) OfMAC(ctx context.Context, mac string) ([]Device, error) {
-	return list[Device](ctx, t.db.read, selectDevice+" WHERE mac = $1 ORDER BY CASE state WHEN 'paired' THEN 0 ELSE 1 END, first_at, id", mac)
 }
 
 // List lists devices, the one that was seen first last.
@@ -104,43 +170,50 @@ func (t *Devices) List(ctx context.Context, p Page) ([]Device, error) {
 	return list[Device](ctx, t.db.read, selectDevice+" WHERE (first_at, id) < ($1, $2) ORDER BY first_at DESC, id DESC LIMIT $3", at, id, limit)
 }
 
-// Count counts the devices of a state.
-func (t *Devices) Count(ctx context.Context, state DeviceState) (int, error) {
-	return count(ctx, t.db.read, "SELECT COUNT(*) FROM devices WHERE state = $1", string(state))
-}
-
-// Edit has f change a device, and returns it as it is then. Its id stays. An error of f changes nothing.
-// [ErrExists] says that another pair of its MAC is paired already; see [Devices.Pair].
-func (t *Devices) Edit(ctx context.Context, id string, f func(*Device) error) (Device, error) {
-	return edit(ctx, t.db, selectDevice+" WHERE id = $1", "UPDATE devices SET "+assign(deviceColumns)+" WHERE id = $26", id, func(d *Device) error {
-		err := f(d)
-		d.ID = id
-		return err
-	})
-}
-
-// Pair accepts a device in the name of by. Another pair of the same MAC becomes a stranger and loses its tokens.
-func (t *Devices) Pair(ctx context.Context, id, by string) (d Device, err error) {
+// Edit has f change the details of a device, and returns it as it is then. An error of f changes nothing. Who the
+// device is stays: that is changed by [Devices.Commit].
+func (t *Devices) Edit(ctx context.Context, id string, f func(*Device) error) (d Device, err error) {
 	err = t.db.change(ctx, func(tx *sql.Tx) error {
-		d, err = pair(ctx, t.db, tx, id, by)
+		if d, err = first[Device](ctx, tx, selectDevice+" WHERE id = $1"+t.db.forUpdate(), id); err != nil {
+			return err
+		}
+		who := d.Identity
+		if err := f(&d); err != nil {
+			return err
+		}
+		d.Identity = who
+		_, err = execIn(ctx, tx, "UPDATE devices SET "+assign(detailColumns)+" WHERE id = $15", append(d.details(), id)...)
 		return err
 	})
 	return d, err
 }
 
-func pair(ctx context.Context, db *database, tx *sql.Tx, id, by string) (Device, error) {
-	d, err := first[Device](ctx, tx, selectDevice+" WHERE id = $1"+db.forUpdate(), id)
+// Learned returns what [Log.Learned] has kept of a device, by name.
+func (t *Devices) Learned(ctx context.Context, id string) (map[string]string, error) {
+	rows, err := t.db.read.QueryContext(ctx, "SELECT name, doc FROM device_states WHERE device_id = $1", id)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	const others = "SELECT id FROM devices WHERE mac = $1 AND id <> $2 AND state = 'paired'"
-	if _, err := execIn(ctx, tx, "DELETE FROM device_tokens WHERE device_id IN ("+others+")", d.MAC, id); err != nil {
-		return d, err
+	defer rows.Close()
+	docs := map[string]string{}
+	for rows.Next() {
+		var name, doc string
+		if err := rows.Scan(&name, &doc); err != nil {
+			return nil, err
+		}
+		docs[name] = doc
 	}
-	if _, err := execIn(ctx, tx, "UPDATE devices SET state = 'stranger' WHERE id IN ("+others+")", d.MAC, id); err != nil {
-		return d, err
+	return docs, rows.Err()
+}
+
+// replace is the part of an INSERT that writes all columns but the first over those of the row that is there.
+func replace(columns string) string {
+	var set strings.Builder
+	for i, name := range strings.Split(columns, ", ")[1:] {
+		if i > 0 {
+			set.WriteString(", ")
+		}
+		set.WriteString(name + " = excluded." + name)
 	}
-	d.State, d.PairedAt, d.PairedBy = DevicePaired, db.clock(), by
-	_, err = execIn(ctx, tx, "UPDATE devices SET state = 'paired', paired_at = $1, paired_by = $2 WHERE id = $3", stamp{&d.PairedAt}, maybe{&d.PairedBy}, id)
-	return d, err
+	return set.String()
 }

@@ -2,92 +2,108 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 )
 
-// ReminderState says how far a reminder is.
-type ReminderState string
-
-// The states of a reminder.
-const (
-	ReminderWaiting   ReminderState = "waiting"   // for its time
-	ReminderRinging   ReminderState = "ringing"   // it is due, and was not heard yet
-	ReminderDone      ReminderState = "done"      // it was told for the last time
-	ReminderCancelled ReminderState = "cancelled" // somebody took it back
-)
-
-// Reminder is something that a device shall say at a time: a timer or a reminder, once or by a rule.
+// Reminder is something that a device shall say at a time: a timer or an alert, once or by a rule.
 type Reminder struct {
 	ID       string
 	DeviceID string
-	DueAt    time.Time     // next time
-	Rule     string        // RFC 5545; "": once
-	Start    string        // local wall time that the rule begins with
-	Zone     string        // IANA name, in which Start and Rule count
-	Text     string        // what to tell; "": nothing but the bell
-	Language string        // of the person who asked
-	Kind     string        // timer or reminder
+	Kind     string // timer or alert
+	State    string // armed, snoozed, ringing, missed, told or deleted
+	Text     string // what to tell; "": nothing but the bell
+	Language string // in which it is told
+	DueAt    time.Time
 	Length   time.Duration // that a timer was asked for
-	State    ReminderState
-	RangAt   time.Time // last time
-	MadeAt   time.Time
-	MadeTurn string // turn in which it was asked for
+	Wall     string        // local time of an alert
+	Zone     string        // IANA name, in which Wall and Rule count
+	Rule     string        // RFC 5545; "": once
+	RangAt   time.Time
+	MadeAt   time.Time // kept from when it was added
 }
 
-const reminderColumns = "id, device_id, due_at, rule, start, zone, text, language, kind, length_ms, state, rang_at, made_at, made_turn"
+const (
+	reminderColumns = "id, device_id, kind, state, text, language, due_at, length_ms, wall, zone, rule, rang_at, made_at"
+	selectReminder  = "SELECT " + reminderColumns + " FROM reminders"
+)
 
 func (r *Reminder) fields() []any {
 	return []any{
-		text{&r.ID}, text{&r.DeviceID}, stamp{&r.DueAt}, maybe{&r.Rule}, maybe{&r.Start}, text{&r.Zone}, text{&r.Text}, maybe{&r.Language}, text{&r.Kind},
-		span{&r.Length}, enum[ReminderState]{&r.State}, stamp{&r.RangAt}, stamp{&r.MadeAt}, maybe{&r.MadeTurn},
+		text{&r.ID}, text{&r.DeviceID}, text{&r.Kind}, text{&r.State}, text{&r.Text}, maybe{&r.Language}, stamp{&r.DueAt}, span{&r.Length},
+		maybe{&r.Wall}, maybe{&r.Zone}, maybe{&r.Rule}, stamp{&r.RangAt}, stamp{&r.MadeAt},
 	}
 }
-
-const selectReminder = "SELECT " + reminderColumns + " FROM reminders"
 
 // Reminders is the table of reminders.
 type Reminders struct{ db *database }
 
-// Add keeps a reminder.
+// Add keeps a reminder of a device that is known: [ErrNotFound] if it is not.
 func (t *Reminders) Add(ctx context.Context, r Reminder) error {
 	r.MadeAt = orNow(r.MadeAt, t.db.clock)
 	_, err := t.db.exec(ctx, insert("reminders", reminderColumns), r.fields()...)
 	return err
 }
 
-// Get returns the reminder of an id.
-func (t *Reminders) Get(ctx context.Context, id string) (Reminder, error) {
-	return first[Reminder](ctx, t.db.read, selectReminder+" WHERE id = $1", id)
+// ReminderQuery says which reminders are meant.
+type ReminderQuery struct {
+	DeviceID string    // "": of all devices
+	States   []string  // nil: in any state
+	Before   time.Time // due at or before it; zero: whenever
+	Limit    int       // 0: all
 }
 
-// Open lists what a device still has to tell, the next first.
-func (t *Reminders) Open(ctx context.Context, deviceID string) ([]Reminder, error) {
-	return list[Reminder](ctx, t.db.read, selectReminder+" WHERE device_id = $1 AND state IN ('waiting', 'ringing') ORDER BY due_at, id", deviceID)
+// Find returns what a query asks for, the earliest due first.
+func (t *Reminders) Find(ctx context.Context, q ReminderQuery) ([]Reminder, error) {
+	var args []any
+	mark := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	where := []string{"1 = 1"}
+	if q.States != nil {
+		var marks []string
+		for _, s := range q.States {
+			marks = append(marks, mark(s))
+		}
+		where = append(where, "state IN ("+strings.Join(marks, ", ")+")")
+	}
+	if q.DeviceID != "" {
+		where = append(where, "device_id = "+mark(q.DeviceID))
+	}
+	if !q.Before.IsZero() {
+		where = append(where, "due_at <= "+mark(q.Before.UnixMilli()))
+	}
+	query := selectReminder + " WHERE " + strings.Join(where, " AND ") + " ORDER BY due_at, id"
+	if q.Limit > 0 {
+		query += " LIMIT " + mark(q.Limit)
+	}
+	return list[Reminder](ctx, t.db.read, query, args...)
 }
 
-// Due lists what is due at a time on any device, what has waited longest first, at most limit of them.
-func (t *Reminders) Due(ctx context.Context, at time.Time, limit int) ([]Reminder, error) {
-	return list[Reminder](ctx, t.db.read, selectReminder+" WHERE state IN ('waiting', 'ringing') AND due_at <= $1 ORDER BY due_at, id LIMIT $2", at.UnixMilli(), limit)
-}
-
-// Next returns the reminder that waits and is due first, on any device.
-func (t *Reminders) Next(ctx context.Context) (Reminder, error) {
-	return first[Reminder](ctx, t.db.read, selectReminder+" WHERE state = 'waiting' ORDER BY due_at, id LIMIT 1")
-}
-
-// Replace writes a reminder if it still is as old says, in its state and the time at which it is due; else
-// [ErrConflict]: somebody was first. So nothing rings twice.
-func (t *Reminders) Replace(ctx context.Context, old, r Reminder) error {
-	r.ID, r.DeviceID = old.ID, old.DeviceID
-	n, err := t.db.exec(ctx, "UPDATE reminders SET "+assign(reminderColumns)+" WHERE id = $15 AND state = $16 AND due_at = $17",
-		append(r.fields(), old.ID, string(old.State), old.DueAt.UnixMilli())...)
+// Change writes a reminder in place of was, if that still has its state and its time; else [ErrConflict]: somebody
+// was first. So nothing rings twice.
+func (t *Reminders) Change(ctx context.Context, was, now Reminder) error {
+	const changed = "kind, state, text, language, due_at, length_ms, wall, zone, rule, rang_at"
+	fields := now.fields()
+	n, err := t.db.exec(ctx, "UPDATE reminders SET "+assign(changed)+" WHERE id = $11 AND state = $12 AND due_at = $13",
+		append(fields[2:len(fields)-1], was.ID, was.State, was.DueAt.UnixMilli())...)
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}
 	return err
 }
 
-// Trim deletes what was told or cancelled and was due before a time.
-func (t *Reminders) Trim(ctx context.Context, before time.Time) (int64, error) {
-	return t.db.exec(ctx, "DELETE FROM reminders WHERE state IN ('done', 'cancelled') AND due_at < $1", before.UnixMilli())
+// Shift moves all timers that wait: clocks were set by d.
+func (t *Reminders) Shift(ctx context.Context, d time.Duration) error {
+	_, err := t.db.exec(ctx, "UPDATE reminders SET due_at = due_at + $1 WHERE kind = 'timer' AND state IN ('armed', 'snoozed')", d.Milliseconds())
+	return err
+}
+
+// Purge deletes those that were told or deleted, and were due and rang before a time.
+func (t *Reminders) Purge(ctx context.Context, before time.Time) error {
+	_, err := t.db.exec(ctx, "DELETE FROM reminders WHERE state IN ('told', 'deleted') AND due_at < $1 AND COALESCE(rang_at, 0) < $2",
+		before.UnixMilli(), before.UnixMilli())
+	return err
 }

@@ -14,38 +14,51 @@ func TestReminders(t *testing.T) {
 		ctx := t.Context()
 		addDevice(t, s, "m")
 		r := Reminder{
-			ID: "r1", DeviceID: "m", DueAt: at(10), Rule: "FREQ=DAILY", Start: "2026-11-22T17:10:00", Zone: "Asia/Shanghai", Text: "遛狗", Language: "zh",
-			Kind: "reminder", Length: 5 * time.Minute, State: ReminderWaiting, MadeAt: at(0), MadeTurn: "t",
+			ID: "r1", DeviceID: "m", Kind: "alert", State: "armed", Text: "遛狗", Language: "zh", DueAt: at(10), Length: 5 * time.Minute,
+			Wall: "2026-11-22T17:10:00", Zone: "Asia/Shanghai", Rule: "FREQ=DAILY", RangAt: at(1), MadeAt: at(0),
 		}
 		want(t, s.Reminders.Add(ctx, r), nil)
-		if got, err := s.Reminders.Get(ctx, "r1"); err != nil || !reflect.DeepEqual(got, r) {
+		if got, err := s.Reminders.Find(ctx, ReminderQuery{DeviceID: "m"}); err != nil || !reflect.DeepEqual(got, []Reminder{r}) {
 			t.Errorf("%+v %v", got, err)
 		}
 		want(t, s.Reminders.Add(ctx, r), ErrExists)
 		lost := r
 		lost.ID, lost.DeviceID = "r2", "nobody"
 		want(t, s.Reminders.Add(ctx, lost), ErrNotFound)
-		if due, err := s.Reminders.Due(ctx, at(9), 10); err != nil || len(due) != 0 {
-			t.Error(due, err)
-		}
-		if due, err := s.Reminders.Due(ctx, at(10), 10); err != nil || len(due) != 1 {
-			t.Error(due, err)
-		}
 		next := r
 		next.DueAt, next.RangAt = at(20), at(10)
-		want(t, s.Reminders.Replace(ctx, r, next), nil)
-		want(t, s.Reminders.Replace(ctx, r, next), ErrConflict)
-		if got, err := s.Reminders.Next(ctx); err != nil || !got.DueAt.Equal(at(20)) {
-			t.Errorf("%+v %v", got, err)
+		want(t, s.Reminders.Change(ctx, r, next), nil)
+		want(t, s.Reminders.Change(ctx, r, next), ErrConflict)
+		timer := Reminder{ID: "t", DeviceID: "m", Kind: "timer", State: "snoozed", DueAt: at(5)}
+		want(t, s.Reminders.Add(ctx, timer), nil)
+		want(t, s.Reminders.Shift(ctx, time.Minute), nil)
+		for _, test := range []struct {
+			q    ReminderQuery
+			want string
+		}{
+			{ReminderQuery{}, "t@6 r1@20 "},
+			{ReminderQuery{States: []string{"armed", "snoozed"}, Before: at(6), DeviceID: "m"}, "t@6 "},
+			{ReminderQuery{Before: at(6).Add(-time.Millisecond)}, ""},
+			{ReminderQuery{States: []string{"missed"}}, ""},
+			{ReminderQuery{DeviceID: "nobody"}, ""},
+			{ReminderQuery{Limit: 1}, "t@6 "},
+		} {
+			all, err := s.Reminders.Find(ctx, test.q)
+			got := ""
+			for _, r := range all {
+				got += fmt.Sprintf("%s@%d ", r.ID, r.DueAt.Minute())
+			}
+			if got != test.want || err != nil {
+				t.Errorf("%+v: %q %v, want %q", test.q, got, err, test.want)
+			}
 		}
-		done := next
-		done.State = ReminderDone
-		want(t, s.Reminders.Replace(ctx, next, done), nil)
-		if open, err := s.Reminders.Open(ctx, "m"); err != nil || len(open) != 0 {
-			t.Error(open, err)
-		}
-		if n, err := s.Reminders.Trim(ctx, at(30)); n != 1 || err != nil {
-			t.Error(n, err)
+		told := next
+		told.State = "told"
+		want(t, s.Reminders.Change(ctx, next, told), nil)
+		want(t, s.Reminders.Purge(ctx, at(20)), nil) // it was due then, not before
+		want(t, s.Reminders.Purge(ctx, at(21)), nil)
+		if all, err := s.Reminders.Find(ctx, ReminderQuery{}); err != nil || len(all) != 1 || all[0].ID != "t" {
+			t.Errorf("%+v %v", all, err)
 		}
 	})
 }
@@ -54,15 +67,15 @@ func TestReminders(t *testing.T) {
 func TestReminderOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		addDevice(t, s, "m")
-		r := Reminder{ID: "r", DeviceID: "m", DueAt: at(1), Zone: "UTC", Kind: "timer", State: ReminderWaiting, MadeAt: at(0)}
+		r := Reminder{ID: "r", DeviceID: "m", Kind: "timer", State: "armed", DueAt: at(1)}
 		want(t, s.Reminders.Add(t.Context(), r), nil)
 		var rang atomic.Int32
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				n := r
-				n.State = ReminderRinging
-				if s.Reminders.Replace(t.Context(), r, n) == nil {
+				n.State = "ringing"
+				if s.Reminders.Change(t.Context(), r, n) == nil {
 					rang.Add(1)
 				}
 			})
@@ -82,21 +95,17 @@ func TestManyReminders(t *testing.T) {
 		tx, err := s.db.now.BeginTx(ctx, nil)
 		want(t, err, nil)
 		for i := range 10_000 {
-			r := Reminder{ID: fmt.Sprintf("r%05d", i), DeviceID: "m", DueAt: at(0).Add(time.Duration(i*7919%10_000) * time.Second), Zone: "UTC", Kind: "reminder", State: ReminderWaiting, MadeAt: at(0)}
+			r := Reminder{ID: fmt.Sprintf("r%05d", i), DeviceID: "m", DueAt: at(0).Add(time.Duration(i*7919%10_000) * time.Second), Kind: "alert", State: "armed", MadeAt: at(0)}
 			if _, err := execIn(ctx, tx, insert("reminders", reminderColumns), r.fields()...); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want(t, tx.Commit(), nil)
 		start := time.Now()
-		r, err := s.Reminders.Next(ctx)
-		if err != nil || !r.DueAt.Equal(at(0)) {
-			t.Errorf("%+v %v", r, err)
-		}
-		due, err := s.Reminders.Due(ctx, at(10), 1000)
-		if err != nil || len(due) != 601 {
+		due, err := s.Reminders.Find(ctx, ReminderQuery{States: []string{"armed", "snoozed"}, Before: at(10), Limit: 1000})
+		if err != nil || len(due) != 601 || !due[0].DueAt.Equal(at(0)) {
 			t.Errorf("%d are due: %v", len(due), err)
 		}
-		t.Logf("next and %d due in %v", len(due), time.Since(start))
+		t.Logf("%d due in %v", len(due), time.Since(start))
 	})
 }

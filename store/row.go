@@ -109,7 +109,8 @@ type (
 	choice          struct{ n **int }       // NULL is nil
 	span            struct{ d *time.Duration }
 	flag            struct{ b *bool }
-	enum[S ~string] struct{ s *S } // NOT NULL
+	words           struct{ all *[]string } // without spaces; NULL is none
+	enum[S ~string] struct{ s *S }          // NOT NULL
 )
 
 func (c stamp) Value() (driver.Value, error) {
@@ -222,5 +223,20 @@ func (c enum[S]) Scan(src any) error {
 	var n sql.NullString
 	err := n.Scan(src)
 	*c.s = S(n.String)
+	return err
+}
+
+func (c words) Value() (driver.Value, error) {
+	all := strings.Join(*c.all, " ")
+	return maybe{&all}.Value()
+}
+
+func (c words) Scan(src any) error {
+	var all string
+	err := maybe{&all}.Scan(src)
+	*c.all = nil
+	if all != "" {
+		*c.all = strings.Fields(all)
+	}
 	return err
 }

@@ -34,6 +34,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
 	ErrConflict = errors.New("was changed meanwhile")
+	ErrFull     = errors.New("there are too many")
 )
 
 // Options say where the database is.
@@ -51,8 +52,6 @@ type Options struct {
 // Tables are the tables, by what they own.
 type Tables struct {
 	Devices   *Devices
-	Tokens    *DeviceTokens
-	Pairings  *Pairings
 	Reminders *Reminders
 }
 
@@ -81,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, unlock: unlock}
-	s.Tables = Tables{Devices: &Devices{db}, Tokens: &DeviceTokens{db}, Pairings: &Pairings{db}, Reminders: &Reminders{db}}
+	s.Tables = Tables{Devices: &Devices{db}, Reminders: &Reminders{db}}
 	return s, nil
 }
 

@@ -38,13 +38,12 @@ func openFile(t *testing.T, path string) *Store {
 }
 
 // addDevice adds a paired device.
-func addDevice(t *testing.T, s *Store, id string) Device {
+func addDevice(t *testing.T, s *Store, id string) {
 	t.Helper()
-	d, _, err := s.Devices.Bind(t.Context(), Device{ID: id, MAC: id, ClientID: "c-" + id, State: DevicePaired, FirstAt: time.Now()})
-	if err != nil {
+	d := Identity{ID: id, Address: id, Client: "c-" + id, State: DevicePaired, FirstAt: at(0)}
+	if err := s.Devices.Commit(t.Context(), DeviceChange{Save: []Identity{d}}); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 // want fails the test unless err is the expected one.

@@ -32,34 +32,29 @@ CREATE TABLE agent_revisions (
   PRIMARY KEY (agent_id, rev)
 );
 
--- A device is a MAC with a Client-Id. id is what all other rows name.
+-- A device is an address with a Client-Id, of which a hash stands here, as of its tokens. id is what all other rows name.
 CREATE TABLE devices (
-  id TEXT PRIMARY KEY, mac TEXT NOT NULL, client_id TEXT NOT NULL,
+  id TEXT PRIMARY KEY, address TEXT NOT NULL, client TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('new', 'paired', 'stranger', 'refused', 'browser')),
-  name TEXT, owner_id TEXT REFERENCES users ON DELETE SET NULL, agent_id TEXT REFERENCES agents ON DELETE SET NULL,
-  board TEXT, chip TEXT, firmware TEXT, language TEXT, zone TEXT, features TEXT, remote TEXT, overrides TEXT,
-  keep_text_days INTEGER, keep_sound_days INTEGER,
-  first_at BIGINT NOT NULL, asked_at BIGINT, hello_at BIGINT, turn_at BIGINT, last_step TEXT,
-  paired_at BIGINT, paired_by TEXT, reissue_until BIGINT,
-  UNIQUE (mac, client_id)
+  name TEXT, accepted_by TEXT, token TEXT, offered TEXT, keeps BOOLEAN NOT NULL, told BOOLEAN NOT NULL, board TEXT, firmware TEXT,
+  first_at BIGINT NOT NULL, seen_at BIGINT, since_at BIGINT,
+  owner_id TEXT REFERENCES users ON DELETE SET NULL, agent_id TEXT REFERENCES agents ON DELETE SET NULL,
+  chip TEXT, language TEXT, zone TEXT, features TEXT, remote TEXT, overrides TEXT, keep_text_days INTEGER, keep_sound_days INTEGER,
+  asked_at BIGINT, hello_at BIGINT, turn_at BIGINT, last_step TEXT,
+  UNIQUE (address, client)
 );
-CREATE UNIQUE INDEX devices_bound ON devices (mac) WHERE state = 'paired';
+CREATE UNIQUE INDEX devices_known ON devices (address) WHERE state IN ('paired', 'browser');
 CREATE INDEX devices_first ON devices (first_at, id);
 CREATE INDEX devices_owner ON devices (owner_id);
 CREATE INDEX devices_agent ON devices (agent_id);
--- Tokens of a pair, as hashes: until one was used, each reply to the device may add one.
-CREATE TABLE device_tokens (
-  hash TEXT PRIMARY KEY, device_id TEXT NOT NULL REFERENCES devices ON DELETE CASCADE, created_at BIGINT NOT NULL, used_at BIGINT
-);
-CREATE INDEX device_tokens_device ON device_tokens (device_id);
 -- What the server has learned of a device, by name: history, pause, tools, things, role.
 CREATE TABLE device_states (
   device_id TEXT NOT NULL REFERENCES devices ON DELETE CASCADE, name TEXT NOT NULL, doc TEXT NOT NULL, at BIGINT NOT NULL,
   PRIMARY KEY (device_id, name)
 );
 CREATE TABLE pairings (
-  device_id TEXT PRIMARY KEY REFERENCES devices ON DELETE CASCADE, code TEXT NOT NULL UNIQUE, challenge TEXT NOT NULL, remote TEXT,
-  polls INTEGER NOT NULL, created_at BIGINT NOT NULL, ends_at BIGINT NOT NULL
+  device_id TEXT PRIMARY KEY REFERENCES devices ON DELETE CASCADE, code TEXT NOT NULL, challenge TEXT NOT NULL, remote TEXT,
+  began_at BIGINT NOT NULL, ends_at BIGINT NOT NULL
 );
 
 CREATE TABLE settings_revisions (
@@ -103,9 +98,9 @@ CREATE TABLE recordings (
 CREATE INDEX recordings_end ON recordings (ends_at);
 
 CREATE TABLE reminders (
-  id TEXT PRIMARY KEY, device_id TEXT NOT NULL REFERENCES devices ON DELETE CASCADE, due_at BIGINT NOT NULL,
-  rule TEXT, start TEXT, zone TEXT NOT NULL, text TEXT NOT NULL, language TEXT, kind TEXT NOT NULL, length_ms BIGINT,
-  state TEXT NOT NULL CHECK (state IN ('waiting', 'ringing', 'done', 'cancelled')), rang_at BIGINT, made_at BIGINT NOT NULL, made_turn TEXT
+  id TEXT PRIMARY KEY, device_id TEXT NOT NULL REFERENCES devices ON DELETE CASCADE, kind TEXT NOT NULL CHECK (kind IN ('timer', 'alert')),
+  state TEXT NOT NULL CHECK (state IN ('armed', 'snoozed', 'ringing', 'missed', 'told', 'deleted')), text TEXT NOT NULL, language TEXT,
+  due_at BIGINT NOT NULL, length_ms BIGINT, wall TEXT, zone TEXT, rule TEXT, rang_at BIGINT, made_at BIGINT NOT NULL
 );
 CREATE INDEX reminders_due ON reminders (state, due_at, id);
 CREATE INDEX reminders_device ON reminders (device_id, due_at, id);
