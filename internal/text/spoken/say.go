@@ -48,6 +48,14 @@ func sayUnits(n int, zh, en string, lang text.Lang) string {
 	return strconv.Itoa(n) + lang.Pick(zh, " "+en)
 }
 
+// SayCount returns how often something happened as people say it: once, 3 times, 3次.
+func SayCount(n int, lang text.Lang) string {
+	if lang != text.Chinese && n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + lang.Pick("次", " times")
+}
+
 // SayTime returns t as people say it at now, in English with its preposition:
 // the time of day, and the day where it is not today.
 func SayTime(t, now time.Time, lang text.Lang) string {

@@ -1,0 +1,339 @@
+package spoken
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// When reads a time to come as [Time] does, or one that comes again and again: 每天早上七点, every
+// weekday at 7, 每两周的周二下午三点, the first monday of every month at 9, every 30 minutes. rule is
+// then how it recurs, as RFC 5545 writes it, and at is where it begins, which may have passed; a
+// time without morning or evening is as on the 24 hour clock. rule is "" for a single time.
+func When(s string, now time.Time) (at time.Time, rule string, err error) {
+	rule, rest, ok := Repeat(s)
+	if !ok {
+		at, err = Time(s, now)
+		return at, "", err
+	}
+	within := strings.Contains(rule, "FREQ=HOURLY") || strings.Contains(rule, "FREQ=MINUTELY")
+	if rest = strings.TrimSpace(bare(rest)); rest == "" {
+		if within {
+			return now.Round(0).Truncate(time.Second), rule, nil
+		}
+		rest = "9:00"
+	}
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Add(-time.Second)
+	if at, err = said(rest, midnight); err != nil {
+		return time.Time{}, "", err
+	}
+	return at, rule, nil
+}
+
+// Repeat finds how often something recurs, and returns that as a rule of RFC 5545, without
+// the time of day, and what else was said: every weekday at 7 is FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR
+// and at 7. ok is false if it does not recur.
+func Repeat(s string) (rule, rest string, ok bool) {
+	folded := fold(s)
+	for i := range folded {
+		if i > 0 && isLetter(folded[i]) && isLetter(folded[i-1]) {
+			continue
+		}
+		c := &cursor{folded[i:]}
+		if rule, ok := c.repeat(); ok {
+			return rule, strings.TrimSpace(strings.TrimRight(folded[:i], " ,") + " " + strings.TrimLeft(c.rest, " ,")), true
+		}
+	}
+	return "", "", false
+}
+
+const (
+	workdays = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"
+	weekends = "FREQ=WEEKLY;BYDAY=SA,SU"
+)
+
+// frequencies are the units of RFC 5545, with the words for them.
+var frequencies = [...]struct {
+	name  string
+	words []string
+}{
+	{"MINUTELY", []string{"分钟", "分", "minutes", "minute"}},
+	{"HOURLY", []string{"小时", "钟头", "hours", "hour"}},
+	{"DAILY", []string{"天", "日", "days", "day"}},
+	{"WEEKLY", []string{"周", "星期", "礼拜", "weeks", "week"}},
+	{"MONTHLY", []string{"月", "months", "month"}},
+	{"YEARLY", []string{"年", "years", "year"}},
+}
+
+// repeat reads how something recurs, if that comes next.
+func (c *cursor) repeat() (rule string, ok bool) {
+	before := *c
+	for _, form := range []func() (string, bool){c.repeatWord, c.everyNth, c.onDays, c.every, c.chineseEvery} {
+		if rule, ok := form(); ok {
+			return rule, true
+		}
+		*c = before
+	}
+	return "", false
+}
+
+// repeatWord reads words that say it all.
+func (c *cursor) repeatWord() (string, bool) {
+	for _, w := range [...]struct {
+		rule  string
+		words []string
+	}{
+		{workdays, []string{
+			"每个工作日", "每工作日", "工作日每天", "工作日", "每个上班日", "每周一到周五", "每周一至周五", "每周一到五", "每周一至五", "周一到周五每天", "星期一到星期五", "周一到周五", "周一至周五",
+			"every weekday", "each weekday", "on weekdays", "weekdays", "every workday", "every working day", "every work day", "on workdays",
+			"every monday to friday", "every monday through friday", "monday to friday", "monday through friday",
+		}},
+		{weekends, []string{"每个周末", "每周末", "每到周末", "every weekend", "each weekend", "on weekends", "weekends"}},
+		{"FREQ=DAILY", []string{"每一天", "每天", "每日", "天天", "every single day", "everyday", "daily"}},
+		{"FREQ=HOURLY", []string{"hourly", "每个小时", "每小时", "每个钟头", "每一个小时"}},
+		{"FREQ=MINUTELY;INTERVAL=30", []string{"每半个小时", "每半小时", "每隔半小时", "每隔半个小时", "every half an hour", "every half hour"}},
+		{"FREQ=WEEKLY", []string{"weekly"}},
+		{"FREQ=MONTHLY", []string{"monthly"}},
+		{"FREQ=YEARLY", []string{"yearly", "annually"}},
+		{"FREQ=MONTHLY;BYMONTHDAY=-1", []string{
+			"每个月的最后一天", "每个月最后一天", "每月最后一天", "每个月底", "每月底", "the last day of every month", "the last day of each month", "every last day of the month",
+		}},
+	} {
+		if c.take(w.words...) {
+			return w.rule, true
+		}
+	}
+	for _, w := range []string{"晚", "早"} { // 每晚八点: the part of the day is read later
+		if strings.HasPrefix(c.rest, "每"+w) {
+			c.take("每")
+			return "FREQ=DAILY", true
+		}
+	}
+	return "", false
+}
+
+// everyNth reads the first monday of every month and every second tuesday of the month.
+func (c *cursor) everyNth() (string, bool) {
+	every := c.take("every ", "each ")
+	c.skip("the ")
+	n, ok := -1, c.take("last")
+	if !ok {
+		if n, _, ok = c.ordinal(); !ok || n > 5 {
+			return "", false
+		}
+	}
+	c.skip(" ")
+	day, ok := c.weekdayName()
+	if !ok {
+		return "", false
+	}
+	of := c.take(" of every month", " of each month", " every month", " each month")
+	if !of && every {
+		of = c.take(" of the month", " of a month", " in the month")
+	}
+	return fmt.Sprintf("FREQ=MONTHLY;BYDAY=%d%s", n, day), of
+}
+
+// onDays reads mondays and on mondays and thursdays.
+func (c *cursor) onDays() (string, bool) {
+	c.take("on ")
+	var days []string
+	for {
+		day, ok := c.weekdayPlural()
+		if !ok {
+			break
+		}
+		days = append(days, day)
+		before := *c
+		if !c.take(", and ", ",", " and ", " & ") {
+			break
+		}
+		if c.skip(" "); !strings.Contains(c.rest, "day") {
+			*c = before
+			break
+		}
+	}
+	return "FREQ=WEEKLY;BYDAY=" + strings.Join(days, ","), len(days) > 0
+}
+
+// every reads every day, every other week, every second tuesday, every monday and friday,
+// every 20 minutes, every morning.
+func (c *cursor) every() (string, bool) {
+	if !c.take("every ", "each ", "once every ", "once a ", "once an ") {
+		return "", false
+	}
+	for _, part := range []string{"morning", "noon", "afternoon", "evening", "night", "midnight"} {
+		if strings.HasPrefix(c.rest, part) {
+			return "FREQ=DAILY", true
+		}
+	}
+	interval := 1
+	before := *c
+	if c.take("other ") {
+		interval = 2
+	} else if n, _, ok := c.ordinal(); ok && n > 0 && strings.HasPrefix(c.rest, " ") {
+		interval = n
+		c.skip(" ")
+	} else {
+		*c = before
+	}
+	if days := c.weekdayNames(); len(days) > 0 {
+		return withInterval("FREQ=WEEKLY", interval) + ";BYDAY=" + strings.Join(days, ","), true
+	}
+	for _, f := range frequencies {
+		if c.take(f.words...) {
+			return withInterval("FREQ="+f.name, interval), interval <= 1000
+		}
+	}
+	return "", false
+}
+
+func withInterval(rule string, interval int) string {
+	if interval == 1 {
+		return rule
+	}
+	return rule + ";INTERVAL=" + strconv.Itoa(interval)
+}
+
+// weekdayNames reads monday, wednesday and friday.
+func (c *cursor) weekdayNames() (days []string) {
+	for {
+		day, ok := c.weekdayName()
+		if !ok {
+			return days
+		}
+		days = append(days, day)
+		before := *c
+		if !c.take(", and ", ",", " and ", " & ") {
+			return days
+		}
+		c.skip(" ", "every ")
+		if ahead := *c; !ahead.isWeekday() {
+			*c = before
+			return days
+		}
+	}
+}
+
+func (c *cursor) isWeekday() bool {
+	_, ok := c.weekdayName()
+	return ok
+}
+
+// weekdayName reads the name of a day of the week and returns its two letters.
+func (c *cursor) weekdayName() (string, bool) {
+	for n := range 7 {
+		name := strings.ToLower(time.Weekday(n).String())
+		if c.take(name, name[:3], name+"s") {
+			return strings.ToUpper(name[:2]), true
+		}
+	}
+	return "", false
+}
+
+func (c *cursor) weekdayPlural() (string, bool) {
+	for n := range 7 {
+		name := strings.ToLower(time.Weekday(n).String())
+		if c.take(name + "s") {
+			return strings.ToUpper(name[:2]), true
+		}
+	}
+	return "", false
+}
+
+// chineseEvery reads 每两天, 每隔一周的周二, 每周一三五, 每月第二个周二, 每月, 每隔20分钟.
+func (c *cursor) chineseEvery() (string, bool) {
+	if !c.take("每") {
+		return "", false
+	}
+	between := c.take("间隔", "隔")
+	interval, numbered := 1, false
+	if n, ok := c.number(); ok && n > 0 {
+		interval, numbered = n, true
+	}
+	c.skip("个")
+	for _, f := range frequencies {
+		if !c.take(f.words[0], f.words[1]) && (f.name != "WEEKLY" || !c.take(f.words[2])) {
+			continue
+		}
+		if between && f.name != "MINUTELY" && f.name != "HOURLY" {
+			interval++ // one is left out between two
+		}
+		rule := withInterval("FREQ="+f.name, interval)
+		switch f.name {
+		case "WEEKLY":
+			return rule + c.chineseDays(numbered || between), interval <= 1000
+		case "MONTHLY":
+			if nth, ok := c.chineseNth(); ok {
+				rule += nth
+			}
+		}
+		c.skip("的")
+		return rule, interval <= 1000
+	}
+	return "", false
+}
+
+// chineseDays reads the days of a week: 一三五, 二和周四, 的周二. named: the word for the week
+// comes again before a day.
+func (c *cursor) chineseDays(named bool) string {
+	var days []string
+	for {
+		before := *c
+		c.skip("的", "和", "跟", "、", ",", "及")
+		again := c.take("每周", "每星期", "周", "星期", "礼拜")
+		if named && !again && len(days) == 0 {
+			*c = before
+			break
+		}
+		day, ok := c.chineseDay()
+		if !ok {
+			*c = before
+			break
+		}
+		days = append(days, day)
+	}
+	if len(days) == 0 {
+		return ""
+	}
+	return ";BYDAY=" + strings.Join(days, ",")
+}
+
+func (c *cursor) chineseDay() (string, bool) {
+	for i, w := range [...]string{"一", "二", "三", "四", "五", "六", "日", "天"} {
+		if strings.HasPrefix(c.rest, w+"点") || strings.HasPrefix(c.rest, w+"十") {
+			return "", false // 每周三点: a time of day
+		}
+		if c.take(w) {
+			return [...]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU", "SU"}[i], true
+		}
+	}
+	return "", false
+}
+
+// chineseNth reads 第二个周二 and 最后一个星期五 of a month.
+func (c *cursor) chineseNth() (string, bool) {
+	before := *c
+	c.skip("的")
+	n := -1
+	if !c.take("最后一个") {
+		var ok bool
+		if !c.take("第") {
+			*c = before
+			return "", false
+		}
+		if n, ok = c.number(); !ok || n < 1 || n > 5 {
+			*c = before
+			return "", false
+		}
+		c.skip("个")
+	}
+	if c.take("周", "星期", "礼拜") {
+		if day, ok := c.chineseDay(); ok {
+			return fmt.Sprintf(";BYDAY=%d%s", n, day), true
+		}
+	}
+	*c = before
+	return "", false
+}
