@@ -113,7 +113,7 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 
 // allFeatures are those that the program has.
 func allFeatures(songs music.Library) []feature.Feature {
-	return []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
+	return []feature.Feature{alarm.New(context.Background(), alarm.Options{}), music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
 }
 
 // debugLog writes all there is to w.

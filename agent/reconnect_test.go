@@ -172,7 +172,7 @@ func TestAlarmWhileAway(t *testing.T) {
 		var detectors sync.WaitGroup
 		o := Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{}, TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
-			LLM: &scriptLLM{lines: []string{"call set {}", "end"}},
+			LLM: &scriptLLM{lines: []string{"call set {}", "end"}}, Features: allFeatures(nil),
 		}
 		source := newScriptSource("local", []string{`set query 0s !handler mcp_handler_timer {"action":"set","due":"1h","reminder":true,"text":"Bread"}`})
 		v := connect(t, o, router.Options{}, source)

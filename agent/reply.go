@@ -90,6 +90,9 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 				did, err = host{c}.HandlerOf(name)(feature.Caller{Lang: o.Lang, Turn: id}, args)
 				return err
 			})
+			if err == nil && ran {
+				did, err = did.Finished(ctx)
+			}
 			return did, ran, err
 		},
 	}

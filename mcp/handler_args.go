@@ -62,13 +62,17 @@ const (
 	TimerSet    TimerAction = "set"
 	TimerList   TimerAction = "list"
 	TimerCancel TimerAction = "cancel"
+	TimerSnooze TimerAction = "snooze"
 )
 
-// TimerArgs ask to set a timer or reminder, to list them, or to cancel them.
+// TimerArgs ask to set a timer or reminder, to list them, to cancel them, or to put off
+// what has rung.
 type TimerArgs struct {
 	Action   TimerAction `json:"action"`
 	Reminder bool        `json:"reminder,omitempty"` // set: it is for a time of day, not for a length of time
-	Due      time.Time   `json:"due,omitzero"`       // set: when, in the turn's zone
+	Due      time.Time   `json:"due,omitzero"`       // set, snooze: when, in the turn's zone; of what recurs, when it begins
+	Repeat   string      `json:"repeat,omitempty"`   // set: how a reminder recurs, as RFC 5545 writes it; "": once
+	Kind     string      `json:"kind,omitempty"`     // cancel: "timer" or "alert"; "": either
 	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel: words of the one meant
 	All      bool        `json:"all,omitempty"`      // cancel: every one
 }

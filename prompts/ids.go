@@ -38,11 +38,16 @@ const (
 	RoleChanged = "role_changed"
 	RoleBack    = "role_back"
 
-	TimerSet       = "timer_set"       // {duration}
-	ReminderSet    = "reminder_set"    // {time}
+	TimerSet    = "timer_set"    // {duration}
+	ReminderSet = "reminder_set" // {time}
+
+	ReminderRepeats = "reminder_repeats" // {rule}, {time}
+	ReminderAsleep  = "reminder_asleep"
+
 	TimerDue       = "timer_due"       //
 	ReminderDue    = "reminder_due"    // {text}
 	AlarmLate      = "alarm_late"      // {time}
+	AlarmMissed    = "alarm_missed"    // {count}
 	TimerCancelled = "timer_cancelled" //
 
 	MusicPlay = "music_play" // {title}
@@ -79,7 +84,7 @@ func IDs() []string {
 		FillerLong, UnknownTool, ToolFailed,
 		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,
 		Forgotten, RoleChanged, RoleBack,
-		TimerSet, ReminderSet, TimerDue, ReminderDue, AlarmLate, TimerCancelled,
+		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,
 		MusicPlay, MusicNone,
 		LookPrompt, LookQuestion, NoVision, VisionDown,
 		NoLLM, LLMDown, WhatCanIDo,

@@ -60,7 +60,7 @@ type Handling interface {
 }
 
 // Handler completes a tool. args are the tool's arguments, of any shape; an error
-// says what is wrong with them. It must not wait.
+// says what is wrong with them. It must not wait: what waits is its Finish.
 type Handler func(from Caller, args any) (think.Handled, error)
 
 // Caller names the one for whom a handler runs.

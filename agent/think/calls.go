@@ -43,6 +43,18 @@ type Handled struct {
 	Again  bool      // the model is asked once more
 	HangUp bool      // the conversation ends after the reply
 	Call   *mcp.Call // a call to make in its stead: its outcome is the result
+	// Finish does what the handler must not wait for, such as to store something, and
+	// says the rest; nil: all is done. It is called off the conversation's goroutine, and
+	// must end with its context.
+	Finish func(ctx context.Context) (Handled, error)
+}
+
+// Finished returns a handler's outcome when nothing of it is left to do. It waits for that.
+func (h Handled) Finished(ctx context.Context) (Handled, error) {
+	if h.Finish == nil {
+		return h, nil
+	}
+	return h.Finish(ctx)
 }
 
 // toolCall is one tool call of a step.

@@ -111,7 +111,10 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	o.Features = features(musicLibrary{tools.Music})
+	book := reminders(ctx, cfg, a.log)
+	a.life.atEnd(book.Close)
+	book.Start()
+	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
 	a.life.later(func(ctx context.Context) error {

@@ -9,9 +9,9 @@ import (
 )
 
 // features lists what conversations can do beside answering.
-func features(songs music.Library) []feature.Feature {
+func features(reminders *alarm.Book, songs music.Library) []feature.Feature {
 	return []feature.Feature{
-		alarm.Feature{},
+		reminders,
 		music.Feature{Library: songs},
 		job.Feature{},
 		basics.Feature{},

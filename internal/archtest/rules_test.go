@@ -61,6 +61,7 @@ var rules = []rule{
 	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
 	{"agent/feature", "agent/think agent/turn mcp mcp/router providers internal/text/...", "what conversation and plug-ins know of one another"},
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
+	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
 	{"connection/identity", "", "who a device is: it knows no transport and no disk"},
@@ -89,7 +90,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
@@ -102,5 +103,6 @@ var libraries = []rule{
 	{"github.com/jackc/pgx", "store", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
+	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},
 }

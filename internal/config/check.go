@@ -128,6 +128,8 @@ func (ch checker) checkAgent(a Agent) {
 }
 
 func (ch checker) checkTools(c *Config) {
+	within(ch, c.Reminders.PerDevice, 1, 1000, "reminders", "per_device")
+	within(ch, c.Reminders.KeepOpen, time.Minute, 24*time.Hour, "reminders", "keep_open")
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
 		ch.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		ch.patterns([]string{pattern}, "tools", "kinds", pattern)

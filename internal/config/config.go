@@ -26,6 +26,7 @@ type Config struct {
 	Agent     Agent               `koanf:"agent"`
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
+	Reminders Reminders           `koanf:"reminders"`
 	Devices   map[string]Device   `koanf:"devices"` // by Device-Id in lower case
 	Log       Log                 `koanf:"log"`
 }
@@ -40,6 +41,12 @@ type Server struct {
 	MaxDevices int      `koanf:"max_devices"` // connections at once
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
+}
+
+// Reminders configures timers and reminders.
+type Reminders struct {
+	PerDevice int           `koanf:"per_device"` // more are refused
+	KeepOpen  time.Duration `koanf:"keep_open"`  // one that is due so soon keeps the device's channel open
 }
 
 // Auth configures the token that devices need.
@@ -278,6 +285,7 @@ func Default() *Config {
 			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []Token{},
 		},
 		Providers: map[string]Provider{},
+		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
 		Devices:   map[string]Device{},
 		Log:       Log{Level: "info", Format: "text"},
 	}

@@ -1,68 +1,37 @@
-// Package alarm keeps the timers and reminders of a device, and rings them.
+// Package alarm keeps the timers and reminders of devices, and rings them.
 package alarm
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
-	"unicode"
 
 	"xiaozhi/agent/feature"
-	"xiaozhi/agent/think"
 	"xiaozhi/internal/text"
-	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
-const (
-	maxAlarms  = 32               // of a device; more are refused
-	soon       = 30 * time.Minute // an alarm that is due so soon keeps the channel open
-	lookAgain  = time.Minute      // the clock, which may be set, is looked at so often while an alarm waits
-	retryAfter = time.Second      // until a full queue of announcements is tried again
-)
+// Name is the name of its state, of which a device's record keeps none.
+func (b *Book) Name() string { return "alarm" }
 
-// alarm is a timer or a reminder that waits for its time.
-type alarm struct {
-	due      time.Time
-	text     string // what to tell; "" for a bare timer
-	lang     text.Lang
-	reminder bool
-	length   time.Duration // that was asked for; 0 for a reminder
-}
-
-// list holds alarms in the order in which they are due.
-type list []alarm
-
-// Keep returns how long the last alarm, and what tells it, is waited for.
-func (l list) Keep(left time.Time) time.Duration {
-	if len(l) == 0 {
-		return 0
+// Attach joins a conversation: what its device has missed is told.
+func (b *Book) Attach(h feature.Host, _ feature.State) feature.Instance {
+	s := h.Env().Session
+	a := &alarms{Host: h, book: b, owner: s.DeviceID, known: true}
+	if b.o.Owner != nil {
+		a.owner, a.known = b.o.Owner(s)
 	}
-	return feature.KeepWaiting + max(0, l[len(l)-1].due.Sub(left))
-}
-
-func (list) Close() {}
-
-// Feature sets, lists, cancels and rings alarms.
-type Feature struct{}
-
-// Name is the name of its state.
-func (Feature) Name() string { return "alarm" }
-
-// Attach takes in the alarms that were set before.
-func (Feature) Attach(h feature.Host, state feature.State) feature.Instance {
-	a := &alarms{Host: h}
-	if l, ok := state.(list); ok {
-		a.set(l)
+	if b.o.CanBeWoken != nil {
+		a.wakes = b.o.CanBeWoken(s)
+	}
+	if a.known {
+		b.join(a)
 	}
 	return a
 }
@@ -71,16 +40,57 @@ func (Feature) Attach(h feature.Host, state feature.State) feature.Instance {
 type alarms struct {
 	feature.Host
 
-	list list
-	at   time.Time // when the clock is looked at next; zero: never
+	book  *Book
+	owner string // key of the device
+	known bool   // it is no stranger
+	wakes bool   // it can be reached without a channel
+
+	queue []*bell   // for which the conversation had no room; on its goroutine
+	at    time.Time // when it is tried again; zero: nothing waits
+
+	next atomic.Int64 // when the next one is due, in Unix milliseconds; 0: none is
+
+	mu    sync.Mutex
+	gone  bool
+	fresh []*bell // handed over, not yet seen by the conversation
+	open  map[string]*bell
 }
 
+// bell is a reminder that is being told.
+type bell struct {
+	kept    Reminder // as the store has it
+	telling Reminder // what is told: it is ringing
+	times   int      // that it was due up to now
+	final   bool     // the store has it as told
+	id      uint64   // of its announcement; 0: none yet. On the conversation's goroutine
+}
+
+// Expects reports whether one rings, or will soon.
 func (a *alarms) Expects(now time.Time) bool {
-	return len(a.list) > 0 && a.list[0].due.Sub(now) <= soon
+	a.mu.Lock()
+	ringing := len(a.open) > 0
+	a.mu.Unlock()
+	next := a.next.Load()
+	return ringing || next != 0 && time.UnixMilli(next).Sub(now) <= a.book.o.KeepOpen
 }
-func (a *alarms) Detach() feature.State { return a.list }
-func (a *alarms) Deadline() time.Time   { return a.at }
 
+// Detach gives back what was not told.
+func (a *alarms) Detach() feature.State {
+	a.book.leave(a)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone = true
+	for _, o := range a.open {
+		a.book.settle(o, Lost)
+	}
+	a.open, a.fresh = nil, nil
+	return nil
+}
+
+// Deadline returns when what had no room is tried again.
+func (a *alarms) Deadline() time.Time { return a.at }
+
+// Handler returns the handler of timers and reminders.
 func (a *alarms) Handler(name string) feature.Handler {
 	if name == mcp.HandlerTimer {
 		return a.handle
@@ -88,153 +98,120 @@ func (a *alarms) Handler(name string) feature.Handler {
 	return nil
 }
 
-// set takes in a list, and when it is looked at next.
-func (a *alarms) set(l list) {
-	a.list, a.at = l, time.Time{}
-	if len(l) > 0 {
-		a.at = time.Now().Add(min(time.Until(l[0].due), lookAgain))
-	}
+func (a *alarms) isGone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone
 }
 
-// Tick has all told that is due.
+// take takes over a reminder that is to be told. It reports whether the conversation
+// is still there. It may be called at any time, and does not wait.
+func (a *alarms) take(o *bell) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone {
+		return false
+	}
+	if a.open == nil {
+		a.open = map[string]*bell{}
+	}
+	a.open[o.kept.ID] = o
+	if a.fresh = append(a.fresh, o); len(a.fresh) == 1 {
+		a.book.wg.Go(func() { a.Post(a.read) })
+	}
+	return true
+}
+
+// read has told what was handed over.
+func (a *alarms) read() {
+	a.mu.Lock()
+	a.queue, a.fresh = append(a.queue, a.fresh...), nil
+	a.mu.Unlock()
+	a.Tick(time.Now())
+}
+
+// Tick has all told that is due, in its order.
 func (a *alarms) Tick(now time.Time) {
-	env, left := a.Env(), inOrder(a.list)
-	for len(left) > 0 && !left[0].due.After(now) {
-		due := left[0]
-		id := prompts.TimerDue
-		if due.text != "" {
-			id = prompts.ReminderDue
-		}
-		words := env.Texts.Phrase(id, string(due.lang), "text", due.text)
-		late := now.Sub(due.due)
-		if late > time.Minute {
-			words = text.Join(words, env.Texts.Phrase(prompts.AlarmLate, string(due.lang), "time", spoken.SayClock(due.due.In(env.Zone), due.lang)))
-		}
-		bell := feature.Announcement{Lang: due.lang, Title: "🔔", Sound: chime, SoundTells: due.text == "", Text: words}
-		if _, err := a.Announce(bell); err != nil {
-			a.list, a.at = left, now.Add(retryAfter) // when there is room again
+	a.at = time.Time{}
+	for len(a.queue) > 0 {
+		o := a.queue[0]
+		if a.isOpen(o) && !a.announce(o, now) {
+			a.at = now.Add(retryAfter)
 			return
 		}
-		env.Log.Info("timer is due", "due", due.due, "late", late.Round(time.Second))
-		left = left[1:]
+		a.queue = a.queue[1:]
 	}
-	a.set(left)
 }
 
-// inOrder returns alarms in the order in which they are due: a clock that was set
-// has moved those that are for a time of day, and not the others.
-func inOrder(l list) list {
-	return slices.SortedStableFunc(slices.Values(l), func(a, b alarm) int { return cmp.Compare(time.Until(a.due), time.Until(b.due)) })
+func (a *alarms) isOpen(o *bell) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[o.kept.ID] == o
 }
 
-func (a *alarms) handle(from feature.Caller, args any) (think.Handled, error) {
-	t, err := mcp.DecodeArgs[mcp.TimerArgs](args)
+// announce has a reminder told at the next pause, if there is room for it.
+func (a *alarms) announce(o *bell, now time.Time) bool {
+	r, texts := o.telling, a.Env().Texts
+	id, lang := prompts.TimerDue, r.Lang
+	if r.Text != "" {
+		id = prompts.ReminderDue
+	}
+	words := texts.Phrase(id, string(lang), "text", r.Text)
+	if now.Sub(r.Due) > time.Minute {
+		zone := a.Env().Zone
+		words = text.Join(words, texts.Phrase(prompts.AlarmLate, string(lang), "time", spoken.SayPast(r.Due.In(zone), now.In(zone), lang)))
+		if o.times > 1 {
+			words = text.Join(words, texts.Phrase(prompts.AlarmMissed, string(lang), "count", spoken.SayCount(o.times-1, lang)))
+		}
+	}
+	number, err := a.Announce(feature.Announcement{
+		Lang: lang, Title: "🔔", Sound: chime, SoundTells: r.Text == "", Text: words, Done: func(told feature.Told) { a.done(o, told) },
+	})
 	if err != nil {
-		return think.Handled{}, err
+		return false
 	}
-	switch t.Action {
-	case mcp.TimerSet:
-		return a.add(alarm{due: t.Due, text: t.Text, lang: from.Lang, reminder: t.Reminder})
-	case mcp.TimerList:
-		return think.Handled{Result: a.show(from.Lang), Again: true}, nil
-	case mcp.TimerCancel:
-		return a.cancel(t, from.Lang), nil
-	}
-	return think.Handled{}, fmt.Errorf("unknown timer action %q", t.Action)
+	o.id = number
+	return true
 }
 
-func (a *alarms) add(n alarm) (think.Handled, error) {
-	now, env := time.Now(), a.Env()
-	switch {
-	case !n.due.After(now):
-		return think.Handled{}, fmt.Errorf("%s: %s", message.In(n.lang, "agent/timer-past"), n.due.In(env.Zone).Format(time.DateTime))
-	case len(a.list) >= maxAlarms:
-		return think.Handled{}, errors.New("there are too many timers already")
+// done notes what was heard of a reminder. One whose bell alone was heard is told
+// again, unless the bell says it all or the button has ended it.
+func (a *alarms) done(o *bell, told feature.Told) {
+	if !a.isOpen(o) {
+		return
 	}
-	if !n.reminder {
-		n.length = n.due.Sub(now).Round(time.Second)
-		n.due = now.Add(n.length) // by the clock that nobody sets
+	event := Heard
+	switch rang := told.Played > 0; {
+	case told.Whole, told.Heard != "", rang && o.telling.Text == "", rang && isAbort(told.Cause), rang && told.Err != nil:
+	case told.Err != nil:
+		event = Lost // at the next contact
+	default:
+		a.queue = slices.Insert(slices.Clone(a.queue), 0, o)
+		a.Tick(time.Now())
+		return
 	}
-	a.set(inOrder(append(slices.Clone(a.list), n)))
-	if n.reminder {
-		when := spoken.SayTime(n.due.In(env.Zone), now.In(env.Zone), n.lang)
-		return think.Handled{Say: env.Texts.Phrase(prompts.ReminderSet, string(n.lang), "time", when)}, nil
-	}
-	return think.Handled{Say: env.Texts.Phrase(prompts.TimerSet, string(n.lang), "duration", spoken.SayDuration(n.length, n.lang))}, nil
+	a.mu.Lock()
+	delete(a.open, o.kept.ID)
+	a.mu.Unlock()
+	a.book.settle(o, event)
 }
 
-// show lists the alarms for the model.
-func (a *alarms) show(lang text.Lang) string {
-	if len(a.list) == 0 {
-		return message.In(lang, "agent/timer-none")
+// drop gives up a reminder that was handed over. It may be called at any time.
+func (a *alarms) drop(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o := a.open[id]
+	if o == nil {
+		return
 	}
-	now, zone := time.Now(), a.Env().Zone
-	views := make([]struct {
-		Due    string `json:"due"`
-		Left   string `json:"left"`
-		Length string `json:"length,omitempty"`
-		Text   string `json:"text,omitempty"`
-	}, len(a.list))
-	for i, n := range a.list {
-		v := &views[i]
-		v.Due, v.Left, v.Text = spoken.SayTime(n.due.In(zone), now.In(zone), lang), spoken.SayDuration(n.due.Sub(now), lang), n.text
-		if n.length > 0 {
-			v.Length = spoken.SayDuration(n.length, lang)
-		}
-	}
-	all, _ := json.Marshal(views) // texts can always be encoded
-	return string(all)
-}
-
-// cancel gives up all alarms, those that the words mean, or, when no words are
-// given, the only one.
-func (a *alarms) cancel(args mcp.TimerArgs, lang text.Lang) think.Handled {
-	before, left, env := len(a.list), a.list, a.Env()
-	switch {
-	case args.All:
-		left = nil
-	case text.Bare(args.Text) != "":
-		left = slices.DeleteFunc(slices.Clone(left), func(n alarm) bool { return n.isMeant(args.Text, time.Now().In(env.Zone)) })
-	case before == 1:
-		left = nil
-	}
-	a.set(left)
-	switch {
-	case before == 0:
-		return think.Handled{Result: a.show(lang), Again: true}
-	case len(left) == before:
-		return think.Handled{Result: message.In(lang, "agent/timer-which") + a.show(lang), Again: true}
-	}
-	return think.Handled{Say: env.Texts.Phrase(prompts.TimerCancelled, string(lang))}
-}
-
-// isMeant reports whether words mean the alarm: by its text, by its length, or
-// by exactly the time at which it is due.
-func (a alarm) isMeant(words string, now time.Time) bool {
-	words = text.Bare(words)
-	if own := text.Bare(a.text); own != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
-		return true
-	}
-	due := a.due.In(now.Location())
-	for _, lang := range []text.Lang{text.Chinese, text.English} {
-		if words == text.Bare(spoken.SayClock(due, lang)) || words == text.Bare(spoken.SayTime(due, now, lang)) {
-			return true
-		}
-		length := strings.TrimSuffix(text.Bare(spoken.SayDuration(a.length, lang)), "s")
-		if a.length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
-			return true
-		}
-	}
-	return words == due.Format("1504")
-}
-
-func digits(words string) (n int) {
-	for _, r := range words {
-		if unicode.IsDigit(r) {
-			n++
-		}
-	}
-	return n
+	delete(a.open, id)
+	a.book.wg.Go(func() {
+		a.Post(func() {
+			if o.id != 0 {
+				a.Withdraw(o.id)
+			}
+		})
+	})
 }
 
 // chime is the sound of an alarm: three strokes of a bell, made here.

@@ -1,37 +1,33 @@
 package alarm
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/think"
 	"xiaozhi/internal/text"
-	"xiaozhi/internal/text/spoken"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 )
 
-// TestInOrder: a clock that is set moves reminders, and timers keep their length.
-func TestInOrder(t *testing.T) {
-	now := time.Now()
-	timer := alarm{due: now.Add(10 * time.Minute), length: 10 * time.Minute, text: "timer"}
-	reminder := alarm{due: now.Add(5 * time.Minute).Round(0), reminder: true, text: "reminder"} // by the wall clock alone
-	got := inOrder(list{timer, reminder})
-	if got[0].text != "reminder" || got[1].text != "timer" {
-		t.Errorf("in the order %v", got)
-	}
-}
-
-func TestAlarmIsMeant(t *testing.T) {
+func TestIsMeant(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	tea := alarm{due: now.Add(10 * time.Minute), length: 10 * time.Minute, text: "Tea"}
-	walk := alarm{due: now.Add(22 * time.Hour), reminder: true, text: "遛狗"} // tomorrow at seven
+	tea := Reminder{Due: now.Add(10 * time.Minute), Length: 10 * time.Minute, Text: "Tea"}
+	walk := Reminder{Due: now.Add(22 * time.Hour), Text: "遛狗"} // tomorrow at seven
 	for words, want := range map[string][2]bool{
 		"tea": {true, false}, "the tea timer": {true, false}, "10 minutes": {true, false}, "the 10 minute timer": {true, false},
 		"10分钟": {true, false}, "110 minutes": {}, "1 minute": {}, "9:10": {true, false}, "09:10": {true, false},
 		"遛狗": {false, true}, "遛狗的提醒": {false, true}, "明天7点": {false, true}, "7点": {false, true}, "17点": {}, "晚上7点": {},
-		"tomorrow at 7:00": {false, true}, "coffee": {},
+		"tomorrow at 7:00": {false, true}, "coffee": {}, "": {},
 	} {
 		if got := [2]bool{tea.isMeant(words, now), walk.isMeant(words, now)}; got != want {
 			t.Errorf("%q: %v, want %v", words, got, want)
@@ -39,28 +35,21 @@ func TestAlarmIsMeant(t *testing.T) {
 	}
 }
 
-// TestKeep: a reminder is kept for a day after it is due, however far ahead that is.
-func TestKeep(t *testing.T) {
-	now := time.Now()
-	l := list{{due: now.Add(time.Hour)}, {due: now.Add(300 * 24 * time.Hour), text: "doctor", reminder: true}}
-	if got, want := l.Keep(now), 301*24*time.Hour; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if got := l[:0].Keep(now); got != 0 {
-		t.Errorf("nothing waits, and is kept for %v", got)
-	}
-}
-
-// host takes as many announcements as it has room for.
+// host is a conversation that takes as many announcements as it has room for.
 type host struct {
 	feature.Host
-	texts *prompts.Set
-	room  int
-	told  []feature.Announcement
+	device string
+	texts  *prompts.Set
+	zone   *time.Location
+
+	loop sync.Mutex // held by what runs on the conversation's goroutine
+	room int
+	told []feature.Announcement
+	gone []uint64 // withdrawn
 }
 
 func (h *host) Env() feature.Env {
-	return feature.Env{Texts: h.texts, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+	return feature.Env{Texts: h.texts, Zone: h.zone, Log: slog.New(slog.DiscardHandler), Session: wire.Session{DeviceID: h.device}}
 }
 
 func (h *host) Announce(a feature.Announcement) (uint64, error) {
@@ -71,36 +60,129 @@ func (h *host) Announce(a feature.Announcement) (uint64, error) {
 	return uint64(len(h.told)), nil
 }
 
-// TestTick: what is due is told, what the queue refuses waits for a second, and what
-// comes due without a conversation is told with its time.
-func TestTick(t *testing.T) {
+func (h *host) Withdraw(id uint64) { h.gone = append(h.gone, id) }
+
+func (h *host) Post(f func()) {
+	h.loop.Lock()
+	defer h.loop.Unlock()
+	f()
+}
+
+// words are what was announced.
+func (h *host) words() (all []string) {
+	h.loop.Lock()
+	defer h.loop.Unlock()
+	for _, a := range h.told {
+		all = append(all, a.Text)
+	}
+	return all
+}
+
+// speaker is a connected device.
+type speaker struct {
+	*host
+	in *alarms
+}
+
+func connect(t *testing.T, b *Book, device string) *speaker {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	h := &host{texts: set, room: 1}
-	a, ok := Feature{}.Attach(h, list{
-		{due: now.Add(-time.Hour), lang: text.English, text: "Tea", reminder: true},
-		{due: now.Add(-time.Second), lang: text.English, length: time.Minute},
-		{due: now.Add(20 * time.Minute), lang: text.English},
-	}).(*alarms)
+	h := &host{device: device, texts: set, zone: time.UTC, room: 100}
+	in, ok := b.Attach(h, nil).(*alarms)
 	if !ok {
 		t.Fatal("another instance")
 	}
-	a.Tick(now)
-	if len(h.told) != 1 || !strings.Contains(h.told[0].Text, "Tea") || !strings.Contains(h.told[0].Text, spoken.SayClock(now.Add(-time.Hour).UTC(), text.English)) || h.told[0].SoundTells {
-		t.Errorf("told %+v", h.told)
+	return &speaker{h, in}
+}
+
+// order gives an order in English, and returns what is said or told to the model.
+func (s *speaker) order(t *testing.T, args mcp.TimerArgs) (string, error) {
+	t.Helper()
+	return s.orderIn(t.Context(), args)
+}
+
+func (s *speaker) orderIn(ctx context.Context, args mcp.TimerArgs) (string, error) {
+	did, err := s.in.handle(feature.Caller{Lang: text.English}, args)
+	if err == nil {
+		var done think.Handled
+		done, err = did.Finished(ctx)
+		return done.Say + done.Result, err
 	}
-	if at := a.Deadline(); len(a.list) != 2 || !at.Equal(now.Add(retryAfter)) {
-		t.Errorf("%d wait until %v", len(a.list), at.Sub(now))
+	return did.Say + did.Result, err
+}
+
+func (s *speaker) mustOrder(t *testing.T, args mcp.TimerArgs) string {
+	t.Helper()
+	said, err := s.order(t, args)
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.room++
-	a.Tick(now.Add(retryAfter))
-	if len(h.told) != 2 || !h.told[1].SoundTells || len(a.list) != 1 || !a.Expects(now) {
-		t.Errorf("told %+v, %d wait", h.told, len(a.list))
+	return said
+}
+
+// hear has the newest announcement end as told says.
+func (s *speaker) hear(told feature.Told) {
+	s.loop.Lock()
+	defer s.loop.Unlock()
+	s.told[len(s.told)-1].Done(told)
+}
+
+func (s *speaker) leave() { s.in.Detach() }
+
+func (s *speaker) said(part string) int {
+	n := 0
+	for _, words := range s.words() {
+		if strings.Contains(words, part) {
+			n++
+		}
 	}
-	if l, ok := a.Detach().(list); !ok || len(l) != 1 {
-		t.Errorf("%d are left to the record", len(l))
+	return n
+}
+
+// states lists the states of all reminders, in the order in which they are due.
+func states(t *testing.T, b *Book) (all []State) {
+	t.Helper()
+	found, err := b.o.Store.Find(t.Context(), Query{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, r := range found {
+		all = append(all, r.State)
+	}
+	return all
+}
+
+func wantStates(t *testing.T, b *Book, want ...State) {
+	t.Helper()
+	if got := states(t, b); !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+}
+
+// broken is a store that fails when it is told to.
+type broken struct {
+	Store
+	write atomic.Bool  // it takes nothing
+	stall atomic.Int64 // how long it takes to take something
+}
+
+var errDisk = errors.New("no space left on device")
+
+func (s *broken) Add(ctx context.Context, r Reminder) error {
+	time.Sleep(time.Duration(s.stall.Load()))
+	if s.write.Load() {
+		return errDisk
+	}
+	return s.Store.Add(ctx, r)
+}
+
+func (s *broken) Change(ctx context.Context, was, now Reminder) error {
+	time.Sleep(time.Duration(s.stall.Load()))
+	if s.write.Load() {
+		return errDisk
+	}
+	return s.Store.Change(ctx, was, now)
 }

@@ -221,6 +221,9 @@ func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse 
 			return err
 		})
 	}
+	if err == nil {
+		did, err = did.Finished(ctx)
+	}
 	switch {
 	case err != nil:
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}

@@ -41,7 +41,7 @@ var errGone = errors.New("the recording is over")
 // not be past the recording's beginning, or the wall clock of the talk will not
 // be the recorded one.
 func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recording, error) {
-	p, err := newPlayer(rec, o)
+	p, err := newPlayer(ctx, rec, o)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,7 @@ func Run(ctx context.Context, rec *record.Recording, o Options) (*record.Recordi
 	<-over
 	box.Close()
 	opts.Devices.Close()
+	p.alarms.Close()
 	return recorded(), err
 }
 
@@ -78,6 +79,7 @@ type player struct {
 	rec     *record.Recording
 	session wire.Session
 	options agent.Options
+	alarms  *alarm.Book
 	limits  router.Options
 	began   time.Time
 	runs    time.Duration // when the conversation began to run
@@ -109,7 +111,7 @@ type step[T any] struct {
 	v  T
 }
 
-func newPlayer(rec *record.Recording, o Options) (*player, error) {
+func newPlayer(ctx context.Context, rec *record.Recording, o Options) (*player, error) {
 	b := rec.Begin()
 	if b == nil {
 		return nil, errors.New("replay: the recording has no beginning")
@@ -122,11 +124,11 @@ func newPlayer(rec *record.Recording, o Options) (*player, error) {
 		p.ends = rec.Entries[len(rec.Entries)-1].T
 	}
 	p.runs = max(p.runs, 0)
-	return p, p.settings(b)
+	return p, p.settings(ctx, b)
 }
 
 // settings are the options of the recorded conversation.
-func (p *player) settings(b *record.Begin) error {
+func (p *player) settings(ctx context.Context, b *record.Begin) error {
 	set, err := prompts.Load("")
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -151,7 +153,8 @@ func (p *player) settings(b *record.Begin) error {
 	if b.Has.Music {
 		songs = &library{player: p}
 	}
-	o.Features = []feature.Feature{alarm.Feature{}, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
+	p.alarms = alarm.New(ctx, alarm.Options{})
+	o.Features = []feature.Feature{p.alarms, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
 	if b.Has.Tokens {
 		o.Tokens = &history.TokenCounter{}
 	}

@@ -31,7 +31,7 @@ func recordingOf(t *testing.T, lines ...string) *record.Recording {
 
 func playerOf(t *testing.T, o Options, lines ...string) *player {
 	t.Helper()
-	p, err := newPlayer(recordingOf(t, lines...), o)
+	p, err := newPlayer(t.Context(), recordingOf(t, lines...), o)
 	if err != nil {
 		t.Fatal(err)
 	}

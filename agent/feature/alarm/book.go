@@ -1,0 +1,449 @@
+package alarm
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/wire"
+)
+
+const (
+	lookAgain  = time.Minute      // the clock, which may be set, is looked at so often while a reminder waits
+	retryAfter = time.Second      // until what has failed is tried again
+	clockSet   = time.Second      // by so much a clock was set, and has not just drifted
+	atOnce     = 64               // reminders that are read at once
+	keepOver   = 24 * time.Hour   // how long a reminder is known that is over
+	purgeEvery = time.Hour        // how often those are looked for that are not any more
+	rangLately = 30 * time.Minute // what rang so long ago can be put off
+	storeLimit = 10 * time.Second // for one piece of work on the store
+)
+
+// Options configure a [Book]. The zero value works.
+type Options struct {
+	Store    Store         // nil: they are kept in memory
+	Most     int           // open reminders of a device; 0: 32
+	KeepOpen time.Duration // a reminder that is due so soon keeps its device's channel open; 0: 30 minutes
+	// Owner returns the key under which a device's reminders are kept. known is false
+	// for a stranger, who has none. nil: by Device-Id, and all are known.
+	Owner func(s wire.Session) (key string, known bool)
+	// CanBeWoken reports whether the device can be reached while it has no channel. nil: it cannot.
+	CanBeWoken func(s wire.Session) bool
+	// Up returns the time since any moment, by a clock that is never set and that goes
+	// on while the machine sleeps; nil: the one that Go has, which may stand still then.
+	Up  func() time.Duration
+	Log *slog.Logger // nil: discarded
+}
+
+// Book keeps the reminders of all devices and has them rung: one timer for all. It
+// is the [feature.Feature] of the conversations.
+//
+// What is due is committed as ringing before it is told. What is not connected then
+// is told when it is. A goroutine runs only while there is something to do.
+//
+// # Concurrency
+//
+// All methods may be called at any time.
+type Book struct {
+	o       Options
+	life    func() (context.Context, context.CancelFunc) // for one piece of work of its own
+	setting sync.Mutex                                   // held while a reminder is counted and added
+
+	wg      sync.WaitGroup
+	mu      sync.Mutex
+	there   map[string]*alarms // conversations by the key of their device
+	todo    []func(context.Context)
+	running bool // a goroutine works off todo
+	closed  bool
+	timer   *time.Timer // of the next look
+	lookAt  time.Time   // when that is; zero: none is set
+	looking bool        // a look is in todo
+
+	clock     clock           // under setting
+	unwritten map[string]bool // what rings although that could not be committed; this and purged are for the goroutine that works off todo
+	purged    time.Time
+}
+
+// New makes a book. What it does by itself has the values of ctx, and ends with Close.
+func New(ctx context.Context, o Options) *Book {
+	if o.Store == nil {
+		o.Store = NewMemory()
+	}
+	if o.Most == 0 {
+		o.Most = 32
+	}
+	if o.KeepOpen == 0 {
+		o.KeepOpen = 30 * time.Minute
+	}
+	if o.Up == nil {
+		began := time.Now()
+		o.Up = func() time.Duration { return time.Since(began) }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	b := &Book{o: o, there: map[string]*alarms{}, unwritten: map[string]bool{}}
+	ctx = context.WithoutCancel(ctx) // what was told is still committed when the program is asked to end
+	b.life = func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, storeLimit) }
+	b.clock.begin(o.Up)
+	return b
+}
+
+// Start takes up what an earlier run of the program has left in the store.
+func (b *Book) Start() { b.do(b.resume) }
+
+// Close commits what is left to commit and ends the book. No conversation may run any more.
+func (b *Book) Close() {
+	b.mu.Lock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.closed = true
+	b.mu.Unlock()
+	b.wg.Wait()
+}
+
+// do has work done, one piece after the other.
+func (b *Book) do(work func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.todo = append(b.todo, work)
+	if !b.running {
+		b.running = true
+		b.wg.Go(b.work)
+	}
+}
+
+func (b *Book) work() {
+	for {
+		b.mu.Lock()
+		if len(b.todo) == 0 {
+			b.todo, b.running = nil, false
+			b.mu.Unlock()
+			return
+		}
+		next := b.todo[0]
+		b.todo = b.todo[1:]
+		b.mu.Unlock()
+		ctx, cancel := b.life()
+		next(ctx)
+		cancel()
+	}
+}
+
+// lookIn has the book look at what is due after a time; it looks again by itself then.
+func (b *Book) lookIn(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	if !b.closed {
+		b.timer, b.lookAt = time.AfterFunc(d, b.lookNow), time.Now().Add(d).Round(0)
+	}
+}
+
+// lookBy has the book look at a time at the latest.
+func (b *Book) lookBy(due time.Time) {
+	b.mu.Lock()
+	soon := b.looking || !b.lookAt.IsZero() && !due.Before(b.lookAt)
+	b.mu.Unlock()
+	if !soon {
+		b.lookNow()
+	}
+}
+
+// lookNow has the book look at what is due.
+func (b *Book) lookNow() {
+	b.mu.Lock()
+	already := b.looking
+	b.looking = true
+	b.mu.Unlock()
+	if !already {
+		b.do(b.look)
+	}
+}
+
+// resume takes up what an earlier run of the program has left.
+func (b *Book) resume(ctx context.Context) {
+	ringing, err := b.o.Store.Find(ctx, Query{States: []State{Ringing}, Most: atOnce})
+	for _, r := range ringing {
+		if err == nil {
+			_, err = b.change(ctx, r, Restarted, nil)
+		}
+	}
+	if err != nil {
+		b.o.Log.Error("reminders cannot be read", "err", err)
+	}
+	switch {
+	case err != nil:
+		b.again(b.resume)
+	case len(ringing) == atOnce:
+		b.do(b.resume)
+	default:
+		b.lookNow()
+	}
+}
+
+// look has all rung that is due, and sets the timer for the next.
+func (b *Book) look(ctx context.Context) {
+	b.mu.Lock()
+	b.looking, b.lookAt = false, time.Time{}
+	b.mu.Unlock()
+	wait, err := b.ring(ctx)
+	if err != nil {
+		b.o.Log.Error("reminders cannot be rung", "err", err)
+		wait = retryAfter
+	}
+	if wait > 0 {
+		b.lookIn(wait)
+	}
+}
+
+// ring has all rung that is due, and returns how long to wait until the next look; 0:
+// nothing waits.
+func (b *Book) ring(ctx context.Context) (wait time.Duration, err error) {
+	if err := b.followClock(ctx); err != nil {
+		return 0, err
+	}
+	for {
+		now, most := time.Now(), atOnce+len(b.unwritten)
+		due, err := b.o.Store.Find(ctx, Query{States: waiting(), Before: now, Most: most})
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range due {
+			err = errors.Join(err, b.come(ctx, r, now))
+		}
+		if err != nil {
+			return 0, err
+		}
+		if len(due) < most {
+			break
+		}
+	}
+	if now := time.Now(); now.Sub(b.purged) >= purgeEvery {
+		if err := b.o.Store.Purge(ctx, now.Add(-keepOver)); err != nil {
+			return 0, err
+		}
+		b.purged = now
+	}
+	next, err := b.o.Store.Find(ctx, Query{States: waiting(), Most: 1 + len(b.unwritten)})
+	for _, r := range next {
+		if !b.unwritten[r.ID] {
+			return min(max(time.Until(r.Due), time.Millisecond), lookAgain), err
+		}
+	}
+	return 0, err
+}
+
+// come has one reminder rung whose time has come, or notes that it was missed. One
+// that cannot be committed as ringing is rung all the same, once.
+func (b *Book) come(ctx context.Context, r Reminder, now time.Time) error {
+	if b.unwritten[r.ID] {
+		return nil
+	}
+	there := b.conversation(r.Device)
+	if there == nil {
+		_, err := b.change(ctx, r, Absent, nil)
+		return err
+	}
+	last, times := r.latest(now)
+	ringing, _ := last.Next(Came, now)
+	kept := ringing
+	err := b.o.Store.Change(ctx, r, ringing)
+	switch {
+	case errors.Is(err, ErrChanged):
+		return nil
+	case err != nil:
+		b.unwritten[r.ID], kept = true, r
+	}
+	b.o.Log.Info("reminder is due", "device", r.Device, "kind", r.Kind, "due", last.Due, "late", now.Sub(last.Due).Round(time.Second))
+	b.tell(there, &bell{kept: kept, telling: ringing, times: times})
+	return err
+}
+
+// tell hands a reminder to a conversation.
+func (b *Book) tell(there *alarms, o *bell) {
+	if !there.take(o) {
+		b.settle(o, Lost)
+	}
+}
+
+// change commits what becomes of a reminder by an event, as adjust has it, and returns
+// that. Where the reminder has changed in the meantime, the event happens to what it is
+// now; where it means nothing, nothing is changed.
+func (b *Book) change(ctx context.Context, r Reminder, e Event, adjust func(*Reminder)) (Reminder, error) {
+	for {
+		next, ok := r.Next(e, time.Now())
+		if !ok {
+			return r, nil
+		}
+		if adjust != nil {
+			adjust(&next)
+		}
+		err := b.o.Store.Change(ctx, r, next)
+		if !errors.Is(err, ErrChanged) {
+			return next, err
+		}
+		all, err := b.o.Store.Find(ctx, Query{Device: r.Device})
+		if err != nil {
+			return r, err
+		}
+		i := slices.IndexFunc(all, func(other Reminder) bool { return other.ID == r.ID })
+		if i < 0 {
+			return r, nil
+		}
+		r = all[i]
+	}
+}
+
+// settle commits what became of a reminder that was told, Heard or Lost; it tries until
+// that is done.
+func (b *Book) settle(o *bell, e Event) {
+	var try func(context.Context)
+	try = func(ctx context.Context) {
+		next, ok := o.telling.Next(e, time.Now())
+		if ok && !(o.final && e == Heard) {
+			if err := b.o.Store.Change(ctx, o.kept, next); err != nil && !errors.Is(err, ErrChanged) {
+				b.o.Log.Error("what became of a reminder cannot be stored", "device", o.kept.Device, "err", err)
+				b.again(try)
+				return
+			}
+		}
+		delete(b.unwritten, o.kept.ID)
+		b.refresh(ctx, o.kept.Device)
+		b.lookBy(next.Due)
+	}
+	b.do(try)
+}
+
+// again has work done after a while. The book looks at its store then, too.
+func (b *Book) again(work func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		time.AfterFunc(retryAfter, func() { b.do(work) })
+	}
+}
+
+// conversation returns the conversation with a device; nil: there is none.
+func (b *Book) conversation(device string) *alarms {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.there[device]
+}
+
+// join takes in a conversation, has told what was missed, and learns what is to come.
+func (b *Book) join(a *alarms) {
+	b.mu.Lock()
+	b.there[a.owner] = a
+	b.mu.Unlock()
+	var load func(context.Context)
+	load = func(ctx context.Context) {
+		if a.isGone() {
+			return
+		}
+		if err := b.meet(ctx, a); err != nil {
+			b.o.Log.Error("reminders cannot be read", "device", a.owner, "err", err)
+			b.again(load)
+			return
+		}
+		b.refresh(ctx, a.owner)
+	}
+	b.do(load)
+}
+
+// leave forgets a conversation.
+func (b *Book) leave(a *alarms) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.there[a.owner] == a {
+		delete(b.there, a.owner)
+	}
+}
+
+// meet has told what a device has missed: of one that recurs only the last time.
+func (b *Book) meet(ctx context.Context, a *alarms) error {
+	missed, err := b.o.Store.Find(ctx, Query{Device: a.owner, States: []State{Missed}})
+	if err != nil {
+		return err
+	}
+	for _, r := range missed {
+		last, times := r.latest(time.Now())
+		next, _ := last.Next(Met, time.Now())
+		switch err := b.o.Store.Change(ctx, r, next); {
+		case errors.Is(err, ErrChanged):
+			continue
+		case err != nil:
+			return err
+		}
+		final := next.State != Ringing
+		last.State, last.Rang = Ringing, time.Now()
+		b.tell(a, &bell{kept: next, telling: last, times: times, final: final})
+	}
+	return nil
+}
+
+// refresh tells a device's conversation when its next reminder is due.
+func (b *Book) refresh(ctx context.Context, device string) {
+	a := b.conversation(device)
+	if a == nil {
+		return
+	}
+	next, err := b.o.Store.Find(ctx, Query{Device: device, States: waiting(), Most: 1})
+	switch {
+	case err != nil: // as before
+	case len(next) == 0:
+		a.next.Store(0)
+	default:
+		a.next.Store(next[0].Due.UnixMilli())
+	}
+}
+
+// followClock moves the timers when the clock was set.
+func (b *Book) followClock(ctx context.Context) error {
+	b.setting.Lock()
+	defer b.setting.Unlock()
+	d := b.clock.moved(b.o.Up)
+	if d == 0 {
+		return nil
+	}
+	b.o.Log.Info("the clock was set", "by", d.Round(time.Second))
+	if err := b.o.Store.Shift(ctx, d); err != nil {
+		return fmt.Errorf("move timers: %w", err)
+	}
+	b.clock.begin(b.o.Up)
+	b.mu.Lock()
+	b.lookAt = time.Time{} // it was meant by another clock
+	b.mu.Unlock()
+	return nil
+}
+
+// clock notices that the wall clock was set.
+type clock struct {
+	wall time.Time // when it was looked at last, by the wall clock
+	up   time.Duration
+}
+
+func (c *clock) begin(up func() time.Duration) { c.wall, c.up = time.Now().Round(0), up() }
+
+// moved returns by how much the clock was set since it was looked at; 0: it was not.
+func (c *clock) moved(up func() time.Duration) time.Duration {
+	d := time.Now().Round(0).Sub(c.wall) - (up() - c.up)
+	if d.Abs() < clockSet {
+		return 0
+	}
+	return d
+}
+
+// newID returns a name for a reminder.
+func newID() string { return rand.Text() }

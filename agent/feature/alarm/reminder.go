@@ -1,0 +1,124 @@
+package alarm
+
+import (
+	"time"
+
+	"xiaozhi/internal/text"
+)
+
+// Reminder is something that a device is to be told at a time. It is a value: what
+// becomes of it is decided by [Reminder.Next].
+type Reminder struct {
+	ID     string // unique; made by the [Book]
+	Device string // key of the device that it belongs to
+	Kind   Kind
+	State  State
+	Text   string        // what to tell; "" for a bare timer
+	Lang   text.Lang     // in which it is told
+	Due    time.Time     // when it rings, to the millisecond
+	Length time.Duration // of a timer, as it was asked for
+	Wall   string        // of an alert: what the clocks of Zone show when it recurs or is due, as in [wallLayout]
+	Zone   string        // of an alert: the IANA name of its time zone
+	Rule   string        // of an alert: how it recurs, as RFC 5545 writes it, without DTSTART; "": once
+	Rang   time.Time     // when telling it began; zero: not yet, or nothing of it was heard
+}
+
+// Kind tells what makes a reminder due.
+type Kind string
+
+// The kinds of reminders.
+const (
+	Timer Kind = "timer" // a length of time has passed, whatever a clock that is set says
+	Alert Kind = "alert" // it is that time of day in its zone
+)
+
+// State is where a reminder stands.
+type State string
+
+// The states of a reminder.
+const (
+	Armed   State = "armed"   // it waits for its time
+	Snoozed State = "snoozed" // it waits for the time to which it was put off
+	Ringing State = "ringing" // it is being told, or waits for a pause
+	Missed  State = "missed"  // its time has passed, and nothing of it was heard: it is told at the next contact
+	Told    State = "told"    // it is over
+	Deleted State = "deleted" // it was given up
+)
+
+// waiting are the states in which a reminder is still to come.
+func waiting() []State { return []State{Armed, Snoozed} }
+
+// Open reports whether a reminder is not over.
+func (s State) Open() bool { return s != Told && s != Deleted }
+
+// Event is what happens to a reminder.
+type Event int
+
+// The events.
+const (
+	Came      Event = iota // its time has come, and its device is connected
+	Absent                 // its time has come, and its device is not connected
+	Heard                  // it was told
+	Lost                   // the connection ended before anything of it was heard
+	Restarted              // the program has ended while it was ringing
+	Met                    // its device is connected again
+	Snooze                 // it was put off
+	Delete                 // it was given up
+)
+
+// Next returns what becomes of a reminder by an event at now. ok is false for an
+// event that means nothing in its state. Of Snooze, Due is for the caller to set.
+//
+// What a crash interrupts while it rings is told once more as missed. Since nobody
+// knows whether that was heard, the second telling is taken for done when it begins.
+func (r Reminder) Next(e Event, now time.Time) (next Reminder, ok bool) {
+	switch {
+	case e == Delete && r.State.Open():
+		r.State = Deleted
+		return r, true
+	case e == Snooze && r.State != Deleted:
+		r.State, r.Rang = Snoozed, time.Time{}
+		return r, true
+	}
+	switch r.State {
+	case Armed, Snoozed:
+		switch e {
+		case Came:
+			r.State, r.Rang = Ringing, now
+			return r, true
+		case Absent:
+			r.State, r.Rang = Missed, time.Time{}
+			return r, true
+		}
+	case Ringing:
+		switch e {
+		case Heard:
+			return r.over(now), true
+		case Lost:
+			r.State, r.Rang = Missed, time.Time{}
+			return r, true
+		case Restarted:
+			r.State = Missed
+			return r, true
+		}
+	case Missed:
+		switch {
+		case e == Met && r.Rang.IsZero():
+			r.State, r.Rang = Ringing, now
+			return r, true
+		case e == Met:
+			return r.over(now), true
+		}
+	}
+	return r, false
+}
+
+// over returns a reminder that has been told: it waits for the next time, if it recurs.
+func (r Reminder) over(now time.Time) Reminder {
+	if next, ok := r.following(now); ok {
+		next.State = Armed
+		return next
+	}
+	r.State = Told
+	return r
+}
