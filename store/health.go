@@ -35,6 +35,7 @@ type Health struct {
 	Err     error     // of the last write that failed, if it was the last one
 	Since   time.Time // since when writes fail
 	Slowest time.Duration
+	Log     LogStats
 }
 
 // health collects what [Health] tells.
@@ -96,7 +97,10 @@ func (h *health) report(r *Health) {
 
 // Health tells how the database does.
 func (s *Store) Health() Health {
-	r := Health{Engine: s.db.engine, Path: s.db.path}
+	r := Health{Engine: s.db.engine, Path: s.db.path, Log: s.Log.Stats()}
 	s.db.health.report(&r)
+	if at := r.Log.DroppedAt; !at.IsZero() && s.db.clock().Sub(at) <= troubleShown {
+		r.Trouble = append(r.Trouble, TroubleDropped)
+	}
 	return r
 }

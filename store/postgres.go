@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
+// connectTime limits an attempt to connect, unless the URL says otherwise.
+const connectTime = 5 * time.Second
+
 // openPostgres connects to PostgreSQL. Several servers may share a database, so there is no lock.
 func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 	pool := func(conns int, settings map[string]string) (*sql.DB, error) {
@@ -19,6 +23,7 @@ func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 		if err != nil {
 			return nil, fmt.Errorf("store.url: %w", err) // the password is not part of the error
 		}
+		c.ConnectTimeout = cmp.Or(c.ConnectTimeout, connectTime)
 		for name, value := range settings {
 			c.RuntimeParams[name] = value
 		}

@@ -51,13 +51,16 @@ type Options struct {
 
 // Tables are the tables, by what they own.
 type Tables struct {
-	Devices   *Devices
-	Reminders *Reminders
+	Devices       *Devices
+	Reminders     *Reminders
+	Conversations *Conversations
+	Turns         *Turns
 }
 
 // Store is an open database. It owns the connections, the lock of the file and the goroutine of [Log].
 type Store struct {
 	Tables
+	Log    *Log
 	db     *database
 	unlock func()
 }
@@ -79,13 +82,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, unlock: unlock}
-	s.Tables = Tables{Devices: &Devices{db}, Reminders: &Reminders{db}}
+	s := &Store{db: db, unlock: unlock, Log: newLog(ctx, db, o.Log)}
+	s.Tables = Tables{Devices: &Devices{db}, Reminders: &Reminders{db}, Conversations: &Conversations{db}, Turns: &Turns{db}}
 	return s, nil
 }
 
-// Close ends the connections and frees the lock.
+// Close writes what waits, for ten seconds at most, ends the connections and frees the lock.
 func (s *Store) Close() error {
+	s.Log.close()
 	err := s.db.close()
 	s.unlock()
 	return err

@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-const childEnv = "STORE_CHILD"
-
-func runChild() {}
-
 // onBoth runs a test on each engine, with an empty database.
 func onBoth(t *testing.T, f func(t *testing.T, s *Store)) {
 	t.Helper()

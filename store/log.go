@@ -1,0 +1,236 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limits of what waits to be written. When there is more, the oldest turn is dropped.
+const (
+	maxWaiting      = 4096
+	maxWaitingBytes = 8 << 20
+	batchRows       = 256
+	batchTime       = 250 * time.Millisecond // from the first that waits until it is written
+	maxRetry        = 10 * time.Second       // between attempts to write while the database fails
+)
+
+// LogStats counts what [Log] did.
+type LogStats struct {
+	Waiting, WaitingBytes      int    // not written yet
+	Written, Dropped, Rejected uint64 // Rejected: the database would never take them, such as turns of forgotten devices
+	DroppedAt                  time.Time
+}
+
+// Seen is a sign of life of a device. Fields that are empty keep what is known.
+type Seen struct {
+	AskedAt, HelloAt, TurnAt             time.Time
+	Board, Chip, Firmware                string
+	Language, Features, Remote, LastStep string
+}
+
+// ended is the end of a conversation.
+type ended struct {
+	at    time.Time
+	cause string
+}
+
+// stateKey names something that was learned of a device.
+type stateKey struct{ device, name string }
+
+// learned is the newest of what was learned.
+type learned struct {
+	doc string
+	at  time.Time
+}
+
+// batch is what is written in one transaction.
+type batch struct {
+	entries    []*Entry
+	bytes      int              // of the entries
+	ends       map[string]ended // by conversation
+	seen       map[string]Seen  // by device
+	states     map[stateKey]learned
+	stateBytes int
+}
+
+func newBatch() batch {
+	return batch{ends: map[string]ended{}, seen: map[string]Seen{}, states: map[stateKey]learned{}}
+}
+
+func (b *batch) empty() bool {
+	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.seen) == 0 && len(b.states) == 0
+}
+
+// Log writes what tells of the past, in batches on its own goroutine. Its methods take a microsecond, never wait for
+// the database, and may be called from any goroutine. Of signs of life and of what was learned only the newest is
+// kept; turns wait in a queue of 4096 or 8 MiB, from which the oldest is dropped when it is full.
+type Log struct {
+	db  *database
+	log *slog.Logger
+
+	mu      sync.Mutex
+	waiting batch // what came since the last batch was taken
+	flight  int   // entries that are being written; they count as waiting
+	stats   LogStats
+
+	wake, full chan struct{} // 1 each: something waits, a whole batch waits
+	flushes    chan chan error
+	stop       chan struct{}
+	done       chan struct{}
+}
+
+// newLog starts the goroutine that writes. Values of ctx are used, its end is not: close ends it.
+func newLog(ctx context.Context, db *database, log *slog.Logger) *Log {
+	l := &Log{
+		db: db, log: log, waiting: newBatch(), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		flushes: make(chan chan error), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go l.run(context.WithoutCancel(ctx))
+	return l
+}
+
+// signal makes one more receive from a channel of one place succeed.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Put hands a finished turn over. e belongs to the log from then on.
+func (l *Log) Put(e *Entry) {
+	e.Turn.ConversationID, e.Turn.DeviceID = e.Conversation.ID, e.Conversation.DeviceID
+	size := e.size()
+	l.mu.Lock()
+	b := &l.waiting
+	b.entries = append(b.entries, e)
+	b.bytes += size
+	l.limit()
+	merge(b.seen, e.Turn.DeviceID, Seen{TurnAt: e.Turn.At})
+	whole := len(b.entries) >= batchRows
+	l.mu.Unlock()
+	signal(l.wake)
+	if whole {
+		signal(l.full)
+	}
+}
+
+// limit drops the oldest turns while too many wait. l.mu is held.
+func (l *Log) limit() {
+	b := &l.waiting
+	for len(b.entries) > 1 && (len(b.entries)+l.flight > maxWaiting || b.bytes > maxWaitingBytes) {
+		b.bytes -= b.entries[0].size()
+		b.entries[0] = nil
+		b.entries = b.entries[1:]
+		l.stats.Dropped++
+		l.stats.DroppedAt = l.db.clock()
+	}
+}
+
+// Ended keeps the end of a conversation whose turns were handed over.
+func (l *Log) Ended(conversationID string, at time.Time, cause string) {
+	l.mu.Lock()
+	l.waiting.ends[conversationID] = ended{at, cause}
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
+// Seen keeps a sign of life of a device.
+func (l *Log) Seen(deviceID string, s Seen) {
+	l.mu.Lock()
+	merge(l.waiting.seen, deviceID, s)
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
+// Learned keeps what was learned of a device under a name, in place of what was learned before. "" deletes it.
+func (l *Log) Learned(deviceID, name, doc string) {
+	key := stateKey{deviceID, name}
+	l.mu.Lock()
+	b := &l.waiting
+	if size := b.stateBytes - len(b.states[key].doc) + len(doc); size <= maxWaitingBytes {
+		b.states[key], b.stateBytes = learned{doc, l.db.clock()}, size
+	} else {
+		l.stats.Rejected++
+	}
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
+// merge lays a sign of life over the one that waits.
+func merge(seen map[string]Seen, deviceID string, n Seen) {
+	s := seen[deviceID]
+	s.AskedAt, s.HelloAt, s.TurnAt = later(s.AskedAt, n.AskedAt), later(s.HelloAt, n.HelloAt), later(s.TurnAt, n.TurnAt)
+	s.Board, s.Chip, s.Firmware = cmp.Or(n.Board, s.Board), cmp.Or(n.Chip, s.Chip), cmp.Or(n.Firmware, s.Firmware)
+	s.Language, s.Features, s.Remote, s.LastStep = cmp.Or(n.Language, s.Language), cmp.Or(n.Features, s.Features), cmp.Or(n.Remote, s.Remote), cmp.Or(n.LastStep, s.LastStep)
+	seen[deviceID] = s
+}
+
+// later returns n, or old if n is not set.
+func later(old, n time.Time) time.Time {
+	if n.IsZero() {
+		return old
+	}
+	return n
+}
+
+// forget drops what waits of a device.
+func (l *Log) forget(deviceID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &l.waiting
+	b.entries = slices.DeleteFunc(b.entries, func(e *Entry) bool {
+		if e.Turn.DeviceID == deviceID {
+			b.bytes -= e.size()
+			return true
+		}
+		return false
+	})
+	delete(b.seen, deviceID)
+	for key, s := range b.states {
+		if key.device == deviceID {
+			b.stateBytes -= len(s.doc)
+			delete(b.states, key)
+		}
+	}
+}
+
+// Stats returns what was counted.
+func (l *Log) Stats() LogStats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Waiting, s.WaitingBytes = len(l.waiting.entries)+l.flight, l.waiting.bytes+l.waiting.stateBytes
+	return s
+}
+
+// Flush writes what waits, and returns when it is written or could not be.
+func (l *Log) Flush(ctx context.Context) error {
+	answer := make(chan error, 1)
+	select {
+	case l.flushes <- answer:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.done:
+		return errClosed
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errClosed = errors.New("the store is closed")
+
+// close writes what waits, once, and ends the goroutine.
+func (l *Log) close() {
+	close(l.stop)
+	<-l.done
+}

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"xiaozhi/internal/testall"
+)
+
+// turnOf makes the nth turn of a device's conversation.
+func turnOf(device, conversation string, n int) *Entry {
+	id := fmt.Sprintf("%s-%06d", conversation, n)
+	when := at(0).Add(time.Duration(n) * time.Second)
+	return &Entry{
+		Conversation: Conversation{ID: conversation, DeviceID: device, BeganAt: at(0)},
+		Turn:         Turn{ID: id, DeviceID: device, Seq: n, At: when, Kind: "user", Cause: "done", Heard: "what time is it", Said: "It is nine."},
+		Messages:     []Message{{Role: "user", Body: `"what time is it"`}, {Role: "assistant", Body: `"It is nine."`}},
+		Calls:        []Call{{ID: id + "-c", At: when, Caller: "model", Name: "time.now", Source: "local", Kind: "query"}},
+	}
+}
+
+func flush(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Log.Flush(t.Context()); err != nil {
+		t.Fatal("flush:", err)
+	}
+}
+
+// TestLogRow: a turn comes back with all that belongs to it.
+func TestLogRow(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		talk := Conversation{ID: "c", DeviceID: "m", AgentID: "a", UserID: "u", BeganAt: at(0), Title: "时间"}
+		turn := Turn{
+			ID: "t", ConversationID: "c", DeviceID: "m", Seq: 1, At: at(1), Kind: "user", Mode: "auto", AgentRev: 2, SettingsID: 3, Language: "zh", Heard: "几点了", Said: "九点。",
+			Cause: "done", Fault: "f", EOU: time.Second, ASR: 2, TTFT: 3 * time.Millisecond, TTFS: 4 * time.Millisecond, TTFB: 5 * time.Millisecond, Added: 6 * time.Millisecond,
+			E2E: 7 * time.Millisecond, LeadMin: -8 * time.Millisecond, Frames: 9, Underruns: 10, Steps: 11, Speculation: "adopted", ASRName: "x", LLMName: "y", TTSName: "z",
+			TokensIn: 12, TokensOut: 13, TTSChars: 14, ASRSound: 15 * time.Millisecond, CostMicros: 16, Rating: -1, Spans: "[]",
+		}
+		turn.ASR = 2 * time.Millisecond
+		messages := []Message{{TurnID: "t", Seq: 1, Role: "user", Body: "a"}, {TurnID: "t", Seq: 2, Role: "assistant", Body: "b"}}
+		calls := []Call{{
+			ID: "k", TurnID: "t", DeviceID: "m", At: at(1), Caller: "model", Name: "n", Source: "s", Kind: "query", Arguments: "{}", Action: 2, Result: "r", Fault: "f",
+			Consent: "yes", Took: time.Second,
+		}}
+		s.Log.Put(&Entry{Conversation: talk, Turn: turn, Messages: messages, Calls: calls})
+		s.Log.Put(&Entry{Conversation: talk, Turn: Turn{ID: "t2", Seq: 2, At: at(2), Kind: "server", Cause: "done"}})
+		s.Log.Ended("c", at(3), "idle")
+		s.Log.Seen("m", Seen{HelloAt: at(4), Firmware: "2.5.0"})
+		s.Log.Seen("m", Seen{Language: "en", Firmware: "2.5.1"})
+		s.Log.Learned("m", "pause", `{"ms":700}`)
+		s.Log.Learned("m", "role", "x")
+		s.Log.Learned("m", "role", "")
+		s.Log.Learned("nobody", "role", "x")
+		flush(t, s)
+
+		gotTurn, gotMessages, gotCalls, err := s.Turns.Get(ctx, "t")
+		if err != nil || !reflect.DeepEqual(gotTurn, turn) || !reflect.DeepEqual(gotMessages, messages) || !reflect.DeepEqual(gotCalls, calls) {
+			t.Errorf("%+v\n%+v\n%+v\n%v", gotTurn, gotMessages, gotCalls, err)
+		}
+		talk.Turns, talk.EndedAt, talk.Cause = 2, at(3), "idle"
+		if got, err := s.Conversations.Get(ctx, "c"); err != nil || !reflect.DeepEqual(got, talk) {
+			t.Errorf("%+v %v", got, err)
+		}
+		d, err := s.Devices.Get(ctx, "m")
+		if err != nil || !d.HelloAt.Equal(at(4)) || !d.TurnAt.Equal(at(2)) || d.Firmware != "2.5.1" || d.Language != "en" {
+			t.Errorf("%+v %v", d, err)
+		}
+		learned, err := s.Devices.Learned(ctx, "m")
+		if err != nil || !reflect.DeepEqual(learned, map[string]string{"pause": `{"ms":700}`}) {
+			t.Errorf("%v %v", learned, err)
+		}
+		want(t, s.Turns.Rate(ctx, "t2", 1), nil)
+		want(t, s.Turns.Rate(ctx, "t3", 1), ErrNotFound)
+		for list, want := range map[string]string{"m": "t2 t", "": "t2 t", "other": ""} {
+			turns, err := s.Turns.List(ctx, list, Page{})
+			var ids []string
+			for _, turn := range turns {
+				ids = append(ids, turn.ID)
+			}
+			if got := strings.Join(ids, " "); got != want || err != nil {
+				t.Errorf("turns of %q: %s %v", list, got, err)
+			}
+		}
+		if turns, err := s.Turns.Of(ctx, "c", 1, 10); err != nil || len(turns) != 1 || turns[0].ID != "t2" || turns[0].Rating != 1 {
+			t.Errorf("%+v %v", turns, err)
+		}
+		if calls, err := s.Turns.Calls(ctx, "m", Page{}); err != nil || len(calls) != 1 {
+			t.Errorf("%+v %v", calls, err)
+		}
+		want(t, s.Conversations.Keep(ctx, "c", true), nil)
+		if n, err := s.Conversations.Trim(ctx, "m", at(50), 10); n != 0 || err != nil {
+			t.Error(n, err)
+		}
+		want(t, s.Conversations.Keep(ctx, "c", false), nil)
+		if n, err := s.Conversations.Trim(ctx, "m", at(50), 10); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		if calls, err := s.Turns.Calls(ctx, "", Page{}); err != nil || len(calls) != 0 {
+			t.Errorf("calls outlive their turn: %+v %v", calls, err)
+		}
+	})
+}
+
+// TestLogBatch: what was handed over is written soon without being asked for.
+func TestLogBatch(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		for i := range 600 {
+			s.Log.Put(turnOf("m", "c", i))
+		}
+		until(t, func() bool { return s.Log.Stats().Written == 600 })
+		if n, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM messages"); n != 1200 || err != nil {
+			t.Error(n, err)
+		}
+		if st := s.Log.Stats(); st.Waiting != 0 || st.WaitingBytes != 0 || st.Dropped != 0 || st.Rejected != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestLogRejects: a turn that can never be written does not hold up the others.
+func TestLogRejects(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		s.Log.Put(turnOf("m", "c", 1))
+		s.Log.Put(turnOf("forgotten", "d", 1))
+		bad := turnOf("m", "c", 2)
+		bad.Calls = append(bad.Calls, bad.Calls[0]) // half of it could be written
+		s.Log.Put(bad)
+		s.Log.Put(turnOf("m", "c", 3))
+		flush(t, s)
+		turns, err := s.Turns.List(t.Context(), "", Page{})
+		if err != nil || len(turns) != 2 || turns[0].Seq != 3 || turns[1].Seq != 1 {
+			t.Errorf("%+v %v", turns, err)
+		}
+		if n, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM messages"); n != 4 || err != nil {
+			t.Errorf("%d messages, %v", n, err)
+		}
+		if st := s.Log.Stats(); st.Written != 2 || st.Rejected != 2 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestLogClose: what waits when the store is closed is written.
+func TestLogClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	want(t, err, nil)
+	addDevice(t, s, "m")
+	for i := range 10 {
+		s.Log.Put(turnOf("m", "c", i))
+	}
+	want(t, s.Close(), nil)
+	want(t, s.Log.Flush(t.Context()), errClosed)
+	s = openFile(t, path)
+	if turns, err := s.Turns.List(t.Context(), "m", Page{}); err != nil || len(turns) != 10 {
+		t.Error(len(turns), err)
+	}
+}
+
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("it does not come about")
+		}
+	}
+}
+
+// slowest hands turns over and returns the longest time that one took.
+func slowest(s *Store, from, to int) (longest time.Duration) {
+	var all []time.Duration
+	for i := from; i < to; i++ {
+		e := turnOf("m", "c", i)
+		start := time.Now()
+		s.Log.Put(e)
+		all = append(all, time.Since(start))
+	}
+	slices.Sort(all)
+	return all[len(all)*999/1000] // the scheduler may take the processor away now and then
+}
+
+// TestStall: while the disk stalls nothing waits for it, and afterwards all is there.
+func TestStall(t *testing.T) {
+	stall := testall.Pick(5*time.Second, 400*time.Millisecond)
+	d := &disk{}
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), wrap: d.under})
+	addDevice(t, s, "m")
+	d.set(stall, nil)
+	for i := range 4 {
+		if took := slowest(s, i*500, (i+1)*500); took > 20*time.Millisecond {
+			t.Errorf("handing over took %v", took)
+		}
+		time.Sleep(stall / 4)
+	}
+	d.set(0, nil)
+	flush(t, s)
+	if st := s.Log.Stats(); st.Written != 2000 || st.Dropped != 0 {
+		t.Errorf("%+v", st)
+	}
+	h := s.Health()
+	if slow := stall >= slowWrite; slow != slices.Contains(h.Trouble, TroubleSlow) || slow != (h.Slowest >= slowWrite) {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestDiskFull: when the disk is full, promises are refused, turns wait, the oldest are dropped and counted; when it
+// has room again all goes on.
+func TestDiskFull(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	ctx := t.Context()
+	addDevice(t, s, "m")
+	limit := func(pages int) {
+		_, err := s.db.now.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+		want(t, err, nil)
+		_, err = s.db.later.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+		want(t, err, nil)
+	}
+	limit(1) // SQLite takes what the file has
+	err := s.Reminders.Add(ctx, Reminder{ID: "r", DeviceID: "m", Kind: "alert", State: "armed", DueAt: at(1), Text: strings.Repeat("x", 100_000)})
+	if e, ok := errors.AsType[sqlite3.Error](err); !ok || e.Code != sqlite3.ErrFull {
+		t.Errorf("a full disk took a reminder: %v", err)
+	}
+	if h := s.Health(); !slices.Contains(h.Trouble, TroubleFull) || h.Err == nil || h.Since.IsZero() {
+		t.Errorf("%+v", h)
+	}
+	for i := range 5000 {
+		s.Log.Put(turnOf("m", "c", i))
+	}
+	if err := s.Log.Flush(ctx); err == nil {
+		t.Error("a full disk took turns")
+	}
+	if st := s.Log.Stats(); st.Dropped != 5000-maxWaiting || st.Waiting != maxWaiting {
+		t.Errorf("%+v", st)
+	}
+	if h := s.Health(); !slices.Contains(h.Trouble, TroubleDropped) {
+		t.Errorf("%+v", h)
+	}
+	limit(1 << 30)
+	flush(t, s)
+	turns, err := s.Turns.List(ctx, "m", Page{Limit: 1})
+	if err != nil || len(turns) != 1 || turns[0].Seq != 4999 {
+		t.Errorf("%+v %v", turns, err)
+	}
+	if n, err := count(ctx, s.db.read, "SELECT COUNT(*) FROM turns"); n != maxWaiting || err != nil {
+		t.Error(n, err)
+	}
+	if n, err := count(ctx, s.db.read, "SELECT MIN(seq) FROM turns"); n != 5000-maxWaiting || err != nil {
+		t.Error(n, err)
+	}
+	if h := s.Health(); h.Err != nil || slices.Contains(h.Trouble, TroubleFull) {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestLogBytes: the queue has a limit of bytes.
+func TestLogBytes(t *testing.T) {
+	d := &disk{}
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), wrap: d.under})
+	addDevice(t, s, "m")
+	d.set(0, errors.New("no disk"))
+	for i := range 200 {
+		e := turnOf("m", "c", i)
+		e.Turn.Said = strings.Repeat("x", 100_000)
+		s.Log.Put(e)
+	}
+	if st := s.Log.Stats(); st.WaitingBytes > maxWaitingBytes+200_000 || st.Dropped < 100 {
+		t.Errorf("%+v", st)
+	}
+	s.Log.Learned("m", "history", strings.Repeat("x", maxWaitingBytes+1))
+	if st := s.Log.Stats(); st.Rejected != 1 {
+		t.Errorf("%+v", st)
+	}
+	d.set(0, nil)
+	flush(t, s)
+	if st := s.Log.Stats(); st.WaitingBytes != 0 || st.Written+st.Dropped != 200 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestClockBack: turns of a clock that was set back are written, and lists hold them.
+func TestClockBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		for i, minute := range []int{30, 31, 5, 6} {
+			e := turnOf("m", "c", i)
+			e.Turn.At = at(minute)
+			s.Log.Put(e)
+		}
+		flush(t, s)
+		turns, err := s.Turns.List(t.Context(), "m", Page{Limit: 3})
+		if err != nil || len(turns) != 3 || turns[2].Seq != 3 {
+			t.Errorf("%+v %v", turns, err)
+		}
+		last := turns[2]
+		if turns, err = s.Turns.List(t.Context(), "m", Page{Before: Cursor{last.At, last.ID}}); err != nil || len(turns) != 1 || turns[0].Seq != 2 {
+			t.Errorf("%+v %v", turns, err)
+		}
+		if turns, err = s.Turns.Of(t.Context(), "c", 0, 10); err != nil || len(turns) != 3 || turns[0].Seq != 1 {
+			t.Errorf("%+v %v", turns, err)
+		}
+	})
+}
+
+func BenchmarkPut(b *testing.B) {
+	s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "x.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	d := Identity{ID: "m", Address: "m", State: DevicePaired}
+	if err := s.Devices.Commit(b.Context(), DeviceChange{Save: []Identity{d}}); err != nil {
+		b.Fatal(err)
+	}
+	made := make([]*Entry, b.N)
+	for i := range made {
+		made[i] = turnOf("m", "c", i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, e := range made {
+		s.Log.Put(e)
+	}
+	b.StopTimer()
+}

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Conversation is a run of turns between one person and one device.
+type Conversation struct {
+	ID       string
+	DeviceID string
+	AgentID  string
+	UserID   string
+	BeganAt  time.Time
+	EndedAt  time.Time // zero: it goes on
+	Cause    string    // of its end
+	Turns    int       // counted when turns are written
+	Title    string
+	Kept     bool // it stays when others of its age are deleted
+}
+
+const conversationColumns = "id, device_id, agent_id, user_id, began_at, ended_at, cause, turns, title, kept"
+
+func (c *Conversation) fields() []any {
+	return []any{
+		text{&c.ID}, text{&c.DeviceID}, maybe{&c.AgentID}, maybe{&c.UserID}, stamp{&c.BeganAt}, stamp{&c.EndedAt}, maybe{&c.Cause},
+		whole{&c.Turns}, maybe{&c.Title}, flag{&c.Kept},
+	}
+}
+
+// Turn is an utterance and its reply, or something the server said by itself.
+type Turn struct {
+	ID             string
+	ConversationID string
+	DeviceID       string
+	Seq            int // within the conversation, from one
+	At             time.Time
+	Kind, Mode     string
+	AgentRev       int
+	SettingsID     int
+	Language       string
+	Heard          string // what the user said
+	Said           string // what the user heard of the reply
+	Cause          string // of its end
+	Fault          string
+
+	EOU, ASR, TTFT, TTFS, TTFB, Added, E2E, LeadMin time.Duration // times of the turn, see docs/bench.md
+	Frames, Underruns, Steps                        int
+	Speculation                                     string
+	ASRName, LLMName, TTSName                       string // providers that served it
+	TokensIn, TokensOut, TTSChars                   int
+	ASRSound                                        time.Duration
+	CostMicros                                      int    // millionths of the currency of the prices
+	Rating                                          int    // -1, 0 or 1
+	Spans                                           string // JSON, at most 8 KiB
+}
+
+const turnColumns = "id, conversation_id, device_id, seq, at, kind, mode, agent_rev, settings_id, language, heard, said, cause, fault, " +
+	"eou_ms, asr_ms, ttft_ms, ttfs_ms, ttfb_ms, added_ms, e2e_ms, lead_min_ms, frames, underruns, steps, speculation, asr, llm, tts, " +
+	"tokens_in, tokens_out, tts_chars, asr_sound_ms, cost_micros, rating, spans"
+
+func (t *Turn) fields() []any {
+	return []any{
+		text{&t.ID}, text{&t.ConversationID}, text{&t.DeviceID}, whole{&t.Seq}, stamp{&t.At}, text{&t.Kind}, maybe{&t.Mode}, number{&t.AgentRev},
+		number{&t.SettingsID}, maybe{&t.Language}, maybe{&t.Heard}, maybe{&t.Said}, text{&t.Cause}, maybe{&t.Fault},
+		span{&t.EOU}, span{&t.ASR}, span{&t.TTFT}, span{&t.TTFS}, span{&t.TTFB}, span{&t.Added}, span{&t.E2E}, span{&t.LeadMin},
+		number{&t.Frames}, number{&t.Underruns}, number{&t.Steps}, maybe{&t.Speculation}, maybe{&t.ASRName}, maybe{&t.LLMName}, maybe{&t.TTSName},
+		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, number{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans},
+	}
+}
+
+// Message is one message of a turn as the model was shown it.
+type Message struct {
+	TurnID string
+	Seq    int // within the turn, from one
+	Role   string
+	Body   string // JSON
+}
+
+const messageColumns = "turn_id, seq, role, body"
+
+func (m *Message) fields() []any {
+	return []any{text{&m.TurnID}, whole{&m.Seq}, text{&m.Role}, text{&m.Body}}
+}
+
+// Call is one call of a tool.
+type Call struct {
+	ID        string
+	TurnID    string // "": it came from outside of a turn
+	DeviceID  string
+	At        time.Time
+	Caller    string // model, gateway, …
+	Name      string
+	Source    string
+	Kind      string
+	Arguments string // JSON; "": not kept
+	Action    int
+	Result    string
+	Fault     string
+	Consent   string
+	Took      time.Duration
+}
+
+const callColumns = "id, turn_id, device_id, at, caller, name, source, kind, arguments, action, result, fault, consent, took_ms"
+
+func (c *Call) fields() []any {
+	return []any{
+		text{&c.ID}, maybe{&c.TurnID}, maybe{&c.DeviceID}, stamp{&c.At}, text{&c.Caller}, text{&c.Name}, text{&c.Source}, text{&c.Kind},
+		maybe{&c.Arguments}, number{&c.Action}, maybe{&c.Result}, maybe{&c.Fault}, maybe{&c.Consent}, span{&c.Took},
+	}
+}
+
+// Entry is a finished turn with all that belongs to it. It is written whole or not at all.
+type Entry struct {
+	Conversation Conversation // added with its first turn that is written
+	Turn         Turn
+	Messages     []Message
+	Calls        []Call
+}
+
+// size is about how much memory an entry takes, in bytes.
+func (e *Entry) size() int {
+	n := 1024 + len(e.Turn.Heard) + len(e.Turn.Said) + len(e.Turn.Spans) + len(e.Turn.Fault) + len(e.Conversation.Title)
+	for i := range e.Messages {
+		n += 96 + len(e.Messages[i].Body)
+	}
+	for i := range e.Calls {
+		n += 256 + len(e.Calls[i].Arguments) + len(e.Calls[i].Result) + len(e.Calls[i].Fault)
+	}
+	return n
+}
+
+// Conversations is the table of conversations. They are written by [Log].
+type Conversations struct{ db *database }
+
+const selectConversation = "SELECT " + conversationColumns + " FROM conversations"
+
+// List lists conversations of a device, or of all for "", the newest first.
+func (t *Conversations) List(ctx context.Context, deviceID string, p Page) ([]Conversation, error) {
+	at, id, limit := p.bounds()
+	if deviceID == "" {
+		return list[Conversation](ctx, t.db.read, selectConversation+" WHERE (began_at, id) < ($1, $2) ORDER BY began_at DESC, id DESC LIMIT $3", at, id, limit)
+	}
+	return list[Conversation](ctx, t.db.read, selectConversation+" WHERE device_id = $1 AND (began_at, id) < ($2, $3) ORDER BY began_at DESC, id DESC LIMIT $4",
+		deviceID, at, id, limit)
+}
+
+// Get returns the conversation of an id.
+func (t *Conversations) Get(ctx context.Context, id string) (Conversation, error) {
+	return first[Conversation](ctx, t.db.read, selectConversation+" WHERE id = $1", id)
+}
+
+// Keep says whether a conversation stays when others of its age are deleted.
+func (t *Conversations) Keep(ctx context.Context, id string, keep bool) error {
+	return t.db.execOne(ctx, "UPDATE conversations SET kept = $1 WHERE id = $2", keep, id)
+}
+
+// Delete deletes a conversation with its turns.
+func (t *Conversations) Delete(ctx context.Context, id string) error {
+	return t.db.execOne(ctx, "DELETE FROM conversations WHERE id = $1", id)
+}
+
+// Trim deletes conversations of a device that began before a time and are not kept, at most limit of them, and
+// returns how many. Call it until that is less than limit: each call holds up other writers.
+func (t *Conversations) Trim(ctx context.Context, deviceID string, before time.Time, limit int) (int64, error) {
+	return t.db.exec(ctx, "DELETE FROM conversations WHERE id IN (SELECT id FROM conversations WHERE device_id = $1 AND began_at < $2 AND NOT kept ORDER BY began_at, id LIMIT $3)",
+		deviceID, before.UnixMilli(), limit)
+}
+
+// Turns is the table of turns with their messages and calls. They are written by [Log].
+type Turns struct{ db *database }
+
+const selectTurn = "SELECT " + turnColumns + " FROM turns"
+
+// List lists turns of a device, or of all for "", the newest first.
+func (t *Turns) List(ctx context.Context, deviceID string, p Page) ([]Turn, error) {
+	at, id, limit := p.bounds()
+	if deviceID == "" {
+		return list[Turn](ctx, t.db.read, selectTurn+" WHERE (at, id) < ($1, $2) ORDER BY at DESC, id DESC LIMIT $3", at, id, limit)
+	}
+	return list[Turn](ctx, t.db.read, selectTurn+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
+}
+
+// Of lists the turns of a conversation in their order, from the one after seq on, at most limit of them.
+func (t *Turns) Of(ctx context.Context, conversationID string, seq, limit int) ([]Turn, error) {
+	return list[Turn](ctx, t.db.read, selectTurn+" WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3", conversationID, seq, min(limit, maxPageRows))
+}
+
+// Get returns a turn with its messages and calls.
+func (t *Turns) Get(ctx context.Context, id string) (turn Turn, messages []Message, calls []Call, err error) {
+	if turn, err = first[Turn](ctx, t.db.read, selectTurn+" WHERE id = $1", id); err != nil {
+		return turn, nil, nil, err
+	}
+	if messages, err = list[Message](ctx, t.db.read, "SELECT "+messageColumns+" FROM messages WHERE turn_id = $1 ORDER BY seq", id); err != nil {
+		return turn, nil, nil, err
+	}
+	calls, err = list[Call](ctx, t.db.read, "SELECT "+callColumns+" FROM tool_calls WHERE turn_id = $1 ORDER BY at, id", id)
+	return turn, messages, calls, err
+}
+
+// Calls lists calls on a device, or on all for "", the newest first.
+func (t *Turns) Calls(ctx context.Context, deviceID string, p Page) ([]Call, error) {
+	const columns = "SELECT " + callColumns + " FROM tool_calls"
+	at, id, limit := p.bounds()
+	if deviceID == "" {
+		return list[Call](ctx, t.db.read, columns+" WHERE (at, id) < ($1, $2) ORDER BY at DESC, id DESC LIMIT $3", at, id, limit)
+	}
+	return list[Call](ctx, t.db.read, columns+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
+}
+
+// Rate keeps what somebody thinks of a turn: -1, 0 or 1.
+func (t *Turns) Rate(ctx context.Context, id string, rating int) error {
+	return t.db.execOne(ctx, "UPDATE turns SET rating = $1 WHERE id = $2", rating, id)
+}

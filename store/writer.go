@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"time"
+)
+
+// run writes batches until the log is closed.
+func (l *Log) run(ctx context.Context) {
+	defer close(l.done)
+	timer := time.NewTimer(0)
+	<-timer.C
+	defer timer.Stop()
+	for wait := batchTime; ; {
+		select {
+		case <-l.wake:
+			timer.Reset(wait)
+		case answer := <-l.flushes:
+			answer <- l.writeAll(ctx)
+			continue
+		case <-l.stop:
+			l.writeLast(ctx)
+			return
+		}
+		select {
+		case <-timer.C:
+		case <-l.fullUnlessFailing(wait):
+		case answer := <-l.flushes:
+			answer <- l.writeAll(ctx)
+			continue
+		case <-l.stop:
+			l.writeLast(ctx)
+			return
+		}
+		if l.writeAll(ctx) == nil {
+			wait = batchTime
+		} else {
+			wait = min(2*wait, maxRetry)
+			signal(l.wake)
+		}
+	}
+}
+
+// lastTime limits the writing at the end of the program.
+const lastTime = 10 * time.Second
+
+// writeLast writes what waits when the log is closed, and counts what could not be written.
+func (l *Log) writeLast(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, lastTime)
+	defer stop()
+	if err := l.writeAll(ctx); err != nil {
+		l.log.Error("turns were lost at the end of the program", "err", err, "turns", l.Stats().Waiting)
+	}
+}
+
+// fullUnlessFailing is the channel that tells of a whole batch, but while the database fails a batch waits.
+func (l *Log) fullUnlessFailing(wait time.Duration) <-chan struct{} {
+	if wait > batchTime {
+		return nil
+	}
+	return l.full
+}
+
+// writeAll writes what waits, a batch after the other.
+func (l *Log) writeAll(ctx context.Context) error {
+	for {
+		b := l.take()
+		if b.empty() {
+			return nil
+		}
+		err := l.write(ctx, &b)
+		if err != nil {
+			l.restore(&b)
+			stats := l.Stats()
+			l.log.Warn("the store did not take turns, which wait", "err", err, "waiting", stats.Waiting, "dropped", stats.Dropped)
+			return err
+		}
+		l.mu.Lock()
+		l.flight = 0
+		l.mu.Unlock()
+	}
+}
+
+// take takes up to a batch of entries, and all else that waits.
+func (l *Log) take() batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, rest := l.waiting, newBatch()
+	if len(b.entries) > batchRows {
+		b.entries, rest.entries = b.entries[:batchRows:batchRows], b.entries[batchRows:]
+		for _, e := range rest.entries {
+			rest.bytes += e.size()
+		}
+		b.bytes -= rest.bytes
+	}
+	l.waiting, l.flight = rest, len(b.entries)
+	return b
+}
+
+// restore puts what was not written in front of what has come since.
+func (l *Log) restore(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &l.waiting
+	w.entries, w.bytes = append(b.entries, w.entries...), w.bytes+b.bytes
+	for id, s := range w.seen {
+		merge(b.seen, id, s)
+	}
+	w.seen = b.seen
+	maps.Copy(b.ends, w.ends)
+	w.ends = b.ends
+	for key, s := range b.states {
+		if _, ok := w.states[key]; !ok {
+			w.states[key] = s
+			w.stateBytes += len(s.doc)
+		}
+	}
+	l.flight = 0
+	l.limit()
+}
+
+// write writes a batch in one transaction. If the database will never take something of it, what it takes is written
+// and the rest is counted: that is no error.
+func (l *Log) write(ctx context.Context, b *batch) error {
+	err := l.db.transact(ctx, l.db.later, func(tx *sql.Tx) error {
+		w, err := prepare(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, e := range b.entries {
+			if err := w.entry(ctx, e); err != nil {
+				return err
+			}
+		}
+		return w.rest(ctx, b)
+	})
+	written, rejected := len(b.entries), 0
+	if isData(err) {
+		written, rejected, err = l.writeEach(ctx, b)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.stats.Written += uint64(written)
+		l.stats.Rejected += uint64(rejected)
+	}
+	return err
+}
+
+// writeEach writes each entry in a transaction of its own, and then the rest.
+func (l *Log) writeEach(ctx context.Context, b *batch) (written, rejected int, err error) {
+	one := func(f func(w *writer) error) error {
+		return l.db.transact(ctx, l.db.later, func(tx *sql.Tx) error {
+			w, err := prepare(ctx, tx)
+			if err == nil {
+				err = f(w)
+			}
+			return err
+		})
+	}
+	for _, e := range b.entries {
+		switch err := one(func(w *writer) error { return w.entry(ctx, e) }); {
+		case err == nil, errors.Is(err, ErrExists) && l.has(ctx, e.Turn.ID): // an attempt of before was taken after all
+			written++
+		case isData(err):
+			rejected++
+			l.log.Warn("the store refused a turn", "device_id", e.Turn.DeviceID, "turn", e.Turn.ID, "err", err)
+		default:
+			return written, rejected, err
+		}
+	}
+	err = one(func(w *writer) error { return w.rest(ctx, b) })
+	if isData(err) {
+		l.log.Warn("the store refused what was learned of devices", "err", err)
+		err = nil
+	}
+	return written, rejected, err
+}
+
+// has reports whether a turn was written.
+func (l *Log) has(ctx context.Context, id string) bool {
+	n, err := count(ctx, l.db.later, "SELECT COUNT(*) FROM turns WHERE id = $1", id)
+	return err == nil && n > 0
+}
+
+// isData reports whether an error is due to what shall be written, and not to the database.
+func isData(err error) bool {
+	return errors.Is(err, errData) || errors.Is(err, ErrExists) || errors.Is(err, ErrNotFound)
+}
+
+// writer holds the statements of one transaction.
+type writer struct {
+	conversation, turn, message, call *sql.Stmt
+	tx                                *sql.Tx
+}
+
+func prepare(ctx context.Context, tx *sql.Tx) (*writer, error) {
+	w := &writer{tx: tx}
+	for _, s := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&w.conversation, insert("conversations", conversationColumns) + " ON CONFLICT (id) DO UPDATE SET turns = conversations.turns + 1"},
+		{&w.turn, insert("turns", turnColumns)},
+		{&w.message, insert("messages", messageColumns)},
+		{&w.call, insert("tool_calls", callColumns)},
+	} {
+		var err error
+		if *s.to, err = tx.PrepareContext(ctx, s.sql); err != nil { // they end with the transaction
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// entry writes a turn with all that belongs to it.
+func (w *writer) entry(ctx context.Context, e *Entry) error {
+	c, turn := e.Conversation, e.Turn
+	c.Turns = 1
+	if _, err := w.conversation.ExecContext(ctx, c.fields()...); err != nil {
+		return known(err)
+	}
+	if _, err := w.turn.ExecContext(ctx, turn.fields()...); err != nil {
+		return known(err)
+	}
+	for i, m := range e.Messages {
+		m.TurnID, m.Seq = turn.ID, i+1
+		if _, err := w.message.ExecContext(ctx, m.fields()...); err != nil {
+			return known(err)
+		}
+	}
+	for _, call := range e.Calls {
+		call.TurnID, call.DeviceID = turn.ID, c.DeviceID
+		if _, err := w.call.ExecContext(ctx, call.fields()...); err != nil {
+			return known(err)
+		}
+	}
+	return nil
+}
+
+// rest writes the ends of conversations, the signs of life and what was learned. What is of no device any more
+// changes nothing.
+func (w *writer) rest(ctx context.Context, b *batch) error {
+	for id, e := range b.ends {
+		if _, err := execIn(ctx, w.tx, "UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id); err != nil {
+			return err
+		}
+	}
+	for id, s := range b.seen {
+		if _, err := execIn(ctx, w.tx, "UPDATE devices SET asked_at = COALESCE($1, asked_at), hello_at = COALESCE($2, hello_at), turn_at = COALESCE($3, turn_at), "+
+			"board = COALESCE($4, board), chip = COALESCE($5, chip), firmware = COALESCE($6, firmware), language = COALESCE($7, language), "+
+			"features = COALESCE($8, features), remote = COALESCE($9, remote), last_step = COALESCE($10, last_step) WHERE id = $11",
+			stamp{&s.AskedAt}, stamp{&s.HelloAt}, stamp{&s.TurnAt}, maybe{&s.Board}, maybe{&s.Chip}, maybe{&s.Firmware}, maybe{&s.Language},
+			maybe{&s.Features}, maybe{&s.Remote}, maybe{&s.LastStep}, id); err != nil {
+			return err
+		}
+	}
+	for key, s := range b.states {
+		query, args := "INSERT INTO device_states (device_id, name, doc, at) SELECT id, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM devices WHERE id = $4 "+
+			"ON CONFLICT (device_id, name) DO UPDATE SET doc = excluded.doc, at = excluded.at", []any{key.name, text{&s.doc}, stamp{&s.at}, key.device}
+		if s.doc == "" {
+			query, args = "DELETE FROM device_states WHERE name = $1 AND device_id = $2", []any{key.name, key.device}
+		}
+		if _, err := execIn(ctx, w.tx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
