@@ -350,7 +350,7 @@ func newScriptSource(source string, lines []string) *scriptSource {
 		if name, other, ok := strings.Cut(f[0], "@"); ok {
 			f[0], of = name, other
 		}
-		s.tools = append(s.tools, mcp.Tool{
+		s.tools = append(s.tools, mcp.Tool{Trusted: true,
 			Name: f[0], Description: f[0], Kind: mcp.Kind(f[1]), Source: of, Origin: mcp.Remote,
 			Schema: []byte(`{"type":"object","properties":{"volume":{"type":"integer"}}}`),
 		})

@@ -336,7 +336,7 @@ func TestCallFromOutside(t *testing.T) {
 // A tool that needs the user's yes needs it from outside too.
 func TestCallThatNeedsConsent(t *testing.T) {
 	tools := []string{"self.safe.open control 0s opened", "self.safe.burn control 0s !error no fire here"}
-	outsideWith(t, &scriptLLM{}, router.Options{Confirm: []string{"self.safe.*"}}, tools, func(t *testing.T, v *visit) {
+	outsideWith(t, &scriptLLM{}, router.Options{Rules: router.Rules{Confirm: []string{"self.safe.*"}}}, tools, func(t *testing.T, v *visit) {
 		for _, tc := range []struct{ tool, answer, want, heard string }{
 			{"open", "yes please", "opened", "sentence OK."},
 			{"open", "no way", "the user has not consented", "sentence OK, I will not do it."},

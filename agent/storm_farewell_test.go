@@ -50,7 +50,7 @@ func part(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte, away b
 	cause := errors.New("the end")
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), loud: loud, mute: mute, connect: func() *visit {
 		if !away {
-			return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, source)
+			return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Rules: router.Rules{Confirm: []string{"open_door"}}}, source)
 		}
 		v := &visit{box: newBox(), over: make(chan struct{})}
 		v.c = NewFarewell(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, cause)

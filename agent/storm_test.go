@@ -196,7 +196,7 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 	o.Features = allFeatures(songs)
 	source := stormSource()
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 2)), loud: loud, mute: mute, connect: func() *visit {
-		return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Confirm: []string{"open_door"}}, source)
+		return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Rules: router.Rules{Confirm: []string{"open_door"}}}, source)
 	}}
 	s.come()
 	for i := range 40 {

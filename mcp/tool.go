@@ -52,6 +52,7 @@ type Tool struct {
 	Source      string // "device", "light", "iot", "local", "external:NAME"
 	Stream      string // the group it is listed under outward
 	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
+	Trusted     bool   // of an external server whose entry says so: it need not tell what it destroys
 	NeedsDevice bool   // it works on a device or its conversation: called from outside it must be told which
 
 	// When decides whether a tool of this server is offered beside these tools
@@ -78,7 +79,20 @@ type Call struct {
 	Name      string // LLMName of an offer
 	Arguments string // JSON text; "" means {}
 	Language  string // of the turn, in which a refusal is worded: "zh", else English
-	// Outside marks a call that is not the conversation's own. It waits for the
-	// device behind all those that are, and may equal one that is running.
-	Outside bool
+	By        Asker
 }
+
+// Asker says who makes a call.
+type Asker int
+
+// Who makes a call. One that is not the conversation's own waits for the device behind
+// all those that are, and may equal one that is running.
+const (
+	ByModel   Asker = iota // the conversation's model
+	ByTool                 // a tool that runs for the conversation, through its [Peer]
+	ByOutside              // somebody outside, on a device in front of which a person can be asked
+	ByProgram              // a program, with nobody who could be asked
+)
+
+// Outside reports whether it is not the conversation that calls.
+func (a Asker) Outside() bool { return a == ByOutside || a == ByProgram }

@@ -174,6 +174,7 @@ type Tools struct {
 type Tool struct {
 	mcp.Tool
 	Schema  string    `json:"Schema,omitempty"`
+	Trusted *bool     `json:"Trusted,omitempty"` // nil: recorded when all servers were
 	When    *struct{} `json:"When,omitempty"`
 	Depends bool      `json:"depends,omitempty"` // it has a When
 }

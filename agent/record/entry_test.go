@@ -54,7 +54,7 @@ func TestSettings(t *testing.T) {
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("%s gives\n%+v", data, got)
 	}
-	l := router.Options{Kinds: map[string]mcp.Kind{"a*": mcp.Query}, Deny: []string{"x"}}
+	l := router.Options{Kinds: map[string]mcp.Kind{"a*": mcp.Query}, Rules: router.Rules{Deny: []string{"x"}}}
 	var back router.Options
 	if err := settingsOf(l).Apply(&back); err != nil || !reflect.DeepEqual(back, l) {
 		t.Errorf("%+v %v", back, err)

@@ -96,7 +96,7 @@ func (s *tapedSource) GetAvailableTools() []mcp.Tool {
 func (s *tapedSource) offers(tools []mcp.Tool) {
 	list := make([]Tool, len(tools))
 	for i, tool := range tools {
-		list[i] = Tool{Tool: tool, Schema: string(tool.Schema), Depends: tool.When != nil}
+		list[i] = Tool{Tool: tool, Schema: string(tool.Schema), Trusted: &tool.Trusted, Depends: tool.When != nil}
 		list[i].Tool.When, list[i].Tool.Schema = nil, nil
 	}
 	now, err := json.Marshal(list)

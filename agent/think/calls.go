@@ -158,12 +158,12 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 	if !r.tools.Budget.Take(time.Now(), r.o.MaxDaily) {
 		return p, refuse("agent/call-day-limit")
 	}
-	if !p.Offer.Consent {
+	if !p.Asks() {
 		return p, nil
 	}
 	if yes := r.turn.Allow; yes != nil && !r.question.allowed && yes.Name == call.Name && yes.Arguments == call.Arguments {
 		r.question.allowed = true // once: what is called again is asked again
-		return p, nil
+		return r.tools.Router.Consent(p), nil
 	}
 	if r.question.call != nil {
 		return p, refuse("agent/call-other-question")

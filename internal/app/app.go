@@ -142,7 +142,10 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		return err
 	}
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices)}
-	f.limits = router.Options{Kinds: cfg.Tools.Kinds, Deny: cfg.Tools.Deny, Jobs: cfg.Tools.Jobs, Confirm: cfg.Tools.Confirm, Describe: seen.Describe, Log: a.log}
+	f.limits = router.Options{
+		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
+		Describe: seen.Describe, Log: a.log,
+	}
 	a.devices = connection.New(connection.Options{
 		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,

@@ -35,7 +35,7 @@ func (a *App) external(ctx context.Context, own mcp.Source) (*external.Set, erro
 		var tokens []external.Token
 		for _, t := range cfg.Tools.Endpoint.Tokens {
 			tokens = append(tokens, external.Token{
-				Name: t.Name, Secret: string(t.Token), Device: t.Device, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds,
+				Name: t.Name, Secret: string(t.Token), Device: t.Device, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds, Trust: t.Trust,
 			})
 		}
 		a.endpoint = fleet.Endpoint(tokens)
@@ -70,9 +70,17 @@ func externalServers(all map[string]config.MCPServer, found *report) map[string]
 			continue
 		}
 		out[name] = c
-		found.line(fmt.Sprintf("  MCP  %s (%s)", name, c.Transport))
+		found.line(fmt.Sprintf("  MCP  %s (%s)%s", name, c.Transport, asking(c)))
 	}
 	return out
+}
+
+// asking says that tools of a server need the user's yes, where they may.
+func asking(c external.Config) string {
+	if c.Trust {
+		return ""
+	}
+	return ": " + message.Both("app/mcp-asks")
 }
 
 // reportFile reports the servers in the file as it is now. It may change at any time.
@@ -82,7 +90,7 @@ func reportFile(file string, found *report) {
 		found.missing("MCP", file, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
-		found.line(fmt.Sprintf("  MCP  %s (%s, %s)", name, configs[name].Transport, file))
+		found.line(fmt.Sprintf("  MCP  %s (%s, %s)%s", name, configs[name].Transport, file, asking(configs[name])))
 	}
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		found.missing("MCP", name, problems[name])
@@ -99,7 +107,8 @@ func (a *App) offer(ctx context.Context, o config.Offer, own, fleet mcp.Source) 
 		sources = append(sources, fleet)
 	}
 	box := router.New(router.Options{
-		Kinds: a.cfg.Tools.Kinds, Allow: o.Allow, Deny: slices.Concat(a.cfg.Tools.Deny, o.Deny), Log: a.log,
+		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(a.cfg.Tools.Deny, o.Deny), Confirm: a.cfg.Tools.Confirm},
+		Kinds: a.cfg.Tools.Kinds, Log: a.log,
 	}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: a.log})
 	if err != nil {

@@ -80,17 +80,6 @@ func TestTailOptions(t *testing.T) {
 	}
 }
 
-// TestDeniedOutward: a tool that is denied to all devices is not offered outward either.
-func TestDeniedOutward(t *testing.T) {
-	s := withoutDenied{oneTool{name: "exit"}, []string{"ex*"}}
-	if got := s.GetAvailableTools(); len(got) != 0 {
-		t.Errorf("offered %v", got)
-	}
-	if got := (withoutDenied{oneTool{name: "exit"}, []string{"other"}}).GetAvailableTools(); len(got) != 1 {
-		t.Errorf("not offered: %v", got)
-	}
-}
-
 // TestOutwardBanner: a person reads what to paste into a client; what is not a
 // terminal is told where the token is instead.
 func TestOutwardBanner(t *testing.T) {

@@ -152,11 +152,11 @@ func inLanguage(ctx context.Context, err error) error {
 func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 	cfg := a.cfg
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Disabled: !cfg.MCP.Enabled, Access: gatewayAccess(cfg), Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
 		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},
 	}
 	if cfg.MCP.AutoRegister {
-		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, withoutDenied{own, cfg.Tools.Deny}, set
+		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, own, set
 		o.Offer.Acts, o.Offer.States = a.outside.acts(), a.outside.states
 		o.Offer.Config = cfg.Redacted
 		o.Offer.LogTail = a.tail.Text
@@ -164,7 +164,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 			o.Offer.Transcript = a.outside.transcript
 		}
 		if len(cfg.MCP.PassOn) > 0 {
-			shared := sharedTools{fleet, cfg.MCP.PassOn, cfg.Tools.Deny}
+			shared := sharedTools{fleet, cfg.MCP.PassOn}
 			o.Offer.Shared, o.Offer.CallShared = shared.list, shared.call
 		}
 	}
@@ -185,28 +185,17 @@ func ownAddresses(cfg *config.Config) []string {
 	return slices.DeleteFunc(slices.Compact(own), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
 }
 
-// withoutDenied is a source without the tools that the config denies everybody.
-type withoutDenied struct {
-	mcp.Source
-	deny []string
-}
-
-// GetAvailableTools lists those that are left.
-func (s withoutDenied) GetAvailableTools() []mcp.Tool {
-	return slices.DeleteFunc(s.Source.GetAvailableTools(), func(t mcp.Tool) bool { return fitsAny(s.deny, t.Name) })
-}
-
-// sharedTools are the tools of other people's servers that are passed on.
+// sharedTools are the tools of other people's servers that are passed on. The gateway
+// asks the gate about them.
 type sharedTools struct {
 	fleet  *external.Set
 	passOn []string // patterns of the servers' names
-	deny   []string // patterns of tools that nobody is offered
 }
 
 func (s sharedTools) list() []mcp.Tool {
 	var out []mcp.Tool
 	for _, t := range s.fleet.GetAvailableTools() {
-		if fitsAny(s.passOn, strings.TrimPrefix(t.Source, "external:")) && !fitsAny(s.deny, t.Name) {
+		if fitsAny(s.passOn, strings.TrimPrefix(t.Source, "external:")) {
 			out = append(out, t)
 		}
 	}

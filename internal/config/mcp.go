@@ -35,6 +35,7 @@ type MCPServer struct {
 	Deny      []string                    `koanf:"deny"`    // patterns of tool names
 	Kinds     map[string]mcp.Kind         `koanf:"kinds"`   // pattern of a tool name to control or query
 	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
+	Trust     bool                        `koanf:"trust"`   // its tools need no yes unless they say that they destroy something
 	Protocol  string                      `koanf:"protocol"`
 
 	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
@@ -58,6 +59,7 @@ type EndpointToken struct {
 	Allow  []string            `koanf:"allow"`
 	Deny   []string            `koanf:"deny"`
 	Kinds  map[string]mcp.Kind `koanf:"kinds"`
+	Trust  bool                `koanf:"trust"` // as in MCPServer
 }
 
 // Offer is an endpoint of another program that our tools are offered to.
@@ -73,7 +75,7 @@ func (c MCPServer) Entry() external.Entry {
 	e := external.Entry{
 		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
 		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
-		Allow: c.Allow, Deny: c.Deny, Kinds: c.Kinds, Timeout: external.Text(c.Timeout), Protocol: c.Protocol,
+		Allow: c.Allow, Deny: c.Deny, Kinds: c.Kinds, Timeout: external.Text(c.Timeout), Trust: c.Trust, Protocol: c.Protocol,
 		Elicitation: c.Elicitation,
 	}
 	for _, arg := range c.Args {

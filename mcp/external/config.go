@@ -51,6 +51,7 @@ type Config struct {
 	Deny    []string            // patterns of tool names that are not offered
 	Kinds   map[string]mcp.Kind // patterns of tool names to how they are called
 	Timeout time.Duration       // of one call
+	Trust   bool                // tools that say nothing of what they destroy run without the user's yes
 	Legacy  bool                // begin with initialize, never with server/discover
 
 	Defaults bool // accept a form that the server asks a person to fill in, if its defaults are enough; else it is not told that we answer
@@ -72,6 +73,7 @@ type Entry struct {
 	Deny      []string            `json:"deny"`
 	Kinds     map[string]mcp.Kind `json:"kinds"`
 	Timeout   Text                `json:"timeout"`
+	Trust     bool                `json:"trust"`
 	Protocol  string              `json:"protocol"`
 
 	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
@@ -94,7 +96,7 @@ func (e Entry) Config() (Config, error) {
 	c := Config{
 		Command: strings.TrimSpace(e.Command), Args: texts(e.Args), Env: textMap(e.Env), Dir: e.Cwd,
 		URL:     strings.TrimSpace(cmp.Or(e.URL, e.HTTPURL, e.ServerURL, e.BaseURL)),
-		Headers: textMap(e.Headers), Allow: e.Allow, Deny: e.Deny, Kinds: e.Kinds,
+		Headers: textMap(e.Headers), Allow: e.Allow, Deny: e.Deny, Kinds: e.Kinds, Trust: e.Trust,
 	}
 	var errs []error
 	var err error

@@ -30,6 +30,7 @@ type Token struct {
 	Allow  []string
 	Deny   []string
 	Kinds  map[string]mcp.Kind
+	Trust  bool // as in Config
 }
 
 // LogValue leaves the secret out.
@@ -149,7 +150,7 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	for n := 2; set.peers[name] != nil || set.servers[name] != nil; n++ {
 		name = base + "-" + strconv.Itoa(n)
 	}
-	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds}
+	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds, Trust: t.Trust}
 	p = &peer{Server: newServer(name, c, set.options.ServerOptions), device: strings.ToLower(t.Device)}
 	p.once, p.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
 	set.peers[name] = p

@@ -142,7 +142,8 @@ func (o *Offer) attempt(ctx context.Context) error {
 
 // show makes the tools of server those of the router, which were shown before.
 func (o *Offer) show(server *sdk.Server, before []router.Offer) []router.Offer {
-	now := o.options.Tools.Offers()
+	// Nobody can be asked at the other end of the endpoint.
+	now := slices.DeleteFunc(o.options.Tools.Offers(), func(f router.Offer) bool { return f.Consent })
 	same := func(a, b router.Offer) bool {
 		return a.LLMName == b.LLMName && a.Tool.Description == b.Tool.Description && string(a.Tool.Schema) == string(b.Tool.Schema)
 	}
@@ -180,7 +181,7 @@ func (o *Offer) add(server *sdk.Server, f router.Offer) {
 
 // call runs a tool for the endpoint: the true result is waited for, also of a control.
 func (o *Offer) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	p, refused := o.options.Tools.Prepare(mcp.Call{ID: "endpoint", Name: r.Params.Name, Arguments: string(r.Params.Arguments)})
+	p, refused := o.options.Tools.Prepare(mcp.Call{ID: "endpoint", Name: r.Params.Name, Arguments: string(r.Params.Arguments), By: mcp.ByProgram})
 	if refused != nil {
 		return outcome(*refused), nil
 	}

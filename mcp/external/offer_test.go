@@ -74,7 +74,7 @@ func add(t *testing.T, s *local.Source, name string, r mcp.ActionResponse) {
 // offer starts an offer of source at the market.
 func offer(t *testing.T, m *market, log *record, source mcp.Source) {
 	t.Helper()
-	box := router.New(router.Options{Deny: []string{"get_*"}}, source)
+	box := router.New(router.Options{Rules: router.Rules{Deny: []string{"get_*"}}}, source)
 	t.Cleanup(box.Close)
 	o, err := NewOffer(OfferOptions{URL: "wss-less://", Tools: box})
 	if err == nil || o != nil {
@@ -154,7 +154,7 @@ func TestOfferReturns(t *testing.T) {
 		var log record
 		m := newMarket(t)
 		p := folk(t, "a")
-		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
+		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a", Trust: true})}, ServerOptions: ServerOptions{dial: p.dial}})
 		running(t, f)
 		offer(t, m, &log, f)
 		s := m.client(t)
@@ -223,4 +223,47 @@ func TestUnofferable(t *testing.T) {
 		o.add(server, router.Offer{LLMName: "t", Tool: mcp.Tool{Name: "t", Schema: []byte(schema)}})
 	}
 	log.has(t, "tool cannot be offered")
+}
+
+// Nobody can be asked at the other end of an endpoint: what needs a yes is not offered,
+// and is not run for who knows of it all the same.
+func TestOfferNeedsConsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log record
+		m, source := newMarket(t), offered(t)
+		yes, ran := true, false
+		wipe := mcp.Tool{Name: "wipe", Schema: []byte(`{"type":"object"}`), Annotations: mcp.Annotations{Destructive: &yes}}
+		if err := source.AddTool(wipe, func(context.Context, map[string]any) mcp.ActionResponse {
+			ran = true
+			return mcp.ActionResponse{}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p := folk(t, "a")
+		f := NewSet(Options{Servers: map[string]Config{"a": config(t, Entry{URL: "ws://h/a"})}, ServerOptions: ServerOptions{dial: p.dial}})
+		running(t, f)
+		box := router.New(router.Options{}, source, f)
+		defer box.Close()
+		o, err := NewOffer(OfferOptions{URL: "ws://market.test/mcp/?token=m4rket", Tools: box, Log: log.logger(), dial: m.dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer o.Stop()
+		s := m.client(t)
+		for _, name := range []string{"wipe", "a"} { // that of another server says nothing of what it does
+			if s.HasTool(name) {
+				t.Errorf("%s is offered", name)
+			}
+			_, refused := box.Prepare(mcp.Call{Name: name, By: mcp.ByProgram})
+			if refused == nil || !strings.Contains(mcp.ResultText(*refused), "nobody can be asked") {
+				t.Errorf("%s: %+v", name, refused)
+			}
+		}
+		if ran {
+			t.Error("it was run")
+		}
+	})
 }

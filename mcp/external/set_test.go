@@ -119,11 +119,11 @@ func TestCollisions(t *testing.T) {
 		p := folk(t, "a", "b", "c")
 		f := NewSet(Options{
 			Servers: map[string]Config{
-				"2": config(t, Entry{URL: "ws://h/b"}), "3": config(t, Entry{URL: "ws://h/c"}), "1": config(t, Entry{URL: "ws://h/a"}),
+				"2": config(t, Entry{URL: "ws://h/b", Trust: true}), "3": config(t, Entry{URL: "ws://h/c", Trust: true}), "1": config(t, Entry{URL: "ws://h/a", Trust: true}),
 			},
 			ServerOptions: ServerOptions{dial: p.dial},
 		})
-		box := router.New(router.Options{Deny: []string{"b"}}, f.For("Some-Device"))
+		box := router.New(router.Options{Rules: router.Rules{Deny: []string{"b"}}}, f.For("Some-Device"))
 		defer box.Close()
 		if len(box.Offers()) != 0 {
 			t.Error("tools before the start")

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,18 +73,18 @@ func enlist(name string, c Config, listed []*sdk.Tool) (tools []mcp.Tool, omitte
 
 // offers reports whether the lists of a config let a tool pass: Deny wins.
 func (c Config) offers(tool string) bool {
-	fits := func(pattern string) bool {
-		ok, err := path.Match(pattern, tool)
-		return ok && err == nil
+	fits := func(patterns []string) bool {
+		_, ok := mcp.Fits(patterns, "", tool, mcp.FunctionName(tool))
+		return ok
 	}
-	return !slices.ContainsFunc(c.Deny, fits) && (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, fits))
+	return !fits(c.Deny) && (len(c.Allow) == 0 || fits(c.Allow))
 }
 
 // adopt makes our tool of a listed one.
 func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 	out := mcp.Tool{
 		Name: t.Name, Description: text.Cut(cmp.Or(t.Description, t.Title), maxDescription), Schema: sanitise(t.InputSchema),
-		Origin: mcp.Remote, Source: "external:" + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
+		Origin: mcp.Remote, Trusted: c.Trust, Source: mcp.SourceExternal + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
 	}
 	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
 		out.Kind = kind

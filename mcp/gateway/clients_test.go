@@ -458,8 +458,8 @@ func TestShared(t *testing.T) {
 	r := newRig(t, func(o *Options) {
 		o.Offer.Shared = func() []mcp.Tool {
 			return []mcp.Tool{
-				{Name: "navigate", Schema: []byte(`{"type":"object"}`), Source: "external:maps", Stream: "maps"},
-				{Name: "info", Schema: []byte(`{"type":"object"}`), Source: "external:system", Stream: "system"},
+				{Name: "navigate", Schema: []byte(`{"type":"object"}`), Source: "external:maps", Stream: "maps", Trusted: true},
+				{Name: "info", Schema: []byte(`{"type":"object"}`), Source: "external:system", Stream: "system", Trusted: true},
 			}
 		}
 		o.Offer.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {

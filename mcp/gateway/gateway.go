@@ -18,6 +18,7 @@ import (
 
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
+	"xiaozhi/mcp/router"
 )
 
 // Options are the settings of a [Gateway]. Access is needed; the zero value of the
@@ -26,6 +27,7 @@ type Options struct {
 	Disabled bool          // nothing is offered: everything is answered with 503
 	Access   Access        // access control
 	Version  string        // of this server; "": dev
+	Gate     router.Gate   // asked about each call, and about what is offered
 	Offer    offer.Options // what is offered beside the core tools. The gateway sets what it has itself
 
 	Zone *time.Location // nil: UTC
@@ -62,7 +64,7 @@ type front struct {
 func New(o Options) *Gateway {
 	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.UTC)
 	o.Version = cmp.Or(o.Version, "dev")
-	registry, runner := catalog.NewRegistry(), catalog.NewRunner(o.Zone, o.Log)
+	registry, runner := catalog.NewRegistry(o.Gate), catalog.NewRunner(o.Gate, o.Zone, o.Log)
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
 		front: &front{

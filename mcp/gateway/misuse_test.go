@@ -28,7 +28,7 @@ type odd struct {
 func (o *odd) GetAvailableTools() []mcp.Tool {
 	var tools []mcp.Tool
 	for _, name := range []string{"echo", "nan", "panic", "wait", "empty"} {
-		tools = append(tools, mcp.Tool{Name: name, Schema: json.RawMessage(`{"type":"object"}`), Source: "external:x"})
+		tools = append(tools, mcp.Tool{Name: name, Schema: json.RawMessage(`{"type":"object"}`), Source: "external:x", Trusted: true})
 	}
 	return tools
 }

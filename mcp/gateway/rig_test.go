@@ -171,7 +171,7 @@ func (h *home) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionRe
 
 // callBox runs a call as the conversation of a device would.
 func callBox(ctx context.Context, box *router.Router, id string, call mcp.Call, act func(mcp.ActionResponseCall) mcp.ActionResponse) (mcp.ActionResponse, string) {
-	call.Outside = true
+	call.By = mcp.ByOutside
 	p, bad := box.Prepare(call)
 	if bad != nil {
 		return *bad, p.Invalid

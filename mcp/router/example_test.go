@@ -19,7 +19,7 @@ func Example() {
 		return
 	}
 	defer func() { _ = own.Stop() }()
-	tools := router.New(router.Options{Allow: []string{"calculate"}}, own)
+	tools := router.New(router.Options{Rules: router.Rules{Allow: []string{"calculate"}}}, own)
 	defer tools.Close()
 
 	for _, offer := range tools.Offers() {

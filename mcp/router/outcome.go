@@ -120,7 +120,10 @@ var (
 	errClosing  = &callError{"the server is ending the connection", "router/closing"}
 	errFull     = &callError{"too many calls are waiting for the device", "router/full"}
 	errRunning  = &callError{"the same call with the same arguments is still running", "router/running"}
-	errPanic    = &callError{"the tool crashed", "router/crashed"}
+	// errNoConsent holds back what the gate has not let through, whoever wants to run it.
+	errNoConsent = &callError{"the user has not consented", "router/no-consent"}
+
+	errPanic = &callError{"the tool crashed", "router/crashed"}
 
 	errUnprepared = errors.New("the call was not prepared")
 )

@@ -46,7 +46,7 @@ func TestPeer(t *testing.T) {
 			}
 			return peer.Call(ctx, "self.status", nil), nil
 		}
-		b := newRouter(t, Options{Deny: []string{"*.hidden"}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
+		b := newRouter(t, Options{Rules: Rules{Deny: []string{"*.hidden"}}}, own, device, source("iot", "Lamp.on"), source("external:x", "search"))
 		wait := b.Begin(t.Context(), prepare(t, b, "self_slow", ""))
 		began := time.Now()
 		r := b.Run(t.Context(), prepare(t, b, "shortcut", ""))
@@ -58,6 +58,76 @@ func TestPeer(t *testing.T) {
 		}
 		wait()
 	})
+}
+
+// A tool that uses a device's tool cannot get round the yes that it needs, and neither can
+// who asked for it.
+func TestPeerCallNeedsConsent(t *testing.T) {
+	yes := true
+	device, own := source("device", "self.door.open"), source("local", "open_up")
+	opened := 0
+	device.call = func(context.Context, string, map[string]any) (any, error) {
+		opened++
+		return "open", nil
+	}
+	own.call = func(ctx context.Context, _ string, _ map[string]any) (any, error) {
+		return mcp.PeerFrom(ctx).Call(ctx, "self.door.open", nil), nil
+	}
+	destroys := source("device", "self.door.open")
+	destroys.tools[0].Annotations.Destructive, destroys.call = &yes, device.call
+	for what, b := range map[string]*Router{
+		"confirm": newRouter(t, Options{Rules: Rules{Confirm: []string{"*DOOR*"}}}, own, device), "destructiveHint": newRouter(t, Options{}, own, destroys),
+	} {
+		for _, by := range []mcp.Asker{mcp.ByModel, mcp.ByOutside, mcp.ByTool, mcp.ByProgram} {
+			p, bad := b.Prepare(mcp.Call{ID: "c", Name: "open_up", By: by})
+			if bad != nil {
+				t.Fatalf("%+v", bad)
+			}
+			if r := b.Run(t.Context(), p); r.Action != mcp.ActionTypeError || !strings.Contains(mcp.ResultText(r), "call it directly") {
+				t.Errorf("%s, by %d: %+v", what, by, r)
+			}
+		}
+	}
+	if opened != 0 {
+		t.Errorf("the door was opened %d times", opened)
+	}
+}
+
+// What the gate has not let through is not run, by any of the ways to run a call, and
+// after a yes it is run.
+func TestRunNeedsConsent(t *testing.T) {
+	ran := 0
+	s := source("device", "wipe")
+	s.call = func(context.Context, string, map[string]any) (any, error) {
+		ran++
+		return "wiped", nil
+	}
+	b := newRouter(t, Options{Rules: Rules{Confirm: []string{"WIPE"}}}, s)
+	p, bad := b.Prepare(mcp.Call{ID: "c", Name: "wipe"})
+	if bad != nil || !p.Asks() {
+		t.Fatalf("%+v, asks %v", bad, p.Asks())
+	}
+	for what, r := range map[string]mcp.ActionResponse{"Run": b.Run(t.Context(), p), "Begin": b.Begin(t.Context(), p)(), "Detach": b.Detach(t.Context(), p)} {
+		if r.Action != mcp.ActionTypeError {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+	if err := b.Go(p, func(mcp.ActionResponse) { t.Error("done") }); err == nil {
+		t.Error("Go took it")
+	}
+	if ran != 0 {
+		t.Fatal("it was run without a yes")
+	}
+	for _, by := range []mcp.Asker{mcp.ByTool, mcp.ByProgram, 99} { // they cannot answer for the person
+		q := p
+		q.Call.By = by
+		if r := b.Run(t.Context(), b.Consent(q)); r.Action != mcp.ActionTypeError || ran != 0 {
+			t.Errorf("by %d: %+v", by, r)
+		}
+	}
+	if r := b.Run(t.Context(), b.Consent(p)); r.Result != "wiped" || ran != 1 {
+		t.Errorf("after a yes: %+v", r)
+	}
 }
 
 func TestNoPeer(t *testing.T) {

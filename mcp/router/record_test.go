@@ -138,7 +138,7 @@ func TestOfferMarks(t *testing.T) {
 	s.tools[1].Job = true
 	s.tools[2].Annotations.Destructive = &yes
 	s.tools[3].Annotations.Destructive = &no
-	b := newRouter(t, Options{Jobs: []string{"cra*"}, Confirm: []string{"open_door"}}, s)
+	b := newRouter(t, Options{Jobs: []string{"cra*"}, Rules: Rules{Confirm: []string{"open_door"}}}, s)
 	got := ""
 	for _, o := range b.Offers() {
 		if o.Job {

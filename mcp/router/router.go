@@ -24,7 +24,7 @@ type Offer struct {
 	Kind    mcp.Kind // decided: never ""
 	Why     string   // what decided it, for people
 	Job     bool     // the tool says so, or Options.Jobs does
-	Consent bool     // the user must say yes first: destructiveHint, or Options.Confirm
+	Consent bool     // the user must say yes first, as the gate says
 }
 
 // Prepared is a call that was looked up and checked, ready to be run once.
@@ -35,15 +35,18 @@ type Prepared struct {
 	Info      mcp.Info       // of the turn, for Go; Run takes it from its ctx
 	Invalid   string         // why the arguments cannot be used; "" if that is not what was refused
 	source    mcp.Source
+	verdict   Verdict // of the gate
 }
+
+// Asks reports whether the person in front of the device must be asked before the call
+// is run; it is not run before [Router.Consent].
+func (p Prepared) Asks() bool { return p.verdict.Decision == Asks }
 
 // Options set limits. The zero value works.
 type Options struct {
+	Rules
 	Kinds    map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
-	Allow    []string            // tool name patterns; where there are any, nothing else is offered
-	Deny     []string            // tool name patterns that are not offered at all
-	Jobs     []string            // tool name patterns of jobs
-	Confirm  []string            // tool name patterns that need the user's spoken consent
+	Jobs     []string            // patterns of jobs, as mcp.Fits reads them
 	Record   func(Record)        // gets the record of each call, from its goroutine; nil: none
 	Describe Describe            // looks at the pictures in results of queries; nil: the model gets none
 	Log      *slog.Logger        // nil: discarded
@@ -57,6 +60,7 @@ const maxKnown = 512
 // sources. All methods may be called at the same time.
 type Router struct {
 	options Options
+	gate    Gate
 	log     *slog.Logger
 	device  queue           // calls to the device
 	life    context.Context // of all calls; ends with Close
@@ -78,12 +82,18 @@ func New(o Options, sources ...mcp.Source) *Router {
 	life, end := context.WithCancel(context.Background()) // no caller's: a call may outlive its caller, until Close
 	rt := &Router{
 		options: o,
+		gate:    NewGate(o.Rules),
 		log:     o.Log,
 		device:  queue{limit: maxWaiting},
 		life:    life,
 		end:     end,
 		running: make(map[string]struct{}),
 		warned:  make(map[string]struct{}),
+	}
+	for _, pattern := range slices.Concat(o.Allow, o.Deny, o.Confirm, o.Jobs) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
+		}
 	}
 	for _, s := range sources {
 		rt.Add(s)
@@ -138,8 +148,7 @@ func (rt *Router) placed() []placedOffer {
 	out := make([]placedOffer, 0, count)
 	for i, s := range sources {
 		for _, tool := range lists[i] {
-			if tool.Name == "" || tool.UserOnly() || rt.matches(rt.options.Deny, tool.Name) ||
-				(len(rt.options.Allow) > 0 && !rt.matches(rt.options.Allow, tool.Name)) {
+			if tool.Name == "" || tool.UserOnly() || rt.gate.Hides(tool, mcp.FunctionName(tool.Name)) {
 				continue
 			}
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
@@ -155,26 +164,21 @@ func (rt *Router) placed() []placedOffer {
 		out[i].LLMName = name
 		tool := out[i].Tool
 		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.options.Kinds)
-		out[i].Job = tool.Job || rt.matches(rt.options.Jobs, tool.Name)
-		out[i].Consent = tool.Annotations.Destroys() || rt.matches(rt.options.Confirm, tool.Name)
+		_, job := mcp.Fits(rt.options.Jobs, tool.Source, tool.Name, name)
+		out[i].Job = tool.Job || job
+		out[i].Consent = rt.decide(out[i].Offer, mcp.ByModel, false).Decision == Asks
 		if name != mcp.FunctionName(names[i]) {
 			rt.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(o placedOffer) bool { // by the names that were just given
+		return rt.decide(o.Offer, mcp.ByModel, true).Decision == Denied
+	})
 }
 
-func (rt *Router) matches(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		fits, err := path.Match(pattern, name)
-		if err != nil {
-			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
-		}
-		if fits {
-			return true
-		}
-	}
-	return false
+// decide asks the gate about a call of an offer.
+func (rt *Router) decide(o Offer, by mcp.Asker, consented bool) Verdict {
+	return rt.gate.Decide(Case{Tool: o.Tool, Names: []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}, By: by, Consented: consented})
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
@@ -222,6 +226,9 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
 	}
 	p.Offer, p.source = placed[i].Offer, placed[i].source
+	if p.verdict = rt.decide(p.Offer, call.By, false); p.verdict.Decision == Denied {
+		return p, &mcp.ActionResponse{Action: mcp.ActionTypeError, Result: p.verdict.Refusal(call.Name, text.Lang(call.Language))}
+	}
 	var dropped []string
 	var err error
 	p.Arguments, dropped, err = rt.schema(p.Offer.Tool).Read(call.Arguments)
@@ -236,6 +243,13 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		}
 	}
 	return p, nil
+}
+
+// Consent returns a call to which the person in front of the device has just said yes,
+// as one that may be run. Only who has heard the yes may call it.
+func (rt *Router) Consent(p Prepared) Prepared {
+	p.verdict = rt.decide(p.Offer, p.Call.By, true)
+	return p
 }
 
 // dropUnfit leaves out the tools that are of no use beside the device's tools.
@@ -302,7 +316,7 @@ func (p peer) Call(ctx context.Context, name string, arguments map[string]any) m
 	if err != nil {
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "encode arguments: " + err.Error()}
 	}
-	prepared, refused := p.router.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text)})
+	prepared, refused := p.router.Prepare(mcp.Call{ID: p.callID + "/" + name, Name: placed[i].LLMName, Arguments: string(text), By: mcp.ByTool})
 	if refused != nil {
 		return *refused
 	}

@@ -37,7 +37,7 @@ func (s *fakeSource) CallTool(ctx context.Context, name string, arguments map[st
 func source(kind string, names ...string) *fakeSource {
 	s := &fakeSource{call: func(_ context.Context, name string, _ map[string]any) (any, error) { return name, nil }}
 	for _, name := range names {
-		s.tools = append(s.tools, mcp.Tool{Name: name, Source: kind, Schema: json.RawMessage(schema.Empty)})
+		s.tools = append(s.tools, mcp.Tool{Name: name, Source: kind, Trusted: true, Schema: json.RawMessage(schema.Empty)})
 	}
 	return s
 }
@@ -69,7 +69,7 @@ const volumeSchema = `{"type":"object","properties":{
 },"required":["volume"]}`
 
 func TestRouterAllow(t *testing.T) {
-	b := newRouter(t, Options{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}},
+	b := newRouter(t, Options{Rules: Rules{Allow: []string{"self.lamp.*", "exit"}, Deny: []string{"self.lamp.blink"}}},
 		source("device", "self.lamp.set", "self.lamp.blink", "self.fan.set"), source("local", "exit", "get_current_time"))
 	var got []string
 	for _, o := range b.Offers() {
@@ -89,7 +89,7 @@ func TestRouterOffers(t *testing.T) {
 	other := source("external:home", "get", "exit")
 	var log bytes.Buffer
 	b := newRouter(t, Options{
-		Deny: []string{"self.shell.*", "["}, Kinds: map[string]mcp.Kind{"self.get": mcp.Control},
+		Rules: Rules{Deny: []string{"self.shell.*", "["}}, Kinds: map[string]mcp.Kind{"self.get": mcp.Control},
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, other, source("iot", "Lamp.on", ""), device, source("local", "exit", "self_get"))
 	list := func() string {
@@ -204,7 +204,7 @@ func (g *grouped) Sources() []mcp.Source { return slices.Clone(g.parts) }
 func TestGroup(t *testing.T) {
 	a, b := source("external:a", "x", "y"), source("external:b", "x")
 	g := &grouped{Source: source("external:g", "never"), parts: []mcp.Source{a}}
-	box := New(Options{Deny: []string{"y"}}, g)
+	box := New(Options{Rules: Rules{Deny: []string{"y"}}}, g)
 	defer box.Close()
 	shown := func() string {
 		var out []string

@@ -123,8 +123,11 @@ func (rt *Router) launch(p Prepared, run func(*job)) error {
 
 // place gives the call its place among those running; perform frees it. The caller holds mu.
 func (rt *Router) place(p Prepared) (*job, error) {
-	if p.source == nil {
+	switch {
+	case p.source == nil:
 		return nil, errUnprepared
+	case p.verdict.Decision != Allowed:
+		return nil, errNoConsent
 	}
 	arguments, err := json.Marshal(p.Arguments)
 	if err != nil {
@@ -134,14 +137,14 @@ func (rt *Router) place(p Prepared) (*job, error) {
 	if rt.closed {
 		return nil, errClosing
 	}
-	if !p.Call.Outside { // a model that repeats itself; others do not know of one another
+	if !p.Call.By.Outside() { // a model that repeats itself; others do not know of one another
 		j.key = p.Offer.LLMName + "\x00" + string(arguments)
 		if _, ok := rt.running[j.key]; ok {
 			return nil, errRunning
 		}
 	}
 	if p.Offer.Tool.OfDevice() {
-		if j.slot = rt.device.acquire(p.Call.Outside); j.slot == nil {
+		if j.slot = rt.device.acquire(p.Call.By.Outside()); j.slot == nil {
 			return nil, errFull
 		}
 	}

@@ -382,8 +382,8 @@ func TestOutsideCallsComeLast(t *testing.T) {
 		b := newRouter(t, Options{}, d)
 		b.device.limit = 2
 		var wg sync.WaitGroup
-		run := func(name, arguments string, outside bool, want string) {
-			p, bad := b.Prepare(mcp.Call{ID: "c", Name: name, Arguments: arguments, Outside: outside})
+		run := func(name, arguments string, by mcp.Asker, want string) {
+			p, bad := b.Prepare(mcp.Call{ID: "c", Name: name, Arguments: arguments, By: by})
 			if bad != nil {
 				t.Fatalf("%+v", bad)
 			}
@@ -395,13 +395,13 @@ func TestOutsideCallsComeLast(t *testing.T) {
 			synctest.Wait()
 		}
 		for range 1 + 2*outsideShare { // one is running
-			run("theirs", "{}", true, "theirs")
+			run("theirs", "{}", mcp.ByOutside, "theirs")
 		}
-		run("theirs", "{}", true, "too many calls")
-		run("mine", `{"i":1}`, false, "mine")
-		run("mine", `{"i":1}`, false, "still running")
-		run("mine", `{"i":2}`, false, "mine")
-		run("mine", `{"i":3}`, false, "too many calls")
+		run("theirs", "{}", mcp.ByOutside, "too many calls")
+		run("mine", `{"i":1}`, mcp.ByModel, "mine")
+		run("mine", `{"i":1}`, mcp.ByModel, "still running")
+		run("mine", `{"i":2}`, mcp.ByModel, "mine")
+		run("mine", `{"i":3}`, mcp.ByModel, "too many calls")
 		wg.Wait()
 		if want := "theirs mine mine" + strings.Repeat(" theirs", 2*outsideShare); d.done() != want {
 			t.Errorf("the device did %q, want %q", d.done(), want)

@@ -184,7 +184,7 @@ func (d *device) withdraw(ctx context.Context, id uint64) {
 // those in the device's queue. The limits of the model, per turn and per day, are
 // not for calls from outside.
 func (d *device) Call(ctx context.Context, call mcp.Call) (response mcp.ActionResponse, invalid string) {
-	call.Outside = true
+	call.By = mcp.ByOutside
 	info := mcp.InfoFrom(ctx)
 	info.DeviceID, info.Language = d.id, call.Language
 	ctx = mcp.WithInfo(ctx, info)
@@ -192,7 +192,7 @@ func (d *device) Call(ctx context.Context, call mcp.Call) (response mcp.ActionRe
 	if bad != nil {
 		return *bad, p.Invalid
 	}
-	if p.Offer.Consent {
+	if p.Asks() {
 		return d.permitted(ctx, p), ""
 	}
 	return d.run(ctx, p), ""
@@ -270,7 +270,7 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		mention(prompts.ConsentNo)
 		return refuse("agent/consent-refused", "")
 	}
-	response := d.run(ctx, p)
+	response := d.run(ctx, d.tools.Consent(p))
 	if e := response.Outcome(string(lang)); e.Failed {
 		mention(prompts.LateFailure, "action", action, "reason", think.ReasonWords(e.Reason))
 	} else {

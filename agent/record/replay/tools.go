@@ -66,7 +66,7 @@ func (s *offers) GetAvailableTools() []mcp.Tool {
 	out := make([]mcp.Tool, len(at.List))
 	for i, t := range at.List {
 		out[i] = t.Tool
-		out[i].Schema = json.RawMessage(t.Schema)
+		out[i].Schema, out[i].Trusted = json.RawMessage(t.Schema), t.Trusted == nil || *t.Trusted
 		if t.Depends {
 			name := t.Name
 			out[i].When = func([]mcp.Tool) bool { return s.shows(name) }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/router"
 )
 
 func ExampleRegistry() {
-	registry := catalog.NewRegistry()
+	registry := catalog.NewRegistry(router.Gate{})
 	err := registry.Add(catalog.Tool{
 		Stream: "desktop", Name: "sum", Description: "Adds numbers.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
@@ -23,7 +24,7 @@ func ExampleRegistry() {
 		panic(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	runner := catalog.NewRunner(time.UTC, log)
+	runner := catalog.NewRunner(router.Gate{}, time.UTC, log)
 	views := catalog.NewViews(registry, runner, "1.0.0", log)
 	defer views.Close()
 

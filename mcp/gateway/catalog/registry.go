@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/router"
 )
 
 // Registry holds what is offered outward: tools, resources and prompts, each in a
@@ -23,6 +25,8 @@ import (
 // added by hand replaces what had its name by hand before. All methods may be
 // called at the same time.
 type Registry struct {
+	gate router.Gate
+
 	mu      sync.Mutex
 	parts   map[string]*Part // by source
 	now     *snapshot
@@ -46,9 +50,9 @@ const (
 	PartShared = "~external" // tools of other servers, behind the devices
 )
 
-// NewRegistry makes an empty registry.
-func NewRegistry() *Registry {
-	return &Registry{parts: map[string]*Part{}, now: &snapshot{}}
+// NewRegistry makes an empty registry, which shows no tool that gate hides.
+func NewRegistry(gate router.Gate) *Registry {
+	return &Registry{gate: gate, parts: map[string]*Part{}, now: &snapshot{}}
 }
 
 // Add offers a tool, or replaces the one of that name that was added by hand
@@ -153,6 +157,9 @@ func (r *Registry) publish() {
 			own(stream)
 		}
 		for _, x := range p.items {
+			if e, is := x.(*Entry); is && r.gate.Hides(e.tool, e.names()...) {
+				continue
+			}
 			at, stream := x.at(), own(x.at().stream)
 			if _, taken := s.all[at.key]; !taken {
 				s.all[at.key], stream[at.key] = x, x

@@ -17,6 +17,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/schema"
 )
 
@@ -85,8 +86,10 @@ func Reason(err error) string {
 }
 
 // Runner runs tools for callers, within the limits of the gateway, and logs each
-// call. Its methods may be called at the same time.
+// call. Every call passes the gate: here, or in the router of a device, which can ask
+// its user. Its methods may be called at the same time.
 type Runner struct {
+	gate   router.Gate
 	slots  slots
 	number atomic.Uint64 // of the last call
 	zone   *time.Location
@@ -94,8 +97,8 @@ type Runner struct {
 }
 
 // NewRunner makes a runner. zone is that of the times that tools tell.
-func NewRunner(zone *time.Location, log *slog.Logger) *Runner {
-	return &Runner{zone: zone, log: log}
+func NewRunner(gate router.Gate, zone *time.Location, log *slog.Logger) *Runner {
+	return &Runner{gate: gate, zone: zone, log: log}
 }
 
 // Close ends all calls. No more are run.
@@ -108,12 +111,17 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	who := CallerFrom(ctx)
 	began := time.Now()
 	id := "out_" + fmt.Sprint(r.number.Add(1))
+	refused := ""
 	defer func() {
 		r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", e.name, "call_id", id,
-			"outcome", outcomeWord(result, err), "took", time.Since(began))
+			"outcome", cmp.Or(refused, outcomeWord(result, err)), "took", time.Since(began))
 	}()
 	if who.ReadOnly() && !e.readOnly() {
 		return nil, ErrReadOnly
+	}
+	if v := r.decide(e); v.Decision != router.Allowed {
+		refused = "refused"
+		return failed(v.Refusal(e.name, text.Lang(who.Language))), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(0, e.limit), CallTimeout))
 	defer cancel()
@@ -127,6 +135,14 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
 	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
+}
+
+// decide asks the gate about a call of a tool, for whose caller nobody can be asked.
+func (r *Runner) decide(e *Entry) router.Verdict {
+	if e.routed {
+		return router.Verdict{Decision: router.Allowed}
+	}
+	return r.gate.Decide(router.Case{Tool: e.tool, Names: e.names(), By: mcp.ByProgram})
 }
 
 // RefuseUnknown logs the call of a tool that the caller's view does not show.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ type Tool struct {
 	Annotations mcp.Annotations // hints; ReadOnly lets tokens that are read-only call it
 	Timeout     time.Duration   // of one call; 0: 60 s
 	Foreign     bool            // others run it: what its annotations say is shown, and not believed
+	Source      string          // where it runs, as [mcp.Tool] has it; "": this gateway
+	Trusted     bool            // of an external server, as [mcp.Tool] has it
+	Routed      bool            // it passes the gate of a device's router, which can ask its user
 
 	// Run does it. arguments are valid against Schema. The result is text, an
 	// [mcp.Image], a []any of both, an [mcp.ActionResponse], or anything that JSON
@@ -48,7 +52,9 @@ type Entry struct {
 	place
 	def    *sdk.Tool // as it is listed
 	schema json.RawMessage
-	own    bool // this server runs it itself, so its annotations hold
+	own    bool     // this server runs it itself, so its annotations hold
+	tool   mcp.Tool // as the gate sees it
+	routed bool     // the gate is asked by what runs it
 	limit  time.Duration
 	do     func(ctx context.Context, c Call) Outcome // nil: handle
 	handle sdk.ToolHandler
@@ -83,6 +89,9 @@ func (e *Entry) same(other item) bool {
 		reflect.DeepEqual(e.def.Annotations, o.def.Annotations))
 }
 
+// names returns what the tool is called beside its own name.
+func (e *Entry) names() []string { return []string{e.name, mcp.FunctionName(e.tool.Name)} }
+
 // readOnly reports whether the tool is known to change nothing.
 func (e *Entry) readOnly() bool {
 	return e.own && e.def.Annotations.ReadOnlyHint
@@ -95,7 +104,8 @@ func (t Tool) entry() (*Entry, error) {
 	}
 	e := &Entry{
 		place: place{key{kindTool, JoinName(t.Stream, t.Name)}, t.Stream}, schema: t.Schema,
-		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle,
+		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle, routed: t.Routed,
+		tool: mcp.Tool{Name: t.Name, Source: cmp.Or(t.Source, mcp.SourceGateway), Annotations: t.Annotations, Trusted: t.Trusted},
 	}
 	if err := CheckName(e.name); err != nil {
 		return nil, err

@@ -17,6 +17,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+
+	"xiaozhi/mcp/router"
 )
 
 // shop is a registry with its views.
@@ -29,9 +31,9 @@ type shop struct {
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{Registry: NewRegistry()}
+	s := &shop{Registry: NewRegistry(router.Gate{})}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	s.runner = NewRunner(time.UTC, log)
+	s.runner = NewRunner(router.Gate{}, time.UTC, log)
 	s.Views = NewViews(s.Registry, s.runner, "test", log)
 	t.Cleanup(s.Close)
 	return s

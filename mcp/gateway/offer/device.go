@@ -53,6 +53,7 @@ func deviceTool(devices Devices, id, stream string, o router.Offer) catalog.Tool
 	name := o.Tool.Name // not all of o, which the closure would keep
 	return catalog.Tool{
 		Stream: stream, Name: bare, Description: o.Tool.Description, Schema: schema, Annotations: o.Tool.Annotations, Timeout: deviceTime, Foreign: true,
+		Source: o.Tool.Source, Routed: true,
 		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
 			return onDevice(ctx, devices, id, name, true, c)
 		},

@@ -13,6 +13,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/router"
 )
 
 // told notes the resources that clients were told of.
@@ -58,7 +59,7 @@ func run(t *testing.T, f *Follower) (stop func()) {
 
 func TestFollowerDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, r, said := &home{}, catalog.NewRegistry(), &told{}
+		h, r, said := &home{}, catalog.NewRegistry(router.Gate{}), &told{}
 		h.set("a")
 		f := NewFollower(r, Options{Devices: h, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}, said.updated)
 		defer run(t, f)()
@@ -103,7 +104,7 @@ func TestFollowerDevices(t *testing.T) {
 func TestFollowerBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, said := &home{}, &told{}
-		f := NewFollower(catalog.NewRegistry(), Options{Devices: h, Log: slog.New(slog.DiscardHandler)}, said.updated)
+		f := NewFollower(catalog.NewRegistry(router.Gate{}), Options{Devices: h, Log: slog.New(slog.DiscardHandler)}, said.updated)
 		f.Wake()
 		defer run(t, f)()
 		h.set("a")
@@ -126,11 +127,11 @@ func TestFollowerShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		tools := []mcp.Tool{
-			{Name: "search", Stream: "web", Source: "external:web"}, {Name: "now", Stream: "time", Source: "external:clock"},
+			{Name: "search", Stream: "web", Source: "external:web"}, {Name: "now", Stream: "time", Source: "external:clock", Trusted: true},
 			{Name: "灯", Stream: "web", Source: "external:web"},
 		}
 		var log strings.Builder
-		r := catalog.NewRegistry()
+		r := catalog.NewRegistry(router.Gate{})
 		f := NewFollower(r, Options{
 			Shared: func() []mcp.Tool { mu.Lock(); defer mu.Unlock(); return tools },
 			CallShared: func(_ context.Context, source, name string, _ map[string]any) (any, error) {
@@ -169,7 +170,7 @@ func BenchmarkFollowerDevices(b *testing.B) {
 	h.set(ids...)
 	for b.Loop() {
 		b.StopTimer()
-		r := catalog.NewRegistry()
+		r := catalog.NewRegistry(router.Gate{})
 		view := viewOf(r)
 		f := NewFollower(r, Options{Devices: h, Log: slog.New(slog.DiscardHandler)}, (&told{}).updated)
 		b.StartTimer()

@@ -107,6 +107,7 @@ func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error)
 		}
 	}
 	tool := catalog.Tool{
+		Source: mcp.SourceFile,
 		Stream: stream, Name: bare, Description: t.Description, Schema: schema, Timeout: cmp.Or(max(0, t.Timeout), pageTime),
 		Annotations: mcp.Annotations{ReadOnly: &t.ReadOnly}, Run: p.run,
 	}

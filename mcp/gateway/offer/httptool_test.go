@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/router"
 )
 
 // lampFile is a file as a user writes it; HOST is replaced.
@@ -129,7 +130,7 @@ func TestHTTPToolWrong(t *testing.T) {
 // that was broken leaves what it held before.
 func TestToolsFolder(t *testing.T) {
 	dir := t.TempDir()
-	registry := catalog.NewRegistry()
+	registry := catalog.NewRegistry(router.Gate{})
 	var log bytes.Buffer
 	f := newFolder(dir, registry, slog.New(slog.NewTextHandler(&log, nil)))
 	view := viewOf(registry)

@@ -63,6 +63,7 @@ func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name st
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
+		Source: t.Source, Trusted: t.Trusted,
 		Do: catalog.Checked(compiled, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
 	}
 }
@@ -74,6 +75,7 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.R
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: schema, Annotations: t.Annotations, Timeout: deviceTime,
+		Source: t.Source, Routed: true,
 		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
 			meant, rest, err := takeDeviceID(c.Arguments)
 			var id string

@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 )
 
@@ -31,7 +32,7 @@ func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 	if change != nil {
 		change(&o)
 	}
-	r := catalog.NewRegistry()
+	r := catalog.NewRegistry(router.Gate{})
 	o.Version, o.Began, o.Tools = "1.2.3", time.Now(), func() int { return 7 }
 	Fill(r, o)
 	return r
@@ -87,7 +88,7 @@ func TestFillDevices(t *testing.T) {
 func TestDevicePart(t *testing.T) {
 	h := &home{}
 	h.set("a")
-	x := NewFollower(catalog.NewRegistry(), Options{
+	x := NewFollower(catalog.NewRegistry(router.Gate{}), Options{
 		Devices: h,
 		States:  func(id string) (map[string]map[string]any, bool) { return nil, id == "a" },
 		Transcript: func(id string) ([]Line, bool) {
@@ -97,7 +98,7 @@ func TestDevicePart(t *testing.T) {
 	if x.devicePart("b") != nil {
 		t.Error("a device that is not connected has a part")
 	}
-	r := catalog.NewRegistry()
+	r := catalog.NewRegistry(router.Gate{})
 	r.Set("device:a", x.devicePart("a"))
 	call(t, r, "device-a.self.wave", `{}`).want(t, "a self_wave")
 	if a := call(t, r, "device-a.self.wave", `{"bad":1}`); a.invalid != "bad is unknown" {

@@ -21,7 +21,7 @@ import (
 // viewOf returns what the owner sees of a registry.
 func viewOf(r *catalog.Registry) *catalog.View {
 	log := slog.New(slog.DiscardHandler)
-	v, _ := catalog.NewViews(r, catalog.NewRunner(time.UTC, log), "test", log).Of(english(), "")
+	v, _ := catalog.NewViews(r, catalog.NewRunner(router.Gate{}, time.UTC, log), "test", log).Of(english(), "")
 	return v
 }
 
@@ -52,7 +52,7 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 		t.Fatalf("there is no tool %s", name)
 	}
 	ctx := catalog.WithCaller(t.Context(), english())
-	result, err := catalog.NewRunner(time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
+	result, err := catalog.NewRunner(router.Gate{}, time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
 	if bad, invalid := errors.AsType[*catalog.ArgumentError](err); invalid {
 		return answer{invalid: bad.Why}
 	}
@@ -69,7 +69,7 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 // offered offers tools, and returns what runs one of them.
 func offered(t *testing.T, tools ...catalog.Tool) func(name, arguments string) answer {
 	t.Helper()
-	r, p := catalog.NewRegistry(), &catalog.Part{}
+	r, p := catalog.NewRegistry(router.Gate{}), &catalog.Part{}
 	for _, tool := range tools {
 		if err := p.AddTool(tool); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,50 @@
+package mcp
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The sources of tools that patterns can begin with, beside external:NAME.
+const (
+	SourceLocal    = "local"     // this server
+	SourceDevice   = "device"    // the device, by MCP
+	SourceLight    = "light"     // the device, by registration
+	SourceIoT      = "iot"       // things of the device
+	SourceFile     = "file"      // the files of data/tools
+	SourceGateway  = "gateway"   // the gateway itself, and what a program registers with it
+	SourceExternal = "external:" // other people's servers; the name follows
+)
+
+// Fits returns the first of the patterns of settings that fits a tool by one of its
+// names: that of its source, that of models, the one it is listed by outward. Patterns
+// are those of [path.Match], but case does not count and * crosses "/". One that begins
+// with a source, such as external:maps/* or device/self.*, fits tools of that source only.
+func Fits(patterns []string, source string, names ...string) (pattern string, ok bool) {
+	for _, pattern := range patterns {
+		p, bySource := fold(pattern), ofSource(pattern)
+		if slices.ContainsFunc(names, func(name string) bool {
+			if bySource {
+				name = source + "/" + name
+			}
+			fits, err := path.Match(p, fold(name))
+			return fits && err == nil
+		}) {
+			return pattern, true
+		}
+	}
+	return "", false
+}
+
+// fold makes names comparable: without case, and with no sign at which * would stop.
+func fold(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.ToUpper(name)), "/", "\x00")
+}
+
+// ofSource reports whether a pattern begins with a source.
+func ofSource(pattern string) bool {
+	source, _, found := strings.Cut(strings.ToLower(pattern), "/")
+	return found && (strings.HasPrefix(source, SourceExternal) ||
+		slices.Contains([]string{SourceLocal, SourceDevice, SourceLight, SourceIoT, SourceFile, SourceGateway}, source))
+}

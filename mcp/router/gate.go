@@ -1,0 +1,109 @@
+package router
+
+import (
+	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp"
+)
+
+// Rules are patterns of the settings, as [mcp.Fits] reads them.
+type Rules struct {
+	Allow   []string // where there are any, nothing else is offered
+	Deny    []string // what is not offered at all
+	Confirm []string // what needs the spoken yes of the person in front of the device
+}
+
+// Gate decides about every call of a tool, whoever makes it and whatever runs it: a
+// [Router] asks it for the calls of a conversation, the gateway for all others. It does
+// not change, and what it decides depends on nothing but the [Case].
+type Gate struct{ rules Rules }
+
+// NewGate returns the gate of these rules.
+func NewGate(rules Rules) Gate { return Gate{rules} }
+
+// Case describes a call to the gate.
+type Case struct {
+	Tool      mcp.Tool
+	Names     []string // what it is called beside Tool.Name
+	By        mcp.Asker
+	Consented bool // the person in front of the device has said yes to this very call
+}
+
+// Decision is what the gate says to a call.
+type Decision int
+
+// The decisions. The zero value denies.
+const (
+	Denied Decision = iota
+	Asks            // the person in front of the device must say yes first
+	Allowed
+)
+
+// Verdict is a decision and what it is based on.
+type Verdict struct {
+	Decision Decision
+	Why      string // a setting and its pattern, or a hint of the tool; "" if nothing is against the call
+	id       string // of the reason for people, if it is denied
+}
+
+// Decide says what becomes of a call.
+func (g Gate) Decide(c Case) Verdict {
+	names := append([]string{c.Tool.Name}, c.Names...)
+	if why, hidden := g.hides(c.Tool, names); hidden {
+		return Verdict{Denied, why, "router/denied"}
+	}
+	why, asks := g.asks(c.Tool, names)
+	switch {
+	case !asks:
+		return Verdict{Decision: Allowed}
+	case c.By == mcp.ByTool:
+		return Verdict{Denied, why, "router/ask-directly"}
+	case c.By != mcp.ByModel && c.By != mcp.ByOutside:
+		return Verdict{Denied, why, "router/ask-nobody"}
+	case c.Consented:
+		return Verdict{Allowed, why, ""}
+	}
+	return Verdict{Asks, why, ""}
+}
+
+// Hides reports whether a tool is not offered at all.
+func (g Gate) Hides(t mcp.Tool, names ...string) bool {
+	_, hidden := g.hides(t, append([]string{t.Name}, names...))
+	return hidden
+}
+
+func (g Gate) hides(t mcp.Tool, names []string) (why string, hidden bool) {
+	if pattern, ok := mcp.Fits(g.rules.Deny, t.Source, names...); ok {
+		return "deny: " + pattern, true
+	}
+	if len(g.rules.Allow) > 0 {
+		if _, ok := mcp.Fits(g.rules.Allow, t.Source, names...); !ok {
+			return "allow", true
+		}
+	}
+	return "", false
+}
+
+// asks reports whether somebody must say yes to a call of a tool. What a tool of
+// another server does is not known where it says nothing: it may delete or buy.
+func (g Gate) asks(t mcp.Tool, names []string) (why string, asks bool) {
+	if pattern, ok := mcp.Fits(g.rules.Confirm, t.Source, names...); ok {
+		return "tools.confirm: " + pattern, true
+	}
+	says := func(hint *bool, is bool) bool { return hint != nil && *hint == is }
+	switch {
+	case t.Annotations.Destroys():
+		return "destructiveHint", true
+	case !strings.HasPrefix(t.Source, mcp.SourceExternal), t.Trusted,
+		says(t.Annotations.ReadOnly, true), says(t.Annotations.Destructive, false):
+		return "", false
+	}
+	return "neither readOnlyHint nor destructiveHint: false, and its server is not trusted", true
+}
+
+// Refusal returns why a call of a tool was denied, for who asked.
+func (v Verdict) Refusal(tool string, lang text.Lang) string {
+	return message.In(lang, v.id, tool, v.Why)
+}
