@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,16 +85,33 @@ func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.Actio
 	})
 }
 
-// setReminder asks the conversation to tell something at a time of day.
+// setReminder asks the conversation to tell something at a time of day, once or again and
+// again. repeat is a rule of RFC 5545, or words for one; the time may hold such words too.
 func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	text := textArg(arguments, "time")
-	due, err := spoken.Time(text, c.today(ctx))
+	text, repeat := textArg(arguments, "time"), strings.TrimSpace(textArg(arguments, "repeat"))
+	if repeat != "" && !strings.Contains(repeat, "=") {
+		text, repeat = repeat+" "+text, ""
+	}
+	due, rule, err := spoken.When(text, c.today(ctx))
 	if err != nil {
 		return badTime(ctx, text, err)
 	}
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
-		Action: mcp.TimerSet, Reminder: true, Due: due.Round(time.Second), Text: strings.TrimSpace(textArg(arguments, "text")),
+		Action: mcp.TimerSet, Reminder: true, Due: due.Round(time.Second), Repeat: cmp.Or(repeat, rule), Text: strings.TrimSpace(textArg(arguments, "text")),
 	})
+}
+
+// snooze asks the conversation to ring again later what has rung.
+func (c clock) snooze(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	length := 10 * time.Minute
+	if text := textArg(arguments, "duration"); text != "" {
+		d, err := spoken.Duration(text)
+		if err != nil {
+			return badTime(ctx, text, err)
+		}
+		length = d
+	}
+	return handOver(mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerSnooze, Due: c.today(ctx).Add(length)})
 }
 
 // badTime says what is wrong with a time.
@@ -104,8 +122,6 @@ func badTime(ctx context.Context, given string, err error) mcp.ActionResponse {
 		id = "local/time-past"
 	case errors.Is(err, spoken.ErrTooLong):
 		id = "local/time-long"
-	case errors.Is(err, spoken.ErrRepeats):
-		id = "local/time-repeats"
 	}
 	return fail(fmt.Sprintf("%q: %s", given, say(ctx, id, err)))
 }
@@ -118,7 +134,8 @@ func listTimers(context.Context, map[string]any) mcp.ActionResponse {
 // cancelTimer asks the conversation to give up what is waiting.
 func cancelTimer(_ context.Context, arguments map[string]any) mcp.ActionResponse {
 	all, _ := arguments["all"].(bool)
+	kind := map[string]string{"timer": "timer", "reminder": "alert"}[textArg(arguments, "kind")]
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
-		Action: mcp.TimerCancel, Text: strings.TrimSpace(textArg(arguments, "text")), All: all,
+		Action: mcp.TimerCancel, Text: strings.TrimSpace(textArg(arguments, "text")), All: all, Kind: kind,
 	})
 }

@@ -69,6 +69,7 @@ func registry(o Options) []entry {
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
 		{name: "list_timers", stream: "timer", runs: control, handler: listTimers, readOnly: true},
 		{name: "cancel_timer", stream: "timer", runs: control, handler: cancelTimer},
+		{name: "snooze_timer", stream: "timer", runs: control, handler: c.snooze},
 
 		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic},
 		{name: "list_music", stream: "music", runs: wait, handler: p.listMusic, readOnly: true, when: lacksPlayer, off: noMusic},

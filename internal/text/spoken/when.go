@@ -14,7 +14,7 @@ var (
 	// ErrPast says that a time has passed already.
 	ErrPast = errors.New("that time has passed")
 	// ErrRepeats says that a time comes again and again.
-	ErrRepeats = errors.New("times that repeat are not supported; a single one is needed")
+	ErrRepeats = errors.New("it comes again and again in a way that is not understood")
 )
 
 // Time reads a time to come: 明天早上七点, 11月25日15:30, 10分钟后, 2026-11-25T15:30:00+08:00, next
@@ -78,8 +78,13 @@ func written(text string, zone *time.Location) (time.Time, bool) {
 		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
 		"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700",
 	} {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+		t, err := time.Parse(layout, text)
+		switch {
+		case err != nil:
+		case strings.Contains(layout, "Z07"):
 			return t, true
+		default:
+			return At(t, zone), true
 		}
 	}
 	return time.Time{}, false
@@ -133,7 +138,7 @@ func (k clock) on(d day, now time.Time) (time.Time, error) {
 		return time.Time{}, err
 	}
 	at := func(add, hour int) time.Time {
-		return time.Date(date.Year(), date.Month(), date.Day()+add, hour, k.minute, k.second, 0, now.Location())
+		return At(time.Date(date.Year(), date.Month(), date.Day()+add, hour, k.minute, k.second, 0, time.UTC), now.Location())
 	}
 	if t := at(0, hour); t.After(now) {
 		return t, nil
