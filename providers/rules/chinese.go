@@ -10,7 +10,7 @@ import (
 // The notation of Chinese patterns is that of regexp without its anchors, with
 // N for a number (三十, 30, 百分之三十), V for the volume, B for the brightness, A
 // for "a little" or nothing, S for the verbs of setting, T for "to" and U for a
-// unit of time. (x) groups as (?:x) does.
+// unit of time; W for when and Y for what, X for both. (x) groups as (?:x) does.
 
 // chineseExpr turns a pattern into an expression over the whole text.
 func chineseExpr(text string) string {
@@ -23,6 +23,9 @@ func chineseExpr(text string) string {
 		"T", `(?:到|成|为|至|在)`,
 		"S", `(?:调整|调节|设置|设定|调|设|开|改|放|弄|变|提|降)`,
 		"U", `(?:秒钟?|分钟?|个?小时|个?钟头)`,
+		"W", `(?P<when>.{2,30}?)`,
+		"X", `(?P<rest>.{1,60})`,
+		"Y", `(?P<what>.{1,40}?)`,
 	).Replace(text)
 	return `^(?:` + text + `)$`
 }

@@ -27,6 +27,8 @@ func englishExpr(text string) string {
 			b.WriteString(piece)
 		case "<number>":
 			b.WriteString(`<(\d+%?)> `)
+		case "<when>", "<what>", "<rest>":
+			b.WriteString(`(?P` + piece + `(?:\S+ ){1,24})`)
 		case "<words>":
 			b.WriteString(`(?:\S+ ){1,20}`)
 		default:

@@ -19,19 +19,26 @@ import (
 type act string
 
 const (
-	actTime    act = "time"
-	actDate    act = "date"
-	actSet     act = "set"  // a level, to number
-	actUp      act = "up"   // a level, by number or by a step
-	actDown    act = "down" // a level, by number or by a step
-	actMax     act = "max"
-	actMin     act = "min"
-	actAsk     act = "ask" // what a level is
-	actStop    act = "stop"
-	actNext    act = "next"
-	actPause   act = "pause"
-	actTimer   act = "timer"
-	actTimers  act = "timers" // what timers and reminders there are
+	actTime   act = "time"
+	actDate   act = "date"
+	actSet    act = "set"  // a level, to number
+	actUp     act = "up"   // a level, by number or by a step
+	actDown   act = "down" // a level, by number or by a step
+	actMax    act = "max"
+	actMin    act = "min"
+	actAsk    act = "ask" // what a level is
+	actStop   act = "stop"
+	actNext   act = "next"
+	actPause  act = "pause"
+	actTimer  act = "timer"
+	actTimers act = "timers" // what timers and reminders there are
+	actRemind act = "remind" // a reminder for a time of day
+	actWake   act = "wake"   // the same, to get up
+	actSnooze act = "snooze"
+	actCancel act = "cancel" // a timer or reminder
+
+	actCancelAll act = "cancel_all" // timers, reminders or both
+
 	actHelp    act = "help"
 	actBattery act = "battery"
 	actStatus  act = "status"
@@ -59,7 +66,8 @@ type intent struct {
 	level  level         // of actSet … actAsk
 	number int           // none when not said
 	share  bool          // the number was said in percent
-	length time.Duration // of actTimer
+	length time.Duration // of actTimer and actSnooze; 0: not said
+	asked  asked         // about reminders
 }
 
 // fast reports whether the fast path may take it from a language model.
@@ -72,14 +80,14 @@ func (in intent) fast() bool {
 func (b *Brain) understand(said string) (intent, bool) {
 	if text.Of(said) == text.Chinese {
 		for _, t := range chineseForms(said, b.options.Name) {
-			if in, ok := match(chineseRules(), t, chineseNumber); ok {
+			if in, ok := b.match(chineseRules(), t, chineseNumber); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
 		return intent{}, false
 	}
 	for _, t := range englishForms(said, b.options.Name) {
-		if in, ok := match(englishRules(), t+" ", digits); ok {
+		if in, ok := b.match(englishRules(), t+" ", digits); ok {
 			return in.timed(englishUnit(t))
 		}
 	}
@@ -87,8 +95,8 @@ func (b *Brain) understand(said string) (intent, bool) {
 }
 
 // match takes the first rule that covers the whole text. A number that was said
-// but cannot be read is no match.
-func match(rules []rule, text string, number func(string) (int, bool)) (intent, bool) {
+// but cannot be read is no match; nor is a reminder without a time that can be.
+func (b *Brain) match(rules []rule, text string, number func(string) (int, bool)) (intent, bool) {
 	for _, r := range rules {
 		groups := r.expr.FindStringSubmatch(text)
 		if groups == nil {
@@ -96,8 +104,13 @@ func match(rules []rule, text string, number func(string) (int, bool)) (intent, 
 		}
 		in := r.want
 		in.number = none
-		for _, g := range groups[1:] {
-			if g == "" {
+		for i, name := range r.expr.SubexpNames() {
+			g := groups[i]
+			if i == 0 || g == "" {
+				continue
+			}
+			if name != "" {
+				in.asked.take(name, g)
 				continue
 			}
 			bare := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(g, "%"), "个百分点"), "百分之")
@@ -107,14 +120,16 @@ func match(rules []rule, text string, number func(string) (int, bool)) (intent, 
 			}
 			in.number, in.share = n, bare != g
 		}
-		return in, true
+		if in.complete(b.options.Now().In(b.options.Zone)) {
+			return in, true
+		}
 	}
 	return intent{}, false
 }
 
 // timed returns a timer its length; without one it is not understood.
 func (in intent) timed(unit time.Duration) (intent, bool) {
-	if in.act != actTimer {
+	if in.act != actTimer && (in.act != actSnooze || in.number == none) {
 		return in, true
 	}
 	in.length = time.Duration(in.number) * unit

@@ -58,6 +58,10 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		if spoken, ok := r.timers(data); ok {
 			return spoken, true
 		}
+	case actCancel, actCancelAll:
+		if spoken, ok := r.which(res.text); ok {
+			return spoken, true
+		}
 	default:
 	}
 	if spoken := sentence(data); spoken != "" {

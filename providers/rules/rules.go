@@ -118,6 +118,10 @@ const (
 	phraseTimerLeft       = "rules_timer_left"       // {length} {left}
 	phraseTimerNamed      = "rules_timer_named"      // {text} {left}
 	phraseTimerDue        = "rules_timer_due"        // {text} {due}
+	phraseTimerRepeats    = "rules_timer_repeats"    // {text} {repeats}
+	phraseWhichTimer      = "rules_which_timer"      //
+	phraseItIsTime        = "rules_it_is_time"       // what a reminder of nothing says
+	phraseGetUp           = "rules_get_up"           // what an alarm in the morning says
 	phraseNoPhoto         = "rules_no_photo"         //
 	phraseHello           = "rules_hello"            // {name}
 	phraseThanks          = "rules_thanks"           //

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +95,12 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 			return t.has("timers", "timer", "reminders", "reminder", "alarms", "alarm") && t.has("list", "get", "show") && t.free()
 		})
 		return r.callIf(t, ok, phraseNoTimer)
+	case actRemind, actWake:
+		return r.remind(in)
+	case actCancel, actCancelAll:
+		return r.cancel(in)
+	case actSnooze:
+		return r.snooze(in)
 	case actPhoto:
 		return r.look()
 	case actExit:
@@ -209,37 +214,8 @@ func (r request) setTimer(in intent) (providers.Delta, bool) {
 	if !ok {
 		return r.missing(phraseNoTimer)
 	}
+	timerText(t, arguments, original(in.asked.what, r.said))
 	return r.call(t, arguments)
-}
-
-// timers says what a list of timers holds. It is false for anything but a list
-// of objects that say when they are due or how long they last.
-func (r request) timers(data any) (providers.Delta, bool) {
-	list, ok := data.([]any)
-	if !ok || len(list) == 0 {
-		return providers.Delta{}, false
-	}
-	parts := make([]string, 0, len(list))
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		value := func(key string) string { text, _ := fields[key].(string); return text }
-		due, left, length, text := value("due"), value("left"), value("length"), value("text")
-		switch {
-		case length != "" && left != "" && text != "":
-			parts = append(parts, r.say(phraseTimerNamed, r.lang, "text", text, "left", left))
-		case length != "" && left != "":
-			parts = append(parts, r.say(phraseTimerLeft, r.lang, "length", length, "left", left))
-		case due != "" && text != "":
-			parts = append(parts, r.say(phraseTimerDue, r.lang, "due", due, "text", text))
-		default:
-			return providers.Delta{}, false
-		}
-	}
-	all := strings.Join(parts, r.lang.Pick("；", "; "))
-	if len(parts) == 1 {
-		return r.text(phraseOneTimer, "timers", all)
-	}
-	return r.text(phraseTimers, "count", strconv.Itoa(len(parts)), "timers", all)
 }
 
 // timerArguments fills in a timer's length and, where texts are required, what

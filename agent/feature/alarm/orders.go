@@ -197,7 +197,7 @@ func (a *alarms) cancel(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 		return think.Handled{}, err
 	}
 	if t.Kind != "" {
-		if kind := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool { return string(r.Kind) != t.Kind }); len(kind) > 0 || t.All {
+		if kind := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool { return !r.isKind(Kind(t.Kind)) }); len(kind) > 0 || t.All {
 			all = kind
 		}
 	}
@@ -273,6 +273,10 @@ func (b *Book) add(ctx context.Context, r Reminder) error {
 	b.lookBy(r.Due)
 	return nil
 }
+
+// isKind reports whether a reminder is what people call one, or a timer: whatever tells
+// something is a reminder, also after a length of time.
+func (r Reminder) isKind(k Kind) bool { return r.Kind == k || k == Alert && r.Text != "" }
 
 // isMeant reports whether words mean a reminder: by its text, by its length, or by
 // exactly the time at which it is due.

@@ -1,0 +1,129 @@
+package rules
+
+import (
+	"encoding/json"
+	"testing"
+
+	"xiaozhi/providers"
+)
+
+// reminderTools are this server's own tools for timers and reminders.
+func reminderTools() []providers.ToolSpec {
+	return []providers.ToolSpec{
+		spec("set_timer", "", json.RawMessage(`{"properties":{"seconds":{"type":"integer"},"duration":{"type":"string"},"text":{"type":"string"}}}`)),
+		spec("set_reminder", "", json.RawMessage(`{"properties":{"time":{"type":"string"},"repeat":{"type":"string"},"text":{"type":"string"}},"required":["time","text"]}`)),
+		spec("list_timers", "", json.RawMessage(`{"type":"object","properties":{}}`)),
+		spec("cancel_timer", "", json.RawMessage(`{"properties":{"text":{"type":"string"},"all":{"type":"boolean"},"kind":{"type":"string"}}}`)),
+		spec("snooze_timer", "", json.RawMessage(`{"properties":{"duration":{"type":"string"}}}`)),
+	}
+}
+
+func TestReminderPhrasings(t *testing.T) {
+	for said, want := range map[string]string{
+		"remind me tomorrow at 7 to call Mum":                 `set_reminder {"text":"call Mum","time":"tomorrow at 7"}`,
+		"Remind me to call mum tomorrow at 7.":                `set_reminder {"text":"call mum","time":"tomorrow at 7"}`,
+		"please remind me about the meeting at 3 pm":          `set_reminder {"text":"the meeting","time":"at 3 pm"}`,
+		"every weekday at 7 remind me to take my pills":       `set_reminder {"text":"take my pills","time":"every weekday at 7"}`,
+		"remind me every weekday at 7 to take my pills":       `set_reminder {"text":"take my pills","time":"every weekday at 7"}`,
+		"remind me to take the bins out every second tuesday": `set_reminder {"text":"take the bins out","time":"every second tuesday"}`,
+		"remind me every second Tuesday at 8 to pay the rent": `set_reminder {"text":"pay the rent","time":"every second tuesday at 8"}`,
+		"remind me at seven thirty in the evening to cook":    `set_reminder {"text":"cook","time":"at 7 30 in the evening"}`,
+		"wake me up at 7 am":                                  `set_reminder {"text":"time to get up","time":"at 7 am"}`,
+		"wake me up tomorrow at half past six":                `set_reminder {"text":"time to get up","time":"tomorrow at half past 6"}`,
+		"wake me every day at 7":                              `set_reminder {"text":"time to get up","time":"every day at 7"}`,
+		"set an alarm for 7 am":                               `set_reminder {"text":"it is time","time":"7 am"}`,
+		"set an alarm for seven o'clock tomorrow":             `set_reminder {"text":"it is time","time":"7 oclock tomorrow"}`,
+		"set a reminder for tomorrow at noon to feed the cat": `set_reminder {"text":"feed the cat","time":"tomorrow at noon"}`,
+		"set a reminder to feed the cat tomorrow at noon":     `set_reminder {"text":"feed the cat","time":"tomorrow at noon"}`,
+		"remind me in ten minutes to turn the oven off":       `set_timer {"seconds":600,"text":"turn the oven off"}`,
+		"remind me to turn the oven off in ten minutes":       `set_timer {"seconds":600,"text":"turn the oven off"}`,
+		"snooze":                                `snooze_timer {}`,
+		"snooze for ten minutes":                `snooze_timer {"duration":"10 minutes"}`,
+		"snooze ten minutes":                    `snooze_timer {"duration":"10 minutes"}`,
+		"five more minutes":                     `snooze_timer {"duration":"5 minutes"}`,
+		"remind me again in half an hour":       `snooze_timer {"duration":"30 minutes"}`,
+		"cancel all timers":                     `cancel_timer {"all":true,"kind":"timer"}`,
+		"delete all my reminders":               `cancel_timer {"all":true,"kind":"reminder"}`,
+		"cancel my alarms":                      `cancel_timer {"all":true}`,
+		"cancel the timer":                      `cancel_timer {"kind":"timer"}`,
+		"delete the reminder about the dentist": `cancel_timer {"kind":"reminder","text":"the dentist"}`,
+		"cancel my 7 am alarm":                  `cancel_timer {"text":"7 am"}`,
+		"turn off the tea timer":                `cancel_timer {"kind":"timer","text":"tea"}`,
+		"what reminders do I have":              `list_timers {}`,
+		"list my timers":                        `list_timers {}`,
+		"每天早上七点叫我起床":                            `set_reminder {"text":"该起床了","time":"每天早上七点"}`,
+		"每天早上7:30叫我":                            `set_reminder {"text":"该起床了","time":"每天早上7:30"}`,
+		"明天早上七点叫醒我":                             `set_reminder {"text":"该起床了","time":"明天早上七点"}`,
+		"明天早上七点提醒我开会":                           `set_reminder {"text":"开会","time":"明天早上七点"}`,
+		"提醒我明天早上七点开会":                           `set_reminder {"text":"开会","time":"明天早上七点"}`,
+		"每个工作日早上八点提醒我吃药":                        `set_reminder {"text":"吃药","time":"每个工作日早上八点"}`,
+		"请提醒我每周二下午三点倒垃圾":                        `set_reminder {"text":"倒垃圾","time":"每周二下午三点"}`,
+		"每两周的周二提醒我倒垃圾":                          `set_reminder {"text":"倒垃圾","time":"每两周的周二"}`,
+		"每个月15号提醒我交房租":                          `set_reminder {"text":"交房租","time":"每个月15号"}`,
+		"帮我定一个明天早上七点的闹钟":                        `set_reminder {"text":"时间到了","time":"明天早上七点"}`,
+		"设个闹钟，明天早上七点":                           `set_reminder {"text":"时间到了","time":"明天早上七点"}`,
+		"十分钟后提醒我关火":                             `set_timer {"seconds":600,"text":"关火"}`,
+		"十分钟后再叫我":                               `snooze_timer {"duration":"10分钟"}`,
+		"再睡五分钟":                                 `snooze_timer {"duration":"5分钟"}`,
+		"等一会儿再叫我":                               `snooze_timer {}`,
+		"稍后提醒我":                                 `snooze_timer {}`,
+		"取消所有的闹钟":                               `cancel_timer {"all":true}`,
+		"把所有定时器都取消":                             `cancel_timer {"all":true,"kind":"timer"}`,
+		"删除全部提醒":                                `cancel_timer {"all":true,"kind":"reminder"}`,
+		"取消定时器":                                 `cancel_timer {"kind":"timer"}`,
+		"删除开会的提醒":                               `cancel_timer {"kind":"reminder","text":"开会"}`,
+		"把明天早上七点的闹钟取消":                          `cancel_timer {"text":"明天早上七点"}`,
+		"把关于开会的提醒删掉":                            `cancel_timer {"kind":"reminder","text":"开会"}`,
+		"一分三十秒后提醒我":                             `set_reminder {"text":"时间到了","time":"一分三十秒后"}`,
+		"我有哪些提醒":                                `list_timers {}`,
+	} {
+		d := generate(t, newBrain(t, false), ask(said, languageOf(said), reminderTools()))
+		if got := show(d); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", said, got, want)
+		}
+	}
+}
+
+// TestRemindersNotMeant: what names no time, or is about something else, is left to
+// others.
+func TestRemindersNotMeant(t *testing.T) {
+	for _, said := range []string{
+		"remind me of my childhood", "that reminds me of you", "remind me to call mum", "wake me up before you go go", "set an alarm", "every weekday at 7",
+		"what is an alarm", "more minutes", "snooze button", "cancel my subscription", "delete everything",
+		"提醒我有哪些作业", "叫我小明", "七点了", "每天早上七点", "闹钟是谁发明的", "取消订单", "再来一次",
+	} {
+		d := generate(t, newBrain(t, false), ask(said, languageOf(said), reminderTools()))
+		if len(d.ToolCalls) > 0 {
+			t.Errorf("%q: %s", said, show(d))
+		}
+	}
+	for _, said := range []string{"remind me tomorrow at 7 to call Mum", "cancel all timers", "snooze"} {
+		if got := show(generate(t, newBrain(t, false), ask(said, "en", nil))); got != "I cannot set timers yet." {
+			t.Errorf("%q without a tool: %s", said, got)
+		}
+		b := newBrain(t, true)
+		if d, ok := b.Answer(ask(said, "en", reminderTools())); ok {
+			t.Errorf("%q: the fast path takes it: %s", said, show(d))
+		}
+	}
+}
+
+func TestReminderResults(t *testing.T) {
+	for _, c := range []struct{ said, result, want string }{
+		{
+			"cancel the timer", `nothing was cancelled: say which one. [{"due":"at 7:05","left":"4 minutes","length":"5 minutes"},{"due":"tomorrow at 8:00","left":"13 hours","text":"tea"}]`,
+			"Which one do you mean? There are 2: a timer of 5 minutes, 4 minutes left; tea, tomorrow at 8:00.",
+		},
+		{"cancel the timer", "there are no timers or reminders.", "there are no timers or reminders."},
+		{"我有哪些提醒", `[{"due":"明天7点","left":"13小时","text":"吃药","repeats":"每个工作日7点"}]`, "有一个：每个工作日7点提醒吃药。"},
+		{"what reminders do I have", `[{"due":"tomorrow at 7:00","left":"13 hours","text":"pills","repeats":"every weekday at 7:00"}]`, "There is one: pills, every weekday at 7:00."},
+		{"what reminders do I have", `[{"due":"tomorrow at 7:00","left":"13 hours","text":"pills","repeats":"FREQ=DAILY;UNTIL=20270101"}]`, "There is one: pills, tomorrow at 7:00."},
+		{"every day at 7 remind me to run", "tool call failed: this device has 32 timers and reminders already: some must be deleted first", "That did not work: this device has 32 timers and reminders already: some must be deleted first."},
+	} {
+		b := newBrain(t, false)
+		req := ask(c.said, languageOf(c.said), reminderTools())
+		if got := generate(t, b, then(req, generate(t, b, req), c.result)).Text; got != c.want {
+			t.Errorf("%q after %s: %q, want %q", c.said, c.result, got, c.want)
+		}
+	}
+}
