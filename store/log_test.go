@@ -195,7 +195,7 @@ func slowest(s *Store, from, to int) (longest time.Duration) {
 func TestStall(t *testing.T) {
 	stall := testall.Pick(5*time.Second, 400*time.Millisecond)
 	d := &disk{}
-	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), wrap: d.under})
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), hooks: hooks{wrap: d.under}})
 	addDevice(t, s, "m")
 	d.set(stall, nil)
 	for i := range 4 {
@@ -267,7 +267,7 @@ func TestDiskFull(t *testing.T) {
 // TestLogBytes: the queue has a limit of bytes.
 func TestLogBytes(t *testing.T) {
 	d := &disk{}
-	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), wrap: d.under})
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "x.db"), hooks: hooks{wrap: d.under}})
 	addDevice(t, s, "m")
 	d.set(0, errors.New("no disk"))
 	for i := range 200 {

@@ -56,21 +56,23 @@ func (s *swapped) Close() error               { return nil }
 // migrator brings the schema of a database up to that of the program, forward only.
 type migrator struct {
 	*goose.Provider
-	path   string // of SQLite's file
-	backup func(ctx context.Context, from int64) error
+	backup func(ctx context.Context, from int64) error // nil: there is none
 }
 
-func newMigrator(db *sql.DB, engine Engine, path string) (*migrator, error) {
+// newMigrator takes the migrations of the program unless others are given.
+func newMigrator(db *sql.DB, engine Engine, files fs.FS) (*migrator, error) {
 	name, swap := goose.DialectSQLite3, strings.NewReplacer()
 	if engine == Postgres {
 		name, swap = goose.DialectPostgres, strings.NewReplacer(" BLOB", " BYTEA")
 	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
+	if files == nil {
+		var err error
+		if files, err = fs.Sub(migrations, "migrations"); err != nil {
+			return nil, err
+		}
 	}
 	p, err := goose.NewProvider(name, db, dialect{files, swap}, goose.WithDisableGlobalRegistry(true))
-	return &migrator{Provider: p, path: path}, err
+	return &migrator{Provider: p}, err
 }
 
 // latest is the version of the schema that the program knows.

@@ -51,7 +51,7 @@ func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 }
 
 func (d *database) upPostgres(ctx context.Context, o Options) error {
-	m, err := newMigrator(d.now, Postgres, "")
+	m, err := newMigrator(d.now, Postgres, o.hooks.migrations)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,8 @@ import (
 // checkTime limits the check of the whole file at start. Larger files are checked by each backup.
 const checkTime = 250 * time.Millisecond
 
-// wrapper stands between database/sql and connections.
-type wrapper func(driver.Connector) driver.Connector
-
 // openSQLite opens the file, which it makes if it is not there, for this server alone.
-func openSQLite(ctx context.Context, o Options) (d *database, unlock func(), err error) {
+func openSQLite(ctx context.Context, o Options) (_ *database, _ func(), err error) {
 	dir := filepath.Dir(o.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -32,7 +29,7 @@ func openSQLite(ctx context.Context, o Options) (d *database, unlock func(), err
 	if o.Backups == "" {
 		o.Backups = dir
 	}
-	unlock, err = lock(o.Path)
+	unlock, err := lock(o.Path)
 	alone := err == nil
 	if _, locked := errors.AsType[*LockedError](err); locked && o.Tool {
 		unlock, err = func() {}, nil
@@ -48,9 +45,16 @@ func openSQLite(ctx context.Context, o Options) (d *database, unlock func(), err
 	if err := makeFile(o.Path); err != nil {
 		return nil, nil, o.broken(err)
 	}
-	network := networkFilesystem(dir)
-	d = &database{engine: SQLite, path: o.Path, clock: o.Now, writer: make(chan struct{}, 1), health: &health{network: network, clock: o.Now}}
-	if err := d.connect(o.wrap); err != nil {
+	filesystem := networkFilesystem
+	if o.hooks.filesystem != nil {
+		filesystem = o.hooks.filesystem
+	}
+	network := filesystem(dir)
+	if network != "" {
+		o.Log.Warn("the database is on a network file system: it does without its write-ahead log, and is slower", "path", o.Path, "filesystem", network)
+	}
+	d := &database{engine: SQLite, path: o.Path, clock: o.Now, writer: make(chan struct{}, 1), health: &health{network: network, clock: o.Now}}
+	if err := d.connect(o.hooks.wrap); err != nil {
 		return nil, nil, err
 	}
 	if err := d.upSQLite(ctx, o, alone); err != nil {
@@ -60,7 +64,7 @@ func openSQLite(ctx context.Context, o Options) (d *database, unlock func(), err
 }
 
 // connect prepares the connections; each is made when it is used.
-func (d *database) connect(wrap wrapper) error {
+func (d *database) connect(wrap func(driver.Connector) driver.Connector) error {
 	journal := "journal_mode = WAL"
 	if d.health.network != "" {
 		journal = "journal_mode = TRUNCATE"
@@ -166,7 +170,7 @@ func (d *database) upSQLite(ctx context.Context, o Options, alone bool) error {
 	if foreign > 0 {
 		return &ForeignError{Path: o.Path}
 	}
-	m, err := newMigrator(d.now, SQLite, o.Path)
+	m, err := newMigrator(d.now, SQLite, o.hooks.migrations)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,9 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"time"
 )
@@ -46,7 +48,14 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // nil: nothing is logged
 
-	wrap wrapper // between database/sql and SQLite's connections; tests set it
+	hooks hooks
+}
+
+// hooks are what tests put in the place of the world.
+type hooks struct {
+	wrap       func(driver.Connector) driver.Connector // between database/sql and SQLite's connections; nil: nothing
+	filesystem func(dir string) string                 // names a network file system; nil: networkFilesystem
+	migrations fs.FS                                   // nil: those of the program
 }
 
 // Tables are the tables, by what they own.
