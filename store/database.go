@@ -30,14 +30,11 @@ func (d *database) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 
 // transact runs f in a transaction of db. f may be run again only by the caller.
 func (d *database) transact(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) (err error) {
-	if d.writer != nil {
-		select {
-		case d.writer <- struct{}{}:
-			defer func() { <-d.writer }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	release, err := d.hold(ctx)
+	if err != nil {
+		return err
 	}
+	defer release()
 	start := d.clock()
 	defer func() { d.health.wrote(start, d.clock().Sub(start), err) }()
 	tx, err := db.BeginTx(ctx, nil)
@@ -48,6 +45,19 @@ func (d *database) transact(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) 
 		return errors.Join(known(err), ignoreDone(tx.Rollback()))
 	}
 	return known(tx.Commit())
+}
+
+// hold takes the place of the writer, which release frees.
+func (d *database) hold(ctx context.Context) (release func(), err error) {
+	if d.writer == nil {
+		return func() {}, ctx.Err()
+	}
+	select {
+	case d.writer <- struct{}{}:
+		return func() { <-d.writer }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // ignoreDone drops the error of a transaction that has ended by itself.

@@ -227,13 +227,24 @@ func (d *database) copyTo(ctx context.Context, name string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if _, err := d.later.ExecContext(ctx, "VACUUM INTO $1", part); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	if err := checkFile(ctx, part); err != nil {
+	if err := errors.Join(d.vacuumInto(ctx, part), checkFile(ctx, part)); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
 	return os.Rename(part, name)
+}
+
+// vacuumInto copies on a connection of its own, beside which others write if the journal lets them.
+func (d *database) vacuumInto(ctx context.Context, name string) error {
+	if d.health.network != "" {
+		release, err := d.hold(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	db := sql.OpenDB(&connector{name: fileName(d.path, "rw"), pragmas: []string{"cache_size = -1024"}})
+	_, err := db.ExecContext(ctx, "VACUUM INTO $1", name)
+	return errors.Join(err, db.Close())
 }
 
 // checkFile looks whether a file is a sound database.

@@ -1,0 +1,229 @@
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestBackup: what a running server has written is there after a restore into an empty folder, with the files.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	archive, config := filepath.Join(dir, "my.tar.gz"), filepath.Join(dir, "config.yaml")
+	want(t, os.WriteFile(config, []byte("server: {}\n"), 0o644), nil)
+	s := openFile(t, filepath.Join(dir, "xiaozhi.db"))
+	addDevice(t, s, "m")
+	for i := range 100 {
+		s.Log.Put(turnOf("m", "c", i))
+	}
+	flush(t, s)
+	want(t, s.Backup(t.Context(), archive, []File{{"config.yaml", config}, {"prompts/a.en.md", config}}), nil)
+	if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if files, _ := filepath.Glob(archive + ".*"); len(files) > 0 {
+		t.Errorf("left over: %v", files)
+	}
+	addDevice(t, s, "after")
+
+	_, err := Restore(t.Context(), archive, dir, filepath.Join(dir, "xiaozhi.db"), at(0))
+	if _, ok := errors.AsType[*LockedError](err); !ok {
+		t.Errorf("restored under a running server: %v", err)
+	}
+	fresh := filepath.Join(dir, "fresh")
+	want(t, os.Mkdir(fresh, 0o700), nil)
+	aside, err := Restore(t.Context(), archive, fresh, filepath.Join(fresh, "xiaozhi.db"), at(0))
+	if aside != "" || err != nil {
+		t.Errorf("%q %v", aside, err)
+	}
+	checkRestored(t, fresh, 1, 100)
+
+	// A second one, over what is there.
+	old := filepath.Join(fresh, "prompts", "a.en.md")
+	want(t, os.WriteFile(old, []byte("old"), 0o600), nil)
+	func() {
+		s, err := Open(t.Context(), Options{Path: filepath.Join(fresh, "xiaozhi.db")})
+		want(t, err, nil)
+		defer s.Close()
+		addDevice(t, s, "n")
+	}()
+	aside, err = Restore(t.Context(), archive, fresh, filepath.Join(fresh, "xiaozhi.db"), at(0))
+	want(t, err, nil)
+	checkRestored(t, fresh, 1, 100)
+	if content, err := os.ReadFile(filepath.Join(aside, "prompts", "a.en.md")); err != nil || string(content) != "old" {
+		t.Errorf("%s %v", content, err)
+	}
+	checkRestored(t, aside, 2, 100)
+}
+
+// checkRestored looks what a data folder holds.
+func checkRestored(t *testing.T, dir string, devices, turns int) {
+	t.Helper()
+	s, err := Open(t.Context(), Options{Path: filepath.Join(dir, "xiaozhi.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	all, _, err := s.Devices.Identities(t.Context())
+	if err != nil || len(all) != devices {
+		t.Errorf("%d devices, %v", len(all), err)
+	}
+	if n, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM turns"); n != turns || err != nil {
+		t.Errorf("%d turns, %v", n, err)
+	}
+	for name, want := range map[string]string{"config.yaml": "server: {}\n", "prompts/a.en.md": "server: {}\n"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if devices == 1 && (err != nil || string(content) != want) {
+			t.Errorf("%s: %q %v", name, content, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.part")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// TestRestoreRefuses: what is no sound backup changes nothing.
+func TestRestoreRefuses(t *testing.T) {
+	dir := t.TempDir()
+	archive, path := filepath.Join(dir, "a.tar.gz"), filepath.Join(dir, "xiaozhi.db")
+	before := made(t, path, 50)
+	s, err := Open(t.Context(), Options{Path: path})
+	want(t, err, nil)
+	want(t, s.Backup(t.Context(), archive, nil), nil)
+	want(t, s.Close(), nil)
+	if before, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(archive)
+	want(t, err, nil)
+	pack := func(entries ...tar.Header) []byte {
+		var out bytes.Buffer
+		zip := gzip.NewWriter(&out)
+		w := tar.NewWriter(zip)
+		for _, h := range entries {
+			content := []byte(`{"format":1,"engine":"sqlite"}`)
+			if h.Name != manifestName {
+				content = []byte("SQLite format 3\x00 and no more")
+			}
+			h.Size, h.Mode = int64(len(content)), 0o600
+			if h.Typeflag == tar.TypeSymlink {
+				h.Size, content = 0, nil
+			}
+			want(t, w.WriteHeader(&h), nil)
+			_, err := w.Write(content)
+			want(t, err, nil)
+		}
+		want(t, errors.Join(w.Close(), zip.Close()), nil)
+		return out.Bytes()
+	}
+	head := tar.Header{Name: manifestName}
+	for name, content := range map[string][]byte{
+		"nothing":         nil,
+		"text":            []byte("a letter"),
+		"cut":             whole[:len(whole)-100],
+		"changed":         append(append(append([]byte{}, whole[:len(whole)/2]...), 'x', 'y'), whole[len(whole)/2+2:]...),
+		"no manifest":     pack(tar.Header{Name: databaseName}),
+		"no database":     pack(head),
+		"broken database": pack(head, tar.Header{Name: databaseName}),
+		"outside":         pack(head, tar.Header{Name: "files/../../evil"}),
+		"absolute":        pack(head, tar.Header{Name: "/tmp/evil"}),
+		"link":            pack(head, tar.Header{Name: "files/x", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			want(t, os.WriteFile(archive, content, 0o600), nil)
+			_, err := Restore(t.Context(), archive, dir, path, at(0))
+			if _, broken := errors.AsType[*BrokenError](err); !broken && !errors.Is(err, ErrArchive) {
+				t.Errorf("error %v", err)
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, before) {
+				t.Errorf("the database was changed: %v", err)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 3 {
+				t.Errorf("%v", files)
+			}
+		})
+	}
+}
+
+// TestRestoreBroken: a damaged database is set aside as it is.
+func TestRestoreBroken(t *testing.T) {
+	dir := t.TempDir()
+	archive, path := filepath.Join(dir, "a.tar.gz"), filepath.Join(dir, "xiaozhi.db")
+	whole := made(t, path, 50)
+	s, err := Open(t.Context(), Options{Path: path})
+	want(t, err, nil)
+	want(t, s.Backup(t.Context(), archive, nil), nil)
+	want(t, s.Close(), nil)
+	want(t, os.WriteFile(path, whole[:5000], 0o600), nil)
+	want(t, os.WriteFile(path+"-wal", []byte("rest"), 0o600), nil)
+	aside, err := Restore(t.Context(), archive, dir, path, at(0))
+	want(t, err, nil)
+	if old, err := os.ReadFile(filepath.Join(aside, "xiaozhi.db")); err != nil || !bytes.Equal(old, whole[:5000]) {
+		t.Errorf("%d bytes were set aside, %v", len(old), err)
+	}
+	s = openFile(t, path)
+	if turns, err := s.Turns.List(t.Context(), "m", Page{Limit: 100}); err != nil || len(turns) != 50 {
+		t.Error(len(turns), err)
+	}
+}
+
+func TestBackupDue(t *testing.T) {
+	zone := time.FixedZone("+8", 8*3600)
+	when := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, zone) }
+	for _, test := range []struct {
+		last, now time.Time
+		want      bool
+	}{
+		{when(21, 3), when(22, 2), false},
+		{when(21, 3), when(22, 3), true},
+		{when(21, 2), when(22, 2), true}, // the hour of the day before was missed
+		{when(22, 1), when(22, 2), false},
+		{when(22, 3), when(22, 23), false},
+		{when(10, 3), when(22, 1), true},
+		{when(23, 3), when(22, 4), false},
+	} {
+		if got := backupDue(test.last, test.now, zone); got != test.want {
+			t.Errorf("last %v now %v: %v", test.last, test.now, got)
+		}
+	}
+}
+
+// TestNightly: each night there is one backup more, and seven stay.
+func TestNightly(t *testing.T) {
+	dir := t.TempDir()
+	mine := filepath.Join(dir, "xiaozhi-mine.tar.gz")
+	want(t, os.WriteFile(mine, nil, 0o600), nil)
+	path := filepath.Join(t.TempDir(), "x.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), Options{Path: path})
+		want(t, err, nil)
+		b := &Backups{Store: s, Dir: dir, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { b.Run(ctx); close(done) }()
+		time.Sleep(time.Hour) // the program is new: there is nothing to keep yet
+		if all := b.list(); len(all) != 0 {
+			t.Errorf("%v", all)
+		}
+		for night := range 10 {
+			time.Sleep(24 * time.Hour)
+			if all := b.list(); len(all) != min(night+1, 7) {
+				t.Errorf("after %d nights: %v", night+1, all)
+			}
+		}
+		stop()
+		<-done
+		want(t, s.Close(), nil)
+	})
+	if _, err := os.Stat(mine); err != nil {
+		t.Error("a backup of somebody else was deleted:", err)
+	}
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Backups makes a backup each night and keeps the last ones.
+type Backups struct {
+	Store *Store
+	Dir   string
+	Keep  int                    // 0: seven
+	Zone  *time.Location         // of the night; nil: the local one
+	Files func() ([]File, error) // beside the database; nil: none
+	Log   *slog.Logger
+}
+
+const (
+	backupPattern = "xiaozhi-*.tar.gz"
+	backupName    = "xiaozhi-20060102T150405Z.tar.gz" // as a layout of a time in UTC
+	backupHour    = 3                                 // of the night
+	backupCheck   = 10 * time.Minute                  // between looks at the clock, which may be set
+)
+
+// Run makes backups until ctx ends, and returns then.
+func (b *Backups) Run(ctx context.Context) {
+	began := b.Store.db.clock()
+	tick := time.NewTicker(backupCheck)
+	defer tick.Stop()
+	for {
+		now := b.Store.db.clock()
+		if began.After(now) { // it was set back
+			began = now
+		}
+		if backupDue(latest(b.newest(now), began), now, b.Zone) {
+			if name, err := b.Make(ctx); err == nil {
+				b.Log.Info("backed up", "file", name)
+			} else if ctx.Err() == nil {
+				b.Log.Error("no backup was made", "err", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// backupDue reports whether the hour of backups has been since the last one.
+func backupDue(last, now time.Time, zone *time.Location) bool {
+	if zone == nil {
+		zone = time.Local
+	}
+	now = now.In(zone)
+	due := time.Date(now.Year(), now.Month(), now.Day(), backupHour, 0, 0, 0, zone)
+	if due.After(now) {
+		due = due.AddDate(0, 0, -1)
+	}
+	return last.Before(due)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// list lists the backups of the folder that [Backups.Make] has made, the oldest first.
+func (b *Backups) list() []string {
+	names, _ := filepath.Glob(filepath.Join(b.Dir, backupPattern)) // the pattern is right
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, err := time.Parse(backupName, filepath.Base(name))
+		return err != nil
+	})
+	slices.Sort(names)
+	return names
+}
+
+// newest is the time of the last backup before a time, zero if there is none.
+func (b *Backups) newest(before time.Time) time.Time {
+	for _, name := range slices.Backward(b.list()) {
+		if at, err := time.Parse(backupName, filepath.Base(name)); err == nil && !at.After(before) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// Make makes a backup now, deletes the oldest of those that are too many, and returns its name.
+func (b *Backups) Make(ctx context.Context) (string, error) {
+	var files []File
+	if b.Files != nil {
+		var err error
+		if files, err = b.Files(); err != nil {
+			return "", err
+		}
+	}
+	name := filepath.Join(b.Dir, b.Store.db.clock().UTC().Format(backupName))
+	if err := b.Store.Backup(ctx, name, files); err != nil {
+		return "", err
+	}
+	keep := b.Keep
+	if keep <= 0 {
+		keep = 7
+	}
+	all := b.list()
+	for _, old := range all[:max(0, len(all)-keep)] {
+		if err := os.Remove(old); err != nil {
+			return name, err
+		}
+	}
+	return name, nil
+}
+
+// Renew makes a backup and deletes all others, and the copies from before changes of the schema: after [Store.Forget]
+// no copy has the words any more.
+func (b *Backups) Renew(ctx context.Context) error {
+	name, err := b.Make(ctx)
+	if err != nil {
+		return err
+	}
+	old, _ := filepath.Glob(filepath.Join(b.Dir, "schema-*.db")) // the pattern is right
+	for _, file := range append(old, b.list()...) {
+		if file != name {
+			err = errors.Join(err, os.Remove(file))
+		}
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Forget deletes a device with all that was said to it and promised on it, also what still waits to be written. When
+// it returns nil, none of these words is left in the files of SQLite: deleted rows are overwritten and the
+// write-ahead log is emptied. It returns the paths of recordings, which the caller deletes; copies of the database
+// are replaced by [Backups.Renew]. A device that is not known is no error.
+func (s *Store) Forget(ctx context.Context, deviceID string) (recordings []string, err error) {
+	s.Log.forget(deviceID)
+	err = s.db.change(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT path FROM recordings WHERE turn_id IN (SELECT id FROM turns WHERE device_id = $1)", deviceID)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var path string
+			if err := rows.Scan(&path); err != nil {
+				return err
+			}
+			recordings = append(recordings, path)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		_, err = execIn(ctx, tx, "DELETE FROM devices WHERE id = $1", deviceID)
+		return err
+	})
+	if err == nil {
+		err = s.db.empty(ctx)
+	}
+	return recordings, err
+}
+
+// emptyAgain is the time between attempts to empty the write-ahead log, which readers hold up.
+const emptyAgain = 20 * time.Millisecond
+
+var errHeldUp = errors.New("the write-ahead log could not be emptied")
+
+// empty moves what is in SQLite's write-ahead log into the database and cuts the log.
+func (d *database) empty(ctx context.Context) error {
+	if d.engine != SQLite || d.health.network != "" {
+		return nil
+	}
+	release, err := d.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for {
+		var busy, pages, moved int
+		if err := d.now.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved); err != nil || busy == 0 {
+			return err
+		}
+		select {
+		case <-time.After(emptyAgain):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", errHeldUp, ctx.Err())
+		}
+	}
+}
