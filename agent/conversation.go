@@ -94,13 +94,23 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	return c
 }
 
-// NewFarewell makes a conversation with a device for which there is no capacity. As
-// soon as it listens it is told so, in a sound that is part of the program, then it
-// is hung up on with cause. No engine, tool or record of the device is used.
-func NewFarewell(o Options, s wire.Session, out wire.Outbox, cause error) *Conversation {
-	o.VAD, o.ASR, o.LLM, o.TTS, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil, nil
+// Farewell says why a device may not talk.
+type Farewell struct {
+	Phrase string // one that is embedded as sound
+	Words  string // said in its place, if there is a voice; "": the phrase is played, and no engine is asked
+	Cause  error  // of the hang-up
+}
+
+// NewFarewell makes a conversation with a device that may not talk. As soon as it
+// listens it is told why, then it is hung up on. No tool or record of the device is
+// used.
+func NewFarewell(o Options, s wire.Session, out wire.Outbox, f Farewell) *Conversation {
+	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil
+	if f.Words == "" {
+		o.TTS = nil
+	}
 	c := New(o, s, out, nil)
-	c.state = turn.TurnedAway(time.Now(), cause)
+	c.state = turn.TurnedAway(time.Now(), turn.Farewell{Phrase: f.Phrase, Words: f.Words, Cause: f.Cause})
 	return c
 }
 

@@ -123,7 +123,7 @@ func (o Options) speak() speak.Options {
 // Preload encodes the farewells into o.Sounds ([speak.Preload]).
 func Preload(o Options) error {
 	s := o.withDefaults().speak()
-	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown)
+	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown, prompts.PairNeeded, prompts.PairClosed, prompts.PairRefused)
 }
 
 // Prewarm speaks fixed phrases into o.Sounds ([speak.Prewarm]).

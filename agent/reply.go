@@ -139,6 +139,8 @@ func (r *reply) respond(ctx context.Context) error {
 	switch {
 	case r.order.Recorded:
 		return r.answer.PlayPhrase(ctx, r.order.Phrase)
+	case r.order.Wording != "":
+		return r.answer.SayInstead(ctx, r.order.Phrase, r.order.Wording)
 	case r.order.Phrase != "":
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":

@@ -53,7 +53,7 @@ func part(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte, away b
 			return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}, Rules: router.Rules{Confirm: []string{"open_door"}}}, source)
 		}
 		v := &visit{box: newBox(), over: make(chan struct{})}
-		v.c = NewFarewell(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, cause)
+		v.c = NewFarewell(o, wire.Session{DeviceID: "d", Language: "en"}, v.box, Farewell{Phrase: prompts.Overload, Cause: cause})
 		ctx, cancel := context.WithCancel(t.Context())
 		v.leave = cancel
 		go func() {

@@ -110,12 +110,12 @@ func (d *downlink) sendSpeech(m wire.Message) bool {
 	return true
 }
 
-// refuse answers the registration of a device without an identity.
-func (d *downlink) refuse(id json.RawMessage) {
+// refuse answers the registration of a device that is not accepted.
+func (d *downlink) refuse(id json.RawMessage, why string) {
 	if _, ok := rawjson.String(id); !ok {
 		return
 	}
-	frame, err := light.Refusal(id, "mac_addr is missing or no address, and the connection has no Device-Id")
+	frame, err := light.Refusal(id, why)
 	if err == nil {
 		err = d.sendRPC(frame, d.dialects.bare.Load())
 	}

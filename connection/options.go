@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
@@ -118,13 +119,17 @@ type Options struct {
 	// are some. It must not wait, nor must Start. nil, or a nil result: iot messages
 	// are ignored.
 	NewThings func(s wire.Session, link Link) Things
-	// Settings looks up a device, by its Device-Id in lower case. nil: nothing is known of any.
+	// Identify says who a device is and how it is treated, when it connects or names
+	// itself. It must not wait. nil: every device is who it says it is.
+	Identify func(v identity.Visit) identity.Guest
+	// Settings looks up a device by its id. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
 	// VisionPath is where cameras may upload pictures. "": nowhere.
 	VisionPath string
 
 	// NewFarewell makes the conversation of a device that is turned away: it says so,
-	// and hangs up with cause. It must not wait. nil: such connections just end.
+	// and hangs up with cause, which is [ErrBusy] or holds an [identity.Away]. It must
+	// not wait. nil: such connections just end.
 	NewFarewell func(s wire.Session, out wire.Outbox, cause error) Conversation
 	// Load says when there is no capacity for new devices. nil: there always is.
 	Load Load
@@ -136,6 +141,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxDevices = cmp.Or(o.MaxDevices, defaultMaxDevices)
+	if o.Identify == nil {
+		o.Identify = func(v identity.Visit) identity.Guest { return identity.Guest{ID: v.Address} }
+	}
 	if o.Settings == nil {
 		o.Settings = func(string) Settings { return Settings{} }
 	}

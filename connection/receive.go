@@ -1,9 +1,11 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/rawjson"
@@ -152,7 +154,7 @@ func (s *Session) hello(w helloWire) {
 		s.warn("second hello ignored")
 		return
 	}
-	if s.peer.DeviceID == "" {
+	if s.peer.Address == "" {
 		s.End(ErrNoIdentity)
 		return
 	}
@@ -175,9 +177,11 @@ func (s *Session) hello(w helloWire) {
 	switch {
 	case s.dialogue.talk != nil:
 		s.tools.offerMCP(h.MCP)
+	case s.peer.Guest.Away != nil:
+		s.turnAway(turnedAway(s.peer.Guest.Away))
 	case s.registry.tooBusy(s):
 		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lag())
-		s.turnAway()
+		s.turnAway(ErrBusy)
 	default:
 		s.converse(h.MCP)
 	}
@@ -193,14 +197,18 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 		s.warn("registration of tools ignored: there is no light dialect here")
 		return
 	}
-	if s.peer.DeviceID == "" {
+	if s.peer.Address == "" {
 		address := addressIn(head.params)
 		if address == "" {
 			s.warn("registration refused: neither a Device-Id nor a mac_addr says who the device is")
-			s.down.refuse(head.id)
+			s.down.refuse(head.id, "mac_addr is missing or no address, and the connection has no Device-Id")
 			return
 		}
 		s.registry.rename(s, address)
+	}
+	if away := s.peer.Guest.Away; away != nil {
+		s.refuse(head, away)
+		return
 	}
 	ready, ok := s.tools.register(s.session(), payload)
 	if ok && ready && s.dialogue.talk == nil {
@@ -209,12 +217,21 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 	}
 }
 
+// refuse answers the registration of a device that may not talk, and tells it why.
+func (s *Session) refuse(head rpc, away *identity.Away) {
+	s.down.refuse(head.id, away.Error())
+	if s.dialogue.talk == nil && !s.down.dialects.greeted.Load() {
+		s.turnAway(turnedAway(away))
+	}
+}
+
 func (s *Session) session() wire.Session {
-	set := s.registry.opts.Settings(s.peer.DeviceID)
+	guest := s.peer.Guest
+	set := s.registry.opts.Settings(guest.ID)
 	return wire.Session{
-		DeviceID: s.peer.DeviceID, ClientID: s.peer.ClientID, SessionID: s.id,
-		Language: s.registry.Language(s.peer.DeviceID),
-		Name:     set.Name, Voice: set.Voice, AEC: s.down.stamps,
+		DeviceID: guest.ID, Unknown: guest.Unknown, SessionID: s.id,
+		Language: s.registry.Language(guest.ID),
+		Name:     cmp.Or(set.Name, guest.Name), Voice: set.Voice, AEC: s.down.stamps,
 	}
 }
 
@@ -224,14 +241,14 @@ func (s *Session) meet() wire.Session {
 	return s.session()
 }
 
-// turnAway lets the device be told that there is no capacity for it.
-func (s *Session) turnAway() {
+// turnAway lets the device be told that it may not talk, and why.
+func (s *Session) turnAway(cause error) {
 	session := s.meet()
 	if s.registry.opts.NewFarewell == nil {
-		s.End(ErrBusy)
+		s.End(cause)
 		return
 	}
-	s.hold(s.registry.opts.NewFarewell(session, s.down, ErrBusy))
+	s.hold(s.registry.opts.NewFarewell(session, s.down, cause))
 }
 
 // converse makes the device's tools and its conversation, and runs them. mcp

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/lru"
 )
 
@@ -20,7 +21,7 @@ type Registry struct {
 	languages *lru.Cache[string, string] // by Device-Id
 
 	mu       sync.Mutex
-	sessions map[string]*Session // by Device-Id, in lower case (place.key)
+	sessions map[string]*Session // by the device's id, or what stands for it (place.key)
 	pending  map[string]int      // devices between Reserve and Admit
 	live     int                 // devices between Reserve and release
 	closing  bool
@@ -46,11 +47,30 @@ func (r *Registry) Connected() int {
 	return len(r.sessions)
 }
 
-// Session returns the session of a connected device, or nil.
-func (r *Registry) Session(deviceID string) *Session {
+// Uploader returns the session, with the id, of the device that a token for pictures
+// was given to. connected says that a device with that address is there at all.
+func (r *Registry) Uploader(address, token string) (s *Session, id string, connected bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sessions[deviceID]
+	for _, s := range r.sessions {
+		if s.peer.Address != address {
+			continue
+		}
+		if connected = true; s.mayUpload(token) {
+			return s, s.peer.Guest.ID, true
+		}
+	}
+	return nil, "", connected
+}
+
+// Expel ends the session of a device, if there is one, with [ErrChanged]. It does not
+// wait.
+func (r *Registry) Expel(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sessions[id]; s != nil {
+		s.End(ErrChanged)
+	}
 }
 
 // Why [Registry.Reserve] has no room.
@@ -69,7 +89,7 @@ type Room struct {
 
 // place is the place of a session in the registry. The registry's mu guards it.
 type place struct {
-	key      string // Device-Id, or what stands for it
+	key      string // the device's id, or what stands for it
 	replaces bool   // it has taken the place of an older session of its device
 	named    bool   // the device took its identity from its registration
 }
@@ -77,12 +97,16 @@ type place struct {
 // Reserve makes room for a device, or returns [ErrFull] or [ErrStopping]. A device
 // that is connected already, or about to be, needs no more room than it has.
 func (r *Registry) Reserve(p Peer) (*Room, error) {
-	key := p.DeviceID
-	if key == "" {
-		key = "\x00" + rand.Text() // no Device-Id is like it: those are printable
+	if p.Address != "" {
+		p.Guest = r.opts.Identify(p.Visit)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.mayReplace(&p.Guest, nil)
+	key := p.Guest.ID
+	if key == "" || p.Guest.Away != nil {
+		key = noPlace()
+	}
 	if r.closing {
 		return nil, ErrStopping
 	}
@@ -93,6 +117,18 @@ func (r *Registry) Reserve(p Peer) (*Room, error) {
 	r.pending[key]++
 	r.live++
 	return &Room{r, p, key}, nil
+}
+
+// noPlace stands for the id of a session that takes nobody's place. No id is like it:
+// those are printable.
+func noPlace() string { return "\x00" + rand.Text() }
+
+// mayReplace turns a guest away in whose place another session is, own apart, that
+// has shown the device's token, unless the guest has as well. The caller holds mu.
+func (r *Registry) mayReplace(g *identity.Guest, own *Session) {
+	if old := r.sessions[g.ID]; old != nil && old != own && old.peer.Guest.Proven && !g.Proven && !old.Ended() {
+		g.Away = &identity.Away{Taken: true}
+	}
 }
 
 // taken counts the devices that are connected or about to be. The caller holds mu.
@@ -129,6 +165,9 @@ func (r *Registry) admit(s *Session, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settle(key)
+	if r.mayReplace(&s.peer.Guest, s); s.peer.Guest.Away != nil {
+		key = noPlace()
+	}
 	s.place.key = key
 	if old := r.sessions[key]; old != nil {
 		s.place.replaces = true
@@ -148,19 +187,28 @@ func (r *Registry) settle(key string) {
 }
 
 // rename gives a session the identity that its device has told, in the place of an
-// older session of the device, which ends. Only the session's reader may call it.
-func (r *Registry) rename(s *Session, deviceID string) {
+// older session of the device, which ends. One that may not talk has no place. Only
+// the session's reader may call it.
+func (r *Registry) rename(s *Session, address string) {
+	visit := s.peer.Visit
+	visit.Address = address
+	guest := r.opts.Identify(visit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.mayReplace(&guest, s)
+	s.peer.Visit, s.peer.Guest, s.place.named = visit, guest, true
+	s.log.Info("device has named itself", "named", guest.ID)
+	if guest.Away != nil {
+		return
+	}
 	if r.sessions[s.place.key] == s {
 		delete(r.sessions, s.place.key)
-		if old := r.sessions[deviceID]; old != nil {
+		if old := r.sessions[guest.ID]; old != nil {
 			old.End(ErrReplaced)
 		}
-		r.sessions[deviceID] = s
+		r.sessions[guest.ID] = s
 	}
-	s.place.key, s.peer.DeviceID, s.place.named = deviceID, deviceID, true
-	s.log.Info("device has named itself", "named", deviceID)
+	s.place.key = guest.ID
 }
 
 func (r *Registry) release(s *Session) {

@@ -60,7 +60,7 @@ func newSession(ctx context.Context, r *Registry, peer Peer, t Transport) *Sessi
 		registry: r, peer: peer, id: rand.Text(), token: "vis_" + rand.Text(), transport: t,
 		dialogue: newDialogue(), counts: &counters{},
 	}
-	s.log = r.log.With("device_id", peer.DeviceID, "session_id", s.id)
+	s.log = r.log.With("device_id", peer.Guest.ID, "session_id", s.id)
 	s.life = newLifetime(ctx, s.log)
 	s.limits = newLimits(func() { s.counts.excess.Add(1) }, s.life.end)
 	s.down = newDownlink(s) //nolint:contextcheck // as in Admit
@@ -74,7 +74,7 @@ func newSession(ctx context.Context, r *Registry, peer Peer, t Transport) *Sessi
 //
 // An idle session costs two goroutines, reader and conversation.
 func (s *Session) start(read func(*Session)) {
-	s.log.Info("device connected", "client_id", s.peer.ClientID, "remote", s.peer.Remote, "protocol_version", s.peer.Protocol)
+	s.log.Info("device connected", "remote", s.peer.Remote, "protocol_version", s.peer.Protocol)
 	s.noHello = time.AfterFunc(helloTimeout, func() { s.life.end(ErrNoHello) })
 	s.life.start("reader", func(context.Context) { read(s) })
 	context.AfterFunc(s.life.context(), s.close)
@@ -132,9 +132,9 @@ func (s *Session) Met() bool { return s.met }
 // Log names the device and the session in every line.
 func (s *Session) Log() *slog.Logger { return s.log }
 
-// MayUpload reports whether token is the one that this session's device was
+// mayUpload reports whether token is the one that this session's device was
 // given for pictures.
-func (s *Session) MayUpload(token string) bool {
+func (s *Session) mayUpload(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
@@ -157,7 +157,7 @@ func (s *Session) report(reason *Reason) {
 		}
 	}
 	if s.place.named {
-		attrs = append(attrs, slog.String("named", s.peer.DeviceID))
+		attrs = append(attrs, slog.String("named", s.peer.Guest.ID))
 	}
 	if reason.Err != nil {
 		attrs = append(attrs, slog.Any("err", reason.Err))

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
@@ -109,7 +110,7 @@ func inMemory(t *testing.T, m *memory, f func(r *Registry, s *Session, talk *ech
 			session, talk.out = s, out
 			return talk, nil
 		}})
-		room, err := r.Reserve(Peer{DeviceID: "d1", Transport: "udp", Protocol: "3"})
+		room, err := r.Reserve(Peer{Visit: identity.Visit{Address: "d1"}, Transport: "udp", Protocol: "3"})
 		if err != nil {
 			t.Fatal(err)
 		}

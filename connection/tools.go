@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
@@ -283,27 +284,18 @@ func (d *dialects) answersBare(payload json.RawMessage) bool {
 	return true
 }
 
-// addressIn is the mac_addr of a registration as a Device-Id: in lower case, a
-// MAC with colons. "" when there is none that can be used.
+// addressIn is the mac_addr of a registration as a Device-Id, in its one spelling. ""
+// when there is none that can be used.
 func addressIn(params json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(params, &fields) != nil {
 		return ""
 	}
 	address, _ := rawjson.String(bytes.TrimSpace(fields["mac_addr"]))
-	address = strings.ToLower(strings.TrimSpace(address))
-	if address == "" || CheckID("mac_addr", address) != nil {
+	if CheckID("mac_addr", strings.TrimSpace(address)) != nil {
 		return ""
 	}
-	digits := strings.NewReplacer("-", "", ":", "", ".", "", " ", "").Replace(address)
-	if len(digits) != 12 || strings.Trim(digits, "0123456789abcdef") != "" {
-		return address
-	}
-	pairs := make([]string, 0, 6)
-	for pair := range slices.Chunk([]byte(digits), 2) {
-		pairs = append(pairs, string(pair))
-	}
-	return strings.Join(pairs, ":")
+	return identity.Canonical(address)
 }
 
 // maxID is how long a Device-Id or Client-Id may be, in bytes.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"xiaozhi/connection/identity"
 )
 
 // Transport carries what one device is sent. What the transport reads from the
@@ -43,10 +45,11 @@ type HelloAnswer struct {
 	AudioParams audioParams     `json:"audio_params"`
 }
 
-// Peer is the device at the other end of a transport, as it introduced itself.
+// Peer is the device at the other end of a transport.
 type Peer struct {
-	DeviceID  string // in lower case; "" for a device that will name itself
-	ClientID  string
+	identity.Visit                // as it introduces itself; Address is canonical, "" if it will name itself
+	Guest          identity.Guest // as the server treats it: of [Options].Identify, by [Registry.Reserve]
+
 	Transport string // as a hello names it, "websocket"
 	Protocol  string // Protocol-Version
 	BaseURL   string // how the device reaches the server by HTTP, without a last slash
@@ -84,6 +87,8 @@ var (
 	ErrShutdown error = &Reason{Text: "server is stopping"}
 	// ErrBusy ends a session for which there is no capacity.
 	ErrBusy error = &Reason{Text: "server is too busy", Kind: TooBusy}
+	// ErrChanged ends a session whose device was accepted, refused or forgotten meanwhile.
+	ErrChanged error = &Reason{Text: "the device was accepted, refused or forgotten by a person"}
 	// ErrNoHello ends a session that has said no hello in time.
 	ErrNoHello error = &Reason{Text: "no hello within 10 s", Level: slog.LevelWarn}
 	// ErrNoIdentity ends a session of a device that says hello without an identity.
@@ -114,6 +119,9 @@ func (r *Reason) gone() *Reason {
 	g.Gone = true
 	return &g
 }
+
+// turnedAway is the end of a device that may not talk.
+func turnedAway(why *identity.Away) error { return &Reason{Text: "device turned away", Err: why} }
 
 // failed is an end by the server's own fault.
 func failed(text string, err error) error {

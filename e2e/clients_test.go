@@ -105,7 +105,7 @@ func awaitFrame(ctx context.Context, t *testing.T, d *devicetest.Device, text st
 func TestBrowserPage(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, cloud := startEcho(t, "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=dvc-browser")
+	s, cloud := startEcho(t, "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=dvc-browser", "XIAOZHI_SERVER__ORIGINS=http://page.example")
 	s.waitReady(ctx, t)
 	preflight(ctx, t, s)
 	o := devicetest.Options{Profile: devicetest.Browser, Mode: devicetest.Manual, Hello: json.RawMessage(`{"type":"hello","device_id":"x","token":"y"}`)}
@@ -131,9 +131,13 @@ func TestBrowserPage(t *testing.T) {
 	if last := lastRequest(t, cloud); !holdsAll(last, []string{"my name is Berta", "I heard my name is Berta", "what was it"}) {
 		t.Errorf("the second visit knows nothing of the first: %s", last)
 	}
-	page := dialTCP(t, s)
-	if got := page.upgrade("/xiaozhi/v1/?device-id=page&client-id=c&token=dvc-browser", "Origin: null"); got != http.StatusSwitchingProtocols {
-		t.Errorf("a page from a file got %d", got)
+	for origin, want := range map[string]int{
+		"http://localhost:8006": 101, "http://127.0.0.1": 101, "http://page.example": 101, "null": 403, "https://evil.example": 403,
+	} {
+		page := dialTCP(t, s)
+		if got := page.upgrade("/xiaozhi/v1/?device-id=page&client-id=c&token=dvc-browser", "Origin: "+origin); got != want {
+			t.Errorf("a page of %s got %d, want %d", origin, got, want)
+		}
 	}
 }
 
@@ -154,7 +158,7 @@ func preflight(ctx context.Context, t *testing.T, s *server) {
 	}
 	resp.Body.Close()
 	allowed := strings.ToLower(resp.Header.Get("Access-Control-Allow-Headers"))
-	if resp.StatusCode/100 != 2 || resp.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(resp.Header.Get("Access-Control-Allow-Methods"), "POST") ||
+	if resp.StatusCode/100 != 2 || resp.Header.Get("Access-Control-Allow-Origin") != "http://page.example" || !strings.Contains(resp.Header.Get("Access-Control-Allow-Methods"), "POST") ||
 		!holdsAll(allowed, []string{"client-id", "content-type", "device-id"}) || resp.Header.Get("Access-Control-Allow-Private-Network") != "true" {
 		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
 	}

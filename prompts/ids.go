@@ -18,6 +18,11 @@ const (
 	Overload     = "overload"
 	ShuttingDown = "shutting_down"
 
+	PairNeeded  = "pair_needed"
+	PairCode    = "pair_code" // {code}
+	PairClosed  = "pair_closed"
+	PairRefused = "pair_refused"
+
 	OK       = "ok"
 	Goodbye  = "goodbye"
 	Greeting = "greeting"
@@ -80,6 +85,7 @@ func IDs() []string {
 	return []string{
 		Pardon, HintNoSpeech, NoChineseASR,
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
+		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
 		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,

@@ -13,6 +13,7 @@ import (
 func sounded() []string {
 	return []string{
 		Pardon, FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
+		PairNeeded, PairClosed, PairRefused,
 	}
 }
 

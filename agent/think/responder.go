@@ -306,6 +306,12 @@ func (r *Responder) SayPhrase(ctx context.Context, id string) error {
 	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang))
 }
 
+// SayInstead says words in the place of a phrase, whose embedded sound is played if
+// they cannot be synthesised. They are no part of the answer.
+func (r *Responder) SayInstead(ctx context.Context, id, words string) error {
+	return r.out.Speaker.Say(ctx, speak.NewPhrase(id, words, r.turn.Lang))
+}
+
 // PlayPhrase plays the embedded sound of a phrase. It asks no engine.
 func (r *Responder) PlayPhrase(ctx context.Context, id string) error {
 	return r.out.Speaker.Say(ctx, speak.NewRecorded(id, r.o.Prompts.Phrase(id, r.lang()), r.turn.Lang))

@@ -5,7 +5,6 @@ import (
 
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
-	"xiaozhi/prompts"
 )
 
 // The times of a farewell.
@@ -17,7 +16,8 @@ const (
 // Farewell says how far the end of the conversation is.
 type Farewell struct {
 	Step   Step
-	Phrase string // tells a listener why
+	Phrase string // tells a listener why, as a sound that is part of the program
+	Words  string // said in its place, if there is a voice; "": nothing else is said
 	Cause  error  // of the hang-up; nil: whoever hangs up says why
 }
 
@@ -33,19 +33,15 @@ const (
 	Gone         // the connection has ended
 )
 
-// TurnedAway is the state of a conversation for which there is no capacity. It
-// begins with its farewell, which waits for the device to listen: before that a
-// device refuses a reply.
-func TurnedAway(now time.Time, cause error) State {
-	return State{
-		Mic:      Mic{Mode: wire.Auto, Deaf: true},
-		Farewell: Farewell{Step: Parting, Phrase: prompts.Overload, Cause: cause},
-		Due:      Due{Farewell: now.Add(turnAwayIn)},
-	}
+// TurnedAway is the state of a conversation that may not be held. It begins with its
+// farewell, which waits for the device to listen: before that a device refuses a
+// reply.
+func TurnedAway(now time.Time, f Farewell) State {
+	f.Step = Parting
+	return State{Mic: Mic{Mode: wire.Auto, Deaf: true}, Farewell: f, Due: Due{Farewell: now.Add(turnAwayIn)}}
 }
 
-// turnedAway handles the events of a device that is to be told that there is no
-// capacity. A wake word is followed by a listen start, or by none. A button that
+// turnedAway handles the events of a device that is to be told that it may not talk. A wake word is followed by a listen start, or by none. A button that
 // is held has to be let go: with that a device is idle, whatever it is being told.
 func turnedAway(x *step, e Event) {
 	switch e := e.(type) {
@@ -109,7 +105,7 @@ func sayFarewell(x *step) {
 	x.do(CloseListener{f.Cause})
 	x.Farewell.Step = Saying
 	times := timeline.Times{EndOfSpeech: x.seen.Now}
-	x.begin(Request{Phrase: f.Phrase, Recorded: true, Lang: x.deviceLang(), Cause: f.Cause, Times: times})
+	x.begin(Request{Phrase: f.Phrase, Wording: f.Words, Recorded: f.Words == "", Lang: x.deviceLang(), Cause: f.Cause, Times: times})
 }
 
 // saying handles the events of the device during the farewell: what would cut a

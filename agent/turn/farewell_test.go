@@ -26,7 +26,7 @@ func farewellColumns() (names []string, from []State) {
 		}
 		return s
 	}
-	away := TurnedAway(epoch, errBusy)
+	away := TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy})
 	idle, said := in(wire.Auto, None), in(wire.Manual, None)
 	idle.Mic.Open, idle.Ear, idle.Said = false, Resting, nil
 	said.Mic.Open, said.Said = false, nil
@@ -109,7 +109,7 @@ func TestFarewellRequest(t *testing.T) {
 		cause error
 	}{
 		prompts.ShuttingDown: {drained, Drain{errStops}, errStops},
-		prompts.Overload:     {TurnedAway(epoch, errBusy), ListenStart{wire.Realtime}, errBusy},
+		prompts.Overload:     {TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy}), ListenStart{wire.Realtime}, errBusy},
 	} {
 		_, effects := rules().Next(c.from, Seen{Now: epoch}, c.e)
 		begin, ok := effects[len(effects)-1].(Begin)
@@ -133,7 +133,7 @@ func TestTurnedAwayTimes(t *testing.T) {
 		{WakeWord{"hi"}, 300 * time.Millisecond, "Begin"},
 		{Typed{"hello"}, 300 * time.Millisecond, "Begin"},
 	} {
-		s := TurnedAway(epoch, errBusy)
+		s := TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy})
 		if c.does != nil {
 			s, _ = rules().Next(s, Seen{Now: epoch}, c.does)
 		}
@@ -150,7 +150,7 @@ func TestTurnedAwayTimes(t *testing.T) {
 // TestTurnedAwayLateTick: of a device that has waited for long both limits may be
 // over at one tick; after the hang-up nothing is begun.
 func TestTurnedAwayLateTick(t *testing.T) {
-	s := TurnedAway(epoch, errBusy)
+	s := TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy})
 	s.Due.Idle = epoch.Add(rules().IdleClose)
 	s, _ = rules().Next(s, Seen{Now: s.Due.Idle.Add(-time.Second)}, ListenStart{wire.Manual})
 	s, effects := rules().Next(s, Seen{Now: s.Due.Farewell.Add(time.Second)}, Tick{})

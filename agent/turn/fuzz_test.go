@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
 )
 
 // world is what a fuzzed conversation drives: it makes events that can happen, and
@@ -335,7 +336,7 @@ func FuzzNext(f *testing.F) {
 		w := &world{t: t, rules: rules(), now: epoch, over: map[uint64]bool{}}
 		w.state = State{Mic: Mic{Mode: wire.Auto, Deaf: true}, Active: epoch, Due: Due{Idle: epoch.Add(w.rules.IdleClose)}}
 		if w.away = len(script)%4 == 3; w.away {
-			w.state = TurnedAway(epoch, errBusy)
+			w.state = TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy})
 			w.state.Due.Idle = epoch.Add(w.rules.IdleClose)
 		}
 		for i := 0; i+1 < len(script); i += 2 {

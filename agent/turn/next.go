@@ -138,7 +138,7 @@ func others(x *step, e Event) {
 		}
 	case Drain:
 		if x.Farewell.Step == Staying {
-			x.Farewell = Farewell{Parting, prompts.ShuttingDown, e.Cause}
+			x.Farewell = Farewell{Step: Parting, Phrase: prompts.ShuttingDown, Cause: e.Cause}
 		}
 	case Leave:
 		x.hangUp(e.Cause)

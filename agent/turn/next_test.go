@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
 )
 
 var update = flag.Bool("update", false, "write docs/turn.md")
@@ -312,8 +313,8 @@ func TestNext(t *testing.T) {
 		{"a speculation that was undone", in(wire.Auto, Discarded), Finished{Turn: 1}, None, []string{"Discard"}},
 		{"a server that stops lets a reply be heard", in(wire.Auto, Speaking), Drain{errStops}, Speaking, nil},
 		{"and tells a listener", in(wire.Auto, None), Drain{errStops}, Committed, []string{"CloseListener", "Begin"}},
-		{"without capacity a listener is told", TurnedAway(epoch, errBusy), ListenStart{wire.Auto}, Committed, []string{"CloseListener", "Begin"}},
-		{"and an abort answered", TurnedAway(epoch, errBusy), Abort{}, None, []string{"Send"}},
+		{"without capacity a listener is told", TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy}), ListenStart{wire.Auto}, Committed, []string{"CloseListener", "Begin"}},
+		{"and an abort answered", TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy}), Abort{}, None, []string{"Send"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := Seen{Now: epoch}

@@ -111,6 +111,7 @@ type Request struct {
 	Words        string // the user's words; "": none
 	Shown        string // sent to the device as the user's words; "": nothing
 	Phrase       string // the phrase said instead of an answer; "": none
+	Wording      string // said in place of Phrase, whose sound is played if there is no voice; "": Phrase itself
 	Recorded     bool   // Phrase is the sound that is part of the program: no engine is asked
 	Answer       string // the phrase said as the answer; "": none
 	Lang         text.Lang

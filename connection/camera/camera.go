@@ -104,7 +104,9 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 // told in the answer, so that the model can say it. Only a sender without a valid
 // token gets another status.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
-	request.AllowBrowsers(w, r)
+	if !h.o.Requests.AllowPage(w, r) {
+		return
+	}
 	w.Header().Set("Connection", "close") // devices ask once, and the time limits are this request's
 	switch r.Method {
 	case http.MethodPost:
@@ -143,16 +145,17 @@ func (h *Handler) uploader(r *http.Request) (session *connection.Session, device
 	if err != nil {
 		return nil, "", err
 	}
-	session = h.o.Registry.Session(peer.DeviceID)
-	switch shown := request.Bearer(r.Header.Get("Authorization")); {
-	case session == nil:
-		return nil, "", fmt.Errorf("%w: %s", errNotConnected, peer.DeviceID)
+	shown := request.Bearer(r.Header.Get("Authorization"))
+	session, deviceID, connected := h.o.Registry.Uploader(peer.Address, shown)
+	switch {
+	case !connected:
+		return nil, "", fmt.Errorf("%w: %s", errNotConnected, peer.Address)
 	case shown == "":
-		return nil, "", fmt.Errorf("%w: %s", request.ErrNoToken, peer.DeviceID)
-	case !session.MayUpload(shown):
-		return nil, "", fmt.Errorf("%w: %s", request.ErrWrongToken, peer.DeviceID)
+		return nil, "", fmt.Errorf("%w: %s", request.ErrNoToken, peer.Address)
+	case session == nil:
+		return nil, "", fmt.Errorf("%w: %s", request.ErrWrongToken, peer.Address)
 	}
-	return session, peer.DeviceID, nil
+	return session, deviceID, nil
 }
 
 // answer reads an upload and has it explained.

@@ -76,7 +76,7 @@ func closed(o *Options) { o.Mode = Closed }
 
 // home is a visit from a private network.
 func home(address, client string) Visit {
-	return Visit{Address: address, ClientID: client, Remote: "192.168.1.40", Near: true}
+	return Visit{Address: address, ClientID: client, From: "192.168.1.40", Near: true}
 }
 
 func (v Visit) with(token string) Visit { v.Token = token; return v }
@@ -135,7 +135,7 @@ func TestImpersonation(t *testing.T) {
 						r.Arrive(home(speaker, clientA).with(token))
 						r.restart(func(o *Options) { o.Mode = mode })
 						v := Visit{
-							Address: "24-6F-28-AA-10-02", Remote: "203.0.113.9", Near: place.near, Secure: place.secure,
+							Address: "24-6F-28-AA-10-02", From: "203.0.113.9", Near: place.near, Secure: place.secure,
 							ClientID: map[string]string{"same": clientA, "other": clientB}[client],
 						}
 						if !known {
@@ -384,7 +384,7 @@ func TestCodesAreFew(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 100 {
 		v := home(fmt.Sprint("sim-", n), clientA)
-		v.Remote = fmt.Sprint("192.168.1.", n/9)
+		v.From = fmt.Sprint("192.168.1.", n/9)
 		p := r.ota(v)
 		if n%9 == 8 || len(seen) == maxPairings {
 			if p.Away.Code != "" {
@@ -621,7 +621,7 @@ func TestOldFirmwareIsUpdated(t *testing.T) {
 // like the home network.
 func TestSharedToken(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Shared = true })
-	v := Visit{Address: speaker, ClientID: clientA, Remote: "203.0.113.9", Shared: true}
+	v := Visit{Address: speaker, ClientID: clientA, From: "203.0.113.9", Shared: true}
 	if g := r.Arrive(v); g.ID != speaker || g.Unknown || g.Away != nil || g.Proven {
 		t.Errorf("%+v", g)
 	}

@@ -197,7 +197,7 @@ func (b *Book) act(ctx context.Context, do func() (id string, err error)) error 
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for t := range touched {
-			if t == id || t == addressOf(id) {
+			if t == id || t == AddressOf(id) {
 				put(b.byID, t, entries[t])
 				put(b.desk.byID, t, pairings[t])
 			}
@@ -208,7 +208,8 @@ func (b *Book) act(ctx context.Context, do func() (id string, err error)) error 
 	return nil
 }
 
-func addressOf(id string) string {
+// AddressOf returns the Device-Id of a device by its id.
+func AddressOf(id string) string {
 	address, _, _ := strings.Cut(id, mark)
 	return address
 }

@@ -11,7 +11,7 @@ type Visit struct {
 	Address  string // Device-Id, in any spelling
 	ClientID string // a secret: never logged
 	Token    string // that it shows; never logged
-	Remote   string // address that it comes from, without a port
+	From     string // address that it comes from, without a port
 	Near     bool   // that is this machine or a private network
 	Secure   bool   // nobody on the way can read the answer
 	Page     bool   // it is a web page
@@ -283,19 +283,19 @@ func (b *Book) pairing(e *entry, v Visit) Pairing {
 		}
 		return *p
 	}
-	p, err := b.desk.open(e.ID, v.Remote, now)
+	p, err := b.desk.open(e.ID, v.From, now)
 	if err != nil {
 		b.notice(e, v, "device gets no code: "+err.Error())
 		return p
 	}
 	b.keep(e)
-	b.log.Info("device waits to be paired", "device_id", e.ID, "remote", v.Remote, "board", e.Board)
+	b.log.Info("device waits to be paired", "device_id", e.ID, "remote", v.From, "board", e.Board)
 	return p
 }
 
 // notice logs what a device does wrongly, now and then.
 func (b *Book) notice(e *entry, v Visit, what string) {
 	if b.notices.due(e.ID, e.Seen) {
-		b.log.Warn(what, "device_id", e.ID, "remote", v.Remote)
+		b.log.Warn(what, "device_id", e.ID, "remote", v.From)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"io"
 	"log/slog"
@@ -16,8 +17,10 @@ import (
 	"time"
 
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/connection/request"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 )
 
 // Options make a [Handler].
@@ -25,6 +28,7 @@ type Options struct {
 	Registry *connection.Registry
 	Requests *request.Reader
 	Auth     request.Auth
+	Book     *identity.Book // nil: every device is who it says it is
 	Zone     *time.Location // the clock that devices show; nil means time.Local
 	Log      *slog.Logger   // nil: discarded
 }
@@ -55,9 +59,9 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch request.Path(r) {
 		case "/xiaozhi/ota", "/api/ota", "/api/device/ota":
-			serve(w, r, h.provision, h.servePage)
+			h.serve(w, r, h.provision, h.servePage)
 		case "/xiaozhi/ota/activate", "/api/ota/activate", "/api/device/ota/activate":
-			serve(w, r, activate, activate)
+			h.serve(w, r, h.activate, h.activate)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -83,10 +87,20 @@ type reply struct {
 		URL     string `json:"url"`
 	} `json:"firmware"`
 	WebSocket struct {
-		URL     string `json:"url"`
-		Token   string `json:"token"`   // empty takes an older one away
-		Version int    `json:"version"` // the framing
+		URL     string  `json:"url"`
+		Token   *string `json:"token,omitempty"` // empty takes an older one away, nil leaves it
+		Version int     `json:"version"`         // the framing
 	} `json:"websocket"`
+	Activation *activation `json:"activation,omitempty"` // nil: the device need not wait
+}
+
+// activation has a device show and say a code, and ask again until it was accepted
+// (docs/protocol.md 1.4).
+type activation struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Challenge string `json:"challenge"`
+	Timeout   int    `json:"timeout_ms"` // no firmware uses it
 }
 
 // description holds the members of a device's description that are used; all may be
@@ -95,11 +109,14 @@ type description struct {
 	language string
 	version  string
 	board    string
+	firmware bool // only firmware describes its flash; it keeps a token that is left out
 }
 
 // serve answers a device, people who look, and browsers that ask for leave.
-func serve(w http.ResponseWriter, r *http.Request, post, get http.HandlerFunc) {
-	request.AllowBrowsers(w, r)
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, post, get http.HandlerFunc) {
+	if !h.o.Requests.AllowPage(w, r) {
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		post(w, r)
@@ -120,18 +137,26 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	}
 	asked := readOTA(r.Header, body)
 	who, err := h.o.Requests.Identify(r)
+	if err == nil && who.Address == "" {
+		err = errNameless
+	}
+	papers := identity.Papers{Guest: identity.Guest{ID: who.Address}}
 	if err != nil {
 		h.o.Log.Warn("ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
+		papers.Away = &identity.Away{Verdict: identity.Denied}
 	} else {
-		h.o.Registry.SetLanguage(who.DeviceID, asked.language)
+		if h.o.Book != nil {
+			papers = h.o.Book.Provision(r.Context(), who.Visit, identity.Description{Board: asked.board, Firmware: asked.version, Keeps: asked.firmware})
+		}
+		h.o.Registry.SetLanguage(papers.ID, asked.language)
 	}
 	base := h.o.Requests.BaseURL(r)
 	if !request.DeviceCanUse(base) {
 		h.o.Log.Warn("devices cannot use an IPv6 address; set server.public_url", "url", request.TalkURL(base))
 	}
 	answer := h.reply(base, asked.version)
-	h.o.Log.Info("ota answered", "device_id", who.DeviceID, "client_id", who.ClientID, "board", asked.board,
-		"firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
+	h.admit(&answer, papers)
+	h.o.Log.Info("ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
 	request.WriteJSON(w, answer)
 }
 
@@ -145,22 +170,44 @@ func (h *Handler) reply(base *url.URL, version string) reply {
 	answer.ServerTime.Timestamp, answer.ServerTime.Offset = now.UnixMilli(), offset/60
 	answer.Firmware.Version = version
 	answer.WebSocket.URL, answer.WebSocket.Version = request.TalkURL(base), 1
-	if h.o.Auth.Enabled {
-		answer.WebSocket.Token = h.o.Auth.Token
-	}
 	return answer
+}
+
+var errNameless = errors.New("no Device-Id, neither as a header nor as device-id in the query")
+
+// admit adds what only this device may know: a token, or the code with which it waits.
+func (h *Handler) admit(answer *reply, p identity.Papers) {
+	switch {
+	case p.Away != nil && p.Away.Code != "":
+		lang := text.Lang(h.o.Registry.Language(p.ID))
+		answer.Activation = &activation{
+			Code: p.Away.Code, Message: message.In(lang, "connection/pair", p.Away.Code), Challenge: p.Challenge, Timeout: 30_000,
+		}
+	case p.Away != nil:
+	case h.o.Auth.Enabled:
+		answer.WebSocket.Token = &h.o.Auth.Token
+	case h.o.Book == nil || p.Token != "":
+		answer.WebSocket.Token = &p.Token
+	}
 }
 
 // readOTA takes what it can from headers and body. The body is often broken:
 // devices do not escape the name of their network.
 func readOTA(header http.Header, body []byte) description {
-	var b struct{ Language, Application, Board json.RawMessage }
+	var b struct {
+		Language, Application, Board json.RawMessage
+
+		Flash     json.RawMessage `json:"flash_size"`
+		Partition json.RawMessage `json:"partition_table"`
+	}
 	var app struct{ Version json.RawMessage }
 	var board struct{ Type json.RawMessage }
+	firmware := bytes.Contains(body, []byte(`"partition_table"`)) // counts in a broken body only
 	if json.Unmarshal(body, &b) == nil {
 		// Members of a wrong type are as good as missing.
 		_ = json.Unmarshal(b.Application, &app)
 		_ = json.Unmarshal(b.Board, &board)
+		firmware = b.Flash != nil || b.Partition != nil
 	}
 	language, version, kind := stringIn(b.Language), stringIn(app.Version), stringIn(board.Type)
 	// User-Agent is "<board>/<version>".
@@ -172,7 +219,7 @@ func readOTA(header http.Header, body []byte) description {
 			kind = name
 		}
 	}
-	asked := description{language: connection.LanguageOf(language), version: text.Cut(version, 32), board: text.Cut(kind, 64)}
+	asked := description{language: connection.LanguageOf(language), version: text.Cut(version, 32), board: text.Cut(kind, 64), firmware: firmware}
 	if asked.language == "" {
 		asked.language = connection.LanguageOf(header.Get("Accept-Language"))
 	}
@@ -200,13 +247,20 @@ func isNumericVersion(v string) bool {
 	return true
 }
 
-// activate answers devices that ask whether they are bound: none is bound here, so
-// every device is (docs/protocol.md 1.4).
-func activate(w http.ResponseWriter, _ *http.Request) {
-	request.WriteJSON(w, struct {
+// activate answers devices that ask whether they must go on waiting: 202 until a person
+// has accepted or refused them, else 200 (docs/protocol.md 1.4). What they send is not
+// looked at: the headers say who they are, and nobody but their maker knows the key
+// of their serial number.
+func (h *Handler) activate(w http.ResponseWriter, r *http.Request) {
+	status, answer := http.StatusOK, struct {
 		Activated bool   `json:"activated"`
 		Message   string `json:"message"`
-	}{true, "nothing to activate"})
+	}{true, "nothing to activate"}
+	who, err := h.o.Requests.Identify(r)
+	if err == nil && who.Address != "" && h.o.Book != nil && h.o.Book.Activate(who.Visit) {
+		status, answer.Activated, answer.Message = http.StatusAccepted, false, "waiting for a person to accept the code"
+	}
+	request.WriteStatusJSON(w, status, answer)
 }
 
 // pageHTML is for a person who opens the OTA address in a browser.

@@ -197,14 +197,14 @@ func TestOTAMethods(t *testing.T) {
 			{http.MethodPatch, 405},
 		} {
 			r := httptest.NewRequest(tc.method, path, nil)
-			r.Header.Set("Origin", "http://test.example")
+			r.Header.Set("Origin", "http://localhost:8006")
 			r.Header.Set("Access-Control-Request-Private-Network", "true")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != tc.status {
 				t.Errorf("%s %s: %d, want %d", tc.method, path, w.Code, tc.status)
 			}
-			if w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			if w.Header().Get("Access-Control-Allow-Origin") != "http://localhost:8006" || w.Header().Get("Vary") != "Origin" {
 				t.Errorf("%s %s: browsers are shut out", tc.method, path)
 			}
 			if tc.status == 204 {
@@ -217,6 +217,33 @@ func TestOTAMethods(t *testing.T) {
 				if w.Header().Get("Access-Control-Allow-Private-Network") != "true" || !strings.Contains(w.Header().Get("Access-Control-Allow-Methods"), "POST") {
 					t.Errorf("preflight: %v", w.Header())
 				}
+			}
+		}
+	}
+}
+
+// Web pages of others may not be a device, and read nothing.
+func TestOTAOfStrangePages(t *testing.T) {
+	_, h := otaServer(t, nil)
+	for _, path := range []string{"/xiaozhi/ota/", "/xiaozhi/ota/activate"} {
+		for method, status := range map[string]int{
+			http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 403, http.MethodOptions: 403, http.MethodPut: 403,
+		} {
+			r := httptest.NewRequest(method, path, strings.NewReader(firmwareBody))
+			r.Header.Set("Origin", "https://evil.example")
+			r.Header.Set("Access-Control-Request-Private-Network", "true")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != status {
+				t.Errorf("%s %s: %d, want %d", method, path, w.Code, status)
+			}
+			for name := range w.Header() {
+				if strings.HasPrefix(name, "Access-Control-") {
+					t.Errorf("%s %s: %s", method, path, name)
+				}
+			}
+			if status == 403 && (!strings.Contains(w.Body.String(), "server.origins") || strings.Contains(w.Body.String(), "websocket")) {
+				t.Errorf("%s %s: %s", method, path, w.Body)
 			}
 		}
 	}

@@ -131,10 +131,7 @@ func DeviceCanUse(base *url.URL) bool {
 }
 
 // IsLoopback reports whether only this machine can use the host.
-func IsLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
+func IsLoopback(host string) bool { return isLoopback(host) }
 
 // parsePublicURL parses the address that devices are told. The schemes ws and wss
 // mean http and https. An empty text gives nil.

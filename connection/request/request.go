@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/rawjson"
@@ -25,8 +26,12 @@ import (
 type Options struct {
 	Auth       Auth   // only checked here: it needs a token
 	PublicURL  string // http(s)://host[:port][/prefix]; empty: what the request's Host says
-	TrustProxy bool   // X-Forwarded-Proto, -Host and -Port count
+	TrustProxy bool   // X-Forwarded-* counts
 	Nameless   bool   // a device may come without a Device-Id
+
+	Origins  []string // of web pages that may ask, beside this server's own and this machine's
+	Hosts    []string // names of this server, beside its addresses and that of PublicURL
+	Insecure bool     // tokens may go over plain http to any address
 }
 
 // Reader reads requests. Its methods may be called at the same time.
@@ -63,17 +68,21 @@ func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
 		return cmp.Or(strings.TrimSpace(r.Header.Get(header)), strings.TrimSpace(query[key]))
 	}
 	p := connection.Peer{
-		DeviceID: strings.ToLower(pick("Device-Id", "deviceid")),
-		ClientID: pick("Client-Id", "clientid"),
+		Visit: identity.Visit{
+			Address: identity.Canonical(pick("Device-Id", "deviceid")), ClientID: pick("Client-Id", "clientid"),
+			Token: Bearer(shown(r, query)), Secure: rd.secure(r) || rd.o.Insecure, Page: r.Header.Get("Origin") != "",
+		},
 		Protocol: pick("Protocol-Version", "protocolversion"),
 		Remote:   r.RemoteAddr,
 	}
-	if p.DeviceID == "" && !rd.o.Nameless {
+	p.From, p.Near = rd.from(r)
+	if p.Address == "" && !rd.o.Nameless {
 		return p, errors.New("no Device-Id, neither as a header nor as device-id in the query")
 	}
-	if err := cmp.Or(connection.CheckID("Device-Id", p.DeviceID), connection.CheckID("Client-Id", p.ClientID)); err != nil {
+	if err := cmp.Or(connection.CheckID("Device-Id", p.Address), connection.CheckID("Client-Id", p.ClientID)); err != nil {
 		return p, err
 	}
+	p.Shared = rd.o.Auth.Enabled && rd.o.Auth.Check(r) == nil
 	p.BaseURL = rd.BaseURL(r).String()
 	return p, nil
 }
@@ -119,15 +128,19 @@ func (a Auth) Check(r *http.Request) error {
 	if !a.Enabled {
 		return nil
 	}
-	query := looseQuery(r.URL)
-	shown := strings.TrimSpace(cmp.Or(r.Header.Get("Authorization"), query["authorization"], query["token"]))
-	if shown == "" {
+	token := shown(r, looseQuery(r.URL))
+	if token == "" {
 		return ErrNoToken
 	}
-	if same(shown, a.Token) || same(Bearer(shown), a.Token) {
+	if same(token, a.Token) || same(Bearer(token), a.Token) {
 		return nil
 	}
 	return ErrWrongToken
+}
+
+// shown returns the token of a request as it came; "" for none.
+func shown(r *http.Request, query map[string]string) string {
+	return strings.TrimSpace(cmp.Or(r.Header.Get("Authorization"), query["authorization"], query["token"]))
 }
 
 // Bearer takes the scheme off a token; a device whose token holds a space sends
@@ -145,13 +158,24 @@ func same(shown, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(shown), []byte(want)) == 1
 }
 
-// AllowBrowsers lets test pages from anywhere ask, also from a public page to
-// a private network.
-func AllowBrowsers(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", "*")
+// AllowPage lets the web pages ask that may, and reports whether the request is to be
+// answered. To others it only shows what everybody may see; else they are refused.
+func (rd *Reader) AllowPage(w http.ResponseWriter, r *http.Request) bool {
+	h, origin := w.Header(), r.Header.Get("Origin")
+	h.Add("Vary", "Origin")
+	switch {
+	case origin == "":
+		return true
+	case rd.OriginFits(r):
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return true
+	default:
+		Refuse(w, http.StatusForbidden, "connection/origin", text.Shorten(origin, maxOrigin))
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
 	if r.Method != http.MethodOptions {
-		return
+		return true
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS")
 	h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, Device-Id, Client-Id, Activation-Version, Serial-Number, Accept-Language, User-Agent")
@@ -159,16 +183,20 @@ func AllowBrowsers(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
 		h.Set("Access-Control-Allow-Private-Network", "true")
 	}
+	return true
 }
 
 // WriteJSON answers with 200 and a Content-Length: devices cannot read chunks.
-func WriteJSON(w http.ResponseWriter, v any) {
+func WriteJSON(w http.ResponseWriter, v any) { WriteStatusJSON(w, http.StatusOK, v) }
+
+// WriteStatusJSON is WriteJSON with another status.
+func WriteStatusJSON(w http.ResponseWriter, status int, v any) {
 	body, err := rawjson.Marshal(v)
 	if err != nil {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	WriteBody(w, http.StatusOK, "application/json; charset=utf-8", body)
+	WriteBody(w, status, "application/json; charset=utf-8", body)
 }
 
 // WriteText answers with plain text.

@@ -439,12 +439,13 @@ func TestVisionMethods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			req.Header.Set("Origin", "http://localhost:8006")
 			resp, err := client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if resp.StatusCode != want || resp.Header.Get("Access-Control-Allow-Origin") != "*" {
+			if resp.StatusCode != want || resp.Header.Get("Access-Control-Allow-Origin") != "http://localhost:8006" {
 				t.Errorf("%s: %d, want %d", method, resp.StatusCode, want)
 			}
 		}

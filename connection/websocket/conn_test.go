@@ -71,7 +71,7 @@ func TestConversationSession(t *testing.T) {
 		p := r.dial("AA:BB")
 		p.send(`{"type":"hello","version":2,"features":{"aec":true}}`)
 		s := r.talk(0).session
-		want := wire.Session{DeviceID: "aa:bb", ClientID: "c-1", SessionID: s.SessionID, Language: "en", Name: "厨房", Voice: "v1", AEC: true}
+		want := wire.Session{DeviceID: "aa:bb", SessionID: s.SessionID, Language: "en", Name: "厨房", Voice: "v1", AEC: true}
 		if s != want {
 			t.Errorf("got %+v, want %+v", s, want)
 		}

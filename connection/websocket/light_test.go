@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -26,7 +27,7 @@ import (
 func withLight(o *setup) {
 	log := o.Log
 	o.NewLight = func(s wire.Session, link connection.Link) connection.Light {
-		return light.New(light.Options{Send: link.Send, DeviceID: s.DeviceID, Log: log})
+		return light.New(light.Options{Send: link.Send, DeviceID: identity.AddressOf(s.DeviceID), Log: log})
 	}
 }
 

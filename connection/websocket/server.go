@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"golang.org/x/time/rate"
 
 	"xiaozhi/connection"
 	"xiaozhi/connection/request"
+	"xiaozhi/internal/text"
 )
 
 // Options make a [Server]. Registry and Requests must be set; every other zero
@@ -31,6 +33,7 @@ type Options struct {
 type Server struct {
 	o        Options
 	upgrader websocket.Upgrader
+	refusals rate.Sometimes // limits the lines in the log about requests that are refused
 }
 
 // New makes a server. It starts nothing.
@@ -42,9 +45,8 @@ func New(o Options) *Server {
 		HandshakeTimeout: writeTimeout,
 		ReadBufferSize:   readBuffer,
 		WriteBufferSize:  writeBuffer,
-		// Devices send no Origin; test pages come from anywhere.
-		CheckOrigin: func(*http.Request) bool { return true },
-	}}
+		CheckOrigin:      func(*http.Request) bool { return true }, // serve has looked
+	}, refusals: rate.Sometimes{First: 20, Interval: time.Second}}
 }
 
 // Wrap serves the paths of talks and gives all others to next.
@@ -66,14 +68,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	requests, log := s.o.Requests, s.o.Log
+	refused := func(args ...any) { s.refusals.Do(func() { log.Warn("device refused", args...) }) }
+	if !requests.OriginFits(r) {
+		origin := text.Shorten(r.Header.Get("Origin"), 100)
+		refused("remote", r.RemoteAddr, "origin", origin, "err", "the web page's origin is not listed in server.origins")
+		request.Refuse(w, http.StatusForbidden, "connection/origin", origin)
+		return
+	}
 	peer, err := requests.Identify(r)
 	if err != nil {
-		log.Warn("device refused", "remote", r.RemoteAddr, "err", err)
+		refused("remote", r.RemoteAddr, "err", err)
 		request.Refuse(w, http.StatusBadRequest, "connection/unknown", err)
 		return
 	}
 	if err := s.o.Auth.Check(r); err != nil {
-		log.Warn("device refused", "device_id", peer.DeviceID, "remote", r.RemoteAddr, "err", err)
+		refused("device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		request.Refuse(w, http.StatusUnauthorized, "connection/token")
 		return
@@ -83,7 +92,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, connection.ErrFull):
 		most := s.o.Registry.MaxDevices()
-		log.Warn("device refused", "device_id", peer.DeviceID, "err", err.Error(), "max_devices", most)
+		refused("device_id", peer.Address, "err", err.Error(), "max_devices", most)
 		w.Header().Set("Retry-After", "30")
 		request.Refuse(w, http.StatusServiceUnavailable, "connection/full", most)
 		return
@@ -96,7 +105,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	ws, err := s.upgrader.Upgrade(hijacker{w, in}, r, nil)
 	if err != nil {
 		room.Cancel()
-		log.Warn("websocket upgrade failed", "device_id", peer.DeviceID, "remote", r.RemoteAddr, "err", err)
+		log.Warn("websocket upgrade failed", "device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
 		return
 	}
 	shrinkSendBuffer(in.Conn)

@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
@@ -244,7 +245,7 @@ func FuzzRead(f *testing.F) {
 		registry := connection.New(connection.Options{
 			NewConversation: func(wire.Session, wire.Outbox, []mcp.Source) (connection.Conversation, error) { return dropTalk{}, nil },
 		})
-		room, err := registry.Reserve(connection.Peer{DeviceID: "d1"})
+		room, err := registry.Reserve(connection.Peer{Visit: identity.Visit{Address: "d1"}})
 		if err != nil {
 			t.Fatal(err)
 		}

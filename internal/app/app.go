@@ -19,6 +19,7 @@ import (
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
 	"xiaozhi/connection/camera"
+	"xiaozhi/connection/identity"
 	"xiaozhi/connection/provision"
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
@@ -55,6 +56,7 @@ type App struct {
 	report  *report
 	life    *lifecycle
 
+	book     *identity.Book
 	devices  *connection.Registry
 	load     load
 	front    func(next http.Handler) http.Handler // the paths of devices
@@ -138,16 +140,19 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		return err
 	}
 	a.outward(own, fleet, o.Prompts)
+	if err := a.openBook(ctx, identity.NewMemory()); err != nil {
+		return err
+	}
 	if err := agent.Preload(o); err != nil {
 		return err
 	}
-	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices)}
+	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	f.limits = router.Options{
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Describe: seen.Describe, Log: a.log,
 	}
 	a.devices = connection.New(connection.Options{
-		NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
+		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
@@ -159,11 +164,14 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 func (a *App) paths(seen *pictures) (func(next http.Handler) http.Handler, error) {
 	cfg := a.cfg
 	auth := request.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)}
-	requests, err := request.New(request.Options{Auth: auth, PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, Nameless: true})
+	requests, err := request.New(request.Options{
+		Auth: auth, PublicURL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, Nameless: true,
+		Origins: cfg.Server.Origins, Hosts: cfg.MCP.Hosts, Insecure: cfg.Auth.InsecureOTA,
+	})
 	if err != nil {
 		return nil, err
 	}
-	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Zone: cfg.Server.Zone(), Log: a.log})
+	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Book: a.book, Zone: cfg.Server.Zone(), Log: a.log})
 	if err != nil {
 		return nil, err
 	}

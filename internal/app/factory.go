@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -31,19 +32,25 @@ type factory struct {
 	external *external.Set
 	lists    *device.ListCache
 	things   *iot.Cache
+
+	strangers strangers
 }
 
 // conversation makes the conversation of a session, with the router that it alone uses.
-func (f *factory) conversation(s wire.Session, out wire.Outbox, sources []mcp.Source) (connection.Conversation, error) {
-	a, limits, own := f.app, f.limits, f.app.cfg.Devices[s.DeviceID].Tools
+func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
+	a, limits, own := f.app, f.limits, deviceSettings(f.app.cfg, s)
+	options, sources := f.options, append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
+	if s.Unknown {
+		options, sources = f.strangers.limit(options), append([]mcp.Source{f.own}, devices...)
+	}
 	limits.Allow = own.Allow
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
 	limits.Record = func(rec router.Record) { a.outside.calls.Add(s.DeviceID, rec) }
 	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 	tape := a.recorder.Tape(s)
-	o, limits := tape.Wrap(f.options, limits)
-	tools := router.New(limits, tape.Sources(append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, sources...)...)...)
-	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: sources}
+	o, limits := tape.Wrap(options, limits)
+	tools := router.New(limits, tape.Sources(sources...)...)
+	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices}
 	if a.cfg.MCP.Transcripts {
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
@@ -54,7 +61,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, sources []mcp.So
 
 // farewell makes the conversation of a device that is turned away. It is in no directory.
 func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connection.Conversation {
-	return agent.NewFarewell(f.options, s, out, cause)
+	return agent.NewFarewell(f.options, s, out, farewell(cause, f.options.Prompts, s.Language))
 }
 
 // tools makes the client of a device that speaks the standard dialect.
@@ -75,13 +82,13 @@ func (f *factory) thingsOf(s wire.Session, link connection.Link) connection.Thin
 // light makes the source of a device that speaks the light dialect.
 func (f *factory) light(s wire.Session, link connection.Link) connection.Light {
 	return light.New(light.Options{
-		Send: link.Send, DeviceID: s.DeviceID, HasLocal: f.own.HasTool, OnTools: f.changed(s), Log: link.Log,
+		Send: link.Send, DeviceID: identity.AddressOf(s.DeviceID), HasLocal: f.own.HasTool, OnTools: f.changed(s), Log: link.Log,
 	})
 }
 
 // settings returns what is configured for a device.
 func (f *factory) settings(id string) connection.Settings {
-	d := f.app.cfg.Devices[id]
+	d := f.app.cfg.Devices.ByID[id]
 	return connection.Settings{Name: d.Name, Language: d.Language, Voice: d.Voice}
 }
 

@@ -503,7 +503,7 @@ func TestShutdownRefusesDevices(t *testing.T) {
 		wait := h.stop(ctx)
 		time.Sleep(500 * time.Millisecond)
 		near, far := net.Pipe()
-		h.ln.come <- far
+		h.ln.come <- atHome{far}
 		_, err := devicetest.Dial(ctx, devicetest.Options{DeviceID: "late", URL: "ws://memory/xiaozhi/v1/", NetConn: near})
 		if err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusServiceUnavailable)) {
 			t.Errorf("dialled: %v", err)

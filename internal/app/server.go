@@ -33,11 +33,6 @@ func (a *App) Run(ctx context.Context) error {
 	if err := makeDataDir(a.options.Data); err != nil {
 		return err
 	}
-	token, err := admintoken.Ensure(a.options.Data)
-	if err != nil {
-		return err
-	}
-	a.gateway.SetOwner(token)
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
@@ -48,6 +43,11 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	token, err := admintoken.Ensure(a.options.Data)
+	if err != nil {
+		return err
+	}
+	a.gateway.SetOwner(token)
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err
@@ -148,6 +148,8 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		a.life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
+	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
+	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	var err error
@@ -166,6 +168,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		server.Close()
 	}
 	stop()
+	kept()
 	wg.Wait()
 	return err
 }

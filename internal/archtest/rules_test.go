@@ -68,12 +68,12 @@ var rules = []rule{
 	{"connection/identity/recordstest", "connection/identity", "the contract of what keeps the known devices"},
 	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
 	{"connection/request", "connection connection/identity internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
-	{"connection/websocket", "connection connection/request", "upgrade, frames and liveness"},
-	{"connection/provision", "connection connection/identity connection/request", "what a device asks first"},
+	{"connection/websocket", "connection connection/identity connection/request", "upgrade, frames and liveness"},
+	{"connection/provision", "connection connection/identity connection/request internal/text/message", "what a device asks first"},
 	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
-	{"internal/config", "internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/config", "connection/identity internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 

@@ -52,6 +52,7 @@ func within[T int | float64 | time.Duration](ch checker, value, low, high T, at 
 }
 
 func (ch checker) checkAuth(a Auth) {
+	ch.oneOf(a.Pairing, []string{"auto", "open", "ask", "closed"}, "auth", "pairing")
 	if !a.Enabled || a.Token != "" || a.TokenFile != "" || !ch.whole("auth") {
 		return
 	}
@@ -77,6 +78,12 @@ func (ch checker) checkServer(s Server) {
 		ch.bad(key("server", "timezone"), "config/timezone", s.Timezone)
 	}
 	ch.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
+	for _, origin := range s.Origins {
+		u, err := url.Parse(origin)
+		if origin != "null" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || strings.Contains(u.Host, "*")) {
+			ch.bad(key("server", "origins"), "config/origin", origin)
+		}
+	}
 	within(ch, s.MaxDevices, 1, 100000, "server", "max_devices")
 	within(ch, s.MaxLateness, 0, 10*time.Second, "server", "max_lateness")
 }
@@ -141,8 +148,9 @@ func (ch checker) checkTools(c *Config) {
 	within(ch, c.Tools.MaxPerDay, 1, 1000000, "tools", "max_per_day")
 	ch.checkPages(c.Tools)
 	ch.checkMCP(c.Tools)
-	for _, id := range slices.Sorted(maps.Keys(c.Devices)) {
-		d := c.Devices[id]
+	ch.oneOf(c.Devices.Unknown, []string{"local_only", "refuse", "all"}, "devices", "unknown")
+	for _, id := range slices.Sorted(maps.Keys(c.Devices.ByID)) {
+		d := c.Devices.ByID[id]
 		if d.Language != "" {
 			ch.oneOf(d.Language, []string{"zh", "en"}, "devices", id, "language")
 		}

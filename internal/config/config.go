@@ -27,7 +27,7 @@ type Config struct {
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
-	Devices   map[string]Device   `koanf:"devices"` // by Device-Id in lower case
+	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 }
 
@@ -39,6 +39,7 @@ type Server struct {
 	Language   string   `koanf:"language"`    // zh, en or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
+	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
@@ -49,11 +50,13 @@ type Reminders struct {
 	KeepOpen  time.Duration `koanf:"keep_open"`  // one that is due so soon keeps the device's channel open
 }
 
-// Auth configures the token that devices need.
+// Auth configures who may talk.
 type Auth struct {
-	Enabled   bool             `koanf:"enabled"`
-	Token     providers.Secret `koanf:"token"`
-	TokenFile string           `koanf:"token_file"` // its content becomes Token
+	Pairing     string           `koanf:"pairing"`      // auto, open, ask or closed: how a device becomes known
+	InsecureOTA bool             `koanf:"insecure_ota"` // tokens go to public addresses over plain http too
+	Enabled     bool             `koanf:"enabled"`      // all devices must show Token
+	Token       providers.Secret `koanf:"token"`        // one for all
+	TokenFile   string           `koanf:"token_file"`   // its content becomes Token
 }
 
 // Provider configures one engine or service for every role that its type has.
@@ -205,6 +208,12 @@ type Music struct {
 	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
+// Devices configures devices.
+type Devices struct {
+	Unknown string            `koanf:"unknown"` // what strangers may do: local_only, refuse or all
+	ByID    map[string]Device `koanf:",remain"` // by Device-Id, in its one spelling
+}
+
 // Device configures one device.
 type Device struct {
 	Name     string      `koanf:"name"`
@@ -254,8 +263,8 @@ func words(id string) []string {
 // Default returns the settings that hold where nothing is set.
 func Default() *Config {
 	return &Config{
-		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond},
-		Auth:   Auth{},
+		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond, Origins: []string{}},
+		Auth:   Auth{Pairing: "auto"},
 		ASR:    []string{"pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
 		TTS:    []string{"local"},
@@ -286,7 +295,7 @@ func Default() *Config {
 		},
 		Providers: map[string]Provider{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
-		Devices:   map[string]Device{},
+		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},
 		Log:       Log{Level: "info", Format: "text"},
 	}
 }

@@ -97,7 +97,7 @@ func TestShippedExamples(t *testing.T) {
 		}
 	}
 	c := mustLoadText(t, text.String(), "MY_API_KEY=k")
-	p, d := c.Providers["myservice"], c.Devices["24:6f:28:aa:10:02"]
+	p, d := c.Providers["myservice"], c.Devices.ByID["24:6f:28:aa:10:02"]
 	if p.APIKey != "k" || p.Voice.For("zh") != "anna" || p.Decoders != 2 || d.Name != "kitchen" || len(d.Tools.Deny) != 1 {
 		t.Errorf("provider %+v, device %+v", p, d)
 	}
@@ -189,7 +189,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 	if b.Voice.For("en") != "john" || b.Voice.For("zh") != "" {
 		t.Errorf("voices %v", b.Voice)
 	}
-	if c.Devices["24:6f:28:aa:10:02"].Name != "Kitchen" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.1 {
+	if c.Devices.ByID["24:6f:28:aa:10:02"].Name != "Kitchen" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.1 {
 		t.Errorf("devices %v, voice %+v", c.Devices, c.Voice)
 	}
 }
@@ -247,4 +247,15 @@ func FuzzLoadConfig(f *testing.F) {
 			t.Fatalf("a mistake was seen only by the decoder: %v", err)
 		}
 	})
+}
+
+// TestDevices: a section of free names that has a key of its own, by file and by variable.
+func TestDevices(t *testing.T) {
+	c := mustLoadText(t, "devices:\n  unknown: refuse\n  24-6F-28-AA-10-02: {name: Kitchen}\n", "XIAOZHI_DEVICES__UNKNOWN=all", "XIAOZHI_AUTH__PAIRING=ask")
+	if c.Devices.Unknown != "all" || c.Auth.Pairing != "ask" || len(c.Devices.ByID) != 1 || c.Devices.ByID["24:6f:28:aa:10:02"].Name != "Kitchen" {
+		t.Errorf("%+v, %+v", c.Devices, c.Auth)
+	}
+	if shown := string(c.Redacted()); !strings.Contains(shown, `"unknown":"all"`) || !strings.Contains(shown, "Kitchen") {
+		t.Errorf("shown: %s", shown)
+	}
 }

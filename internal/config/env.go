@@ -51,7 +51,7 @@ func (l *loader) transform(name, value string) (string, any) {
 func (l *loader) find(variable string, parts []string) ([]string, reflect.Type, bool) {
 	t, path := configType(), []string{}
 	for _, part := range parts {
-		if t.Kind() == reflect.Map {
+		if freeNames(t) != nil {
 			part = l.existing(path, part)
 		}
 		for _, name := range childNames(t) { // keys such as mcpServers

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"xiaozhi/connection/identity"
 )
 
 // parseYAML parses YAML. A file that holds nothing, and one that is broken,
@@ -141,7 +143,7 @@ func (r reader) mapping(n *yaml.Node, t reflect.Type, path []string) (any, bool)
 		full := append(slices.Clone(path), name)
 		if value.ShortTag() == "!!null" && value.Kind == yaml.ScalarNode {
 			r.places[strings.Join(full, keySeparator)] = r.at(key)
-			if t.Kind() == reflect.Map && child.Kind() == reflect.Struct {
+			if child == freeNames(t) && child.Kind() == reflect.Struct {
 				tree[name] = map[string]any{}
 			}
 			continue // a key with nothing after it sets nothing
@@ -203,19 +205,38 @@ func nodeKind(n *yaml.Node) string {
 	return "text"
 }
 
-// keyInTree returns the key that a name is kept under: Device-Ids count without case.
+// keyInTree returns the key that a name is kept under: Device-Ids have one spelling.
 func keyInTree(parents []string, name string) string {
 	if len(parents) == 1 && parents[0] == "devices" {
-		return strings.ToLower(name)
+		return identity.Canonical(name)
 	}
 	return name
 }
+
+// freeNames returns the type of what has a free name in a section: in a map, and
+// in a section that has a map beside its keys. nil: every key is known.
+func freeNames(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if f.Tag.Get("koanf") == remain {
+				return f.Type.Elem()
+			}
+		}
+	}
+	return nil
+}
+
+// remain is the tag of the map that takes the free names of a section.
+const remain = ",remain"
 
 // keyFields returns the fields of a section that have keys, those of its embedded
 // groups among them.
 func keyFields(section reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(section), func(f reflect.StructField) bool {
-		return f.Anonymous || f.Tag.Get("koanf") == "-"
+		return f.Anonymous || f.Tag.Get("koanf") == "-" || f.Tag.Get("koanf") == remain
 	})
 }
 
@@ -232,18 +253,15 @@ func childNames(t reflect.Type) []string {
 }
 
 func childType(t reflect.Type, name string) (reflect.Type, bool) {
-	if t.Kind() == reflect.Map {
-		return t.Elem(), true
-	}
-	if t.Kind() != reflect.Struct {
-		return nil, false
-	}
-	for _, f := range keyFields(t) {
-		if f.Tag.Get("koanf") == name {
-			return f.Type, true
+	if t.Kind() == reflect.Struct {
+		for _, f := range keyFields(t) {
+			if f.Tag.Get("koanf") == name {
+				return f.Type, true
+			}
 		}
 	}
-	return nil, false
+	free := freeNames(t)
+	return free, free != nil
 }
 
 func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) {

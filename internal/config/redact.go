@@ -42,6 +42,13 @@ func redacted(v reflect.Value) any {
 				tree[name] = redacted(value)
 			}
 		}
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if f.Tag.Get("koanf") == remain {
+				for name, value := range v.FieldByIndex(f.Index).Seq2() {
+					tree[name.String()] = redacted(value)
+				}
+			}
+		}
 		return tree
 	case reflect.Map:
 		tree := map[string]any{}

@@ -59,7 +59,7 @@ const rate = 16000
 // wanted says which phrases are kept as sound.
 func wanted(id string) bool {
 	return id == "pardon" || id == "overload" || id == "shutting_down" ||
-		strings.HasPrefix(id, "fail_") || strings.HasPrefix(id, "slow_")
+		strings.HasPrefix(id, "fail_") || strings.HasPrefix(id, "slow_") || strings.HasPrefix(id, "pair_") && id != "pair_code"
 }
 
 // render writes one file for each wanted phrase of a language, ID.LANG.wav.

@@ -1,0 +1,116 @@
+package request
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxOrigin is how much of an origin is told, in bytes.
+const maxOrigin = 100
+
+// OriginFits reports whether the web page that asks may do so: it lies on this
+// machine, on this server, or is one that the settings name. What is no web page
+// names no origin.
+func (rd *Reader) OriginFits(r *http.Request) bool {
+	origin := strings.ToLower(strings.TrimSuffix(r.Header.Get("Origin"), "/"))
+	if origin == "" || slices.ContainsFunc(rd.o.Origins, func(o string) bool { return strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return false
+	}
+	return isLoopback(u.Hostname()) || strings.EqualFold(u.Host, r.Host) && rd.ownName(u.Hostname())
+}
+
+// ownName reports whether a host is an address or a name of this server. Any other
+// name may lead here by somebody else's will (DNS rebinding).
+func (rd *Reader) ownName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	own := slices.Clone(rd.o.Hosts)
+	if rd.public != nil {
+		own = append(own, rd.public.Hostname())
+	}
+	if name, err := os.Hostname(); err == nil {
+		short, _, _ := strings.Cut(name, ".")
+		own = append(own, name, short, short+".local", short+".lan")
+	}
+	return slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// from returns the address that a request comes from, and whether that is this machine
+// or a private network. Through a proxy that is not trusted, or that does not say
+// who asks, everybody comes from afar; so they do where the public address of the
+// server leads, if a proxy there leaves no sign.
+func (rd *Reader) from(r *http.Request) (addr string, near bool) {
+	addr = hostOf(r.RemoteAddr)
+	near = isPrivate(addr)
+	if !Proxied(r) {
+		return addr, near && (rd.public == nil || isLocalName(rd.public.Hostname()))
+	}
+	if !rd.o.TrustProxy {
+		return addr, false
+	}
+	var told []string
+	for _, name := range []string{"X-Real-Ip", "X-Forwarded-For"} {
+		for _, value := range r.Header.Values(name) {
+			for entry := range strings.SplitSeq(value, ",") {
+				told = append(told, hostOf(strings.TrimSpace(entry)))
+			}
+		}
+	}
+	if len(told) == 0 {
+		return addr, false
+	}
+	// What a client says of itself comes first, what the proxy has seen last; of all
+	// none may be public.
+	return told[len(told)-1], near && !slices.ContainsFunc(told, func(a string) bool { return !isPrivate(a) })
+}
+
+// secure reports whether nobody on the way of the request can read the answer.
+func (rd *Reader) secure(r *http.Request) bool {
+	if rd.o.TrustProxy {
+		scheme, _, _ := forwardedBy(r, "", "")
+		return scheme == "https" || scheme == "" && r.TLS != nil
+	}
+	return r.TLS != nil
+}
+
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+// isPrivate reports whether an address is of this machine or of a private network.
+func isPrivate(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	addr = addr.Unmap()
+	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// isLocalName reports whether a name or an address is one of a private network only.
+func isLocalName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return isPrivate(host)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".local", ".lan", ".home", ".internal", ".home.arpa", ".localdomain", ".localhost", ".box"},
+		func(suffix string) bool { return strings.HasSuffix(host, suffix) })
+}

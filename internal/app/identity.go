@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"xiaozhi/agent"
+	"xiaozhi/connection/identity"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// openBook reads who is known.
+func (a *App) openBook(ctx context.Context, records identity.Records) error {
+	cfg := a.cfg
+	mode, _ := identity.ParseMode(cfg.Auth.Pairing) // the config has checked both
+	unknown, _ := identity.ParseUnknown(cfg.Devices.Unknown)
+	if cfg.Auth.Enabled {
+		a.log.Info("auth.token is one token for all devices: it shows that a device may talk, not which one it is")
+	}
+	var err error
+	a.book, err = identity.New(ctx, identity.Options{
+		Records: records, Mode: mode, Unknown: unknown, Shared: cfg.Auth.Enabled,
+		HasOwner: func() bool { return false }, // there are no accounts
+		Expel:    func(id string) { a.devices.Expel(id) }, Log: a.log,
+	})
+	return err
+}
+
+// farewell says why a device may not talk: with its code, if it has one.
+func farewell(cause error, texts *prompts.Set, language string) agent.Farewell {
+	say := agent.Farewell{Phrase: prompts.Overload, Cause: cause}
+	away, ok := errors.AsType[*identity.Away](cause)
+	switch {
+	case !ok, away.Verdict == identity.MustPair && away.Code == "" && !away.Taken:
+	case away.Code != "":
+		say.Phrase = prompts.PairNeeded
+		say.Words = texts.Phrase(prompts.PairCode, language, "code", strings.Join(strings.Split(away.Code, ""), ", "))
+	case away.Verdict == identity.NoPairing:
+		say.Phrase = prompts.PairClosed
+	default:
+		say.Phrase = prompts.PairRefused
+	}
+	return say
+}
+
+// What all devices together may use of models and tools that are not known.
+const (
+	unknownRequests = 120 // of models in an hour
+	unknownCalls    = 200 // of tools in a day, each
+)
+
+// knownOnly are the tools that a device must be known for.
+func knownOnly() []string {
+	return []string{"set_timer", "set_reminder", "list_timers", "cancel_timer"}
+}
+
+// strangers limits the conversations with devices that are not known.
+type strangers struct{ requests *rate.Limiter }
+
+func newStrangers() strangers {
+	return strangers{rate.NewLimiter(rate.Every(time.Hour/unknownRequests), unknownRequests)}
+}
+
+// limit returns the options of a conversation with a device that is not known.
+func (s strangers) limit(o agent.Options) agent.Options {
+	o.LLM = sparingLLM{o.LLM, s.requests}
+	o.MaxDaily = min(o.MaxDaily, unknownCalls)
+	return o
+}
+
+// sparingLLM is a model that may be asked only so often.
+type sparingLLM struct {
+	providers.LLM
+	requests *rate.Limiter
+}
+
+var errSpent = errors.New("devices that are not known have used what they may of the model")
+
+// Generate asks the model, or says that it may not.
+func (l sparingLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	if l.requests.Allow() {
+		return l.LLM.Generate(ctx, req)
+	}
+	return func(yield func(providers.Delta, error) bool) {
+		yield(providers.Delta{}, &providers.Error{Provider: l.Name(), Op: "generate", Kind: providers.RateLimited, Err: errSpent})
+	}
+}
+
+// deviceSettings returns what is configured for a device.
+func deviceSettings(cfg *config.Config, s wire.Session) config.DeviceTools {
+	own := cfg.Devices.ByID[s.DeviceID].Tools
+	if s.Unknown {
+		own.Deny = slices.Concat(own.Deny, knownOnly())
+	}
+	return own
+}
