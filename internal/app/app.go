@@ -113,9 +113,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	book := reminders(ctx, cfg, a.log)
-	a.life.atEnd(book.Close)
-	book.Start()
+	book := a.reminders(ctx, nil)
 	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })

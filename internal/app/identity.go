@@ -60,7 +60,7 @@ const (
 
 // knownOnly are the tools that a device must be known for.
 func knownOnly() []string {
-	return []string{"set_timer", "set_reminder", "list_timers", "cancel_timer"}
+	return []string{"set_timer", "set_reminder", "list_timers", "cancel_timer", "snooze_timer"}
 }
 
 // strangers limits the conversations with devices that are not known.

@@ -2,17 +2,99 @@ package app
 
 import (
 	"context"
-	"log/slog"
+	"errors"
+	"time"
 
 	"xiaozhi/agent/feature/alarm"
-	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
+	"xiaozhi/store"
 )
 
-// reminders makes the book of all timers and reminders.
-func reminders(ctx context.Context, cfg *config.Config, log *slog.Logger) *alarm.Book {
-	return alarm.New(ctx, alarm.Options{Most: cfg.Reminders.PerDevice, KeepOpen: cfg.Reminders.KeepOpen, Up: uptime(), Owner: owner, Log: log})
+// reminders makes the book of all timers and reminders. They are kept in a database, or
+// in memory if there is none.
+func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
+	o := alarm.Options{Most: a.cfg.Reminders.PerDevice, KeepOpen: a.cfg.Reminders.KeepOpen, Up: uptime(), Owner: owner, Log: a.log}
+	if kept != nil {
+		o.Store = storedReminders{kept.Reminders}
+	}
+	book := alarm.New(ctx, o)
+	a.life.atEnd(book.Close)
+	book.Start()
+	return book
 }
 
 // owner returns the key of a device's reminders. A stranger has none.
 func owner(s wire.Session) (key string, known bool) { return s.DeviceID, !s.Unknown }
+
+// storedReminders keeps reminders in a database.
+type storedReminders struct{ table *store.Reminders }
+
+var _ alarm.Store = storedReminders{}
+
+// A device that has just come may not be written down yet: its first reminder waits for that.
+const (
+	deviceComes = 3 * time.Second
+	lookForIt   = 50 * time.Millisecond
+)
+
+// Add commits a reminder. It waits for the record of its device for 3 s.
+func (s storedReminders) Add(ctx context.Context, r alarm.Reminder) error {
+	for until := time.Now().Add(deviceComes); ; {
+		err := s.table.Add(ctx, toRow(r))
+		if !errors.Is(err, store.ErrNotFound) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(lookForIt):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Find returns what a query asks for.
+func (s storedReminders) Find(ctx context.Context, q alarm.Query) ([]alarm.Reminder, error) {
+	var states []string
+	for _, state := range q.States {
+		states = append(states, string(state))
+	}
+	rows, err := s.table.Find(ctx, store.ReminderQuery{DeviceID: q.Device, States: states, Before: q.Before, Limit: q.Most})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]alarm.Reminder, len(rows))
+	for i, r := range rows {
+		found[i] = alarm.Reminder{
+			ID: r.ID, Device: r.DeviceID, Kind: alarm.Kind(r.Kind), State: alarm.State(r.State), Text: r.Text, Lang: text.Lang(r.Language),
+			Due: r.DueAt, Length: r.Length, Wall: r.Wall, Zone: r.Zone, Rule: r.Rule, Rang: r.RangAt,
+		}
+	}
+	return found, nil
+}
+
+// Change commits a reminder in place of was.
+func (s storedReminders) Change(ctx context.Context, was, now alarm.Reminder) error {
+	err := s.table.Change(ctx, toRow(was), toRow(now))
+	if errors.Is(err, store.ErrConflict) {
+		return alarm.ErrChanged
+	}
+	return err
+}
+
+// Shift commits another time for all timers that wait.
+func (s storedReminders) Shift(ctx context.Context, d time.Duration) error {
+	return s.table.Shift(ctx, d)
+}
+
+// Purge forgets those that are over.
+func (s storedReminders) Purge(ctx context.Context, before time.Time) error {
+	return s.table.Purge(ctx, before)
+}
+
+func toRow(r alarm.Reminder) store.Reminder {
+	return store.Reminder{
+		ID: r.ID, DeviceID: r.Device, Kind: string(r.Kind), State: string(r.State), Text: r.Text, Language: string(r.Lang),
+		DueAt: r.Due, Length: r.Length, Wall: r.Wall, Zone: r.Zone, Rule: r.Rule, RangAt: r.Rang,
+	}
+}
