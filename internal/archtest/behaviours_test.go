@@ -92,10 +92,10 @@ func TestBehaviours(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, wrong := readBehaviours(string(text), noTest)
-		if len(rows) != 45 || len(wrong) > 0 {
+		if len(rows) < 52 || len(wrong) > 0 {
 			t.Errorf("%s: %d rows; not understood, or twice: %q", file, len(rows), wrong)
 		}
-		for n := 1; n <= 45; n++ {
+		for n := 1; n <= len(rows); n++ {
 			checkBehaviour(t, root, file, n, rows[n])
 			if other, ok := first[n]; ok && (!slices.Equal(other.shownBy, rows[n].shownBy) || !slices.Equal(other.bench, rows[n].bench) || other.untested != rows[n].untested) {
 				t.Errorf("row %d is not the same in both languages: %+v, %+v", n, other, rows[n])
