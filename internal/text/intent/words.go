@@ -31,14 +31,14 @@ var (
 
 // lists are the words that both files have. The words of a list are separated by spaces.
 type lists struct {
-	Whole, Commands, Sounds, Listening, Stops, Beside, Turns, Refusals, Assents, Fillers string
+	Whole, Commands, Sounds, Listening, Stops, Beside, Turns, Negations, Refusals, Assents, Fillers string
 }
 
 // zhWords are the lists of words.zh.yaml.
 type zhWords struct {
 	lists `yaml:",inline"`
 
-	Unclear, Answers, Opening, Verbs, Nouns, More, Particles, Questions, Settings, Signs string
+	Unclear, Answers, Opening, Affirmed, Verbs, Nouns, More, Particles, Questions, Settings, Signs string
 
 	// EndsAfter are the signs before a word of More with which it ends a sentence.
 	EndsAfter map[string]string `yaml:"ends_after"`
