@@ -18,7 +18,6 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
-	"xiaozhi/providers"
 )
 
 // Conversation is the actor of one talk over one connection: it feeds
@@ -52,10 +51,11 @@ type Conversation struct {
 
 // asked holds what the user was asked last.
 type asked struct {
-	call   providers.ToolCall // to be allowed
-	turn   uint64             // that asked for it
-	id     uint64             // of the announcement that answer belongs to
-	answer func(words string) // takes the user's next words; nil: nobody waits
+	call      think.Asked          // to be allowed
+	turn      uint64               // that asked for it
+	id        uint64               // of the announcement that answer belongs to
+	answer    func(feature.Answer) // takes the user's next words; nil: nobody waits
+	overtaken bool                 // something else was told after that announcement
 }
 
 // life is the time of a conversation, for what it starts.

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
 )
 
 // perform does what an event has led to. It never waits.
@@ -32,7 +33,7 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Answer:
 		if answer := c.asked.answer; answer != nil && c.asked.id == e.ID {
 			c.asked.answer = nil
-			answer(e.Words)
+			answer(feature.Answer{Words: e.Words, Doubtful: e.Unsaid || c.asked.overtaken})
 		}
 	case turn.Drop:
 		if n, ok := c.dev.queue.drop(e.Announcement); ok && n.Done != nil {
@@ -89,6 +90,7 @@ func (c *Conversation) begin(e turn.Begin) {
 	o := order{Request: e.Request}
 	if e.Request.Announcement != 0 {
 		o.tells = c.dev.queue.take(e.Request.Announcement)
+		c.asked.overtaken = c.asked.overtaken || !e.Request.Music
 		if o.tells.Sound != nil {
 			o.tells.sound = o.tells.Sound()
 		}
@@ -114,11 +116,14 @@ func (c *Conversation) begin(e turn.Begin) {
 func (c *Conversation) finished(r *reply) turn.Event {
 	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
 	if r.out.asked != nil {
-		e.Consent = turn.Consent{ID: r.id, Action: r.out.action}
+		e.Consent = turn.Consent{ID: r.id, Action: r.out.asked.Action}
 		c.asked.turn, c.asked.call = r.id, *r.out.asked
 	}
+	if asked := r.order.Consent; r.order.Answer == prompts.ConsentAsk && (!asked.Overtaken || think.HeardQuestion(think.Answer(r.out.messages), r.question())) {
+		e.Consent = turn.Consent{ID: asked.ID, Action: asked.Action, Again: true}
+	}
 	if n := r.order.tells; n != nil && n.Answer != nil && !r.marks.withdrawn && think.Answer(r.out.messages) != "" {
-		c.asked.id, c.asked.answer = n.id, n.Answer
+		c.asked.id, c.asked.answer, c.asked.overtaken = n.id, n.Answer, false
 		e.Ask = n.id
 	}
 	return e

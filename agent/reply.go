@@ -21,21 +21,20 @@ import (
 // order is a request with what its numbers stand for.
 type order struct {
 	turn.Request
-	tells *announcement       // of Announcement; nil: the turn has a user's utterance
-	allow *providers.ToolCall // the call that Allow is about: it is made before anything else
+	tells *announcement // of Announcement; nil: the turn has a user's utterance
+	allow *think.Asked  // the call that Allow is about: it is made before anything else
 }
 
 type outcome struct {
 	messages []providers.Message // for the history
 	hangUp   bool
-	cause    error               // how it ended
-	err      error               // what failed, for the log; nil if nothing did
-	cut      bool                // the user did not hear all of it
-	heard    int                 // characters of the answer that were heard
-	played   time.Duration       // how much of its sound the device has played
-	beside   string              // what was heard beside the answer
-	asked    *providers.ToolCall // what the user was asked to allow; nil: nothing
-	action   string              // asked, as words
+	cause    error         // how it ended
+	err      error         // what failed, for the log; nil if nothing did
+	cut      bool          // the user did not hear all of it
+	heard    int           // characters of the answer that were heard
+	played   time.Duration // how much of its sound the device has played
+	beside   string        // what was heard beside the answer
+	asked    *think.Asked  // what the user was asked to allow; nil: nothing
 }
 
 // reply is one turn at work: run has the responder answer, and joins the
@@ -144,6 +143,9 @@ func (r *reply) respond(ctx context.Context) error {
 	case r.order.Phrase != "":
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":
+		if r.order.Answer == prompts.ConsentAsk {
+			return r.answer.Say(ctx, r.question())
+		}
 		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, string(r.order.Lang)))
 	case r.order.tells != nil:
 		return r.tell(ctx, r.order.tells)
@@ -154,6 +156,11 @@ func (r *reply) respond(ctx context.Context) error {
 		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, string(r.order.Lang)))
 	}
 	return r.answer.Converse(ctx, "")
+}
+
+// question asks again whether to do what the user was asked to allow.
+func (r *reply) question() string {
+	return r.prompts.Phrase(prompts.ConsentAsk, string(r.order.Lang), "action", r.order.Consent.Action)
 }
 
 func (r *reply) tell(ctx context.Context, n *announcement) error {
@@ -237,7 +244,7 @@ func (r *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 		r.out.messages = r.answer.Messages()
 	}
 	r.out.played, r.out.beside = r.player.Played(now), r.player.HeardBeside(now)
-	r.out.asked, r.out.action = r.answer.Asked(r.out.messages)
+	r.out.asked = r.answer.Asked(r.out.messages)
 	r.out.hangUp = (r.answer.HangUp() || r.order.HangUp) && !r.out.cut
 	for _, m := range r.out.messages {
 		if m.Role == providers.RoleAssistant {

@@ -56,9 +56,9 @@ func (e *egg) Handler(name string) feature.Handler {
 
 func (e *egg) Tick(now time.Time) {
 	e.due = time.Time{}
-	_, err := e.Announce(feature.Announcement{Lang: text.English, Text: "Is the egg done?", Answer: func(words string) {
-		*e.answers = append(*e.answers, words)
-		if words == "not yet" {
+	_, err := e.Announce(feature.Announcement{Lang: text.English, Text: "Is the egg done?", Answer: func(a feature.Answer) {
+		*e.answers = append(*e.answers, a.Words)
+		if a.Words == "not yet" {
 			e.due = time.Now().Add(time.Minute)
 		}
 	}})

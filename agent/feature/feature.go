@@ -59,6 +59,14 @@ type Handling interface {
 	Handler(name string) Handler
 }
 
+// Answer holds a user's words.
+type Answer struct {
+	Words string
+	// Doubtful says that they may not be what the user says to the question: they were
+	// typed where the user speaks, or something else was told after it.
+	Doubtful bool
+}
+
 // Handler completes a tool. args are the tool's arguments, of any shape; an error
 // says what is wrong with them. It must not wait: what waits is its Finish.
 type Handler func(from Caller, args any) (think.Handled, error)
@@ -164,7 +172,7 @@ type Announcement struct {
 	Done func(Told)
 	// Answer gets the user's next words, which nobody else answers, if something of
 	// the announcement was heard; nil: they are answered as ever.
-	Answer func(words string)
+	Answer func(Answer)
 }
 
 // Told describes what became of an announcement. Its zero value: it was given up

@@ -87,7 +87,7 @@ func (r *Responder) callAllowed(ctx context.Context) (bool, error) {
 	}
 	st := &step{index: len(r.steps)}
 	r.steps = append(r.steps, st)
-	if err := r.startCall(ctx, st, *r.turn.Allow); err != nil {
+	if err := r.startCall(ctx, st, r.turn.Allow.Call); err != nil {
 		return false, err
 	}
 	return r.finish(ctx, st)
@@ -161,14 +161,15 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 	if !p.Asks() {
 		return p, nil
 	}
-	if yes := r.turn.Allow; yes != nil && !r.question.allowed && yes.Name == call.Name && yes.Arguments == call.Arguments {
+	if yes := r.turn.Allow; yes != nil && !r.question.allowed && yes.Call.Name == call.Name && yes.Call.Arguments == call.Arguments &&
+		yes.Tool == p.Offer.Identity() {
 		r.question.allowed = true // once: what is called again is asked again
 		return r.tools.Router.Consent(p), nil
 	}
-	if r.question.call != nil {
+	if r.question.asked != nil {
 		return p, refuse("agent/call-other-question")
 	}
-	r.question.call, r.question.action = &call, ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)
+	r.question.asked = &Asked{call, p.Offer.Identity(), ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)}
 	c.asks = true
 	return p, &mcp.Outcome{Text: message.In(r.turn.Lang, "agent/call-asks")}
 }

@@ -47,7 +47,7 @@ type Turn struct {
 	ID      uint64
 	Words   string // of the user; "": the server speaks by itself
 	Lang    text.Lang
-	Allow   *providers.ToolCall // the call that the user has just allowed; nil: none
+	Allow   *Asked              // the call that the user has just allowed; nil: none
 	History []providers.Message // the dialogue before
 	Role    string              // the name of the system prompt
 	Session wire.Session

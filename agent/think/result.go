@@ -69,33 +69,43 @@ func Answer(messages []providers.Message) (words string) {
 	return words
 }
 
+// Asked is a call that a user was asked to allow.
+type Asked struct {
+	Call   providers.ToolCall
+	Tool   string // what the call would run, by [router.Offer.Identity]
+	Action string // the call, as words
+}
+
 // question describes what the user is being asked to allow.
 type question struct {
-	call    *providers.ToolCall // nil: nothing
-	action  string              // the call, as words
-	begins  string              // how the question begins: so much of it has to be heard
-	allowed bool                // the call that the user has allowed was made
+	asked   *Asked // nil: nothing
+	words   string // said
+	allowed bool   // the call that the user has allowed was made
 }
 
 // ask asks the user to allow a call, after all else that the turn says.
 func (r *Responder) ask(ctx context.Context) error {
-	if r.question.call == nil {
+	if r.question.asked == nil {
 		return nil
 	}
-	words := r.o.Prompts.Phrase(prompts.ConsentAsk, r.lang(), "action", r.question.action)
-	r.question.begins = words
-	if i := strings.IndexAny(words, "?？"); i >= 0 {
-		r.question.begins = words[:i]
-	}
-	return r.Say(ctx, words)
+	r.question.words = r.o.Prompts.Phrase(prompts.ConsentAsk, r.lang(), "action", r.question.asked.Action)
+	return r.Say(ctx, r.question.words)
 }
 
-// Asked returns the call that the user was asked to allow, as words too, if the
-// messages that were heard hold the question: some do not wait for its end. nil:
-// there is none.
-func (r *Responder) Asked(heard []providers.Message) (call *providers.ToolCall, action string) {
-	if r.question.call == nil || r.question.begins == "" || !strings.Contains(Answer(heard), r.question.begins) {
-		return nil, ""
+// Asked returns the call that the user was asked to allow, if the messages that were
+// heard hold the question. nil: there is none.
+func (r *Responder) Asked(heard []providers.Message) *Asked {
+	if r.question.asked == nil || !HeardQuestion(Answer(heard), r.question.words) {
+		return nil
 	}
-	return r.question.call, r.question.action
+	return r.question.asked
+}
+
+// HeardQuestion reports whether what was heard holds so much of a question that it can
+// be answered: some do not wait for its end.
+func HeardQuestion(heard, question string) bool {
+	if i := strings.IndexAny(question, "?？"); i >= 0 {
+		question = question[:i]
+	}
+	return question != "" && strings.Contains(heard, question)
 }

@@ -109,8 +109,9 @@ type (
 	EndMusic struct{}
 	// Answer gives the user's words to whoever has asked for them.
 	Answer struct {
-		ID    uint64
-		Words string
+		ID     uint64
+		Words  string
+		Unsaid bool // nobody is known to have said them
 	}
 	// Drop gives up an announcement that was to be told at once.
 	Drop struct{ Announcement uint64 }

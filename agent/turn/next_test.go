@@ -347,3 +347,44 @@ func TestNext(t *testing.T) {
 		})
 	}
 }
+
+// Words of the user to a question of what may be allowed, by whether somebody speaks
+// with the device and what was told since.
+func TestConsented(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		words  string
+		typed  bool
+		spoke  bool
+		asked  Consent
+		allow  bool
+		answer string // the phrase that is said
+		open   bool   // the question stays open
+	}{
+		{"yes", "yes", false, true, Consent{}, true, "", false},
+		{"typed yes", "yes", true, false, Consent{}, true, "", false},
+		{"typed yes where somebody speaks", "yes", true, true, Consent{}, false, "consent_ask", false},
+		{"again", "yes", true, true, Consent{Again: true}, false, "consent_no", false},
+		{"typed no where somebody speaks", "no", true, true, Consent{}, false, "consent_no", false},
+		{"overtaken", "yes", false, true, Consent{Overtaken: true}, false, "consent_ask", false},
+		{"overtaken again", "yes", false, true, Consent{Again: true, Overtaken: true}, false, "consent_no", false},
+		{"no", "no", false, true, Consent{}, false, "consent_no", false},
+		{"please do not", "please do not", false, true, Consent{Action: "do the not disturb"}, false, "consent_no", false},
+		{"not clear", "maybe", false, true, Consent{}, false, "consent_ask", false},
+		{"not clear twice", "maybe", false, true, Consent{Again: true}, false, "consent_no", false},
+		{"a request", "what time is it in Rome", false, true, Consent{}, false, "", false},
+		{"begun", "um", false, true, Consent{}, false, "", true},
+		{"too late", "yes", false, true, Consent{Until: epoch.Add(-time.Second)}, false, "", false},
+	} {
+		s := State{Learned: Learned{Spoke: c.spoke}, Consent: c.asked}
+		s.Consent.ID = 7
+		if s.Consent.Until.IsZero() {
+			s.Consent.Until = epoch.Add(time.Minute)
+		}
+		x := &step{State: s, Rules: rules(), seen: Seen{Now: epoch}}
+		r := consented(x, Request{Words: c.words, Typed: c.typed, Lang: "en"})
+		if r.Allow != c.allow || r.Answer != c.answer || (x.Consent.ID != 0) != c.open || c.open && !x.Consent.Overtaken {
+			t.Errorf("%s: allow %v, answer %q, open %+v", c.name, r.Allow, r.Answer, x.Consent)
+		}
+	}
+}

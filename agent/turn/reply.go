@@ -22,6 +22,9 @@ func (x *step) begin(r Request) {
 		return
 	}
 	x.touch()
+	if r.Announcement != 0 && !r.Music {
+		x.Consent.Overtaken = x.Consent.ID != 0
+	}
 	if x.Reply.Stage != None {
 		if x.Reply.runs() {
 			x.cut(ErrReplaced)
@@ -187,7 +190,7 @@ func nextTurn(x *step) {
 	switch { // what it answers was only known now
 	case r.Words == "" || r.Speculative:
 	case x.Asked != 0:
-		r.Told = x.tell(r.Words)
+		r.Told = x.tell(r)
 	case x.Consent.ID != 0:
 		r = consented(x, r)
 	}
@@ -196,17 +199,22 @@ func nextTurn(x *step) {
 
 // tell gives the user's words to whoever has asked for them, and reports whether
 // anybody has.
-func (x *step) tell(words string) bool {
+func (x *step) tell(r Request) bool {
 	if x.Asked == 0 {
 		return false
 	}
-	x.do(Answer{x.Asked, words})
+	x.do(Answer{x.Asked, r.Words, x.unsaid(r)})
 	x.Asked = 0
 	return true
 }
 
+// unsaid reports whether words may be another's than those of the person who speaks
+// with the device: they were typed, which any program can do.
+func (x *step) unsaid(r Request) bool { return r.Typed && x.Learned.Spoke }
+
 // consented closes the question whether a call is allowed, if one is open, and
-// takes words as the answer to it.
+// takes words as the answer to it. What is no clear answer is asked again, once; then
+// it is a no. A request of its own is answered, and the call is not made.
 func consented(x *step, r Request) Request {
 	asked := x.Consent
 	x.Consent = Consent{}
@@ -214,12 +222,20 @@ func consented(x *step, r Request) Request {
 		return r
 	}
 	r.Consent = asked
-	switch intent.YesNo(r.Words, asked.Action) {
-	case intent.Yes:
-		r.Allow = true
-	case intent.No:
+	answer := intent.YesNo(r.Words, asked.Action)
+	switch {
+	case answer == intent.No:
 		r.Answer = prompts.ConsentNo
-	case intent.Unclear:
+	case answer == intent.Yes && !x.unsaid(r) && !asked.Overtaken:
+		r.Allow = true
+	case answer == intent.Unclear && intent.Complete(r.Words, r.Lang) == intent.Unfinished:
+		x.Consent = asked // the rest of the answer may come; what is said until then overtakes the question
+		x.Consent.Overtaken = true
+	case answer == intent.Unclear && !intent.Answering(r.Words, r.Lang):
+	case asked.Again:
+		r.Answer = prompts.ConsentNo
+	default:
+		r.Answer = prompts.ConsentAsk
 	}
 	return r
 }

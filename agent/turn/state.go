@@ -109,6 +109,7 @@ const (
 // announcement. Its zero value makes an empty reply.
 type Request struct {
 	Words        string // the user's words; "": none
+	Typed        bool   // Words were typed, not said
 	Shown        string // sent to the device as the user's words; "": nothing
 	Phrase       string // the phrase said instead of an answer; "": none
 	Wording      string // said in place of Phrase, whose sound is played if there is no voice; "": Phrase itself
@@ -130,9 +131,11 @@ type Request struct {
 
 // Consent is a call that the user was asked to allow.
 type Consent struct {
-	ID     uint64 // 0: nothing was asked
-	Action string // the call, as words
-	Until  time.Time
+	ID        uint64 // 0: nothing was asked
+	Action    string // the call, as words
+	Until     time.Time
+	Again     bool // it was asked a second time
+	Overtaken bool // something else was told after it: a yes may be to that
 }
 
 // Reply is the turn that has the floor.
@@ -176,6 +179,7 @@ type Speculation struct {
 type Learned struct {
 	Lang   text.Lang // of the last turn; "": none yet
 	Pause  LearnedPause
+	Spoke  bool      // somebody speaks with the device: what is typed is not known to be theirs
 	Echoes bool      // the microphone hears what is played
 	Hinted time.Time // when a hint about recognition was last spoken
 	Empty  int       // empty transcripts in a row

@@ -210,8 +210,8 @@ func understood(x *step) Request {
 	}
 	switch {
 	case text.Bare(words) != "":
-		x.Learned.Empty = 0
-		return answer(x, words, times)
+		x.Learned.Empty, x.Learned.Spoke = 0, true
+		return answer(x, Request{Words: words, Times: times})
 	case failed != nil:
 		return Request{Phrase: prompts.FailASR, Err: failed, Lang: x.lang(), Times: times}
 	case rejected && x.NoChinese && hint(x):
@@ -221,15 +221,15 @@ func understood(x *step) Request {
 	return empty(x, times)
 }
 
-// answer returns the request to answer words.
-func answer(x *step, words string, times timeline.Times) Request {
-	r := Request{Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Times: times}
+// answer completes the request to answer words.
+func answer(x *step, r Request) Request {
+	r.Shown, r.Lang, r.Before = r.Words, x.langOf(r.Words), x.Learned.Lang
 	x.Learned.Lang = r.Lang
-	if r.Told = x.tell(words); r.Told {
+	if r.Told = x.tell(r); r.Told {
 		return r
 	}
 	r = consented(x, r)
-	if !r.Allow && r.Answer == "" && x.seen.Song && text.In(words, x.StopWords) {
+	if !r.Allow && r.Answer == "" && x.seen.Song && text.In(r.Words, x.StopWords) {
 		x.do(EndMusic{})
 		r.Answer = prompts.OK
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"xiaozhi/internal/text"
@@ -25,6 +26,12 @@ type Offer struct {
 	Why     string   // what decided it, for people
 	Job     bool     // the tool says so, or Options.Jobs does
 	Consent bool     // the user must say yes first, as the gate says
+}
+
+// Identity says which tool it is: another one, or one that says something else of itself,
+// has another identity, whatever its name.
+func (o Offer) Identity() string {
+	return strings.Join([]string{o.Tool.Source, o.Tool.Name, o.Tool.Description, string(o.Tool.Schema)}, "\x00")
 }
 
 // Prepared is a call that was looked up and checked, ready to be run once.

@@ -92,19 +92,29 @@ func (d *device) Say(ctx context.Context, words string, now bool) (Said, error) 
 }
 
 func (d *device) Ask(ctx context.Context, words string) (string, error) {
-	answer := make(chan string, 1)
-	id, said, err := d.speak(ctx, feature.Announcement{Text: words, Answer: func(words string) { answer <- words }})
+	answer, err := d.ask(ctx, words)
+	return answer.Words, err
+}
+
+// ask is Ask with all that is known of the answer.
+func (d *device) ask(ctx context.Context, question string) (feature.Answer, error) {
+	answer := make(chan feature.Answer, 1)
+	id, said, err := d.speak(ctx, feature.Announcement{Text: question, Answer: func(a feature.Answer) { answer <- a }})
 	switch {
 	case err != nil:
-		return "", err
+		return feature.Answer{}, err
 	case said.Heard == "":
-		return "", ErrUnheard
+		return feature.Answer{}, ErrUnheard
+	}
+	given := func(a feature.Answer) (feature.Answer, error) {
+		a.Doubtful = a.Doubtful || !think.HeardQuestion(said.Heard, question)
+		return a, nil
 	}
 	timer := time.NewTimer(answerWithin)
 	defer timer.Stop()
 	select {
-	case words := <-answer:
-		return words, nil
+	case a := <-answer:
+		return given(a)
 	case <-timer.C:
 		err = ErrNoAnswer
 	case <-ctx.Done():
@@ -114,10 +124,10 @@ func (d *device) Ask(ctx context.Context, words string) (string, error) {
 	}
 	d.withdraw(ctx, id)
 	select {
-	case words := <-answer: // it came at the last moment
-		return words, nil
+	case a := <-answer: // it came at the last moment
+		return given(a)
 	default:
-		return "", err
+		return feature.Answer{}, err
 	}
 }
 
@@ -252,7 +262,7 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		return refuse("agent/consent-gone", "")
 	}
 	action := think.ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
-	answer, err := d.Ask(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action))
+	yes, err := d.consents(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action), action, lang)
 	if err != nil {
 		why := ""
 		if p.Call.Language != "zh" {
@@ -266,15 +276,34 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 			return err
 		})
 	}
-	if intent.YesNo(answer, action) != intent.Yes {
+	now, bad := d.tools.Prepare(p.Call) // the user was asked about this tool, as it was
+	if !yes || bad != nil || now.Offer.Identity() != p.Offer.Identity() {
 		mention(prompts.ConsentNo)
 		return refuse("agent/consent-refused", "")
 	}
-	response := d.run(ctx, d.tools.Consent(p))
+	response := d.run(ctx, d.tools.Consent(now))
 	if e := response.Outcome(string(lang)); e.Failed {
 		mention(prompts.LateFailure, "action", action, "reason", think.ReasonWords(e.Reason))
 	} else {
 		mention(prompts.OK)
 	}
 	return response
+}
+
+// consents asks the user whether to do an action, and again if the answer is not clear or
+// may not be the user's. What is not clear then is a no.
+func (d *device) consents(ctx context.Context, question, action string, lang text.Lang) (yes bool, err error) {
+	for range 2 {
+		a, err := d.ask(ctx, question)
+		if err != nil {
+			return false, err
+		}
+		switch answer := intent.YesNo(a.Words, action); {
+		case answer == intent.Yes && !a.Doubtful:
+			return true, nil
+		case answer == intent.No, answer == intent.Unclear && !intent.Answering(a.Words, lang):
+			return false, nil
+		}
+	}
+	return false, nil
 }
