@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -82,17 +83,37 @@ func (t *Reminders) Find(ctx context.Context, q ReminderQuery) ([]Reminder, erro
 	return list[Reminder](ctx, t.db.read, query, args...)
 }
 
+const changeReminder = "kind, state, text, language, due_at, length_ms, wall, zone, rule, rang_at"
+
 // Change writes a reminder in place of was, if that still has its state and its time; else [ErrConflict]: somebody
 // was first. So nothing rings twice.
 func (t *Reminders) Change(ctx context.Context, was, now Reminder) error {
-	const changed = "kind, state, text, language, due_at, length_ms, wall, zone, rule, rang_at"
-	fields := now.fields()
-	n, err := t.db.exec(ctx, "UPDATE reminders SET "+assign(changed)+" WHERE id = $11 AND state = $12 AND due_at = $13",
-		append(fields[2:len(fields)-1], was.ID, was.State, was.DueAt.UnixMilli())...)
-	if err == nil && n == 0 {
+	done, err := t.ChangeAll(ctx, []ReminderChange{{was, now}})
+	if err == nil && !done[0] {
 		err = ErrConflict
 	}
 	return err
+}
+
+// ReminderChange puts a reminder in place of what it was.
+type ReminderChange struct{ Was, Now Reminder }
+
+// ChangeAll makes in one transaction those changes whose reminders still have their state and their time, and tells
+// which they are.
+func (t *Reminders) ChangeAll(ctx context.Context, all []ReminderChange) (done []bool, err error) {
+	query := "UPDATE reminders SET " + assign(changeReminder) + " WHERE id = $11 AND state = $12 AND due_at = $13"
+	done = make([]bool, len(all))
+	return done, t.db.change(ctx, func(tx *sql.Tx) error {
+		for i, c := range all {
+			fields := c.Now.fields()
+			n, err := execIn(ctx, tx, query, append(fields[2:len(fields)-1], c.Was.ID, c.Was.State, c.Was.DueAt.UnixMilli())...)
+			if err != nil {
+				return err
+			}
+			done[i] = n > 0
+		}
+		return nil
+	})
 }
 
 // Shift moves all timers that wait: clocks were set by d.

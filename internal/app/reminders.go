@@ -73,13 +73,13 @@ func (s storedReminders) Find(ctx context.Context, q alarm.Query) ([]alarm.Remin
 	return found, nil
 }
 
-// Change commits a reminder in place of was.
-func (s storedReminders) Change(ctx context.Context, was, now alarm.Reminder) error {
-	err := s.table.Change(ctx, toRow(was), toRow(now))
-	if errors.Is(err, store.ErrConflict) {
-		return alarm.ErrChanged
+// Change commits all changes at once, but for those whose reminder is not as it was.
+func (s storedReminders) Change(ctx context.Context, all ...alarm.Change) (done []bool, err error) {
+	changes := make([]store.ReminderChange, len(all))
+	for i, c := range all {
+		changes[i] = store.ReminderChange{Was: toRow(c.Was), Now: toRow(c.Now)}
 	}
-	return err
+	return s.table.ChangeAll(ctx, changes)
 }
 
 // Shift commits another time for all timers that wait.

@@ -179,10 +179,10 @@ func (s *broken) Add(ctx context.Context, r Reminder) error {
 	return s.Store.Add(ctx, r)
 }
 
-func (s *broken) Change(ctx context.Context, was, now Reminder) error {
+func (s *broken) Change(ctx context.Context, all ...Change) ([]bool, error) {
 	time.Sleep(time.Duration(s.stall.Load()))
 	if s.write.Load() {
-		return errDisk
+		return nil, errDisk
 	}
-	return s.Store.Change(ctx, was, now)
+	return s.Store.Change(ctx, all...)
 }

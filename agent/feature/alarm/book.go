@@ -3,7 +3,6 @@ package alarm
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -175,10 +174,13 @@ func (b *Book) lookNow() {
 // resume takes up what an earlier run of the program has left.
 func (b *Book) resume(ctx context.Context) {
 	ringing, err := b.o.Store.Find(ctx, Query{States: []State{Ringing}, Most: atOnce})
+	var changes []Change
 	for _, r := range ringing {
-		if err == nil {
-			_, err = b.change(ctx, r, Restarted, nil)
-		}
+		next, _ := r.Next(Restarted, time.Now())
+		changes = append(changes, Change{r, next})
+	}
+	if len(changes) > 0 {
+		_, err = b.o.Store.Change(ctx, changes...)
 	}
 	if err != nil {
 		b.o.Log.Error("reminders cannot be read", "err", err)
@@ -220,10 +222,7 @@ func (b *Book) ring(ctx context.Context) (wait time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, r := range due {
-			err = errors.Join(err, b.come(ctx, r, now))
-		}
-		if err != nil {
+		if err := b.come(ctx, due, now); err != nil {
 			return 0, err
 		}
 		if len(due) < most {
@@ -245,35 +244,48 @@ func (b *Book) ring(ctx context.Context) (wait time.Duration, err error) {
 	return 0, err
 }
 
-// come has one reminder rung whose time has come, or notes that it was missed. One
-// that cannot be committed as ringing is rung all the same, once.
-func (b *Book) come(ctx context.Context, r Reminder, now time.Time) error {
-	if b.unwritten[r.ID] {
+// come has those reminders rung whose time has come, and notes which were missed. Those
+// that cannot be committed as ringing are rung all the same, once.
+func (b *Book) come(ctx context.Context, due []Reminder, now time.Time) error {
+	var changes []Change
+	var bells []*bell // of the changes; nil: its device is not there
+	for _, r := range due {
+		if b.unwritten[r.ID] {
+			continue
+		}
+		event, last, times := Absent, r, 1
+		if b.conversation(r.Device) != nil {
+			event = Came
+			last, times = r.latest(now)
+		}
+		next, _ := last.Next(event, now)
+		changes = append(changes, Change{r, next})
+		if bells = append(bells, nil); event == Came {
+			bells[len(bells)-1] = &bell{kept: next, telling: next, times: times}
+		}
+	}
+	if len(changes) == 0 {
 		return nil
 	}
-	there := b.conversation(r.Device)
-	if there == nil {
-		_, err := b.change(ctx, r, Absent, nil)
-		return err
+	done, err := b.o.Store.Change(ctx, changes...)
+	for i, o := range bells {
+		switch {
+		case o == nil || err == nil && !done[i]:
+			continue
+		case err != nil:
+			o.kept = changes[i].Was
+			b.unwritten[o.kept.ID] = true
+		}
+		r := o.telling
+		b.o.Log.Info("reminder is due", "device", r.Device, "kind", r.Kind, "due", r.Due, "late", now.Sub(r.Due).Round(time.Second))
+		b.tell(b.conversation(r.Device), o)
 	}
-	last, times := r.latest(now)
-	ringing, _ := last.Next(Came, now)
-	kept := ringing
-	err := b.o.Store.Change(ctx, r, ringing)
-	switch {
-	case errors.Is(err, ErrChanged):
-		return nil
-	case err != nil:
-		b.unwritten[r.ID], kept = true, r
-	}
-	b.o.Log.Info("reminder is due", "device", r.Device, "kind", r.Kind, "due", last.Due, "late", now.Sub(last.Due).Round(time.Second))
-	b.tell(there, &bell{kept: kept, telling: ringing, times: times})
 	return err
 }
 
 // tell hands a reminder to a conversation.
 func (b *Book) tell(there *alarms, o *bell) {
-	if !there.take(o) {
+	if there == nil || !there.take(o) {
 		b.settle(o, Lost)
 	}
 }
@@ -290,8 +302,8 @@ func (b *Book) change(ctx context.Context, r Reminder, e Event, adjust func(*Rem
 		if adjust != nil {
 			adjust(&next)
 		}
-		err := b.o.Store.Change(ctx, r, next)
-		if !errors.Is(err, ErrChanged) {
+		done, err := b.o.Store.Change(ctx, Change{r, next})
+		if err != nil || done[0] {
 			return next, err
 		}
 		all, err := b.o.Store.Find(ctx, Query{Device: r.Device})
@@ -313,7 +325,7 @@ func (b *Book) settle(o *bell, e Event) {
 	try = func(ctx context.Context) {
 		next, ok := o.telling.Next(e, time.Now())
 		if ok && !(o.final && e == Heard) {
-			if err := b.o.Store.Change(ctx, o.kept, next); err != nil && !errors.Is(err, ErrChanged) {
+			if _, err := b.o.Store.Change(ctx, Change{o.kept, next}); err != nil {
 				b.o.Log.Error("what became of a reminder cannot be stored", "device", o.kept.Device, "err", err)
 				b.again(try)
 				return
@@ -377,18 +389,26 @@ func (b *Book) meet(ctx context.Context, a *alarms) error {
 	if err != nil {
 		return err
 	}
+	var changes []Change
+	var bells []*bell
 	for _, r := range missed {
 		last, times := r.latest(time.Now())
 		next, _ := last.Next(Met, time.Now())
-		switch err := b.o.Store.Change(ctx, r, next); {
-		case errors.Is(err, ErrChanged):
-			continue
-		case err != nil:
-			return err
-		}
-		final := next.State != Ringing
+		changes = append(changes, Change{r, next})
 		last.State, last.Rang = Ringing, time.Now()
-		b.tell(a, &bell{kept: next, telling: last, times: times, final: final})
+		bells = append(bells, &bell{kept: next, telling: last, times: times, final: next.State != Ringing})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	done, err := b.o.Store.Change(ctx, changes...)
+	if err != nil {
+		return err
+	}
+	for i, o := range bells {
+		if done[i] {
+			b.tell(a, o)
+		}
 	}
 	return nil
 }

@@ -18,9 +18,9 @@ type Store interface {
 	Add(ctx context.Context, r Reminder) error
 	// Find returns what a query asks for, the earliest due first.
 	Find(ctx context.Context, q Query) ([]Reminder, error)
-	// Change commits a reminder in place of was. The error is ErrChanged if the one of
-	// that ID has another state, or another time, than was.
-	Change(ctx context.Context, was, now Reminder) error
+	// Change commits all changes at once, but for those whose reminder has another state,
+	// or another time, than it was thought to have. done says which were made.
+	Change(ctx context.Context, all ...Change) (done []bool, err error)
 	// Shift commits another time for all timers that are waiting: clocks were set by d.
 	Shift(ctx context.Context, d time.Duration) error
 	// Purge forgets those that are told or deleted and were due, and rang, before a time.
@@ -35,11 +35,11 @@ type Query struct {
 	Most   int       // at most so many; 0: all
 }
 
-// Errors of a [Store].
-var (
-	ErrChanged = errors.New("the reminder has changed in the meantime")
-	ErrFull    = errors.New("there are too many reminders")
-)
+// Change puts a reminder in place of what it was.
+type Change struct{ Was, Now Reminder }
+
+// ErrFull says that there is no room for another reminder.
+var ErrFull = errors.New("there are too many reminders")
 
 // maxInMemory bounds the reminders of all devices that are kept in memory alone.
 const maxInMemory = 65536
@@ -102,15 +102,18 @@ func (m *Memory) Find(_ context.Context, q Query) ([]Reminder, error) {
 	return found, nil
 }
 
-// Change puts a reminder in place of was.
-func (m *Memory) Change(_ context.Context, was, now Reminder) error {
+// Change makes those changes whose reminders are as they were.
+func (m *Memory) Change(_ context.Context, all ...Change) (done []bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.byID[was.ID]; !ok || r.State != was.State || !r.Due.Equal(was.Due) {
-		return ErrChanged
+	done = make([]bool, len(all))
+	for i, c := range all {
+		r, ok := m.byID[c.Was.ID]
+		if done[i] = ok && r.State == c.Was.State && r.Due.Equal(c.Was.Due); done[i] {
+			m.byID[c.Was.ID] = c.Now
+		}
 	}
-	m.byID[was.ID] = now
-	return nil
+	return done, nil
 }
 
 // Shift gives another time to the timers that wait.

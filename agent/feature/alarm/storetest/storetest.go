@@ -2,7 +2,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +19,7 @@ func Run(t *testing.T, open func(t *testing.T) alarm.Store) {
 		"keeps":   keeps,
 		"finds":   finds,
 		"changes": changes,
+		"batches": batches,
 		"races":   races,
 		"shifts":  shifts,
 		"purges":  purges,
@@ -106,33 +106,59 @@ func finds(t *testing.T, s alarm.Store) {
 	}
 }
 
+// change makes one change, and checks whether it was made.
+func change(t *testing.T, s alarm.Store, want bool, was, now alarm.Reminder) {
+	t.Helper()
+	done, err := s.Change(t.Context(), alarm.Change{Was: was, Now: now})
+	if err != nil || len(done) != 1 || done[0] != want {
+		t.Errorf("%s of %v to %s: %v, %v, want %v", was.State, was.Due, now.State, done, err, want)
+	}
+}
+
+// batches: of many changes those are made that can be.
+func batches(t *testing.T, s alarm.Store) {
+	var all []alarm.Change
+	for i := range 100 {
+		was := alarm.Reminder{ID: fmt.Sprintf("%03d", i), Device: "many", Kind: alarm.Timer, State: alarm.Armed, Due: noon}
+		add(t, s, was)
+		now := was
+		now.State = alarm.Missed
+		if i%10 == 0 {
+			was.State = alarm.Snoozed // it is not
+		}
+		all = append(all, alarm.Change{Was: was, Now: now})
+	}
+	done, err := s.Change(t.Context(), all...)
+	if err != nil || len(done) != len(all) {
+		t.Fatalf("%v, %v", done, err)
+	}
+	for i, ok := range done {
+		if ok != (i%10 != 0) {
+			t.Errorf("change %d: %v", i, ok)
+		}
+	}
+	if n := len(find(t, s, alarm.Query{States: []alarm.State{alarm.Missed}})); n != 90 {
+		t.Errorf("%d are missed", n)
+	}
+}
+
 // changes: only what is as it was thought to be is changed.
 func changes(t *testing.T, s alarm.Store) {
 	was := alarm.Reminder{ID: "a", Device: "kitchen", Kind: alarm.Alert, State: alarm.Armed, Due: noon, Rule: "FREQ=DAILY", Zone: "UTC", Wall: "2026-11-21T12:00:00"}
 	add(t, s, was)
 	next := was
 	next.State, next.Rang = alarm.Ringing, noon.Add(time.Second)
-	if err := s.Change(t.Context(), was, next); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Change(t.Context(), was, next); !errors.Is(err, alarm.ErrChanged) {
-		t.Errorf("of another state: %v", err)
-	}
+	change(t, s, true, was, next)
+	change(t, s, false, was, next) // it has another state
 	other := next
 	other.Due = noon.Add(time.Millisecond)
-	if err := s.Change(t.Context(), other, was); !errors.Is(err, alarm.ErrChanged) {
-		t.Errorf("of another time: %v", err)
-	}
+	change(t, s, false, other, was) // it has another time
 	unknown := was
 	unknown.ID = "b"
-	if err := s.Change(t.Context(), unknown, next); !errors.Is(err, alarm.ErrChanged) {
-		t.Errorf("of nothing: %v", err)
-	}
+	change(t, s, false, unknown, next)
 	again := next
 	again.State, again.Due, again.Wall, again.Rang = alarm.Armed, noon.Add(24*time.Hour), "2026-11-22T12:00:00", time.Time{}
-	if err := s.Change(t.Context(), next, again); err != nil {
-		t.Fatal(err)
-	}
+	change(t, s, true, next, again)
 	got, err := s.Find(t.Context(), alarm.Query{})
 	if err != nil || len(got) != 1 || !got[0].Due.Equal(again.Due) || got[0].State != alarm.Armed || got[0].Wall != again.Wall || !got[0].Rang.IsZero() || got[0].Rule != was.Rule {
 		t.Errorf("%+v, %v", got, err)
@@ -149,11 +175,11 @@ func races(t *testing.T, s alarm.Store) {
 		wg.Go(func() {
 			next := was
 			next.State = alarm.Ringing
-			switch err := s.Change(t.Context(), was, next); {
-			case err == nil:
-				won <- true
-			case !errors.Is(err, alarm.ErrChanged):
+			switch done, err := s.Change(t.Context(), alarm.Change{Was: was, Now: next}); {
+			case err != nil:
 				t.Error(err)
+			case done[0]:
+				won <- true
 			}
 		})
 	}
