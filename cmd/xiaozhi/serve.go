@@ -85,7 +85,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log.Warn("config", "warning", w)
 	}
 	program, err := app.Build(ctx, cfg, app.Options{
-		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log,
+		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check,
 	})
 	if err != nil {
 		return err

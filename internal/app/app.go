@@ -32,6 +32,7 @@ import (
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
+	"xiaozhi/store"
 )
 
 // Version is the version that the server reports to devices, tools and people.
@@ -44,6 +45,7 @@ type Options struct {
 	Banner   io.Writer    // takes what was found and the addresses, for people
 	Terminal bool         // Banner is read by people only, so it may show the admin token
 	Log      *slog.Logger // takes everything else
+	Check    bool         // only the settings are looked at: nothing is opened that a running server has
 }
 
 // App is the program: it owns everything that is built once and shared by all
@@ -57,6 +59,7 @@ type App struct {
 	life    *lifecycle
 
 	book     *identity.Book
+	stored   *store.Store // nil: nothing outlives the program
 	devices  *connection.Registry
 	load     load
 	front    func(next http.Handler) http.Handler // the paths of devices
@@ -113,7 +116,10 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	book := a.reminders(ctx, nil)
+	if err := a.openStore(ctx); err != nil {
+		return err
+	}
+	book := a.reminders(ctx, a.stored)
 	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
@@ -138,7 +144,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		return err
 	}
 	a.outward(own, fleet, o.Prompts)
-	if err := a.openBook(ctx, identity.NewMemory()); err != nil {
+	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}
 	if err := agent.Preload(o); err != nil {

@@ -91,7 +91,7 @@ func (a *App) routes() http.Handler {
 			http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ready")
+		fmt.Fprintln(w, a.readiness())
 	})
 	outward := a.gateway.DeviceAPI(a.outside)
 	mux.Handle("/api/devices", outward)
@@ -150,6 +150,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	})
 	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
 	wg.Go(func() { a.book.Run(keep) })
+	wg.Go(func() { a.backUp(ctx) })
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	var err error

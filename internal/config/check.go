@@ -63,6 +63,14 @@ func (ch checker) checkAuth(a Auth) {
 	ch.bad(key("auth", "enabled"), "config/auth-no-token")
 }
 
+func (ch checker) checkStore(s Store) {
+	ch.oneOf(s.Driver, []string{"auto", "none"}, "store", "driver")
+	within(ch, s.Backup, 0, 366, "store", "backup")
+	if s.URL != "" && !strings.HasPrefix(string(s.URL), "postgres://") && !strings.HasPrefix(string(s.URL), "postgresql://") {
+		ch.bad(key("store", "url"), "config/store-url")
+	}
+}
+
 func (ch checker) checkServer(s Server) {
 	if len(s.Listen) == 0 {
 		ch.bad(key("server", "listen"), "config/no-address")
@@ -137,6 +145,7 @@ func (ch checker) checkAgent(a Agent) {
 func (ch checker) checkTools(c *Config) {
 	within(ch, c.Reminders.PerDevice, 1, 1000, "reminders", "per_device")
 	within(ch, c.Reminders.KeepOpen, time.Minute, 24*time.Hour, "reminders", "keep_open")
+	ch.checkStore(c.Store)
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
 		ch.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		ch.patterns([]string{pattern}, "tools", "kinds", pattern)

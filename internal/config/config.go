@@ -27,6 +27,7 @@ type Config struct {
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
+	Store     Store               `koanf:"store"`
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 }
@@ -42,6 +43,13 @@ type Server struct {
 	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
+}
+
+// Store configures what is kept when the program ends.
+type Store struct {
+	Driver string           `koanf:"driver"` // auto or none
+	URL    providers.Secret `koanf:"url"`    // of PostgreSQL; "": SQLite in the data folder
+	Backup int              `koanf:"backup"` // that are kept of those made each night; 0: none is made
 }
 
 // Reminders configures timers and reminders.
@@ -295,6 +303,7 @@ func Default() *Config {
 		},
 		Providers: map[string]Provider{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
+		Store:     Store{Driver: "auto", Backup: 7},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},
 		Log:       Log{Level: "info", Format: "text"},
 	}

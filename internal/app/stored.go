@@ -1,0 +1,166 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"xiaozhi/connection/identity"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/store"
+)
+
+// openStore opens what outlives the program, unless it is switched off.
+func (a *App) openStore(ctx context.Context) error {
+	if a.cfg.Store.Driver == "none" || a.options.Check {
+		return nil
+	}
+	s, err := store.Open(ctx, store.Options{
+		URL: string(a.cfg.Store.URL), Path: filepath.Join(a.options.Data, "xiaozhi.db"), Backups: filepath.Join(a.options.Data, "backups"), Log: a.log,
+	})
+	if err != nil {
+		return storeError(err)
+	}
+	a.stored = s
+	a.life.atEnd(func() {
+		if err := s.Close(); err != nil {
+			a.log.Error("store did not close", "err", err)
+		}
+	})
+	return nil
+}
+
+// storeError says in both languages why the store cannot be opened, and what to do.
+func storeError(err error) error {
+	backup := func(name string) string { return cmp.Or(name, message.Both("app/store-no-backup")) }
+	if e, ok := errors.AsType[*store.BrokenError](err); ok {
+		return errors.New(message.Both("app/store-broken", e.Path, e.Err, backup(e.Backup)))
+	}
+	if e, ok := errors.AsType[*store.NewerError](err); ok {
+		return errors.New(message.Both("app/store-newer", e.Path, e.Has, e.Knows, backup(e.Backup)))
+	}
+	if e, ok := errors.AsType[*store.LockedError](err); ok {
+		return errors.New(message.Both("app/store-locked", e.Path, e.PID))
+	}
+	if e, ok := errors.AsType[*store.ForeignError](err); ok {
+		return errors.New(message.Both("app/store-foreign", e.Path))
+	}
+	return err
+}
+
+// storeTrouble says for people what is wrong with the store, a line each.
+func (a *App) storeTrouble() (lines []string) {
+	if a.stored == nil {
+		return nil
+	}
+	ids := map[store.Trouble]string{
+		store.TroubleFull: "app/store-full", store.TroubleBroken: "app/store-damaged", store.TroubleSlow: "app/store-slow",
+		store.TroubleFailing: "app/store-failing", store.TroubleNoWAL: "app/store-no-wal", store.TroubleDropped: "app/store-dropped",
+	}
+	for _, trouble := range a.stored.Health().Trouble {
+		lines = append(lines, message.Both(ids[trouble]))
+	}
+	return lines
+}
+
+// backUp makes a backup each night until ctx ends.
+func (a *App) backUp(ctx context.Context) {
+	if a.stored == nil || a.cfg.Store.Backup == 0 {
+		return
+	}
+	b := &store.Backups{
+		Store: a.stored, Dir: filepath.Join(a.options.Data, "backups"), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
+		Files: func() ([]store.File, error) { return backupFiles(a.options.Data) }, Log: a.log,
+	}
+	b.Run(ctx)
+}
+
+// backupFiles lists what people have written into the data folder, without secrets, sound and what can be made again.
+func backupFiles(data string) (files []store.File, err error) {
+	for _, top := range []string{"config.yaml", "mcp_servers.json", "prompts", "tools"} {
+		err := filepath.WalkDir(filepath.Join(data, top), func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			name, err := filepath.Rel(data, path)
+			files = append(files, store.File{Name: filepath.ToSlash(name), Path: path})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// readiness says that devices can be served, and what is wrong with the store.
+func (a *App) readiness() string {
+	return strings.Join(append([]string{"ready"}, a.storeTrouble()...), "\n")
+}
+
+// records keep who is known.
+func (a *App) records() identity.Records {
+	if a.stored == nil {
+		return identity.NewMemory()
+	}
+	return storedRecords{a.stored, a.log}
+}
+
+// storedRecords keeps who is known in the store.
+type storedRecords struct {
+	store *store.Store
+	log   *slog.Logger
+}
+
+func (s storedRecords) Load(ctx context.Context) (records []identity.Record, pairings []identity.Pairing, err error) {
+	devices, waiting, err := s.store.Devices.Identities(ctx)
+	for _, d := range devices {
+		state, ok := identity.ParseState(string(d.State))
+		if !ok {
+			return nil, nil, fmt.Errorf("device %s has the unknown state %q", d.ID, d.State)
+		}
+		records = append(records, identity.Record{
+			ID: d.ID, Address: d.Address, Client: d.Client, State: state, Name: d.Name, By: d.AcceptedBy, Tokens: identity.Tokens{Used: d.Token, Offered: d.Offered},
+			Keeps: d.Keeps, Told: d.Told, Board: d.Board, Firmware: d.Firmware, First: d.FirstAt, Seen: d.SeenAt, Since: d.SinceAt,
+		})
+	}
+	for _, p := range waiting {
+		pairings = append(pairings, identity.Pairing{ID: p.DeviceID, Code: p.Code, Challenge: p.Challenge, Remote: p.Remote, Began: p.BeganAt, Ends: p.EndsAt})
+	}
+	return records, pairings, err
+}
+
+func (s storedRecords) Commit(ctx context.Context, c identity.Change) error {
+	change := store.DeviceChange{Drop: c.Drop, Settled: c.Settled}
+	for _, r := range c.Save {
+		change.Save = append(change.Save, store.Identity{
+			ID: r.ID, Address: r.Address, Client: r.Client, State: store.DeviceState(r.State.String()), Name: r.Name, AcceptedBy: r.By, Token: r.Tokens.Used, Offered: r.Tokens.Offered,
+			Keeps: r.Keeps, Told: r.Told, Board: r.Board, Firmware: r.Firmware, FirstAt: r.First, SeenAt: r.Seen, SinceAt: r.Since,
+		})
+	}
+	for _, p := range c.Open {
+		change.Open = append(change.Open, store.Pairing{DeviceID: p.ID, Code: p.Code, Challenge: p.Challenge, Remote: p.Remote, BeganAt: p.Began, EndsAt: p.Ends})
+	}
+	if err := s.store.Devices.Commit(ctx, change); err != nil {
+		return err
+	}
+	for _, id := range c.Drop {
+		if slices.ContainsFunc(c.Save, func(r identity.Record) bool { return r.ID == id }) {
+			continue
+		}
+		if _, err := s.store.Forget(ctx, id); err != nil { // the rows are gone all the same
+			s.log.Warn("words of a forgotten device may be left in the write-ahead log", "device_id", id, "err", err)
+		}
+	}
+	return nil
+}
