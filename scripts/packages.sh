@@ -6,11 +6,12 @@ set -eu
 
 build="pkg-config libopus-dev"
 engines="flite espeak-ng libpocketsphinx3 pocketsphinx-en-us"
+databases="postgresql-15" # the tests start one of their own; without it they say what is not tested
 sounds="asterisk-core-sounds-en-g722 asterisk-moh-opsound-g722 pocketsphinx-testdata alsa-utils"
 
 case "${1:-}" in
 run)  needed="$build" optional="$engines" ;;
-test) needed="$build $engines $sounds" optional="" ;;
+test) needed="$build $engines $sounds" optional="$databases" ;;
 *)    echo "usage: $0 run|test" >&2; exit 2 ;;
 esac
 
@@ -42,8 +43,18 @@ want=$(missing $optional)
 
 if [ "$(id -u)" = 0 ]; then
 	echo "xiaozhi: installing Debian packages / 正在安装: $need$want" >&2
-	export DEBIAN_FRONTEND=noninteractive
+	export DEBIAN_FRONTEND=noninteractive UCF_FORCE_CONFFOLD=YES
 	log=$(mktemp)
+	# PostgreSQL's package makes a database of its own and starts it, unless this file forbids it.
+	cluster=/etc/postgresql-common/createcluster.conf
+	case "$want" in
+	*postgresql*)
+		if [ ! -e "$cluster" ]; then
+			mkdir -p "${cluster%/*}"
+			echo "create_main_cluster = false" >"$cluster"
+		fi
+		;;
+	esac
 	install() { apt-get install -y --no-install-recommends "$@" >"$log" 2>&1; }
 	if ! install $need $want; then
 		apt-get update >/dev/null 2>&1 || true
