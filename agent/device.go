@@ -30,9 +30,10 @@ type Device struct {
 	states  map[string]feature.State // by feature
 	calls   think.Budget
 
-	returned time.Time
-	wanted   int           // who waits for it or holds it; guarded by Devices.mu
-	slot     chan struct{} // size 1: holds a token while the record is free
+	returned  time.Time
+	forgotten bool          // nobody may get it any more; guarded by Devices.mu
+	wanted    int           // who waits for it or holds it; guarded by Devices.mu
+	slot      chan struct{} // size 1: holds a token while the record is free
 }
 
 // waits returns for how long the record must be kept after its last connection; 0:
@@ -63,14 +64,29 @@ func (d *Devices) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, dev := range d.byID {
-		for _, s := range dev.states {
-			s.Close()
-		}
+		dev.close()
 	}
 }
 
 // acquire waits until no other conversation holds the device's record.
 func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
+	for {
+		dev, err := d.await(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
+		forgotten := dev.forgotten
+		d.mu.Unlock()
+		if !forgotten {
+			return dev, nil
+		}
+		d.release(dev)
+	}
+}
+
+// await waits until nobody else holds the record that the device has now.
+func (d *Devices) await(ctx context.Context, id string) (*Device, error) {
 	d.mu.Lock()
 	dev, ok := d.byID[id]
 	if !ok {
@@ -86,7 +102,9 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 	case <-ctx.Done():
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		dev.wanted--
+		if dev.wanted--; dev.forgotten && dev.wanted == 0 {
+			dev.close()
+		}
 		return nil, context.Cause(ctx)
 	}
 }
@@ -122,6 +140,31 @@ func (d *Devices) release(dev *Device) {
 	if len(d.byID) > mostRecords && longest != nil {
 		d.forget(longest)
 	}
+	if dev.forgotten && dev.wanted == 0 {
+		dev.close()
+	}
+}
+
+// Forget drops the record of a device, which gets another one if it comes again. One
+// that is lent ends when it is given back.
+func (d *Devices) Forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dev := d.byID[id]
+	if dev == nil {
+		return
+	}
+	delete(d.byID, id)
+	if dev.forgotten = true; dev.wanted == 0 {
+		dev.close()
+	}
+}
+
+// close ends what the features keep. Nobody may hold the record.
+func (d *Device) close() {
+	for _, s := range d.states {
+		s.Close() // no job runs any more: they have their own limit
+	}
 }
 
 // forget gives up a record that nobody holds, once. The caller holds mu.
@@ -130,9 +173,7 @@ func (d *Devices) forget(dev *Device) {
 		return
 	}
 	delete(d.byID, dev.id)
-	for _, s := range dev.states {
-		s.Close() // no job runs any more: they have their own limit
-	}
+	dev.close()
 }
 
 // Memory holds what a device's record knows from earlier conversations, as far as

@@ -42,6 +42,44 @@ func TestDevicesAcquireOneAtATime(t *testing.T) {
 	})
 }
 
+// A forgotten record comes back to nobody, whoever holds it or waits for it.
+func TestForgottenRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		first, err := d.acquire(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.role = "pirate"
+		waits := make(chan *Device)
+		go func() {
+			dev, err := d.acquire(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			waits <- dev
+		}()
+		synctest.Wait()
+		d.Forget("a")
+		d.Forget("nobody")
+		second, err := d.acquire(t.Context(), "a") // does not wait for the first
+		if err != nil || second == first || second.role != "" {
+			t.Errorf("%+v, %v", second, err)
+		}
+		d.release(first)
+		d.release(second)
+		if third := <-waits; third != second {
+			t.Error("who waited got the forgotten one")
+		} else {
+			d.release(third)
+		}
+		d.Forget("a")
+		if len(d.byID) != 0 {
+			t.Errorf("%d records", len(d.byID))
+		}
+	})
+}
+
 func TestLendGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevices()

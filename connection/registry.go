@@ -63,6 +63,16 @@ func (r *Registry) Uploader(address, token string) (s *Session, id string, conne
 	return nil, "", connected
 }
 
+// Talks reports whether a device is connected.
+func (r *Registry) Talks(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[id] != nil
+}
+
+// Forget drops what is kept of a device beside its session.
+func (r *Registry) Forget(id string) { r.languages.Remove(id) }
+
 // Expel ends the session of a device, if there is one, with [ErrChanged]. It does not
 // wait.
 func (r *Registry) Expel(id string) {

@@ -98,6 +98,8 @@ type server struct {
 	err    error         // how it ended
 	log    syncBuffer
 	shared bool // other tests use it too
+
+	flashes sync.Map // of the devices, by both ids
 }
 
 // syncBuffer is a buffer that a process writes while a test reads.
@@ -374,6 +376,8 @@ func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) 
 	if o.DeviceID == "" && s.shared {
 		o.DeviceID = newDeviceID()
 	}
+	flash, _ := s.flashes.LoadOrStore([2]string{o.DeviceID, o.ClientID}, &devicetest.Flash{})
+	o.Flash = flash.(*devicetest.Flash)
 	p, err := devicetest.Provision(ctx, s.ota, o)
 	if err != nil {
 		tb.Fatal(err)

@@ -59,7 +59,8 @@ type App struct {
 	life    *lifecycle
 
 	book     *identity.Book
-	stored   *store.Store // nil: nothing outlives the program
+	stored   *store.Store      // nil: nothing outlives the program
+	forgets  []func(id string) // drop what is kept of a device in memory
 	devices  *connection.Registry
 	load     load
 	front    func(next http.Handler) http.Handler // the paths of devices
@@ -155,6 +156,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Describe: seen.Describe, Log: a.log,
 	}
+	a.forgets = []func(string){o.Devices.Forget, f.things.Forget, a.outside.calls.Forget}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,

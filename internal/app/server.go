@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/connection/pairing"
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
@@ -96,6 +97,11 @@ func (a *App) routes() http.Handler {
 	outward := a.gateway.DeviceAPI(a.outside)
 	mux.Handle("/api/devices", outward)
 	mux.Handle("/api/devices/", outward)
+	known := a.gateway.ForOwner(pairing.New(pairing.Options{
+		Book: a.book, Connected: a.devices.Talks, Forget: a.forget, Log: a.log,
+	}))
+	mux.Handle(pairing.Path, known)
+	mux.Handle(pairing.Path+"/", known)
 	if a.endpoint != nil {
 		mux.Handle("/mcp/endpoint", a.endpoint)
 		mux.Handle("/mcp/endpoint/{$}", a.endpoint)

@@ -39,11 +39,13 @@ type Options struct {
 	NetConn    net.Conn     // an open transport to use instead of dialling, as one end of net.Pipe
 	HTTPClient *http.Client // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
-	DeviceID string // Device-Id; empty: 24:6f:28:aa:10:02
-	ClientID string // Client-Id; empty: a fixed UUID
-	Token    string // as given by OTA; without a space, Bearer is put before it
-	Protocol int    // binary framing 1, 2 or 3; 0: 1
-	Language string // Accept-Language of the OTA request; empty: en-US
+	DeviceID string  // Device-Id; empty: 24:6f:28:aa:10:02
+	ClientID string  // Client-Id; empty: a fixed UUID
+	Token    string  // as given by OTA; without a space, Bearer is put before it
+	Protocol int     // binary framing 1, 2 or 3; 0: 1
+	Language string  // Accept-Language of the OTA request; empty: en-US
+	Flash    *Flash  // keeps the token over boots; nil: a token that a reply leaves out is none
+	Waiting  Waiting // for a person to accept the code
 
 	Profile    Profile
 	Mode       Mode // first listen mode; empty: Auto

@@ -20,6 +20,7 @@ type Provisioned struct {
 	Zone       time.Duration // offset of the wall clock
 	Firmware   string        // version
 	Code       string        // activation code; empty when the device is bound
+	Challenge  string        // beside it
 	Violations []Violation   // breaches that a device survives
 	Raw        []byte
 }
@@ -43,23 +44,27 @@ const otaRequest = `{
 	"chip_info":{"model":9,"cores":2,"revision":2,"features":18}
 }`
 
+// programRequest is the body of a desktop client or a test page.
+const programRequest = `{"application":{"version":"1.1.9","elf_sha256":"c8a8ecb6d6fbcda682494d9675cd1ead240ecf38bdde75282a42365a0e396033"},
+	"board":{"type":"` + boardName + `","name":"xiaozhi","ip":"192.168.1.41","mac":"%s"}}`
+
 // Provision asks an OTA address as a device does at its boot. An error means that the device would not get to a
-// WebSocket server; what it would survive is in Violations. Of o it uses DeviceID, ClientID, Language and HTTPClient.
+// WebSocket server; what it would survive is in Violations. Of o it uses DeviceID, ClientID, Language, Profile, Flash and HTTPClient.
 func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, error) {
 	o = o.withDefaults()
 	if len(otaURL) < shortURL {
 		return Provisioned{}, fmt.Errorf("ota url %q: devices refuse less than %d characters", otaURL, shortURL)
 	}
 	body := fmt.Sprintf(otaRequest, o.Language, o.DeviceID, o.ClientID)
+	if o.Profile == PyXiaozhi || o.Profile == Browser { // they have no flash to describe
+		body = fmt.Sprintf(programRequest, o.DeviceID)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, otaURL, strings.NewReader(body))
 	if err != nil {
 		return Provisioned{}, fmt.Errorf("ota request: %w", err)
 	}
 	req.Close = true
-	req.Header = http.Header{
-		"Activation-Version": {"1"}, "Device-Id": {o.DeviceID}, "Client-Id": {o.ClientID},
-		"User-Agent": {boardName + "/" + firmwareVersion}, "Accept-Language": {o.Language}, "Content-Type": {"application/json"},
-	}
+	req.Header = o.bootHeader()
 	resp, err := o.HTTPClient.Do(req)
 	if err != nil {
 		return Provisioned{}, fmt.Errorf("ota request: %w", err)
@@ -72,7 +77,7 @@ func Provision(ctx context.Context, otaURL string, o Options) (Provisioned, erro
 		for _, f := range found {
 			p.violate("%s", f)
 		}
-		err = p.read(raw)
+		err = p.read(raw, o.Flash)
 	}
 	if err != nil {
 		return p, fmt.Errorf("ota reply from %s: %w", otaURL, err)
@@ -85,7 +90,7 @@ func (p *Provisioned) violate(format string, args ...any) {
 }
 
 // read takes the sections of a reply.
-func (p *Provisioned) read(body []byte) error {
+func (p *Provisioned) read(body []byte, flash *Flash) error {
 	var sections map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sections); err != nil || sections == nil {
 		return fmt.Errorf("not one JSON object: %s", shorten(body))
@@ -108,9 +113,9 @@ func (p *Provisioned) read(body []byte) error {
 		if (activation.Code == "") != (activation.Challenge == "") {
 			p.violate("activation needs code and challenge together")
 		}
-		p.Code = activation.Code
+		p.Code, p.Challenge = activation.Code, activation.Challenge
 	}
-	return p.readWebSocket(sections["websocket"])
+	return p.readWebSocket(sections["websocket"], flash)
 }
 
 func (p *Provisioned) readTime(raw json.RawMessage) {
@@ -164,7 +169,7 @@ func (p *Provisioned) readFirmware(raw json.RawMessage) error {
 }
 
 // readWebSocket checks what the device would store under the members' own names.
-func (p *Provisioned) readWebSocket(raw json.RawMessage) error {
+func (p *Provisioned) readWebSocket(raw json.RawMessage, flash *Flash) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return fmt.Errorf("no websocket object: the device falls back to MQTT")
@@ -194,6 +199,6 @@ func (p *Provisioned) readWebSocket(raw json.RawMessage) error {
 	if ws.Version < 0 || ws.Version > 3 {
 		p.violate("websocket version %d", ws.Version)
 	}
-	p.URL, p.Token, p.Protocol = ws.URL, ws.Token, ws.Version
+	p.URL, p.Token, p.Protocol = ws.URL, flash.keep(ws.Token, members["token"] != nil), ws.Version
 	return nil
 }

@@ -243,7 +243,7 @@ func FuzzProvisioned(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var p Provisioned
-		if p.read(body) == nil && CheckURL(p.URL) != nil {
+		if p.read(body, nil) == nil && CheckURL(p.URL) != nil {
 			t.Errorf("%s: %q cannot be dialled", body, p.URL)
 		}
 	})

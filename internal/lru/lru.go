@@ -74,6 +74,13 @@ func (c *Cache[K, V]) Update(key K, f func(old V) (value V, weight int)) {
 	c.put(key, value, weight)
 }
 
+// Remove drops the value of key.
+func (c *Cache[K, V]) Remove(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(c.byKey[key])
+}
+
 // Len returns the number of entries.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()

@@ -94,3 +94,18 @@ func ExampleCache() {
 	fmt.Println(c.Len(), ok)
 	// Output: 2 false
 }
+
+func TestCacheRemove(t *testing.T) {
+	c := lru.New[string, int](2, 10)
+	c.Put("a", 1, 4)
+	c.Put("b", 2, 4)
+	c.Remove("a")
+	c.Remove("none")
+	if _, ok := c.Get("a"); ok || c.Len() != 1 {
+		t.Errorf("%d entries", c.Len())
+	}
+	c.Put("c", 3, 6) // the weight of a is free
+	if c.Len() != 2 {
+		t.Errorf("%d entries", c.Len())
+	}
+}

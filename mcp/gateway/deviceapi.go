@@ -29,6 +29,18 @@ func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
 	return g.guard.before(a.handler(), a.fail)
 }
 
+// ForOwner returns next behind access control: the owner alone is let in.
+func (g *Gateway) ForOwner(next http.Handler) http.Handler {
+	a := &deviceAPI{log: g.log}
+	return g.guard.before(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !catalog.CallerFrom(r.Context()).Owner {
+			a.fail(w, http.StatusForbidden, "gateway/owner-only")
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), a.fail)
+}
+
 // deviceAPI serves /api/devices, behind access control.
 type deviceAPI struct {
 	devices offer.Devices

@@ -23,6 +23,9 @@ const (
 // It may be used at the same time; make it with [NewCache].
 type Cache struct{ homes *lru.Cache[string, *home] }
 
+// Forget drops what is kept of a device.
+func (c *Cache) Forget(deviceID string) { c.homes.Remove(deviceID) }
+
 // NewCache makes an empty cache for a number of devices; 0 means 1000. With one more, or
 // more than 32 MiB, the device that was used least recently is forgotten.
 func NewCache(devices int) *Cache {

@@ -116,6 +116,9 @@ func (j *Journal) Add(deviceID string, r Record) {
 	})
 }
 
+// Forget drops the calls of a device.
+func (j *Journal) Forget(deviceID string) { j.calls.Remove(deviceID) }
+
 // Calls returns the last calls of a device, the oldest first. The caller owns the slice.
 func (j *Journal) Calls(deviceID string) []Record {
 	records, _ := j.calls.Peek(deviceID)

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/connection/pairing"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+)
+
+const devicesUsage = `usage: xiaozhi devices [flags]
+       xiaozhi devices [flags] pair CODE | pair ID | rename ID NAME | refuse ID | forget ID
+
+%s
+%s
+
+`
+
+// devices is the subcommand. It returns 0 when it was done, 1 when the server did not
+// do it, and 2 when it was misused.
+func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c := toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
+	flags := flag.NewFlagSet("devices", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), devicesUsage, message.In(text.English, "known/usage"), message.In(text.Chinese, "known/usage"))
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
+	data := flags.String("data", "data", message.Both("tool/flag-data"))
+	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
+	flags.DurationVar(&c.timeout, "timeout", 20*time.Second, message.Both("tool/flag-timeout"))
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
+		c.server = "http://" + c.server // localhost:8000
+	}
+	act, order, err := orderOf(flags.Args())
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
+		return 2
+	}
+	if err = c.findToken(flags, *data); err == nil && act == "" {
+		err = c.known(ctx)
+	} else if err == nil {
+		err = c.order(ctx, act, order)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// orderOf reads what is to be done with which device; nothing is to be listed.
+func orderOf(args []string) (act string, o pairing.Order, err error) {
+	if len(args) == 0 {
+		return "", o, nil
+	}
+	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
+		return "", o, errors.New(message.Both("tool/order", args[i]))
+	}
+	wants := map[string]string{"pair": "CODE / ID", "rename": "ID NAME", "refuse": "ID", "forget": "ID"}[args[0]]
+	switch act, args = args[0], args[1:]; {
+	case wants == "":
+		return "", o, errors.New(message.Both("tool/unexpected", act))
+	case len(args) == 0 || act == "rename" && len(args) < 2 || act != "rename" && act != "pair" && len(args) > 1:
+		return "", o, errors.New(message.Both("known/wants", act, wants))
+	case act == "pair":
+		o.Code = strings.Join(args, "") // a code may be typed as 482 913
+	default:
+		o.Device, o.Name = args[0], strings.Join(args[1:], " ")
+	}
+	return act, o, nil
+}
+
+// known lists the devices.
+func (c toolsClient) known(ctx context.Context) error {
+	var list pairing.List
+	if err := c.ask(ctx, http.MethodGet, pairing.Path, nil, &list); err != nil || c.asJSON {
+		return err
+	}
+	fmt.Fprintln(c.out, message.Both("known/mode", list.Mode))
+	if len(list.Devices) == 0 {
+		fmt.Fprintln(c.out, message.Both("known/none"))
+	}
+	for _, d := range list.Devices {
+		line := []string{d.ID, d.State}
+		for _, part := range []string{d.Name, d.Board, d.Firmware} {
+			if part != "" {
+				line = append(line, part)
+			}
+		}
+		line = append(line, d.Seen.Local().Format(time.DateTime))
+		if d.Connected {
+			line = append(line, message.Both("known/connected"))
+		}
+		if d.Code != "" {
+			line = append(line, message.Both("known/code", d.Code, d.Remote))
+		}
+		fmt.Fprintln(c.out, plainText(strings.Join(line, "  ")))
+	}
+	return nil
+}
+
+// order has the server do something with a device.
+func (c toolsClient) order(ctx context.Context, act string, o pairing.Order) error {
+	var done pairing.Done
+	if err := c.ask(ctx, http.MethodPost, pairing.Path+"/"+act, o, &done); err != nil || c.asJSON {
+		return err
+	}
+	fmt.Fprintln(c.out, message.Both("known/done", plainText(done.Device)))
+	return nil
+}
