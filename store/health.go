@@ -75,7 +75,7 @@ func (h *health) wrote(_ time.Time, took time.Duration, err error) {
 
 // isOurs reports whether an error is an answer, and not a failure.
 func isOurs(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFull) || errors.Is(err, errData)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFull) || errors.Is(err, errData) || errors.Is(err, ErrLastOwner)
 }
 
 // report fills in what is known here.

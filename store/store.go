@@ -62,8 +62,19 @@ type hooks struct {
 type Tables struct {
 	Devices       *Devices
 	Reminders     *Reminders
+	Outbox        *Outbox
+	Memories      *Memories
 	Conversations *Conversations
 	Turns         *Turns
+	Recordings    *Recordings
+	Users         *Users
+	Sessions      *Sessions
+	Invites       *Invites
+	APITokens     *APITokens
+	Agents        *Agents
+	Settings      *Settings
+	Secrets       *Secrets
+	Audit         *Audit
 }
 
 // Store is an open database. It owns the connections, the lock of the file and the goroutine of [Log].
@@ -92,8 +103,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, unlock: unlock, Log: newLog(ctx, db, o.Log)}
-	s.Tables = Tables{Devices: &Devices{db}, Reminders: &Reminders{db}, Conversations: &Conversations{db}, Turns: &Turns{db}}
+	s.Tables = tablesOf(db)
 	return s, nil
+}
+
+func tablesOf(db *database) Tables {
+	return Tables{
+		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db},
+		Conversations: &Conversations{db}, Turns: &Turns{db}, Recordings: &Recordings{db},
+		Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
+		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Audit: &Audit{db},
+	}
 }
 
 // Close writes what waits, for ten seconds at most, ends the connections and frees the lock.

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+)
+
+// Parcel is something that a device shall be told when it can be reached.
+type Parcel struct {
+	ID          string
+	DeviceID    string
+	Body        string // JSON
+	Source      string // who sends it
+	NotBefore   time.Time
+	EndsAt      time.Time // zero: it waits for ever
+	State       string    // waiting, telling, heard, expired or cancelled
+	Tries       int
+	DeliveredAt time.Time
+	HeardChars  int
+	ByID        string
+	At          time.Time
+}
+
+const (
+	parcelColumns = "id, device_id, body, source, not_before, ends_at, state, tries, delivered_at, heard_chars, by_id, at"
+	selectParcel  = "SELECT " + parcelColumns + " FROM outbox"
+)
+
+func (p *Parcel) fields() []any {
+	return []any{
+		text{&p.ID}, text{&p.DeviceID}, text{&p.Body}, text{&p.Source}, stamp{&p.NotBefore}, stamp{&p.EndsAt}, text{&p.State}, whole{&p.Tries},
+		stamp{&p.DeliveredAt}, number{&p.HeardChars}, maybe{&p.ByID}, stamp{&p.At},
+	}
+}
+
+// Outbox is the table of what waits to be told.
+type Outbox struct{ db *database }
+
+// Add keeps a parcel.
+func (t *Outbox) Add(ctx context.Context, p Parcel) error {
+	p.At = orNow(p.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("outbox", parcelColumns), p.fields()...)
+	return err
+}
+
+// Waiting lists what a device shall be told now, the oldest first, at most limit of it.
+func (t *Outbox) Waiting(ctx context.Context, deviceID string, limit int) ([]Parcel, error) {
+	now := t.db.clock().UnixMilli()
+	return list[Parcel](ctx, t.db.read, selectParcel+" WHERE device_id = $1 AND state = 'waiting' AND (not_before IS NULL OR not_before <= $2) "+
+		"AND (ends_at IS NULL OR ends_at > $3) ORDER BY at, id LIMIT $4", deviceID, now, now, limit)
+}
+
+// Change writes a parcel in place of was, if that still has its state and its tries; else [ErrConflict].
+func (t *Outbox) Change(ctx context.Context, was, now Parcel) error {
+	const changed = "not_before, ends_at, state, tries, delivered_at, heard_chars"
+	n, err := t.db.exec(ctx, "UPDATE outbox SET "+assign(changed)+" WHERE id = $7 AND state = $8 AND tries = $9",
+		append(now.fields()[4:10], was.ID, was.State, was.Tries)...)
+	if err == nil && n == 0 {
+		err = ErrConflict
+	}
+	return err
+}
+
+// Expire ends what has waited too long, and returns how much that was.
+func (t *Outbox) Expire(ctx context.Context) (int64, error) {
+	return t.db.exec(ctx, "UPDATE outbox SET state = 'expired' WHERE state = 'waiting' AND ends_at <= $1", t.db.clock().UnixMilli())
+}
+
+// Memory is something that is remembered of the people at a device.
+type Memory struct {
+	ID       string
+	DeviceID string
+	AgentID  string
+	Person   string
+	Kind     string
+	Text     string
+	Vector   []byte
+	MadeTurn string
+	At       time.Time
+	UsedAt   time.Time
+}
+
+const memoryColumns = "id, device_id, agent_id, person, kind, text, vector, made_turn, at, used_at"
+
+// octets joins bytes to their column; NULL is none.
+type octets struct{ b *[]byte }
+
+// Value returns what the column holds.
+func (c octets) Value() (driver.Value, error) {
+	if len(*c.b) == 0 {
+		return nil, nil
+	}
+	return *c.b, nil
+}
+
+// Scan takes in what the column holds.
+func (c octets) Scan(src any) error {
+	*c.b = nil
+	if b, ok := src.([]byte); ok {
+		*c.b = append([]byte(nil), b...)
+	}
+	return nil
+}
+
+func (m *Memory) fields() []any {
+	return []any{
+		text{&m.ID}, text{&m.DeviceID}, maybe{&m.AgentID}, maybe{&m.Person}, text{&m.Kind}, text{&m.Text}, octets{&m.Vector}, maybe{&m.MadeTurn},
+		stamp{&m.At}, stamp{&m.UsedAt},
+	}
+}
+
+// Memories is the table of what is remembered.
+type Memories struct{ db *database }
+
+// Add keeps a memory.
+func (t *Memories) Add(ctx context.Context, m Memory) error {
+	m.At = orNow(m.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("memories", memoryColumns), m.fields()...)
+	return err
+}
+
+// List lists the memories of a device, the newest first.
+func (t *Memories) List(ctx context.Context, deviceID string, p Page) ([]Memory, error) {
+	at, id, limit := p.bounds()
+	return list[Memory](ctx, t.db.read, "SELECT "+memoryColumns+" FROM memories WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4",
+		deviceID, at, id, limit)
+}
+
+// Delete deletes a memory.
+func (t *Memories) Delete(ctx context.Context, id string) error {
+	return t.db.execOne(ctx, "DELETE FROM memories WHERE id = $1", id)
+}
+
+// DeleteAll deletes all memories of a device.
+func (t *Memories) DeleteAll(ctx context.Context, deviceID string) (int64, error) {
+	return t.db.exec(ctx, "DELETE FROM memories WHERE device_id = $1", deviceID)
+}
+
+// Recording is the sound of one side of a turn.
+type Recording struct {
+	TurnID string
+	Side   string // user or reply
+	Path   string // of its file
+	Length time.Duration
+	Bytes  int
+	EndsAt time.Time // it is deleted then
+}
+
+const (
+	recordingColumns = "turn_id, side, path, ms, bytes, ends_at"
+	selectRecording  = "SELECT " + recordingColumns + " FROM recordings"
+)
+
+// millis is a duration in a column that is NOT NULL.
+type millis struct{ d *time.Duration }
+
+// Value returns what the column holds.
+func (c millis) Value() (driver.Value, error) { return c.d.Milliseconds(), nil }
+
+// Scan takes in what the column holds.
+func (c millis) Scan(src any) error { return span(c).Scan(src) }
+
+func (r *Recording) fields() []any {
+	return []any{text{&r.TurnID}, text{&r.Side}, text{&r.Path}, millis{&r.Length}, whole{&r.Bytes}, stamp{&r.EndsAt}}
+}
+
+// Recordings is the table of recordings.
+type Recordings struct{ db *database }
+
+// Add keeps a recording of a turn that was written: [ErrNotFound] if it was not.
+func (t *Recordings) Add(ctx context.Context, r Recording) error {
+	_, err := t.db.exec(ctx, insert("recordings", recordingColumns), r.fields()...)
+	return err
+}
+
+// Of lists the recordings of a turn.
+func (t *Recordings) Of(ctx context.Context, turnID string) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" WHERE turn_id = $1 ORDER BY side", turnID)
+}
+
+// Ended lists recordings whose time is over, those of longest ago first. The caller deletes their files, then them.
+func (t *Recordings) Ended(ctx context.Context, limit int) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2", t.db.clock().UnixMilli(), limit)
+}
+
+// Bytes is the size of all recordings.
+func (t *Recordings) Bytes(ctx context.Context) (int, error) {
+	return count(ctx, t.db.read, "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM recordings")
+}
+
+// Delete deletes a recording.
+func (t *Recordings) Delete(ctx context.Context, turnID, side string) error {
+	return t.db.execOne(ctx, "DELETE FROM recordings WHERE turn_id = $1 AND side = $2", turnID, side)
+}

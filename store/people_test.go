@@ -1,0 +1,279 @@
+package store
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func addUser(t *testing.T, s *Store, id string, role Role) User {
+	t.Helper()
+	u := User{ID: id, Name: id, Shown: "A " + id, Role: role, Password: "hash", Locale: "de", CreatedAt: at(0), PasswordAt: at(1)}
+	want(t, s.Users.Add(t.Context(), u), nil)
+	return u
+}
+
+func TestUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		if has, err := s.Users.HasOwner(ctx); has || err != nil {
+			t.Error(has, err)
+		}
+		var first atomic.Int32
+		var wg sync.WaitGroup
+		for _, id := range []string{"u1", "u2", "u3", "u4"} {
+			wg.Go(func() {
+				switch err := s.Users.AddFirst(ctx, User{ID: id, Name: id, Shown: id}); {
+				case err == nil:
+					first.Add(1)
+				case !errors.Is(err, ErrConflict):
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		all, err := s.Users.List(ctx)
+		if first.Load() != 1 || err != nil || len(all) != 1 || all[0].Role != Owner {
+			t.Fatalf("%d first owners: %+v %v", first.Load(), all, err)
+		}
+		owner := all[0].ID
+		u := addUser(t, s, "anna", Member)
+		if got, err := s.Users.Named(ctx, "anna"); err != nil || !reflect.DeepEqual(got, u) {
+			t.Errorf("%+v %v", got, err)
+		}
+		want(t, s.Users.Add(ctx, User{ID: "x", Name: "anna", Role: Viewer}), ErrExists)
+		for name, f := range map[string]func(*User) error{
+			"demoted":  func(u *User) error { u.Role = Member; return nil },
+			"disabled": func(u *User) error { u.DisabledAt = at(5); return nil },
+		} {
+			if _, err := s.Users.Edit(ctx, owner, f); !errors.Is(err, ErrLastOwner) {
+				t.Errorf("the last owner was %s: %v", name, err)
+			}
+		}
+		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.ID, u.Role = "other", Owner; return nil })
+		want(t, err, nil)
+		// Two owners are demoted at once: one stays.
+		var demoted atomic.Int32
+		for _, id := range []string{owner, "anna"} {
+			wg.Go(func() {
+				switch _, err := s.Users.Edit(ctx, id, func(u *User) error { u.Role = Viewer; return nil }); {
+				case err == nil:
+					demoted.Add(1)
+				case !errors.Is(err, ErrLastOwner):
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if has, err := s.Users.HasOwner(ctx); !has || err != nil || demoted.Load() != 1 {
+			t.Error(demoted.Load(), has, err)
+		}
+		_, err = s.Users.Edit(ctx, "nobody", func(*User) error { return nil })
+		want(t, err, ErrNotFound)
+	})
+}
+
+func TestSessions(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx, soon := t.Context(), time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
+		addUser(t, s, "boss", Owner)
+		addUser(t, s, "anna", Member)
+		for _, hash := range []string{"h1", "h2", "h3"} {
+			want(t, s.Sessions.Add(ctx, Session{Hash: hash, UserID: "anna", EndsAt: soon, Remote: "1.2.3.4", Browser: "b"}), nil)
+		}
+		want(t, s.Sessions.Add(ctx, Session{Hash: "old", UserID: "anna", EndsAt: time.Now().Add(-time.Second)}), nil)
+		_, _, err := s.Sessions.Get(ctx, "old")
+		want(t, err, ErrNotFound)
+		if session, u, err := s.Sessions.Get(ctx, "h1"); err != nil || u.Name != "anna" || !session.EndsAt.Equal(soon) || session.Browser != "b" {
+			t.Errorf("%+v %+v %v", session, u, err)
+		}
+		want(t, s.Sessions.Seen(ctx, "h1", soon.Add(time.Hour)), nil)
+		want(t, s.Sessions.Proved(ctx, "h1"), nil)
+		want(t, s.Sessions.Proved(ctx, "none"), ErrNotFound)
+		want(t, s.Sessions.End(ctx, "h3"), nil)
+		if all, err := s.Sessions.Of(ctx, "anna"); err != nil || len(all) != 2 {
+			t.Error(len(all), err)
+		}
+		want(t, s.Sessions.EndAll(ctx, "anna", "h1"), nil)
+		_, _, err = s.Sessions.Get(ctx, "h2")
+		want(t, err, ErrNotFound)
+		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.Shown = "Anna"; return nil })
+		want(t, err, nil)
+		_, _, err = s.Sessions.Get(ctx, "h1")
+		want(t, err, nil)
+		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.Password = "new"; return nil })
+		want(t, err, nil)
+		_, _, err = s.Sessions.Get(ctx, "h1")
+		want(t, err, ErrNotFound) // the password has changed
+	})
+}
+
+func TestInvites(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		want(t, s.Invites.Add(ctx, Invite{Hash: "a", Role: Member, EndsAt: time.Now().Add(time.Hour)}), nil)
+		want(t, s.Invites.Add(ctx, Invite{Hash: "b", Role: Member, EndsAt: time.Now().Add(-time.Hour)}), nil)
+		if i, err := s.Invites.Take(ctx, "a"); err != nil || i.Role != Member || i.UsedAt.IsZero() {
+			t.Errorf("%+v %v", i, err)
+		}
+		for _, hash := range []string{"a", "b", "c"} {
+			_, err := s.Invites.Take(ctx, hash)
+			want(t, err, ErrNotFound)
+		}
+	})
+}
+
+func TestAPITokens(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addUser(t, s, "boss", Owner)
+		addUser(t, s, "anna", Member)
+		a := APIToken{ID: "t1", UserID: "anna", Name: "n", Head: "xz_1", Hash: "h1", Scopes: "read say", Streams: "a b", Rate: 3, CreatedAt: at(0)}
+		want(t, s.APITokens.Add(ctx, a), nil)
+		want(t, s.APITokens.Add(ctx, APIToken{ID: "t2", UserID: "anna", Name: "n", Head: "x", Hash: "h2", EndsAt: at(0)}), nil)
+		if got, err := s.APITokens.Get(ctx, "h1"); err != nil || !reflect.DeepEqual(got, a) {
+			t.Errorf("%+v %v", got, err)
+		}
+		_, err := s.APITokens.Get(ctx, "h2")
+		want(t, err, ErrNotFound) // it has ended
+		want(t, s.APITokens.Used(ctx, "t1"), nil)
+		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.DisabledAt = at(1); return nil })
+		want(t, err, nil)
+		_, err = s.APITokens.Get(ctx, "h1")
+		want(t, err, ErrNotFound) // its person's account is not in use
+		want(t, s.APITokens.Revoke(ctx, "t1"), nil)
+		want(t, s.APITokens.Revoke(ctx, "t1"), ErrNotFound)
+		if all, err := s.APITokens.Of(ctx, "anna"); err != nil || len(all) != 2 {
+			t.Error(len(all), err)
+		}
+	})
+}
+
+func TestAgents(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		want(t, s.Agents.Add(ctx, Agent{ID: "a", Slug: "pirate"}, AgentRevision{Doc: "{}", At: at(0)}), nil)
+		want(t, s.Agents.Add(ctx, Agent{ID: "b", Slug: "pirate"}, AgentRevision{Doc: "{}"}), ErrExists)
+		r := AgentRevision{AgentID: "a", Rev: 2, Doc: `{"voice":"x"}`, Note: "n", ByID: "u", At: at(1)}
+		want(t, s.Agents.Revise(ctx, r), nil)
+		want(t, s.Agents.Revise(ctx, r), ErrConflict) // somebody else was first
+		if a, got, err := s.Agents.Get(ctx, "a"); err != nil || a.Rev != 2 || !reflect.DeepEqual(got, r) {
+			t.Errorf("%+v %+v %v", a, got, err)
+		}
+		if all, revisions, err := s.Agents.List(ctx); err != nil || len(all) != 1 || !reflect.DeepEqual(revisions, []AgentRevision{r}) {
+			t.Errorf("%+v %+v %v", all, revisions, err)
+		}
+		if all, err := s.Agents.Revisions(ctx, "a"); err != nil || len(all) != 2 || all[1].Rev != 1 {
+			t.Errorf("%+v %v", all, err)
+		}
+		want(t, s.Agents.Delete(ctx, "a"), nil)
+		want(t, s.Agents.Delete(ctx, "a"), ErrNotFound)
+		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 0 {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}
+
+func TestSettingsRevisions(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		_, err := s.Settings.Active(ctx)
+		want(t, err, ErrNotFound)
+		id, err := s.Settings.Save(ctx, SettingsRevision{Doc: "a", Note: "n", ByID: "u", At: at(0)}, "")
+		if id != 1 || err != nil {
+			t.Error(id, err)
+		}
+		_, err = s.Settings.Save(ctx, SettingsRevision{Doc: "b"}, "")
+		want(t, err, ErrConflict) // it was made of nothing, and there is something
+		id, err = s.Settings.Save(ctx, SettingsRevision{BaseID: 1, Doc: "b", At: at(1)}, "")
+		want(t, err, nil)
+		_, err = s.Settings.Save(ctx, SettingsRevision{BaseID: id, Doc: "a", At: at(2)}, "every turn failed")
+		want(t, err, nil)
+		if got, err := s.Settings.Active(ctx); err != nil || got.Doc != "a" || got.BaseID != 2 || got.ID != 3 {
+			t.Errorf("%+v %v", got, err)
+		}
+		all, err := s.Settings.List(ctx, 10)
+		if err != nil || len(all) != 3 || all[1].State != SettingsUndone || all[1].WhyUndone == "" || all[2].State != SettingsPast {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}
+
+func TestSecretsAndAudit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		secret := Secret{Name: "openai", Sealed: "x", Tail: "1234", Bound: "api.openai.com", ByID: "u", At: at(0)}
+		want(t, s.Secrets.Put(ctx, Secret{Name: "openai", Sealed: "old"}), nil)
+		want(t, s.Secrets.Put(ctx, secret), nil)
+		if got, err := s.Secrets.Get(ctx, "openai"); err != nil || !reflect.DeepEqual(got, secret) {
+			t.Errorf("%+v %v", got, err)
+		}
+		if all, err := s.Secrets.List(ctx); err != nil || len(all) != 1 {
+			t.Error(len(all), err)
+		}
+		want(t, s.Secrets.Delete(ctx, "openai"), nil)
+		want(t, s.Secrets.Delete(ctx, "openai"), ErrNotFound)
+
+		act := Act{ID: "1", At: at(1), Who: "u", Via: "console", Remote: "r", Act: "login", Object: "o", Detail: "d", OK: true}
+		want(t, s.Audit.Add(ctx, act), nil)
+		want(t, s.Audit.Add(ctx, Act{Who: "u", Via: "command", Act: "login"}), nil)
+		all, err := s.Audit.List(ctx, Page{})
+		if err != nil || len(all) != 2 || !reflect.DeepEqual(all[1], act) || all[0].ID == "" || all[0].OK {
+			t.Errorf("%+v %v", all, err)
+		}
+		if n, err := s.Audit.Trim(ctx, at(2)); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+	})
+}
+
+func TestOutboxAndMemories(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		p := Parcel{ID: "p", DeviceID: "m", Body: "{}", Source: "api", NotBefore: at(0), State: "waiting", ByID: "u", At: at(0)}
+		want(t, s.Outbox.Add(ctx, p), nil)
+		want(t, s.Outbox.Add(ctx, Parcel{ID: "late", DeviceID: "m", Body: "{}", Source: "api", EndsAt: at(0), State: "waiting"}), nil)
+		want(t, s.Outbox.Add(ctx, Parcel{ID: "soon", DeviceID: "m", Body: "{}", Source: "api", NotBefore: time.Now().Add(time.Hour), State: "waiting"}), nil)
+		if all, err := s.Outbox.Waiting(ctx, "m", 10); err != nil || !reflect.DeepEqual(all, []Parcel{p}) {
+			t.Errorf("%+v %v", all, err)
+		}
+		heard := p
+		heard.State, heard.Tries, heard.DeliveredAt, heard.HeardChars = "heard", 1, at(1), 7
+		want(t, s.Outbox.Change(ctx, p, heard), nil)
+		want(t, s.Outbox.Change(ctx, p, heard), ErrConflict)
+		if n, err := s.Outbox.Expire(ctx); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+
+		m := Memory{ID: "1", DeviceID: "m", AgentID: "a", Person: "p", Kind: "fact", Text: "likes tea", Vector: []byte{1, 0, 255}, MadeTurn: "t", At: at(0), UsedAt: at(1)}
+		want(t, s.Memories.Add(ctx, m), nil)
+		want(t, s.Memories.Add(ctx, Memory{ID: "2", DeviceID: "m", Kind: "fact", Text: "x", At: at(1)}), nil)
+		if all, err := s.Memories.List(ctx, "m", Page{}); err != nil || len(all) != 2 || !reflect.DeepEqual(all[1], m) || all[0].Vector != nil {
+			t.Errorf("%+v %v", all, err)
+		}
+		want(t, s.Memories.Delete(ctx, "2"), nil)
+		if n, err := s.Memories.DeleteAll(ctx, "m"); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+
+		want(t, s.Recordings.Add(ctx, Recording{TurnID: "nobody", Side: "user", Path: "x", EndsAt: at(0)}), ErrNotFound)
+		s.Log.Put(turnOf("m", "c", 1))
+		flush(t, s)
+		r := Recording{TurnID: "c-000001", Side: "reply", Path: "a/b.ogg", Length: 8 * time.Second, Bytes: 24_000, EndsAt: at(0)}
+		want(t, s.Recordings.Add(ctx, r), nil)
+		if all, err := s.Recordings.Of(ctx, "c-000001"); err != nil || !reflect.DeepEqual(all, []Recording{r}) {
+			t.Errorf("%+v %v", all, err)
+		}
+		if n, err := s.Recordings.Bytes(ctx); n != 24_000 || err != nil {
+			t.Error(n, err)
+		}
+		if all, err := s.Recordings.Ended(ctx, 10); err != nil || len(all) != 1 {
+			t.Error(len(all), err)
+		}
+		want(t, s.Recordings.Delete(ctx, "c-000001", "reply"), nil)
+	})
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// Agent is a persona: who speaks from a device.
+type Agent struct {
+	ID        string
+	Slug      string // name in addresses and settings; once
+	OwnerID   string // "": it is everybody's
+	Rev       int    // number of its newest revision
+	DeletedAt time.Time
+}
+
+// AgentRevision is what an agent was from one change to the next.
+type AgentRevision struct {
+	AgentID string
+	Rev     int
+	Doc     string // JSON
+	Note    string
+	ByID    string
+	At      time.Time
+}
+
+const (
+	agentColumns    = "id, slug, owner_id, rev, deleted_at"
+	selectAgent     = "SELECT " + agentColumns + " FROM agents"
+	revisionColumns = "agent_id, rev, doc, note, by_id, at"
+	selectRevision  = "SELECT " + revisionColumns + " FROM agent_revisions"
+)
+
+func (a *Agent) fields() []any {
+	return []any{text{&a.ID}, text{&a.Slug}, maybe{&a.OwnerID}, whole{&a.Rev}, stamp{&a.DeletedAt}}
+}
+
+func (r *AgentRevision) fields() []any {
+	return []any{text{&r.AgentID}, whole{&r.Rev}, text{&r.Doc}, maybe{&r.Note}, maybe{&r.ByID}, stamp{&r.At}}
+}
+
+// Agents is the table of agents, with all that they were.
+type Agents struct{ db *database }
+
+// Add keeps an agent with its first revision: [ErrExists] if its slug is taken.
+func (t *Agents) Add(ctx context.Context, a Agent, r AgentRevision) error {
+	a.Rev, r.AgentID, r.Rev, r.At = 1, a.ID, 1, orNow(r.At, t.db.clock)
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := execIn(ctx, tx, insert("agents", agentColumns), a.fields()...); err != nil {
+			return err
+		}
+		_, err := execIn(ctx, tx, insert("agent_revisions", revisionColumns), r.fields()...)
+		return err
+	})
+}
+
+// Revise keeps a revision that was made of the one before, r.Rev - 1: [ErrConflict] if that is not the newest.
+func (t *Agents) Revise(ctx context.Context, r AgentRevision) error {
+	r.At = orNow(r.At, t.db.clock)
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		n, err := execIn(ctx, tx, "UPDATE agents SET rev = $1 WHERE id = $2 AND rev = $3 AND deleted_at IS NULL", r.Rev, r.AgentID, r.Rev-1)
+		if err == nil && n == 0 {
+			err = ErrConflict
+		}
+		if err == nil {
+			_, err = execIn(ctx, tx, insert("agent_revisions", revisionColumns), r.fields()...)
+		}
+		return err
+	})
+}
+
+// Get returns an agent and its newest revision.
+func (t *Agents) Get(ctx context.Context, id string) (a Agent, r AgentRevision, err error) {
+	if a, err = first[Agent](ctx, t.db.read, selectAgent+" WHERE id = $1", id); err == nil {
+		r, err = first[AgentRevision](ctx, t.db.read, selectRevision+" WHERE agent_id = $1 AND rev = $2", id, a.Rev)
+	}
+	return a, r, err
+}
+
+// List lists agents that are not deleted, by slug, each with its newest revision.
+func (t *Agents) List(ctx context.Context) ([]Agent, []AgentRevision, error) {
+	agents, err := list[Agent](ctx, t.db.read, selectAgent+" WHERE deleted_at IS NULL ORDER BY slug")
+	if err != nil {
+		return nil, nil, err
+	}
+	revisions, err := list[AgentRevision](ctx, t.db.read, "SELECT r.agent_id, r.rev, r.doc, r.note, r.by_id, r.at FROM agent_revisions r "+
+		"JOIN agents a ON a.id = r.agent_id AND a.rev = r.rev WHERE a.deleted_at IS NULL ORDER BY a.slug")
+	return agents, revisions, err
+}
+
+// Revisions lists what an agent was, the newest first.
+func (t *Agents) Revisions(ctx context.Context, id string) ([]AgentRevision, error) {
+	return list[AgentRevision](ctx, t.db.read, selectRevision+" WHERE agent_id = $1 ORDER BY rev DESC", id)
+}
+
+// Delete hides an agent. Devices that have it keep its id, and its slug stays taken.
+func (t *Agents) Delete(ctx context.Context, id string) error {
+	return t.db.execOne(ctx, "UPDATE agents SET deleted_at = $1 WHERE id = $2 AND deleted_at IS NULL", t.db.clock().UnixMilli(), id)
+}
+
+// SettingsState says whether a revision of the settings counts.
+type SettingsState string
+
+// The states of a revision. One at most is active.
+const (
+	SettingsActive SettingsState = "active"
+	SettingsPast   SettingsState = "past"
+	SettingsUndone SettingsState = "undone"
+)
+
+// SettingsRevision is what was set from one change to the next.
+type SettingsRevision struct {
+	ID        int
+	BaseID    int    // it was made of; 0: of nothing
+	Doc       string // a part of the settings, in their shape
+	State     SettingsState
+	Note      string
+	ByID      string
+	At        time.Time
+	WhyUndone string
+}
+
+const (
+	settingsColumns = "id, base_id, doc, state, note, by_id, at, why_undone"
+	selectSettings  = "SELECT " + settingsColumns + " FROM settings_revisions"
+)
+
+func (s *SettingsRevision) fields() []any {
+	return []any{
+		whole{&s.ID}, number{&s.BaseID}, text{&s.Doc}, enum[SettingsState]{&s.State}, maybe{&s.Note}, maybe{&s.ByID}, stamp{&s.At}, maybe{&s.WhyUndone},
+	}
+}
+
+// Settings is the table of the revisions of the settings.
+type Settings struct{ db *database }
+
+// Active returns the revision that counts, [ErrNotFound] if nothing was set.
+func (t *Settings) Active(ctx context.Context) (SettingsRevision, error) {
+	return first[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE state = 'active'")
+}
+
+// List lists revisions, the newest first, at most limit of them.
+func (t *Settings) List(ctx context.Context, limit int) ([]SettingsRevision, error) {
+	return list[SettingsRevision](ctx, t.db.read, selectSettings+" ORDER BY id DESC LIMIT $1", limit)
+}
+
+// Save makes a revision the active one and returns its id. It must have been made of the active one, which is past or,
+// with a reason why, undone from then on; else [ErrConflict].
+func (t *Settings) Save(ctx context.Context, s SettingsRevision, whyUndone string) (id int, err error) {
+	err = t.db.change(ctx, func(tx *sql.Tx) error {
+		if t.db.engine == Postgres {
+			if _, err := tx.ExecContext(ctx, "LOCK TABLE settings_revisions IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+				return err
+			}
+		}
+		active, err := first[SettingsRevision](ctx, tx, selectSettings+" WHERE state = 'active'")
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if active.ID != s.BaseID {
+			return ErrConflict
+		}
+		active.State = SettingsPast
+		if whyUndone != "" {
+			active.State = SettingsUndone
+		}
+		if _, err := execIn(ctx, tx, "UPDATE settings_revisions SET state = $1, why_undone = $2 WHERE id = $3", enum[SettingsState]{&active.State}, maybe{&whyUndone}, active.ID); err != nil {
+			return err
+		}
+		last, err := count(ctx, tx, "SELECT COALESCE(MAX(id), 0) FROM settings_revisions")
+		if err != nil {
+			return err
+		}
+		s.ID, s.State, s.At = last+1, SettingsActive, orNow(s.At, t.db.clock)
+		id = s.ID
+		_, err = execIn(ctx, tx, insert("settings_revisions", settingsColumns), s.fields()...)
+		return err
+	})
+	return id, err
+}
+
+// Secret is a key of a service, sealed by the caller.
+type Secret struct {
+	Name   string
+	Sealed string
+	Tail   string // last signs, by which people know it
+	Bound  string // host that it may be sent to
+	ByID   string
+	At     time.Time
+}
+
+const (
+	secretColumns = "name, sealed, tail, bound, by_id, at"
+	selectSecret  = "SELECT " + secretColumns + " FROM secrets"
+)
+
+func (s *Secret) fields() []any {
+	return []any{text{&s.Name}, text{&s.Sealed}, maybe{&s.Tail}, maybe{&s.Bound}, maybe{&s.ByID}, stamp{&s.At}}
+}
+
+// Secrets is the table of sealed secrets.
+type Secrets struct{ db *database }
+
+// Put keeps a secret in place of the one of its name.
+func (t *Secrets) Put(ctx context.Context, s Secret) error {
+	s.At = orNow(s.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("secrets", secretColumns)+" ON CONFLICT (name) DO UPDATE SET "+replace(secretColumns), s.fields()...)
+	return err
+}
+
+// Get returns the secret of a name.
+func (t *Secrets) Get(ctx context.Context, name string) (Secret, error) {
+	return first[Secret](ctx, t.db.read, selectSecret+" WHERE name = $1", name)
+}
+
+// List lists all secrets by name.
+func (t *Secrets) List(ctx context.Context) ([]Secret, error) {
+	return list[Secret](ctx, t.db.read, selectSecret+" ORDER BY name")
+}
+
+// Delete deletes the secret of a name.
+func (t *Secrets) Delete(ctx context.Context, name string) error {
+	return t.db.execOne(ctx, "DELETE FROM secrets WHERE name = $1", name)
+}
+
+// Act is something that somebody did to the server, without words of talks and without secrets.
+type Act struct {
+	ID     string
+	At     time.Time
+	Who    string // id of a user, or what acts by itself
+	Via    string // console, token, command, device
+	Remote string
+	Act    string // such as login, pair, forget
+	Object string
+	Detail string
+	OK     bool
+}
+
+const actColumns = "id, at, who, via, remote, act, object, detail, ok"
+
+func (a *Act) fields() []any {
+	return []any{
+		text{&a.ID}, stamp{&a.At}, text{&a.Who}, text{&a.Via}, maybe{&a.Remote}, text{&a.Act}, maybe{&a.Object}, maybe{&a.Detail}, flag{&a.OK},
+	}
+}
+
+// Audit is the table of acts.
+type Audit struct{ db *database }
+
+// Add keeps an act. Its id and its time are made if they are not set.
+func (t *Audit) Add(ctx context.Context, a Act) error {
+	if a.ID == "" {
+		a.ID = NewID()
+	}
+	a.At = orNow(a.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("audit", actColumns), a.fields()...)
+	return err
+}
+
+// List lists acts, the newest first.
+func (t *Audit) List(ctx context.Context, p Page) ([]Act, error) {
+	at, id, limit := p.bounds()
+	return list[Act](ctx, t.db.read, "SELECT "+actColumns+" FROM audit WHERE (at, id) < ($1, $2) ORDER BY at DESC, id DESC LIMIT $3", at, id, limit)
+}
+
+// Trim deletes acts from before a time.
+func (t *Audit) Trim(ctx context.Context, before time.Time) (int64, error) {
+	return t.db.exec(ctx, "DELETE FROM audit WHERE at < $1", before.UnixMilli())
+}
