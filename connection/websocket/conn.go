@@ -31,6 +31,7 @@ type conn struct {
 
 	session *connection.Session // set by the reader, before anything is written
 	met     bool                // the device has said hello; of the reader
+	due     time.Time           // when the message that is being read must be complete; zero: none is; of the reader
 	scratch []byte              // one message; of the reader
 	frame   []byte              // one packet with its header; of the writer
 }
@@ -122,6 +123,7 @@ func closeCode(k connection.Kind) int {
 
 // The ends that only a WebSocket knows.
 var (
+	errSlow    error = &connection.Reason{Text: "a message took longer than 30 s", Kind: connection.Policy, Level: slog.LevelWarn}
 	errSilent  error = &connection.Reason{Text: "no data and no pong for 60 s", Gone: true}
 	errStalled error = &connection.Reason{Text: "device does not read: no pong while it is spoken to", Gone: true, Level: slog.LevelWarn}
 	errFlooded error = &connection.Reason{Text: "device floods the connection", Kind: connection.Policy, Level: slog.LevelWarn, Err: errFlood}

@@ -17,8 +17,10 @@ import (
 const (
 	maxText     = 1 << 20
 	maxBinary   = 64 << 10
-	maxPromise  = 1 << 30 // bytes in a header: the library ends such a message itself, without a reason
-	keepScratch = 512     // a buffer up to this size serves the next packet of sound; others are given back, as idle devices keep none
+	maxEarly    = 160 << 10        // of text before the hello, for which a registration of tools can stand
+	messageTime = 30 * time.Second // from the first byte of a message to its last, whatever comes in between
+	maxPromise  = 1 << 30          // bytes in a header: the library ends such a message itself, without a reason
+	keepScratch = 512              // a buffer up to this size serves the next packet of sound; others are given back, as idle devices keep none
 )
 
 // errLimit is a message that is too long.
@@ -47,7 +49,7 @@ func (c *conn) read(s *connection.Session) {
 	c.life.start(func() { s.End(errStalled) })
 	for {
 		if err := c.readOne(); err != nil {
-			s.End(readReason(err))
+			s.End(readReason(err, !c.due.IsZero() && !time.Now().Before(c.due)))
 			if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
 				_, _ = io.Copy(io.Discard, c.in.Conn)
 			}
@@ -62,11 +64,19 @@ func (c *conn) control(payload string) bool {
 	return c.session.AllowControl()
 }
 
-// extend waits anew for the device's next sign of life.
-func (c *conn) extend() error { return c.ws.SetReadDeadline(time.Now().Add(deadAfter)) }
+// extend waits anew for the device's next sign of life, but not for longer than a
+// message may take.
+func (c *conn) extend() error {
+	until := time.Now().Add(deadAfter)
+	if !c.due.IsZero() && c.due.Before(until) {
+		until = c.due
+	}
+	return c.ws.SetReadDeadline(until)
+}
 
 // readOne reads one message and acts on it. Only errors of the socket come back.
 func (c *conn) readOne() error {
+	c.due = time.Time{}
 	if err := c.extend(); err != nil {
 		return err
 	}
@@ -75,10 +85,17 @@ func (c *conn) readOne() error {
 	if err != nil {
 		return err
 	}
+	c.due = time.Now().Add(messageTime)
+	if err := c.extend(); err != nil {
+		return err
+	}
 	if c.session.Ended() {
 		return nil
 	}
 	limit := maxText
+	if !c.met {
+		limit = maxEarly
+	}
 	if kind == websocket.BinaryMessage {
 		limit = maxBinary
 		c.in.left -= maxText - maxBinary
@@ -135,9 +152,10 @@ func (c *conn) onBinary(message []byte) {
 	c.session.Audio(packet, stamp)
 }
 
-// readReason makes the end of a session from an error of its socket. Devices close
+// readReason makes the end of a session from an error of its socket. late says that
+// a message had taken too long by then. Devices close
 // the TCP connection without a close frame: that is a normal end.
-func readReason(err error) error {
+func readReason(err error, late bool) error {
 	if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
 		switch closed.Code {
 		case websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived:
@@ -155,6 +173,9 @@ func readReason(err error) error {
 	}
 	// The WebSocket library wraps time-outs, so that only Timeout tells.
 	if broken, ok := errors.AsType[net.Error](err); ok {
+		if broken.Timeout() && late {
+			return errSlow
+		}
 		if broken.Timeout() {
 			return errSilent
 		}

@@ -152,9 +152,11 @@ func TestTooBigMessages(t *testing.T) {
 	} {
 		for _, when := range []string{"before hello", "after hello"} {
 			bubble(t, nil, func(t *testing.T, r *rig) {
-				p := r.dial("d1")
+				p, why := r.dial("d1"), tc.log
 				if when == "after hello" {
 					p.send(`{"type":"hello"}`)
+				} else {
+					why = strings.Replace(why, "1048576", "163840", 1)
 				}
 				_ = p.ws.WriteMessage(tc.kind, make([]byte, tc.size)) // it may be cut off
 				<-p.done
@@ -162,7 +164,7 @@ func TestTooBigMessages(t *testing.T) {
 					t.Errorf("%s, %d bytes: closed by %v", when, tc.size, closed)
 				}
 				synctest.Wait()
-				if len(r.log.lines("device left", "too big", tc.log)) != 1 {
+				if len(r.log.lines("device left", "too big", why)) != 1 {
 					t.Errorf("log:\n%s", r.log)
 				}
 			})
@@ -283,4 +285,47 @@ func TestFragmentedMessage(t *testing.T) {
 			t.Errorf("events %v", events)
 		}
 	})
+}
+
+// TestMessageDeadline: a message that comes in drops ends the connection, whatever pings
+// come in between; a device that is only slow is let be.
+func TestMessageDeadline(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every time.Duration
+		parts int
+		cut   bool
+	}{
+		"in drops": {5 * time.Second, 20, true}, "slow": {5 * time.Second, 5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, r *rig) {
+				p := r.greet("d1")
+				began := time.Now()
+				w, err := p.ws.NextWriter(websocket.TextMessage)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range tc.parts {
+					time.Sleep(tc.every)
+					if _, err = w.Write(make([]byte, 5000)); err != nil { // more than the buffer, so a fragment
+						break
+					}
+					_ = p.ws.WriteControl(websocket.PingMessage, []byte("alive"), time.Now().Add(time.Second))
+				}
+				_ = w.Close()
+				if !tc.cut {
+					p.alive(r.talk(0))
+					return
+				}
+				<-p.done
+				if took := p.last.Sub(began); took < messageTime || took > messageTime+6*time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				synctest.Wait()
+				if len(r.log.lines("device left", "longer than 30 s")) != 1 {
+					t.Errorf("log: %s", r.log)
+				}
+			})
+		})
+	}
 }

@@ -105,7 +105,7 @@ func TestReadReason(t *testing.T) {
 		{errors.New("websocket: bad opcode 3"), "device broke the WebSocket protocol", false},
 		{errFlood, "device floods the connection", false},
 	} {
-		r, ok := errors.AsType[*connection.Reason](readReason(tc.err))
+		r, ok := errors.AsType[*connection.Reason](readReason(tc.err, false))
 		if !ok || r.Text != tc.want || r.Gone != tc.gone {
 			t.Errorf("%v: %+v", tc.err, r)
 		}
