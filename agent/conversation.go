@@ -15,7 +15,6 @@ import (
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 )
@@ -39,6 +38,7 @@ type Conversation struct {
 	rules turn.Rules
 	state turn.State
 
+	whom  whom
 	mic   *microphone
 	reply *reply       // that runs, or is being joined; nil: none
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
@@ -86,10 +86,11 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		rules: turn.Rules{
 			Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
 			IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
-			NoChinese: o.NoChinese, NoEchoGuard: o.NoEchoGuard, DeviceLang: text.Lang(s.Language),
+			NoEchoGuard: o.NoEchoGuard,
 		},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
+	c.whom.o = c.o
 	c.mic = newMicrophone(c)
 	return c
 }
@@ -105,7 +106,7 @@ type Farewell struct {
 // listens it is told why, then it is hung up on. No tool or record of the device is
 // used.
 func NewFarewell(o Options, s wire.Session, out wire.Outbox, f Farewell) *Conversation {
-	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil
+	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features, o.Persona = nil, nil, nil, nil, nil, nil, nil
 	if f.Words == "" {
 		o.TTS = nil
 	}
@@ -141,6 +142,8 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
+	c.whom.choose(dev.role)
+	c.recast()
 	c.state.Learned.Empty = 0
 	c.life.timer = time.NewTimer(time.Hour)
 	defer c.life.timer.Stop()
@@ -183,6 +186,9 @@ func (c *Conversation) detach() {
 		} else {
 			delete(c.dev.states, name)
 		}
+	}
+	if c.whom.now().Forgets {
+		c.dev.history.Clear()
 	}
 	c.dev.queue.forsake()
 }
@@ -255,6 +261,10 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 // It may be called by an effect's performer, after the effects before it.
 func (c *Conversation) step(e turn.Event) {
 	before := c.state.Phase()
+	switch e.(type) {
+	case turn.ListenStart, turn.SpeechStarted:
+		c.recast()
+	}
 	state, effects := c.rules.Next(c.state, c.seen(), e)
 	c.state = state
 	c.dev.learned = state.Learned

@@ -42,7 +42,7 @@ func (h host) Ended() bool {
 }
 
 func (h host) Lang() text.Lang {
-	return cmp.Or(h.dev.learned.Lang, text.Lang(h.env.Session.Language), text.Chinese)
+	return cmp.Or(h.dev.learned.Lang, h.rules.DeviceLang, text.Chinese)
 }
 
 func (h host) Announce(a feature.Announcement) (uint64, error) {
@@ -75,13 +75,6 @@ func (h host) Forget(turn uint64) {
 	if h.reply != nil && h.reply.id == turn {
 		h.reply.marks.forgotten = true
 	}
-}
-
-func (h host) SetRole(name string) bool {
-	if h.dev.role = name; name == h.o.Prompt {
-		h.dev.role = ""
-	}
-	return h.dev.role != ""
 }
 
 func (h host) HandlerOf(name string) feature.Handler {

@@ -28,7 +28,7 @@ type microphone struct {
 func newMicrophone(c *Conversation) *microphone {
 	m := &microphone{c: c}
 	m.o = listen.Options{
-		VAD: c.o.VAD, ASR: c.o.ASR, Warm: []any{c.o.ASR, c.o.LLM, c.o.TTS},
+		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}},
 		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
 		Report: c.report, Log: c.env.Log,
 		Go: func(f func()) {
@@ -118,7 +118,7 @@ func (c *Conversation) detected(words string) turn.Event {
 	switch {
 	case words == "":
 		return turn.WakeWord{Word: "…"}
-	case burst, text.In(words, c.o.WakeWords):
+	case burst, text.In(words, c.whom.now().WakeWords):
 		return turn.WakeWord{Word: words}
 	}
 	if r := []rune(words); len(r) > maxTyped {

@@ -31,6 +31,11 @@ type Options struct {
 	Phrases   func(language string, tools []providers.ToolSpec) []string
 	NoChinese bool // no recogniser that is configured knows Chinese
 
+	// Persona returns the agent of a name, and the device's own one of ""; false: there is
+	// none. It may be called at any time and does not wait. What it returns counts from the next turn on.
+	// nil: there are those of the options and, by their names, of Prompts.
+	Persona func(name string) (Persona, bool)
+
 	// Features are what conversations can do beside answering; their names differ.
 	Features []feature.Feature
 	Prompts  *prompts.Set

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -71,17 +70,20 @@ type marks struct {
 // it is a speculation.
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
 	log := c.env.Log.With("turn", id)
+	persona, session := c.cast()
+	spoken, thought := c.speak, c.think
+	spoken.TTS, thought.LLM = persona.TTS, persona.LLM
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		report: c.report, allow: make(chan struct{}, 1),
-		exits: c.o.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
+		exits: persona.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
 	c.pacer = r.player.Pacer()
 	if o.Speculative {
 		r.player.Hold()
 	}
-	r.speaker = speak.NewSpeaker(&c.speak, log, r.player, r.times, c.env.Session.Voice, c.report)
+	r.speaker = speak.NewSpeaker(&spoken, log, r.player, r.times, session.Voice, c.report)
 	tools := think.Tools{
 		Router: c.env.Tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
@@ -98,9 +100,9 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	for calls := range each[feature.Calls](c.features) {
 		tools.Late, tools.Job = calls.Late, calls.Begin
 	}
-	r.answer = think.New(&c.think, think.Turn{
-		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: cmp.Or(c.dev.role, c.o.Prompt),
-		Session: c.env.Session,
+	r.answer = think.New(&thought, think.Turn{
+		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt,
+		Session: session,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	return r
 }

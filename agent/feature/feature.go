@@ -121,9 +121,9 @@ type Host interface {
 	// Forget begins the dialogue anew: neither what was said before nor the turn, if it
 	// is not 0, is kept.
 	Forget(turn uint64)
-	// SetRole takes another system prompt from the next turn on; "": the configured one.
-	// It reports whether it is another than that.
-	SetRole(name string) (other bool)
+	// SetRole takes another agent from the next turn on; "": the device's own. It reports
+	// whether it is another than that. The error is [ErrNoRole].
+	SetRole(name string) (other bool, err error)
 	// SetResult sets the one result of a tool call in the history.
 	SetResult(callID, result string)
 	// Post has f run on the conversation's goroutine, from another one, unless the
@@ -139,6 +139,7 @@ type Host interface {
 var (
 	ErrOver      = errors.New("the device is not connected any more") // it has ended
 	ErrQueueFull = errors.New("too much is waiting to be told on this device")
+	ErrNoRole    = errors.New("there is no agent of that name")
 )
 
 // Env holds what stays the same during a conversation.

@@ -115,6 +115,9 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 	}
 	t.add(Entry{Begin: b})
 	o.VAD, o.ASR, o.LLM, o.TTS = tapedVAD{o.VAD, t}, tapedASR{o.ASR, t}, tapedLLM{o.LLM, t}, tapedTTS{o.TTS, t}
+	if o.Persona != nil {
+		o.Persona = t.agents(o.Persona)
+	}
 	if o.FastPath != nil {
 		o.FastPath = tapedFastPath{o.FastPath, t}
 	}
@@ -135,6 +138,23 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 		}
 	}
 	return o, l
+}
+
+// agents wraps the engines of agents.
+func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (agent.Persona, bool) {
+	return func(name string) (agent.Persona, bool) {
+		p, ok := persona(name)
+		if p.ASR != nil {
+			p.ASR = tapedASR{p.ASR, t}
+		}
+		if p.LLM != nil {
+			p.LLM = tapedLLM{p.LLM, t}
+		}
+		if p.TTS != nil {
+			p.TTS = tapedTTS{p.TTS, t}
+		}
+		return p, ok
+	}
 }
 
 // Event records what the device did; it comes before the conversation's Post.

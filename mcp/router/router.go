@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -68,6 +69,7 @@ const maxKnown = 512
 type Router struct {
 	options Options
 	gate    Gate
+	narrow  atomic.Pointer[Gate] // of whom the device talks to; nil: all that the settings offer
 	log     *slog.Logger
 	device  queue           // calls to the device
 	life    context.Context // of all calls; ends with Close
@@ -115,6 +117,13 @@ func (rt *Router) Add(s mcp.Source) {
 	if s != nil && !slices.Contains(rt.sources, s) {
 		rt.sources = append(rt.sources, s)
 	}
+}
+
+// Restrict hides, from now on, what these rules deny or do not allow, beside what the
+// settings hide. Later rules replace earlier ones; a call that was prepared is run.
+func (rt *Router) Restrict(r Rules) {
+	g := NewGate(Rules{Allow: r.Allow, Deny: r.Deny})
+	rt.narrow.Store(&g)
 }
 
 // Offers returns the tools for the model, without those meant only for people and those
@@ -185,7 +194,13 @@ func (rt *Router) placed() []placedOffer {
 
 // decide asks the gate about a call of an offer.
 func (rt *Router) decide(o Offer, by mcp.Asker, consented bool) Verdict {
-	return rt.gate.Decide(Case{Tool: o.Tool, Names: []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}, By: by, Consented: consented})
+	names := []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}
+	if narrow := rt.narrow.Load(); narrow != nil {
+		if why, hidden := narrow.hides(o.Tool, append(names, o.Tool.Name)); hidden {
+			return Verdict{Denied, why, "router/denied"}
+		}
+	}
+	return rt.gate.Decide(Case{Tool: o.Tool, Names: names, By: by, Consented: consented})
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.

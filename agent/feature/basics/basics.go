@@ -85,15 +85,16 @@ func (b basics) forget(from feature.Caller, _ any) (think.Handled, error) {
 	return b.say(prompts.Forgotten, from), nil
 }
 
-// changeRole takes another system prompt from the next turn on.
+// changeRole takes another agent, with its voice and its engines, from the next turn on.
 func (b basics) changeRole(from feature.Caller, args any) (think.Handled, error) {
 	a, err := mcp.DecodeArgs[mcp.RoleArgs](args)
-	switch {
-	case err != nil:
+	if err != nil {
 		return think.Handled{}, err
-	case a.Role != "" && !b.Env().Texts.Has(a.Role):
+	}
+	switch other, err := b.SetRole(a.Role); {
+	case err != nil:
 		return think.Handled{}, fmt.Errorf("%s: %q", message.In(from.Lang, "agent/role-none"), a.Role)
-	case b.SetRole(a.Role):
+	case other:
 		return b.say(prompts.RoleChanged, from), nil
 	}
 	return b.say(prompts.RoleBack, from), nil
