@@ -35,6 +35,7 @@ const (
 	actRemind act = "remind" // a reminder for a time of day
 	actWake   act = "wake"   // the same, to get up
 	actSnooze act = "snooze"
+	actWhen   act = "when"   // a reminder without a time
 	actCancel act = "cancel" // a timer or reminder
 
 	actCancelAll act = "cancel_all" // timers, reminders or both

@@ -125,7 +125,7 @@ func TestEnglishNegatives(t *testing.T) {
 		"set theme dark", "self", "get", "turn turn turn",
 		"how much battery does a phone need", "what is the status of the war", "quit smoking", "exit strategy",
 		"maximum volume of a gas", "is the sound of music a good film", "skip breakfast", "pause for thought",
-		"enough about me", "silence of the lambs", "help me with my homework", "next to me", "remind me to call",
+		"enough about me", "silence of the lambs", "help me with my homework", "next to me",
 	} {
 		w = append(w, struct{ said, want string }{said, ""})
 	}
@@ -231,7 +231,7 @@ func TestChineseNegatives(t *testing.T) {
 		"伦敦现在几点", "商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运", "国庆节是几月几号",
 		"停车场在哪里", "不要停", "取消订单怎么操作", "算了一道题", "安静的夜晚", "公交车停了怎么办",
 		"下一首诗是什么", "下一届奥运会在哪里", "暂停键在哪",
-		"五分钟后", "提醒我吃药", "设个闹钟", "零分钟后提醒我",
+		"五分钟后", "提醒我吃药", "零分钟后提醒我",
 		"电量和电流有什么区别", "充电宝多少钱", "有电影推荐吗", "拍电影要多少钱", "照相机是谁发明的",
 		"这是什么意思啊你说说看", "你看到了什么程度", "再见了我的爱人是什么电影", "晚安故事讲一个", "你好不好看",
 		"谢谢用英语怎么说", "你是谁的粉丝", "打开窗户", "打开", "关", "灯", "开灯和关灯哪个费电", "跳绳",

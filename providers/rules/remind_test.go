@@ -97,6 +97,12 @@ func TestRemindersNotMeant(t *testing.T) {
 			t.Errorf("%q: %s", said, show(d))
 		}
 	}
+	const when, zhWhen = "Please say when, too, for example: remind me tomorrow at 7 to call Mum.", "请把时间也说上，比如：明天早上七点提醒我开会。"
+	for said, want := range map[string]string{"remind me to call mum": when, "set an alarm": when, "提醒我记得买牛奶": zhWhen, "帮我设个闹钟": zhWhen} {
+		if got := show(generate(t, newBrain(t, false), ask(said, languageOf(said), reminderTools()))); got != want {
+			t.Errorf("%q: %s", said, got)
+		}
+	}
 	for _, said := range []string{"remind me tomorrow at 7 to call Mum", "cancel all timers", "snooze"} {
 		if got := show(generate(t, newBrain(t, false), ask(said, "en", nil))); got != "I cannot set timers yet." {
 			t.Errorf("%q without a tool: %s", said, got)

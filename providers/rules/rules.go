@@ -120,6 +120,7 @@ const (
 	phraseTimerDue        = "rules_timer_due"        // {text} {due}
 	phraseTimerRepeats    = "rules_timer_repeats"    // {text} {repeats}
 	phraseWhichTimer      = "rules_which_timer"      //
+	phraseWhen            = "rules_when"             //
 	phraseItIsTime        = "rules_it_is_time"       // what a reminder of nothing says
 	phraseGetUp           = "rules_get_up"           // what an alarm in the morning says
 	phraseNoPhoto         = "rules_no_photo"         //

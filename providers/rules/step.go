@@ -97,6 +97,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.callIf(t, ok, phraseNoTimer)
 	case actRemind, actWake:
 		return r.remind(in)
+	case actWhen:
+		return r.missing(phraseWhen)
 	case actCancel, actCancelAll:
 		return r.cancel(in)
 	case actSnooze:
