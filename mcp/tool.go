@@ -9,6 +9,9 @@ const (
 	MaxSend     = 7 << 10 // bytes of one payload to a device, which takes 8 KiB with the envelope
 	MaxTools    = 256     // tools of one device
 	MaxToolName = 256     // bytes of a tool's name
+
+	MaxDescription = 4 << 10   // bytes of a tool's description; the rest is cut
+	MaxToolList    = 128 << 10 // bytes of the names, descriptions and schemas of one device's tools; more are left out
 )
 
 // Origin says where a tool runs (main_type in the light dialect).
@@ -60,6 +63,9 @@ type Tool struct {
 	// always. It is called often and must not wait.
 	When func(device []Tool) bool
 }
+
+// Size returns how much of [MaxToolList] the tool takes, in bytes.
+func (t Tool) Size() int { return len(t.Name) + len(t.Description) + len(t.Schema) }
 
 // UserOnly reports whether the tool is meant for people, not for the model
 // (annotation audience ["user"], docs/protocol.md 5.3).

@@ -154,7 +154,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	f.limits = router.Options{
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
-		Describe: seen.Describe, Log: a.log,
+		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,
 	}
 	a.forgets = []func(string){o.Devices.Forget, f.things.Forget, a.outside.calls.Forget}
 	a.devices = connection.New(connection.Options{

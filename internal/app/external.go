@@ -108,7 +108,7 @@ func (a *App) offer(ctx context.Context, o config.Offer, own, fleet mcp.Source) 
 	}
 	box := router.New(router.Options{
 		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(a.cfg.Tools.Deny, o.Deny), Confirm: a.cfg.Tools.Confirm},
-		Kinds: a.cfg.Tools.Kinds, Log: a.log,
+		Kinds: a.cfg.Tools.Kinds, Words: a.cfg.MCP.Transcripts, Log: a.log,
 	}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: a.log})
 	if err != nil {

@@ -44,6 +44,9 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	if err := checkDataDir(a.options.Data); err != nil {
+		return err
+	}
 	token, err := admintoken.Ensure(a.options.Data)
 	if err != nil {
 		return err
@@ -54,6 +57,7 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
+	warn(a.options.Banner, a.log, warnings(cfg, os.Geteuid(), listeners))
 	if !a.options.Terminal {
 		token = ""
 	}

@@ -23,6 +23,7 @@ var rules = []rule{
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
 	{"internal/lru", "", "one bounded cache"},
+	{"internal/lockout", "internal/lru", "addresses that guess secrets"},
 	{"internal/idle", "", "work that gives nothing for too long"},
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "", "what a turn left behind"},
@@ -47,11 +48,11 @@ var rules = []rule{
 	{"mcp/light", "mcp mcp/schema mcp/rawjson", "the light dialect"},
 	{"mcp/iot", "internal/text/message mcp mcp/schema mcp/rawjson", "things of older firmware"},
 	{"mcp/local", "mcp mcp/schema mcp/rawjson mcp/router internal/text/...", "our own tools"},
-	{"mcp/external", "internal/text/message mcp mcp/device mcp/schema mcp/rawjson mcp/router", "other people's servers"},
+	{"mcp/external", "internal/lockout internal/private internal/text/message mcp mcp/device mcp/schema mcp/rawjson mcp/router", "other people's servers"},
 	{"mcp/sourcetest", "mcp", "the contract every source meets"},
-	{"mcp/gateway", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered outward goes through the router"},
+	{"mcp/gateway", "internal/lockout internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered outward goes through the router"},
 	{"mcp/gateway/catalog", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered to whom"},
-	{"mcp/gateway/offer", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
+	{"mcp/gateway/offer", "internal/private internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
 
 	{"agent/turn", "internal/text/...", "pure: no clock, lock or goroutine"},
 	{"agent/history", "providers", "messages within a budget"},
@@ -74,7 +75,7 @@ var rules = []rule{
 	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
-	{"internal/config", "connection/identity internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 

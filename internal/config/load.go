@@ -14,6 +14,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 
+	"xiaozhi/internal/private"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
@@ -50,9 +51,9 @@ type Warning string
 // replaced. The error joins everything that is wrong, each an [*Error].
 func Load(o Options) (*Config, []Warning, error) {
 	l := &loader{koanf.New(keySeparator), &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}}
-	l.file(o.File, "config.yaml")
+	l.file(o.File, "config.yaml", readFile)
 	if o.DataDir != "" {
-		l.file("", filepath.Join(o.DataDir, "config.yaml"))
+		l.file("", filepath.Join(o.DataDir, "config.yaml"), readOwn)
 	}
 	l.environment(o.Env)
 	if len(o.Listen) > 0 {
@@ -69,12 +70,12 @@ func (l *loader) layer(tree map[string]any) {
 }
 
 // file reads a layer from a file: asked, which must exist, or else usual.
-func (l *loader) file(asked, usual string) {
+func (l *loader) file(asked, usual string, read func(string) ([]byte, error)) {
 	name := asked
 	if name == "" {
 		name = usual
 	}
-	data, err := readFile(name)
+	data, err := read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && asked == "":
 		return
@@ -95,6 +96,14 @@ func readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes are too many (at most %d)", info.Size(), maxFile)
 	}
 	return os.ReadFile(name)
+}
+
+// readOwn is readFile for a file of the data folder, which nobody else may change.
+func readOwn(name string) ([]byte, error) {
+	if err := private.Check(name); err != nil {
+		return nil, err
+	}
+	return readFile(name)
 }
 
 // document reads a layer from YAML. Its right parts count even if others are wrong,

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,5 +102,23 @@ func TestReachable(t *testing.T) {
 		if _, _, err := Load(Options{File: writeFile(t, "yaml", text)}); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// Settings in the data folder that others may change are not used.
+func TestOpenDataConfig(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, []byte("llm: [rules]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(Options{DataDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(Options{DataDir: dir}); err == nil || !strings.Contains(err.Error(), "chmod go-w "+file) {
+		t.Errorf("%v", err)
 	}
 }

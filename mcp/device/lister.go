@@ -27,14 +27,19 @@ func (l toolList) has(name string) bool {
 }
 
 // add appends the tools of a page; a name that is there already, and what is
-// over maxTools, is left out and counted.
+// over the limits of a list, is left out and counted.
 func (l *toolList) add(page []mcp.Tool) (skipped int) {
 	l.read = true
+	size := 0
+	for _, tool := range l.tools {
+		size += tool.Size()
+	}
 	for _, tool := range page {
-		if l.has(tool.Name) || len(l.tools) == mcp.MaxTools {
+		if l.has(tool.Name) || len(l.tools) == mcp.MaxTools || size+tool.Size() > mcp.MaxToolList {
 			skipped++
 			continue
 		}
+		size += tool.Size()
 		l.tools = append(l.tools, tool)
 	}
 	return skipped

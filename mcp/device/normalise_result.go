@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/mcp/schema"
@@ -210,11 +211,15 @@ func repairTool(raw json.RawMessage) (tool mcp.Tool, fix string) {
 	if len(tool.Name) > mcp.MaxToolName {
 		return mcp.Tool{}, "has a name that is too long"
 	}
-	tool.Description = rawjson.Text(w.Description)
+	tool.Description = text.Cut(rawjson.Text(w.Description), mcp.MaxDescription-len("…"))
 	tool.Origin, tool.Source = mcp.Remote, "device"
 	tool.Annotations = repairAnnotations(w.Annotations)
-	if schema := bytes.TrimSpace(w.InputSchema); len(schema) > 0 && schema[0] == '{' {
-		tool.Schema = bytes.Clone(schema)
+	given := bytes.TrimSpace(w.InputSchema)
+	switch {
+	case len(given) > schema.MaxSize:
+		return mcp.Tool{}, fmt.Sprintf("has a schema of more than %d bytes", schema.MaxSize)
+	case len(given) > 0 && given[0] == '{':
+		tool.Schema = bytes.Clone(given)
 		return tool, ""
 	}
 	tool.Schema = json.RawMessage(schema.Empty)

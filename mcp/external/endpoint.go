@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 )
@@ -51,6 +52,7 @@ type endpoint struct {
 	tokens   []Token
 	upgrader websocket.Upgrader
 	refused  logLimiter
+	guesses  *lockout.Guesses
 }
 
 // Endpoint is the handler of /mcp/endpoint. Who shows one of tokens, as ?token=
@@ -58,7 +60,7 @@ type endpoint struct {
 // socket ends. Without tokens every server is refused.
 func (set *Set) Endpoint(tokens []Token) http.Handler {
 	return &endpoint{
-		set: set, tokens: tokens,
+		set: set, tokens: tokens, guesses: lockout.New(),
 		upgrader: websocket.Upgrader{HandshakeTimeout: dialLimit, Subprotocols: []string{"mcp"}},
 	}
 }
@@ -115,7 +117,16 @@ func (e *endpoint) admit(w http.ResponseWriter, r *http.Request) (token Token, o
 			token, ok = t, true
 		}
 	}
+	if !e.guesses.Listens(r.RemoteAddr, token.Secret) {
+		e.refuse(r, "too many wrong tokens")
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, message.Both("external/locked"), http.StatusTooManyRequests)
+		return Token{}, false
+	}
 	if !ok {
+		if shown != "" {
+			e.guesses.Wrong(r.RemoteAddr)
+		}
 		why, id := "unknown token", "external/token-unknown"
 		if shown == "" {
 			why, id = "no token", "external/token-none"

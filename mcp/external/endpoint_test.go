@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/lockout"
 	"xiaozhi/mcp"
 )
 
@@ -281,4 +282,29 @@ func TestPeerChangesItsTools(t *testing.T) {
 		later(2 * time.Second)
 		says(t, f, "new", "new")
 	})
+}
+
+// Who guesses tokens is not listened to for a while; a server that was there before is.
+func TestEndpointGuesses(t *testing.T) {
+	var log record
+	h := NewSet(Options{ServerOptions: ServerOptions{Log: log.logger()}}).Endpoint([]Token{{Name: "a", Secret: "s3cret"}, {Name: "b", Secret: "an0ther"}})
+	ask := func(token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp/endpoint?token="+token, nil)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := ask("s3cret"); code != http.StatusUpgradeRequired {
+		t.Fatal(code)
+	}
+	for range lockout.MaxGuesses {
+		if code := ask("guess"); code != http.StatusUnauthorized {
+			t.Fatal(code)
+		}
+	}
+	for token, want := range map[string]int{"guess": 429, "an0ther": 429, "s3cret": http.StatusUpgradeRequired} {
+		if code := ask(token); code != want {
+			t.Errorf("%s: %d, want %d", token, code, want)
+		}
+	}
 }

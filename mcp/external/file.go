@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/private"
 )
 
 // maxFile is the size that the file of servers may have, in bytes.
@@ -113,6 +115,9 @@ func plainJSONError(err error) error {
 // be used, and what is wrong with others or, as the error, with all of it. One
 // that is not there is empty. lookup gives the variables for ${NAME}.
 func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+	if err := private.Check(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil

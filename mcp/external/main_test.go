@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,6 +35,13 @@ func play(role string) {
 	case strings.Contains(role, "crash"):
 		fmt.Fprintln(os.Stderr, "cannot find the module")
 		os.Exit(3)
+	case strings.Contains(role, "host"): // it dies with a program that it has started
+		p, err := launch(Config{Command: os.Args[0], Env: map[string]string{playVariable: "sleep"}}, os.Environ(), slog.New(slog.DiscardHandler), mask{})
+		if err != nil {
+			os.Exit(1)
+		}
+		fmt.Println(p.cmd.Process.Pid)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case strings.Contains(role, "sleep"): // a child that outlives its parent
 		time.Sleep(time.Hour)
 		return

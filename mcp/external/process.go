@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 	p.cmd = exec.Command(program(c.Command, environ), c.Args...) //nolint:noctx // end ends it, in three steps
 	p.cmd.Env, p.cmd.Dir = environ, c.Dir
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(p.cmd.SysProcAttr)
 	var theirs [3]*os.File
 	var failed [3]error
 	theirs[0], p.stdin, failed[0] = os.Pipe()
@@ -50,7 +52,7 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	err := errors.Join(failed[:]...)
 	if err == nil {
-		err = p.cmd.Start()
+		err = p.start()
 	}
 	for _, f := range theirs {
 		_ = f.Close()
@@ -63,8 +65,23 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 		defer close(p.logged)
 		copyLog(p.stderr, log, m)
 	})
-	p.wg.Go(p.await)
 	return p, nil
+}
+
+// start runs the program and waits for it in a goroutine of its own, whose thread lives
+// as long as the program: to the system the thread is its parent, and it ends with that.
+func (p *process) start() error {
+	started := make(chan error, 1)
+	p.wg.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.await()
+		}
+	})
+	return <-started
 }
 
 // await notes the program's end and sweeps up what it left behind: children

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -214,4 +215,22 @@ func TestProgramInItsOwnPath(t *testing.T) {
 			t.Errorf("%s: %s, want %s", command, got, want)
 		}
 	}
+}
+
+// A program does not outlive a server that is killed: nobody would end it.
+func TestProgramEndsWithServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux can")
+	}
+	host := exec.CommandContext(t.Context(), os.Args[0])
+	host.Env = append(os.Environ(), playVariable+"=host")
+	out, err := host.Output()
+	if err == nil {
+		t.Fatal("the server was not killed")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the end of the program", func() bool { return !alive(pid) })
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -52,6 +53,9 @@ func (g *guard) before(next http.Handler, refuse func(w http.ResponseWriter, sta
 		if denied == nil && c.ReadOnly() && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			denied = &denial{http.StatusForbidden, codeForbidden, "gateway/read-only"}
 		}
+		if denied == nil && !isJSON(r) {
+			denied = &denial{http.StatusUnsupportedMediaType, codeBadRequest, "gateway/body-no-json"}
+		}
 		if denied != nil {
 			g.note(w, r, c, denied)
 			refuse(w, denied.status, denied.text)
@@ -81,16 +85,16 @@ func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 	if !g.hostFits(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/host-refused"}
 	}
-	if !g.originFits(r) {
+	if !g.originFits(r) || g.crossSite(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/origin-refused"}
 	}
 	t, owner, ok := g.bearer(r)
-	if !g.rates.listens(r.RemoteAddr, t.Name) {
+	if !g.rates.guesses.Listens(r.RemoteAddr, t.Name) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "gateway/wrong-tokens"}
 	}
 	if !ok {
 		if r.Header.Get("Authorization") != "" || r.URL.Query().Has("token") {
-			g.rates.guessed(r.RemoteAddr)
+			g.rates.guesses.Wrong(r.RemoteAddr)
 		}
 		return c, &denial{http.StatusUnauthorized, codeUnauthorized, "gateway/token-needed"}
 	}
@@ -172,6 +176,22 @@ func (g *guard) originFits(r *http.Request) bool {
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && (strings.EqualFold(u.Host, r.Host) || isLoopback(u.Hostname()))
+}
+
+// crossSite reports whether a browser says that a page of another site asks, which may
+// not tell its origin: by a link, a form or a picture. Origins may.
+func (g *guard) crossSite(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && !g.knownOrigin(r.Header.Get("Origin"))
+}
+
+// isJSON reports whether a request says that its body is JSON, if it has one. A page of
+// another site can send other types, or none, without asking for leave.
+func isJSON(r *http.Request) bool {
+	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 }
 
 func (g *guard) knownOrigin(origin string) bool {

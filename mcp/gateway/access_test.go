@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/router"
 )
 
 // TestAccess: only bearers of a token are let in, wherever they are, and no token is
@@ -56,6 +56,7 @@ func TestAccess(t *testing.T) {
 			g.owner = ownerToken
 			h := g.before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), new(deviceAPI).fail)
 			r := httptest.NewRequest(c.method, "/api/devices", nil)
+			r.Header.Set("Content-Type", "application/json")
 			r.RemoteAddr, r.Host = c.remote, c.host
 			for name, value := range c.header {
 				r.Header.Set(name, value)
@@ -100,23 +101,50 @@ func TestAccessNobody(t *testing.T) {
 	}
 }
 
-// TestRatesBounds checks that many addresses neither fill the memory nor make an
-// address that has just guessed a new one.
-func TestRatesBounds(t *testing.T) {
-	r := newRates()
-	for i := range 3 * maxGuessers {
-		r.guessed(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
-		r.listens(fmt.Sprintf("11.%d.%d.%d:1", i>>16, i>>8&255, i&255), "a")
-		if i%(maxGuessers/2) == 0 {
-			for range maxGuesses {
-				r.guessed("192.0.2.1:1")
-			}
+// A page of another site gets nothing, though the browser may show no origin, and a body
+// that is not said to be JSON is not read.
+func TestAccessOfPages(t *testing.T) {
+	g := newOwned(Options{Access: Access{Origins: []string{"https://inspector.example.org"}}})
+	defer g.Close()
+	box := router.New(router.Options{}, lamp{})
+	defer box.Close()
+	devices := g.DeviceAPI(house{box})
+	for _, c := range []struct {
+		method, path, body string
+		header             []string // names and values
+		want               int
+	}{
+		{"GET", "/api/mcp/tools", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"GET", "/api/mcp/tools", "", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"GET", "/api/mcp/tools", "", []string{"Sec-Fetch-Site", "none"}, 200},
+		{"GET", "/mcp/ws", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"GET", "/api/mcp/connect", "", []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost:3000"}, 403},
+		{"GET", "/api/mcp/tools", "", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://inspector.example.org"}, 200},
+		{"GET", "/api/devices", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"GET", "/api/devices", "", nil, 200},
+		{"POST", "/api/mcp/jsonrpc", "{}", []string{"Content-Type", "text/plain"}, 415},
+		{"POST", "/api/mcp/jsonrpc", "{}", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+		{"POST", "/api/mcp/jsonrpc", "{}", []string{"Content-Type", "multipart/form-data; boundary=x"}, 415},
+		{"POST", "/api/mcp/jsonrpc", "{}", []string{"Content-Type", "text/plain; application/json"}, 415},
+		{"POST", "/api/mcp/jsonrpc", "{}", nil, 415},
+		{"POST", "/api/mcp/jsonrpc", "{}", []string{"Content-Type", "application/json; charset=utf-8"}, 200},
+		{"POST", "/api/mcp/tools/call", "{}", []string{"Content-Type", "text/plain"}, 415},
+		{"POST", "/api/devices/x/tools/call", "{}", []string{"Content-Type", "text/plain"}, 415},
+		{"POST", "/api/devices/x/tools/call", "{}", []string{"Content-Type", "application/json"}, 404},
+	} {
+		r := httptest.NewRequest(c.method, "http://localhost"+c.path, strings.NewReader(c.body))
+		r.Header.Set("Authorization", "Bearer "+ownerToken)
+		for i := 0; i < len(c.header); i += 2 {
+			r.Header.Set(c.header[i], c.header[i+1])
 		}
-	}
-	if r.guesses.Len() > maxGuessers || r.known.Len() > maxGuessers {
-		t.Errorf("%d addresses, %d visitors", r.guesses.Len(), r.known.Len())
-	}
-	if r.listens("192.0.2.1:2", "a") || !r.listens("192.0.2.2:1", "a") {
-		t.Error("an address that guesses is listened to, or another is not")
+		w := httptest.NewRecorder()
+		if strings.HasPrefix(c.path, "/api/devices") {
+			devices.ServeHTTP(w, r)
+		} else {
+			g.ServeHTTP(w, r)
+		}
+		if w.Code != c.want {
+			t.Errorf("%s %s %q: %d, want %d: %s", c.method, c.path, c.header, w.Code, c.want, w.Body)
+		}
 	}
 }

@@ -554,7 +554,7 @@ func FuzzMessages(f *testing.F) {
 			req.Header.Set("Mcp-Name", "util.uuid")
 		}
 		w := httptest.NewRecorder()
-		asOwner(g).ServeHTTP(w, req)
+		asOwner(asJSON(g)).ServeHTTP(w, req)
 		if text := w.Body.String(); text != "" && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "event:") {
 			t.Errorf("%q: %d %s", body, w.Code, text)
 		}

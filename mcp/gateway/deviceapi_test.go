@@ -128,6 +128,7 @@ func TestDeviceAPIOfAGateway(t *testing.T) {
 	ask := func(h http.Handler, method, path, body string) int {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer s3cret")
+		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w.Code

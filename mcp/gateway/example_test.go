@@ -39,6 +39,7 @@ func Example() {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/mcp/jsonrpc/maths", strings.NewReader(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"maths.sum","arguments":{"a":1023123,"b":2352345}}}`))
 	r.Header.Set("Authorization", "Bearer a secret of the owner")
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, r)
 	var answer struct {

@@ -103,6 +103,7 @@ func TestRateOfBatches(t *testing.T) {
 		body := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 19) + `{"jsonrpc":"2.0","id":1,"method":"ping"}]`
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/mcp/jsonrpc", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer s")
+		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, r)
 		if got := w.Body.String(); strings.Count(got, `"result"`) != 2 || strings.Count(got, `"error"`) != 18 {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/lockout"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -244,13 +245,13 @@ func TestAuthentication(t *testing.T) {
 // listened to for a while.
 func TestGuessing(t *testing.T) {
 	r := newRig(t, tokened)
-	for i := range maxGuesses {
+	for i := range lockout.MaxGuesses {
 		if a := r.do("GET", "/api/mcp/tools", "", "Authorization: Bearer wrong"); a.status != 401 {
 			t.Fatalf("guess %d: %d", i, a.status)
 		}
 	}
 	if a := r.do("GET", "/api/mcp/tools", "", "Authorization: Bearer wrong"); a.status != 429 {
-		t.Errorf("after %d guesses: %d", maxGuesses, a.status)
+		t.Errorf("after %d guesses: %d", lockout.MaxGuesses, a.status)
 	}
 }
 
@@ -274,7 +275,7 @@ func TestGuessingBehindAProxy(t *testing.T) {
 		if code := get("10.0.0.1:1", "t-all"); code != 200 {
 			t.Fatal(code)
 		}
-		for range maxGuesses {
+		for range lockout.MaxGuesses {
 			get("10.0.0.1:2", "wrong")
 			get("[2001:db8::1]:1", "wrong")
 		}
@@ -293,7 +294,7 @@ func TestGuessingBehindAProxy(t *testing.T) {
 				t.Errorf("%s %s: %d, want %d", c.remote, c.token, code, c.code)
 			}
 		}
-		time.Sleep(guessTime + time.Second)
+		time.Sleep(lockout.Window + time.Second)
 		if code := get("10.0.0.1:3", "t-time"); code != 200 {
 			t.Errorf("later: %d", code)
 		}

@@ -185,6 +185,7 @@ func TestAccessTricks(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, kitchen, unread{t})
 		header.Set("Authorization", "Bearer "+ownerToken)
+		header.Set("Content-Type", "application/json")
 		r.RemoteAddr, r.Host, r.Header = "127.0.0.1:5000", "127.0.0.1:8000", header
 		w := httptest.NewRecorder()
 		guard := newGuard(Access{}, slog.New(slog.DiscardHandler))

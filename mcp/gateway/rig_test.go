@@ -201,6 +201,16 @@ func asOwner(h http.Handler) http.Handler {
 	})
 }
 
+// asJSON has bodies of which nothing is said be JSON.
+func asJSON(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") == "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // newOwned makes a gateway whose owner has a token.
 func newOwned(o Options) *Gateway {
 	g := New(o)
@@ -248,9 +258,9 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	}
 	g := New(o)
 	g.SetOwner(ownerToken)
-	var handler http.Handler = g
+	handler := asJSON(g)
 	if len(o.Access.Tokens) == 0 {
-		handler = asOwner(g)
+		handler = asOwner(handler)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	g.Start(ctx)
@@ -277,6 +287,9 @@ func (r *rig) do(method, path, body string, header ...string) answer {
 	req, err := http.NewRequestWithContext(r.t.Context(), method, r.server.URL+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")

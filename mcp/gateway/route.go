@@ -45,6 +45,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c, denied := g.guard.admit(r)
+	if denied == nil && !isJSON(r) {
+		denied = &denial{http.StatusUnsupportedMediaType, codeBadRequest, "gateway/body-no-json"}
+	}
 	if denied != nil {
 		g.guard.note(w, r, c, denied)
 		problem(w, r, denied.status, denied.code, c.Say(denied.text))

@@ -172,7 +172,7 @@ func TestSourceRegistrations(t *testing.T) {
 			var names []string
 			for _, tool := range light.GetAvailableTools() {
 				names = append(names, tool.Name)
-				if len(tool.Schema) == 0 || tool.Origin != mcp.Remote || tool.Source != "light" || len(tool.Description) > maxDescription {
+				if len(tool.Schema) == 0 || tool.Origin != mcp.Remote || tool.Source != "light" || len(tool.Description) > mcp.MaxDescription {
 					t.Errorf("tool %+v", tool)
 				}
 			}

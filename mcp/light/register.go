@@ -20,12 +20,12 @@ const (
 	allRegistered    = "Tools were successfully registered."
 	noneRegistered   = "No tool was registered."
 
-	maxNamed       = 16      // rejected entries that an answer names; the rest is counted
-	maxDescription = 4 << 10 // bytes of a tool's description; more is cut
+	maxNamed = 16 // rejected entries that an answer names; the rest is counted
 )
 
 // registration is the parameters of mcp/registerTools, read entry by entry.
 type registration struct {
+	size     int    // of tools, as mcp.MaxToolList counts
 	address  string // mac_addr; "" for none
 	tools    []mcp.Tool
 	rejected []string // entries that are left out, and why
@@ -164,6 +164,11 @@ func (r *registration) take(i int, raw json.RawMessage, seen map[string]struct{}
 		r.odd = append(r.odd, entryName(i, tool.Name)+" "+what)
 	}
 	if origin == mcp.Remote {
+		if r.size += tool.Size(); r.size > mcp.MaxToolList {
+			r.size -= tool.Size()
+			r.reject(i, tool.Name, fmt.Sprintf("makes the list larger than %d bytes", mcp.MaxToolList))
+			return
+		}
 		r.tools = append(r.tools, tool)
 		return
 	}
@@ -198,9 +203,9 @@ func readEntry(raw json.RawMessage) (tool mcp.Tool, origin mcp.Origin, odd []str
 	if tool.Schema, err = readParameters(w.Parameters); err != nil {
 		return tool, "", nil, err
 	}
-	if tool.Description = rawjson.Text(w.Description); len(tool.Description) > maxDescription {
+	if tool.Description = rawjson.Text(w.Description); len(tool.Description) > mcp.MaxDescription {
 		odd = append(odd, fmt.Sprintf("has a description of %d bytes, it is cut", len(tool.Description)))
-		tool.Description = text.Shorten(tool.Description, maxDescription)
+		tool.Description = text.Shorten(tool.Description, mcp.MaxDescription)
 	}
 	tool.Origin, tool.Source = mcp.Remote, "light"
 	if rawjson.Present(w.SubType) {

@@ -18,12 +18,12 @@ type Record struct {
 	Tool      string        `json:"tool"`
 	Source    string        `json:"source"`
 	Kind      mcp.Kind      `json:"kind"`
-	Arguments string        `json:"arguments"` // JSON, secrets masked, cut at 256 bytes
-	Started   time.Time     `json:"started"`   // when it was sent; zero if it never was
-	Took      time.Duration `json:"took"`      // nanoseconds
-	Outcome   string        `json:"outcome"`   // the action's name
-	Awaited   bool          `json:"awaited"`   // false: its success was assumed
-	Late      bool          `json:"late"`      // it failed after its success was assumed
+	Arguments string        `json:"arguments,omitempty"` // with [Options.Words]: JSON, secrets masked, cut at 256 bytes
+	Started   time.Time     `json:"started"`             // when it was sent; zero if it never was
+	Took      time.Duration `json:"took"`                // nanoseconds
+	Outcome   string        `json:"outcome"`             // the action's name
+	Awaited   bool          `json:"awaited"`             // false: its success was assumed
+	Late      bool          `json:"late"`                // it failed after its success was assumed
 }
 
 // Bytes of a call's arguments in a record, and of its result in the log.

@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,6 +59,7 @@ func TestRecord(t *testing.T) {
 				var log bytes.Buffer
 				var records []Record
 				b := newRouter(t, Options{
+					Words:  true,
 					Log:    slog.New(slog.NewTextHandler(&log, nil)),
 					Record: func(r Record) { records = append(records, r) },
 				}, s)
@@ -187,7 +189,7 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 			return "x", nil
 		}
 		var records []Record
-		b := newRouter(t, Options{Record: func(r Record) { records = append(records, r) }}, s)
+		b := newRouter(t, Options{Words: true, Record: func(r Record) { records = append(records, r) }}, s)
 		_, unknown := b.Prepare(mcp.Call{ID: "c1", Name: "fly", Arguments: "{}", Language: "zh"})
 		_, broken := b.Prepare(mcp.Call{ID: "c2", Name: "get", Arguments: "{", Language: "zh"})
 		p, bad := b.Prepare(mcp.Call{ID: "c3", Name: "set_lamp", Arguments: "{}"})
@@ -221,4 +223,27 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// What was said, which arguments hold, is neither in the log nor in records unless
+// conversations may be read.
+func TestRecordWithoutWords(t *testing.T) {
+	for _, words := range []bool{false, true} {
+		var log bytes.Buffer
+		var records []Record
+		s := source("device", "note")
+		s.tools[0].Schema = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+		b := New(Options{Words: words, Record: func(r Record) { records = append(records, r) }, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, s)
+		b.Run(t.Context(), prepare(t, b, "note", `{"text":"dear diary"}`))
+		if _, refused := b.Prepare(mcp.Call{Name: "note", Arguments: `{"text":["dear diary"]}`}); refused == nil {
+			t.Error("wrong arguments were taken")
+		}
+		b.Close()
+		if shown := strings.Contains(log.String(), "diary"); shown != words {
+			t.Errorf("words %v: %s", words, log.String())
+		}
+		if len(records) != 2 || strings.Contains(records[0].Arguments, "diary") != words {
+			t.Errorf("words %v: %+v", words, records)
+		}
+	}
 }

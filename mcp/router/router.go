@@ -55,6 +55,7 @@ type Options struct {
 	Rules
 	Kinds    map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
 	Jobs     []string            // patterns of jobs, as mcp.Fits reads them
+	Words    bool                // records and the log show the arguments of calls, which hold what was said
 	Record   func(Record)        // gets the record of each call, from its goroutine; nil: none
 	Describe Describe            // looks at the pictures in results of queries; nil: the model gets none
 	Log      *slog.Logger        // nil: discarded

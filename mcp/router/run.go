@@ -251,18 +251,25 @@ func (j *job) record(r mcp.ActionResponse) {
 	rt, p := j.router, j.call
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
-		Arguments: summary(p.Arguments), Started: j.began, Took: j.took, Outcome: r.Action.String(), Awaited: j.awaited,
+		Started: j.began, Took: j.took, Outcome: r.Action.String(), Awaited: j.awaited,
 		Late: !j.awaited && r.Action.Failed(),
 	}
 	text := mcp.ResultText(r)
 	attrs := []any{
 		"tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
-		"arguments", rec.Arguments, "action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
+		"action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
+	}
+	if rt.options.Words {
+		rec.Arguments = summary(p.Arguments)
+		attrs = append(attrs, "arguments", rec.Arguments)
 	}
 	if !rec.Started.IsZero() {
 		attrs = append(attrs, "started", rec.Started)
 	}
 	rt.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text))...)
+	if p.Invalid != "" && !rt.options.Words {
+		text = "" // it quotes the arguments
+	}
 	rt.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text))
 	if rt.options.Record != nil {
 		rt.options.Record(rec)

@@ -341,7 +341,7 @@ func TestInfoReachesTools(t *testing.T) {
 
 func TestCallLeavesOneLine(t *testing.T) {
 	var log bytes.Buffer
-	b := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "self.set_lamp")) // no result: it may hold words
+	b := New(Options{Words: true, Log: slog.New(slog.NewTextHandler(&log, nil))}, source("device", "self.set_lamp")) // no result: it may hold words
 	b.Run(t.Context(), prepare(t, b, "self_set_lamp", ""))
 	b.Close()
 	got := log.String()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/private"
 	"xiaozhi/mcp/gateway/catalog"
 )
 
@@ -107,7 +108,7 @@ func (f *folder) read(name string) (changed bool) {
 		log.Warn("file of tools is too large", "size", info.Size(), "limit", maxToolFile)
 		return false
 	}
-	data, err := os.ReadFile(path)
+	data, err := private.Read(path)
 	if err != nil {
 		log.Warn("file of tools cannot be read", "err", err)
 		return false

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/config"
+)
+
+// at is a listener of an address.
+type at struct {
+	net.Listener
+	address string
+}
+
+func (l at) Addr() net.Addr {
+	address, err := net.ResolveTCPAddr("tcp", l.address)
+	if err != nil {
+		panic(err)
+	}
+	return address
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		user    int
+		pairing string
+		auth    bool
+		want    string // parts of the warnings
+	}{
+		{"192.168.1.2:8000", 1000, "auto", false, ""},
+		{"127.0.0.1:8000", 1000, "open", false, ""},
+		{"[fd00::1]:8000", 1000, "open", false, ""},
+		{"100.64.1.1:8000", 1000, "open", false, ""},
+		{"169.254.1.1:8000", 1000, "open", false, ""},
+		{"192.168.1.2:8000", 0, "auto", false, "as root"},
+		{"203.0.113.9:8000", 1000, "auto", false, "203.0.113.9:8000"},
+		{"203.0.113.9:8000", 1000, "open", false, "203.0.113.9:8000"},
+		{"[2001:db8::1]:8000", 0, "open", false, "as root|2001:db8::1"},
+		{"203.0.113.9:8000", 1000, "ask", false, ""},
+		{"203.0.113.9:8000", 1000, "closed", false, ""},
+		{"203.0.113.9:8000", 1000, "auto", true, ""},
+	} {
+		cfg := config.Default()
+		cfg.Auth.Pairing, cfg.Auth.Enabled = c.pairing, c.auth
+		got := warnings(cfg, c.user, []net.Listener{at{nil, "127.0.0.1:1"}, at{nil, c.address}})
+		parts := strings.Split(c.want, "|")
+		if c.want == "" {
+			parts = nil
+		}
+		if len(got) != len(parts) {
+			t.Errorf("%+v: %q", c, got)
+			continue
+		}
+		for i, part := range parts {
+			if !strings.Contains(got[i], part) {
+				t.Errorf("%+v: %q", c, got)
+			}
+		}
+	}
+}
+
+// A folder or a prompt that others may change stops the start.
+func TestCheckDataDir(t *testing.T) {
+	for _, open := range []string{"", "tools", "prompts", "prompts/default.en.md"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := makeDataDir(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "prompts/default.en.md"), []byte("Be kind."), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkDataDir(dir); err != nil {
+			t.Errorf("nothing is open: %v", err)
+		}
+		path := filepath.Join(dir, open)
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkDataDir(dir); err == nil || !strings.Contains(err.Error(), "chmod go-w "+path) {
+			t.Errorf("%q is open: %v", open, err)
+		}
+	}
+}
