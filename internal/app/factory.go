@@ -61,7 +61,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 
 // farewell makes the conversation of a device that is turned away. It is in no directory.
 func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connection.Conversation {
-	return agent.NewFarewell(f.options, s, out, farewell(cause, f.options.Prompts, s.Language))
+	return agent.NewFarewell(f.options, s, out, f.strangers.farewell(farewell(cause, f.options.Prompts, s.Language)))
 }
 
 // tools makes the client of a device that speaks the standard dialect.

@@ -65,6 +65,7 @@ func farewell(cause error, texts *prompts.Set, language string) agent.Farewell {
 const (
 	unknownRequests = 120 // of models in an hour
 	unknownCalls    = 200 // of tools in a day, each
+	unknownWords    = 60  // of codes said in an hour; then a sound says that there is one
 )
 
 // knownOnly are the tools that a device must be known for.
@@ -73,10 +74,22 @@ func knownOnly() []string {
 }
 
 // strangers limits the conversations with devices that are not known.
-type strangers struct{ requests *rate.Limiter }
+type strangers struct{ requests, words *rate.Limiter }
 
 func newStrangers() strangers {
-	return strangers{rate.NewLimiter(rate.Every(time.Hour/unknownRequests), unknownRequests)}
+	return strangers{
+		rate.NewLimiter(rate.Every(time.Hour/unknownRequests), unknownRequests),
+		rate.NewLimiter(rate.Every(time.Hour/unknownWords), unknownWords),
+	}
+}
+
+// farewell returns what is said to a device that may not talk. When too much was said
+// already, it is a sound that costs nothing.
+func (s strangers) farewell(f agent.Farewell) agent.Farewell {
+	if f.Words != "" && !s.words.Allow() {
+		f.Words = ""
+	}
+	return f
 }
 
 // limit returns the options of a conversation with a device that is not known.

@@ -249,6 +249,15 @@ func TestStrangersBudget(t *testing.T) {
 	if limited.MaxDaily != unknownCalls {
 		t.Errorf("%d calls a day", limited.MaxDaily)
 	}
+	voiced, guests := 0, newStrangers()
+	for range unknownWords + 5 {
+		if guests.farewell(agent.Farewell{Words: "code"}).Words != "" {
+			voiced++
+		}
+	}
+	if voiced < unknownWords || voiced > unknownWords+1 {
+		t.Errorf("%d codes were said", voiced)
+	}
 	failed := 0
 	for range unknownRequests + 5 {
 		for _, err := range limited.LLM.Generate(t.Context(), providers.LLMRequest{}) {
