@@ -119,3 +119,20 @@ func TestSayPast(t *testing.T) {
 		}
 	}
 }
+
+// FuzzWhen: whatever is said, it is a time to come, a rule with a beginning, or an error.
+func FuzzWhen(f *testing.F) {
+	for _, s := range []string{"every weekday at 7", "每两周的周二早上八点", "the first monday of every month", "每月31号", "every 99999 days", "每隔一天", "mondays and", "in 10 minutes"} {
+		f.Add(s)
+	}
+	now := time.Date(2026, 1, 31, 23, 59, 59, 0, time.FixedZone("CST", 8*3600))
+	f.Fuzz(func(t *testing.T, words string) {
+		at, rule, err := When(words, now)
+		switch {
+		case err != nil:
+		case rule == "" && !at.After(now), rule != "" && (at.IsZero() || !strings.HasPrefix(rule, "FREQ=")):
+			t.Errorf("When(%q) = %v %q", words, at, rule)
+		}
+		SayRepeat(rule, at, text.English)
+	})
+}
