@@ -1,0 +1,105 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/testall"
+)
+
+// fill writes turns of a hundred devices, ten in a conversation, straight into the tables.
+func fill(t *testing.T, s *Store, turns int) {
+	t.Helper()
+	ctx := t.Context()
+	for i := range 100 {
+		addDevice(t, s, fmt.Sprintf("d%02d", i))
+	}
+	for from := 0; from < turns; from += 10_000 {
+		b := newBatch()
+		for i := from; i < min(turns, from+10_000); i++ {
+			device := fmt.Sprintf("d%02d", i/10%100)
+			e := turnOf(device, fmt.Sprintf("%s-%d", device, i/10), i%10+1)
+			e.Turn.At = at(0).Add(time.Duration(i) * time.Second)
+			e.Conversation.BeganAt = at(0).Add(time.Duration(i/10*10) * time.Second)
+			e.Turn.ConversationID, e.Turn.DeviceID = e.Conversation.ID, device
+			b.entries = append(b.entries, e)
+		}
+		if err := s.Log.write(ctx, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMillion: however much was said, the store opens within a second and any list within 50 ms.
+func TestMillion(t *testing.T) {
+	turns := testall.Pick(1_000_000, 20_000)
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	want(t, err, nil)
+	start := time.Now()
+	fill(t, s, turns)
+	took := time.Since(start)
+	t.Logf("%d turns with their messages and calls in %v: %.0f a second", turns, took, float64(turns)/took.Seconds())
+	want(t, s.Close(), nil)
+
+	start = time.Now()
+	s = openFile(t, path)
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it opens in %v", took)
+	} else {
+		t.Logf("it opens in %v", took)
+	}
+	half := Cursor{at(0).Add(time.Duration(turns/2) * time.Second), "x"}
+	ctx := t.Context()
+	for name, f := range map[string]func() (int, error){
+		"turns":           func() (int, error) { all, err := s.Turns.List(ctx, "", Page{}); return len(all), err },
+		"turns from half": func() (int, error) { all, err := s.Turns.List(ctx, "", Page{Before: half}); return len(all), err },
+		"turns of one":    func() (int, error) { all, err := s.Turns.List(ctx, "d07", Page{Before: half}); return len(all), err },
+		"conversations": func() (int, error) {
+			all, err := s.Conversations.List(ctx, "", Page{Before: half})
+			return len(all), err
+		},
+		"conversations of one": func() (int, error) { all, err := s.Conversations.List(ctx, "d07", Page{}); return len(all), err },
+		"calls":                func() (int, error) { all, err := s.Turns.Calls(ctx, "", Page{Before: half}); return len(all), err },
+		"calls of one":         func() (int, error) { all, err := s.Turns.Calls(ctx, "d07", Page{Before: half}); return len(all), err },
+		"one talk":             func() (int, error) { all, err := s.Turns.Of(ctx, "d07-7", 0, 50); return len(all), err },
+		"devices":              func() (int, error) { all, err := s.Devices.List(ctx, Page{}); return len(all), err },
+	} {
+		var all []time.Duration
+		for range 5 {
+			start := time.Now()
+			if n, err := f(); err != nil || n == 0 {
+				t.Errorf("%s: %d rows, %v", name, n, err)
+			}
+			all = append(all, time.Since(start))
+		}
+		slices.Sort(all)
+		if all[2] > 50*time.Millisecond {
+			t.Errorf("%s: %v", name, all)
+		}
+		t.Logf("%s: %v, %v at first", name, all[2], all[4])
+	}
+}
+
+// TestSustained: two hundred turns a second are written as they come, for as long as they do.
+func TestSustained(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	addDevice(t, s, "m")
+	seconds := testall.Pick(20, 2)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	most := 0
+	for i := range 200 * seconds {
+		<-tick.C
+		s.Log.Put(turnOf("m", "c", i))
+		most = max(most, s.Log.Stats().Waiting)
+	}
+	flush(t, s)
+	if st := s.Log.Stats(); st.Written != uint64(200*seconds) || st.Dropped > 0 {
+		t.Errorf("%+v", st)
+	}
+	t.Logf("at most %d waited", most)
+}
