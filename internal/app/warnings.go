@@ -31,7 +31,7 @@ func checkDataDir(dir string) error {
 	return nil
 }
 
-// warnings are what a person should know of the way in which the server was started.
+// warnings lists dangers of the way in which the server was started, for people.
 // user is the number of the user that it runs as.
 func warnings(cfg *config.Config, user int, listeners []net.Listener) []string {
 	var out []string

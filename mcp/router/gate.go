@@ -31,7 +31,7 @@ type Case struct {
 	Consented bool // the person in front of the device has said yes to this very call
 }
 
-// Decision is what the gate says to a call.
+// Decision is the answer of the gate to a call.
 type Decision int
 
 // The decisions. The zero value denies.
