@@ -12,6 +12,13 @@ import (
 // wrong with them.
 func TestBadFiles(t *testing.T) {
 	want := map[string]string{
+		"agents_no_agent":               "agents_no_agent.yaml:2: devices.24:6f:28:aa:10:02.agent: there is no agent teecher (did you mean teacher?) / 没有 teecher 这个智能体（是 teacher 吗？）",
+		"agents_unknown_chain_member":   "agents_unknown_chain_member.yaml:4: agents.anna.llm: there is no providers.ruls (did you mean rules?)",
+		"agents_wrong_role":             ":3: agents.anna.tts: pocketsphinx cannot do tts, only asr",
+		"agents_no_prompt":              ":2: agents.anna.prompt: there is no prompt storytelle (did you mean storyteller?)",
+		"agents_unknown_key":            ":3: unknown key agents.anna.langauge (did you mean agents.anna.language?)",
+		"agents_memory":                 `:2: agents.anna.memory: "always" is none of: keep, forget`,
+		"agents_reserved":               `:2: agents.original: "original" cannot be the name of an agent`,
 		"unknown_key":                   "unknown_key.yaml:3: unknown key server.publc_url (did you mean server.public_url?) / 未知的键 server.publc_url（是 server.public_url 吗？）",
 		"unknown_section":               "unknown_section.yaml:2: unknown key sever (did you mean server?)",
 		"unknown_nested_key":            ":3: unknown key voice.endpointing.comit (did you mean voice.endpointing.commit?)",

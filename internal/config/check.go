@@ -14,7 +14,10 @@ import (
 )
 
 // checker holds settings that are right in kind to their limits and to one another.
-type checker struct{ *findings }
+type checker struct {
+	*findings
+	prompts []string // that there are; nil: nobody knows
+}
 
 func (ch checker) check(c *Config) {
 	ch.checkServer(c.Server)
@@ -27,6 +30,7 @@ func (ch checker) check(c *Config) {
 	ch.checkTokens(c.MCP)
 	ch.checkReachable(c)
 	ch.checkChains(c)
+	ch.checkAgents(c)
 }
 
 // bad reports what is wrong with the value at a path.
@@ -257,10 +261,10 @@ func (ch checker) checkChains(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		ch.checkProvider(name, c.Providers[name])
 	}
-	ch.checkChain(c, c.ASR, roleASR)
-	ch.checkChain(c, c.LLM, roleLLM)
-	ch.checkChain(c, c.TTS, roleTTS)
-	ch.checkChain(c, c.Vision, roleVLM)
+	ch.checkChain(c, c.ASR, roleASR, roleASR)
+	ch.checkChain(c, c.LLM, roleLLM, roleLLM)
+	ch.checkChain(c, c.TTS, roleTTS, roleTTS)
+	ch.checkChain(c, c.Vision, roleVLM, roleVLM)
 	for _, chain := range []struct {
 		members []string
 		name    string
@@ -271,7 +275,8 @@ func (ch checker) checkChains(c *Config) {
 	}
 }
 
-func (ch checker) checkChain(c *Config, chain []string, role string) {
+// checkChain checks the members of a chain that is set at a path.
+func (ch checker) checkChain(c *Config, chain []string, role string, at ...string) {
 	for i, name := range chain {
 		roles, known := builtinRoles()[name]
 		if p, section := c.Providers[name]; section {
@@ -285,11 +290,11 @@ func (ch checker) checkChain(c *Config, chain []string, role string) {
 			// Its section may be what could not be read.
 		case !known:
 			near := prompts.Nearest(name, c.namesFor(role))
-			ch.bad(key(role), "config/no-provider", name, near)
+			ch.bad(at, "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
-			ch.bad(key(role), "config/wrong-role", name, role, strings.Join(roles, ", "))
+			ch.bad(at, "config/wrong-role", name, role, strings.Join(roles, ", "))
 		case slices.Contains(chain[:i], name):
-			ch.bad(key(role), "config/member-twice", name)
+			ch.bad(at, "config/member-twice", name)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Providers map[string]Provider `koanf:"providers"`
 	Voice     Voice               `koanf:"voice"`
 	Agent     Agent               `koanf:"agent"`
+	Agents    map[string]Persona  `koanf:"agents"`
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
@@ -142,7 +143,7 @@ type Pacing struct {
 // Agent configures the persona and the limits of the model.
 type Agent struct {
 	Name          string   `koanf:"name"`
-	Prompt        string   `koanf:"prompt"` // name of a prompt
+	Prompt        string   `koanf:"prompt"` // name of a prompt or an agent: that of all devices which have no other
 	MaxSteps      int      `koanf:"max_steps"`
 	HistoryTokens int      `koanf:"history_tokens"`
 	WakeWords     []string `koanf:"wake_words"`
@@ -227,6 +228,7 @@ type Device struct {
 	Name     string      `koanf:"name"`
 	Language string      `koanf:"language"` // zh, en or ""
 	Voice    string      `koanf:"voice"`
+	Agent    string      `koanf:"agent"` // "": that of all
 	Tools    DeviceTools `koanf:"tools"`
 }
 
@@ -301,7 +303,7 @@ func Default() *Config {
 		MCP: MCP{
 			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []Token{},
 		},
-		Providers: map[string]Provider{},
+		Providers: map[string]Provider{}, Agents: map[string]Persona{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
 		Store:     Store{Driver: "auto", Backup: 7},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},

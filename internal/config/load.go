@@ -60,7 +60,7 @@ func Load(o Options) (*Config, []Warning, error) {
 		l.layer(map[string]any{"server": map[string]any{"listen": o.Listen}})
 		l.places["server"+keySeparator+"listen"] = "--listen"
 	}
-	return l.finish(o.Env)
+	return l.finish(o)
 }
 
 func (l *loader) layer(tree map[string]any) {
@@ -136,8 +136,8 @@ func (l *loader) environment(environ []string) {
 }
 
 // finish turns the merged layers into a Config and checks it.
-func (l *loader) finish(environ []string) (*Config, []Warning, error) {
-	x := newExpander(environ, l.findings)
+func (l *loader) finish(o Options) (*Config, []Warning, error) {
+	x := newExpander(o.Env, l.findings)
 	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
@@ -156,7 +156,7 @@ func (l *loader) finish(environ []string) (*Config, []Warning, error) {
 		c.Tools.External.MCPServers[name] = s
 	}
 	l.secretFiles(c)
-	checker{l.findings}.check(c)
+	checker{l.findings, promptNames(o.DataDir)}.check(c)
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err
 	}
