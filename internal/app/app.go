@@ -5,14 +5,11 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"xiaozhi/agent"
@@ -66,6 +63,7 @@ type App struct {
 	front    func(next http.Handler) http.Handler // the paths of devices
 	outside  outside
 	gateway  *gateway.Gateway
+	cast     *cast
 	endpoint http.Handler     // where tool servers dial in; nil: nowhere
 	recorder *record.Recorder // set before devices connect; nil: nothing is recorded
 	ready    atomic.Bool      // the chains' first engines are loaded
@@ -105,18 +103,20 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if names := texts.Names(); !slices.Contains(names, cfg.Agent.Prompt) {
-		return errors.New(message.Both("app/no-prompt", cfg.Agent.Prompt, strings.Join(names, ", "), folder))
+	prompt, err := mainPrompt(cfg, texts, a.options.Data)
+	if err != nil {
+		return err
 	}
 	e, err := findEngines(ctx, cfg, texts, a.report, a.life, a.log)
 	if err != nil {
 		return err
 	}
-	tools, err := localTools(cfg, a.options.Data, texts.Names())
+	tools, err := localTools(cfg, a.options.Data, cfg.AgentNames(texts.Names()))
 	if err != nil {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
+	o.Prompt, a.cast = prompt, newCast(castOf(cfg, texts, e.agents))
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *App) assemble(ctx context.Context) error {
 		atOnce := []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
 		return agent.Prewarm(ctx, o, atOnce, languagesAhead(cfg.Server.Language))
 	})
-	return a.join(ctx, o, tools, &pictures{llm: e.vision, texts: texts, log: a.log})
+	return a.join(ctx, o, tools, &pictures{llm: e.vision, of: a.vision, texts: texts, log: a.log})
 }
 
 // join makes the tools, the gateway and the server of the devices.

@@ -34,6 +34,16 @@ type engines struct {
 	brain   *rules.Brain
 	chinese bool // a recogniser knows Chinese
 	models  bool // there is a language model beside the rules
+	agents  map[string]agentEngines
+}
+
+// agentEngines are the chains that an agent has for itself; nil: that of all.
+type agentEngines struct {
+	asr     providers.ASR
+	llm     providers.LLM
+	tts     providers.TTS
+	vision  providers.LLM
+	chinese bool // asr knows Chinese
 }
 
 // findEngines makes all providers that the settings name.
@@ -42,11 +52,11 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 		return e, err
 	}
 	found.found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
-	f := &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}}
-	if e.asr, e.chinese, err = f.recognizers(ctx); err != nil {
+	f := &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}, made: map[string]made{}}
+	if e.asr, e.chinese, err = f.recognizers(ctx, cfg.ASR); err != nil {
 		return e, err
 	}
-	members, err := f.models(ctx)
+	members, err := f.models(ctx, cfg.LLM)
 	if err != nil {
 		return e, err
 	}
@@ -54,14 +64,51 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	e.brain = rules.New(rules.Options{
 		Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: e.models,
 	})
-	if e.llm, err = f.thinker(members, e.brain); err != nil {
+	if e.llm, err = f.thinker(cfg.LLM, members, e.brain); err != nil {
 		return e, err
 	}
-	if e.vision, err = f.visionModels(ctx); err != nil {
+	if e.vision, err = f.visionModels(ctx, cfg.Vision); err != nil {
 		return e, err
 	}
-	e.tts, err = f.voices(ctx)
+	if e.tts, err = f.voices(ctx, cfg.TTS); err != nil {
+		return e, err
+	}
+	e.agents, err = f.agents(ctx, e.brain)
 	return e, err
+}
+
+// agents makes the chains that agents have for themselves. A chain that several name is
+// one, and so is an engine that is in several chains.
+func (f *resolver) agents(ctx context.Context, brain *rules.Brain) (map[string]agentEngines, error) {
+	all := map[string]agentEngines{}
+	for name, p := range f.cfg.Agents {
+		var e agentEngines
+		var members []providers.LLM
+		var err, failed error
+		if len(p.ASR) > 0 {
+			e.asr, e.chinese, err = f.recognizers(ctx, p.ASR)
+			failed = errors.Join(failed, err)
+		}
+		if len(p.LLM) > 0 {
+			members, err = f.models(ctx, p.LLM)
+			failed = errors.Join(failed, err)
+			e.llm, err = f.thinker(p.LLM, members, brain)
+			failed = errors.Join(failed, err)
+		}
+		if len(p.TTS) > 0 {
+			e.tts, err = f.voices(ctx, p.TTS)
+			failed = errors.Join(failed, err)
+		}
+		if len(p.Vision) > 0 {
+			e.vision, err = f.visionModels(ctx, p.Vision)
+			failed = errors.Join(failed, err)
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("agents.%s: %w", name, failed)
+		}
+		all[name] = e
+	}
+	return all, nil
 }
 
 // resolver makes providers of the names in the settings.
@@ -71,6 +118,30 @@ type resolver struct {
 	life    *lifecycle
 	log     *slog.Logger
 	clients map[string]*http.Client // by section: its roles share their connections
+	made    map[string]made         // engines and chains, by role and names
+}
+
+// made is an engine or a chain that was made once, or why it could not be.
+type made struct {
+	what any
+	err  error
+}
+
+// once makes what a role and names stand for, or returns what was made before. again
+// says that it was.
+func once[T any](f *resolver, key string, make func() (T, error)) (what T, again bool, err error) {
+	if m, ok := f.made[key]; ok {
+		what, _ = m.what.(T)
+		return what, true, m.err
+	}
+	what, err = make()
+	f.made[key] = made{what, err}
+	return what, false, err
+}
+
+// chainKey is where a chain is kept.
+func chainKey(role string, names []string) string {
+	return role + " [" + strings.Join(names, "\n") + "]"
 }
 
 // gather makes the members of a chain that can be made, in order, and notes
@@ -78,40 +149,55 @@ type resolver struct {
 func gather[T any](ctx context.Context, f *resolver, role string, names []string, one func(name string, p config.Provider) (T, string, error)) []T {
 	var all []T
 	for _, name := range names {
-		p, err := f.section(ctx, name)
-		if err != nil {
-			f.report.missing(role, name, err)
-			continue
+		var what string
+		member, again, err := once(f, role+" "+name, func() (member T, err error) {
+			p, err := f.section(ctx, name)
+			if err != nil {
+				return member, err
+			}
+			member, what, err = one(name, p)
+			return member, err
+		})
+		if err == nil {
+			all = append(all, member)
 		}
-		member, what, err := one(name, p)
-		if err != nil {
+		switch {
+		case again:
+		case err != nil:
 			f.report.missing(role, name, err)
-			continue
+		default:
+			f.report.found(role, name+": "+what)
 		}
-		all = append(all, member)
-		f.report.found(role, name+": "+what)
 	}
 	return all
 }
 
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
-func (f *resolver) recognizers(ctx context.Context) (providers.ASR, bool, error) {
-	chinese := false
-	members := gather(ctx, f, "ASR", f.cfg.ASR, func(name string, p config.Provider) (providers.ASR, string, error) {
-		member, what, err := f.recognizer(name, p)
-		chinese = chinese || err == nil && p.Type != "pocketsphinx"
-		return member, what, err
+func (f *resolver) recognizers(ctx context.Context, names []string) (providers.ASR, bool, error) {
+	heard, again, err := once(f, chainKey("ASR", names), func() (hearing, error) {
+		var h hearing
+		members := gather(ctx, f, "ASR", names, f.recognizer)
+		if len(members) == 0 {
+			h.asr = unavailable{"ASR", names}
+			return h, nil
+		}
+		h.chinese = slices.ContainsFunc(names, func(name string) bool { return f.made["ASR "+name].err == nil && f.typeOf(name) != "pocketsphinx" })
+		patience := f.patience(func(p config.Provider) time.Duration { return p.Transcript })
+		var err error
+		h.asr, err = chain.NewASR(members, chain.Options{Log: f.log, HedgeAfter: patience})
+		return h, err
 	})
-	if !chinese {
+	if err == nil && !again && !heard.chinese {
 		f.report.found("ASR", message.Both("app/no-chinese"))
 	}
-	if len(members) == 0 {
-		return unavailable{"ASR", f.cfg.ASR}, chinese, nil
-	}
-	patience := f.patience(func(p config.Provider) time.Duration { return p.Transcript })
-	asr, err := chain.NewASR(members, chain.Options{Log: f.log, HedgeAfter: patience})
-	return asr, chinese, err
+	return heard.asr, heard.chinese, err
+}
+
+// hearing is a chain of recognisers, and whether any of them knows Chinese.
+type hearing struct {
+	asr     providers.ASR
+	chinese bool
 }
 
 func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, string, error) {
@@ -136,46 +222,61 @@ func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, st
 	return nil, "", errors.New(message.Both("app/not-asr", p.Type))
 }
 
-// isRules reports whether a name stands for the rules brain: its own name, or
-// that of a section of its type.
-func (f *resolver) isRules(name string) bool {
-	p, section := f.cfg.Providers[name]
-	return section && p.Type == "rules" || !section && name == "rules"
+// typeOf is the type of a section, or a name that needs none.
+func (f *resolver) typeOf(name string) string {
+	if p, section := f.cfg.Providers[name]; section {
+		return p.Type
+	}
+	return name
 }
 
+// isRules reports whether a name stands for the rules brain: its own name, or
+// that of a section of its type.
+func (f *resolver) isRules(name string) bool { return f.typeOf(name) == "rules" }
+
 // models makes the members that are language models.
-func (f *resolver) models(ctx context.Context) ([]providers.LLM, error) {
+func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM, error) {
 	var members []providers.LLM
-	for _, name := range f.modelNames() {
+	for _, name := range modelNames(names) {
 		if f.isRules(name) {
 			continue
 		}
-		p, err := f.section(ctx, name)
-		if err != nil {
-			if slices.Contains(f.cfg.LLM, name) {
-				f.report.missing("LLM", name, err)
+		var what string
+		var wrong error
+		m, again, err := once(f, "LLM "+name, func() (providers.LLM, error) {
+			p, err := f.section(ctx, name)
+			if err != nil {
+				return nil, err
 			}
-			continue
+			if p.Type != "openai" {
+				wrong = errors.New(message.Both("app/not-llm", name, p.Type))
+				return nil, wrong
+			}
+			o := f.openai(name, p)
+			what = describe(o.BaseURL, o.Model)
+			m, err := openai.NewLLM(o)
+			f.warm(m, err)
+			return m, err
+		})
+		if wrong != nil {
+			return nil, wrong
 		}
-		if p.Type != "openai" {
-			return nil, errors.New(message.Both("app/not-llm", name, p.Type))
+		if err == nil {
+			members = append(members, m)
 		}
-		o := f.openai(name, p)
-		m, err := openai.NewLLM(o)
-		if err != nil {
+		switch {
+		case again:
+		case err == nil:
+			f.report.found("LLM", name+": "+what)
+		case slices.Contains(names, name):
 			f.report.missing("LLM", name, err)
-			continue
 		}
-		f.warm(m, nil)
-		members = append(members, m)
-		f.report.found("LLM", name+": "+describe(o.BaseURL, o.Model))
 	}
 	return members, nil
 }
 
-// modelNames is the chain of llm with all that auto stands for.
-func (f *resolver) modelNames() []string {
-	names := f.cfg.LLM
+// modelNames is a chain of models with all that auto stands for.
+func modelNames(names []string) []string {
 	if i := slices.Index(names, "auto"); i >= 0 {
 		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
 		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
@@ -186,30 +287,43 @@ func (f *resolver) modelNames() []string {
 
 // thinker makes the chain of the models and, where the config names it, the
 // rules brain.
-func (f *resolver) thinker(models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
-	members := slices.Clone(models)
-	if slices.ContainsFunc(f.cfg.LLM, f.isRules) || len(models) == 0 {
-		members = append(members, brain)
-		what := message.Both("app/rules")
-		if len(models) > 0 {
-			what = message.Both("app/rules-last")
+func (f *resolver) thinker(names []string, models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
+	llm, _, err := once(f, chainKey("LLM", names), func() (providers.LLM, error) {
+		members := slices.Clone(models)
+		if slices.ContainsFunc(names, f.isRules) || len(models) == 0 {
+			members = append(members, brain)
+			what := message.Both("app/rules")
+			if len(models) > 0 {
+				what = message.Both("app/rules-last")
+			}
+			f.reportRules(what)
 		}
+		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
+		return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, LastResort: []string{brain.Name()}})
+	})
+	return llm, err
+}
+
+// reportRules says once what the rules are for.
+func (f *resolver) reportRules(what string) {
+	if _, again, _ := once(f, "rules", func() (string, error) { return what, nil }); !again {
 		f.report.found("LLM", what)
 	}
-	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
-	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, LastResort: []string{brain.Name()}})
 }
 
 // voices makes the chain that speaks.
-func (f *resolver) voices(ctx context.Context) (providers.TTS, error) {
-	members := gather(ctx, f, "TTS", f.cfg.TTS, func(name string, p config.Provider) (providers.TTS, string, error) {
-		return f.voice(ctx, name, p)
+func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, error) {
+	tts, _, err := once(f, chainKey("TTS", names), func() (providers.TTS, error) {
+		members := gather(ctx, f, "TTS", names, func(name string, p config.Provider) (providers.TTS, string, error) {
+			return f.voice(ctx, name, p)
+		})
+		if len(members) == 0 {
+			return unavailable{"TTS", names}, nil
+		}
+		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
+		return chain.NewTTS(members, chain.Options{Log: f.log, HedgeAfter: patience})
 	})
-	if len(members) == 0 {
-		return unavailable{"TTS", f.cfg.TTS}, nil
-	}
-	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
-	return chain.NewTTS(members, chain.Options{Log: f.log, HedgeAfter: patience})
+	return tts, err
 }
 
 // patience returns one time of all sections that set it, by their names.

@@ -146,17 +146,17 @@ func TestOneKeyAllRoles(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", cloud.URL())
 	t.Setenv("OPENAI_MODEL", "my-chat-model")
 	f := resolverOf(mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), slog.New(slog.DiscardHandler))
-	asr, chinese, err := f.recognizers(t.Context())
+	asr, chinese, err := f.recognizers(t.Context(), f.cfg.ASR)
 	if err != nil || !chinese {
 		t.Fatalf("a recogniser in the cloud knows Chinese: %v, %v", chinese, err)
 	}
 	hear(t, asr)
-	members, err := f.models(t.Context())
+	members, err := f.models(t.Context(), f.cfg.LLM)
 	if err != nil || len(members) == 0 {
 		t.Fatalf("%d models, %v", len(members), err)
 	}
 	think(t, members[0])
-	tts, err := f.voices(t.Context())
+	tts, err := f.voices(t.Context(), f.cfg.TTS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,14 +233,14 @@ func synthesise(t *testing.T, tts providers.TTS) {
 func TestEveryRoleDown(t *testing.T) {
 	bare(t)
 	f := resolverOf(mustLoadText(t, "asr: [openai]\ntts: [openai]"), slog.New(slog.DiscardHandler))
-	asr, _, err := f.recognizers(t.Context())
+	asr, _, err := f.recognizers(t.Context(), f.cfg.ASR)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := asr.Open(t.Context(), providers.ASRRequest{}); err == nil || !strings.Contains(err.Error(), "no ASR of [openai] could be started") {
 		t.Errorf("recognising: %v", err)
 	}
-	tts, err := f.voices(t.Context())
+	tts, err := f.voices(t.Context(), f.cfg.TTS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,12 +266,12 @@ func TestRulesKnowConfiguredModel(t *testing.T) {
 	} {
 		cfg := mustLoadText(t, config)
 		f := resolverOf(cfg, slog.New(slog.DiscardHandler))
-		members, err := f.models(t.Context())
+		members, err := f.models(t.Context(), f.cfg.LLM)
 		if err != nil {
 			t.Fatal(err)
 		}
 		brain := rules.New(rules.Options{Prompts: embeddedPhrases(t), ModelConfigured: len(members) > 0})
-		llm, err := f.thinker(members, brain)
+		llm, err := f.thinker(f.cfg.LLM, members, brain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,17 +335,17 @@ providers:
   s: {type: openai, base_url: `+cloud.URL()+`, api_key: k3y, model: m, asr_model: ears, tts_model: mouth, voice: {zh: anna, en: john},
       temperature: 0.25, max_tokens: 77, extra: {top_k: 5}, headers: {X-Team: blue}}
 `), slog.New(slog.DiscardHandler))
-	asr, _, err := f.recognizers(t.Context())
+	asr, _, err := f.recognizers(t.Context(), f.cfg.ASR)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hear(t, asr)
-	members, err := f.models(t.Context())
+	members, err := f.models(t.Context(), f.cfg.LLM)
 	if err != nil {
 		t.Fatal(err)
 	}
 	think(t, members[0])
-	tts, err := f.voices(t.Context())
+	tts, err := f.voices(t.Context(), f.cfg.TTS)
 	if err != nil {
 		t.Fatal(err)
 	}

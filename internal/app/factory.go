@@ -20,6 +20,7 @@ import (
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
 )
 
 // factory makes what a device gets when it connects: its conversation and the
@@ -40,9 +41,12 @@ type factory struct {
 func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
 	a, limits, own := f.app, f.limits, deviceSettings(f.app.cfg, s)
 	options, sources := f.options, append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
+	limit := func(llm providers.LLM) providers.LLM { return llm }
 	if s.Unknown {
 		options, sources = f.strangers.limit(options), append([]mcp.Source{f.own}, devices...)
+		limit = f.strangers.spare
 	}
+	options = a.cast.options(options, s, limit)
 	limits.Allow = own.Allow
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
 	limits.Record = func(rec router.Record) { a.outside.calls.Add(s.DeviceID, rec) }

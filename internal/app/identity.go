@@ -94,10 +94,13 @@ func (s strangers) farewell(f agent.Farewell) agent.Farewell {
 
 // limit returns the options of a conversation with a device that is not known.
 func (s strangers) limit(o agent.Options) agent.Options {
-	o.LLM = sparingLLM{o.LLM, s.requests}
+	o.LLM = s.spare(o.LLM)
 	o.MaxDaily = min(o.MaxDaily, unknownCalls)
 	return o
 }
+
+// spare returns a model that all of them together may ask only so often.
+func (s strangers) spare(llm providers.LLM) providers.LLM { return sparingLLM{llm, s.requests} }
 
 // sparingLLM is a model that may be asked only so often.
 type sparingLLM struct {

@@ -90,7 +90,8 @@ func (h *harness) build(e script) {
 	if e.replace != nil {
 		e.replace(h, &o)
 	}
-	own, err := localTools(cfg, h.app.options.Data, set.Names())
+	h.app.cast = newCast(castOf(cfg, set, nil))
+	own, err := localTools(cfg, h.app.options.Data, cfg.AgentNames(set.Names()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

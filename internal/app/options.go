@@ -69,7 +69,7 @@ func languagesAhead(configured string) []text.Lang {
 	return []text.Lang{text.Chinese, text.English}
 }
 
-// localTools are the options of the server's own tools. roles are the prompts
+// localTools are the options of the server's own tools. roles are the agents
 // that there are. config.Load has seen that the pages can be made.
 func localTools(cfg *config.Config, data string, roles []string) (local.Options, error) {
 	weather, err := cfg.Tools.Weather.Page()
@@ -81,11 +81,22 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 		return local.Options{}, fmt.Errorf("tools.news: %w", err)
 	}
 	return local.Options{
-		Roles:   slices.DeleteFunc(slices.Clone(roles), func(name string) bool { return name == cfg.Agent.Prompt }),
+		Roles:   rolesOf(cfg, roles),
 		Weather: local.Outside{Page: weather, City: cfg.Tools.Weather.City},
 		News:    local.Outside{Page: news},
 		Music:   local.NewMusic(musicDir(cfg, data)),
 	}, nil
+}
+
+// rolesOf are the agents that can be changed to. That of all devices is not among them,
+// unless a device has another one.
+func rolesOf(cfg *config.Config, agents []string) []string {
+	for _, d := range cfg.Devices.ByID {
+		if d.Agent != "" {
+			return agents
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(agents), func(name string) bool { return name == cfg.Agent.Prompt })
 }
 
 func musicDir(cfg *config.Config, data string) string {

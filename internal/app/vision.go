@@ -28,17 +28,23 @@ const (
 // pictures describes pictures: those that devices upload, and those in the results
 // of tools. Its methods may be called at the same time.
 type pictures struct {
-	llm   providers.LLM // nil: no model can see
+	llm   providers.LLM                     // nil: no model can see
+	of    func(device string) providers.LLM // the model of whom a device talks to; nil: llm
 	texts *prompts.Set
 	log   *slog.Logger
 }
 
-// visionModels makes the chain that looks at pictures: the members of vision, or those
-// of llm that can see.
-func (f *resolver) visionModels(ctx context.Context) (providers.LLM, error) {
-	names, named := f.cfg.Vision, true
-	if len(names) == 0 {
-		names, named = f.modelNames(), false
+// visionModels makes the chain of these names that looks at pictures. No names: the
+// members of llm that can see.
+func (f *resolver) visionModels(ctx context.Context, names []string) (providers.LLM, error) {
+	llm, _, err := once(f, chainKey("VLM", names), func() (providers.LLM, error) { return f.seers(ctx, names) })
+	return llm, err
+}
+
+func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, error) {
+	named := len(names) > 0
+	if !named {
+		names = modelNames(f.cfg.LLM)
 	}
 	var members []providers.LLM
 	patience := map[string]time.Duration{}
@@ -79,7 +85,7 @@ func (f *resolver) sees(name string) bool {
 
 // Explain answers a question about an uploaded picture (camera.Explainer).
 func (p *pictures) Explain(ctx context.Context, upload camera.Picture) (string, error) {
-	return p.describe(ctx, upload.Language, upload.Question, providers.Image{MIMEType: upload.MIMEType, Data: upload.Data})
+	return p.describe(ctx, upload.DeviceID, upload.Language, upload.Question, providers.Image{MIMEType: upload.MIMEType, Data: upload.Data})
 }
 
 // Describe tells what a picture in a tool's result shows (router.Options.Describe).
@@ -91,7 +97,7 @@ func (p *pictures) Describe(ctx context.Context, mime string, data []byte, quest
 	if strings.TrimSpace(question) == "" {
 		question = p.texts.Phrase(prompts.LookQuestion, language)
 	}
-	text, err := p.describe(ctx, language, question, providers.Image{MIMEType: mime, Data: data})
+	text, err := p.describe(ctx, mcp.InfoFrom(ctx).DeviceID, language, question, providers.Image{MIMEType: mime, Data: data})
 	if excuse, ok := errors.AsType[*camera.ExcuseError](err); ok {
 		p.log.Warn("picture of a tool not explained", "err", err)
 		return "", excuse // the model is told this; the rest is for the log
@@ -100,8 +106,12 @@ func (p *pictures) Describe(ctx context.Context, mime string, data []byte, quest
 }
 
 // describe asks the models. Its errors are excuses, except for those of ctx.
-func (p *pictures) describe(ctx context.Context, language, question string, image providers.Image) (string, error) {
-	if p.llm == nil {
+func (p *pictures) describe(ctx context.Context, device, language, question string, image providers.Image) (string, error) {
+	llm := p.llm
+	if p.of != nil {
+		llm = cmp.Or(p.of(device), llm)
+	}
+	if llm == nil {
 		return "", &camera.ExcuseError{Text: p.texts.Phrase(prompts.NoVision, language)}
 	}
 	req := providers.LLMRequest{Language: language, Messages: []providers.Message{
@@ -109,7 +119,7 @@ func (p *pictures) describe(ctx context.Context, language, question string, imag
 		{Role: providers.RoleUser, Content: question, Images: []providers.Image{image}},
 	}}
 	var text strings.Builder
-	for d, err := range p.llm.Generate(ctx, req) {
+	for d, err := range llm.Generate(ctx, req) {
 		if err != nil && ctx.Err() != nil {
 			return "", ctx.Err()
 		}

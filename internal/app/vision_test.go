@@ -25,7 +25,7 @@ func picturesFor(t *testing.T, config string, cloud *openaitest.Server) (*pictur
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	f := resolverOf(mustLoadText(t, config), logger)
-	llm, err := f.visionModels(t.Context())
+	llm, err := f.visionModels(t.Context(), f.cfg.Vision)
 	if err != nil {
 		t.Fatal(err)
 	}

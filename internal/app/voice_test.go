@@ -80,6 +80,7 @@ func (h *harness) buildReal(ctx context.Context) {
 		h.t.Fatal(err)
 	}
 	o := conversationOptions(cfg, e, texts, log)
+	h.app.cast = newCast(castOf(cfg, texts, e.agents))
 	h.app.life.atEnd(o.Devices.Close)
 	if err := h.app.join(ctx, o, tools, &pictures{texts: texts, log: log}); err != nil {
 		h.t.Fatal(err)

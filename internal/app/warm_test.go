@@ -29,13 +29,13 @@ func TestWarmOpensOneConnection(t *testing.T) {
 	bare(t)
 	cloud := fakeCloud(t)
 	f, log := cloudResolver(t, "base_url: '"+cloud.URL()+"'")
-	if _, _, err := f.recognizers(t.Context()); err != nil {
+	if _, _, err := f.recognizers(t.Context(), f.cfg.ASR); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.models(t.Context()); err != nil {
+	if _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.voices(t.Context()); err != nil {
+	if _, err := f.voices(t.Context(), f.cfg.TTS); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -52,7 +52,7 @@ func TestWarmOpensOneConnection(t *testing.T) {
 func TestUnreachableServiceLogged(t *testing.T) {
 	bare(t)
 	f, log := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1'")
-	if _, err := f.models(t.Context()); err != nil {
+	if _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
 		t.Fatal(err)
 	}
 	f.life.warm(t.Context())
@@ -74,7 +74,7 @@ func TestPatienceOfSection(t *testing.T) {
 			t.Errorf("patience %v, want %v", got, want)
 		}
 	}
-	tts, err := f.voices(t.Context())
+	tts, err := f.voices(t.Context(), f.cfg.TTS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"xiaozhi/agent"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// persona is an agent with the chain that looks at pictures for it.
+type persona struct {
+	agent.Persona
+	vision providers.LLM // nil: that of all
+}
+
+// personas are the agents there are. They do not change.
+type personas struct {
+	byName  map[string]persona
+	devices map[string]config.Device // by Device-Id
+	first   string                   // of the devices that have no other
+}
+
+// cast owns the agents of all devices. Its methods may be called at any time.
+type cast struct {
+	now atomic.Pointer[personas]
+	// assigned names the agent that somebody gave to a device beside the settings; "": none.
+	assigned func(device string) string
+}
+
+func newCast(p *personas) *cast {
+	c := &cast{assigned: func(string) string { return "" }}
+	c.Replace(p)
+	return c
+}
+
+// Replace puts other agents in the place of those there are. They count from the next turn
+// of every device on; turns that go on are finished by the ones that began them.
+func (c *cast) Replace(p *personas) { c.now.Store(p) }
+
+// Of returns the agent of a name for a device, and its own one of "". False: there is none.
+// Its own speaks as the settings of the device say; another has its own voice first.
+func (c *cast) Of(device, name string) (persona, bool) {
+	all := c.now.Load()
+	d := all.devices[device]
+	own := name == ""
+	if own {
+		name = cmp.Or(d.Agent, c.assigned(device), all.first)
+	}
+	p, ok := all.byName[name]
+	if !ok && own {
+		p, ok = all.byName[all.first] // the one it was given is not there any more
+	}
+	first, second := string(p.Language), d.Language
+	voice, other := p.Voice, d.Voice
+	if own {
+		first, second, voice, other = second, first, other, voice
+	}
+	p.Language, p.Voice = text.Lang(cmp.Or(first, second)), cmp.Or(voice, other)
+	return p, ok
+}
+
+// options gives a conversation the agents as its device sees them.
+func (c *cast) options(o agent.Options, s wire.Session, limit func(providers.LLM) providers.LLM) agent.Options {
+	o.Persona = func(name string) (agent.Persona, bool) {
+		p, ok := c.Of(s.DeviceID, name)
+		if p.LLM != nil {
+			p.LLM = limit(p.LLM)
+		}
+		return p.Persona, ok
+	}
+	return o
+}
+
+// castOf makes the agents of the settings: those that are named, and one of each prompt.
+func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngines) *personas {
+	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt}
+	for _, name := range cfg.AgentNames(texts.Names()) {
+		s, e := cfg.Agents[name], engines[name]
+		p := persona{vision: e.vision, Persona: agent.Persona{
+			Name: name, Prompt: s.Prompt, Language: text.Lang(s.Language), Voice: s.Voice,
+			ASR: e.asr, LLM: e.llm, TTS: e.tts, NoChinese: e.asr != nil && !e.chinese,
+			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget,
+		}}
+		if p.Prompt == "" && texts.Has(name) {
+			p.Prompt = name
+		}
+		all.byName[name] = p
+	}
+	return all
+}
+
+// mainPrompt is the prompt of the devices that have no agent with one of its own. The
+// error says that agent.prompt names nothing.
+func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, error) {
+	name := cfg.Agent.Prompt
+	if p, ok := cfg.Agents[name]; ok && !texts.Has(name) {
+		return cmp.Or(p.Prompt, prompts.Default), nil
+	}
+	if !texts.Has(name) {
+		names := strings.Join(slices.Sorted(maps.Keys(castOf(cfg, texts, nil).byName)), ", ")
+		return "", errors.New(message.Both("app/no-prompt", name, names, filepath.Join(data, "prompts")))
+	}
+	return name, nil
+}
+
+// vision returns the model that looks at pictures for whom a device talks to; nil: that of all.
+func (a *App) vision(device string) providers.LLM {
+	name := ""
+	if found, err := a.outside.devices.Find(device); err == nil {
+		if c, ok := found.(*conversation); ok {
+			name = c.Persona().Name
+		}
+	}
+	p, _ := a.cast.Of(device, name)
+	return p.vision
+}

@@ -1,0 +1,240 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/basics"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/wire"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+)
+
+// company is a set of agents with engines of their own, as the settings would give them.
+type company map[string]agentEngines
+
+// engage gives an agent engines that answer with its name.
+func (c company) engage(name string, steps ...providertest.Step) {
+	c[name] = agentEngines{
+		llm: &providertest.LLM{Label: name, Script: append(steps, providertest.Say("I am "+name+"."))},
+		tts: &providertest.TTS{Label: name, Script: []providertest.Speech{{Length: 300 * time.Millisecond}}},
+	}
+}
+
+// said lists what an agent's voice has said.
+func (c company) said(name string) (lines []string) {
+	for _, s := range c[name].tts.(*providertest.TTS).Spoken() {
+		lines = append(lines, s.Request.Voice+": "+s.Request.Text)
+	}
+	return lines
+}
+
+// settings are those of a kitchen with one agent and an attic with another.
+func settings(cfg *config.Config) *config.Config {
+	own := *cfg
+	own.Agents = map[string]config.Persona{
+		"anna": {Voice: "alto", Language: "en", Prompt: "storyteller"}, "teacher": {Voice: "tenor", Language: "en", Tools: config.DeviceTools{Deny: []string{"play_music"}}},
+	}
+	own.Devices.ByID = map[string]config.Device{kitchen: {Agent: "anna"}, attic: {Agent: "teacher"}}
+	return &own
+}
+
+const (
+	kitchen = "24:6f:28:aa:10:02"
+	attic   = "24:6f:28:aa:10:03"
+)
+
+// ask types words at a device and waits for the whole answer.
+func ask(ctx context.Context, t *testing.T, d *devicetest.Device, words string) {
+	t.Helper()
+	if err := d.Detect(words); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Second)
+	if ctx.Err() != nil {
+		t.Fatal(ctx.Err())
+	}
+}
+
+// Two devices of one server hear two voices and are answered by two models. Other agents
+// count from the next turn on, without a new connection.
+func TestTwoDevicesTwoAgents(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory(t, script{}, func(ctx context.Context, t *testing.T, h *harness) {
+		before, after := company{}, company{}
+		before.engage("anna")
+		before.engage("teacher")
+		after.engage("anna")
+		cfg := settings(h.app.cfg)
+		h.app.cast.Replace(castOf(cfg, texts, before))
+		one, two := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen}), h.speaker(ctx, t, devicetest.Options{DeviceID: attic})
+		ask(ctx, t, one, "who are you")
+		ask(ctx, t, two, "who are you")
+		if a, b := before.said("anna"), before.said("teacher"); !slices.Equal(a, []string{"alto: I am anna."}) || !slices.Equal(b, []string{"tenor: I am teacher."}) {
+			t.Errorf("said %q and %q", a, b)
+		}
+		for name, want := range map[string]string{"anna": "story", "teacher": "language teacher"} {
+			asked := before[name].llm.(*providertest.LLM).Asked()[0].Request
+			hasMusic := slices.ContainsFunc(asked.Tools, func(s providers.ToolSpec) bool { return s.Name == "play_music" })
+			if !strings.Contains(asked.Messages[0].Content, want) || hasMusic != (name == "anna") {
+				t.Errorf("%s: music %v, prompt %s", name, hasMusic, asked.Messages[0].Content)
+			}
+		}
+		h.app.cast.Replace(castOf(cfg, texts, after))
+		ask(ctx, t, one, "who are you now")
+		ask(ctx, t, two, "who are you now")
+		if got := after.said("anna"); len(got) != 1 || len(before.said("anna")) != 1 || len(before.said("teacher")) != 1 {
+			t.Errorf("the new anna said %q", got)
+		}
+		if n := len(h.tts.Spoken()); n != 1 { // an agent without engines has those of all
+			t.Errorf("the voice of all said %d sentences", n)
+		}
+	})
+}
+
+// "Be a teacher" brings the teacher's voice and model, for this device only, until it is
+// sent away. The device's own agent greets it again then.
+func TestRoleByVoice(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	become := func(role string) providertest.Step {
+		return providertest.Call(providers.ToolCall{ID: "1", Name: "change_role", Arguments: `{"role":"` + role + `"}`})
+	}
+	roles := func(_ *harness, o *agent.Options) { o.Features = []feature.Feature{basics.Feature{}} }
+	inMemory(t, script{replace: roles}, func(ctx context.Context, t *testing.T, h *harness) {
+		all := company{}
+		all.engage("anna", become("teacher"))
+		all.engage("teacher", providertest.Say("I teach."), become("original"))
+		h.app.cast.Replace(castOf(settings(h.app.cfg), texts, all))
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen})
+		ask(ctx, t, d, "be a teacher")
+		ask(ctx, t, d, "what do you do")
+		ask(ctx, t, d, "be yourself again")
+		ask(ctx, t, d, "who are you")
+		if got, want := all.said("anna"), []string{"alto: OK, I have changed my role.", "alto: I am anna."}; !slices.Equal(got, want) {
+			t.Errorf("anna said %q, want %q", got, want)
+		}
+		if got := all.said("teacher"); len(got) != 2 || got[0] != "tenor: I teach." {
+			t.Errorf("the teacher said %q", got)
+		}
+	})
+}
+
+// A device's own agent speaks as the device's settings say; another one as itself.
+func TestCast(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := settings(config.Default())
+	cfg.Devices.ByID[kitchen] = config.Device{Agent: "anna", Voice: "bass", Language: "zh"}
+	c := newCast(castOf(cfg, texts, nil))
+	for _, w := range []struct{ device, name, agent, prompt, voice, language string }{
+		{kitchen, "", "anna", "storyteller", "bass", "zh"},
+		{kitchen, "anna", "anna", "storyteller", "alto", "en"},
+		{kitchen, "teacher", "teacher", "teacher", "tenor", "en"},
+		{kitchen, "storyteller", "storyteller", "storyteller", "bass", "zh"},
+		{"other", "", "default", "default", "", ""},
+		{"given", "", "teacher", "teacher", "tenor", "en"},
+		{"gone", "", "default", "default", "", ""},
+		{"other", "nobody", "", "", "", ""},
+	} {
+		c.assigned = func(device string) string { return map[string]string{"given": "teacher", "gone": "removed"}[device] }
+		p, ok := c.Of(w.device, w.name)
+		if ok != (w.agent != "") || p.Name != w.agent || p.Prompt != w.prompt || p.Voice != w.voice || string(p.Language) != w.language {
+			t.Errorf("%s, %q: %v, %+v", w.device, w.name, ok, p)
+		}
+	}
+	limited := 0
+	o := c.options(agent.Options{}, wire.Session{DeviceID: kitchen}, func(l providers.LLM) providers.LLM { limited++; return l })
+	if _, ok := o.Persona("anna"); !ok || limited != 0 {
+		t.Error(ok, limited)
+	}
+	c.Replace(castOf(cfg, texts, map[string]agentEngines{"anna": {llm: &providertest.LLM{}}}))
+	if _, ok := o.Persona("anna"); !ok || limited != 1 {
+		t.Error("a model of an agent is not limited for strangers")
+	}
+}
+
+// The agent of all may be one that is no prompt.
+func TestMainPrompt(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"{}": "default", "agent: {prompt: teacher}": "teacher",
+		"agent: {prompt: anna}\nagents: {anna: {voice: x, prompt: teacher}}": "teacher",
+		"agent: {prompt: anna}\nagents: {anna: {voice: x}}":                  "default",
+		"agent: {prompt: anna}\nagents: {bob: {voice: x}}":                   "",
+	} {
+		got, err := mainPrompt(mustLoadText(t, text), texts, "data")
+		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "bob, default, storyteller, teacher") {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+// Chains that agents name are made once each, and so is an engine that is in several.
+func TestChainsOfAgentsAreShared(t *testing.T) {
+	bare(t)
+	cloud := fakeCloud(t)
+	cfg := mustLoadText(t, `
+asr: [c]
+llm: [c, rules]
+tts: [c]
+agents:
+  one: {llm: [d, rules], tts: [d], asr: [pocketsphinx]}
+  two: {llm: [d, rules], tts: [d, c], vision: [d]}
+  three: {voice: alto, llm: [c, rules]}
+providers:
+  c: {type: openai, api_key: k, model: m, base_url: '`+cloud.URL()+`'}
+  d: {type: openai, api_key: k, model: n, base_url: '`+cloud.URL()+`'}
+`)
+	f := resolverOf(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	t.Cleanup(f.life.end)
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := findEngines(t.Context(), cfg, texts, f.report, f.life, f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, three := e.agents["one"], e.agents["two"], e.agents["three"]
+	if one.llm != two.llm || three.llm != e.llm || one.llm == e.llm || one.tts == two.tts || one.asr == nil || two.asr != nil || two.vision == nil || three.tts != nil {
+		t.Errorf("%+v\n%+v\n%+v", one, two, three)
+	}
+	if one.chinese || !e.chinese {
+		t.Error("which recognisers know Chinese")
+	}
+	for _, line := range []string{"d: n at", "c: m at"} {
+		n := 0
+		for _, l := range f.report.lines {
+			if strings.Contains(l, "TTS") && strings.Contains(l, line) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q stands %d times in %q", line, n, f.report.lines)
+		}
+	}
+	if p := castOf(cfg, texts, e.agents).byName["one"]; !p.NoChinese || p.LLM != one.llm {
+		t.Errorf("%+v", p)
+	}
+}
