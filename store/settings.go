@@ -229,7 +229,7 @@ func (t *Secrets) Delete(ctx context.Context, name string) error {
 type Act struct {
 	ID     string
 	At     time.Time
-	Who    string // id of a user, or what acts by itself
+	Who    string // name of a user, or what acts by itself
 	Via    string // console, token, command, device
 	Remote string
 	Act    string // such as login, pair, forget

@@ -20,6 +20,7 @@ import (
 	"xiaozhi/connection/provision"
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -57,6 +58,7 @@ type App struct {
 
 	book     *identity.Book
 	stored   *store.Store      // nil: nothing outlives the program
+	accounts *account.Service  // of stored; nil without
 	forgets  []func(id string) // drop what is kept of a device in memory
 	devices  *connection.Registry
 	load     load

@@ -29,7 +29,7 @@ func (a *App) openBook(ctx context.Context, records identity.Records) error {
 	var err error
 	a.book, err = identity.New(ctx, identity.Options{
 		Records: records, Mode: mode, Unknown: unknown, Shared: cfg.Auth.Enabled,
-		HasOwner: func() bool { return false }, // there are no accounts
+		HasOwner: a.hasOwner(ctx),
 		Expel:    func(id string) { a.devices.Expel(id) }, Log: a.log,
 	})
 	return err

@@ -62,6 +62,7 @@ func (a *App) Run(ctx context.Context) error {
 		token = ""
 	}
 	outwardBanner(a.options.Banner, cfg, listeners, admintoken.Path(a.options.Data), token)
+	a.ownerBanner(ctx, a.options.Banner)
 	return a.serve(ctx, listeners)
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"xiaozhi/connection/identity"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
@@ -22,19 +24,22 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.cfg.Store.Driver == "none" || a.options.Check {
 		return nil
 	}
-	s, err := store.Open(ctx, store.Options{
-		URL: string(a.cfg.Store.URL), Path: filepath.Join(a.options.Data, "xiaozhi.db"), Backups: filepath.Join(a.options.Data, "backups"), Log: a.log,
-	})
+	s, err := store.Open(ctx, storeOptions(a.cfg, a.options.Data, a.log))
 	if err != nil {
 		return storeError(err)
 	}
-	a.stored = s
+	a.stored, a.accounts = s, account.New(account.Options{Store: s, Log: a.log})
 	a.life.atEnd(func() {
 		if err := s.Close(); err != nil {
 			a.log.Error("store did not close", "err", err)
 		}
 	})
 	return nil
+}
+
+// storeOptions say where what outlives the program is.
+func storeOptions(cfg *config.Config, data string, log *slog.Logger) store.Options {
+	return store.Options{URL: string(cfg.Store.URL), Path: filepath.Join(data, "xiaozhi.db"), Backups: filepath.Join(data, "backups"), Log: log}
 }
 
 // storeError says in both languages why the store cannot be opened, and what to do.

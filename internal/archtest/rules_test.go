@@ -76,6 +76,7 @@ var rules = []rule{
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
 	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 
@@ -104,6 +105,7 @@ var libraries = []rule{
 	{"github.com/mattn/go-sqlite3", "store", "databases are known in one place"},
 	{"github.com/jackc/pgx", "store", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
+	{"golang.org/x/crypto", "internal/account", "passwords are hashed in one place"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
 	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},

@@ -1,0 +1,183 @@
+// Package account knows the people who use the server, and the programs that act for them: accounts, logins, tokens,
+// invitations, and the record of what they did.
+//
+// What people may do is decided by pure functions; what they are is read from the store at each request. So a change
+// by another process, such as the command xiaozhi user, counts at once.
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/text/message"
+	"xiaozhi/store"
+)
+
+// Reason says why something is refused. Its value is the id of the message for people.
+type Reason string
+
+// The reasons.
+const (
+	BadLogin      Reason = "account/bad-login" // unknown name, wrong password, disabled account, wrong code
+	Busy          Reason = "account/busy"
+	NoSession     Reason = "account/no-session"
+	Forbidden     Reason = "account/forbidden"
+	ProveAgain    Reason = "account/prove-again"
+	LastOwner     Reason = "account/last-owner"
+	NoUser        Reason = "account/no-user"
+	NameTaken     Reason = "account/name-taken"
+	NameBad       Reason = "account/name-bad"
+	RoleUnknown   Reason = "account/role-unknown"
+	ScopeUnknown  Reason = "account/scope-unknown"
+	PasswordShort Reason = "account/password-short"
+	PasswordLong  Reason = "account/password-long"
+	PasswordKnown Reason = "account/password-known"
+	HasOwner      Reason = "account/has-owner"
+	NoInvite      Reason = "account/no-invite"
+	NoToken       Reason = "account/no-token"
+)
+
+// Error says it in both languages.
+func (r Reason) Error() string { return message.Both(string(r)) }
+
+// TooOften says how long to wait before the next guess.
+type TooOften struct{ Wait time.Duration }
+
+// Error says it in both languages.
+func (e *TooOften) Error() string {
+	return message.Both("account/too-often", e.Wait.Round(time.Second)/time.Second+1)
+}
+
+// Actor is who does something, for the audit.
+type Actor struct {
+	Name   string
+	Via    string // console, token, command
+	Remote string
+}
+
+// Options configure a [Service].
+type Options struct {
+	Store *store.Store
+	Now   func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: nothing is logged
+}
+
+// Service lets people in. Its methods may be called at the same time, beside those of other processes.
+type Service struct {
+	db      *store.Store
+	now     func() time.Time
+	log     *slog.Logger
+	hasher  *hasher
+	guesses *guesses
+	setup   string // code that makes the first owner
+
+	mu    sync.Mutex
+	owned bool      // somebody owns the server, which stays so
+	asked time.Time // owned was read
+}
+
+// New returns a service with a new setup code.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{db: o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: newGuesses(), setup: setupCode()}
+}
+
+// setupBytes are the 40 bits of a setup code.
+const setupBytes = 5
+
+func setupCode() string {
+	var b [setupBytes]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// SetupCode is the code by which somebody becomes the first owner; "" once there is one.
+func (s *Service) SetupCode(ctx context.Context) string {
+	if s.HasOwner(ctx) {
+		return ""
+	}
+	return s.setup
+}
+
+// ownerAge is how old the answer of [Service.HasOwner] may be.
+const ownerAge = time.Second
+
+// ownerWait limits how long a device waits for a disk.
+const ownerWait = time.Second
+
+// HasOwner reports whether somebody owns the server, as of a second ago at most. If the store does not answer, what
+// was known last holds.
+func (s *Service) HasOwner(ctx context.Context) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if s.owned || !s.asked.IsZero() && now.Sub(s.asked) < ownerAge && !now.Before(s.asked) {
+		return s.owned
+	}
+	ctx, stop := context.WithTimeout(ctx, ownerWait)
+	defer stop()
+	owned, err := s.db.Users.HasOwner(ctx)
+	if err != nil {
+		s.log.Warn("accounts cannot be read", "err", err)
+		s.asked = now
+		return s.owned
+	}
+	s.owned, s.asked = owned, now
+	return s.owned
+}
+
+// secretBytes are the 256 bits of a cookie, token or invitation.
+const secretBytes = 32
+
+// newSecret returns what somebody is given, and what is kept of it.
+func newSecret(prefix string) (secret, kept string) {
+	var b [secretBytes]byte
+	_, _ = rand.Read(b[:]) // never fails
+	secret = prefix + base64.RawURLEncoding.EncodeToString(b[:])
+	return secret, keep(secret)
+}
+
+// keep is what is kept of a secret: it has too many bits to be guessed, so its hash needs no salt.
+func keep(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// did keeps what somebody did, and whether it was done, in the audit and in the log. What was done stays done if that
+// cannot be kept.
+func (s *Service) did(ctx context.Context, by Actor, act, object string, outcome error) {
+	e := store.Act{At: s.now(), Who: by.Name, Via: by.Via, Remote: by.Remote, Act: act, Object: object, OK: outcome == nil}
+	if outcome != nil {
+		e.Detail = string(reasonOf(outcome))
+	}
+	s.log.Info("account", "act", act, "who", by.Name, "via", by.Via, "remote", by.Remote, "object", object, "ok", e.OK, "why", e.Detail)
+	if err := s.db.Audit.Add(context.WithoutCancel(ctx), e); err != nil {
+		s.log.Error("the audit cannot be written", "act", act, "err", err)
+	}
+}
+
+// reasonOf returns why something was refused; "" if it failed.
+func reasonOf(err error) Reason {
+	r, _ := errors.AsType[Reason](err)
+	return r
+}
+
+// orReason puts a reason in the place of an error of the store.
+func orReason(err, of error, why Reason) error {
+	if errors.Is(err, of) {
+		return why
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package account
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"xiaozhi/internal/lru"
+)
+
+// How often people may guess. Sessions that stand are not asked: a flood of guesses logs nobody out.
+const (
+	freeGuesses    = 5 // wrong ones of a name from a network, before it waits
+	maxGuessWait   = time.Minute
+	forgetGuesses  = time.Hour
+	perAddress     = 20  // in a minute
+	inAll          = 100 // in a minute
+	maxKnownRemote = 4096
+)
+
+// guesses counts logins. Its methods may be called at the same time.
+type guesses struct {
+	mu      sync.Mutex
+	all     *rate.Limiter
+	remotes *lru.Cache[netip.Prefix, *rate.Limiter]
+	names   *lru.Cache[guessKey, guessed]
+}
+
+type guessKey struct {
+	name    string
+	network netip.Prefix
+}
+
+type guessed struct {
+	wrong int
+	next  time.Time // no guess before it counts
+	last  time.Time
+}
+
+func newGuesses() *guesses {
+	return &guesses{
+		all:     rate.NewLimiter(rate.Every(time.Minute/inAll), inAll),
+		remotes: lru.New[netip.Prefix, *rate.Limiter](maxKnownRemote, 0),
+		names:   lru.New[guessKey, guessed](maxKnownRemote, 0),
+	}
+}
+
+// keyOf is what guesses of a name from an address count for: the network of 256 addresses, or of IPv6's least one.
+func keyOf(name string, remote netip.Addr) guessKey { return guessKey{name, network(remote, 24)} }
+
+func network(remote netip.Addr, bits int) netip.Prefix {
+	remote = remote.Unmap().WithZone("")
+	if remote.Is6() {
+		bits = 64
+	}
+	p, _ := remote.Prefix(bits) // of no address: one network for all
+	return p
+}
+
+// may reports how long a guess must wait; zero lets it in, and counts it.
+func (g *guesses) may(now time.Time, name string, remote netip.Addr) (wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if seen, ok := g.names.Get(keyOf(name, remote)); ok && now.Before(seen.next) {
+		return seen.next.Sub(now)
+	}
+	from := network(remote, 32)
+	one, ok := g.remotes.Get(from)
+	if !ok {
+		one = rate.NewLimiter(rate.Every(time.Minute/perAddress), perAddress)
+		g.remotes.Put(from, one, 0)
+	}
+	if !one.AllowN(now, 1) {
+		return time.Minute / perAddress
+	}
+	if !g.all.AllowN(now, 1) {
+		return time.Minute / inAll
+	}
+	return 0
+}
+
+// was takes how a guess came out.
+func (g *guesses) was(now time.Time, name string, remote netip.Addr, right bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := keyOf(name, remote)
+	if right {
+		g.names.Remove(key)
+		return
+	}
+	seen, _ := g.names.Get(key)
+	if now.Sub(seen.last) > forgetGuesses {
+		seen = guessed{}
+	}
+	g.names.Put(key, seen.missed(now), 0)
+}
+
+// missed is what is known of a name after one more wrong guess: from the fifth on it waits, each time twice as long.
+func (s guessed) missed(now time.Time) guessed {
+	s.wrong, s.last = s.wrong+1, now
+	if over := s.wrong - freeGuesses; over >= 0 {
+		s.next = now.Add(min(maxGuessWait, time.Second<<min(over, 6)))
+	}
+	return s
+}

@@ -1,0 +1,253 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"xiaozhi/store"
+)
+
+// Origin is where a request comes from.
+type Origin struct {
+	Remote  netip.Addr
+	Browser string // as it calls itself
+}
+
+// Ways of coming, for the audit.
+const (
+	viaConsole = "console"
+	viaToken   = "token"
+	ViaCommand = "command"
+)
+
+// setupName stands for the setup code among the names that are guessed at. No account has it.
+const setupName = "/setup"
+
+// guess has right check a guess, if another one is allowed, and returns [BadLogin] if it was wrong.
+func (s *Service) guess(name string, remote netip.Addr, right func() (bool, error)) error {
+	if wait := s.guesses.may(s.now(), name, remote); wait > 0 {
+		return &TooOften{wait}
+	}
+	ok, err := right()
+	if err != nil {
+		return err
+	}
+	s.guesses.was(s.now(), name, remote, ok)
+	if !ok {
+		return BadLogin
+	}
+	return nil
+}
+
+// same compares secrets in a time that does not depend on them.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// How long a session lasts.
+const (
+	idleTime    = 7 * 24 * time.Hour
+	sessionTime = 30 * 24 * time.Hour
+	seenEvery   = time.Minute // how exactly it is known when a session was used
+	maxBrowser  = 200         // bytes kept of what a browser says of itself
+)
+
+// Login begins a session, and returns the secret for the cookie. A wrong name and a wrong password are the same.
+func (s *Service) Login(ctx context.Context, name, password string, from Origin) (secret string, err error) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	var u store.User
+	err = s.guess(name, from.Remote, func() (ok bool, err error) {
+		u, ok, err = s.right(ctx, name, password)
+		return ok, err
+	})
+	if err == nil {
+		secret, err = s.begin(ctx, u, from)
+	}
+	who := name
+	if err != nil && u.ID == "" {
+		who = "" // it may be a password that was typed into the wrong field
+	}
+	s.did(ctx, Actor{who, viaConsole, from.Remote.String()}, "login", who, err)
+	return secret, err
+}
+
+// right looks whether a name and a password belong together, at the same cost for names that nobody has.
+func (s *Service) right(ctx context.Context, name, password string) (u store.User, ok bool, err error) {
+	u, err = s.db.Users.Named(ctx, name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return u, false, err
+	}
+	var old bool
+	if err := s.hasher.do(ctx, func() { ok, old = matches(u.Password, password) }); err != nil {
+		return u, false, err
+	}
+	ok = ok && u.DisabledAt.IsZero()
+	if ok && old {
+		s.renew(ctx, u, password)
+	}
+	return u, ok, nil
+}
+
+// renew hashes a password as it is done today, if it is still the same.
+func (s *Service) renew(ctx context.Context, u store.User, password string) {
+	phc := ""
+	err := s.hasher.do(ctx, func() { phc = hash(password) })
+	if err == nil {
+		_, err = s.db.Users.Edit(ctx, u.ID, func(now *store.User) error {
+			if now.Password == u.Password {
+				now.Password = phc
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		s.log.Warn("a password keeps its old hash", "user", u.Name, "err", err)
+	}
+}
+
+// begin adds a session of a user. It looks again afterwards: a change of the password or a disabling that came first has
+// not seen it, and one that comes later ends it.
+func (s *Service) begin(ctx context.Context, u store.User, from Origin) (secret string, err error) {
+	secret, kept := newSecret("")
+	now := s.now()
+	browser := from.Browser[:min(len(from.Browser), maxBrowser)]
+	err = s.db.Sessions.Add(ctx, store.Session{
+		Hash: kept, UserID: u.ID, CreatedAt: now, SeenAt: now, ProvedAt: now, EndsAt: now.Add(idleTime), Remote: from.Remote.String(), Browser: browser,
+	})
+	if err != nil {
+		return "", err
+	}
+	is, err := s.db.Users.Get(ctx, u.ID)
+	if err != nil || !is.DisabledAt.IsZero() || !is.PasswordAt.Equal(u.PasswordAt) {
+		return "", errors.Join(BadLogin, err, s.db.Sessions.End(context.WithoutCancel(ctx), kept))
+	}
+	return secret, nil
+}
+
+// Session returns who has the secret of a session, or [NoSession].
+func (s *Service) Session(ctx context.Context, secret string) (p Person, err error) {
+	if secret == "" {
+		return p, NoSession
+	}
+	session, u, err := s.db.Sessions.Get(ctx, keep(secret))
+	if err != nil {
+		return p, orReason(err, store.ErrNotFound, NoSession)
+	}
+	now := s.now()
+	if now.Sub(session.SeenAt) >= seenEvery {
+		ends := session.CreatedAt.Add(sessionTime)
+		if idle := now.Add(idleTime); idle.Before(ends) {
+			ends = idle
+		}
+		if err := s.db.Sessions.Seen(ctx, session.Hash, ends); err != nil { // it goes on as it was
+			s.log.Warn("a session cannot be kept longer", "user", u.Name, "err", err)
+		}
+	}
+	return Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Proved: session.ProvedAt, session: session.Hash}, nil
+}
+
+// Prove shows the password of a session again.
+func (s *Service) Prove(ctx context.Context, p Person, password string, from Origin) error {
+	if p.session == "" {
+		return NoSession
+	}
+	err := s.guess(p.Name, from.Remote, func() (bool, error) {
+		_, ok, err := s.right(ctx, p.Name, password)
+		return ok, err
+	})
+	if err == nil {
+		err = orReason(s.db.Sessions.Proved(ctx, p.session), store.ErrNotFound, NoSession)
+	}
+	s.did(ctx, p.Actor(from.Remote.String()), "prove", p.Name, err)
+	return err
+}
+
+// Logout ends a session.
+func (s *Service) Logout(ctx context.Context, p Person, from Origin) error {
+	err := s.db.Sessions.End(ctx, p.session)
+	s.did(ctx, p.Actor(from.Remote.String()), "logout", p.Name, err)
+	return err
+}
+
+// Tokens of programs begin so, and people know one again by so many of its first characters.
+const (
+	tokenPrefix = "xz_"
+	tokenHead   = len(tokenPrefix) + 6
+	maxLabel    = 64 // characters
+)
+
+// NewToken makes a token for a program that acts for somebody, and returns its secret, which nobody can read again.
+func (s *Service) NewToken(ctx context.Context, by Actor, name, label string, scopes []Scope, ends time.Time) (secret string, err error) {
+	u, err := s.named(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case len(scopes) == 0:
+		return "", ScopeUnknown
+	case label == "" || len([]rune(label)) > maxLabel:
+		return "", NameBad
+	}
+	secret, kept := newSecret(tokenPrefix)
+	var all []string
+	for _, scope := range scopes {
+		all = append(all, string(scope))
+	}
+	err = s.db.APITokens.Add(ctx, store.APIToken{
+		ID: store.NewID(), UserID: u.ID, Name: label, Head: secret[:tokenHead], Hash: kept, Scopes: strings.Join(all, " "), CreatedAt: s.now(), EndsAt: ends,
+	})
+	s.did(ctx, by, "token.add", name+" "+secret[:tokenHead], err)
+	return secret, err
+}
+
+// Token returns who is acted for by the bearer of a token, or [NoToken].
+func (s *Service) Token(ctx context.Context, secret string) (p Person, err error) {
+	if !strings.HasPrefix(secret, tokenPrefix) {
+		return p, NoToken
+	}
+	t, err := s.db.APITokens.Get(ctx, keep(secret))
+	if err != nil {
+		return p, orReason(err, store.ErrNotFound, NoToken)
+	}
+	u, err := s.db.Users.Get(ctx, t.UserID)
+	if err != nil {
+		return p, orReason(err, store.ErrNotFound, NoToken)
+	}
+	if s.now().Sub(t.UsedAt) >= seenEvery {
+		if err := s.db.APITokens.Used(ctx, t.ID); err != nil {
+			s.log.Warn("the use of a token cannot be kept", "token", t.Head, "err", err)
+		}
+	}
+	p = Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Scopes: []Scope{}}
+	for _, scope := range strings.Fields(t.Scopes) {
+		p.Scopes = append(p.Scopes, Scope(scope))
+	}
+	return p, nil
+}
+
+// Tokens lists the tokens of somebody, those that have ended too.
+func (s *Service) Tokens(ctx context.Context, name string) ([]store.APIToken, error) {
+	u, err := s.named(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.db.APITokens.Of(ctx, u.ID)
+}
+
+// Revoke ends that token of somebody which begins with head.
+func (s *Service) Revoke(ctx context.Context, by Actor, name, head string) error {
+	all, err := s.Tokens(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = NoToken
+	for _, t := range all {
+		if len(head) >= tokenHead && strings.HasPrefix(head, t.Head) && t.RevokedAt.IsZero() {
+			err = orReason(s.db.APITokens.Revoke(ctx, t.ID), store.ErrNotFound, NoToken)
+			break
+		}
+	}
+	s.did(ctx, by, "token.revoke", name+" "+head[:min(len(head), tokenHead)], err)
+	return err
+}

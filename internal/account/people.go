@@ -1,0 +1,189 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"xiaozhi/store"
+)
+
+// NewUser is an account that is to be made.
+type NewUser struct {
+	Name     string
+	Role     Role
+	Password string // "": they cannot log in yet
+	Locale   string
+}
+
+// prepare checks an account that is to be made, and hashes its password.
+func (s *Service) prepare(ctx context.Context, n NewUser) (u store.User, err error) {
+	name, err := CheckName(n.Name)
+	if err != nil {
+		return u, err
+	}
+	if _, err := ParseRole(string(n.Role)); err != nil {
+		return u, err
+	}
+	now := s.now()
+	u = store.User{ID: store.NewID(), Name: name, Shown: n.Name, Role: n.Role, Locale: n.Locale, CreatedAt: now}
+	if n.Password != "" {
+		u.Password, err = s.hashed(ctx, name, n.Password)
+		u.PasswordAt = now
+	}
+	return u, err
+}
+
+// hashed checks a password and hashes it.
+func (s *Service) hashed(ctx context.Context, name, password string) (phc string, err error) {
+	if err := CheckPassword(name, password); err != nil {
+		return "", err
+	}
+	err = s.hasher.do(ctx, func() { phc = hash(password) })
+	return phc, err
+}
+
+// Add makes an account.
+func (s *Service) Add(ctx context.Context, by Actor, n NewUser) error {
+	u, err := s.prepare(ctx, n)
+	if err == nil {
+		err = orReason(s.db.Users.Add(ctx, u), store.ErrExists, NameTaken)
+	}
+	s.did(ctx, by, "user.add", n.Name, err)
+	return err
+}
+
+// Setup makes the first owner. It is refused for good once there is one.
+func (s *Service) Setup(ctx context.Context, code string, n NewUser, from Origin) error {
+	by := Actor{"", viaConsole, from.Remote.String()}
+	err := s.guess(setupName, from.Remote, func() (bool, error) { return same(code, s.setup) && !s.HasOwner(ctx), nil })
+	if err == nil {
+		by.Name, n.Role = n.Name, Owner
+		err = s.first(ctx, n)
+	}
+	s.did(ctx, by, "setup", n.Name, err)
+	return err
+}
+
+func (s *Service) first(ctx context.Context, n NewUser) error {
+	if n.Password == "" {
+		return PasswordShort
+	}
+	u, err := s.prepare(ctx, n)
+	if err == nil {
+		err = s.db.Users.AddFirst(ctx, u)
+	}
+	return orReason(orReason(err, store.ErrConflict, HasOwner), store.ErrExists, NameTaken)
+}
+
+// change has f change the account of a name. The last owner stays one. An account whose role, password or use changes
+// has no session any more.
+func (s *Service) change(ctx context.Context, by Actor, act, name string, f func(u *store.User)) error {
+	u, err := s.named(ctx, name)
+	if err == nil {
+		_, err = s.db.Users.Edit(ctx, u.ID, func(u *store.User) error { f(u); return nil })
+	}
+	err = orReason(orReason(err, store.ErrLastOwner, LastOwner), store.ErrNotFound, NoUser)
+	s.did(ctx, by, act, name, err)
+	return err
+}
+
+// SetRole changes what somebody may do, at their next request.
+func (s *Service) SetRole(ctx context.Context, by Actor, name string, role Role) error {
+	if _, err := ParseRole(string(role)); err != nil {
+		return err
+	}
+	return s.change(ctx, by, "user.role", name, func(u *store.User) { u.Role = role })
+}
+
+// SetPassword changes a password, and ends all sessions. The tokens of programs stay.
+func (s *Service) SetPassword(ctx context.Context, by Actor, name, password string) error {
+	phc, err := s.hashed(ctx, name, password)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, by, "user.password", name, func(u *store.User) { u.Password, u.PasswordAt = phc, s.now() })
+}
+
+// Disable ends an account's use, with its sessions and, while it lasts, its tokens; or opens it again.
+func (s *Service) Disable(ctx context.Context, by Actor, name string, disabled bool) error {
+	if !disabled {
+		return s.change(ctx, by, "user.enable", name, func(u *store.User) { u.DisabledAt = time.Time{} })
+	}
+	return s.change(ctx, by, "user.disable", name, func(u *store.User) { u.DisabledAt = s.now() })
+}
+
+// EndSessions logs somebody out everywhere.
+func (s *Service) EndSessions(ctx context.Context, by Actor, name string) error {
+	u, err := s.named(ctx, name)
+	if err == nil {
+		err = s.db.Sessions.EndAll(ctx, u.ID, "")
+	}
+	s.did(ctx, by, "session.end-all", name, err)
+	return err
+}
+
+// Sessions lists the sessions of somebody.
+func (s *Service) Sessions(ctx context.Context, name string) ([]store.Session, error) {
+	u, err := s.named(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.db.Sessions.Of(ctx, u.ID)
+}
+
+func (s *Service) named(ctx context.Context, name string) (store.User, error) {
+	name, err := CheckName(name)
+	if err != nil {
+		return store.User{}, NoUser
+	}
+	u, err := s.db.Users.Named(ctx, name)
+	return u, orReason(err, store.ErrNotFound, NoUser)
+}
+
+// Users lists all accounts by name.
+func (s *Service) Users(ctx context.Context) ([]store.User, error) { return s.db.Users.List(ctx) }
+
+// inviteTime is how long an invitation is good.
+const inviteTime = 48 * time.Hour
+
+// Invite returns a secret by which somebody makes an account of a role, once, within two days.
+func (s *Service) Invite(ctx context.Context, by Person, role Role, remote string) (secret string, err error) {
+	if _, err := ParseRole(string(role)); err != nil {
+		return "", err
+	}
+	secret, kept := newSecret("")
+	err = s.db.Invites.Add(ctx, store.Invite{Hash: kept, Role: role, ByID: by.ID, EndsAt: s.now().Add(inviteTime)})
+	s.did(ctx, by.Actor(remote), "invite", string(role), err)
+	return secret, err
+}
+
+// Accept makes the account that an invitation is for. The invitation is used up when all else is right.
+func (s *Service) Accept(ctx context.Context, secret string, n NewUser, from Origin) error {
+	n.Role = Viewer // until the invitation says more
+	err := s.accept(ctx, secret, n)
+	s.did(ctx, Actor{n.Name, viaConsole, from.Remote.String()}, "invite.accept", n.Name, err)
+	return err
+}
+
+func (s *Service) accept(ctx context.Context, secret string, n NewUser) error {
+	if n.Password == "" {
+		return PasswordShort
+	}
+	u, err := s.prepare(ctx, n)
+	if err != nil {
+		return err
+	}
+	switch _, err := s.db.Users.Named(ctx, u.Name); {
+	case err == nil:
+		return NameTaken
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	i, err := s.db.Invites.Take(ctx, keep(secret))
+	if err != nil {
+		return orReason(err, store.ErrNotFound, NoInvite)
+	}
+	u.Role = i.Role
+	return orReason(s.db.Users.Add(ctx, u), store.ErrExists, NameTaken)
+}

@@ -1,0 +1,125 @@
+package account
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"xiaozhi/store"
+)
+
+// Role says what somebody may do.
+type Role = store.Role
+
+// The roles, the strongest first.
+const (
+	Owner  = store.Owner  // everything
+	Member = store.Member // their own devices and talks
+	Viewer = store.Viewer // health and counts: no words, no sound
+)
+
+// Roles lists all roles, the strongest first.
+func Roles() []Role { return []Role{Owner, Member, Viewer} }
+
+// ParseRole returns the role of a name.
+func ParseRole(name string) (Role, error) {
+	if r := Role(name); slices.Contains(Roles(), r) {
+		return r, nil
+	}
+	return "", RoleUnknown
+}
+
+// atLeast reports whether a role includes another one. An unknown role includes nothing.
+func atLeast(r, least Role) bool {
+	all := Roles()
+	has, needs := slices.Index(all, r), slices.Index(all, least)
+	return has >= 0 && needs >= 0 && has <= needs
+}
+
+// Scope limits what a token may do of what its user may.
+type Scope string
+
+// The scopes. Each stands for itself but [Admin], which includes all.
+const (
+	Read  Scope = "read"  // look
+	Say   Scope = "say"   // have devices say or ask something
+	Tools Scope = "tools" // call tools
+	Admin Scope = "admin" // everything
+)
+
+// ParseScopes reads scopes that are separated by commas.
+func ParseScopes(list string) (all []Scope, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		s := Scope(strings.TrimSpace(name))
+		if !slices.Contains([]Scope{Read, Say, Tools, Admin}, s) {
+			return nil, ScopeUnknown
+		}
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// Person is who asks: somebody who has logged in, or a program that acts for them.
+type Person struct {
+	ID     string
+	Name   string
+	Shown  string
+	Role   Role
+	Scopes []Scope   // of a token; nil: there is a session
+	Proved time.Time // the password was shown last; of a session
+
+	session string // its hash
+}
+
+// Actor is the person in the audit.
+func (p Person) Actor(remote string) Actor {
+	via := viaConsole
+	if p.Scopes != nil {
+		via = viaToken
+	}
+	return Actor{p.Name, via, remote}
+}
+
+// Need is what a request asks of the person.
+type Need struct {
+	Role  Role  // at least
+	Scope Scope // of a token
+	Own   bool  // a member may do it to their own objects only, an owner to all
+	Fresh bool  // the password was shown in the last ten minutes; tokens cannot do it
+}
+
+// fresh is how long a password that was shown is good for what needs it again.
+const fresh = 10 * time.Minute
+
+// May reports whether a person may do what has the need to an object: nil, [Forbidden] or [ProveAgain]. owner is the
+// id of the object's owner, "" is nobody.
+func (p Person) May(n Need, owner string, now time.Time) error {
+	switch {
+	case !atLeast(p.Role, n.Role):
+		return Forbidden
+	case p.Scopes != nil && (n.Fresh || !slices.Contains(p.Scopes, n.Scope) && !slices.Contains(p.Scopes, Admin)):
+		return Forbidden
+	case n.Own && p.Role != Owner && (owner == "" || owner != p.ID):
+		return Forbidden
+	case n.Fresh && now.Sub(p.Proved) > fresh:
+		return ProveAgain
+	}
+	return nil
+}
+
+// CheckName says whether a name can be that of an account, and returns it as it is kept: in small letters.
+func CheckName(name string) (string, error) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if n := len([]rune(name)); n == 0 || n > 32 {
+		return "", NameBad
+	}
+	for _, r := range name {
+		if r <= ' ' || strings.ContainsRune(`<>"'&/\,;:`, r) || !unicode.IsPrint(r) {
+			return "", NameBad
+		}
+	}
+	return name, nil
+}

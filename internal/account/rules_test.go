@@ -1,0 +1,165 @@
+package account
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMay walks needs with all callers.
+func TestMay(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	proved, stale := now.Add(-fresh), now.Add(-fresh-1)
+	for _, c := range []struct {
+		name   string
+		person Person
+		need   Need
+		owner  string
+		want   error
+	}{
+		{"owner, anything", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner}, "", nil},
+		{"member, of owners", Person{ID: "a", Role: Member}, Need{Role: Owner}, "a", Forbidden},
+		{"viewer, of members", Person{ID: "a", Role: Viewer}, Need{Role: Member}, "a", Forbidden},
+		{"viewer, of viewers", Person{ID: "a", Role: Viewer}, Need{Role: Viewer}, "", nil},
+		{"unknown role", Person{ID: "a", Role: "boss"}, Need{Role: Viewer}, "", Forbidden},
+		{"nobody", Person{}, Need{Role: Viewer}, "", Forbidden},
+		{"no need is none", Person{ID: "a", Role: Owner}, Need{}, "", Forbidden},
+		{"member, own", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "a", nil},
+		{"member, other's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "b", Forbidden},
+		{"member, nobody's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "", Forbidden},
+		{"without id, nobody's", Person{Role: Member}, Need{Role: Member, Own: true}, "", Forbidden},
+		{"owner, other's", Person{ID: "a", Role: Owner}, Need{Role: Member, Own: true}, "b", nil},
+		{"fresh", Person{ID: "a", Role: Owner, Proved: proved}, Need{Role: Owner, Fresh: true}, "", nil},
+		{"stale", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner, Fresh: true}, "", ProveAgain},
+		{"token, in scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Read}, "", nil},
+		{"token, out of scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Say}, "", Forbidden},
+		{"token, of all", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Viewer, Scope: Say}, "", nil},
+		{"token, more than its user", Person{ID: "a", Role: Viewer, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Say}, "", Forbidden},
+		{"token, what needs a password", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Admin, Fresh: true}, "", Forbidden},
+		{"token without scopes", Person{ID: "a", Role: Owner, Scopes: []Scope{}}, Need{Role: Viewer, Scope: Read}, "", Forbidden},
+		{"token, no scope asked", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer}, "", Forbidden},
+	} {
+		if err := c.person.May(c.need, c.owner, now); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// TestPasswordRules: only the length and what is easily guessed count.
+func TestPasswordRules(t *testing.T) {
+	for password, want := range map[string]error{
+		good: nil, "七个字的密码呢": PasswordShort, "八个字的密码也行": nil, "short": PasswordShort, "": PasswordShort,
+		strings.Repeat("xy", 128): nil, strings.Repeat("xy", 128) + "x": PasswordLong, strings.Repeat("密", 300): PasswordLong,
+		"password": PasswordKnown, "PASSWORD1": PasswordKnown, "iloveyou": PasswordKnown, "aaaaaaaaaaaa": PasswordKnown, "23456789:": PasswordKnown, "hgfedcba": PasswordKnown,
+		"annika1234": PasswordKnown, "Annika!!2026": PasswordKnown, "xiaozhi2026": PasswordKnown, "20261122": PasswordKnown, "小智小智小智12": PasswordKnown,
+		"annika likes tea": nil, "    spaces are fine    ": nil, "🐈🐈🐕🐕🐈🐈🐕🐕": nil,
+	} {
+		if err := CheckPassword("annika", password); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%q: %v, want %v", password, err, want)
+		}
+	}
+}
+
+// TestHash: a hash has its parameters, takes the right password only, and is never the same twice.
+func TestHash(t *testing.T) {
+	one, two := hash(good), hash(good)
+	if !strings.HasPrefix(one, "$argon2id$v=19$m=19456,t=2,p=1$") || one == two {
+		t.Error(one, two)
+	}
+	weak := cost{memory: 64, passes: 1, lanes: 1}.encode([]byte("0123456789abcdef"), good)
+	for _, c := range []struct {
+		phc, password string
+		ok, old       bool
+	}{
+		{one, good, true, false}, {one, good + " ", false, false}, {one, "", false, false}, {weak, good, true, true}, {weak, "x", false, true},
+		{"", "", false, false}, {"", good, false, false}, {"$argon2id$v=19$m=19456,t=2,p=1$$", good, false, false},
+		{"$argon2id$v=19$m=4294967295,t=2,p=1$AAAA$AAAA", good, false, false}, {"$argon2id$v=19$m=19456,t=0,p=0$AAAA$AAAA", good, false, false},
+	} {
+		if ok, old := matches(c.phc, c.password); ok != c.ok || old != c.old && ok {
+			t.Errorf("%q %q: %v %v", c.phc, c.password, ok, old)
+		}
+	}
+}
+
+// FuzzHash: no hash makes the parser panic or take memory without limit.
+func FuzzHash(f *testing.F) {
+	f.Add("$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$AAAA")
+	f.Add("$argon2id$v=19$m=,t=,p=$$")
+	f.Fuzz(func(t *testing.T, phc string) {
+		if c, _, ok := parse(phc); ok && (c.memory > maxMemory || c.passes > maxPasses || c.lanes == 0) {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestNames: names are kept in small letters, and hold nothing that pages or logs could take for more than a name.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"Ann": "ann", " bob ": "bob", "小明": "小明", "a.b-c_d": "a.b-c_d", "": "", "a b": "", "<b>": "", "a\x00": "", "a\u202eb": "", "/setup": "",
+		strings.Repeat("x", 32): strings.Repeat("x", 32), strings.Repeat("x", 33): "",
+	} {
+		if got, err := CheckName(name); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q %v", name, got, err)
+		}
+	}
+}
+
+// TestLimits: per address, over all, and per name and network.
+func TestLimits(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	ip := netip.MustParseAddr
+	t.Run("address", func(t *testing.T) {
+		g, let := newGuesses(), 0
+		for range 100 {
+			if g.may(now, strings.Repeat("n", let), ip("10.0.0.1")) == 0 {
+				let++
+			}
+		}
+		if let != perAddress || g.may(now, "x", ip("10.0.0.2")) != 0 || g.may(now.Add(time.Minute), "x", ip("10.0.0.1")) != 0 {
+			t.Errorf("%d", let)
+		}
+	})
+	t.Run("all", func(t *testing.T) {
+		g, let := newGuesses(), 0
+		for i := range 250 {
+			if g.may(now, "n", netip.AddrFrom4([4]byte{10, 0, byte(i), 1})) == 0 {
+				let++
+			}
+		}
+		if let != inAll {
+			t.Errorf("%d", let)
+		}
+	})
+	t.Run("name", func(t *testing.T) {
+		g := newGuesses()
+		var waits []time.Duration
+		at := now
+		for range 13 {
+			wait := g.may(at, "ann", ip("10.0.0.1"))
+			waits = append(waits, wait)
+			at = at.Add(wait)
+			g.was(at, "ann", ip("10.0.0.1"), false)
+		}
+		want := []int{0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60}
+		for i, w := range want {
+			if waits[i] != time.Duration(w)*time.Second {
+				t.Errorf("%v, want %v", waits, want)
+				break
+			}
+		}
+		if g.may(at, "ann", ip("10.0.0.99")) == 0 || g.may(at, "ann", ip("10.0.1.1")) != 0 || g.may(at, "bob", ip("10.0.0.1")) != 0 {
+			t.Error("it waits by name and network")
+		}
+		g.was(at, "ann", ip("10.0.0.1"), true)
+		if g.may(at, "ann", ip("10.0.0.1")) != 0 {
+			t.Error("a right guess does not clear it")
+		}
+	})
+	t.Run("IPv6", func(t *testing.T) {
+		if network(ip("2001:db8::1"), 32) != network(ip("2001:db8::ffff"), 32) || network(ip("::ffff:10.0.0.1"), 32) != network(ip("10.0.0.1"), 32) {
+			t.Error("addresses of one network count apart")
+		}
+	})
+}
