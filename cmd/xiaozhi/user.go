@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	osuser "os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/app"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+)
+
+const userUsage = `usage: xiaozhi user [flags]
+       xiaozhi user [flags] add NAME [ROLE] | passwd NAME | role NAME ROLE | disable NAME | enable NAME
+       xiaozhi user [flags] sessions NAME [end]
+       xiaozhi user [flags] token NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]
+
+%s
+%s
+
+`
+
+// people does what is asked for with accounts.
+type people struct {
+	accounts *account.Service
+	by       account.Actor
+	password func(twice bool) (string, error)
+	out      io.Writer
+}
+
+// userCommand is something that can be asked for, with the words that it takes.
+type userCommand struct {
+	wants       string
+	least, most int
+	do          func(p people, ctx context.Context, args []string) error
+}
+
+func userCommands() map[string]userCommand {
+	return map[string]userCommand{
+		"":         {"", 0, 0, people.list},
+		"add":      {"NAME [ROLE]", 1, 2, people.add},
+		"passwd":   {"NAME", 1, 1, people.passwd},
+		"role":     {"NAME ROLE", 2, 2, people.role},
+		"disable":  {"NAME", 1, 1, people.disable},
+		"enable":   {"NAME", 1, 1, people.enable},
+		"sessions": {"NAME [end]", 1, 2, people.sessions},
+		"token":    {tokenWants, 1, 5, people.token},
+	}
+}
+
+const tokenWants = "NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]"
+
+// user is the subcommand. It works on the store itself, so that it helps who has lost their password or cannot start
+// the server. It returns 0 when it was done, 1 when it failed, and 2 when it was misused.
+func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("user", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), userUsage, message.In(text.English, "people/usage"), message.In(text.Chinese, "people/usage"))
+		flags.PrintDefaults()
+	}
+	file := flags.String("config", "", message.Both("command/flag-config"))
+	data := flags.String("data", "data", message.Both("command/flag-data"))
+	from := flags.String("password-file", "", message.Both("people/flag-password"))
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	name, rest := flags.Arg(0), flags.Args()
+	rest = rest[min(1, len(rest)):]
+	command, ok := userCommands()[name]
+	switch i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); {
+	case !ok:
+		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("command/unexpected", name))
+		return 2
+	case i >= 0:
+		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("tool/order", rest[i]))
+		return 2
+	case len(rest) < command.least || len(rest) > command.most:
+		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("people/wants", name, command.wants))
+		return 2
+	}
+	err := withAccounts(ctx, *file, *data, func(s *account.Service) error {
+		p := people{accounts: s, by: account.Actor{Name: systemUser(), Via: account.ViaCommand}, out: stdout}
+		p.password = func(twice bool) (string, error) { return readPassword(*from, stdin, stderr, twice) }
+		return command.do(p, ctx, rest)
+	})
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi user: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// withAccounts runs f with the accounts of a data folder.
+func withAccounts(ctx context.Context, file, data string, f func(*account.Service) error) (err error) {
+	cfg, _, err := config.Load(config.Options{File: file, DataDir: data, Env: os.Environ()})
+	if err != nil {
+		return err
+	}
+	s, closeAll, err := app.OpenAccounts(ctx, cfg, data, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	return f(s)
+}
+
+// systemUser names who runs the program, for the audit.
+func systemUser() string {
+	u, err := osuser.Current()
+	if err != nil {
+		return "uid " + strconv.Itoa(os.Getuid())
+	}
+	return u.Username
+}
+
+// readPassword reads a password from a file, from standard input, or from a person, who sees nothing of it.
+func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (string, error) {
+	terminal, ok := stdin.(*os.File)
+	if file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
+		return askPassword(terminal, stderr, twice)
+	}
+	if file != "" && file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		stdin = f
+	}
+	const limit = 4096 // bytes: more is no password
+	line, err := bufio.NewReader(io.LimitReader(stdin, limit)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+func askPassword(terminal *os.File, stderr io.Writer, twice bool) (string, error) {
+	ask := func(id string) (string, error) {
+		fmt.Fprintf(stderr, "%s: ", message.Both(id))
+		word, err := term.ReadPassword(int(terminal.Fd()))
+		fmt.Fprintln(stderr)
+		return string(word), err
+	}
+	first, err := ask("people/password")
+	if err != nil || !twice {
+		return first, err
+	}
+	again, err := ask("people/again")
+	if err == nil && again != first {
+		err = errors.New(message.Both("people/differ"))
+	}
+	return first, err
+}
+
+func (p people) done(err error) error {
+	if err == nil {
+		fmt.Fprintln(p.out, message.Both("people/done"))
+	}
+	return err
+}
+
+func (p people) list(ctx context.Context, _ []string) error {
+	all, err := p.accounts.Users(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(p.out, message.Both("people/none"))
+	}
+	for _, u := range all {
+		line := []string{u.Name, string(u.Role), u.CreatedAt.Local().Format(time.DateTime)}
+		if u.Password == "" {
+			line = append(line, message.Both("people/no-password"))
+		}
+		if !u.DisabledAt.IsZero() {
+			line = append(line, message.Both("people/disabled"))
+		}
+		fmt.Fprintln(p.out, strings.Join(line, "  "))
+	}
+	return nil
+}
+
+// add makes an account: the first one owns the server, others are members if nothing is said.
+func (p people) add(ctx context.Context, args []string) error {
+	role := account.Member
+	if len(args) > 1 {
+		role = account.Role(args[1])
+	} else if !p.accounts.HasOwner(ctx) {
+		role = account.Owner
+	}
+	if _, err := account.ParseRole(string(role)); err != nil {
+		return err
+	}
+	word, err := p.password(true)
+	if err != nil {
+		return err
+	}
+	if word == "" {
+		return account.PasswordShort
+	}
+	return p.done(p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: word}))
+}
+
+func (p people) passwd(ctx context.Context, args []string) error {
+	word, err := p.password(true)
+	if err != nil {
+		return err
+	}
+	return p.done(p.accounts.SetPassword(ctx, p.by, args[0], word))
+}
+
+func (p people) role(ctx context.Context, args []string) error {
+	return p.done(p.accounts.SetRole(ctx, p.by, args[0], account.Role(args[1])))
+}
+
+func (p people) disable(ctx context.Context, args []string) error {
+	return p.done(p.accounts.Disable(ctx, p.by, args[0], true))
+}
+
+func (p people) enable(ctx context.Context, args []string) error {
+	return p.done(p.accounts.Disable(ctx, p.by, args[0], false))
+}
+
+func (p people) sessions(ctx context.Context, args []string) error {
+	if len(args) == 2 {
+		if args[1] != "end" {
+			return errors.New(message.Both("command/unexpected", args[1]))
+		}
+		return p.done(p.accounts.EndSessions(ctx, p.by, args[0]))
+	}
+	all, err := p.accounts.Sessions(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(p.out, message.Both("people/no-sessions"))
+	}
+	for _, s := range all {
+		fmt.Fprintf(p.out, "%s  %s  %s\n", s.SeenAt.Local().Format(time.DateTime), s.Remote, plainText(s.Browser))
+	}
+	return nil
+}
+
+func (p people) token(ctx context.Context, args []string) error {
+	name, args := args[0], args[1:]
+	switch {
+	case len(args) == 0:
+		return p.tokens(ctx, name)
+	case args[0] == "new" && len(args) >= 3:
+		return p.newToken(ctx, name, args[1:])
+	case args[0] == "revoke" && len(args) == 2:
+		return p.done(p.accounts.Revoke(ctx, p.by, name, args[1]))
+	}
+	return errors.New(message.Both("people/wants", "token", tokenWants))
+}
+
+func (p people) tokens(ctx context.Context, name string) error {
+	all, err := p.accounts.Tokens(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(p.out, message.Both("people/no-tokens"))
+	}
+	for _, t := range all {
+		used := message.Both("people/never")
+		if !t.UsedAt.IsZero() {
+			used = t.UsedAt.Local().Format(time.DateTime)
+		}
+		if !t.RevokedAt.IsZero() {
+			used = message.Both("people/ended")
+		}
+		fmt.Fprintf(p.out, "%s…  %s  %s  %s\n", t.Head, plainText(t.Name), t.Scopes, used)
+	}
+	return nil
+}
+
+const maxTokenDays = 3650
+
+// newToken makes a token from label, scopes and perhaps days, and shows it.
+func (p people) newToken(ctx context.Context, name string, args []string) error {
+	scopes, err := account.ParseScopes(args[1])
+	if err != nil {
+		return err
+	}
+	var ends time.Time
+	if len(args) > 2 {
+		days, err := strconv.Atoi(args[2])
+		if err != nil || days < 1 || days > maxTokenDays {
+			return errors.New(message.Both("people/days"))
+		}
+		ends = time.Now().AddDate(0, 0, days)
+	}
+	secret, err := p.accounts.NewToken(ctx, p.by, name, args[0], scopes, ends)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s\n(%s)\n", secret, message.Both("people/token"))
+	return nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runUser is the command with a password on standard input.
+func runUser(t *testing.T, password string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = user(t.Context(), args, strings.NewReader(password+"\n"), &out, &err)
+	return code, out.String(), err.String()
+}
+
+const goodPassword = "correct horse battery"
+
+// TestUserBesideServer: accounts are made while the server runs, which then asks for pairing within a second.
+func TestUserBesideServer(t *testing.T) {
+	t.Setenv("XIAOZHI_MCP_TOKEN", "")
+	base, end := serving(t, "asr: [openai]\n")
+	if _, out, _ := runDevices(t, base); !strings.Contains(out, "open") {
+		t.Errorf("before: %s", out)
+	}
+	if code, out, why := runUser(t, goodPassword, "add", "Ann"); code != 0 {
+		t.Fatalf("%d %s %s", code, out, why)
+	}
+	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, out, why := runDevices(t, base); strings.Contains(out, "ask") {
+			break
+		} else if time.Since(start) > 10*time.Second {
+			t.Fatalf("the server does not know its owner: %s %s", out, why)
+		}
+	}
+	if code := end(); code != 0 {
+		t.Errorf("the server ended with %d", code)
+	}
+	if code, out, _ := runUser(t, ""); code != 0 || !strings.Contains(out, "ann  owner") {
+		t.Errorf("without the server: %d %s", code, out)
+	}
+}
+
+// TestUserCommands: what the commands do, and what they say when they cannot.
+func TestUserCommands(t *testing.T) {
+	bare(t)
+	t.Chdir(t.TempDir())
+	word := filepath.Join(t.TempDir(), "word")
+	if err := os.WriteFile(word, []byte(goodPassword+"\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, password string
+		code           int
+		says           string
+	}{
+		{"", "", 0, "no accounts yet"},
+		{"add ann", "short", 1, "too short"},
+		{"add ann", "", 1, "too short"},
+		{"add ann boss", goodPassword, 1, "no such role"},
+		{"--password-file " + word + " add ann", "", 0, "done"},
+		{"add bob", goodPassword, 0, "done"},
+		{"add BOB", goodPassword, 1, "already"},
+		{"", "", 0, "bob  member"},
+		{"role ann member", "", 1, "last owner"},
+		{"disable ann", "", 1, "last owner"},
+		{"disable bob", "", 0, "done"},
+		{"", "", 0, "disabled"},
+		{"enable bob", "", 0, "done"},
+		{"role bob viewer", "", 0, "done"},
+		{"passwd bob", "12345678", 1, "easy to guess"},
+		{"passwd bob", goodPassword + "!", 0, "done"},
+		{"passwd cid", goodPassword, 1, "no account"},
+		{"sessions bob", "", 0, "no sessions"},
+		{"sessions bob end", "", 0, "done"},
+		{"token bob", "", 0, "no tokens"},
+		{"token bob new backup read,tools 30", "", 0, "xz_"},
+		{"token bob new backup everything", "", 1, "no such scope"},
+		{"token bob new backup read 0", "", 1, "DAYS"},
+		{"token bob", "", 0, "backup  read tools"},
+		{"token bob revoke xz_nothing", "", 1, "not known"},
+		{"frobnicate", "", 2, "frobnicate"},
+		{"role bob", "", 2, "NAME ROLE"},
+		{"add cid --config x", goodPassword, 2, "--config"},
+	} {
+		code, out, why := runUser(t, c.password, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+why, c.says) {
+			t.Errorf("user %s: %d %s %s, want %d %q", c.args, code, out, why, c.code, c.says)
+		}
+		if strings.Contains(out+why, goodPassword) {
+			t.Errorf("user %s shows the password", c.args)
+		}
+	}
+	if files, _ := filepath.Glob("data/xiaozhi.db*"); len(files) == 0 {
+		t.Error("no database")
+	} else {
+		for _, f := range files {
+			if data, err := os.ReadFile(f); err != nil || bytes.Contains(data, []byte("horse battery")) {
+				t.Errorf("%s holds a password, or %v", f, err)
+			}
+		}
+	}
+	t.Setenv("XIAOZHI_STORE__DRIVER", "none")
+	if code, _, why := runUser(t, ""); code != 1 || !strings.Contains(why, "store.driver") {
+		t.Errorf("without a store: %d %s", code, why)
+	}
+}
