@@ -66,6 +66,7 @@ type App struct {
 	outside  outside
 	gateway  *gateway.Gateway
 	cast     *cast
+	own      *local.Source    // the server's own tools
 	endpoint http.Handler     // where tool servers dial in; nil: nowhere
 	recorder *record.Recorder // set before devices connect; nil: nothing is recorded
 	ready    atomic.Bool      // the chains' first engines are loaded
@@ -138,6 +139,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	cfg := a.cfg
 	tools.Log = a.log
 	own := local.New(tools)
+	a.own = own
 	if err := own.Start(ctx); err != nil {
 		return err
 	}

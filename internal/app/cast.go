@@ -100,6 +100,13 @@ func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngi
 	return all
 }
 
+// setAgents puts other agents in the place of those there are, from the next turn of every
+// device on. Their names are offered for a change of role.
+func (a *App) setAgents(p *personas) {
+	a.cast.Replace(p)
+	a.own.SetRoles(rolesOf(p.devices, p.first, slices.Sorted(maps.Keys(p.byName))))
+}
+
 // mainPrompt is the prompt of the devices that have no agent with one of its own. The
 // error says that agent.prompt names nothing.
 func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, error) {

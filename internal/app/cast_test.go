@@ -12,6 +12,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/basics"
+	"xiaozhi/connection/camera"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/wire"
@@ -93,11 +94,19 @@ func TestTwoDevicesTwoAgents(t *testing.T) {
 				t.Errorf("%s: music %v, prompt %s", name, hasMusic, asked.Messages[0].Content)
 			}
 		}
-		h.app.cast.Replace(castOf(cfg, texts, after))
+		delete(cfg.Agents, "teacher") // the prompt of that name is an agent still, with what is that of all
+		cfg.Agents["pirate"] = config.Persona{Prompt: "storyteller"}
+		h.app.setAgents(castOf(cfg, texts, after))
 		ask(ctx, t, one, "who are you now")
 		ask(ctx, t, two, "who are you now")
 		if got := after.said("anna"); len(got) != 1 || len(before.said("anna")) != 1 || len(before.said("teacher")) != 1 {
 			t.Errorf("the new anna said %q", got)
+		}
+		offered := after["anna"].llm.(*providertest.LLM).Asked()[0].Request.Tools
+		if !slices.ContainsFunc(offered, func(s providers.ToolSpec) bool {
+			return s.Name == "change_role" && strings.Contains(string(s.Parameters), `"pirate"`)
+		}) {
+			t.Error("the new agent cannot be changed to")
 		}
 		if n := len(h.tts.Spoken()); n != 1 { // an agent without engines has those of all
 			t.Errorf("the voice of all said %d sentences", n)
@@ -236,5 +245,23 @@ providers:
 	}
 	if p := castOf(cfg, texts, e.agents).byName["one"]; !p.NoChinese || p.LLM != one.llm {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Pictures are looked at by the model of whom the device talks to; without one, by that
+// of all.
+func TestVisionOfAgent(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, own, all := settings(config.Default()), &providertest.LLM{Script: []providertest.Step{providertest.Say("A cat.")}}, &providertest.LLM{Script: []providertest.Step{providertest.Say("A dog.")}}
+	a := &App{outside: newOutside(), cast: newCast(castOf(cfg, texts, map[string]agentEngines{"anna": {vision: own}}))}
+	p := &pictures{llm: all, of: a.vision, texts: texts}
+	for device, want := range map[string]string{kitchen: "A cat.", attic: "A dog."} {
+		got, err := p.Explain(t.Context(), camera.Picture{DeviceID: device, Language: "en", Question: "what is it"})
+		if got != want || err != nil {
+			t.Errorf("%s: %q, %v", device, got, err)
+		}
 	}
 }

@@ -81,7 +81,7 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 		return local.Options{}, fmt.Errorf("tools.news: %w", err)
 	}
 	return local.Options{
-		Roles:   rolesOf(cfg, roles),
+		Roles:   rolesOf(cfg.Devices.ByID, cfg.Agent.Prompt, roles),
 		Weather: local.Outside{Page: weather, City: cfg.Tools.Weather.City},
 		News:    local.Outside{Page: news},
 		Music:   local.NewMusic(musicDir(cfg, data)),
@@ -90,13 +90,13 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 
 // rolesOf are the agents that can be changed to. That of all devices is not among them,
 // unless a device has another one.
-func rolesOf(cfg *config.Config, agents []string) []string {
-	for _, d := range cfg.Devices.ByID {
+func rolesOf(devices map[string]config.Device, first string, agents []string) []string {
+	for _, d := range devices {
 		if d.Agent != "" {
 			return agents
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(agents), func(name string) bool { return name == cfg.Agent.Prompt })
+	return slices.DeleteFunc(slices.Clone(agents), func(name string) bool { return name == first })
 }
 
 func musicDir(cfg *config.Config, data string) string {

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"xiaozhi/mcp"
@@ -113,6 +114,24 @@ func TestConversationToolErrors(t *testing.T) {
 		}
 	}
 	if _, refused := beside(t, nil, local.Options{}).Prepare(mcp.Call{Name: "change_role"}); refused == nil {
+		t.Error("change_role is offered without roles")
+	}
+}
+
+// Roles come and go while the source runs.
+func TestSetRoles(t *testing.T) {
+	s := local.New(local.Options{})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	before := len(s.GetAvailableTools())
+	s.SetRoles([]string{"poet"})
+	tools := s.GetAvailableTools()
+	if last := tools[len(tools)-1]; len(tools) != before+1 || last.Name != "change_role" || !strings.Contains(string(last.Schema), `["poet","original"]`) {
+		t.Errorf("%d tools, the last is %s %s", len(tools), last.Name, last.Schema)
+	}
+	if s.SetRoles(nil); len(s.GetAvailableTools()) != before || s.HasTool("change_role") {
 		t.Error("change_role is offered without roles")
 	}
 }

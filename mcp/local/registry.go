@@ -63,7 +63,7 @@ func registry(o Options) []entry {
 
 		{name: "exit", stream: "talk", runs: control, handler: exit},
 		{name: "forget_conversation", stream: "talk", runs: control, handler: forget},
-		{name: "change_role", stream: "talk", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole, schema: r.schema, off: len(r) == 0},
+		changesRole(r),
 
 		{name: "set_timer", stream: "timer", runs: control, handler: c.setTimer},
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
@@ -85,6 +85,11 @@ func registry(o Options) []entry {
 		{name: "get_device_status", stream: "device", runs: wait, handler: deviceStatus, readOnly: true, when: lacksStatus},
 		{name: "take_photo", stream: "device", runs: wait, handler: takePhoto, when: lacksPhoto},
 	}, func(e entry) bool { return e.off })
+}
+
+// changesRole is the tool that takes another role.
+func changesRole(r roles) entry {
+	return entry{name: "change_role", stream: "talk", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole, schema: r.schema, off: len(r) == 0}
 }
 
 // tool returns the entry as sources list it.

@@ -52,14 +52,33 @@ func New(o Options) *Source {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Source{handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
-	var definitions map[string]definition
-	if err := json.Unmarshal(toolsFile, &definitions); err != nil {
-		panic(fmt.Sprintf("the embedded tools.json: %v", err))
-	}
+	all := definitions()
 	for _, e := range registry(o) {
-		s.add(e.tool(definitions[e.name]), e.handler)
+		s.add(e.tool(all[e.name]), e.handler)
 	}
 	return s
+}
+
+func definitions() (all map[string]definition) {
+	if err := json.Unmarshal(toolsFile, &all); err != nil {
+		panic(fmt.Sprintf("the embedded tools.json: %v", err))
+	}
+	return all
+}
+
+// SetRoles says which roles there are from now on; without any, change_role is not
+// offered. It may be called at any time.
+func (s *Source) SetRoles(names []string) {
+	e := changesRole(roles(slices.Clone(names)))
+	tool := e.tool(definitions()[e.name])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !e.off {
+		s.add(tool, e.handler)
+		return
+	}
+	delete(s.handlers, e.name)
+	s.tools = slices.DeleteFunc(s.tools, func(t mcp.Tool) bool { return t.Name == e.name })
 }
 
 // AddTool adds a tool, or replaces the one of that name. It may be called at any time.
