@@ -78,6 +78,14 @@ func (b *Book) Arrive(v Visit) Guest {
 	return g
 }
 
+// Knows reports whether a visitor's pair holds its Device-Id, without noting the visit.
+func (b *Book) Knows(v Visit) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.byID[Canonical(v.Address)]
+	return e != nil && e.State.known() && e.Client == clientHash(v.ClientID)
+}
+
 // prove checks the token that a connection shows. The caller holds mu.
 func (b *Book) prove(e *entry, v Visit) Proof {
 	if b.o.Shared {

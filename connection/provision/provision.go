@@ -35,8 +35,10 @@ type Options struct {
 
 // Handler answers on the paths of OTA. It may be used by many goroutines at once.
 type Handler struct {
-	o    Options
-	page *template.Template
+	o         Options
+	page      *template.Template
+	limits    limits
+	strangers *lines
 }
 
 // New makes a handler.
@@ -51,7 +53,7 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{o: o, page: page}, nil
+	return &Handler{o: o, page: page, limits: newLimits(), strangers: newLines()}, nil
 }
 
 // Wrap serves the paths of OTA and gives all others to next.
@@ -130,19 +132,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, post, get http.H
 }
 
 func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(otaReadTime)) // not every writer can
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxOTABody))
-	if err != nil {
-		h.o.Log.Debug("ota body was cut off", "remote", r.RemoteAddr, "err", err)
-	}
-	asked := readOTA(r.Header, body)
 	who, err := h.o.Requests.Identify(r)
 	if err == nil && who.Address == "" {
 		err = errNameless
 	}
+	known := err == nil && h.o.Book != nil && h.o.Book.Knows(who.Visit)
+	say := h.log(known)
+	if err == nil && !h.limits.allow(who, known) {
+		say(h.o.Log.Warn, "ota answered without token and code: asked too often", "device_id", who.Address, "remote", r.RemoteAddr)
+		request.WriteJSON(w, h.reply(h.o.Requests.BaseURL(r), readOTA(r.Header, nil).version))
+		return
+	}
+	asked := h.read(w, r, say)
 	papers := identity.Papers{Guest: identity.Guest{ID: who.Address}}
 	if err != nil {
-		h.o.Log.Warn("ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
+		say(h.o.Log.Warn, "ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
 		papers.Away = &identity.Away{Verdict: identity.Denied}
 	} else {
 		if h.o.Book != nil {
@@ -152,12 +156,30 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	}
 	base := h.o.Requests.BaseURL(r)
 	if !request.DeviceCanUse(base) {
-		h.o.Log.Warn("devices cannot use an IPv6 address; set server.public_url", "url", request.TalkURL(base))
+		say(h.o.Log.Warn, "devices cannot use an IPv6 address; set server.public_url", "url", request.TalkURL(base))
 	}
 	answer := h.reply(base, asked.version)
 	h.admit(&answer, papers)
-	h.o.Log.Info("ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
+	say(h.o.Log.Info, "ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
 	request.WriteJSON(w, answer)
+}
+
+// log returns what writes lines about a device: all of them if it is known.
+func (h *Handler) log(known bool) func(write func(msg string, args ...any), msg string, args ...any) {
+	if known {
+		return func(write func(msg string, args ...any), msg string, args ...any) { write(msg, args...) }
+	}
+	return h.strangers.log
+}
+
+// read takes what a device tells of itself.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, say func(write func(string, ...any), msg string, args ...any)) description {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(otaReadTime)) // not every writer can
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxOTABody))
+	if err != nil {
+		say(h.o.Log.Debug, "ota body was cut off", "remote", r.RemoteAddr, "err", err)
+	}
+	return readOTA(r.Header, body)
 }
 
 func (h *Handler) reply(base *url.URL, version string) reply {

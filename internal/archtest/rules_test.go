@@ -70,7 +70,7 @@ var rules = []rule{
 	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
 	{"connection/request", "connection connection/identity internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
 	{"connection/websocket", "connection connection/identity connection/request", "upgrade, frames and liveness"},
-	{"connection/provision", "connection connection/identity connection/request internal/text/message", "what a device asks first"},
+	{"connection/provision", "connection connection/identity connection/request internal/lockout internal/text/message", "what a device asks first"},
 	{"connection/pairing", "connection/identity connection/request internal/text/message", "what a person does with devices"},
 	{"connection/camera", "connection connection/request internal/text/message mcp/rawjson", "uploads"},
 
