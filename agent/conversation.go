@@ -143,7 +143,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.whom.choose(dev.role)
-	c.recast()
+	c.cast()
 	c.state.Learned.Empty = 0
 	c.life.timer = time.NewTimer(time.Hour)
 	defer c.life.timer.Stop()

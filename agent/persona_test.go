@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/basics"
+	"xiaozhi/agent/turn"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -127,6 +128,73 @@ func TestRoleIsAnAgent(t *testing.T) {
 		}
 		v.bye()
 		o.Devices.Close()
+	})
+}
+
+// A device that returns talks to whom it talked to, from its first turn on, and is offered
+// nobody else's tools before.
+func TestRoleIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ann, bob := actor("Ann"), actor("Bob")
+		bob.Allow = []string{"door"}
+		var agents atomic.Pointer[map[string]Persona]
+		agents.Store(&map[string]Persona{"": ann, "Ann": ann, "Bob": bob})
+		set, err := prompts.Load("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{
+			ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
+			Persona: func(name string) (Persona, bool) { p, ok := (*agents.Load())[name]; return p, ok },
+		}
+		o.Devices.Remember("d", Memory{Role: "Bob"})
+		v := connect(t, o, router.Options{}, &namedTools{"lamp", "door"})
+		if offers := v.tools.Offers(); len(offers) != 1 || offers[0].Tool.Name != "door" {
+			t.Errorf("offered %+v", offers)
+		}
+		v.types(t, "hello")
+		time.Sleep(10 * time.Second)
+		if len(said(ann)) != 0 || len(said(bob)) != 1 {
+			t.Errorf("said %q and %q", said(ann), said(bob))
+		}
+		v.bye()
+	})
+}
+
+// What is heard is recognised by whom the device talks to when the utterance begins, in
+// every listen mode, and its own words wake it and end the talk.
+func TestPersonaListens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ann := actor("Ann")
+		ann.WakeWords, ann.ExitWords = []string{"dear Ann"}, []string{"enough"}
+		var agents atomic.Pointer[map[string]Persona]
+		agents.Store(&map[string]Persona{"": ann})
+		v, _ := staged(t, &agents)
+		stream, err := ears{&v.c.whom}.Open(t.Context(), providers.ASRRequest{Rate: 16000})
+		if err != nil || len(ann.ASR.(*providertest.ASR).Utterances()) != 1 {
+			t.Errorf("%v: Ann has not heard it", err)
+		}
+		_ = stream.CloseWrite()
+		for range stream.Transcripts() {
+		}
+		err = v.c.Do(t.Context(), func(feature.Host) error {
+			if e, ok := v.c.detected("Dear Ann").(turn.WakeWord); !ok {
+				t.Errorf("her wake word is %+v", e)
+			}
+			if e, ok := v.c.detected("hi xiaozhi").(turn.Typed); !ok {
+				t.Errorf("the wake word of others is %+v", e)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		v.types(t, "enough")
+		time.Sleep(10 * time.Second)
+		if !strings.Contains(v.box.String(), "hang up") {
+			t.Error("her exit word does not end the talk")
+		}
+		v.bye()
 	})
 }
 
