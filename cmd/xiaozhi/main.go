@@ -48,6 +48,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return devices(ctx, args, stdout, stderr)
 	case "user":
 		return user(ctx, args, os.Stdin, stdout, stderr)
+	case "backup":
+		return backup(ctx, args, stdout, stderr)
+	case "restore":
+		return restore(ctx, args, stdout, stderr)
 	case "version", "--version":
 		fmt.Fprintln(stdout, "xiaozhi", app.Version)
 		return 0
@@ -63,7 +67,8 @@ func usage() string {
 	var text strings.Builder
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
-		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"devices", "command/devices"}, {"user", "command/user"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"devices", "command/devices"}, {"user", "command/user"},
+		{"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

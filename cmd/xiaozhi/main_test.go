@@ -81,6 +81,12 @@ func serving(t *testing.T, settings string) (base string, end func() (code int))
 	t.Helper()
 	bare(t)
 	t.Chdir(t.TempDir())
+	return servingHere(t, settings)
+}
+
+// servingHere is serving in the working folder.
+func servingHere(t *testing.T, settings string) (base string, end func() (code int)) {
+	t.Helper()
 	if err := os.WriteFile("config.yaml", []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +37,7 @@ func (a *App) openStore(ctx context.Context) error {
 
 // storeOptions say where what outlives the program is.
 func storeOptions(cfg *config.Config, data string, log *slog.Logger) store.Options {
-	return store.Options{URL: string(cfg.Store.URL), Path: filepath.Join(data, "xiaozhi.db"), Backups: filepath.Join(data, "backups"), Log: log}
+	return store.Options{URL: string(cfg.Store.URL), Path: filepath.Join(data, databaseFile), Backups: filepath.Join(data, backupsFolder), Log: log}
 }
 
 // storeError says in both languages why the store cannot be opened, and what to do.
@@ -73,39 +71,6 @@ func (a *App) storeTrouble() (lines []string) {
 		lines = append(lines, message.Both(ids[trouble]))
 	}
 	return lines
-}
-
-// backUp makes a backup each night until ctx ends.
-func (a *App) backUp(ctx context.Context) {
-	if a.stored == nil || a.cfg.Store.Backup == 0 {
-		return
-	}
-	b := &store.Backups{
-		Store: a.stored, Dir: filepath.Join(a.options.Data, "backups"), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
-		Files: func() ([]store.File, error) { return backupFiles(a.options.Data) }, Log: a.log,
-	}
-	b.Run(ctx)
-}
-
-// backupFiles lists what people have written into the data folder, without secrets, sound and what can be made again.
-func backupFiles(data string) (files []store.File, err error) {
-	for _, top := range []string{"config.yaml", "mcp_servers.json", "prompts", "tools"} {
-		err := filepath.WalkDir(filepath.Join(data, top), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, os.ErrNotExist) {
-				return nil
-			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			name, err := filepath.Rel(data, path)
-			files = append(files, store.File{Name: filepath.ToSlash(name), Path: path})
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }
 
 // readiness says that devices can be served, and what is wrong with the store.

@@ -145,7 +145,7 @@ func TestBackupFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := backupFiles(data)
+	files, err := backupFiles(data, ours())
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)

@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/store"
+)
+
+const (
+	databaseFile  = "xiaozhi.db" // in the data folder
+	backupsFolder = "backups"
+	keyFile       = "key" // what seals secrets
+)
+
+// ours is what people have written into the data folder, without secrets, sound and what can be made again.
+func ours() []string { return []string{"config.yaml", "mcp_servers.json", "prompts", "tools"} }
+
+// BackupOptions say what a backup holds beside the database and what people have written.
+type BackupOptions struct {
+	Data  string // folder
+	File  string // that is made; "": one in the folder of those of each night, and counted among them
+	Sound bool   // music and recordings
+	Key   bool   // the key of the secrets
+}
+
+// Backup makes a backup while a server may run, and returns its file.
+func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, error) {
+	path := filepath.Join(o.Data, databaseFile)
+	if cfg.Store.Driver == "none" {
+		return "", errors.New(message.Both("backup/none"))
+	}
+	if _, err := os.Stat(path); cfg.Store.URL == "" && errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New(message.Both("backup/nothing", path))
+	}
+	if _, err := os.Lstat(o.File); o.File != "" && err == nil {
+		return "", errors.New(message.Both("backup/exists", o.File))
+	}
+	log := slog.New(slog.DiscardHandler)
+	opening := storeOptions(cfg, o.Data, log)
+	opening.Tool = true
+	s, err := store.Open(ctx, opening)
+	if err != nil {
+		return "", storeError(err)
+	}
+	defer s.Close()
+	top := ours()
+	if o.Sound {
+		top = append(top, "music", "recordings")
+	}
+	if o.Key {
+		top = append(top, keyFile)
+	}
+	if o.File == "" {
+		b := &store.Backups{
+			Store: s, Dir: filepath.Join(o.Data, backupsFolder), Keep: cfg.Store.Backup, Log: log,
+			Files: func() ([]store.File, error) { return backupFiles(o.Data, top) },
+		}
+		return b.Make(ctx)
+	}
+	files, err := backupFiles(o.Data, top)
+	if err != nil {
+		return "", err
+	}
+	return o.File, s.Backup(ctx, o.File, files)
+}
+
+// Restore puts a backup into the place of what a data folder holds, and returns where that lies from then on, "" if
+// there was nothing. It refuses while a server uses the folder, and what is no whole backup: nothing has changed then.
+func Restore(ctx context.Context, data, file string, now time.Time) (aside string, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return "", err
+	}
+	aside, err = store.Restore(ctx, file, data, filepath.Join(data, databaseFile), now)
+	_, broken := errors.AsType[*store.BrokenError](err)
+	newer, isNewer := errors.AsType[*store.NewerError](err)
+	switch {
+	case broken || errors.Is(err, store.ErrArchive):
+		return aside, errors.New(message.Both("backup/broken", file, err))
+	case isNewer:
+		return aside, errors.New(message.Both("backup/newer", file, newer.Has, newer.Knows))
+	case err != nil:
+		return aside, storeError(err)
+	}
+	return aside, nil
+}
+
+// backUp makes a backup each night until ctx ends.
+func (a *App) backUp(ctx context.Context) {
+	if a.stored == nil || a.cfg.Store.Backup == 0 {
+		return
+	}
+	b := &store.Backups{
+		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
+		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours()) }, Log: a.log,
+	}
+	b.Run(ctx)
+}
+
+// backupFiles lists the files below folders of the data folder.
+func backupFiles(data string, tops []string) (files []store.File, err error) {
+	for _, top := range tops {
+		err := filepath.WalkDir(filepath.Join(data, top), func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			name, err := filepath.Rel(data, path)
+			files = append(files, store.File{Name: filepath.ToSlash(name), Path: path})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
