@@ -24,6 +24,7 @@ type Registry struct {
 	sessions map[string]*Session // by the device's id, or what stands for it (place.key)
 	pending  map[string]int      // devices between Reserve and Admit
 	live     int                 // devices between Reserve and release
+	visitors visitors
 	closing  bool
 	idle     chan struct{} // closed once closing and live is 0
 }
@@ -34,6 +35,7 @@ func New(o Options) *Registry {
 	return &Registry{
 		opts: o, log: o.Log, languages: lru.New[string, string](rememberedLanguages, 0),
 		sessions: map[string]*Session{}, pending: map[string]int{}, idle: make(chan struct{}),
+		visitors: newVisitors(o.MaxDevices),
 	}
 }
 
@@ -95,16 +97,19 @@ type Room struct {
 	registry *Registry
 	peer     Peer
 	key      string
+	visits   string // address that counts it as a visitor; "": it is none
+	log      *slog.Logger
 }
 
 // place is the place of a session in the registry. The registry's mu guards it.
 type place struct {
 	key      string // the device's id, or what stands for it
 	replaces bool   // it has taken the place of an older session of its device
+	visits   string // address that counts it as a visitor; "": it is none
 	named    bool   // the device took its identity from its registration
 }
 
-// Reserve makes room for a device, or returns [ErrFull] or [ErrStopping]. A device
+// Reserve makes room for a device, or returns [ErrFull], [ErrCrowded] or [ErrStopping]. A device
 // that is connected already, or about to be, needs no more room than it has.
 func (r *Registry) Reserve(p Peer) (*Room, error) {
 	if p.Address != "" {
@@ -124,9 +129,17 @@ func (r *Registry) Reserve(p Peer) (*Room, error) {
 	if !known && r.taken() >= r.opts.MaxDevices {
 		return nil, ErrFull
 	}
+	room := &Room{registry: r, peer: p, key: key, log: r.log}
+	if p.isVisitor() {
+		var err error
+		if room.visits, err = r.visitors.enter(&p); err != nil {
+			return nil, err
+		}
+		room.log = r.visitors.log(r.log)
+	}
 	r.pending[key]++
 	r.live++
-	return &Room{r, p, key}, nil
+	return room, nil
 }
 
 // noPlace stands for the id of a session that takes nobody's place. No id is like it:
@@ -158,6 +171,7 @@ func (m *Room) Cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settle(m.key)
+	r.visitors.leave(m.visits)
 	r.leave()
 }
 
@@ -166,7 +180,7 @@ func (m *Room) Cancel() {
 // hands what it reads from the transport to the session, and returns when the
 // transport is closed. The session ends when ctx does, at the latest.
 func (m *Room) Admit(ctx context.Context, t Transport, read func(*Session)) {
-	s := newSession(ctx, m.registry, m.peer, t)
+	s := newSession(ctx, m, t)
 	m.registry.admit(s, m.key)
 	s.start(read) //nolint:contextcheck // the session has a context of its own, made of ctx
 }
@@ -208,6 +222,10 @@ func (r *Registry) rename(s *Session, address string) {
 	r.mayReplace(&guest, s)
 	s.peer.Visit, s.peer.Guest, s.place.named = visit, guest, true
 	s.log.Info("device has named itself", "named", guest.ID)
+	if !s.peer.isVisitor() {
+		r.visitors.leave(s.place.visits)
+		s.place.visits = ""
+	}
 	if guest.Away != nil {
 		return
 	}
@@ -227,6 +245,7 @@ func (r *Registry) release(s *Session) {
 	if r.sessions[s.place.key] == s {
 		delete(r.sessions, s.place.key)
 	}
+	r.visitors.leave(s.place.visits)
 	r.leave()
 }
 

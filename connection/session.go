@@ -55,12 +55,12 @@ type counters struct {
 	excess                 atomic.Int64 // over the device's limits, and dropped
 }
 
-func newSession(ctx context.Context, r *Registry, peer Peer, t Transport) *Session {
+func newSession(ctx context.Context, m *Room, t Transport) *Session {
 	s := &Session{
-		registry: r, peer: peer, id: rand.Text(), token: "vis_" + rand.Text(), transport: t,
+		registry: m.registry, peer: m.peer, place: place{visits: m.visits}, id: rand.Text(), token: "vis_" + rand.Text(), transport: t,
 		dialogue: newDialogue(), counts: &counters{},
 	}
-	s.log = r.log.With("device_id", peer.Guest.ID, "session_id", s.id)
+	s.log = m.log.With("device_id", m.peer.Guest.ID, "session_id", s.id)
 	s.life = newLifetime(ctx, s.log)
 	s.limits = newLimits(func() { s.counts.excess.Add(1) }, s.life.end)
 	s.down = newDownlink(s) //nolint:contextcheck // as in Admit

@@ -96,6 +96,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		request.Refuse(w, http.StatusServiceUnavailable, "connection/full", most)
 		return
+	case errors.Is(err, connection.ErrCrowded):
+		refused("device_id", peer.Address, "remote", r.RemoteAddr, "err", err.Error())
+		w.Header().Set("Retry-After", "30")
+		request.Refuse(w, http.StatusServiceUnavailable, "connection/crowded")
+		return
 	case err != nil:
 		w.Header().Set("Retry-After", "10")
 		request.Refuse(w, http.StatusServiceUnavailable, "connection/stopping")
@@ -105,7 +110,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	ws, err := s.upgrader.Upgrade(hijacker{w, in}, r, nil)
 	if err != nil {
 		room.Cancel()
-		log.Warn("websocket upgrade failed", "device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
+		refused("handshake", "failed", "device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
 		return
 	}
 	shrinkSendBuffer(in.Conn)

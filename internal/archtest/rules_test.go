@@ -67,7 +67,7 @@ var rules = []rule{
 
 	{"connection/identity", "", "who a device is: it knows no transport and no disk"},
 	{"connection/identity/recordstest", "connection/identity", "the contract of what keeps the known devices"},
-	{"connection", "mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
+	{"connection", "internal/lockout mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
 	{"connection/request", "connection connection/identity internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
 	{"connection/websocket", "connection connection/identity connection/request", "upgrade, frames and liveness"},
 	{"connection/provision", "connection connection/identity connection/request internal/lockout internal/text/message", "what a device asks first"},
