@@ -55,7 +55,7 @@ func (e *TooOften) Error() string {
 	return message.Both("account/too-often", e.Wait.Round(time.Second)/time.Second+1)
 }
 
-// Actor is who does something, for the audit.
+// Actor does something that the audit keeps.
 type Actor struct {
 	Name   string
 	Via    string // console, token, command
@@ -149,7 +149,7 @@ func newSecret(prefix string) (secret, kept string) {
 	return secret, keep(secret)
 }
 
-// keep is what is kept of a secret: it has too many bits to be guessed, so its hash needs no salt.
+// keep hashes a secret for the store. A secret has too many bits to be guessed, so its hash needs no salt.
 func keep(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

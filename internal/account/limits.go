@@ -47,7 +47,7 @@ func newGuesses() *guesses {
 	}
 }
 
-// keyOf is what guesses of a name from an address count for: the network of 256 addresses, or of IPv6's least one.
+// keyOf joins guesses of a name that count together: from the network of 256 addresses, or of IPv6's least one.
 func keyOf(name string, remote netip.Addr) guessKey { return guessKey{name, network(remote, 24)} }
 
 func network(remote netip.Addr, bits int) netip.Prefix {
@@ -97,7 +97,7 @@ func (g *guesses) was(now time.Time, name string, remote netip.Addr, right bool)
 	g.names.Put(key, seen.missed(now), 0)
 }
 
-// missed is what is known of a name after one more wrong guess: from the fifth on it waits, each time twice as long.
+// missed counts one more wrong guess: from the fifth on it waits, each time twice as long.
 func (s guessed) missed(now time.Time) guessed {
 	s.wrong, s.last = s.wrong+1, now
 	if over := s.wrong - freeGuesses; over >= 0 {

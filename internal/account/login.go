@@ -54,6 +54,9 @@ const (
 	maxBrowser  = 200         // bytes kept of what a browser says of itself
 )
 
+// SessionSeconds is how long a browser keeps the cookie of a session, which may end before.
+const SessionSeconds = int(sessionTime / time.Second)
+
 // Login begins a session, and returns the secret for the cookie. A wrong name and a wrong password are the same.
 func (s *Service) Login(ctx context.Context, name, password string, from Origin) (secret string, err error) {
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -162,6 +165,11 @@ func (s *Service) Prove(ctx context.Context, p Person, password string, from Ori
 	}
 	s.did(ctx, p.Actor(from.Remote.String()), "prove", p.Name, err)
 	return err
+}
+
+// Refused keeps that somebody asked for what is not for them.
+func (s *Service) Refused(ctx context.Context, by Actor, what string) {
+	s.did(ctx, by, "refused", what, Forbidden)
 }
 
 // Logout ends a session.

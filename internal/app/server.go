@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"xiaozhi/connection/pairing"
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
@@ -87,36 +86,6 @@ func makeDataDir(dir string) error {
 	return nil
 }
 
-// routes are everything that has an address. Devices follow no redirects, so
-// their paths are matched before a mux could clean them.
-func (a *App) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !a.ready.Load() {
-			http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, a.readiness())
-	})
-	outward := a.gateway.DeviceAPI(a.outside)
-	mux.Handle("/api/devices", outward)
-	mux.Handle("/api/devices/", outward)
-	known := a.gateway.ForOwner(pairing.New(pairing.Options{
-		Book: a.book, Connected: a.devices.Talks, Forget: a.forget, Log: a.log,
-	}))
-	mux.Handle(pairing.Path, known)
-	mux.Handle(pairing.Path+"/", known)
-	if a.endpoint != nil {
-		mux.Handle("/mcp/endpoint", a.endpoint)
-		mux.Handle("/mcp/endpoint/{$}", a.endpoint)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, message.Both("app/nothing-here"), http.StatusNotFound)
-	})
-	return a.beforeMux(a.front(mux))
-}
-
 // bodyTime limits the time of reading a body where a handler sets no limit of its own.
 const bodyTime = 10 * time.Second
 
@@ -137,9 +106,13 @@ func (a *App) beforeMux(next http.Handler) http.Handler {
 // serve answers on all listeners until ctx ends, then lets running replies finish.
 func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	log := a.options.Log
+	routes, err := a.routes()
+	if err != nil {
+		return err
+	}
 	a.gateway.Start(context.WithoutCancel(ctx)) // it ends with its clients, after the devices
 	server := &http.Server{
-		Handler: a.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -164,7 +137,6 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	wg.Go(func() { a.backUp(ctx) })
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
-	var err error
 	select {
 	case <-ctx.Done():
 		log.Info("shutting down", "drain", drainTime)

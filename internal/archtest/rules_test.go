@@ -77,6 +77,7 @@ var rules = []rule{
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
 	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
+	{"internal/access", "internal/account store internal/text/message", "the one place that decides who may ask what by HTTP"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 

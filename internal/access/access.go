@@ -1,0 +1,245 @@
+// Package access is the one place that decides who may ask what by HTTP. Each handler declares it with its route.
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/text/message"
+)
+
+// Audience says who a route is for.
+type Audience int
+
+// The audiences.
+const (
+	Anyone  Audience = iota + 1 // strangers too: it tells nothing of people, or counts guesses by itself
+	Devices                     // the handler finds out which device asks
+	Bearers                     // the handler asks for tokens of its own
+	People                      // who has logged in or has a token of an account, as Need says
+)
+
+// Route is a handler with its pattern, as of [http.ServeMux], and who may ask it.
+type Route struct {
+	Pattern string
+	For     Audience
+	Need    account.Need                                 // of People
+	Owner   func(r *http.Request) (id string, err error) // whose the object is, "": nobody's; set where Need.Own is
+	Handler http.Handler
+}
+
+// check says what is wrong with a route. What declares nothing is for nobody.
+func (r Route) check() error {
+	switch {
+	case r.Pattern == "" || r.Handler == nil:
+		return errors.New("it has no pattern or no handler")
+	case r.For < Anyone || r.For > People:
+		return errors.New("it does not say who it is for")
+	case r.For == People && (r.Need.Role == "" || r.Need.Scope == "" && !r.Need.Fresh):
+		return errors.New("it does not say what it needs")
+	case r.For != People && r.Need != account.Need{}:
+		return errors.New("it needs what nobody looks at")
+	case r.Need.Own != (r.Owner != nil):
+		return errors.New("whose the objects are is not asked, or cannot be")
+	}
+	return nil
+}
+
+// Options configure a [Guard].
+type Options struct {
+	Accounts *account.Service                 // nil: there are no accounts, so routes of people are for nobody
+	Remote   func(r *http.Request) netip.Addr // nil: the other end of the connection
+	Now      func() time.Time                 // nil: time.Now
+	Log      *slog.Logger
+}
+
+// Guard lets requests through to their handlers. Its methods may be called at the same time.
+type Guard struct {
+	o       Options
+	foreign *http.CrossOriginProtection
+}
+
+// New returns a guard.
+func New(o Options) *Guard {
+	if o.Remote == nil {
+		o.Remote = func(r *http.Request) netip.Addr {
+			at, _ := netip.ParseAddrPort(r.RemoteAddr) // of another network: no address, which counts as one
+			return at.Addr()
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Guard{o: o, foreign: http.NewCrossOriginProtection()}
+}
+
+// Mux returns a handler of all routes, or says which one declares itself wrongly.
+func (g *Guard) Mux(routes []Route) (*http.ServeMux, error) {
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("route %q: %w", r.Pattern, err)
+		}
+		h := r.Handler
+		if r.For == People {
+			h = g.people(r)
+		}
+		mux.Handle(r.Pattern, g.recovering(h))
+	}
+	return mux, nil
+}
+
+// recovering answers for a handler that panics, by a number that is in the log too.
+func (g *Guard) recovering(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			g.broken(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// broken answers for a failure whose reason is not for the one who asks.
+func (g *Guard) broken(w http.ResponseWriter, r *http.Request, err error) {
+	id := strconv.FormatInt(g.o.Now().UnixNano(), 36)
+	g.o.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "err", err)
+	answer(w, http.StatusInternalServerError, refusal{"access/failed", message.Both("access/failed", id)})
+}
+
+type refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// answer writes JSON that nobody may keep.
+func answer(w http.ResponseWriter, status int, body any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the other end may be gone
+}
+
+// refuse answers with what an error says.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if often, ok := errors.AsType[*account.TooOften](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(often.Wait.Seconds()))))
+		answer(w, http.StatusTooManyRequests, refusal{"account/too-often", err.Error()})
+		return
+	}
+	reason, ok := errors.AsType[account.Reason](err)
+	if !ok {
+		g.broken(w, r, err)
+		return
+	}
+	status := http.StatusBadRequest
+	switch reason {
+	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain:
+		status = http.StatusUnauthorized
+	case account.Forbidden, account.HasOwner, account.NoInvite:
+		status = http.StatusForbidden
+	case account.NameTaken, account.LastOwner:
+		status = http.StatusConflict
+	case account.Busy:
+		status = http.StatusServiceUnavailable
+	}
+	answer(w, status, refusal{string(reason), reason.Error()})
+}
+
+// personKey finds the person in the context of a request.
+type personKey struct{}
+
+// PersonOf returns who asks. Only routes for [People] have somebody.
+func PersonOf(r *http.Request) account.Person {
+	p, _ := r.Context().Value(personKey{}).(account.Person)
+	return p
+}
+
+// people lets those through whom the route is for.
+func (g *Guard) people(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := g.who(r)
+		if err == nil {
+			err = g.may(route, p, r)
+		}
+		if err != nil {
+			g.refuse(w, r, err)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		route.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, p)))
+	})
+}
+
+// may decides by what the route declares, and keeps a refusal in the audit.
+func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
+	owner := ""
+	if route.Owner != nil {
+		var err error
+		if owner, err = route.Owner(r); err != nil {
+			return err
+		}
+	}
+	err := p.May(route.Need, owner, g.o.Now())
+	if errors.Is(err, account.Forbidden) {
+		g.o.Accounts.Refused(r.Context(), p.Actor(g.o.Remote(r).String()), route.Pattern)
+	}
+	return err
+}
+
+// who finds out who asks: by a token, else by a cookie. A page of somebody else can send the cookie along, so what is not
+// a harmless question must come from a page of this server.
+func (g *Guard) who(r *http.Request) (account.Person, error) {
+	if g.o.Accounts == nil {
+		return account.Person{}, account.NoSession
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return g.o.Accounts.Token(r.Context(), token)
+	}
+	cookie, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return account.Person{}, account.NoSession
+	}
+	if !harmless(r.Method) && (r.Header.Get("Origin") == "" || g.foreign.Check(r) != nil) {
+		return account.Person{}, account.Forbidden
+	}
+	return g.o.Accounts.Session(r.Context(), cookie.Value)
+}
+
+func harmless(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// cookieName is that of the session's cookie. One of a secure connection is for this host alone.
+func cookieName(r *http.Request) string {
+	if r.TLS != nil {
+		return "__Host-xiaozhi"
+	}
+	return "xiaozhi"
+}
+
+// setCookie gives a browser the secret of a session; "" takes it away.
+func setCookie(w http.ResponseWriter, r *http.Request, secret string) {
+	c := &http.Cookie{Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode, MaxAge: account.SessionSeconds}
+	if secret == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}

@@ -1,0 +1,272 @@
+package access
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/store"
+)
+
+const good = "correct horse battery"
+
+// rig is a server with an account of each role, and the cookie and a token of each.
+type rig struct {
+	t        *testing.T
+	accounts *account.Service
+	guard    *Guard
+	cookies  map[string]*http.Cookie
+	tokens   map[string]string // by role and scope
+	log      bytes.Buffer
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, cookies: map[string]*http.Cookie{}, tokens: map[string]string{}}
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	r.accounts = account.New(account.Options{Store: db})
+	r.guard = New(Options{Accounts: r.accounts, Log: slog.New(slog.NewTextHandler(&r.log, nil))})
+	return r
+}
+
+// people adds an account of each role.
+func (r *rig) people() *rig {
+	r.t.Helper()
+	by := account.Actor{Name: "test", Via: account.ViaCommand}
+	for _, role := range account.Roles() {
+		name := "the-" + string(role)
+		if err := r.accounts.Add(r.t.Context(), by, account.NewUser{Name: name, Role: role, Password: good}); err != nil {
+			r.t.Fatal(err)
+		}
+		secret, err := r.accounts.Login(r.t.Context(), name, good, account.Origin{})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.cookies[string(role)] = &http.Cookie{Name: "xiaozhi", Value: secret}
+		for _, scope := range []account.Scope{account.Read, account.Admin} {
+			if r.tokens[string(role)+" "+string(scope)], err = r.accounts.NewToken(r.t.Context(), by, name, "x", []account.Scope{scope}, time.Time{}); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	return r
+}
+
+func (r *rig) mux(routes ...Route) http.Handler {
+	r.t.Helper()
+	mux, err := r.guard.Mux(routes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return mux
+}
+
+type request func(*http.Request)
+
+func cookie(c *http.Cookie) request {
+	return func(r *http.Request) { r.AddCookie(c); r.Header.Set("Origin", "http://"+r.Host) }
+}
+func bearer(t string) request {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+t) }
+}
+func with(k, v string) request { return func(r *http.Request) { r.Header.Set(k, v) } }
+func overTLS(r *http.Request)  { r.TLS = &tls.ConnectionState{} }
+
+func ask(h http.Handler, pattern, body string, how ...request) *httptest.ResponseRecorder {
+	method, path, _ := strings.Cut(pattern, " ")
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	for _, f := range how {
+		f(req)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w
+}
+
+// TestEveryRouteWithEveryRole walks what is registered: who declares a need is reached by those who meet it alone.
+func TestEveryRouteWithEveryRole(t *testing.T) {
+	r := newRig(t).people()
+	owned := func(*http.Request) (string, error) { return "somebody else", nil }
+	reached := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	routes := append(r.guard.Routes(),
+		Route{Pattern: "POST /say", For: People, Need: account.Need{Role: account.Member, Scope: account.Say, Own: true}, Owner: owned},
+		Route{Pattern: "POST /secrets", For: People, Need: account.Need{Role: account.Owner, Scope: account.Admin, Fresh: true}},
+	)
+	for i := range routes {
+		routes[i].Handler = reached
+	}
+	mux, people := r.mux(routes...), 0
+	for _, route := range routes {
+		if route.For != People {
+			continue
+		}
+		people++
+		try := func(name string, p account.Person, anonymous bool, how ...request) {
+			want := http.StatusTeapot
+			owner := ""
+			if route.Owner != nil {
+				owner = "somebody else"
+			}
+			if anonymous {
+				want = http.StatusUnauthorized
+			} else if p.May(route.Need, owner, p.Proved) != nil {
+				want = http.StatusForbidden
+			}
+			if w := ask(mux, route.Pattern, "{}", how...); w.Code != want {
+				t.Errorf("%s as %s: %d, want %d", route.Pattern, name, w.Code, want)
+			}
+		}
+		try("a stranger", account.Person{}, true)
+		try("an invented cookie", account.Person{}, true, cookie(&http.Cookie{Name: "xiaozhi", Value: "x"}))
+		try("an invented token", account.Person{}, true, bearer("xz_x"))
+		for role, c := range r.cookies {
+			try(role, account.Person{ID: "x", Role: account.Role(role)}, false, cookie(c))
+		}
+		for name, token := range r.tokens {
+			role, scope, _ := strings.Cut(name, " ")
+			try("token of "+name, account.Person{ID: "x", Role: account.Role(role), Scopes: []account.Scope{account.Scope(scope)}}, false, bearer(token))
+		}
+	}
+	if people < 6 {
+		t.Errorf("%d routes of people were walked", people)
+	}
+}
+
+// TestDeclarations: what does not say who it is for, or says it wrongly, is not served.
+func TestDeclarations(t *testing.T) {
+	h := http.NotFoundHandler()
+	owner := func(*http.Request) (string, error) { return "", nil }
+	for name, route := range map[string]Route{
+		"nothing":          {Pattern: "/x", Handler: h},
+		"unknown audience": {Pattern: "/x", For: People + 1, Handler: h},
+		"no handler":       {Pattern: "/x", For: Anyone},
+		"no role":          {Pattern: "/x", For: People, Handler: h},
+		"no scope":         {Pattern: "/x", For: People, Need: account.Need{Role: account.Viewer}, Handler: h},
+		"need of devices":  {Pattern: "/x", For: Devices, Need: account.Need{Role: account.Viewer}, Handler: h},
+		"own of nobody":    {Pattern: "/x", For: People, Need: account.Need{Role: account.Member, Scope: account.Say, Own: true}, Handler: h},
+		"owner unasked":    {Pattern: "/x", For: People, Need: account.Need{Role: account.Member, Scope: account.Say}, Owner: owner, Handler: h},
+	} {
+		if _, err := New(Options{}).Mux([]Route{route}); err == nil || !strings.Contains(err.Error(), route.Pattern) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOtherPages: a page of somebody else reaches nothing with the cookie of a person who looks at it.
+func TestOtherPages(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	just := func(q *http.Request) { q.AddCookie(r.cookies["owner"]) }
+	for _, c := range []struct {
+		name, pattern, body string
+		want                int
+		how                 []request
+	}{
+		{"own page", "POST /api/v1/prove", `{"password":"` + good + `"}`, 200, []request{just, with("Origin", "http://example.com")}},
+		{"no origin", "POST /api/v1/prove", "{}", 403, []request{just}},
+		{"null", "POST /api/v1/prove", "{}", 403, []request{just, with("Origin", "null")}},
+		{"other page", "POST /api/v1/prove", "{}", 403, []request{just, with("Origin", "http://evil.example")}},
+		{"other port", "POST /api/v1/prove", "{}", 403, []request{just, with("Origin", "http://example.com:81")}},
+		{"other site", "POST /api/v1/prove", "{}", 403, []request{just, with("Origin", "http://evil.example"), with("Sec-Fetch-Site", "cross-site")}},
+		{"login by another page", "POST /api/v1/login", "{}", 403, []request{with("Origin", "http://evil.example")}},
+		{"login by a form", "POST /api/v1/login", "{}", 415, []request{with("Content-Type", "text/plain")}},
+		{"logout by a link", "GET /api/v1/logout", "", 405, []request{just}},
+		{"large", "POST /api/v1/login", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400, nil},
+	} {
+		if w := ask(mux, c.pattern, c.body, c.how...); w.Code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+	}
+}
+
+// TestFromSetupToLogout is the way of the first owner, with what the answers tell browsers.
+func TestFromSetupToLogout(t *testing.T) {
+	r := newRig(t)
+	mux := r.mux(r.guard.Routes()...)
+	body := func(code string) string { return `{"code":"` + code + `","name":"Ann","password":"` + good + `"}` }
+	if w := ask(mux, "POST /api/v1/setup", body("0000000000")); w.Code != 401 || len(w.Result().Cookies()) > 0 {
+		t.Errorf("wrong code: %d %s", w.Code, w.Body)
+	}
+	code := r.accounts.SetupCode(t.Context())
+	for _, c := range []struct {
+		how  request
+		name string
+	}{{func(*http.Request) {}, "xiaozhi"}, {overTLS, "__Host-xiaozhi"}} {
+		path := "POST /api/v1/setup"
+		if r.accounts.HasOwner(t.Context()) || c.name != "xiaozhi" {
+			path = "POST /api/v1/login"
+		}
+		w := ask(mux, path, body(code), c.how)
+		if w.Code != 200 || len(w.Result().Cookies()) != 1 {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		k := w.Result().Cookies()[0]
+		if k.Name != c.name || !k.HttpOnly || k.SameSite != http.SameSiteLaxMode || k.Path != "/" || k.Domain != "" || k.Secure != (c.name != "xiaozhi") {
+			t.Errorf("cookie %+v", k)
+		}
+		if h := w.Header(); h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%v", h)
+		}
+		if w := ask(mux, "GET /api/v1/me", "", c.how, cookie(k)); w.Code != 200 || !strings.Contains(w.Body.String(), `"role":"owner"`) {
+			t.Errorf("me: %d %s", w.Code, w.Body)
+		}
+		if w := ask(mux, "GET /api/v1/users", "", c.how, cookie(k)); strings.Contains(w.Body.String(), "argon2") || !strings.Contains(w.Body.String(), "ann") {
+			t.Errorf("users: %s", w.Body)
+		}
+		own := with("Origin", map[bool]string{true: "https", false: "http"}[k.Secure]+"://example.com")
+		if w = ask(mux, "POST /api/v1/logout", "", c.how, cookie(k), own); w.Code != 200 || w.Header().Get("Clear-Site-Data") == "" || w.Result().Cookies()[0].MaxAge >= 0 {
+			t.Errorf("logout: %d %v", w.Code, w.Header())
+		}
+		if w := ask(mux, "GET /api/v1/me", "", c.how, cookie(k)); w.Code != 401 {
+			t.Errorf("after logout: %d", w.Code)
+		}
+	}
+	if w := ask(mux, "POST /api/v1/setup", body(code)); w.Code == 200 {
+		t.Error("a second setup")
+	}
+}
+
+// TestGuessesAreAnswered: who guesses too often hears how long to wait.
+func TestGuessesAreAnswered(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	for i := range 6 {
+		w := ask(mux, "POST /api/v1/login", `{"name":"the-owner","password":"wrong one"}`)
+		if want := map[bool]int{true: 429, false: 401}[i == 5]; w.Code != want || (w.Header().Get("Retry-After") != "") != (want == 429) {
+			t.Errorf("%d: %d %v", i, w.Code, w.Header())
+		}
+	}
+}
+
+// TestPanics: who asked gets a number that is in the log, and nothing of the program.
+func TestPanics(t *testing.T) {
+	r := newRig(t)
+	fail := func(err any) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(err) })
+	}
+	w := ask(r.mux(Route{Pattern: "/x", For: Anyone, Handler: fail("secret of the program")}), "GET /x", "")
+	body, _ := io.ReadAll(w.Body)
+	if w.Code != 500 || bytes.Contains(body, []byte("secret")) || !strings.Contains(r.log.String(), "secret of the program") {
+		t.Errorf("%d %s %s", w.Code, body, r.log.String())
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			t.Error("an aborted answer is no failure")
+		}
+	}()
+	ask(r.mux(Route{Pattern: "/x", For: Anyone, Handler: fail(http.ErrAbortHandler)}), "GET /x", "")
+}

@@ -1,0 +1,141 @@
+package access
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"time"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/text/message"
+)
+
+// maxBody limits what people send, in bytes.
+const maxBody = 64 << 10
+
+// credentials come as the body of a request.
+type credentials struct {
+	Code     string `json:"code"` // of setup, or of an invitation
+	Name     string `json:"name"`
+	Password string `json:"password"`
+}
+
+// person is somebody, for programs.
+type person struct {
+	Name     string     `json:"name"`
+	Shown    string     `json:"shown"`
+	Role     string     `json:"role"`
+	Disabled *time.Time `json:"disabled,omitempty"`
+}
+
+// Routes are those of accounts themselves.
+func (g *Guard) Routes() []Route {
+	if g.o.Accounts == nil {
+		return nil
+	}
+	open := func(pattern string, f func(w http.ResponseWriter, r *http.Request, c credentials) error) Route {
+		return Route{Pattern: pattern, For: Anyone, Handler: g.taking(f)}
+	}
+	self := account.Need{Role: account.Viewer, Scope: account.Read}
+	all := account.Need{Role: account.Owner, Scope: account.Admin}
+	return []Route{
+		open("POST /api/v1/setup", g.setup),
+		open("POST /api/v1/login", g.login),
+		open("POST /api/v1/join", g.join),
+		{Pattern: "POST /api/v1/logout", For: People, Need: self, Handler: http.HandlerFunc(g.logout)},
+		{Pattern: "POST /api/v1/prove", For: People, Need: self, Handler: g.taking(g.prove)},
+		{Pattern: "GET /api/v1/me", For: People, Need: self, Handler: http.HandlerFunc(g.me)},
+		{Pattern: "GET /api/v1/users", For: People, Need: all, Handler: http.HandlerFunc(g.users)},
+	}
+}
+
+// taking reads what is shown. Only JSON is taken, which forms of other pages cannot send.
+func (g *Guard) taking(f func(w http.ResponseWriter, r *http.Request, c credentials) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			answer(w, http.StatusUnsupportedMediaType, refusal{"access/no-json", message.Both("access/no-json")})
+			return
+		}
+		if g.foreign.Check(r) != nil {
+			g.refuse(w, r, account.Forbidden)
+			return
+		}
+		var c credentials
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&c); err != nil {
+			answer(w, http.StatusBadRequest, refusal{"access/no-json", message.Both("access/no-json")})
+			return
+		}
+		if err := f(w, r, c); err != nil {
+			g.refuse(w, r, err)
+		}
+	})
+}
+
+func (g *Guard) from(r *http.Request) account.Origin {
+	return account.Origin{Remote: g.o.Remote(r), Browser: r.UserAgent()}
+}
+
+func (g *Guard) setup(w http.ResponseWriter, r *http.Request, c credentials) error {
+	if err := g.o.Accounts.Setup(r.Context(), c.Code, account.NewUser{Name: c.Name, Password: c.Password}, g.from(r)); err != nil {
+		return err
+	}
+	return g.login(w, r, c)
+}
+
+func (g *Guard) join(w http.ResponseWriter, r *http.Request, c credentials) error {
+	if err := g.o.Accounts.Accept(r.Context(), c.Code, account.NewUser{Name: c.Name, Password: c.Password}, g.from(r)); err != nil {
+		return err
+	}
+	return g.login(w, r, c)
+}
+
+// login begins a new session, whatever cookie there was.
+func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) error {
+	secret, err := g.o.Accounts.Login(r.Context(), c.Name, c.Password, g.from(r))
+	if err != nil {
+		return err
+	}
+	setCookie(w, r, secret)
+	answer(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+func (g *Guard) prove(w http.ResponseWriter, r *http.Request, c credentials) error {
+	if err := g.o.Accounts.Prove(r.Context(), PersonOf(r), c.Password, g.from(r)); err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
+	if err := g.o.Accounts.Logout(r.Context(), PersonOf(r), g.from(r)); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	setCookie(w, r, "")
+	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+	answer(w, http.StatusOK, struct{}{})
+}
+
+func (g *Guard) me(w http.ResponseWriter, r *http.Request) {
+	p := PersonOf(r)
+	answer(w, http.StatusOK, person{Name: p.Name, Shown: p.Shown, Role: string(p.Role)})
+}
+
+func (g *Guard) users(w http.ResponseWriter, r *http.Request) {
+	all, err := g.o.Accounts.Users(r.Context())
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	list := []person{}
+	for _, u := range all {
+		p := person{Name: u.Name, Shown: u.Shown, Role: string(u.Role)}
+		if !u.DisabledAt.IsZero() {
+			p.Disabled = &u.DisabledAt
+		}
+		list = append(list, p)
+	}
+	answer(w, http.StatusOK, map[string]any{"users": list})
+}

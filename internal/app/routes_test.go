@@ -1,0 +1,102 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+)
+
+// TestRoutesDeclareThemselves walks all that the server serves with a session and a token of each role: on paths of
+// devices and of tokens of their own these change nothing of the answer, and paths of people are closed without them.
+func TestRoutesDeclareThemselves(t *testing.T) {
+	cfg := config.Default()
+	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, nil
+	a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	h, err := a.routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	callers := map[string]func(*http.Request){"nobody": func(*http.Request) {}}
+	by := account.Actor{Name: "test", Via: account.ViaCommand}
+	for _, role := range account.Roles() {
+		name, password := "the-"+string(role), "correct horse battery"
+		if err := a.accounts.Add(t.Context(), by, account.NewUser{Name: name, Role: role, Password: password}); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := a.accounts.Login(t.Context(), name, password, account.Origin{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := a.accounts.NewToken(t.Context(), by, name, "x", []account.Scope{account.Admin}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		callers["session of "+string(role)] = func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "xiaozhi", Value: secret}) }
+		callers["token of "+string(role)] = func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	asked := 0
+	ask := func(path string, how func(*http.Request)) int {
+		method, path, ok := strings.Cut(path, " ")
+		if !ok {
+			method, path = http.MethodGet, method
+		}
+		r := httptest.NewRequest(method, strings.TrimSuffix(path, "{$}"), nil)
+		asked++
+		r.RemoteAddr = fmt.Sprintf("192.168.7.%d:1", asked%250) // wrong tokens of one address are not looked at for long
+		how(r)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	guard := access.New(access.Options{Accounts: a.accounts, Log: a.log})
+	for _, route := range append(a.declared(), guard.Routes()...) {
+		nobody := ask(route.Pattern, callers["nobody"])
+		if route.For == access.People && nobody != http.StatusUnauthorized || route.For == access.Bearers && nobody < 400 && !strings.HasSuffix(route.Pattern, "health") {
+			t.Errorf("%s answers nobody with %d", route.Pattern, nobody)
+		}
+		for name, how := range callers {
+			if got := ask(route.Pattern, how); route.For != access.People && got != nobody {
+				t.Errorf("%s answers %s with %d, nobody with %d", route.Pattern, name, got, nobody)
+			}
+		}
+	}
+}
+
+// TestRoutesInOnePlace: nothing is served past what declares itself.
+func TestRoutesInOnePlace(t *testing.T) {
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := regexp.MustCompile(`\.Handle(Func)?\(|NewServeMux`)
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), "_test.go") || !strings.HasSuffix(f.Name(), ".go") {
+			continue
+		}
+		source, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name() == "server.go" { // the profiles have a listener of their own, on loopback
+			source, _, _ = bytes.Cut(source, []byte("func serveProfiles"))
+		}
+		if past.Match(source) {
+			t.Errorf("%s registers paths of its own", f.Name())
+		}
+	}
+}
