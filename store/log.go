@@ -54,16 +54,17 @@ type batch struct {
 	bytes      int              // of the entries
 	ends       map[string]ended // by conversation
 	seen       map[string]Seen  // by device
+	erased     map[string]bool  // conversations
 	states     map[stateKey]learned
 	stateBytes int
 }
 
 func newBatch() batch {
-	return batch{ends: map[string]ended{}, seen: map[string]Seen{}, states: map[stateKey]learned{}}
+	return batch{ends: map[string]ended{}, erased: map[string]bool{}, seen: map[string]Seen{}, states: map[stateKey]learned{}}
 }
 
 func (b *batch) empty() bool {
-	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.seen) == 0 && len(b.states) == 0
+	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0
 }
 
 // Log writes what tells of the past, in batches on its own goroutine. Its methods take a microsecond, never wait for
@@ -140,6 +141,27 @@ func (l *Log) Ended(conversationID string, at time.Time, cause string) {
 	signal(l.wake)
 }
 
+// Erase deletes a conversation with all its turns. No turn of it may be handed over any more.
+func (l *Log) Erase(conversationID string) {
+	l.mu.Lock()
+	l.drop(func(e *Entry) bool { return e.Turn.ConversationID == conversationID })
+	l.waiting.erased[conversationID] = true
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
+// drop gives up entries that wait. l.mu is held.
+func (l *Log) drop(which func(*Entry) bool) {
+	b := &l.waiting
+	b.entries = slices.DeleteFunc(b.entries, func(e *Entry) bool {
+		if which(e) {
+			b.bytes -= e.size()
+			return true
+		}
+		return false
+	})
+}
+
 // Seen keeps a sign of life of a device.
 func (l *Log) Seen(deviceID string, s Seen) {
 	l.mu.Lock()
@@ -184,13 +206,7 @@ func (l *Log) forget(deviceID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := &l.waiting
-	b.entries = slices.DeleteFunc(b.entries, func(e *Entry) bool {
-		if e.Turn.DeviceID == deviceID {
-			b.bytes -= e.size()
-			return true
-		}
-		return false
-	})
+	l.drop(func(e *Entry) bool { return e.Turn.DeviceID == deviceID })
 	delete(b.seen, deviceID)
 	for key, s := range b.states {
 		if key.device == deviceID {

@@ -111,6 +111,51 @@ func TestLogRow(t *testing.T) {
 	})
 }
 
+// TestDialogue: the last conversation of a device comes back, with no more of it than is asked for, and nothing of what
+// was erased.
+func TestDialogue(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		addDevice(t, s, "n")
+		if _, err := s.Turns.Dialogue(ctx, "m", 10); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+		for i, talk := range []string{"a", "b", "b", "b"} {
+			s.Log.Put(turnOf("m", talk, i))
+		}
+		s.Log.Put(turnOf("n", "c", 9))
+		s.Log.Ended("b", at(5), "gone")
+		flush(t, s)
+		d, err := s.Turns.Dialogue(ctx, "m", 2)
+		var ids []string
+		for _, m := range d.Messages {
+			ids = append(ids, m.TurnID+" "+m.Role)
+		}
+		if got := strings.Join(ids, ", "); err != nil || d.Conversation.ID != "b" || d.Conversation.Turns != 3 || !d.Conversation.EndedAt.Equal(at(5)) || d.Last.Seq != 3 ||
+			got != "b-000002 user, b-000002 assistant, b-000003 user, b-000003 assistant" {
+			t.Errorf("%+v %v", d, err)
+		}
+		s.Log.Put(turnOf("m", "b", 4))
+		flush(t, s)
+		if d, err = s.Turns.Dialogue(ctx, "m", 2); err != nil || !d.Conversation.EndedAt.IsZero() || d.Conversation.Cause != "" {
+			t.Errorf("it goes on: %+v %v", d.Conversation, err)
+		}
+		s.Log.Put(turnOf("m", "b", 5)) // it waits when the talk is erased
+		s.Log.Erase("b")
+		if st := s.Log.Stats(); st.WaitingBytes != 0 || st.Waiting != 0 {
+			t.Errorf("%+v", st)
+		}
+		flush(t, s)
+		if d, err = s.Turns.Dialogue(ctx, "m", 2); err != nil || d.Conversation.ID != "a" {
+			t.Errorf("%+v %v", d, err)
+		}
+		if n, err := count(ctx, s.db.read, "SELECT COUNT(*) FROM messages"); n != 4 || err != nil {
+			t.Errorf("%d messages are left, %v", n, err)
+		}
+	})
+}
+
 // TestLogBatch: what was handed over is written soon without being asked for.
 func TestLogBatch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {

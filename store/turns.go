@@ -186,6 +186,27 @@ func (t *Turns) Of(ctx context.Context, conversationID string, seq, limit int) (
 	return list[Turn](ctx, t.db.read, selectTurn+" WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3", conversationID, seq, min(limit, maxPageRows))
 }
 
+// Dialogue is what was said last with a device.
+type Dialogue struct {
+	Conversation Conversation
+	Last         Turn
+	Messages     []Message // of the conversation's last turns, in their order
+}
+
+// Dialogue returns the last conversation of a device that has a turn, with the messages of its last turns, at most
+// limit of these; [ErrNotFound] if there is none.
+func (t *Turns) Dialogue(ctx context.Context, deviceID string, limit int) (d Dialogue, err error) {
+	if d.Last, err = first[Turn](ctx, t.db.read, selectTurn+" WHERE device_id = $1 ORDER BY at DESC, id DESC LIMIT 1", deviceID); err != nil {
+		return d, err
+	}
+	if d.Conversation, err = first[Conversation](ctx, t.db.read, selectConversation+" WHERE id = $1", d.Last.ConversationID); err != nil {
+		return d, err
+	}
+	d.Messages, err = list[Message](ctx, t.db.read, "SELECT m.turn_id, m.seq, m.role, m.body FROM messages m JOIN turns t ON t.id = m.turn_id "+
+		"WHERE t.conversation_id = $1 AND t.seq > $2 ORDER BY t.seq, m.turn_id, m.seq", d.Conversation.ID, d.Last.Seq-limit)
+	return d, err
+}
+
 // Get returns a turn with its messages and calls.
 func (t *Turns) Get(ctx context.Context, id string) (turn Turn, messages []Message, calls []Call, err error) {
 	if turn, err = first[Turn](ctx, t.db.read, selectTurn+" WHERE id = $1", id); err != nil {

@@ -112,6 +112,8 @@ func (l *Log) restore(b *batch) {
 	w.seen = b.seen
 	maps.Copy(b.ends, w.ends)
 	w.ends = b.ends
+	maps.Copy(w.erased, b.erased)
+	l.drop(func(e *Entry) bool { return w.erased[e.Turn.ConversationID] })
 	for key, s := range b.states {
 		if _, ok := w.states[key]; !ok {
 			w.states[key] = s
@@ -203,7 +205,7 @@ func prepare(ctx context.Context, tx *sql.Tx) (*writer, error) {
 		to  **sql.Stmt
 		sql string
 	}{
-		{&w.conversation, insert("conversations", conversationColumns) + " ON CONFLICT (id) DO UPDATE SET turns = conversations.turns + 1"},
+		{&w.conversation, insert("conversations", conversationColumns) + " ON CONFLICT (id) DO UPDATE SET turns = conversations.turns + 1, ended_at = NULL, cause = NULL"},
 		{&w.turn, insert("turns", turnColumns)},
 		{&w.message, insert("messages", messageColumns)},
 		{&w.call, insert("tool_calls", callColumns)},
@@ -246,6 +248,11 @@ func (w *writer) entry(ctx context.Context, e *Entry) error {
 func (w *writer) rest(ctx context.Context, b *batch) error {
 	for id, e := range b.ends {
 		if _, err := execIn(ctx, w.tx, "UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id); err != nil {
+			return err
+		}
+	}
+	for id := range b.erased {
+		if _, err := execIn(ctx, w.tx, "DELETE FROM conversations WHERE id = $1", id); err != nil {
 			return err
 		}
 	}
