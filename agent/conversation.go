@@ -106,7 +106,8 @@ type Farewell struct {
 // listens it is told why, then it is hung up on. No tool or record of the device is
 // used.
 func NewFarewell(o Options, s wire.Session, out wire.Outbox, f Farewell) *Conversation {
-	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features, o.Persona = nil, nil, nil, nil, nil, nil, nil
+	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil
+	o.Persona, o.Keeper = nil, nil
 	if f.Words == "" {
 		o.TTS = nil
 	}
@@ -134,6 +135,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 			return fmt.Errorf("borrow the device's record: %w", err)
 		}
 		defer c.o.Devices.release(dev)
+		c.o.Devices.load(ctx, dev, c.o.Keeper, c.env.Log)
 		if c.o.Recall != nil {
 			c.o.Recall(dev.memory())
 		}
@@ -173,6 +175,10 @@ func (c *Conversation) Run(ctx context.Context) error {
 	join()
 	if r := c.reply; r != nil && (r.marks.adopted || !r.order.Speculative) { // else nobody has finished saying what it answers
 		c.remember(r)
+	}
+	c.learn()
+	if c.o.Keeper != nil && dev.talk.ID != "" {
+		c.o.Keeper.Ended(dev.talk, time.Now(), cause)
 	}
 	return cause
 }

@@ -29,6 +29,8 @@ type Device struct {
 	queue   announcements
 	states  map[string]feature.State // by feature
 	calls   think.Budget
+	talk    Talk // that history is of
+	kept    kept // what the keeper has of it
 
 	returned  time.Time
 	forgotten bool          // nobody may get it any more; guarded by Devices.mu
@@ -54,13 +56,19 @@ type Devices struct {
 
 	mu   sync.Mutex
 	byID map[string]*Device
+
+	loading chan struct{}  // a token for each load that runs; size maxLoads
+	loads   sync.WaitGroup // of them
 }
 
 // NewDevices makes an empty set of records. Close ends it.
-func NewDevices() *Devices { return &Devices{byID: map[string]*Device{}} }
+func NewDevices() *Devices {
+	return &Devices{byID: map[string]*Device{}, loading: make(chan struct{}, maxLoads)}
+}
 
-// Close cancels all jobs and waits for them. No conversation may run any more.
+// Close cancels all jobs and waits for them, and for what is being loaded. No conversation may run any more.
 func (d *Devices) Close() {
+	d.loads.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, dev := range d.byID {
@@ -186,13 +194,21 @@ type Memory struct {
 	Pause    time.Duration       `json:",omitempty"` // learned: the user's pauses
 	Fast     int                 `json:",omitempty"` // turns without such a pause
 	Echoes   bool                `json:",omitempty"` // the microphone hears what is played
+	Spoke    bool                `json:",omitempty"` // somebody speaks with the device
 	Waiting  bool                `json:",omitempty"` // jobs, timers, notices or music are there, which Memory does not hold
 }
 
 func (d *Device) memory() Memory {
+	m := d.learnedMemory()
+	m.History, m.Waiting = d.history.Snapshot(), d.waits() > 0
+	return m
+}
+
+// learnedMemory is what was learned of the device, without what was said.
+func (d *Device) learnedMemory() Memory {
 	return Memory{
-		History: d.history.Snapshot(), Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
-		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Waiting: d.waits() > 0,
+		Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
+		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Spoke: d.learned.Spoke,
 	}
 }
 
@@ -205,9 +221,14 @@ func (d *Devices) Remember(id string, m Memory) {
 	}
 	dev := newDevice(id)
 	d.byID[id] = dev
-	dev.history = history.New(m.History)
-	dev.role = m.Role
-	dev.learned = turn.Learned{
-		Lang: text.Lang(m.Language), Pause: turn.LearnedPause{Need: m.Pause, Fast: m.Fast}, Echoes: m.Echoes, Hinted: m.Hinted,
+	dev.recall(m)
+}
+
+// recall fills a record that is empty.
+func (d *Device) recall(m Memory) {
+	d.history = history.New(m.History)
+	d.role = m.Role
+	d.learned = turn.Learned{
+		Lang: text.Lang(m.Language), Pause: turn.LearnedPause{Need: m.Pause, Fast: m.Fast}, Echoes: m.Echoes, Spoke: m.Spoke, Hinted: m.Hinted,
 	}
 }

@@ -72,6 +72,7 @@ func (h host) Withdraw(id uint64) {
 
 func (h host) Forget(turn uint64) {
 	h.dev.history.Clear()
+	h.erase()
 	if h.reply != nil && h.reply.id == turn {
 		h.reply.marks.forgotten = true
 	}

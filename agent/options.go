@@ -76,6 +76,8 @@ type Options struct {
 	Reply            audio.Format // zero: audio.Reply
 	Log              *slog.Logger // nil: discarded
 
+	Keeper Keeper // of what outlives the process; nil: nothing does
+
 	// Recall is given what the device's record holds when a conversation begins,
 	// on its goroutine, before it does anything; nil: nobody wants to know.
 	Recall func(Memory)

@@ -144,11 +144,13 @@ func (c *Conversation) remember(r *reply) {
 	if r.marks.pauses > 0 {
 		log = log.With("false_alarms", r.marks.pauses)
 	}
+	figures := r.times.Figures(r.player)
 	if r.out.err != nil {
-		log.Warn("turn", append(r.times.Attrs(r.player), "err", r.out.err)...)
+		log.Warn("turn", append(figures.Attrs(), "err", r.out.err)...)
 	} else {
-		log.Info("turn", r.times.Attrs(r.player)...)
+		log.Info("turn", figures.Attrs()...)
 	}
+	c.keep(r, figures)
 	// One final for each reply, also for one of which nothing was heard.
 	if words := text.Join(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {
 		c.out.Send(wire.Message{Kind: wire.MessageFinal, Turn: r.id, Text: words})

@@ -101,36 +101,57 @@ type Playback interface {
 	FirstFrame() time.Time
 }
 
-// Attrs are the turn's one log line.
-func (t *Turn) Attrs(p Playback) []any {
+// Figures are what a turn's one log line says, and what is kept of it.
+type Figures struct {
+	EOU, ASR, TTFT, TTFS, TTFB, Added, E2E, LeadMin time.Duration
+	Underruns, Frames, Steps                        int
+	Speculation                                     string
+	Discarded                                       int
+	ASRName, LLMName, TTSName                       string // the providers that answered; "": none was asked
+	Tools                                           []slog.Attr
+}
+
+// Figures returns the figures of the turn as they are now.
+func (t *Turn) Figures(p Playback) Figures {
 	frames, underruns, minLead := p.Counters()
 	frame := p.FirstFrame()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return Figures{
+		EOU: between(t.of.EndOfSpeech, t.of.Endpoint), ASR: t.waited(t.of.Endpoint, t.of.Transcript),
+		TTFT: between(t.llmAsked, t.firstToken), TTFS: t.waited(t.llmAsked, until(t.ttsAsked, frame)), TTFB: t.waited(t.ttsAsked, until(t.firstSound, frame)),
+		Added: t.added(frame), E2E: between(t.of.EndOfSpeech, frame), LeadMin: minLead,
+		Underruns: underruns, Frames: frames, Steps: t.steps, Speculation: t.speculation, Discarded: t.of.Discarded,
+		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tools: t.tools,
+	}
+}
+
+// Attrs are the turn's one log line.
+func (f *Figures) Attrs() []any {
 	out := []any{
-		slog.Duration("eou_delay", between(t.of.EndOfSpeech, t.of.Endpoint)),
-		slog.Duration("asr_delay", t.waited(t.of.Endpoint, t.of.Transcript)),
-		slog.Duration("llm_ttft", between(t.llmAsked, t.firstToken)),
-		slog.Duration("llm_ttfs", t.waited(t.llmAsked, until(t.ttsAsked, frame))),
-		slog.Duration("tts_ttfb", t.waited(t.ttsAsked, until(t.firstSound, frame))),
-		slog.Duration("server_added", t.added(frame)),
-		slog.Duration("e2e", between(t.of.EndOfSpeech, frame)),
-		slog.Duration("lead_min", minLead),
-		slog.Int("underruns", underruns),
-		slog.Int("frames", frames),
-		slog.Int("steps", t.steps),
-		slog.String("speculation", t.speculation),
+		slog.Duration("eou_delay", f.EOU),
+		slog.Duration("asr_delay", f.ASR),
+		slog.Duration("llm_ttft", f.TTFT),
+		slog.Duration("llm_ttfs", f.TTFS),
+		slog.Duration("tts_ttfb", f.TTFB),
+		slog.Duration("server_added", f.Added),
+		slog.Duration("e2e", f.E2E),
+		slog.Duration("lead_min", f.LeadMin),
+		slog.Int("underruns", f.Underruns),
+		slog.Int("frames", f.Frames),
+		slog.Int("steps", f.Steps),
+		slog.String("speculation", f.Speculation),
 	}
-	if t.of.Discarded > 0 {
-		out = append(out, slog.Int("discarded", t.of.Discarded))
+	if f.Discarded > 0 {
+		out = append(out, slog.Int("discarded", f.Discarded))
 	}
-	for _, p := range []slog.Attr{slog.String("asr", t.of.ASR), slog.String("llm", t.llm), slog.String("tts", t.tts)} {
+	for _, p := range []slog.Attr{slog.String("asr", f.ASRName), slog.String("llm", f.LLMName), slog.String("tts", f.TTSName)} {
 		if p.Value.String() != "" {
 			out = append(out, p)
 		}
 	}
-	if len(t.tools) > 0 {
-		out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(t.tools...)})
+	if len(f.Tools) > 0 {
+		out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(f.Tools...)})
 	}
 	return out
 }

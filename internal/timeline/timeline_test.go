@@ -13,10 +13,15 @@ type played struct{ first time.Time }
 func (p *played) Counters() (frames, underruns int, minLead time.Duration) { return 0, 0, 0 }
 func (p *played) FirstFrame() time.Time                                    { return p.first }
 
+func attrs(tm *Turn, p Playback) []any {
+	f := tm.Figures(p)
+	return f.Attrs()
+}
+
 // figures are the durations of a turn's log line.
 func figures(tm *Turn, p Playback) map[string]time.Duration {
 	out := map[string]time.Duration{}
-	for _, a := range tm.Attrs(p) {
+	for _, a := range attrs(tm, p) {
 		if a := a.(slog.Attr); a.Value.Kind() == slog.KindDuration {
 			out[a.Key] = a.Value.Duration()
 		}

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/mcp/router"
+	"xiaozhi/prompts"
+	"xiaozhi/providers"
+)
+
+// keeperInMemory keeps one device's past, and may stall.
+type keeperInMemory struct {
+	mu    sync.Mutex
+	past  Past
+	stall chan struct{} // Load waits until it is closed, whatever its context says; nil: it does not
+	err   error
+	log   []string
+	ids   int
+}
+
+func (k *keeperInMemory) note(format string, args ...any) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.log = append(k.log, fmt.Sprintf(format, args...))
+}
+
+func (k *keeperInMemory) Load(context.Context) (Past, error) {
+	if k.stall != nil {
+		<-k.stall
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.past
+	p.Memory.History = slices.Clone(p.Memory.History)
+	return p, k.err
+}
+
+func (k *keeperInMemory) NewID() string { k.ids++; return fmt.Sprint("talk", k.ids) }
+
+func (k *keeperInMemory) Turn(t *Turn) {
+	k.note("%s %d %s %q %q %v", t.Talk.ID, t.Talk.Turns, t.Kind, t.Heard, t.Said, t.Cause)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.past.Talk.ID != t.Talk.ID {
+		k.past.Memory.History = nil
+	}
+	k.past.Talk, k.past.Left = t.Talk, t.At
+	k.past.Memory.History = append(k.past.Memory.History, t.Messages...)
+}
+
+func (k *keeperInMemory) Learn(m Memory) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.History = k.past.Memory.History
+	k.past.Memory = m
+}
+
+func (k *keeperInMemory) Ended(Talk, time.Time, error) {}
+
+func (k *keeperInMemory) Erase(id string) {
+	k.note("erase %s", id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.past.Talk.ID == id {
+		k.past.Talk, k.past.Memory.History = Talk{}, nil
+	}
+}
+
+// keeping are the options of conversations of a program that has just been started.
+func keeping(t *testing.T, llm providers.LLM, k Keeper) Options {
+	t.Helper()
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		VAD: energyVAD{new(sync.WaitGroup)}, ASR: &scriptASR{}, LLM: llm, TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC, Keeper: k,
+	}
+}
+
+// shownTo are the messages of the last request but for the system prompt, without the time of day.
+func shownTo(llm *scriptLLM) string {
+	var all []string
+	for _, m := range llm.last().Messages {
+		if m.Role == providers.RoleUser || m.Role == providers.RoleAssistant {
+			all = append(all, m.Content)
+		}
+	}
+	return strings.Join(all, " | ")
+}
+
+// last is the last request to the model.
+func (l *scriptLLM) last() providers.LLMRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.requests) == 0 {
+		return providers.LLMRequest{}
+	}
+	return l.requests[len(l.requests)-1]
+}
+
+// talkTo has a device come to a program that has just been started, say something, and go.
+func talkTo(t *testing.T, k Keeper, answer string, words ...string) (shown string) {
+	t.Helper()
+	llm := &scriptLLM{}
+	for range words {
+		llm.lines = append(llm.lines, "text "+answer, "end")
+	}
+	o := keeping(t, llm, k)
+	v := connect(t, o, router.Options{})
+	for _, w := range words {
+		time.Sleep(2 * time.Second)
+		v.types(t, w)
+		time.Sleep(10 * time.Second)
+	}
+	v.bye()
+	o.Devices.Close()
+	return shownTo(llm)
+}
+
+// TestKeeper: what was said and learned comes back after a restart, the dialogue for ten minutes.
+func TestKeeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeperInMemory{}
+		talkTo(t, k, "Fine.", "one", "two")
+		if got := talkTo(t, k, "Fine.", "three"); got != "one | Fine. | two | Fine. | three" {
+			t.Errorf("the model was shown %q", got)
+		}
+		time.Sleep(keepDevice + time.Minute)
+		if got := talkTo(t, k, "Fine.", "four"); got != "four" {
+			t.Errorf("after a long time the model was shown %q", got)
+		}
+		want := []string{
+			`talk1 1 typed "one" "Fine." done`, `talk1 2 typed "two" "Fine." done`, `talk1 3 typed "three" "Fine." done`, `talk2 1 typed "four" "Fine." done`,
+		}
+		if !slices.Equal(k.log, want) {
+			t.Errorf("%q", k.log)
+		}
+	})
+}
+
+// TestKeeperLearned: role, language and what else was learned of a device come back however long it was away.
+func TestKeeperLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeperInMemory{past: Past{Memory: Memory{Role: "pirate", Pause: time.Second, Fast: 2, Language: "zh", Spoke: true, Echoes: true}}}
+		time.Sleep(24 * time.Hour)
+		var got Memory
+		o := keeping(t, &scriptLLM{}, k)
+		o.Recall = func(m Memory) { got = m }
+		connect(t, o, router.Options{}).bye()
+		o.Devices.Close()
+		if !reflect.DeepEqual(got, k.past.Memory) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestKeeperStalls: a device whose past is not there in time is served as a new one after 0.3 s, and what had been learned of it
+// is not overwritten by nothing.
+func TestKeeperStalls(t *testing.T) {
+	for name, broken := range map[string]bool{"stalls": false, "fails": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := &keeperInMemory{past: Past{Memory: Memory{Role: "pirate"}}}
+				if broken {
+					k.err = errors.New("no disk")
+				} else {
+					k.stall = make(chan struct{})
+					time.AfterFunc(time.Hour, func() { close(k.stall) })
+				}
+				began := time.Now()
+				o := keeping(t, &scriptLLM{lines: []string{"text Fine.", "end"}}, k)
+				v := connect(t, o, router.Options{})
+				v.types(t, "one")
+				time.Sleep(20 * time.Second)
+				v.bye()
+				if took := time.Since(began); took > 21*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				o.Devices.Close() // it waits for what is being loaded
+				if got := strings.Join(k.log, ", "); got != `talk1 1 typed "one" "Fine." done` {
+					t.Errorf("%s", got)
+				}
+				if k.past.Memory.Role != "pirate" {
+					t.Errorf("what was learned is overwritten: %+v", k.past.Memory)
+				}
+			})
+		})
+	}
+}
