@@ -49,7 +49,12 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	options = a.cast.options(options, s, limit)
 	limits.Allow = own.Allow
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
-	limits.Record = func(rec router.Record) { a.outside.calls.Add(s.DeviceID, rec) }
+	kept := a.keeper(s)
+	options.Keeper = kept.orNone()
+	limits.Record = func(rec router.Record) {
+		a.outside.calls.Add(s.DeviceID, rec)
+		kept.call(rec)
+	}
 	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 	tape := a.recorder.Tape(s)
 	o, limits := tape.Wrap(options, limits)

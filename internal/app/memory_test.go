@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -42,6 +43,7 @@ type script struct {
 	llm     []providertest.Step
 	tts     []providertest.Speech
 	replace func(h *harness, o *agent.Options) // puts other engines in the place of the fakes; nil: none
+	data    string                             // folder of a store; "": nothing outlives the program
 }
 
 // inMemory runs f with a harness in a bubble, which ends only when all goroutines have.
@@ -54,10 +56,15 @@ func inMemory(t *testing.T, e script, f func(ctx context.Context, t *testing.T, 
 			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
 		}
 		log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		h.app = newApp(config.Default(), Options{Data: filepath.Join(data, "data"), Log: log})
+		h.app = newApp(config.Default(), Options{Data: cmp.Or(e.data, filepath.Join(data, "data")), Log: log})
 		defer h.app.Close()
+		if e.data != "" {
+			if err := h.app.openStore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		h.build(e)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		served := make(chan error, 1)
 		go func() { served <- h.app.serve(ctx, []net.Listener{h.ln}) }()
 		defer func() {

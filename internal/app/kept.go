@@ -1,0 +1,222 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
+	"xiaozhi/store"
+)
+
+// keeper keeps in the store what a device says and teaches on one connection. nil keeps nothing.
+type keeper struct {
+	store    *store.Store
+	deviceID string
+
+	mu    sync.Mutex
+	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
+}
+
+var _ agent.Keeper = (*keeper)(nil)
+
+const (
+	maxKeptCalls = 64 // of a turn that have ended
+	keptTurns    = 64 // turns of which a dialogue is restored; its budget of tokens holds fewer
+	learnedName  = "learned"
+)
+
+// keeper makes the keeper of a session; nil without a store and for devices that are not known: they have no history.
+func (a *App) keeper(s wire.Session) *keeper {
+	if a.stored == nil || s.Unknown {
+		return nil
+	}
+	return &keeper{store: a.stored, deviceID: s.DeviceID, calls: map[string]router.Record{}}
+}
+
+// orNone is the keeper, or none.
+func (k *keeper) orNone() agent.Keeper {
+	if k == nil {
+		return nil
+	}
+	return k
+}
+
+// Load returns what was learned of the device, and its last talk.
+func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
+	docs, err := k.store.Devices.Learned(ctx, k.deviceID)
+	if err != nil {
+		return past, err
+	}
+	if doc := docs[learnedName]; doc != "" {
+		if err := json.Unmarshal([]byte(doc), &past.Memory); err != nil {
+			return past, err
+		}
+	}
+	d, err := k.store.Turns.Dialogue(ctx, k.deviceID, keptTurns)
+	if errors.Is(err, store.ErrNotFound) {
+		return past, nil
+	}
+	if err != nil {
+		return past, err
+	}
+	past.Talk = agent.Talk{ID: d.Conversation.ID, Began: d.Conversation.BeganAt, Turns: d.Last.Seq}
+	past.Left = d.Last.At
+	if d.Conversation.EndedAt.After(past.Left) {
+		past.Left = d.Conversation.EndedAt
+	}
+	for _, m := range d.Messages {
+		message, err := readMessage(m)
+		if err != nil {
+			return past, err
+		}
+		past.Memory.History = append(past.Memory.History, message)
+	}
+	return past, nil
+}
+
+// NewID returns an id for a talk.
+func (k *keeper) NewID() string { return store.NewID() }
+
+// Learn hands over what was learned of the device.
+func (k *keeper) Learn(m agent.Memory) {
+	if doc, err := json.Marshal(m); err == nil { // it always has a form
+		k.store.Log.Learned(k.deviceID, learnedName, string(doc))
+	}
+}
+
+// Ended hands over that a connection has ended.
+func (k *keeper) Ended(t agent.Talk, at time.Time, cause error) {
+	k.store.Log.Ended(t.ID, at, errorText(cause))
+}
+
+// Erase has a talk deleted.
+func (k *keeper) Erase(talkID string) { k.store.Log.Erase(talkID) }
+
+// Turn hands over a finished turn.
+func (k *keeper) Turn(t *agent.Turn) {
+	f := &t.Figures
+	e := &store.Entry{
+		Conversation: store.Conversation{ID: t.Talk.ID, DeviceID: k.deviceID, BeganAt: t.Talk.Began},
+		Turn: store.Turn{
+			ID: store.NewID(), Seq: t.Talk.Turns, At: t.At, Kind: string(t.Kind), Mode: string(t.Mode), Language: string(t.Lang), Heard: t.Heard, Said: t.Said,
+			Cause: cmp.Or(errorText(t.Cause), "done"), Fault: errorText(t.Err),
+			EOU: f.EOU, ASR: f.ASR, TTFT: f.TTFT, TTFS: f.TTFS, TTFB: f.TTFB, Added: f.Added, E2E: f.E2E, LeadMin: f.LeadMin,
+			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
+		},
+		Messages: make([]store.Message, 0, len(t.Messages)), Calls: k.ended(t),
+	}
+	for i := range t.Messages {
+		if m := &t.Messages[i]; m.Content != "" || len(m.ToolCalls) > 0 || m.ToolCallID != "" {
+			e.Messages = append(e.Messages, store.Message{Role: string(m.Role), Body: messageBody(m)})
+		}
+	}
+	k.store.Log.Put(e)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// call keeps what is known of a call until its turn has ended.
+func (k *keeper) call(rec router.Record) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.calls) < maxKeptCalls {
+		k.calls[rec.CallID] = rec
+	}
+}
+
+// ended returns the calls of a turn. Those that go on have no times.
+func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range t.Messages {
+		for _, c := range t.Messages[i].ToolCalls {
+			rec := k.calls[c.ID]
+			call := store.Call{
+				ID: store.NewID(), At: rec.Started, Caller: "model", Name: cmp.Or(rec.Tool, c.Name), Source: rec.Source, Kind: string(rec.Kind),
+				Arguments: rec.Arguments, Took: rec.Took, Result: resultOf(t.Messages, c.ID),
+			}
+			if rec.Outcome == mcp.ActionTypeError.String() {
+				call.Fault = rec.Outcome
+			}
+			if call.At.IsZero() {
+				call.At = t.At
+			}
+			calls = append(calls, call)
+		}
+	}
+	clear(k.calls)
+	return calls
+}
+
+// resultOf is what the model was told of a call.
+func resultOf(messages []providers.Message, callID string) string {
+	for i := range messages {
+		if messages[i].ToolCallID == callID {
+			return messages[i].Content
+		}
+	}
+	return ""
+}
+
+// body is the JSON form of a message that has more than words. One that has only words is a JSON string. Pictures are
+// not kept.
+type body struct {
+	Text   string     `json:"text,omitempty"`
+	Calls  []bodyCall `json:"calls,omitempty"`
+	CallID string     `json:"call_id,omitempty"`
+}
+
+type bodyCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func messageBody(m *providers.Message) string {
+	var v any = m.Content
+	if len(m.ToolCalls) > 0 || m.ToolCallID != "" {
+		b := body{Text: m.Content, CallID: m.ToolCallID}
+		for _, c := range m.ToolCalls {
+			b.Calls = append(b.Calls, bodyCall(c))
+		}
+		v = b
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return `""` // strings always have a form
+	}
+	return string(data)
+}
+
+// readMessage undoes messageBody.
+func readMessage(row store.Message) (providers.Message, error) {
+	m := providers.Message{Role: providers.Role(row.Role)}
+	if json.Unmarshal([]byte(row.Body), &m.Content) == nil {
+		return m, nil
+	}
+	var b body
+	if err := json.Unmarshal([]byte(row.Body), &b); err != nil {
+		return m, err
+	}
+	m.Content, m.ToolCallID = b.Text, b.CallID
+	for _, c := range b.Calls {
+		m.ToolCalls = append(m.ToolCalls, providers.ToolCall(c))
+	}
+	return m, nil
+}
