@@ -19,6 +19,7 @@ type Registry struct {
 	opts      Options
 	log       *slog.Logger
 	languages *lru.Cache[string, string] // by Device-Id
+	messages  budget
 
 	mu       sync.Mutex
 	sessions map[string]*Session // by the device's id, or what stands for it (place.key)

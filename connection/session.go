@@ -40,6 +40,7 @@ type Session struct {
 	transport Transport
 	life      *lifetime
 	limits    *limits // of the reader
+	held      int64   // bytes of the message that is being read, as far as they count; of the reader
 	dialogue  *dialogue
 	down      *downlink
 	tools     *toolset

@@ -23,8 +23,11 @@ const (
 	keepScratch = 512              // a buffer up to this size serves the next packet of sound; others are given back, as idle devices keep none
 )
 
-// errLimit is a message that is too long.
-var errLimit = errors.New("message over limit")
+// Messages that are not read to their end.
+var (
+	errLimit  = errors.New("message over limit")
+	errNoRoom = errors.New("no room for the message") // the session has ended
+)
 
 // read hands the device's messages to the session until the socket ends. After the
 // session has ended it goes on reading, and throws away, so that the device can
@@ -100,9 +103,14 @@ func (c *conn) readOne() error {
 		limit = maxBinary
 		c.in.left -= maxText - maxBinary
 	}
-	switch err := c.readAll(r, limit); {
+	defer c.session.Release()
+	switch err := c.readAll(r, limit, c.session.Hold); {
 	case errors.Is(err, errLimit):
+		c.scratch = nil
 		c.session.End(tooBig(kind, limit))
+		return nil
+	case errors.Is(err, errNoRoom):
+		c.scratch = nil
 		return nil
 	case err != nil:
 		return err
@@ -122,12 +130,18 @@ func (c *conn) readOne() error {
 }
 
 // readAll reads one message of at most limit bytes into scratch. Memory grows with
-// what comes, not with what a header promises.
-func (c *conn) readAll(r io.Reader, limit int) error {
+// what comes, not with what a header promises, and while hold allows it.
+func (c *conn) readAll(r io.Reader, limit int, hold func(size int) bool) error {
 	c.scratch = c.scratch[:0]
 	for {
 		if len(c.scratch) == cap(c.scratch) {
-			c.scratch = append(c.scratch, make([]byte, max(keepScratch, len(c.scratch)))...)[:len(c.scratch)]
+			size := len(c.scratch) + max(keepScratch, len(c.scratch))
+			if !hold(size) {
+				return errNoRoom
+			}
+			grown := make([]byte, len(c.scratch), size)
+			copy(grown, c.scratch)
+			c.scratch = grown
 		}
 		n, err := r.Read(c.scratch[len(c.scratch):cap(c.scratch)])
 		c.scratch = c.scratch[:len(c.scratch)+n]

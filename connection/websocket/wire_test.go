@@ -197,7 +197,7 @@ func TestEndlessFragments(t *testing.T) {
 	c := looseConn(t, 1, fragments())
 	if _, r, err := c.ws.NextReader(); err != nil {
 		t.Fatal(err)
-	} else if err := c.readAll(r, maxText); !errors.Is(err, errFlood) {
+	} else if err := c.readAll(r, maxText, anySize); !errors.Is(err, errFlood) {
 		t.Errorf("ended by %v", err)
 	}
 	in := fragments()
@@ -207,7 +207,7 @@ func TestEndlessFragments(t *testing.T) {
 	c.ws.SetReadLimit(maxText)
 	if _, r, err := c.ws.NextReader(); err != nil {
 		t.Fatal(err)
-	} else if err := c.readAll(r, maxText); !websocket.IsCloseError(err, websocket.CloseAbnormalClosure) || in.read < in.most {
+	} else if err := c.readAll(r, maxText, anySize); !websocket.IsCloseError(err, websocket.CloseAbnormalClosure) || in.read < in.most {
 		t.Errorf("the library ends it by itself after %d bytes: %v; the meter can go", in.read, err)
 	}
 }
@@ -223,7 +223,7 @@ func TestReceivingAllocates(t *testing.T) {
 		c.in.begin()
 		_, r, err := c.ws.NextReader()
 		if err == nil {
-			err = c.readAll(r, maxBinary)
+			err = c.readAll(r, maxBinary, anySize)
 		}
 		if err != nil || len(c.scratch) != len(framed) {
 			t.Fatal(len(c.scratch), err)
