@@ -74,6 +74,16 @@ func (rd *Reader) from(r *http.Request) (addr string, near bool) {
 	return told[len(told)-1], near && !slices.ContainsFunc(told, func(a string) bool { return !isPrivate(a) })
 }
 
+// Remote returns the address that a request comes from: what a trusted proxy has seen, else the other end of the connection.
+func (rd *Reader) Remote(r *http.Request) netip.Addr {
+	name, _ := rd.from(r)
+	addr, _ := netip.ParseAddr(name) // of no address: one for all
+	return addr.Unmap()
+}
+
+// Secure reports whether a browser has reached the server, or a trusted proxy in front of it, by https.
+func (rd *Reader) Secure(r *http.Request) bool { return rd.secure(r) }
+
 // secure reports whether nobody on the way of the request can read the answer.
 func (rd *Reader) secure(r *http.Request) bool {
 	if rd.o.TrustProxy {

@@ -60,6 +60,7 @@ func (r Route) check() error {
 type Options struct {
 	Accounts *account.Service                 // nil: there are no accounts, so routes of people are for nobody
 	Remote   func(r *http.Request) netip.Addr // nil: the other end of the connection
+	Secure   func(r *http.Request) bool       // the browser came by https; nil: as the connection says
 	Now      func() time.Time                 // nil: time.Now
 	Log      *slog.Logger
 }
@@ -77,6 +78,9 @@ func New(o Options) *Guard {
 			at, _ := netip.ParseAddrPort(r.RemoteAddr) // of another network: no address, which counts as one
 			return at.Addr()
 		}
+	}
+	if o.Secure == nil {
+		o.Secure = func(r *http.Request) bool { return r.TLS != nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -215,7 +219,7 @@ func (g *Guard) who(r *http.Request) (account.Person, error) {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return g.o.Accounts.Token(r.Context(), token)
 	}
-	cookie, err := r.Cookie(cookieName(r))
+	cookie, err := r.Cookie(cookieName(g.o.Secure(r)))
 	if err != nil {
 		return account.Person{}, account.NoSession
 	}
@@ -228,16 +232,17 @@ func (g *Guard) who(r *http.Request) (account.Person, error) {
 func harmless(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // cookieName is that of the session's cookie. One of a secure connection is for this host alone.
-func cookieName(r *http.Request) string {
-	if r.TLS != nil {
+func cookieName(secure bool) string {
+	if secure {
 		return "__Host-xiaozhi"
 	}
 	return "xiaozhi"
 }
 
 // setCookie gives a browser the secret of a session; "" takes it away.
-func setCookie(w http.ResponseWriter, r *http.Request, secret string) {
-	c := &http.Cookie{Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode, MaxAge: account.SessionSeconds}
+func (g *Guard) setCookie(w http.ResponseWriter, r *http.Request, secret string) {
+	secure := g.o.Secure(r)
+	c := &http.Cookie{Name: cookieName(secure), Value: secret, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode, MaxAge: account.SessionSeconds}
 	if secret == "" {
 		c.MaxAge = -1
 	}

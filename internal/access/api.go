@@ -95,7 +95,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) err
 	if err != nil {
 		return err
 	}
-	setCookie(w, r, secret)
+	g.setCookie(w, r, secret)
 	answer(w, http.StatusOK, struct{}{})
 	return nil
 }
@@ -113,7 +113,7 @@ func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
-	setCookie(w, r, "")
+	g.setCookie(w, r, "")
 	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	answer(w, http.StatusOK, struct{}{})
 }

@@ -20,6 +20,7 @@ import (
 	"xiaozhi/connection/provision"
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
+	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text"
@@ -62,7 +63,7 @@ type App struct {
 	forgets  []func(id string) // drop what is kept of a device in memory
 	devices  *connection.Registry
 	load     load
-	front    func(next http.Handler) http.Handler // the paths of devices
+	web      web
 	outside  outside
 	gateway  *gateway.Gateway
 	cast     *cast
@@ -166,12 +167,18 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
-	a.front, err = a.paths(seen)
+	a.web, err = a.paths(seen)
 	return err
 }
 
+// web lets requests in: those of devices, which no mux may clean, and all others.
+type web struct {
+	front func(next http.Handler) http.Handler // the paths of devices
+	guard *access.Guard
+}
+
 // paths makes the handlers of all paths that devices ask.
-func (a *App) paths(seen *pictures) (func(next http.Handler) http.Handler, error) {
+func (a *App) paths(seen *pictures) (w web, err error) {
 	cfg := a.cfg
 	auth := request.Auth{Enabled: cfg.Auth.Enabled, Token: string(cfg.Auth.Token)}
 	requests, err := request.New(request.Options{
@@ -179,15 +186,17 @@ func (a *App) paths(seen *pictures) (func(next http.Handler) http.Handler, error
 		Origins: cfg.Server.Origins, Hosts: cfg.MCP.Hosts, Insecure: cfg.Auth.InsecureOTA,
 	})
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Book: a.book, Zone: cfg.Server.Zone(), Log: a.log})
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	talk := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Auth: auth, Log: a.log})
 	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
-	return func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }, nil
+	w.front = func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }
+	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, Log: a.log})
+	return w, nil
 }
 
 // Report writes what was found, for people.

@@ -13,12 +13,11 @@ import (
 // routes are everything that has an address. Devices follow no redirects, so their paths, and those of the gateway, are
 // matched before a mux could clean them; here they only say who they are for.
 func (a *App) routes() (http.Handler, error) {
-	guard := access.New(access.Options{Accounts: a.accounts, Log: a.log})
-	mux, err := guard.Mux(append(a.declared(), guard.Routes()...))
+	mux, err := a.web.guard.Mux(append(a.declared(), a.web.guard.Routes()...))
 	if err != nil {
 		return nil, err
 	}
-	return a.beforeMux(a.front(mux)), nil
+	return a.beforeMux(a.web.front(mux)), nil
 }
 
 // declared lists all paths but those of accounts, with who they are for.
@@ -36,7 +35,7 @@ func (a *App) declared() []access.Route {
 			routes = append(routes, access.Route{Pattern: path, For: who, Handler: h})
 		}
 	}
-	add(access.Devices, a.front(nothing), request.TalkPath, request.OTAPath, request.VisionPath)
+	add(access.Devices, a.web.front(nothing), request.TalkPath, request.OTAPath, request.VisionPath)
 	add(access.Bearers, a.gateway, "/api/mcp", "/api/mcp/", "/mcp/ws")
 	add(access.Bearers, a.gateway.DeviceAPI(a.outside), "/api/devices", "/api/devices/")
 	known := a.gateway.ForOwner(pairing.New(pairing.Options{Book: a.book, Connected: a.devices.Talks, Forget: a.forget, Log: a.log}))
