@@ -29,6 +29,7 @@ var rules = []rule{
 	{"internal/timeline", "", "what a turn left behind"},
 
 	{"store", "", "it knows SQL, and nothing of ours"},
+	{"internal/sealed", "internal/private internal/text/message store", "secrets of services, sealed"},
 
 	{"audio", "", "formats and arithmetic"},
 	{"audio/internal/dsp", "", "the arithmetic of sound"},
@@ -106,7 +107,7 @@ var libraries = []rule{
 	{"github.com/mattn/go-sqlite3", "store", "databases are known in one place"},
 	{"github.com/jackc/pgx", "store", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
-	{"golang.org/x/crypto", "internal/account", "passwords are hashed in one place"},
+	{"golang.org/x/crypto", "internal/account internal/sealed", "passwords are hashed in one place, secrets sealed in one"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
 	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local", "engines are opened where they are used"},

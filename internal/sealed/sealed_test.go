@@ -1,0 +1,150 @@
+package sealed
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"xiaozhi/store"
+)
+
+const planted = "sk-planted-0123456789-a3f2"
+
+func open(t *testing.T) (*Vault, *store.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "xiaozhi.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	v := &Vault{Keeper: s.Secrets, KeyFile: filepath.Join(dir, "key")}
+	if err := v.Put(t.Context(), "cloud", "https://API.example.com/v1", planted, ""); err != nil {
+		t.Fatal(err)
+	}
+	return v, s, dir
+}
+
+// refused checks that a secret is not opened, and why.
+func refused(t *testing.T, v *Vault, name, address, why string) {
+	t.Helper()
+	value, err := v.Open(t.Context(), name, address)
+	if err == nil || value != "" || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), planted) {
+		t.Errorf("%s for %s: %q, %v", name, address, value, err)
+	}
+}
+
+// TestVault: a secret is opened for its host only, and neither the database nor a list has it in clear.
+func TestVault(t *testing.T) {
+	v, _, dir := open(t)
+	for _, address := range []string{"api.example.com", "https://api.example.com:443/other", "wss://api.EXAMPLE.com"} {
+		if got, err := v.Open(t.Context(), "cloud", address); got != planted || err != nil {
+			t.Errorf("%s: %q %v", address, got, err)
+		}
+	}
+	refused(t, v, "cloud", "https://evil.example", "api.example.com")
+	refused(t, v, "cloud", "https://api.example.com:8443", "api.example.com:8443")
+	refused(t, v, "cloud", "https://api.example.com@evil.example/", "evil.example")
+	refused(t, v, "cloud", "", "host")
+	refused(t, v, "clouds", "api.example.com", "clouds")
+	if info, err := os.Stat(v.KeyFile); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	all, err := v.List(t.Context())
+	if err != nil || len(all) != 1 || all[0].Sealed != "" || all[0].Tail != "a3f2" || all[0].Bound != "api.example.com" {
+		t.Errorf("%+v %v", all, err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, name := range files {
+		if content, err := os.ReadFile(name); err != nil || bytes.Contains(content, []byte("planted")) {
+			t.Errorf("%s has the secret: %v", name, err)
+		}
+	}
+}
+
+// TestMoved: a row that somebody changed in the database, a key of another server, and no key open nothing.
+func TestMoved(t *testing.T) {
+	v, s, _ := open(t)
+	row, err := s.Secrets.Get(t.Context(), "cloud")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(change func(r *store.Secret)) {
+		r := row
+		change(&r)
+		if err := s.Secrets.Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed(func(r *store.Secret) { r.Bound = "evil.example" })
+	refused(t, v, "cloud", "evil.example", "cannot be opened")
+	changed(func(r *store.Secret) { r.Name = "other" })
+	refused(t, v, "other", "api.example.com", "cannot be opened")
+	for _, text := range []string{"", "1:", "1:AAAA", "2:" + row.Sealed[2:], row.Sealed[:len(row.Sealed)-2]} {
+		changed(func(r *store.Secret) { r.Sealed = text })
+		refused(t, v, "cloud", "api.example.com", "cannot be opened")
+	}
+	changed(func(*store.Secret) {})
+	other, _, _ := open(t)
+	other.Keeper = s.Secrets
+	refused(t, other, "cloud", "api.example.com", "cannot be opened")
+	if err := os.WriteFile(v.KeyFile, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, v, "cloud", "api.example.com", v.KeyFile)
+	if err := os.Chmod(v.KeyFile, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, v, "cloud", "api.example.com", "chmod")
+	if err := os.Remove(v.KeyFile); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, v, "cloud", "api.example.com", "is not there")
+}
+
+// TestPutRefuses: what cannot be a secret, a name or a host is not kept.
+func TestPutRefuses(t *testing.T) {
+	v, _, _ := open(t)
+	for _, bad := range [][3]string{
+		{"", "a.example", "x"}, {"A b", "a.example", "x"}, {strings.Repeat("a", 65), "a.example", "x"},
+		{"a", "", "x"}, {"a", "https://", "x"}, {"a", "a.example", ""}, {"a", "a.example", "x\ny"}, {"a", "a.example", strings.Repeat("x", 9<<10)},
+	} {
+		if err := v.Put(t.Context(), bad[0], bad[1], bad[2], ""); err == nil {
+			t.Errorf("%.80q was kept", bad)
+		}
+	}
+	if err := v.Put(t.Context(), "short", "a.example", "hunter2", ""); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := v.List(t.Context()); err != nil || len(all) != 2 || all[1].Tail != "" {
+		t.Errorf("the end of a short secret is shown: %+v %v", all, err)
+	}
+	if err := v.Forget(t.Context(), "short"); err != nil {
+		t.Error(err)
+	}
+	if err := v.Forget(t.Context(), "short"); err == nil || !strings.Contains(err.Error(), "short") {
+		t.Error(err)
+	}
+}
+
+func FuzzUnseal(f *testing.F) {
+	f.Add("1:AAAA", "cloud", "a.example")
+	f.Fuzz(func(t *testing.T, text, name, host string) {
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, bytes.Repeat([]byte("0a"), 32), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		key, err := (&Vault{KeyFile: file}).key()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := unseal(key, name, host, text); err == nil {
+			t.Errorf("%q was opened", got)
+		}
+		if got, err := unseal(key, name, host, seal(key, name, host, text)); err != nil || got != text {
+			t.Errorf("%q %v", got, err)
+		}
+	})
+}
