@@ -135,6 +135,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
 	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { a.backUp(ctx) })
+	wg.Go(func() { a.watchStore(keep) })
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	select {

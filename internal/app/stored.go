@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/internal/account"
@@ -71,6 +72,39 @@ func (a *App) storeTrouble() (lines []string) {
 		lines = append(lines, message.Both(ids[trouble]))
 	}
 	return lines
+}
+
+// watchEach is the time between two looks at how the store does.
+const watchEach = 5 * time.Second
+
+// watchStore logs in both languages what goes wrong with the store, once when it begins and once when it is over, until
+// ctx ends.
+func (a *App) watchStore(ctx context.Context) {
+	if a.stored == nil {
+		return
+	}
+	tick := time.NewTicker(watchEach)
+	defer tick.Stop()
+	for told := []string(nil); ; {
+		now := a.storeTrouble()
+		for _, line := range now {
+			if !slices.Contains(told, line) {
+				health := a.stored.Health()
+				a.log.Warn(line, "err", health.Err, "waiting", health.Log.Waiting, "dropped", health.Log.Dropped, "slowest", health.Slowest)
+			}
+		}
+		for _, line := range told {
+			if !slices.Contains(now, line) {
+				a.log.Info(message.Both("app/store-over", line))
+			}
+		}
+		told = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // readiness says that devices can be served, and what is wrong with the store.

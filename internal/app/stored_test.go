@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
@@ -172,4 +174,31 @@ func TestReadyz(t *testing.T) {
 	if got := a.readiness(); !strings.HasPrefix(got, "ready\nstore: too much waited") {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestStoreTroubleIsLogged: what is wrong with the store is logged once in both languages, and once when it is over.
+func TestStoreTroubleIsLogged(t *testing.T) {
+	data := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedBuffer
+		a := newApp(config.Default(), Options{Data: data, Banner: io.Discard, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		defer a.Close()
+		if err := a.openStore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5000 { // before anything of it can be written: no time passes
+			a.stored.Log.Put(&store.Entry{Conversation: store.Conversation{ID: "c", DeviceID: "m"}, Turn: store.Turn{ID: strings.Repeat("x", 3000) + string(rune(i))}})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); a.watchStore(ctx) }()
+		time.Sleep(10 * time.Minute)
+		stop()
+		<-over
+		for line, want := range map[string]int{"level=WARN msg=\"store: too much waited": 1, "level=INFO msg=\"over: store: too much waited": 1, "等待写盘": 3} {
+			if got := strings.Count(log.String(), line); got != want {
+				t.Errorf("%q is logged %d times", line, got)
+			}
+		}
+	})
 }
