@@ -78,9 +78,10 @@ type Service struct {
 	guesses *guesses
 	setup   string // code that makes the first owner
 
-	mu    sync.Mutex
-	owned bool      // somebody owns the server, which stays so
-	asked time.Time // owned was read
+	mu      sync.Mutex
+	trimmed time.Time // the audit was looked at
+	owned   bool      // somebody owns the server, which stays so
+	asked   time.Time // owned was read
 }
 
 // New returns a service with a new setup code.
@@ -165,6 +166,30 @@ func (s *Service) did(ctx context.Context, by Actor, act, object string, outcome
 	s.log.Info("account", "act", act, "who", by.Name, "via", by.Via, "remote", by.Remote, "object", object, "ok", e.OK, "why", e.Detail)
 	if err := s.db.Audit.Add(context.WithoutCancel(ctx), e); err != nil {
 		s.log.Error("the audit cannot be written", "act", act, "err", err)
+	}
+	s.trim(context.WithoutCancel(ctx))
+}
+
+// The audit is kept for a year. It is looked at once a day, when something is added.
+const (
+	auditTime = 365 * 24 * time.Hour
+	trimEvery = 24 * time.Hour
+)
+
+// trim deletes what is too old of the audit.
+func (s *Service) trim(ctx context.Context) {
+	s.mu.Lock()
+	now := s.now()
+	due := now.Sub(s.trimmed) >= trimEvery
+	if due {
+		s.trimmed = now
+	}
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	if _, err := s.db.Audit.Trim(ctx, now.Add(-auditTime)); err != nil {
+		s.log.Warn("the audit keeps what is too old", "err", err)
 	}
 }
 

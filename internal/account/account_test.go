@@ -268,3 +268,47 @@ func TestOtherProcess(t *testing.T) {
 	_, err := r.Session(ctx, secret)
 	r.want(err, NoSession)
 }
+
+// TestAuditIsKeptForAYear: and no longer.
+func TestAuditIsKeptForAYear(t *testing.T) {
+	r, ctx := newRig(t).owner(), t.Context()
+	count := func() int {
+		all, err := r.db.Audit.List(ctx, store.Page{})
+		r.must(err)
+		return len(all)
+	}
+	r.clock = r.clock.Add(auditTime)
+	r.login("ann")
+	if n := count(); n != 2 {
+		t.Errorf("%d acts after a year", n)
+	}
+	r.clock = r.clock.Add(trimEvery)
+	r.login("ann")
+	if n := count(); n != 2 {
+		t.Errorf("%d acts a day later", n)
+	}
+}
+
+// TestUnknownNamesCostTheSame: an unknown name takes at least half the time of a wrong password, which is all hashing.
+func TestUnknownNamesCostTheSame(t *testing.T) {
+	r, ctx := newRig(t).owner(), t.Context()
+	least := func(name string) time.Duration {
+		best := time.Hour
+		for range 8 {
+			start := time.Now()
+			_, ok, err := r.right(ctx, name, "wrong password")
+			if took := time.Since(start); took < best {
+				best = took
+			}
+			if ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		return best
+	}
+	known, unknown := least("ann"), least("nobody")
+	if unknown < known/2 || unknown > known*2 {
+		t.Errorf("%v for a name that is there, %v for another", known, unknown)
+	}
+	t.Logf("%v for a name that is there, %v for another", known, unknown)
+}
