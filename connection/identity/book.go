@@ -12,7 +12,7 @@ import (
 
 // Limits of what is kept.
 const (
-	maxRecords = 4096             // of pairs; those that nobody has accepted make room
+	maxRecords = 4096             // of pairs; those that nobody has accepted, and that have used no token, make room
 	seenEvery  = time.Hour        // between two notes of when a pair was seen
 	commitTime = 3 * time.Second  // for writing a change down before somebody is answered
 	retryAfter = 10 * time.Second // when it could not be written
@@ -203,26 +203,39 @@ func (b *Book) touch(id string) {
 	}
 }
 
-// keep puts an entry under its id, in the place of another one. When there are too
-// many, one that no person has accepted makes room. The caller holds mu.
-func (b *Book) keep(e *entry) {
-	if b.byID[e.ID] == nil && len(b.byID) >= maxRecords {
-		b.makeRoom()
+// keep puts an entry under its id, in the place of another one, and reports whether it
+// could. When there are too many, one that is worth less makes room, if there is any.
+// The caller holds mu.
+func (b *Book) keep(e *entry) bool {
+	if b.byID[e.ID] == nil && len(b.byID) >= maxRecords && !b.makeRoom() {
+		if b.notices.due("", time.Now()) {
+			b.log.Warn("no more devices can be known; forget some", "records", maxRecords)
+		}
+		return false
 	}
 	b.byID[e.ID] = e
 	b.touch(e.ID)
+	return true
 }
 
-// makeRoom drops the entry that was away longest, of those that are worth least.
-func (b *Book) makeRoom() {
+// makeRoom drops the entry that was away longest, of those that are worth least. Those
+// that were accepted by a person, or have used a token of their own, stay.
+func (b *Book) makeRoom() bool {
 	var least *entry
 	for _, e := range b.byID {
 		if least == nil || e.worth() < least.worth() || e.worth() == least.worth() && e.Seen.Before(least.Seen) {
 			least = e
 		}
 	}
+	if least.worth() >= stays {
+		return false
+	}
 	b.drop(least.ID, ErrCodeExpired)
+	return true
 }
+
+// stays is the worth of entries that never make room.
+const stays = 3
 
 // worth orders entries by how little they may be dropped.
 func (e *entry) worth() int {
@@ -231,10 +244,10 @@ func (e *entry) worth() int {
 		return 0
 	case e.State == Stranger:
 		return 1
-	case e.By == byNobody:
+	case e.By == byNobody && e.Tokens.Used == "":
 		return 2
 	default:
-		return 3
+		return stays
 	}
 }
 

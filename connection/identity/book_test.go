@@ -591,6 +591,40 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestFullOfProven: when all records are of devices that have used their token, no
+// newcomer drives one out. It may talk where everybody may, and gets no code elsewhere.
+func TestFullOfProven(t *testing.T) {
+	for _, mode := range []Mode{Open, Ask} {
+		r := newRig(t, func(o *Options) { o.Mode = mode })
+		for n := range maxRecords {
+			id := fmt.Sprint("device", n)
+			r.byID[id] = &entry{Record: Record{ID: id, Address: id, State: Paired, By: byNobody, Tokens: Tokens{Used: "x"}}}
+		}
+		for n := range 200 {
+			v := home(fmt.Sprint("new", n), clientA)
+			p, g := r.ota(v), r.Arrive(v)
+			if mode == Open && (p.Away != nil || g.Away != nil) {
+				t.Errorf("%+v, %+v", p, g)
+			}
+			if mode == Ask && (p.Away == nil || p.Away.Code != "" || g.Away == nil || g.Away.Code != "") {
+				t.Errorf("%+v, %+v", p, g)
+			}
+		}
+		if len(r.byID) != maxRecords || r.byID["device0"] == nil || len(r.desk.byID) != 0 {
+			t.Errorf("%d records, %d codes", len(r.byID), len(r.desk.byID))
+		}
+		if got := strings.Count(r.log.String(), "no more devices can be known"); got != 1 {
+			t.Errorf("%d lines say so", got)
+		}
+		if got := strings.Count(r.log.String(), "device is known from now on"); got != 0 {
+			t.Errorf("%d are said to be known", got)
+		}
+		if _, err := r.Accept(t.Context(), "device1", "anna"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAutoAsksWithAnOwner(t *testing.T) {
 	owned := false
 	r := newRig(t, func(o *Options) { o.Mode, o.HasOwner = Auto, func() bool { return owned } })

@@ -259,7 +259,9 @@ func (b *Book) step(e *entry, event Event, see Sight) Verdict {
 	e.State, e.Since = next, time.Now()
 	if next.known() {
 		e.By = byNobody
-		b.settle(e)
+		if !b.settle(e) {
+			return verdict
+		}
 		b.log.Info("device is known from now on", "device_id", e.ID, "state", next.String(), "board", e.Board)
 	} else {
 		b.keep(e)
@@ -270,14 +272,15 @@ func (b *Book) step(e *entry, event Event, see Sight) Verdict {
 // byNobody stands in the place of a person in the records of mode open.
 const byNobody = "open"
 
-// settle lets a known pair hold its address, and ends its code. The caller holds mu.
-func (b *Book) settle(e *entry) {
+// settle lets a known pair hold its address, ends its code, and reports whether it could
+// be kept. The caller holds mu.
+func (b *Book) settle(e *entry) bool {
 	b.drop(e.ID, ErrCodeUsed)
 	if e.ID != e.Address {
 		b.drop(e.Address, ErrCodeExpired)
 	}
 	e.ID = e.Address
-	b.keep(e)
+	return b.keep(e)
 }
 
 // pairing returns the code of a device, which keeps it while it asks; the zero value
@@ -296,7 +299,10 @@ func (b *Book) pairing(e *entry, v Visit) Pairing {
 		b.notice(e, v, "device gets no code: "+err.Error())
 		return p
 	}
-	b.keep(e)
+	if !b.keep(e) {
+		b.desk.settle(e.ID, ErrCodeExpired)
+		return Pairing{}
+	}
 	b.log.Info("device waits to be paired", "device_id", e.ID, "remote", v.From, "board", e.Board)
 	return p
 }
