@@ -48,6 +48,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return devices(ctx, args, stdout, stderr)
 	case "user":
 		return user(ctx, args, os.Stdin, stdout, stderr)
+	case "secret":
+		return secret(ctx, args, os.Stdin, stdout, stderr)
 	case "backup":
 		return backup(ctx, args, stdout, stderr)
 	case "restore":
@@ -68,7 +70,7 @@ func usage() string {
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
 		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"devices", "command/devices"}, {"user", "command/user"},
-		{"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"secret", "command/secret"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

@@ -111,6 +111,12 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openStore(ctx); err != nil {
+		return err
+	}
+	if err := a.unseal(ctx); err != nil {
+		return err
+	}
 	e, err := findEngines(ctx, cfg, texts, a.report, a.life, a.log)
 	if err != nil {
 		return err
@@ -121,9 +127,6 @@ func (a *App) assemble(ctx context.Context) error {
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast = prompt, newCast(castOf(cfg, texts, e.agents))
-	if err := a.openStore(ctx); err != nil {
-		return err
-	}
 	book := a.reminders(ctx, a.stored)
 	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)

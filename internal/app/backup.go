@@ -20,7 +20,7 @@ const (
 	keyFile       = "key" // what seals secrets
 )
 
-// ours is what people have written into the data folder, without secrets, sound and what can be made again.
+// ours lists what people have written into the data folder, without secrets, sound and what can be made again.
 func ours() []string { return []string{"config.yaml", "mcp_servers.json", "prompts", "tools"} }
 
 // BackupOptions say what a backup holds beside the database and what people have written.

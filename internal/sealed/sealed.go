@@ -161,7 +161,7 @@ func random(n int) []byte {
 	return b
 }
 
-// bind is what a sealed value is bound to: it opens under this name and for this host only.
+// bind binds a sealed value: it opens under this name and for this host only.
 func bind(name, host string) []byte { return []byte(version + name + "\x00" + host) }
 
 func seal(key cipher.AEAD, name, host, value string) string {
