@@ -204,7 +204,7 @@ func (d *Device) memory() Memory {
 	return m
 }
 
-// learnedMemory is what was learned of the device, without what was said.
+// learnedMemory returns all but what was said.
 func (d *Device) learnedMemory() Memory {
 	return Memory{
 		Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,

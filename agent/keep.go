@@ -39,7 +39,7 @@ type Talk struct {
 	Turns int // that it has had
 }
 
-// Past is what a [Keeper] knows of a device.
+// Past holds all that a [Keeper] knows of a device.
 type Past struct {
 	Memory Memory
 	Talk   Talk      // the last one, which the history of Memory is of; zero: none
@@ -72,7 +72,7 @@ const (
 	TurnServer TurnKind = "server" // nothing: the server spoke by itself
 )
 
-// kept is what the keeper has of a device.
+// kept remembers what the keeper was given last.
 type kept struct {
 	loaded  bool // it was asked, and has answered
 	learned turn.Learned

@@ -164,7 +164,7 @@ func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
 	return calls
 }
 
-// resultOf is what the model was told of a call.
+// resultOf finds the text that the model was given for a call.
 func resultOf(messages []providers.Message, callID string) string {
 	for i := range messages {
 		if messages[i].ToolCallID == callID {
