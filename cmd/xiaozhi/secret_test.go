@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 )
@@ -29,5 +30,23 @@ func TestSecret(t *testing.T) {
 		if code != test.code || !strings.Contains(said, test.want) || strings.Contains(said, "planted") {
 			t.Errorf("%q: exit %d: %s", test.line, code, said)
 		}
+	}
+}
+
+// TestSecretOfAnotherHost: the server does not start with a provider to which a secret must not be sent.
+func TestSecretOfAnotherHost(t *testing.T) {
+	bare(t)
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	if code := secret(t.Context(), []string{"put", "cloud", "api.example.com"}, strings.NewReader("sk-planted\n"), &out, &errs); code != 0 {
+		t.Fatal(errs.String())
+	}
+	settings := "llm: [mine]\nproviders: {mine: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1', api_key: 'sealed:cloud'}}\n"
+	if err := os.WriteFile("config.yaml", []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, said := runMain(t, "serve", "--listen", "127.0.0.1:0")
+	if code != 1 || !strings.Contains(said, "providers.mine.api_key: the secret cloud was entered for api.example.com") || strings.Contains(said, "planted") {
+		t.Errorf("exit %d: %s", code, said)
 	}
 }
