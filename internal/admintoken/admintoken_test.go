@@ -46,7 +46,7 @@ func TestEnsureRefuses(t *testing.T) {
 			t.Errorf("%o: %v", mode, err)
 		}
 	}
-	for _, text := range []string{"", "\n", "admin", strings.Repeat("a", 63), strings.Repeat("g", 64), strings.Repeat("a", 66)} {
+	for _, text := range []string{"", "\n", "short", strings.Repeat("a", 63), strings.Repeat("g", 64), strings.Repeat("a", 66)} {
 		data := t.TempDir()
 		if err := os.WriteFile(Path(data), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
