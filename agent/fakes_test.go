@@ -365,6 +365,8 @@ func (s *scriptSource) HasTool(name string) bool    { return s.delay[name] != ""
 func (s *scriptSource) IsReady() bool               { return true }
 func (s *scriptSource) ResetConnection() error      { return nil }
 func (s *scriptSource) GetAvailableTools() []mcp.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return append([]mcp.Tool(nil), s.tools...)
 }
 
