@@ -61,7 +61,7 @@ func TestVariablesOverride(t *testing.T) {
 	}
 	d.Close()
 	s.stop(t)
-	if strings.Contains(s.log.String()+s.banner, token) {
+	if strings.Contains(s.log.String()+s.banner.String(), token) {
 		t.Error("the token was printed")
 	}
 	if info, err := os.Stat(filepath.Join(s.dir, "elsewhere")); err != nil || info.Mode().Perm() != 0o700 {

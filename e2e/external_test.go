@@ -287,7 +287,7 @@ func TestToolServerDialsIn(t *testing.T) {
 		openaitest.Text("Nothing to do."))
 	s := start(t, setup{
 		env:    append(cloudEnv(cloud), "GARDEN_TOKEN=t0ken-of-the-garden"),
-		config: "tools: {endpoint: {enabled: true, tokens: [{name: garden, token: '${GARDEN_TOKEN}'}]}}\n",
+		config: "tools: {endpoint: {enabled: true, tokens: [{name: garden, token: '${GARDEN_TOKEN}', trust: true}]}}\n",
 	})
 	d := s.dial(ctx, t, devicetest.Options{})
 	address := strings.Replace(s.ws, "/xiaozhi/v1/", "/mcp/endpoint", 1)
@@ -312,8 +312,13 @@ func TestToolServerDialsIn(t *testing.T) {
 			if r := ask(ctx, t, d, "please water the garden"); r.Text() != "The roses are wet." {
 				t.Errorf("answer %q", r.Text())
 			}
-			if minutes := (<-calls)["minutes"]; minutes != 5.0 {
-				t.Errorf("minutes %v", minutes)
+			select {
+			case arguments := <-calls:
+				if arguments["minutes"] != 5.0 {
+					t.Errorf("arguments %v", arguments)
+				}
+			case <-ctx.Done():
+				t.Error("the tool was not called")
 			}
 		}
 		conn.Close()

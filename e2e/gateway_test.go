@@ -256,11 +256,11 @@ func TestOwnerOnly(t *testing.T) {
 	if status := ask("GET", "/api/devices", token, nil); status != http.StatusOK {
 		t.Errorf("the owner: %d", status)
 	}
-	if strings.Contains(s.banner+s.log.String(), token) {
+	if strings.Contains(s.banner.String()+s.log.String(), token) {
 		t.Error("the owner's token is in the log, or was told to a pipe")
 	}
-	if !strings.Contains(s.banner, filepath.Join("data", "admin-token")) || !strings.Contains(s.banner, `"mcpServers"`) {
-		t.Errorf("the banner: %s", s.banner)
+	if !strings.Contains(s.banner.String(), filepath.Join("data", "admin-token")) || !strings.Contains(s.banner.String(), `"mcpServers"`) {
+		t.Errorf("the banner: %s", &s.banner)
 	}
 	if info, err := os.Stat(filepath.Join(s.dir, "data", "admin-token")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)

@@ -77,7 +77,7 @@ func (p *peer) settle() {
 func TestStandardExamples(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, cloud := startObedient(t, "vision: [openai]\n")
+	s, cloud := startObedient(t, "vision: [openai]\nmcp: {transcripts: true}\n")
 	const device = "24:6f:28:5e:ed:01"
 	p := dialPeer(t, s, "Device-Id", device, "Client-Id", "c-1", "Protocol-Version", "1")
 	p.hello(seedHello)
@@ -150,14 +150,14 @@ func TestStandardExamples(t *testing.T) {
 
 	// After a reconnect the tools are there at once, and are read again.
 	p.conn.Close()
-	again := dialPeer(t, s, "Device-Id", device)
+	again := dialPeer(t, s, "Device-Id", device, "Client-Id", "c-1")
 	again.hello(seedHello)
 	again.send(typed("please only listen"))
 	again.until(`"tts"`, `"stop"`)
 	if body := lastRequest(t, cloud); !holdsAll(body, []string{"self_lamp_turn_on", "Result: 87."}) {
 		t.Errorf("after the reconnect: %s", body)
 	}
-	fresh := dialPeer(t, s, "Device-Id", device)
+	fresh := dialPeer(t, s, "Device-Id", device, "Client-Id", "c-1")
 	fresh.hello(seedHello)
 	fresh.settle()
 	s.awaitLog(ctx, t, "device_id="+device, "device tools listed", "tools=3", "changed=true")

@@ -93,7 +93,7 @@ type server struct {
 	dir    string // its working folder
 	ota    string
 	ws     string
-	banner string
+	banner syncBuffer
 	over   chan struct{} // closed when the process has ended
 	err    error         // how it ended
 	log    syncBuffer
@@ -195,7 +195,7 @@ func (s *server) readBanner(out interface{ Read([]byte) (int, error) }, found ch
 	defer close(s.over)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		s.banner += lines.Text() + "\n"
+		fmt.Fprintln(&s.banner, lines.Text())
 		if u := otaLine.FindString(lines.Text()); u != "" && s.ota == "" {
 			s.ota = u
 			s.ws = "ws" + strings.TrimPrefix(strings.Replace(u, "/ota/", "/v1/", 1), "http")
@@ -370,13 +370,11 @@ func (s *server) waitReady(ctx context.Context, tb testing.TB) {
 	}
 }
 
-// dial connects a strict device by way of OTA. Its violations fail the test.
-func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) *devicetest.Device {
+// provision asks where to connect as the device of these options, whose flash lasts
+// as long as the server's log.
+func (s *server) provision(ctx context.Context, tb testing.TB, o devicetest.Options) (url, token string) {
 	tb.Helper()
-	if o.DeviceID == "" && s.shared {
-		o.DeviceID = newDeviceID()
-	}
-	flash, _ := s.flashes.LoadOrStore([2]string{o.DeviceID, o.ClientID}, &devicetest.Flash{})
+	flash, _ := s.flashes.LoadOrStore([2]string{strings.ToLower(o.DeviceID), o.ClientID}, &devicetest.Flash{})
 	o.Flash = flash.(*devicetest.Flash)
 	p, err := devicetest.Provision(ctx, s.ota, o)
 	if err != nil {
@@ -385,7 +383,16 @@ func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) 
 	for _, v := range p.Violations {
 		tb.Errorf("ota: %s", v)
 	}
-	o.URL, o.Token = p.URL, p.Token
+	return p.URL, p.Token
+}
+
+// dial connects a strict device by way of OTA. Its violations fail the test.
+func (s *server) dial(ctx context.Context, tb testing.TB, o devicetest.Options) *devicetest.Device {
+	tb.Helper()
+	if o.DeviceID == "" && s.shared {
+		o.DeviceID = newDeviceID()
+	}
+	o.URL, o.Token = s.provision(ctx, tb, o)
 	if o.Limits.Tolerance == 0 {
 		o.Limits.Tolerance = 500 * time.Millisecond // the race detector on a busy machine; agent's scenes hold the times in fake time
 	}

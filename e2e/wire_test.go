@@ -17,14 +17,15 @@ func TestRedialAndReplace(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	s, cloud := startEcho(t)
-	o := devicetest.Options{NoMCP: true, DeviceID: "24:6F:28:CC:02:01"}
+	o := devicetest.Options{NoMCP: true, DeviceID: "24:6F:28:CC:02:01", ClientID: "5c0a3a52-6a0e-4a57-8a3e-0a1f6f0c0201"}
 	first := s.dial(ctx, t, o)
 	ask(ctx, t, first, "the number is one")
 	first.CloseTCP() // hangs up as firmware does
 	second := s.dial(ctx, t, o)
 	ask(ctx, t, second, "the number is two")
 	o.DeviceID = strings.ToLower(o.DeviceID)
-	half := dialRaw(t, s, o.DeviceID) // takes its place, and is gone in the middle of a reply
+	_, token := s.provision(ctx, t, o)
+	half := dialRaw(t, s, o.DeviceID, "Client-Id: "+o.ClientID, "Authorization: Bearer "+token) // takes its place, and is gone in the middle of a reply
 	half.hello(hello242)
 	half.text(typed("the number is three, now a story"))
 	half.await(`"tts"`, `"start"`)
