@@ -107,17 +107,30 @@ func (b *Book) Close() {
 	b.wg.Wait()
 }
 
-// do has work done, one piece after the other.
-func (b *Book) do(work func(context.Context)) {
+// do has work done, one piece after the other. It reports whether it will be.
+func (b *Book) do(work func(context.Context)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return
+		return false
 	}
 	b.todo = append(b.todo, work)
 	if !b.running {
 		b.running = true
 		b.wg.Go(b.work)
+	}
+	return true
+}
+
+// catchUp waits until what was asked of [Book.do] before has been tried.
+func (b *Book) catchUp(ctx context.Context) {
+	caught := make(chan struct{})
+	if !b.do(func(context.Context) { close(caught) }) {
+		return
+	}
+	select {
+	case <-caught:
+	case <-ctx.Done():
 	}
 }
 

@@ -518,6 +518,25 @@ func TestBookOrders(t *testing.T) {
 	})
 }
 
+// TestBookListsNothingTold: what was heard a moment ago is over for who asks, however slow
+// the disk is.
+func TestBookListsNothingTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &broken{Store: NewMemory()}
+		b := New(t.Context(), Options{Store: store})
+		defer b.Close()
+		s := connect(t, b, "a")
+		s.mustOrder(t, in(time.Minute, "Tea"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		store.stall.Store(int64(5 * time.Second))
+		s.hear(whole)
+		if said := s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerList}); said != "there are no timers or reminders." {
+			t.Error(said)
+		}
+	})
+}
+
 // TestBookSnoozeRinging: what rings just now is put off, and comes again.
 func TestBookSnoozeRinging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -141,8 +141,10 @@ func (a *alarms) repeats(r Reminder) string {
 	return spoken.SayRepeat(r.Rule, wall, r.Lang)
 }
 
-// mine returns the reminders of the device that are not over.
+// mine returns the reminders of the device that are not over. One that was just told
+// is over, although it may not have been committed yet.
 func (a *alarms) mine(ctx context.Context) ([]Reminder, error) {
+	a.book.catchUp(ctx)
 	return a.book.o.Store.Find(ctx, Query{Device: a.owner, States: []State{Armed, Snoozed, Ringing, Missed}})
 }
 
