@@ -23,7 +23,7 @@ const (
 // known reports whether a device of that state holds its address.
 func (s DeviceState) known() bool { return s == DevicePaired || s == DeviceBrowser }
 
-// Identity is who a device is: an address with a Client-Id, and what it can prove.
+// Identity names a device: an address with a Client-Id, and what it can prove.
 type Identity struct {
 	ID         string // all other rows name it
 	Address    string // Device-Id in its canonical spelling

@@ -48,7 +48,7 @@ type learned struct {
 	at  time.Time
 }
 
-// batch is what is written in one transaction.
+// batch holds the rows of one transaction.
 type batch struct {
 	entries    []*Entry
 	bytes      int              // of the entries

@@ -49,7 +49,7 @@ func assign(columns string) string {
 	return set.String()
 }
 
-// queryer is what reads: connections and transactions.
+// queryer reads rows; connections and transactions implement it.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }

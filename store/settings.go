@@ -16,7 +16,7 @@ type Agent struct {
 	DeletedAt time.Time
 }
 
-// AgentRevision is what an agent was from one change to the next.
+// AgentRevision holds the settings of an agent from one change to the next.
 type AgentRevision struct {
 	AgentID string
 	Rev     int
@@ -110,7 +110,7 @@ const (
 	SettingsUndone SettingsState = "undone"
 )
 
-// SettingsRevision is what was set from one change to the next.
+// SettingsRevision holds the settings of the server from one change to the next.
 type SettingsRevision struct {
 	ID        int
 	BaseID    int    // it was made of; 0: of nothing

@@ -51,7 +51,7 @@ type Options struct {
 	hooks hooks
 }
 
-// hooks are what tests put in the place of the world.
+// hooks let tests replace the driver, the look for network file systems and the migrations.
 type hooks struct {
 	wrap       func(driver.Connector) driver.Connector // between database/sql and SQLite's connections; nil: nothing
 	filesystem func(dir string) string                 // names a network file system; nil: networkFilesystem

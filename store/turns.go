@@ -186,7 +186,7 @@ func (t *Turns) Of(ctx context.Context, conversationID string, seq, limit int) (
 	return list[Turn](ctx, t.db.read, selectTurn+" WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3", conversationID, seq, min(limit, maxPageRows))
 }
 
-// Dialogue is what was said last with a device.
+// Dialogue holds the last turns with a device.
 type Dialogue struct {
 	Conversation Conversation
 	Last         Turn

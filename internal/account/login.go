@@ -11,7 +11,7 @@ import (
 	"xiaozhi/store"
 )
 
-// Origin is where a request comes from.
+// Origin tells where a request comes from.
 type Origin struct {
 	Remote  netip.Addr
 	Browser string // as it calls itself

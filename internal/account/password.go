@@ -17,7 +17,7 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// cost is what a hash takes. It stands in each hash, so that it may grow.
+// cost holds the parameters of a hash. It stands in each hash, so that it may grow.
 type cost struct {
 	memory uint32 // KiB
 	passes uint32

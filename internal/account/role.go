@@ -62,7 +62,7 @@ func ParseScopes(list string) (all []Scope, err error) {
 	return all, nil
 }
 
-// Person is who asks: somebody who has logged in, or a program that acts for them.
+// Person identifies the asker: somebody who has logged in, or a program that acts for them.
 type Person struct {
 	ID     string
 	Name   string
@@ -83,7 +83,7 @@ func (p Person) Actor(remote string) Actor {
 	return Actor{p.Name, via, remote}
 }
 
-// Need is what a request asks of the person.
+// Need states the rights that a request takes.
 type Need struct {
 	Role  Role  // at least
 	Scope Scope // of a token

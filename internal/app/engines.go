@@ -139,7 +139,7 @@ func once[T any](f *resolver, key string, make func() (T, error)) (what T, again
 	return what, false, err
 }
 
-// chainKey is where a chain is kept.
+// chainKey identifies a chain among those that are built.
 func chainKey(role string, names []string) string {
 	return role + " [" + strings.Join(names, "\n") + "]"
 }

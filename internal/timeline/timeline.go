@@ -101,7 +101,7 @@ type Playback interface {
 	FirstFrame() time.Time
 }
 
-// Figures are what a turn's one log line says, and what is kept of it.
+// Figures hold what a turn's one log line says, and what is kept of it.
 type Figures struct {
 	EOU, ASR, TTFT, TTFS, TTFB, Added, E2E, LeadMin time.Duration
 	Underruns, Frames, Steps                        int

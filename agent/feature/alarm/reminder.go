@@ -32,7 +32,7 @@ const (
 	Alert Kind = "alert" // it is that time of day in its zone
 )
 
-// State is where a reminder stands.
+// State names a stage in the life of a reminder.
 type State string
 
 // The states of a reminder.
@@ -51,7 +51,7 @@ func waiting() []State { return []State{Armed, Snoozed} }
 // Open reports whether a reminder is not over.
 func (s State) Open() bool { return s != Told && s != Deleted }
 
-// Event is what happens to a reminder.
+// Event names something that changes the State of a reminder.
 type Event int
 
 // The events.
