@@ -54,6 +54,8 @@ type Peer struct {
 	Protocol  string // Protocol-Version
 	BaseURL   string // how the device reaches the server by HTTP, without a last slash
 	Remote    string // address, for the log
+
+	Unauthorized error // why it may not come without the token that all devices share; nil: it may
 }
 
 // Kind says whose fault the end of a session is, and how a transport tells it.

@@ -18,7 +18,7 @@ import (
 func TestBadHTTP(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	const token = "dvc-right-token"
+	const token = "dvc-right-secret-token"
 	s := start(t, setup{env: []string{"XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=" + token}})
 	const device = "Device-Id: 24:6f:28:bb:02:01"
 	for name, c := range map[string]struct {
@@ -28,7 +28,7 @@ func TestBadHTTP(t *testing.T) {
 	}{
 		"wrong token":      {"/xiaozhi/v1/", []string{device, "Authorization: Bearer dvc-wrong-token"}, 401},
 		"no token":         {"/xiaozhi/v1/", []string{device}, 401},
-		"half a token":     {"/xiaozhi/v1/", []string{device, "Authorization: Bearer dvc-right"}, 401},
+		"half a token":     {"/xiaozhi/v1/", []string{device, "Authorization: Bearer dvc-right-secret"}, 401},
 		"wrong in query":   {"/xiaozhi/v1/?device-id=x&authorization=Bearer%20dvc-wrong-token", nil, 401},
 		"right token":      {"/xiaozhi/v1/", []string{device, "Authorization: Bearer " + token}, 101},
 		"without slash":    {"/xiaozhi/v1", []string{device, "Authorization: bearer " + token}, 101},

@@ -105,7 +105,7 @@ func awaitFrame(ctx context.Context, t *testing.T, d *devicetest.Device, text st
 func TestBrowserPage(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s, cloud := startEcho(t, "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=dvc-browser", "XIAOZHI_SERVER__ORIGINS=http://page.example")
+	s, cloud := startEcho(t, "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=dvc-browser-of-everybody", "XIAOZHI_SERVER__ORIGINS=http://page.example")
 	s.waitReady(ctx, t)
 	preflight(ctx, t, s)
 	o := devicetest.Options{Profile: devicetest.Browser, Mode: devicetest.Manual, Hello: json.RawMessage(`{"type":"hello","device_id":"x","token":"y"}`)}
@@ -135,7 +135,7 @@ func TestBrowserPage(t *testing.T) {
 		"http://localhost:8006": 101, "http://127.0.0.1": 101, "http://page.example": 101, "null": 403, "https://evil.example": 403,
 	} {
 		page := dialTCP(t, s)
-		if got := page.upgrade("/xiaozhi/v1/?device-id=page&client-id=c&token=dvc-browser", "Origin: "+origin); got != want {
+		if got := page.upgrade("/xiaozhi/v1/?device-id=page&client-id=c&token=dvc-browser-of-everybody", "Origin: "+origin); got != want {
 			t.Errorf("a page of %s got %d, want %d", origin, got, want)
 		}
 	}

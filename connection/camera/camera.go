@@ -14,6 +14,7 @@ import (
 
 	"xiaozhi/connection"
 	"xiaozhi/connection/request"
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/rawjson"
@@ -72,8 +73,9 @@ type Options struct {
 
 // Handler answers uploads. It may be used by many goroutines at once.
 type Handler struct {
-	o     Options
-	slots *uploadSlots
+	o        Options
+	slots    *uploadSlots
+	refusals *lockout.Lines
 }
 
 // New makes a handler. All options but Explainer and Log must be set.
@@ -81,7 +83,7 @@ func New(o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Handler{o: o, slots: newUploadSlots()}
+	return &Handler{o: o, slots: newUploadSlots(), refusals: lockout.NewLines()}
 }
 
 // Wrap serves the paths of uploads and gives all others to next.
@@ -119,7 +121,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	session, deviceID, err := h.uploader(r)
 	if err != nil {
-		h.o.Log.Warn("picture refused", "remote", r.RemoteAddr, "err", err)
+		h.refusals.Log(h.o.Log.Warn, "picture refused", "remote", r.RemoteAddr, "err", err)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		const refused = "connection/picture-refused"
 		body, _ := rawjson.Marshal(explanation{Message: message.In(text.Chinese, refused) + " / " + message.In(text.English, refused)})
@@ -141,7 +143,7 @@ var (
 // uploader is the session of the device that uploads. The token must be the one
 // that this session was given.
 func (h *Handler) uploader(r *http.Request) (session *connection.Session, deviceID string, err error) {
-	peer, err := h.o.Requests.Identify(r)
+	peer, err := h.o.Requests.Sender(r)
 	if err != nil {
 		return nil, "", err
 	}

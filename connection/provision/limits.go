@@ -1,9 +1,7 @@
 package provision
 
 import (
-	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,18 +19,25 @@ const (
 	perDevice  = 20   // in a minute and at once, of a pair of Device-Id and Client-Id
 	perAddress = 120  // the same of an address, with all pairs together that are not known
 	maxCounted = 4096 // pairs, and addresses, that are counted; of more, the one that asked longest ago starts anew
-	lineEvery  = 10 * time.Second
-	maxLines   = 20 // at once; after that one line of the log every lineEvery
+
+	// Of polls, whether a device must go on waiting. Firmware asks every three seconds,
+	// ten times in a row.
+	pollsOfDevice  = 60
+	pollsOfAddress = 600
 )
 
 // limits counts the requests. Its methods may be called at the same time.
 type limits struct {
 	devices   *lru.Cache[string, *rate.Limiter]
 	addresses *lru.Cache[string, *rate.Limiter]
+
+	polling      *lru.Cache[string, *rate.Limiter]
+	pollingThere *lru.Cache[string, *rate.Limiter] // by address
 }
 
 func newLimits() limits {
-	return limits{lru.New[string, *rate.Limiter](maxCounted, 0), lru.New[string, *rate.Limiter](maxCounted, 0)}
+	counted := func() *lru.Cache[string, *rate.Limiter] { return lru.New[string, *rate.Limiter](maxCounted, 0) }
+	return limits{counted(), counted(), counted(), counted()}
 }
 
 // allow reports whether a request is to be looked at. A known pair is counted by
@@ -42,7 +47,17 @@ func (l limits) allow(who connection.Peer, known bool) bool {
 	if who.Address != "" && !take(l.devices, who.Address+"\x00"+who.ClientID, perDevice) {
 		return false
 	}
-	return known || take(l.addresses, lockout.Address(net.JoinHostPort(who.From, "0")), perAddress)
+	return known || take(l.addresses, networkOf(who), perAddress)
+}
+
+// allowPoll reports whether a poll is to be looked at.
+func (l limits) allowPoll(who connection.Peer) bool {
+	return take(l.polling, who.Address+"\x00"+who.ClientID, pollsOfDevice) && take(l.pollingThere, networkOf(who), pollsOfAddress)
+}
+
+// networkOf returns the address by which somebody is counted.
+func networkOf(who connection.Peer) string {
+	return lockout.Address(net.JoinHostPort(who.From, "0"))
 }
 
 // take counts one request of so many in a minute.
@@ -55,32 +70,4 @@ func take(from *lru.Cache[string, *rate.Limiter], key string, most int) bool {
 		return bucket, 1
 	})
 	return bucket.Allow()
-}
-
-// lines writes what strangers do into the log, but not all of it. Its method may be
-// called at the same time.
-type lines struct {
-	mu         sync.Mutex
-	allowed    *rate.Limiter
-	suppressed int
-}
-
-func newLines() *lines {
-	return &lines{allowed: rate.NewLimiter(rate.Every(lineEvery), maxLines)}
-}
-
-// log writes a line, or counts it; the next one says how many there were.
-func (l *lines) log(write func(msg string, args ...any), msg string, args ...any) {
-	l.mu.Lock()
-	if !l.allowed.Allow() {
-		l.suppressed++
-		l.mu.Unlock()
-		return
-	}
-	if l.suppressed > 0 {
-		args = append(args, slog.Int("suppressed", l.suppressed))
-	}
-	l.suppressed = 0
-	l.mu.Unlock()
-	write(msg, args...)
 }

@@ -19,6 +19,7 @@ import (
 	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/request"
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
@@ -38,7 +39,7 @@ type Handler struct {
 	o         Options
 	page      *template.Template
 	limits    limits
-	strangers *lines
+	strangers *lockout.Lines
 }
 
 // New makes a handler.
@@ -53,7 +54,7 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{o: o, page: page, limits: newLimits(), strangers: newLines()}, nil
+	return &Handler{o: o, page: page, limits: newLimits(), strangers: lockout.NewLines()}, nil
 }
 
 // Wrap serves the paths of OTA and gives all others to next.
@@ -169,7 +170,7 @@ func (h *Handler) log(known bool) func(write func(msg string, args ...any), msg 
 	if known {
 		return func(write func(msg string, args ...any), msg string, args ...any) { write(msg, args...) }
 	}
-	return h.strangers.log
+	return h.strangers.Log
 }
 
 // read takes what a device tells of itself.
@@ -272,14 +273,14 @@ func isNumericVersion(v string) bool {
 // activate answers devices that ask whether they must go on waiting: 202 until a person
 // has accepted or refused them, else 200 (docs/protocol.md 1.4). What they send is not
 // looked at: the headers say who they are, and nobody but their maker knows the key
-// of their serial number.
+// of their serial number. Who asks too often is told to wait.
 func (h *Handler) activate(w http.ResponseWriter, r *http.Request) {
 	status, answer := http.StatusOK, struct {
 		Activated bool   `json:"activated"`
 		Message   string `json:"message"`
 	}{true, "nothing to activate"}
 	who, err := h.o.Requests.Identify(r)
-	if err == nil && who.Address != "" && h.o.Book != nil && h.o.Book.Activate(who.Visit) {
+	if err == nil && who.Address != "" && h.o.Book != nil && (!h.limits.allowPoll(who) || h.o.Book.Activate(who.Visit)) {
 		status, answer.Activated, answer.Message = http.StatusAccepted, false, "waiting for a person to accept the code"
 	}
 	request.WriteStatusJSON(w, status, answer)

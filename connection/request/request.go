@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -17,6 +18,7 @@ import (
 
 	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/rawjson"
@@ -24,7 +26,7 @@ import (
 
 // Options make a [Reader]. The zero value works.
 type Options struct {
-	Auth       Auth   // only checked here: it needs a token
+	Auth       Auth   // the token that all devices share
 	PublicURL  string // http(s)://host[:port][/prefix]; empty: what the request's Host says
 	TrustProxy bool   // X-Forwarded-* counts
 	Nameless   bool   // a device may come without a Device-Id
@@ -36,8 +38,9 @@ type Options struct {
 
 // Reader reads requests. Its methods may be called at the same time.
 type Reader struct {
-	o      Options
-	public *url.URL // nil: none is configured
+	o       Options
+	public  *url.URL // nil: none is configured
+	guesses *lockout.Guesses
 }
 
 // New checks the options and makes a reader.
@@ -46,7 +49,7 @@ func New(o Options) (*Reader, error) {
 		return nil, errors.New("connection: auth is enabled but the token is empty")
 	}
 	public, err := parsePublicURL(o.PublicURL)
-	return &Reader{o, public}, err
+	return &Reader{o, public, lockout.New()}, err
 }
 
 // Path returns the path of a request without doubled and last slashes. Devices
@@ -59,10 +62,22 @@ func Path(r *http.Request) string {
 	return path.Clean("/" + r.URL.Path)
 }
 
-// Identify reads the sender from the headers, else from the query, where the
+// Identify reads the sender as [Reader.Sender] does, and looks at the token that all
+// devices share.
+func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
+	p, err := rd.Sender(r)
+	if err != nil {
+		return p, err
+	}
+	p.Unauthorized = rd.checkShared(r, p.From)
+	p.Shared = rd.o.Auth.Enabled && p.Unauthorized == nil
+	return p, nil
+}
+
+// Sender reads the sender from the headers, else from the query, where the
 // names may be spelled in any way (device-id, Device-Id, deviceId, device_id). The
 // peer is as complete as it can be if it comes with an error.
-func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
+func (rd *Reader) Sender(r *http.Request) (connection.Peer, error) {
 	query := looseQuery(r.URL)
 	pick := func(header, key string) string {
 		return cmp.Or(strings.TrimSpace(r.Header.Get(header)), strings.TrimSpace(query[key]))
@@ -82,9 +97,33 @@ func (rd *Reader) Identify(r *http.Request) (connection.Peer, error) {
 	if err := cmp.Or(connection.CheckID("Device-Id", p.Address), connection.CheckID("Client-Id", p.ClientID)); err != nil {
 		return p, err
 	}
-	p.Shared = rd.o.Auth.Enabled && rd.o.Auth.Check(r) == nil
 	p.BaseURL = rd.BaseURL(r).String()
 	return p, nil
+}
+
+// sharedName is what the token that all devices share is called where secrets have
+// names.
+const sharedName = "auth.token"
+
+// checkShared looks at the token that all devices share. An address from which too many
+// wrong ones came is not listened to for a while, unless the right one came from there
+// before.
+func (rd *Reader) checkShared(r *http.Request, from string) error {
+	err := rd.o.Auth.Check(r)
+	if !rd.o.Auth.Enabled || errors.Is(err, ErrNoToken) {
+		return err
+	}
+	right, remote := "", net.JoinHostPort(from, "0")
+	if err == nil {
+		right = sharedName
+	}
+	if !rd.guesses.Listens(remote, right) {
+		return ErrGuessing
+	}
+	if err != nil {
+		rd.guesses.Wrong(remote)
+	}
+	return err
 }
 
 // Proxied reports whether a proxy has passed the request on and says so.
@@ -111,6 +150,7 @@ func looseQuery(u *url.URL) map[string]string {
 var (
 	ErrNoToken    = errors.New("no token")
 	ErrWrongToken = errors.New("wrong token")
+	ErrGuessing   = errors.New("too many wrong tokens came from this address")
 )
 
 // Auth is the token that devices must show.

@@ -64,7 +64,7 @@ func (o setup) build(tb testing.TB) (*connection.Registry, func(next http.Handle
 	if err != nil {
 		tb.Fatal(err)
 	}
-	talk := New(Options{Registry: registry, Requests: requests, Auth: o.Auth, Log: o.Log})
+	talk := New(Options{Registry: registry, Requests: requests, Log: o.Log})
 	ota, err := provision.New(provision.Options{Registry: registry, Requests: requests, Auth: o.Auth, Log: o.Log})
 	if err != nil {
 		tb.Fatal(err)

@@ -24,7 +24,6 @@ import (
 type Options struct {
 	Registry *connection.Registry
 	Requests *request.Reader
-	Auth     request.Auth
 	Log      *slog.Logger // nil: discarded
 }
 
@@ -81,10 +80,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		request.Refuse(w, http.StatusBadRequest, "connection/unknown", err)
 		return
 	}
-	if err := s.o.Auth.Check(r); err != nil {
+	if err := peer.Unauthorized; err != nil {
 		refused("device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		request.Refuse(w, http.StatusUnauthorized, "connection/token")
+		refuseToken(w, err)
 		return
 	}
 	peer.Transport = "websocket"
@@ -119,6 +117,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	// for as long as one runs: 60 KiB instead of 45 for an idle device (M12). So the
 	// context ends with nothing but the session's own end.
 	room.Admit(context.WithoutCancel(r.Context()), c, c.read)
+}
+
+// refuseToken answers a device that does not show the token that all devices share.
+func refuseToken(w http.ResponseWriter, err error) {
+	if errors.Is(err, request.ErrGuessing) {
+		w.Header().Set("Retry-After", "60")
+		request.Refuse(w, http.StatusTooManyRequests, "connection/guessing")
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	request.Refuse(w, http.StatusUnauthorized, "connection/token")
 }
 
 // serveAlive answers people and probes that ask the path by HTTP.

@@ -73,6 +73,7 @@ func TestBadFiles(t *testing.T) {
 		"no_devices_allowed":            ":1: server.max_devices: 0 is not within 1 and 100000",
 		"lateness_below_zero":           ":1: server.max_lateness: -1s is not within 0s and 10s",
 		"auth_without_token":            ":2: auth.enabled: auth is on, but there is no token",
+		"auth_token_short":              ":1: auth.token: the token is too short: at least 16 characters are needed",
 		"auth_token_variable_not_set":   ":1: auth.token: auth is on, but there is no token: the environment variable NOT_SET is not set / 已开启认证",
 		"token_file_missing":            ":2: auth.token_file: ",
 		"api_key_file_missing":          ":2: providers.mine.api_key_file: ",

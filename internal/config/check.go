@@ -57,7 +57,15 @@ func within[T int | float64 | time.Duration](ch checker, value, low, high T, at 
 
 func (ch checker) checkAuth(a Auth) {
 	ch.oneOf(a.Pairing, []string{"auto", "open", "ask", "closed"}, "auth", "pairing")
-	if !a.Enabled || a.Token != "" || a.TokenFile != "" || !ch.whole("auth") {
+	if !a.Enabled || a.Token == "" && a.TokenFile != "" || !ch.whole("auth") {
+		return // what is wrong with a file was reported where it was read
+	}
+	if a.Token != "" {
+		at := "token"
+		if a.TokenFile != "" {
+			at = "token_file"
+		}
+		ch.token(string(a.Token), "config/auth-no-token", "auth", at)
 		return
 	}
 	if unset := strings.Join(ch.unset["auth"+keySeparator+"token"], ", "); unset != "" {

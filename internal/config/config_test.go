@@ -171,7 +171,7 @@ func TestLayers(t *testing.T) {
 
 func TestValueKinds(t *testing.T) {
 	c := mustLoadText(t, `
-auth: {enabled: true, token: 12345}
+auth: {enabled: true, token: 1234567890123456}
 providers:
   a: {type: openai, voice: 7, temperature: 0, extra: {a: {b: [1, true, x]}}, headers: {X-Key: "${K}"}, first_token: 2s, first_sound: 3s, transcript: 4s}
   b: {type: openai, voice: {en: john}}
@@ -180,7 +180,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 `, "K=v")
 	a, b := c.Providers["a"], c.Providers["b"]
 	want := map[string]any{"a": map[string]any{"b": []any{1, true, "x"}}}
-	if c.Auth.Token != "12345" || a.Voice.For("zh") != "7" || a.Temp == nil || *a.Temp != 0 || !reflect.DeepEqual(a.Extra, want) {
+	if c.Auth.Token != "1234567890123456" || a.Voice.For("zh") != "7" || a.Temp == nil || *a.Temp != 0 || !reflect.DeepEqual(a.Extra, want) {
 		t.Errorf("auth %v, a %+v", c.Auth.Enabled, a)
 	}
 	if a.Headers["X-Key"] != "v" || a.FirstToken != 2*time.Second || a.FirstSound != 3*time.Second || a.Transcript != 4*time.Second || b.Temp != nil {
@@ -195,7 +195,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 }
 
 func TestSecretsHidden(t *testing.T) {
-	c := mustLoadText(t, "auth: {enabled: true, token: hunter2}")
+	c := mustLoadText(t, "auth: {enabled: true, token: hunter2-and-his-friends}")
 	if text := strings.Join([]string{c.Auth.Token.String(), providers.Secret("x").GoString()}, ""); strings.Contains(text, "hunter2") {
 		t.Error(text)
 	}

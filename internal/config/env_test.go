@@ -11,13 +11,13 @@ import (
 
 func TestEnvironment(t *testing.T) {
 	c := mustLoadText(t, "llm: [rules]\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n",
-		"PATH=/bin", "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=a=b: c # d",
+		"PATH=/bin", "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=a=b: c # d, 16 and more",
 		"Xiaozhi_Voice__Idle_Close=90s", "XIAOZHI_VOICE__VAD__START=0.6", "XIAOZHI_AGENT__MAX_STEPS= 7 ",
 		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_ASR=openai, pocketsphinx", "OPENAI_API_KEY=k", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
 		"XIAOZHI_PROVIDERS__NEW__TYPE=openai", "XIAOZHI_PROVIDERS__NEW__EXTRA={top_k: 3}", "XIAOZHI_PROVIDERS__NEW__VOICE__ZH=anna",
 		"XIAOZHI_PROVIDERS__NEW__TEMPERATURE=0.2", "XIAOZHI_SERVER__LISTEN=", "XIAOZHI_SERVER__LISTEN=127.0.0.1:9000", "broken")
 	p := c.Providers["new"]
-	if !c.Auth.Enabled || c.Auth.Token != "a=b: c # d" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.6 || c.Agent.MaxSteps != 7 {
+	if !c.Auth.Enabled || c.Auth.Token != "a=b: c # d, 16 and more" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.6 || c.Agent.MaxSteps != 7 {
 		t.Errorf("%+v", c)
 	}
 	if !reflect.DeepEqual(c.Agent.WakeWords, []string{"hey", "you"}) || !reflect.DeepEqual(c.Server.Listen, []string{"127.0.0.1:9000"}) {
@@ -96,9 +96,9 @@ providers:
 }
 
 func TestSecretFiles(t *testing.T) {
-	token, key, blank := writeFile(t, "token", " t0k\n"), writeFile(t, "key", "k3y"), writeFile(t, "blank", "\n")
+	token, key, blank := writeFile(t, "token", " t0ken-of-all-devices\n"), writeFile(t, "key", "k3y"), writeFile(t, "blank", "\n")
 	c := mustLoadText(t, "auth: {enabled: true, token: other, token_file: "+token+"}\nproviders: {a: {type: openai, api_key: '${NOT_SET}', api_key_file: "+key+"}}")
-	if p := c.Providers["a"]; c.Auth.Token != "t0k" || p.APIKey != "k3y" || len(p.MissingEnv) > 0 {
+	if p := c.Providers["a"]; c.Auth.Token != "t0ken-of-all-devices" || p.APIKey != "k3y" || len(p.MissingEnv) > 0 {
 		t.Errorf("token %q, key %q, missing %v", c.Auth.Token.Reveal(), p.APIKey.Reveal(), p.MissingEnv)
 	}
 	_, err := loadText(t, "auth: {token_file: "+blank+"}")

@@ -9,7 +9,7 @@ import (
 // TestRedacted: no secret, and nothing that may hold one, is shown.
 func TestRedacted(t *testing.T) {
 	c := mustLoadText(t, `
-auth: {enabled: true, token: s3cret1}
+auth: {enabled: true, token: s3cret1-of-all-devices}
 providers: {x: {type: openai, base_url: "https://u:s3cret2@h/v1?key=s3cret3", api_key: s3cret4, headers: {K: s3cret5}, extra: {k: s3cret6}}}
 tools:
   weather: {url: "https://h/{city}?appid=s3cret7"}

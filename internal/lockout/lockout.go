@@ -1,4 +1,5 @@
-// Package lockout stops listening to addresses from which secrets are guessed.
+// Package lockout stops listening to addresses from which secrets are guessed, and keeps
+// what strangers do from filling the log.
 package lockout
 
 import (

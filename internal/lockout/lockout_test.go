@@ -61,3 +61,22 @@ func TestGuessesBounds(t *testing.T) {
 		t.Error("an address that guesses is listened to, or another is not")
 	}
 }
+
+func TestLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written []string
+		write := func(msg string, args ...any) { written = append(written, fmt.Sprint(msg, args)) }
+		l := NewLines()
+		for range 1000 {
+			l.Log(write, "refused")
+		}
+		if len(written) != maxLines {
+			t.Errorf("%d lines at once", len(written))
+		}
+		time.Sleep(lineEvery)
+		l.Log(write, "refused")
+		if len(written) != maxLines+1 || written[maxLines] != "refused[suppressed=980]" {
+			t.Errorf("%q", written[maxLines:])
+		}
+	})
+}

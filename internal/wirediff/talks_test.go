@@ -391,7 +391,7 @@ func signalled() talk {
 }
 
 func ota() talk {
-	return talk{name: "ota", config: "auth: {enabled: true, token: secret-token}\n", play: func(s *stage) error {
+	return talk{name: "ota", config: "auth: {enabled: true, token: secret-token-of-all}\n", play: func(s *stage) error {
 		const id = "Device-Id: 24:6f:28:aa:10:02"
 		for _, r := range [][]string{
 			{"GET", "/xiaozhi/ota/", ""},

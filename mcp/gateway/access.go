@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway/catalog"
@@ -38,11 +39,12 @@ type guard struct {
 	Access
 	owner string // the admin token; "": there is none
 	rates *rates
+	lines *lockout.Lines // about who is not let in
 	log   *slog.Logger
 }
 
 func newGuard(a Access, log *slog.Logger) *guard {
-	return &guard{Access: a, rates: newRates(), log: log}
+	return &guard{Access: a, rates: newRates(), lines: lockout.NewLines(), log: log}
 }
 
 // before returns next behind access control: it finds the caller in the context of
@@ -69,7 +71,7 @@ func (g *guard) before(next http.Handler, refuse func(w http.ResponseWriter, sta
 
 // note logs a request that is not let in, and sets the headers of its answer.
 func (g *guard) note(w http.ResponseWriter, r *http.Request, c catalog.Caller, d *denial) {
-	g.log.Warn("request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status,
+	g.lines.Log(g.log.Warn, "request refused", "path", catalog.Clip(r.URL.Path), "remote", r.RemoteAddr, "status", d.status,
 		"why", message.In(text.English, d.text), "token", c.Name())
 	switch d.status {
 	case http.StatusUnauthorized:
