@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -96,7 +97,7 @@ func TestRoleIsAnAgent(t *testing.T) {
 			v.types(t, words)
 			time.Sleep(10 * time.Second)
 		}
-		if _, err := role("Eve"); err != feature.ErrNoRole {
+		if _, err := role("Eve"); !errors.Is(err, feature.ErrNoRole) {
 			t.Errorf("no agent of that name: %v", err)
 		}
 		turn("one")

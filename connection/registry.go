@@ -182,15 +182,16 @@ func (m *Room) Cancel() {
 // transport is closed. The session ends when ctx does, at the latest.
 func (m *Room) Admit(ctx context.Context, t Transport, read func(*Session)) {
 	s := newSession(ctx, m, t)
-	m.registry.admit(s, m.key)
-	s.start(read) //nolint:contextcheck // the session has a context of its own, made of ctx
+	m.registry.admit(s, m.key) //nolint:contextcheck // it asks whether a session has ended, by its own context
+	s.start(read)              //nolint:contextcheck // the session has a context of its own, made of ctx
 }
 
 func (r *Registry) admit(s *Session, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settle(key)
-	if r.mayReplace(&s.peer.Guest, s); s.peer.Guest.Away != nil {
+	r.mayReplace(&s.peer.Guest, s)
+	if s.peer.Guest.Away != nil {
 		key = noPlace()
 	}
 	s.place.key = key

@@ -94,14 +94,13 @@ func checkRestored(t *testing.T, dir string, devices, turns int) {
 func TestRestoreRefuses(t *testing.T) {
 	dir := t.TempDir()
 	archive, path := filepath.Join(dir, "a.tar.gz"), filepath.Join(dir, "xiaozhi.db")
-	before := made(t, path, 50)
+	made(t, path, 50)
 	s, err := Open(t.Context(), Options{Path: path})
 	want(t, err, nil)
 	want(t, s.Backup(t.Context(), archive, nil), nil)
 	want(t, s.Close(), nil)
-	if before, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
+	before, err := os.ReadFile(path)
+	want(t, err, nil)
 	whole, err := os.ReadFile(archive)
 	want(t, err, nil)
 	pack := func(entries ...tar.Header) []byte {

@@ -9,7 +9,7 @@ func networkFilesystem(dir string) string {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return ""
 	}
-	return networkName(int64(s.Type))
+	return networkName(s.Type)
 }
 
 // networkName names a file system by its magic number.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,9 +25,7 @@ func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 			return nil, fmt.Errorf("store.url: %w", err) // the password is not part of the error
 		}
 		c.ConnectTimeout = cmp.Or(c.ConnectTimeout, connectTime)
-		for name, value := range settings {
-			c.RuntimeParams[name] = value
-		}
+		maps.Copy(c.RuntimeParams, settings)
 		db := stdlib.OpenDB(*c)
 		db.SetMaxOpenConns(conns)
 		db.SetMaxIdleConns(1)
@@ -69,21 +68,21 @@ func (d *database) upPostgres(ctx context.Context, o Options) error {
 }
 
 // postgresError says what an error of PostgreSQL means.
-func postgresError(err error) (is error, trouble Trouble) {
+func postgresError(err error) (trouble Trouble, is error) {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case !ok:
-		return nil, TroubleFailing
+		return TroubleFailing, nil
 	case e.Code == "23505": // unique_violation
-		return ErrExists, ""
+		return "", ErrExists
 	case e.Code == "23503": // foreign_key_violation
-		return ErrNotFound, ""
+		return "", ErrNotFound
 	case len(e.Code) == 5 && (e.Code[:2] == "22" || e.Code[:2] == "23"): // data that cannot be written
-		return errData, ""
+		return "", errData
 	case e.Code == "53100":
-		return nil, TroubleFull
+		return TroubleFull, nil
 	case e.Code == "XX001" || e.Code == "XX002":
-		return nil, TroubleBroken
+		return TroubleBroken, nil
 	}
-	return nil, TroubleFailing
+	return TroubleFailing, nil
 }

@@ -144,7 +144,7 @@ func clean(s string) string {
 }
 
 func (c text) Value() (driver.Value, error) { return clean(*c.s), nil }
-func (c text) Scan(src any) error           { return maybe{c.s}.Scan(src) }
+func (c text) Scan(src any) error           { return maybe(c).Scan(src) }
 
 func (c maybe) Value() (driver.Value, error) {
 	if *c.s == "" {
@@ -161,7 +161,7 @@ func (c maybe) Scan(src any) error {
 }
 
 func (c whole) Value() (driver.Value, error) { return int64(*c.n), nil }
-func (c whole) Scan(src any) error           { return number{c.n}.Scan(src) }
+func (c whole) Scan(src any) error           { return number(c).Scan(src) }
 func (c flag) Value() (driver.Value, error)  { return *c.b, nil }
 
 func (c flag) Scan(src any) error {

@@ -280,7 +280,7 @@ func known(err error) error {
 	if err == nil {
 		return nil
 	}
-	is, _ := meaning(err)
+	_, is := meaning(err)
 	if is == nil {
 		return err
 	}
@@ -292,31 +292,31 @@ func troubleOf(err error) Trouble {
 	if errors.Is(err, errUnsound) {
 		return TroubleBroken
 	}
-	_, trouble := meaning(err)
+	trouble, _ := meaning(err)
 	return trouble
 }
 
-func meaning(err error) (is error, trouble Trouble) {
+func meaning(err error) (trouble Trouble, is error) {
 	e, ok := errors.AsType[sqlite3.Error](err)
 	if !ok {
 		return postgresError(err)
 	}
 	switch e.ExtendedCode {
 	case sqlite3.ErrConstraintUnique, sqlite3.ErrConstraintPrimaryKey:
-		return ErrExists, ""
+		return "", ErrExists
 	case sqlite3.ErrConstraintForeignKey:
-		return ErrNotFound, ""
+		return "", ErrNotFound
 	}
 	switch e.Code {
 	case sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch:
-		return errData, ""
+		return "", errData
 	case sqlite3.ErrFull:
-		return nil, TroubleFull
+		return TroubleFull, nil
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB:
-		return nil, TroubleBroken
+		return TroubleBroken, nil
 	}
 	if e.SystemErrno == syscall.ENOSPC || e.SystemErrno == syscall.EDQUOT {
-		return nil, TroubleFull
+		return TroubleFull, nil
 	}
-	return nil, TroubleFailing
+	return TroubleFailing, nil
 }

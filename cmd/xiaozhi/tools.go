@@ -104,14 +104,14 @@ func (c *toolsClient) findToken(flags *flag.FlagSet, data string) error {
 	flags.Visit(func(f *flag.Flag) { named = named || f.Name == "data" })
 	u, err := url.Parse(c.server)
 	if !named && (err != nil || !isLoopback(u.Hostname())) {
-		return nil
+		return nil //nolint:nilerr // who asks names the address that is wrong
 	}
 	token, err := admintoken.Read(data)
-	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
 	}
 	c.token = token
-	return nil
+	return err
 }
 
 // isLoopback reports whether a host is this machine.

@@ -134,17 +134,15 @@ func (b *Book) Run(ctx context.Context) {
 	}
 }
 
-// written writes down what has changed, and reports whether it could.
-func (b *Book) written(ctx context.Context) bool {
-	err := b.flush(ctx)
-	if err != nil {
+// written writes down what has changed, and logs that it cannot.
+func (b *Book) written(ctx context.Context) {
+	if err := b.flush(ctx); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.notices.due("", time.Now()) {
 			b.log.Error("known devices are not written down; they are known until the server stops", "err", err)
 		}
 	}
-	return err == nil
 }
 
 // flush writes down all that has changed.

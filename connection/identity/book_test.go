@@ -71,8 +71,7 @@ func (r *rig) restart(change func(*Options)) {
 	r.Book = b
 }
 
-func ask(o *Options)    { o.Mode = Ask }
-func closed(o *Options) { o.Mode = Closed }
+func ask(o *Options) { o.Mode = Ask }
 
 // home is a visit from a private network.
 func home(address, client string) Visit {

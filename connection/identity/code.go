@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -159,9 +160,9 @@ func (d *desk) find(code string) *Pairing {
 
 // endOf says how a code has ended that waits no more; nil: it is not remembered.
 func (d *desk) endOf(code string) error {
-	for i := len(d.spent) - 1; i >= 0; i-- {
-		if d.spent[i].code == code {
-			return d.spent[i].why
+	for _, s := range slices.Backward(d.spent) {
+		if s.code == code {
+			return s.why
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -216,9 +217,7 @@ func AddressOf(id string) string {
 
 func clone[V any](m map[string]V) map[string]V {
 	c := make(map[string]V, len(m))
-	for k, v := range m {
-		c[k] = v
-	}
+	maps.Copy(c, m)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,9 +105,7 @@ func TestWhereFrom(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/xiaozhi/ota/", nil)
 		r.RemoteAddr = tc.remote
-		for name, values := range tc.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, tc.header)
 		if from, near := rd.from(r); from != tc.from || near != tc.near {
 			t.Errorf("%s: %s, near %v", tc.name, from, near)
 		}

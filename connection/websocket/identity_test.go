@@ -16,6 +16,7 @@ import (
 
 // known has devices identified by a book, all of them from a private network.
 func known(t *testing.T, o identity.Options, book **identity.Book) func(*setup) {
+	t.Helper()
 	return func(s *setup) {
 		o.Records, o.Log = identity.NewMemory(), s.Log
 		b, err := identity.New(t.Context(), o)

@@ -86,7 +86,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer.Transport = "websocket"
-	room, err := s.o.Registry.Reserve(peer)
+	room, err := s.o.Registry.Reserve(peer) //nolint:contextcheck // it asks whether a session has ended, by its own context
 	switch {
 	case errors.Is(err, connection.ErrFull):
 		most := s.o.Registry.MaxDevices()

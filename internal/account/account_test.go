@@ -257,7 +257,7 @@ func TestOtherProcess(t *testing.T) {
 	if r.HasOwner(ctx) {
 		t.Fatal("an owner of nothing")
 	}
-	other := New(Options{Store: r.db, Now: r.Service.now})
+	other := New(Options{Store: r.db, Now: r.now})
 	r.must(other.Add(ctx, command(), NewUser{Name: "ann", Role: Owner, Password: good}))
 	r.clock = r.clock.Add(ownerAge)
 	if !r.HasOwner(ctx) {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -215,7 +214,7 @@ providers:
   c: {type: openai, api_key: k, model: m, base_url: '`+cloud.URL()+`'}
   d: {type: openai, api_key: k, model: n, base_url: '`+cloud.URL()+`'}
 `)
-	f := resolverOf(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	f := resolverOf(cfg, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.life.end)
 	texts, err := prompts.Load("")
 	if err != nil {

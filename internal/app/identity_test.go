@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -290,7 +291,7 @@ func TestFarewellOfDevices(t *testing.T) {
 		{&identity.Away{Taken: true}, prompts.PairRefused, ""},
 	} {
 		f := farewell(tc.cause, texts, "en")
-		if f.Phrase != tc.phrase || (f.Words != "") != (tc.words != "") || !strings.Contains(f.Words, tc.words) || f.Cause != tc.cause {
+		if f.Phrase != tc.phrase || (f.Words != "") != (tc.words != "") || !strings.Contains(f.Words, tc.words) || !errors.Is(f.Cause, tc.cause) {
 			t.Errorf("%v: %+v", tc.cause, f)
 		}
 	}

@@ -19,16 +19,6 @@ import (
 	"xiaozhi/store"
 )
 
-func openStored(t *testing.T, path string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
 func TestStoredRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	var last *store.Store

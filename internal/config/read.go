@@ -216,14 +216,15 @@ func keyInTree(parents []string, name string) string {
 // freeNames returns the type of what has a free name in a section: in a map, and
 // in a section that has a map beside its keys. nil: every key is known.
 func freeNames(t reflect.Type) reflect.Type {
-	switch t.Kind() {
-	case reflect.Map:
+	if t.Kind() == reflect.Map {
 		return t.Elem()
-	case reflect.Struct:
-		for _, f := range reflect.VisibleFields(t) {
-			if f.Tag.Get("koanf") == remain {
-				return f.Type.Elem()
-			}
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("koanf") == remain {
+			return f.Type.Elem()
 		}
 	}
 	return nil

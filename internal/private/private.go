@@ -110,7 +110,7 @@ func CreateSecret(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // it is not there when all went well
 	err = f.Chmod(ownerOnly)
 	if err == nil {
 		_, err = f.Write(data)

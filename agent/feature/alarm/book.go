@@ -303,29 +303,28 @@ func (b *Book) tell(there *alarms, o *bell) {
 	}
 }
 
-// change commits what becomes of a reminder by an event, as adjust has it, and returns
-// that. Where the reminder has changed in the meantime, the event happens to what it is
+// change commits what becomes of a reminder by an event, as adjust has it. Where the reminder has changed in the meantime, the event happens to what it is
 // now; where it means nothing, nothing is changed.
-func (b *Book) change(ctx context.Context, r Reminder, e Event, adjust func(*Reminder)) (Reminder, error) {
+func (b *Book) change(ctx context.Context, r Reminder, e Event, adjust func(*Reminder)) error {
 	for {
 		next, ok := r.Next(e, time.Now())
 		if !ok {
-			return r, nil
+			return nil
 		}
 		if adjust != nil {
 			adjust(&next)
 		}
 		done, err := b.o.Store.Change(ctx, Change{r, next})
 		if err != nil || done[0] {
-			return next, err
+			return err
 		}
 		all, err := b.o.Store.Find(ctx, Query{Device: r.Device})
 		if err != nil {
-			return r, err
+			return err
 		}
 		i := slices.IndexFunc(all, func(other Reminder) bool { return other.ID == r.ID })
 		if i < 0 {
-			return r, nil
+			return nil
 		}
 		r = all[i]
 	}
@@ -337,7 +336,7 @@ func (b *Book) settle(o *bell, e Event) {
 	var try func(context.Context)
 	try = func(ctx context.Context) {
 		next, ok := o.telling.Next(e, time.Now())
-		if ok && !(o.final && e == Heard) {
+		if ok && (!o.final || e != Heard) {
 			if _, err := b.o.Store.Change(ctx, Change{o.kept, next}); err != nil {
 				b.o.Log.Error("what became of a reminder cannot be stored", "device", o.kept.Device, "err", err)
 				b.again(try)

@@ -214,7 +214,7 @@ func (a *alarms) cancel(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 		return think.Handled{Result: message.In(lang, "agent/timer-which") + a.show(all, lang), Again: true}, nil
 	}
 	for _, r := range meant {
-		if _, err := a.book.change(ctx, r, Delete, nil); err != nil {
+		if err := a.book.change(ctx, r, Delete, nil); err != nil {
 			return think.Handled{}, err
 		}
 		a.drop(r.ID)
@@ -245,7 +245,7 @@ func (a *alarms) snooze(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 		return a.set(ctx, mcp.TimerArgs{Action: mcp.TimerSet, Due: now.Add(length)}, lang)
 	}
 	put := func(r *Reminder) { r.Due = now.Add(length).Truncate(time.Millisecond) }
-	if _, err := a.book.change(ctx, *last, Snooze, put); err != nil {
+	if err := a.book.change(ctx, *last, Snooze, put); err != nil {
 		return think.Handled{}, err
 	}
 	a.drop(last.ID)

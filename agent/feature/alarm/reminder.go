@@ -72,45 +72,24 @@ const (
 // What a crash interrupts while it rings is told once more as missed. Since nobody
 // knows whether that was heard, the second telling is taken for done when it begins.
 func (r Reminder) Next(e Event, now time.Time) (next Reminder, ok bool) {
+	waits := r.State == Armed || r.State == Snoozed
 	switch {
 	case e == Delete && r.State.Open():
 		r.State = Deleted
-		return r, true
 	case e == Snooze && r.State != Deleted:
 		r.State, r.Rang = Snoozed, time.Time{}
-		return r, true
+	case waits && e == Came, r.State == Missed && e == Met && r.Rang.IsZero():
+		r.State, r.Rang = Ringing, now
+	case waits && e == Absent, r.State == Ringing && e == Lost:
+		r.State, r.Rang = Missed, time.Time{}
+	case r.State == Ringing && e == Restarted:
+		r.State = Missed
+	case r.State == Ringing && e == Heard, r.State == Missed && e == Met:
+		return r.over(now), true
+	default:
+		return r, false
 	}
-	switch r.State {
-	case Armed, Snoozed:
-		switch e {
-		case Came:
-			r.State, r.Rang = Ringing, now
-			return r, true
-		case Absent:
-			r.State, r.Rang = Missed, time.Time{}
-			return r, true
-		}
-	case Ringing:
-		switch e {
-		case Heard:
-			return r.over(now), true
-		case Lost:
-			r.State, r.Rang = Missed, time.Time{}
-			return r, true
-		case Restarted:
-			r.State = Missed
-			return r, true
-		}
-	case Missed:
-		switch {
-		case e == Met && r.Rang.IsZero():
-			r.State, r.Rang = Ringing, now
-			return r, true
-		case e == Met:
-			return r.over(now), true
-		}
-	}
-	return r, false
+	return r, true
 }
 
 // over returns a reminder that has been told: it waits for the next time, if it recurs.

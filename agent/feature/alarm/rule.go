@@ -128,8 +128,9 @@ func passing(o rrule.ROption) time.Duration {
 		return time.Duration(max(1, o.Interval)) * time.Hour
 	case rrule.MINUTELY:
 		return time.Duration(max(1, o.Interval)) * time.Minute
+	default:
+		return 0
 	}
-	return 0
 }
 
 // normal returns a rule in the form in which it is kept: with the days on which it
@@ -202,11 +203,11 @@ func apart(rule string, start time.Time, zone *time.Location, now time.Time) err
 // readRule reads a rule that begins at start on the clocks of zone. All times of it are
 // what those clocks show, as UTC. It takes no rule that recurs by seconds, nor parts
 // that the library would stumble over.
-func readRule(rule string, start time.Time, zone *time.Location) (rrule.ROption, error) {
+func readRule(rule string, start time.Time, zone *time.Location) (o rrule.ROption, err error) {
 	rule = strings.ToUpper(strings.TrimSpace(rule))
-	bad := func(what string) (rrule.ROption, error) { return rrule.ROption{}, fmt.Errorf("%w: %s", ErrRule, what) }
+	bad := func(what string) error { return fmt.Errorf("%w: %s", ErrRule, what) }
 	if len(rule) > maxRule {
-		return bad("it is too long")
+		return o, bad("it is too long")
 	}
 	var kept []string
 	var until time.Time
@@ -216,26 +217,26 @@ func readRule(rule string, start time.Time, zone *time.Location) (rrule.ROption,
 		case "FREQ", "INTERVAL", "COUNT", "WKST", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYHOUR", "BYMINUTE", "BYSETPOS":
 			kept = append(kept, part)
 		case "UNTIL":
-			var err error
 			if until, err = readUntil(value, zone); err != nil {
-				return bad("UNTIL")
+				return o, bad("UNTIL")
 			}
 		default:
-			return bad(key)
+			return o, bad(key)
 		}
 	}
 	if !slices.ContainsFunc(kept, func(part string) bool { return strings.HasPrefix(part, "FREQ=") }) {
-		return bad("FREQ is missing")
+		return o, bad("FREQ is missing")
 	}
-	o, err := rrule.StrToROption(strings.Join(kept, ";"))
+	read, err := rrule.StrToROption(strings.Join(kept, ";"))
 	if err != nil {
-		return bad(err.Error())
+		return o, bad(err.Error())
 	}
+	o = *read
 	o.Dtstart, o.Until = start, until
-	if what := unusual(*o); what != "" {
-		return bad(what)
+	if what := unusual(o); what != "" {
+		return o, bad(what)
 	}
-	return *o, nil
+	return o, nil
 }
 
 // unusual names the part of a rule that is out of its bounds; "": none.

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-func zoneOf(t testing.TB, name string) *time.Location {
-	t.Helper()
+func zoneOf(tb testing.TB, name string) *time.Location {
+	tb.Helper()
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return zone
 }
@@ -59,7 +59,7 @@ func TestRuleTimes(t *testing.T) {
 			}
 			r := Reminder{Rule: rule, Zone: test.zone, Wall: test.start, Due: now}
 			var got []string
-			for range strings.Fields(test.want) {
+			for range strings.FieldsSeq(test.want) {
 				next, ok := r.following(r.Due)
 				if !ok {
 					got = append(got, "-")
