@@ -42,7 +42,7 @@ type Options struct {
 	Devices  *Devices
 	Tokens   *history.TokenCounter // nil: bytes are counted
 
-	Name          string         // of the assistant; "" means 小智
+	Name          string         // of the assistant; "": as the catalogue says
 	Prompt        string         // name of the system prompt; "" means default
 	MaxCalls      int            // tool calls in a turn; 0 means 16
 	MaxDaily      int            // tool calls of a device's turns in a day (UTC); 0 means 2000

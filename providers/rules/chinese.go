@@ -32,12 +32,12 @@ func chineseExpr(text string) string {
 
 // chineseForms returns the ways to read a text: as it is, and without the words
 // around the request, taken off one after the other. name is the assistant's,
-// beside 小智.
+// beside the one that it has by itself.
 func chineseForms(text, name string) []string {
 	text = chineseSigns(text)
 	text = strings.NewReplacer("一个半小时", "90分钟", "两个半小时", "150分钟", "半个小时", "30分钟", "半小时", "30分钟",
 		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50").Replace(text)
-	names := []string{"小智"}
+	names := []string{assistantName()}
 	if name = chineseSigns(name); name != "" {
 		names = append(names, name)
 	}

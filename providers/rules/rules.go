@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
 )
 
@@ -24,7 +25,7 @@ import (
 // ids of its phrases instead of their texts.
 type Options struct {
 	Prompts         func(id, lang string, args ...string) string // texts of the phrases below; nil gives the id back
-	Name            string                                       // what the assistant calls itself; "" is 小智
+	Name            string                                       // what the assistant calls itself; "": as the catalogue says
 	Now             func() time.Time                             // nil is time.Now
 	Zone            *time.Location                               // of spoken times; nil is the machine's
 	ModelConfigured bool                                         // a language model is configured, so that being asked means it failed
@@ -45,11 +46,14 @@ func New(o Options) *Brain {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Name, o.Zone = cmp.Or(o.Name, "小智"), cmp.Or(o.Zone, time.Local)
+	o.Name, o.Zone = cmp.Or(o.Name, assistantName()), cmp.Or(o.Zone, time.Local)
 	chineseRules() // now: in the first turn that would take 20 ms of it
 	englishRules()
 	return &Brain{options: o}
 }
+
+// assistantName is what the assistant is called where nothing else is set.
+func assistantName() string { return message.In(text.Chinese, "agent/name") }
 
 // Name is "rules".
 func (b *Brain) Name() string { return "rules" }
