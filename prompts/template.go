@@ -98,6 +98,17 @@ func Nearest(name string, known []string) string {
 	})
 }
 
+// Misspelt returns the known name that was meant by one that is not known, if they differ by a slip: one edit, or two of
+// at least eight signs.
+func Misspelt(name string, known []string) (meant string, ok bool) {
+	if len(known) == 0 || slices.Contains(known, name) {
+		return "", false
+	}
+	meant = Nearest(name, known)
+	n := edits(name, meant)
+	return meant, n == 1 || n == 2 && len(name) >= 8
+}
+
 // edits counts the single-rune changes between two names (Levenshtein).
 func edits(a, b string) int {
 	target := []rune(b)

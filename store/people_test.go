@@ -155,25 +155,66 @@ func TestAPITokens(t *testing.T) {
 func TestAgents(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
-		want(t, s.Agents.Add(ctx, Agent{ID: "a", Slug: "pirate"}, AgentRevision{Doc: "{}", At: at(0)}), nil)
-		want(t, s.Agents.Add(ctx, Agent{ID: "b", Slug: "pirate"}, AgentRevision{Doc: "{}"}), ErrExists)
-		r := AgentRevision{AgentID: "a", Rev: 2, Doc: `{"voice":"x"}`, Note: "n", ByID: "u", At: at(1)}
-		want(t, s.Agents.Revise(ctx, r), nil)
-		want(t, s.Agents.Revise(ctx, r), ErrConflict) // somebody else was first
-		if a, got, err := s.Agents.Get(ctx, "a"); err != nil || a.Rev != 2 || !reflect.DeepEqual(got, r) {
-			t.Errorf("%+v %+v %v", a, got, err)
+		want(t, s.Users.Add(ctx, User{ID: "u", Name: "anna", Role: Member}), nil)
+		want(t, s.Agents.Put(ctx, "pirate", "u", AgentRevision{Rev: 2, Doc: "{}"}, 3), ErrConflict)
+		want(t, s.Agents.Put(ctx, "pirate", "u", AgentRevision{Rev: 1, Doc: "{}", At: at(0)}, 3), nil)
+		want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), ErrConflict)
+		r := AgentRevision{Rev: 2, Doc: `{"voice":"x"}`, Note: "n", ByID: "u", At: at(1)}
+		want(t, s.Agents.Put(ctx, "pirate", "", r, 3), nil)
+		want(t, s.Agents.Put(ctx, "pirate", "", r, 3), ErrConflict) // somebody else was first
+		all, revisions, err := s.Agents.List(ctx)
+		if err != nil || len(all) != 1 || len(revisions) != 1 {
+			t.Fatal(all, revisions, err)
 		}
-		if all, revisions, err := s.Agents.List(ctx); err != nil || len(all) != 1 || !reflect.DeepEqual(revisions, []AgentRevision{r}) {
-			t.Errorf("%+v %+v %v", all, revisions, err)
+		if r.AgentID = all[0].ID; all[0].Rev != 2 || all[0].OwnerID != "u" || !reflect.DeepEqual(revisions[0], r) {
+			t.Errorf("%+v %+v", all, revisions)
 		}
-		if all, err := s.Agents.Revisions(ctx, "a"); err != nil || len(all) != 2 || all[1].Rev != 1 {
+		if all, err := s.Agents.Revisions(ctx, "pirate"); err != nil || len(all) != 2 || all[1].Rev != 1 {
 			t.Errorf("%+v %v", all, err)
 		}
-		want(t, s.Agents.Delete(ctx, "a"), nil)
-		want(t, s.Agents.Delete(ctx, "a"), ErrNotFound)
-		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 0 {
+		want(t, s.Agents.Delete(ctx, "pirate"), nil)
+		want(t, s.Agents.Delete(ctx, "pirate"), ErrNotFound)
+		if all, revisions, err := s.Agents.List(ctx); err != nil || len(all)+len(revisions) != 0 {
+			t.Error(len(all), len(revisions), err)
+		}
+		for rev := 3; rev <= 5; rev++ { // it is there again
+			want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: rev, Doc: "{}"}, 3), nil)
+		}
+		if all, err := s.Agents.Revisions(ctx, "pirate"); err != nil || len(all) != 3 || all[2].Rev != 3 {
 			t.Errorf("%+v %v", all, err)
 		}
+		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 1 || all[0].OwnerID != "u" {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}
+
+func TestAgentsOfDevices(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		want(t, s.Devices.Commit(ctx, DeviceChange{Save: []Identity{{ID: "d", Address: "d", State: DevicePaired}, {ID: "e", Address: "e", State: DevicePaired}}}), nil)
+		want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil)
+		want(t, s.Agents.Assign(ctx, "d", "pirate"), nil)
+		want(t, s.Agents.Assign(ctx, "e", "teacher"), nil) // which is set somewhere else
+		want(t, s.Agents.Assign(ctx, "f", "nurse"), ErrNotFound)
+		given := func(want map[string]string) {
+			t.Helper()
+			if got, err := s.Agents.Assigned(ctx); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%v %v, want %v", got, err, want)
+			}
+		}
+		given(map[string]string{"d": "pirate", "e": "teacher"})
+		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 1 {
+			t.Errorf("%+v %v", all, err)
+		}
+		want(t, s.Agents.Delete(ctx, "teacher"), ErrNotFound)
+		want(t, s.Agents.Delete(ctx, "pirate"), nil)
+		given(map[string]string{"d": "pirate", "e": "teacher"})
+		want(t, s.Agents.Put(ctx, "teacher", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil)
+		want(t, s.Agents.Assign(ctx, "d", ""), nil)
+		given(map[string]string{"e": "teacher"})
+		want(t, s.Devices.Commit(ctx, DeviceChange{Drop: []string{"e"}}), nil)
+		given(map[string]string{})
 	})
 }
 

@@ -79,6 +79,8 @@ var rules = []rule{
 	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
 	{"internal/access", "internal/account store internal/text/message", "the one place that decides who may ask what by HTTP"},
+	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},
+	{"internal/roster/recordstest", "internal/roster", "the contract of what keeps agents"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 
@@ -95,7 +97,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

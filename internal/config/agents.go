@@ -1,11 +1,18 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+
+	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 )
 
@@ -23,6 +30,8 @@ type Persona struct {
 	Memory    string      `koanf:"memory"`     // keep, forget or "": keep
 	WakeWords []string    `koanf:"wake_words"` // empty: those of all
 	ExitWords []string    `koanf:"exit_words"` // empty: those of all
+
+	Place string `koanf:"-"` // where it is set, for people; "": not in the settings
 }
 
 // Forget is the value of [Persona].Memory by which nothing outlasts a conversation.
@@ -52,27 +61,55 @@ func promptNames(data string) []string {
 	return set.Names()
 }
 
+// ReadAgent reads the settings of one agent from JSON that has the keys of agents.NAME, and checks them against these
+// settings as those of a file are checked. prompts are the names of those that there are. The error joins everything
+// that is wrong, each an [*Error] without a place.
+func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, error) {
+	found := &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}
+	p, at := Persona{}, []string{"agents", name}
+	if root := parseYAML("", doc, found); root != nil {
+		value, _ := reader{"", found}.read(root, reflect.TypeFor[Persona](), at)
+		tree, _ := value.(map[string]any)
+		k := koanf.New(keySeparator)
+		if err := errors.Join(k.Load(confmap.Provider(tree, ""), nil), k.Unmarshal("", &p)); err != nil {
+			return p, fmt.Errorf("decode the agent %s: %w", name, err)
+		}
+	}
+	checker{found, prompts}.checkPersona(c, name, p)
+	for _, problem := range found.problems {
+		if e, ok := errors.AsType[*Error](problem); ok {
+			e.Place = ""
+		}
+	}
+	return p, errors.Join(found.problems...)
+}
+
+// ListOfAgent reports whether a key of an agent, such as llm or tools.deny, holds a list. A key that does not exist
+// holds none.
+func ListOfAgent(key string) bool {
+	t := reflect.TypeFor[Persona]()
+	for name := range strings.SplitSeq(key, ".") {
+		child, ok := childType(t, name)
+		if !ok {
+			return false
+		}
+		t = child
+	}
+	return t.Kind() == reflect.Slice
+}
+
 func (ch checker) checkAgents(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		p, at := c.Agents[name], func(names ...string) []string { return append([]string{"agents", name}, names...) }
-		if name == Original || strings.TrimSpace(name) == "" {
-			ch.bad(at(), "config/agent-reserved", name)
+		p := c.Agents[name]
+		p.Place = ch.place("agents", name)
+		c.Agents[name] = p
+		ch.checkPersona(c, name, p)
+	}
+	for id, d := range c.Devices.ByID {
+		if d.Agent != "" {
+			d.AgentPlace = ch.place("devices", id, "agent")
+			c.Devices.ByID[id] = d
 		}
-		if p.Prompt != "" && ch.prompts != nil && !slices.Contains(ch.prompts, p.Prompt) {
-			ch.bad(at("prompt"), "config/no-prompt", p.Prompt, prompts.Nearest(p.Prompt, ch.prompts))
-		}
-		if p.Language != "" {
-			ch.oneOf(p.Language, []string{"zh", "en"}, at("language")...)
-		}
-		if p.Memory != "" {
-			ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)
-		}
-		ch.patterns(p.Tools.Allow, at("tools", "allow")...)
-		ch.patterns(p.Tools.Deny, at("tools", "deny")...)
-		ch.checkChain(c, p.ASR, roleASR, at(roleASR)...)
-		ch.checkChain(c, p.LLM, roleLLM, at(roleLLM)...)
-		ch.checkChain(c, p.TTS, roleTTS, at(roleTTS)...)
-		ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
 	}
 	names := c.AgentNames(ch.prompts)
 	if ch.prompts == nil || !ch.whole() || !ch.whole("agents") {
@@ -83,4 +120,57 @@ func (ch checker) checkAgents(c *Config) {
 			ch.bad(key("devices", id, "agent"), "config/no-agent", agent, prompts.Nearest(agent, names))
 		}
 	}
+}
+
+func (ch checker) checkPersona(c *Config, name string, p Persona) {
+	at := func(names ...string) []string { return append([]string{"agents", name}, names...) }
+	if name == Original || strings.TrimSpace(name) == "" {
+		ch.bad(at(), "config/agent-reserved", name)
+	}
+	if p.Prompt != "" && ch.prompts != nil && !slices.Contains(ch.prompts, p.Prompt) {
+		ch.bad(at("prompt"), "config/no-prompt", p.Prompt, prompts.Nearest(p.Prompt, ch.prompts))
+	}
+	if p.Language != "" {
+		ch.oneOf(p.Language, []string{"zh", "en"}, at("language")...)
+	}
+	if p.Memory != "" {
+		ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)
+	}
+	ch.checkToolNames(p.Tools.Allow, at("tools", "allow")...)
+	ch.checkToolNames(p.Tools.Deny, at("tools", "deny")...)
+	ch.checkChain(c, p.ASR, roleASR, at(roleASR)...)
+	ch.checkChain(c, p.LLM, roleLLM, at(roleLLM)...)
+	ch.checkChain(c, p.TTS, roleTTS, at(roleTTS)...)
+	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
+	ch.checkVoiceOf(c, p, at("voice")...)
+}
+
+// checkToolNames reports patterns that cannot be read, and names that are those of our own tools but for a slip. Other
+// names may be those of tools that devices and other servers bring.
+func (ch checker) checkToolNames(list []string, at ...string) {
+	ch.patterns(list, at...)
+	for _, name := range list {
+		if meant, ok := prompts.Misspelt(name, local.Names()); ok {
+			ch.bad(at, "config/no-tool", name, meant)
+		}
+	}
+}
+
+// LocalVoices are the voices of the type local. Every other type has voices that only its service knows.
+func LocalVoices() []string { return []string{"awb", "kal", "kal16", "rms", "slt"} }
+
+// checkVoiceOf reports a voice that nobody can have who speaks for an agent.
+func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
+	chain := p.TTS
+	if len(chain) == 0 {
+		chain = c.TTS
+	}
+	unlike := func(name string) bool {
+		section, ok := c.Providers[name]
+		return ok && section.Type != "local" || !ok && name != "local"
+	}
+	if p.Voice == "" || len(chain) == 0 || slices.ContainsFunc(chain, unlike) || slices.Contains(LocalVoices(), p.Voice) {
+		return
+	}
+	ch.bad(at, "config/no-voice", p.Voice, strings.Join(chain, ", "), prompts.Nearest(p.Voice, LocalVoices()))
 }

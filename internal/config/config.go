@@ -230,6 +230,8 @@ type Device struct {
 	Voice    string      `koanf:"voice"`
 	Agent    string      `koanf:"agent"` // "": that of all
 	Tools    DeviceTools `koanf:"tools"`
+
+	AgentPlace string `koanf:"-"` // where Agent is set, for people
 }
 
 // DeviceTools restricts the tools of one device.

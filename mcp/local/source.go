@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -58,6 +59,9 @@ func New(o Options) *Source {
 	}
 	return s
 }
+
+// Names lists the tools that this server may run itself, sorted, whether or not the settings offer them.
+func Names() []string { return slices.Sorted(maps.Keys(definitions())) }
 
 func definitions() (all map[string]definition) {
 	if err := json.Unmarshal(toolsFile, &all); err != nil {

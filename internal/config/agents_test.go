@@ -1,0 +1,50 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// An agent that is not in a file is read and checked as one of a file, and told without a place.
+func TestReadAgent(t *testing.T) {
+	c, _, err := Load(Options{File: writeFile(t, "providers: {cloud: {type: openai, base_url: 'http://x'}}\nagents: {anna: {tts: [cloud], voice: x}}\ndevices: {aa:bb:cc:00:11:22: {agent: anna}}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts := []string{"default", "storyteller"}
+	p, err := c.ReadAgent("bob", []byte(`{"prompt":"storyteller","tts":["cloud","local"],"voice":"alto","tools":{"deny":["self.*","play_music"]},"memory":"forget","wake_words":["bob"]}`), prompts)
+	if err != nil || p.Prompt != "storyteller" || len(p.TTS) != 2 || p.Voice != "alto" || len(p.Tools.Deny) != 2 || p.Memory != Forget || len(p.WakeWords) != 1 || p.Place != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for doc, want := range map[string]string{
+		`{}`:                                    "",
+		`{"langauge":"en"}`:                     "unknown key agents.bob.langauge (did you mean agents.bob.language?) / 未知的键",
+		`{"llm":["ruls"]}`:                      "agents.bob.llm: there is no providers.ruls (did you mean rules?) / 没有",
+		`{"tts":["pocketsphinx"]}`:              "agents.bob.tts: pocketsphinx cannot do tts",
+		`{"llm":"rules"}`:                       "agents.bob.llm must be a list",
+		`{"prompt":"storytellr"}`:               "agents.bob.prompt: there is no prompt storytellr (did you mean storyteller?)",
+		`{"voice":"slx"}`:                       "agents.bob.voice: there is no voice slx in the chain local (did you mean slt?)",
+		`{"tools":{"allow":["clock","exitt"]}}`: "agents.bob.tools.allow: there is no tool exitt (did you mean exit?)",
+		`{"memory":"never"}`:                    "agents.bob.memory: ",
+		`{"voice":`:                             "not valid YAML",
+	} {
+		_, err := c.ReadAgent("bob", []byte(doc), prompts)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %q", doc, err, want)
+		}
+	}
+	if got := c.Agents["anna"].Place; !strings.HasSuffix(got, ".yaml:2") {
+		t.Errorf("anna is set at %q", got)
+	}
+	if got := c.Devices.ByID["aa:bb:cc:00:11:22"].AgentPlace; !strings.HasSuffix(got, ".yaml:3") {
+		t.Errorf("the device's agent is set at %q", got)
+	}
+}
+
+func TestListOfAgent(t *testing.T) {
+	for key, want := range map[string]bool{"llm": true, "tools.deny": true, "wake_words": true, "voice": false, "tools": false, "tool.deny": false, "tools.deny.x": false, "": false} {
+		if ListOfAgent(key) != want {
+			t.Errorf("%s: %v", key, !want)
+		}
+	}
+}
