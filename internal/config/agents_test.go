@@ -7,7 +7,7 @@ import (
 
 // An agent that is not in a file is read and checked as one of a file, and told without a place.
 func TestReadAgent(t *testing.T) {
-	c, _, err := Load(Options{File: writeFile(t, "providers: {cloud: {type: openai, base_url: 'http://x'}}\nagents: {anna: {tts: [cloud], voice: x}}\ndevices: {aa:bb:cc:00:11:22: {agent: anna}}")})
+	c, _, err := Load(Options{File: writeFile(t, "x.yaml", "providers: {cloud: {type: openai, base_url: 'http://x'}}\nagents: {anna: {tts: [cloud], voice: x}}\ndevices: {aa:bb:cc:00:11:22: {agent: anna}}")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestReadAgent(t *testing.T) {
 			t.Errorf("%s: %v, want %q", doc, err, want)
 		}
 	}
-	if got := c.Agents["anna"].Place; !strings.HasSuffix(got, ".yaml:2") {
+	if got := c.Agents["anna"].Place; !strings.HasSuffix(got, "x.yaml:2") {
 		t.Errorf("anna is set at %q", got)
 	}
 	if got := c.Devices.ByID["aa:bb:cc:00:11:22"].AgentPlace; !strings.HasSuffix(got, ".yaml:3") {

@@ -52,7 +52,7 @@ func New(o Options) *Brain {
 	return &Brain{options: o}
 }
 
-// assistantName is what the assistant is called where nothing else is set.
+// assistantName returns the name of the assistant where nothing else is set.
 func assistantName() string { return message.In(text.Chinese, "agent/name") }
 
 // Name is "rules".
