@@ -8,6 +8,7 @@ import (
 
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
@@ -60,6 +61,24 @@ type Turn struct {
 	Err      error  // what failed; nil: nothing
 	Messages []providers.Message
 	Figures  timeline.Figures
+	Sound    Sound
+}
+
+// Record says whose sound of a turn the keeper is given.
+type Record string
+
+// What can be recorded.
+const (
+	RecordNone Record = ""
+	RecordUser Record = "user" // what the microphone sent
+	RecordBoth Record = "both" // and what was played
+)
+
+// Sound holds the packets of a turn, as they came and went. A side that is not recorded, or not there, is nil.
+type Sound struct {
+	User  *audio.Packets
+	Reply *audio.Packets // as far as it was played
+	Rate  int            // of the reply, in Hz
 }
 
 // TurnKind says what a turn answers.
@@ -151,6 +170,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	if r.marks.forgotten || errors.Is(r.out.cause, turn.ErrResumed) { // nothing of it was kept, or it was undone
 		return
 	}
+	sound := c.soundOf(r)
 	now, talk := time.Now(), &c.dev.talk
 	if talk.ID == "" {
 		*talk = Talk{ID: c.o.Keeper.NewID(), Began: now}
@@ -158,8 +178,30 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	talk.Turns++
 	c.o.Keeper.Turn(&Turn{
 		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Lang: r.order.Lang, Heard: r.order.Words,
-		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f,
+		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound,
 	})
+}
+
+// soundOf returns what is recorded of a turn.
+func (c *Conversation) soundOf(r *reply) (s Sound) {
+	if r.record == RecordNone {
+		return s
+	}
+	s.User = c.mic.heardOf(r.marks.heard)
+	if r.sent != nil {
+		if r.sent.Cut(r.out.played); r.sent.Length() > 0 {
+			s.Reply, s.Rate = r.sent, c.o.Reply.Rate
+		}
+	}
+	return s
+}
+
+// recorded is whose sound of a turn is kept, of that agent. A song is none of it: it is a file anyway.
+func (c *Conversation) recorded(p Persona, o *order) Record {
+	if c.o.Keeper == nil || p.Forgets || o.Music {
+		return RecordNone
+	}
+	return p.Record
 }
 
 func kindOf(o *order) TurnKind {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/text"
 )
@@ -22,11 +25,12 @@ type microphone struct {
 	listener *listen.Listener // nil: nobody listens
 	stop     context.CancelCauseFunc
 	burst    wakeBurst
-	failed   error // the listener did not keep up; the conversation looks after each event
+	heard    map[uint64]*audio.Packets // of utterances that are over and belong to no turn yet, by id
+	failed   error                     // the listener did not keep up; the conversation looks after each event
 }
 
 func newMicrophone(c *Conversation) *microphone {
-	m := &microphone{c: c}
+	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}}
 	m.o = listen.Options{
 		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}},
 		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
@@ -37,6 +41,10 @@ func newMicrophone(c *Conversation) *microphone {
 			})
 		},
 		Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() },
+	}
+	if c.o.Keeper != nil {
+		m.o.Record = func() bool { return c.recorded(c.whom.now(), &order{}) != RecordNone }
+		m.o.Heard = func(id uint64, packets *audio.Packets) { c.post(func() { m.hears(id, packets) }) }
 	}
 	if c.o.Phrases != nil {
 		// The device's own names: others would only be misheard.
@@ -92,6 +100,36 @@ func (m *microphone) listen(l turn.Listen) {
 			})
 		}
 	})
+}
+
+// maxHeard is the number of utterances whose packets wait for the end of their turn. Most are of one; noises may come before.
+const maxHeard = 8
+
+// hears keeps the packets of an utterance that is over. nil: there are none.
+func (m *microphone) hears(id uint64, packets *audio.Packets) {
+	if packets == nil {
+		return
+	}
+	m.heard[id] = packets
+	if len(m.heard) > maxHeard {
+		delete(m.heard, slices.Min(slices.Collect(maps.Keys(m.heard))))
+	}
+}
+
+// heardOf takes out the packets of utterances, and lets go of what came before them.
+func (m *microphone) heardOf(utterances []uint64) *audio.Packets {
+	all := &audio.Packets{}
+	for _, id := range utterances {
+		all.Append(m.heard[id])
+	}
+	if len(utterances) > 0 {
+		last := slices.Max(utterances)
+		maps.DeleteFunc(m.heard, func(id uint64, _ *audio.Packets) bool { return id <= last })
+	}
+	if all.Length() == 0 {
+		return nil
+	}
+	return all
 }
 
 func (m *microphone) close(cause error) {

@@ -61,7 +61,7 @@ func (c *Conversation) control(e turn.Effect) {
 	r := c.reply
 	switch e := e.(type) {
 	case turn.Adopt:
-		r.marks.adopted = true
+		r.marks.adopted, r.marks.heard = true, e.Request.Heard
 		r.times.Commit(e.Request.Times)
 	case turn.Commit:
 		r.player.Open()

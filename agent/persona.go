@@ -31,6 +31,7 @@ type Persona struct {
 	Allow     []string // patterns of tools, as [router.Rules] has them; empty: all
 	Deny      []string
 	Forgets   bool // what was said is not kept after the conversation
+	Record    Record
 }
 
 // persona returns the agent of that name, or the device's own one of "", with all that

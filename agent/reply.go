@@ -11,6 +11,7 @@ import (
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/prompts"
@@ -53,6 +54,8 @@ type reply struct {
 	cancel  context.CancelCauseFunc
 	report  func(turn.Event)
 	allow   chan struct{} // size 1: the leave to run a tool
+	record  Record
+	sent    *audio.Packets // the sound that went to the device; nil: it is not recorded
 	out     outcome
 
 	marks marks // of the conversation
@@ -60,10 +63,11 @@ type reply struct {
 
 // marks hold what the conversation notes of a turn that runs.
 type marks struct {
-	forgotten bool // the user asked to forget: nothing of it is kept
-	adopted   bool // it began as a speculation and is the answer
-	withdrawn bool // nobody waits for the announcement any more
-	pauses    int  // false interruptions
+	forgotten bool     // the user asked to forget: nothing of it is kept
+	adopted   bool     // it began as a speculation and is the answer
+	withdrawn bool     // nobody waits for the announcement any more
+	pauses    int      // false interruptions
+	heard     []uint64 // the utterances that it answers
 }
 
 // newReply makes the turn of an order. It may be seen and heard at once, unless
@@ -78,8 +82,12 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		report: c.report, allow: make(chan struct{}, 1),
 		exits: persona.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
-	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho}, &c.o.Devices.stagger, c.pacer)
+	if r.record = c.recorded(persona, &o); r.record == RecordBoth {
+		r.sent = &audio.Packets{}
+	}
+	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.stagger, c.pacer)
 	c.pacer = r.player.Pacer()
+	r.marks.heard = o.Heard
 	if o.Speculative {
 		r.player.Hold()
 	}

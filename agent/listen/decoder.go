@@ -51,8 +51,8 @@ func (d *decoder) reset() {
 }
 
 // write decodes a packet and gives its sound, and what stands for lost ones before
-// it, to next, which must not keep it.
-func (d *decoder) write(p wire.Packet, next func(pcm []int16, at time.Time)) {
+// it, to next, which must not keep it. Packets that are heard are put on the tape before; nil: there is none.
+func (d *decoder) write(p wire.Packet, on *tape, next func(pcm []int16, at time.Time)) {
 	if len(p.Data) == 0 {
 		return
 	}
@@ -61,9 +61,11 @@ func (d *decoder) write(p wire.Packet, next func(pcm []int16, at time.Time)) {
 		return
 	}
 	for range arrival.Lost {
+		on.lost()
 		d.conceal(nil, p.At, next)
 	}
 	if d.broken > 0 && d.broken <= mostBroken {
+		on.lost()
 		d.conceal(p.Data, p.At, next) // this one may hold a copy of the sound before it
 	}
 	n, err := d.opus.Decode(p.Data, d.pcm)
@@ -75,6 +77,7 @@ func (d *decoder) write(p wire.Packet, next func(pcm []int16, at time.Time)) {
 		return
 	}
 	d.broken = 0
+	on.add(p.Data)
 	d.pass(d.pcm[:n], p.Stamp, p.At, next)
 }
 

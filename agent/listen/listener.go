@@ -20,7 +20,7 @@ import (
 const stalledMic = 1200 * time.Millisecond
 
 // Options hold what the listeners of a conversation share. Every field must be set
-// but Phrases, FarEnd and SelfEcho.
+// but Phrases, FarEnd, SelfEcho, Record and Heard.
 type Options struct {
 	VAD      providers.VAD
 	ASR      providers.ASR
@@ -31,6 +31,8 @@ type Options struct {
 	Attempts int           // how often the text of an utterance is asked for before its end; 0: never
 	FarEnd   *echo.FarEnd  // what the device plays, to be taken out of the microphone; nil: there is nothing to take out
 	SelfEcho *echo.SelfEcho
+	Record   func() bool                             // whether the packets of the next utterance are wanted; nil: never
+	Heard    func(id uint64, packets *audio.Packets) // takes those of an utterance before its end is reported; may wait
 	Book     *Book
 	Report   func(turn.Event)                                  // may wait; called by all goroutines of a listener
 	Child    func() (context.Context, context.CancelCauseFunc) // a context that ends with the conversation
@@ -61,6 +63,7 @@ type Listener struct {
 	watching bool        // a reply is spoken: interim texts are wanted
 	due      *time.Timer // the silence has lasted long enough
 	speech   *speech     // the utterance that goes on; nil: none
+	tape     *tape       // of it; nil: its packets are not wanted
 }
 
 // New makes a listener in the mode and with the language of l.
@@ -136,16 +139,30 @@ func (l *Listener) prepare() (err error) {
 		return err
 	}
 	l.detector.endpoint.SetCommit(l.silence)
-	end := l.o.Endpoint.WithDefaults()
-	// What comes before voice is noticed, and the voice that has to be there before it counts.
-	l.preroll = audio.NewPreRoll(audio.Recognition.Rate, end.PreRoll+end.MinSpeech+100*time.Millisecond)
+	l.preroll = audio.NewPreRoll(audio.Recognition.Rate, l.ahead())
+	l.record()
 	return nil
+}
+
+// ahead is how much sound of before an utterance was noticed belongs to it: what comes before voice, and the voice that
+// has to be there before it counts.
+func (l *Listener) ahead() time.Duration {
+	end := l.o.Endpoint.WithDefaults()
+	return end.PreRoll + end.MinSpeech + 100*time.Millisecond
+}
+
+// record begins a tape, if one is wanted.
+func (l *Listener) record() {
+	l.tape = nil
+	if l.o.Record != nil && l.o.Record() {
+		l.tape = &tape{ahead: l.ahead(), whole: l.mode == wire.Manual}
+	}
 }
 
 func (l *Listener) take(it wire.Item[turn.Effect]) {
 	if it.IsPacket {
 		if !l.muted {
-			l.decoder.write(it.Packet, l.hear)
+			l.decoder.write(it.Packet, l.tape, l.hear)
 		}
 		return
 	}
@@ -159,6 +176,7 @@ func (l *Listener) take(it wire.Item[turn.Effect]) {
 		l.decoder.reset()
 		l.preroll.Take()
 		l.detector.reset(e.Silence)
+		l.record()
 	case turn.EndUtterance:
 		l.muted = true
 		l.commit(0)
@@ -222,6 +240,7 @@ func (l *Listener) open(before []int16) {
 	minSpeech := l.o.Endpoint.WithDefaults().MinSpeech
 	unheard := l.o.SelfEcho.Unheard(l.quiet-minSpeech, minSpeech, time.Now())
 	l.quiet = 0
+	l.tape.begin()
 	l.speech = newSpeech(l.o, l.lang, l.mode != wire.Manual, unheard)
 	l.write(before)
 }
@@ -251,6 +270,10 @@ func (l *Listener) commit(silence time.Duration) {
 	}
 	l.speech = nil
 	l.detector.restart()
+	if l.tape != nil {
+		l.o.Heard(s.id, l.tape.packets)
+	}
+	l.record()
 	s.end(l.epoch, silence)
 }
 
@@ -259,6 +282,7 @@ func (l *Listener) drop(cause error) {
 	if l.speech != nil {
 		l.o.Book.Release(l.speech.id, cause)
 		l.speech = nil
+		l.record()
 	}
 }
 

@@ -39,6 +39,7 @@ type Player struct {
 type Taps struct {
 	FarEnd   *echo.FarEnd
 	SelfEcho *echo.SelfEcho
+	Sent     *audio.Packets // as it went; whoever made it reads it when the turn is over
 }
 
 // NewPlayer makes a player with an open gate that sends lead frames ahead.

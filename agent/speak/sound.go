@@ -152,6 +152,9 @@ func (p *Player) hand(packet []byte) bool {
 	now := time.Now()
 	p.taps.FarEnd.Sent(packet, stamp)
 	p.taps.SelfEcho.Played(packet, p.firstOut.IsZero(), now)
+	if p.taps.Sent != nil {
+		p.taps.Sent.Add(packet)
+	}
 	p.pacer.Sent(now)
 	if p.firstOut.IsZero() {
 		p.firstOut = now

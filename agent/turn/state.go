@@ -108,13 +108,14 @@ const (
 // Request describes what a turn is asked to do: answer words, say a phrase, or tell an
 // announcement. Its zero value makes an empty reply.
 type Request struct {
-	Words        string // the user's words; "": none
-	Typed        bool   // Words were typed, not said
-	Shown        string // sent to the device as the user's words; "": nothing
-	Phrase       string // the phrase said instead of an answer; "": none
-	Wording      string // said in place of Phrase, whose sound is played if there is no voice; "": Phrase itself
-	Recorded     bool   // Phrase is the sound that is part of the program: no engine is asked
-	Answer       string // the phrase said as the answer; "": none
+	Words        string   // the user's words; "": none
+	Heard        []uint64 // the utterances that it answers, oldest first
+	Typed        bool     // Words were typed, not said
+	Shown        string   // sent to the device as the user's words; "": nothing
+	Phrase       string   // the phrase said instead of an answer; "": none
+	Wording      string   // said in place of Phrase, whose sound is played if there is no voice; "": Phrase itself
+	Recorded     bool     // Phrase is the sound that is part of the program: no engine is asked
+	Answer       string   // the phrase said as the answer; "": none
 	Lang         text.Lang
 	Before       text.Lang // the learned language before it, which an undo puts back
 	Told         bool      // Words went to whoever had asked for them

@@ -188,6 +188,17 @@ func dropUnread(x *step, all bool) {
 
 // understood makes a request of all that was said.
 func understood(x *step) Request {
+	var heard []uint64
+	for _, u := range x.all(Awaited) {
+		heard = append(heard, u.ID)
+	}
+	r := request(x)
+	r.Heard = heard
+	return r
+}
+
+// request makes a request of what was said, without the utterances.
+func request(x *step) Request {
 	last := x.last(Awaited)
 	times := timeline.Times{
 		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
