@@ -170,6 +170,23 @@ func (t *Devices) List(ctx context.Context, p Page) ([]Device, error) {
 	return list[Device](ctx, t.db.read, selectDevice+" WHERE (first_at, id) < ($1, $2) ORDER BY first_at DESC, id DESC LIMIT $3", at, id, limit)
 }
 
+// OwnedBy returns the ids of the devices of a person, in order.
+func (t *Devices) OwnedBy(ctx context.Context, userID string) (ids []string, err error) {
+	rows, err := t.db.read.QueryContext(ctx, "SELECT id FROM devices WHERE owner_id = $1 ORDER BY id", userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
 // Edit has f change the details of a device, and returns it as it is then. An error of f changes nothing. Who the
 // device is stays: that is changed by [Devices.Commit].
 func (t *Devices) Edit(ctx context.Context, id string, f func(*Device) error) (d Device, err error) {

@@ -297,9 +297,9 @@ func (t *APITokens) Of(ctx context.Context, userID string) ([]APIToken, error) {
 	return list[APIToken](ctx, t.db.read, selectAPIToken+" WHERE user_id = $1 ORDER BY created_at DESC, id", userID)
 }
 
-// Used notes that a token was used.
-func (t *APITokens) Used(ctx context.Context, id string) error {
-	return t.db.execOne(ctx, "UPDATE api_tokens SET used_at = $1 WHERE id = $2", t.db.clock().UnixMilli(), id)
+// Used notes when a token was used.
+func (t *APITokens) Used(ctx context.Context, id string, at time.Time) error {
+	return t.db.execOne(ctx, "UPDATE api_tokens SET used_at = $1 WHERE id = $2", at.UnixMilli(), id)
 }
 
 // Revoke ends a token.

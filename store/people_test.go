@@ -139,7 +139,7 @@ func TestAPITokens(t *testing.T) {
 		}
 		_, err := s.APITokens.Get(ctx, "h2")
 		want(t, err, ErrNotFound) // it has ended
-		want(t, s.APITokens.Used(ctx, "t1"), nil)
+		want(t, s.APITokens.Used(ctx, "t1", time.Now()), nil)
 		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.DisabledAt = at(1); return nil })
 		want(t, err, nil)
 		_, err = s.APITokens.Get(ctx, "h1")

@@ -26,7 +26,7 @@ import (
 
 const userUsage = `usage: xiaozhi user [flags]
        xiaozhi user [flags] add NAME [ROLE] | passwd NAME | role NAME ROLE | disable NAME | enable NAME
-       xiaozhi user [flags] sessions NAME [end]
+       xiaozhi user [flags] sessions NAME [end] | devices NAME [give ID | take ID]
        xiaozhi user [flags] token NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]
 
 %s
@@ -58,9 +58,12 @@ func userCommands() map[string]userCommand {
 		"disable":  {"NAME", 1, 1, people.disable},
 		"enable":   {"NAME", 1, 1, people.enable},
 		"sessions": {"NAME [end]", 1, 2, people.sessions},
+		"devices":  {devicesWants, 1, 3, people.devices},
 		"token":    {tokenWants, 1, 5, people.token},
 	}
 }
+
+const devicesWants = "NAME [give ID | take ID]"
 
 const tokenWants = "NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]"
 
@@ -260,6 +263,26 @@ func (p people) sessions(ctx context.Context, args []string) error {
 	return nil
 }
 
+func (p people) devices(ctx context.Context, args []string) error {
+	if len(args) == 1 {
+		all, err := p.accounts.Devices(ctx, args[0])
+		if len(all) == 0 && err == nil {
+			fmt.Fprintln(p.out, message.Both("people/no-devices"))
+		}
+		for _, id := range all {
+			fmt.Fprintln(p.out, plainText(id))
+		}
+		return err
+	}
+	switch act := args[1]; {
+	case len(args) == 3 && act == "give":
+		return p.done(p.accounts.Give(ctx, p.by, args[2], args[0]))
+	case len(args) == 3 && act == "take":
+		return p.done(p.accounts.Take(ctx, p.by, args[2], args[0]))
+	}
+	return errors.New(message.Both("people/wants", "devices", devicesWants))
+}
+
 func (p people) token(ctx context.Context, args []string) error {
 	name, args := args[0], args[1:]
 	switch {
@@ -310,7 +333,7 @@ func (p people) newToken(ctx context.Context, name string, args []string) error 
 		}
 		ends = time.Now().AddDate(0, 0, days)
 	}
-	secret, err := p.accounts.NewToken(ctx, p.by, name, args[0], scopes, ends)
+	secret, err := p.accounts.NewToken(ctx, p.by, name, account.NewToken{Label: args[0], Scopes: scopes, Ends: ends})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/store"
@@ -57,7 +56,7 @@ func (r *rig) people() *rig {
 		}
 		r.cookies[string(role)] = &http.Cookie{Name: "xiaozhi", Value: secret}
 		for _, scope := range []account.Scope{account.Read, account.Admin} {
-			if r.tokens[string(role)+" "+string(scope)], err = r.accounts.NewToken(r.t.Context(), by, name, "x", []account.Scope{scope}, time.Time{}); err != nil {
+			if r.tokens[string(role)+" "+string(scope)], err = r.accounts.NewToken(r.t.Context(), by, name, account.NewToken{Label: "x", Scopes: []account.Scope{scope}}); err != nil {
 				r.t.Fatal(err)
 			}
 		}

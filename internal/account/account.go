@@ -42,6 +42,9 @@ const (
 	HasOwner      Reason = "account/has-owner"
 	NoInvite      Reason = "account/no-invite"
 	NoToken       Reason = "account/no-token"
+	NoDevice      Reason = "account/no-device"
+	TokenBad      Reason = "account/token-bad"
+	TokensMany    Reason = "account/tokens-many"
 )
 
 // Error says it in both languages.
@@ -76,6 +79,7 @@ type Service struct {
 	log     *slog.Logger
 	hasher  *hasher
 	guesses *guesses
+	uses    *uses
 	setup   string // code that makes the first owner
 
 	mu      sync.Mutex
@@ -92,7 +96,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{db: o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: newGuesses(), setup: setupCode()}
+	return &Service{db: o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: newGuesses(), uses: newUses(), setup: setupCode()}
 }
 
 // setupBytes are the 40 bits of a setup code.

@@ -153,7 +153,7 @@ func TestLastOwner(t *testing.T) {
 func TestTokens(t *testing.T) {
 	r, ctx := newRig(t).owner(), t.Context()
 	make := func(ends time.Time) string {
-		secret, err := r.NewToken(ctx, command(), "ann", "script", []Scope{Read, Say}, ends)
+		secret, err := r.NewToken(ctx, command(), "ann", NewToken{Label: "script", Scopes: []Scope{Read, Say}, Ends: ends})
 		r.must(err)
 		return secret
 	}
@@ -180,7 +180,7 @@ func TestTokens(t *testing.T) {
 	_, err = r.Token(ctx, secret)
 	r.want(err, NoToken)
 	r.must(r.Add(ctx, command(), NewUser{Name: "bob", Role: Member}))
-	secret, err = r.NewToken(ctx, command(), "bob", "x", []Scope{Admin}, time.Time{})
+	secret, err = r.NewToken(ctx, command(), "bob", NewToken{Label: "x", Scopes: []Scope{Admin}})
 	r.must(err)
 	r.must(r.Disable(ctx, command(), "bob", true))
 	_, err = r.Token(ctx, secret)
@@ -311,4 +311,55 @@ func TestUnknownNamesCostTheSame(t *testing.T) {
 		t.Errorf("%v for a name that is there, %v for another", known, unknown)
 	}
 	t.Logf("%v for a name that is there, %v for another", known, unknown)
+}
+
+// TestBearers: a token of a member acts on the devices that are theirs at that moment; who has it is looked up again,
+// and when it was used is written off the way of requests.
+func TestBearers(t *testing.T) {
+	r, ctx := newRig(t).owner(), t.Context()
+	r.must(r.Add(ctx, command(), NewUser{Name: "bob", Role: Member}))
+	device := store.Identity{ID: "aa:bb:cc:00:00:01", Address: "aa:bb:cc:00:00:01", Client: "c", State: store.DevicePaired}
+	r.must(r.db.Devices.Commit(ctx, store.DeviceChange{Save: []store.Identity{device}}))
+	r.want(r.Give(ctx, command(), "nobody's", "bob"), NoDevice)
+	r.want(r.Give(ctx, command(), device.ID, "cid"), NoUser)
+	for _, n := range []NewToken{
+		{Label: "x", Scopes: []Scope{Read}, Rate: 31}, {Label: "x", Scopes: []Scope{Read}, Rate: -1}, {Label: "x", Scopes: []Scope{Read}, Ends: r.clock},
+		{Label: "x", Scopes: []Scope{Read}, Streams: []string{"a b"}}, {Label: "x\n", Scopes: []Scope{Read}}, {Scopes: []Scope{Read}}, {Label: "x"},
+	} {
+		if _, err := r.NewToken(ctx, command(), "bob", n); err == nil {
+			t.Errorf("%+v is taken", n)
+		}
+	}
+	secret, err := r.NewToken(ctx, command(), "bob", NewToken{Label: "x", Scopes: []Scope{Say}, Streams: []string{"device-*"}, Rate: 3})
+	r.must(err)
+	was, err := r.Bearer(ctx, secret)
+	r.must(err)
+	if len(was.Devices) != 0 || was.Rate != 3 || was.Streams[0] != "device-*" || was.Name != "bob" || was.Head != secret[:9] {
+		t.Errorf("%+v", was)
+	}
+	r.must(r.Give(ctx, command(), device.ID, "bob"))
+	now, err := r.Again(ctx, was)
+	if r.must(err); len(now.Devices) != 1 || now.Devices[0] != device.ID {
+		t.Errorf("%+v", now)
+	}
+	r.want(r.Take(ctx, command(), device.ID, "ann"), NoDevice)
+	r.must(r.Take(ctx, command(), device.ID, "bob"))
+	if now, err = r.Again(ctx, was); err != nil || len(now.Devices) != 0 {
+		t.Errorf("%+v %v", now, err)
+	}
+	used := func() time.Time {
+		all, err := r.Tokens(ctx, "bob")
+		r.must(err)
+		return all[0].UsedAt
+	}
+	if !used().IsZero() {
+		t.Error("a request has waited for the disk")
+	}
+	r.writeUses(ctx)
+	if !used().Equal(r.clock) {
+		t.Errorf("used %v", used())
+	}
+	r.must(r.Revoke(ctx, command(), "bob", secret[:9]))
+	_, err = r.Again(ctx, was)
+	r.want(err, NoToken)
 }

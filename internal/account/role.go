@@ -72,6 +72,7 @@ type Person struct {
 	Proved time.Time // the password was shown last; of a session
 
 	session string // its hash
+	id      string // of the token
 }
 
 // Actor is the person in the audit.

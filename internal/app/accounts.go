@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/store"
 )
 
@@ -48,4 +52,44 @@ func (a *App) ownerBanner(ctx context.Context, w io.Writer) {
 	if code := a.accounts.SetupCode(ctx); code != "" {
 		fmt.Fprintf(w, "%s\n\n", message.Both("app/setup", code))
 	}
+}
+
+// programs returns what finds the tokens of accounts for the gateway; nil: there are no accounts.
+func (a *App) programs() func(ctx context.Context, shown string) (*catalog.Token, error) {
+	if a.accounts == nil {
+		return nil
+	}
+	return func(ctx context.Context, shown string) (*catalog.Token, error) {
+		b, err := a.accounts.Bearer(ctx, shown)
+		if errors.Is(err, account.NoToken) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t := tokenOf(b)
+		t.Account.Holds = func(ctx context.Context) bool {
+			now, err := a.accounts.Again(ctx, b)
+			if err != nil {
+				return !errors.Is(err, account.NoToken) // a disk that fails ends nobody's work
+			}
+			return reflect.DeepEqual(now, b)
+		}
+		return t, nil
+	}
+}
+
+// tokenOf returns what the gateway is to know of a token. A member's reaches their own devices; a viewer's none.
+func tokenOf(b account.Bearer) *catalog.Token {
+	has := func(s account.Scope) bool {
+		return slices.Contains(b.Scopes, s) || slices.Contains(b.Scopes, account.Admin)
+	}
+	of := &catalog.Account{
+		Person: b.ID, Whole: b.Role == account.Owner, Read: has(account.Read), Admin: has(account.Admin),
+		Say: has(account.Say) && b.Role != account.Viewer, Tools: has(account.Tools) && b.Role != account.Viewer,
+	}
+	for _, id := range b.Devices {
+		of.Devices = append(of.Devices, strings.ToLower(id))
+	}
+	return &catalog.Token{Name: b.Name + "/" + b.Head, Streams: b.Streams, Rate: b.Rate, Account: of}
 }

@@ -136,6 +136,9 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { a.backUp(ctx) })
 	wg.Go(func() { a.watchStore(keep) })
+	if a.accounts != nil {
+		wg.Go(func() { a.accounts.Run(keep) })
+	}
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	select {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -22,7 +23,10 @@ import (
 // tokens and for the owner ([Gateway.SetOwner]), wherever they are: where a request
 // seems to come from says nothing behind a proxy.
 type Access struct {
-	Tokens  []catalog.Token
+	Tokens []catalog.Token
+	// Account returns the token of an account that a program shows, with Account set; nil if
+	// nobody has it. Its error is one of the disk. nil: there are no accounts.
+	Account func(ctx context.Context, shown string) (*catalog.Token, error)
 	Hosts   []string // names that bearers may ask for, beside this machine's own; a proxy in front has one
 	Origins []string // origins of web pages that may ask; "*": all
 }
@@ -52,7 +56,8 @@ func newGuard(a Access, log *slog.Logger) *guard {
 func (g *guard) before(next http.Handler, refuse func(w http.ResponseWriter, status int, id string, args ...any)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, denied := g.admit(r)
-		if denied == nil && c.ReadOnly() && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		look := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if denied == nil && (look && !c.Reads() || !look && c.ReadOnly()) {
 			denied = &denial{http.StatusForbidden, codeForbidden, "gateway/read-only"}
 		}
 		if denied == nil && !isJSON(r) {
@@ -90,7 +95,11 @@ func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 	if !g.originFits(r) || g.crossSite(r) {
 		return c, &denial{http.StatusForbidden, codeForbidden, "gateway/origin-refused"}
 	}
-	t, owner, ok := g.bearer(r)
+	t, owner, ok, err := g.bearer(r)
+	if err != nil {
+		g.log.Error("tokens of accounts cannot be read", "err", err)
+		return c, &denial{http.StatusServiceUnavailable, codeUnread, "gateway/accounts-unread"}
+	}
 	if !g.rates.guesses.Listens(r.RemoteAddr, t.Name) {
 		return c, &denial{http.StatusTooManyRequests, codeRate, "gateway/wrong-tokens"}
 	}
@@ -114,7 +123,7 @@ func (g *guard) admit(r *http.Request) (catalog.Caller, *denial) {
 // within counts one request of a caller and reports whether it is within the rate
 // of its token.
 func (g *guard) within(c catalog.Caller) bool {
-	return c.Owner || c.Token != nil && g.rates.allow(*c.Token)
+	return c.Owner || c.Token != nil && g.rates.allow(c)
 }
 
 // ownerName is what the admin token is called where tokens have names.
@@ -122,7 +131,7 @@ const ownerName = "admin token"
 
 // bearer returns the token that the request shows, in a time that does not tell how
 // much of it is right. The owner's has a name only.
-func (g *guard) bearer(r *http.Request) (found catalog.Token, owner, ok bool) {
+func (g *guard) bearer(r *http.Request) (found catalog.Token, owner, ok bool, err error) {
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	switch {
@@ -130,9 +139,10 @@ func (g *guard) bearer(r *http.Request) (found catalog.Token, owner, ok bool) {
 	case scheme == "" && (path == pathSocket || path == pathConnect): // browsers cannot send headers there
 		shown = r.URL.Query().Get("token")
 	default:
-		return catalog.Token{}, false, false
+		return catalog.Token{}, false, false, nil
 	}
-	sum := sha256.Sum256([]byte(strings.TrimSpace(shown)))
+	shown = strings.TrimSpace(shown)
+	sum := sha256.Sum256([]byte(shown))
 	shows := func(token string) bool {
 		want := sha256.Sum256([]byte(token))
 		return subtle.ConstantTimeCompare(sum[:], want[:]) == 1 && token != ""
@@ -142,10 +152,17 @@ func (g *guard) bearer(r *http.Request) (found catalog.Token, owner, ok bool) {
 			found, ok = t, true
 		}
 	}
-	if shows(g.owner) {
-		return catalog.Token{Name: ownerName}, true, true
+	switch {
+	case shows(g.owner):
+		return catalog.Token{Name: ownerName}, true, true, nil
+	case !ok && g.Account != nil:
+		of, err := g.Account(r.Context(), shown)
+		if of == nil || err != nil {
+			return catalog.Token{}, false, false, err
+		}
+		return *of, false, true, nil
 	}
-	return found, false, ok
+	return found, false, ok, nil
 }
 
 // hostFits reports whether Host is a name to be asked for by. It refuses names that

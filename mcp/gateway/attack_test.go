@@ -311,7 +311,7 @@ func TestManyStreams(t *testing.T) {
 			left++
 			return true
 		})
-		return r.sessions.held == 0 && left == 0 && r.sessions.owned["many"] == 0
+		return r.sessions.held == 0 && left == 0 && r.sessions.owned[catalog.Holder{Name: "many"}] == 0
 	})
 }
 
@@ -338,7 +338,7 @@ func TestSessionsMakeRoom(t *testing.T) {
 	}
 	r.sessions.mu.Lock()
 	defer r.sessions.mu.Unlock()
-	if n := r.sessions.owned[""]; n != maxOwnSessions || n != len(r.sessions.byID) {
+	if n := r.sessions.owned[catalog.Holder{}]; n != maxOwnSessions || n != len(r.sessions.byID) {
 		t.Errorf("%d places are taken by %d sessions", n, len(r.sessions.byID))
 	}
 }

@@ -29,11 +29,12 @@ func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
 	return g.guard.before(a.handler(), a.fail)
 }
 
-// ForOwner returns next behind access control: the owner alone is let in.
+// ForOwner returns next behind access control: the owner alone is let in, and programs
+// that may do what the owner may.
 func (g *Gateway) ForOwner(next http.Handler) http.Handler {
 	a := &deviceAPI{log: g.log}
 	return g.guard.before(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !catalog.CallerFrom(r.Context()).Owner {
+		if !catalog.CallerFrom(r.Context()).Administers() {
 			a.fail(w, http.StatusForbidden, "gateway/owner-only")
 			return
 		}

@@ -106,6 +106,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 			g.sessions.sweep()
+			g.sessions.endRevoked(ctx)
 			g.views.Sweep()
 		}
 	}

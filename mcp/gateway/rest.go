@@ -30,6 +30,7 @@ const (
 	codeMethod       = "METHOD_NOT_ALLOWED"
 	codeNotFound     = "NOT_FOUND"
 	codeDisabled     = "MCP_DISABLED"
+	codeUnread       = "ACCOUNTS_UNREAD"
 )
 
 type restError struct {

@@ -147,7 +147,7 @@ func (f *front) modern(w http.ResponseWriter, r *http.Request, v *catalog.View, 
 	if listens {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		done, ok := f.sessions.open(c.Name(), cancel)
+		done, ok := f.sessions.open(c, cancel)
 		if !ok {
 			noRoom(w, r, c, m)
 			return
@@ -276,11 +276,11 @@ func (f *front) stateful(w http.ResponseWriter, r *http.Request, v *catalog.View
 	}
 	id := r.Header.Get(headerSession)
 	if id == "" {
-		if !f.sessions.reserve(v.Token()) {
+		if !f.sessions.reserve(c.Holder()) {
 			noRoom(w, r, c, m)
 			return
 		}
-		defer f.sessions.release(v.Token())
+		defer f.sessions.release(c.Holder())
 		ctx, leave := context.WithCancel(context.WithoutCancel(r.Context())) // it outlives its first request
 		out.before = func(header http.Header) {
 			if id := header.Get(headerSession); id != "" {

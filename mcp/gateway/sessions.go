@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -15,7 +16,7 @@ type sessions struct {
 	mu     sync.Mutex
 	closed bool
 	held   int                     // places taken by streams and sockets, and by sessions that are being opened
-	owned  map[string]int          // all places that are taken, by token
+	owned  map[catalog.Holder]int  // all places that are taken
 	byID   map[string]*httpSession // of the streamable transport
 	ends   map[*lasting]struct{}   // streams and sockets
 	posts  sync.Map                // where clients of the older SSE transport post: *eventStream by its id
@@ -23,7 +24,7 @@ type sessions struct {
 }
 
 func newSessions() *sessions {
-	return &sessions{owned: map[string]int{}, byID: map[string]*httpSession{}, ends: map[*lasting]struct{}{}}
+	return &sessions{owned: map[catalog.Holder]int{}, byID: map[string]*httpSession{}, ends: map[*lasting]struct{}{}}
 }
 
 // httpSession is one session of the streamable transport.
@@ -35,25 +36,32 @@ type httpSession struct {
 }
 
 // lasting is a stream or a socket that is open.
-type lasting struct{ end func() }
+type lasting struct {
+	who catalog.Caller
+	end func()
+}
 
-// reserve takes a place for a token. Where there is none, the session of that token
+// reserve takes a place for a holder. Where there is none, the session of that holder
 // that was unused for the longest time makes room: clients that come back and never
 // end their sessions would lock themselves out. It returns false if there are too
 // many.
-func (s *sessions) reserve(token string) bool {
+func (s *sessions) reserve(by catalog.Holder) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place(token)
+	return s.place(by)
 }
 
 // place is reserve for a caller that holds mu.
-func (s *sessions) place(token string) bool {
+func (s *sessions) place(by catalog.Holder) bool {
 	if s.closed {
 		return false
 	}
-	if s.owned[token] >= maxOwnSessions || s.held+len(s.byID) >= maxSessions {
-		id, idle := s.idlest(token)
+	most := maxOwnSessions
+	if by.Person {
+		most = maxPersonSessions
+	}
+	if s.owned[by] >= most || s.held+len(s.byID) >= maxSessions {
+		id, idle := s.idlest(by)
 		if idle == nil {
 			return false
 		}
@@ -61,26 +69,26 @@ func (s *sessions) place(token string) bool {
 		s.wg.Go(func() { idle.EndSession(id) })
 	}
 	s.held++
-	s.take(token, 1)
+	s.take(by, 1)
 	return true
 }
 
-// idlest returns the session of a token that was unused for the longest time, of
+// idlest returns the session of a holder that was unused for the longest time, of
 // those that are not in use; nil: there is none. The caller holds mu.
-func (s *sessions) idlest(token string) (id string, v *catalog.View) {
+func (s *sessions) idlest(by catalog.Holder) (id string, v *catalog.View) {
 	var last time.Time
 	for key, h := range s.byID {
-		if h.using == 0 && h.view.Token() == token && (v == nil || h.last.Before(last)) {
+		if h.using == 0 && h.view.Caller().Holder() == by && (v == nil || h.last.Before(last)) {
 			id, v, last = key, h.view, h.last
 		}
 	}
 	return id, v
 }
 
-// take counts places of a token. The caller holds mu.
-func (s *sessions) take(token string, places int) {
-	if s.owned[token] += places; s.owned[token] == 0 {
-		delete(s.owned, token)
+// take counts places of a holder. The caller holds mu.
+func (s *sessions) take(by catalog.Holder, places int) {
+	if s.owned[by] += places; s.owned[by] == 0 {
+		delete(s.owned, by)
 	}
 }
 
@@ -88,33 +96,33 @@ func (s *sessions) take(token string, places int) {
 func (s *sessions) forget(id string) {
 	if h := s.byID[id]; h != nil {
 		delete(s.byID, id)
-		s.take(h.view.Token(), -1)
+		s.take(h.view.Caller().Holder(), -1)
 		h.leave()
 	}
 }
 
-func (s *sessions) release(token string) {
+func (s *sessions) release(by catalog.Holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held--
-	s.take(token, -1)
+	s.take(by, -1)
 }
 
 // open takes a place for a stream or a socket, which end ends. It returns false if
 // there are too many, or the gateway closes.
-func (s *sessions) open(token string, end func()) (done func(), ok bool) {
+func (s *sessions) open(who catalog.Caller, end func()) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.place(token) {
+	if !s.place(who.Holder()) {
 		return nil, false
 	}
-	l := &lasting{end}
+	l := &lasting{who, end}
 	s.ends[l] = struct{}{}
 	return func() {
 		s.mu.Lock()
 		delete(s.ends, l)
 		s.mu.Unlock()
-		s.release(token)
+		s.release(who.Holder())
 	}, true
 }
 
@@ -140,7 +148,7 @@ func (s *sessions) add(id string, v *catalog.View, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byID[id] = &httpSession{view: v, leave: leave, last: time.Now()}
-	s.take(v.Token(), 1)
+	s.take(v.Caller().Holder(), 1)
 }
 
 // remove forgets a session of a view, which is about to end, and ends its calls:
@@ -164,6 +172,51 @@ func (s *sessions) sweep() {
 			s.forget(id)
 			s.wg.Go(func() { h.view.EndSession(id) })
 		}
+	}
+}
+
+// endRevoked ends what tokens of accounts have open that may not do any more what they
+// could when it was opened. It may wait for a disk.
+func (s *sessions) endRevoked(ctx context.Context) {
+	s.mu.Lock()
+	callers := map[*catalog.Account]catalog.Caller{}
+	note := func(c catalog.Caller) {
+		if c.Token != nil && c.Token.Account != nil {
+			callers[c.Token.Account] = c
+		}
+	}
+	for l := range s.ends {
+		note(l.who)
+	}
+	for _, h := range s.byID {
+		note(h.view.Caller())
+	}
+	s.mu.Unlock()
+	for of, c := range callers {
+		if !c.Lasts(ctx) {
+			s.endOf(of)
+		}
+	}
+}
+
+// endOf ends all that was opened with the rights of a token.
+func (s *sessions) endOf(of *catalog.Account) {
+	s.mu.Lock()
+	var open []*lasting
+	for l := range s.ends {
+		if l.who.Token != nil && l.who.Token.Account == of {
+			open = append(open, l)
+		}
+	}
+	for id, h := range s.byID {
+		if c := h.view.Caller(); c.Token != nil && c.Token.Account == of {
+			s.forget(id)
+			s.wg.Go(func() { h.view.EndSession(id) })
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range open {
+		l.end()
 	}
 }
 

@@ -74,7 +74,7 @@ func TestSessionEnd(t *testing.T) {
 	}
 	r.sessions.mu.Lock()
 	defer r.sessions.mu.Unlock()
-	if n := len(r.sessions.byID); n != 1 || r.sessions.owned[""] != 1 {
+	if n := len(r.sessions.byID); n != 1 || r.sessions.owned[catalog.Holder{}] != 1 {
 		t.Errorf("%d sessions, %v", n, r.sessions.owned)
 	}
 }
@@ -121,7 +121,7 @@ func TestOpenWhileClosing(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				for {
-					if _, ok := s.open(fmt.Sprint(i), func() { ended.Add(1) }); !ok {
+					if _, ok := s.open(catalog.Caller{Token: &catalog.Token{Name: fmt.Sprint(i)}}, func() { ended.Add(1) }); !ok {
 						return
 					}
 					opened.Add(1)

@@ -50,7 +50,7 @@ func (f *front) serveSocket(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not end it
 	defer cancel()
 	s := &socket{front: f, view: v}
-	done, ok := f.sessions.open(c.Name(), s.end)
+	done, ok := f.sessions.open(c, s.end)
 	if !ok {
 		noRoom(w, r, c, rpcMessage{})
 		return

@@ -53,7 +53,7 @@ func (f *front) serveEvents(w http.ResponseWriter, r *http.Request, c catalog.Ca
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	s := &eventStream{w: w, rc: http.NewResponseController(w), who: c.Name(), over: make(chan struct{})}
-	done, ok := f.sessions.open(c.Name(), s.end)
+	done, ok := f.sessions.open(c, s.end)
 	if !ok {
 		noRoom(w, r, c, rpcMessage{})
 		return

@@ -19,6 +19,7 @@ type Token struct {
 	ReadOnly bool     // only reading is allowed: also of tools, those of this server that change nothing
 	Streams  []string // patterns (path.Match) of the streams that are shown; empty: all. Named devices: no others
 	Rate     int      // requests in a second, over some seconds; 0: no limit
+	Account  *Account // what it may do by an account, within the above; nil: it is one of the settings
 }
 
 // LogValue keeps the token out of logs.
@@ -65,12 +66,15 @@ func (c Caller) Name() string {
 	return c.Token.Name
 }
 
-// ReadOnly reports whether the caller may change nothing.
-func (c Caller) ReadOnly() bool { return !c.Owner && (c.Token == nil || c.Token.ReadOnly) }
+// ReadOnly reports whether the caller may change nothing by tools, but perhaps speak.
+func (c Caller) ReadOnly() bool {
+	a := c.account()
+	return !c.Owner && (c.Token == nil || c.Token.ReadOnly || a != nil && !a.Tools && !a.Admin)
+}
 
 // Sees reports whether a stream is shown to the caller.
 func (c Caller) Sees(stream string) bool {
-	if c.Owner || c.Token == nil {
+	if c.Owner || c.Token == nil || !c.account().sees(stream) {
 		return c.Owner
 	}
 	return len(c.Token.Streams) == 0 || slices.ContainsFunc(c.Token.Streams, func(pattern string) bool {
@@ -82,8 +86,11 @@ func (c Caller) Sees(stream string) bool {
 // Reaches reports whether the caller's tools may work on a device. A token that
 // names devices among its streams is kept to them.
 func (c Caller) Reaches(deviceID string) bool {
-	if c.Owner || c.Token == nil || c.Sees(StreamOf(deviceID)) {
-		return c.Owner || c.Token != nil
+	if c.Owner || c.Token == nil || !c.account().reaches(deviceID) {
+		return c.Owner
+	}
+	if c.Sees(StreamOf(deviceID)) {
+		return true
 	}
 	return !slices.ContainsFunc(c.Token.Streams, func(pattern string) bool { return strings.HasPrefix(pattern, "device-") })
 }

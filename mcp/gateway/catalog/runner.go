@@ -116,7 +116,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 		r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", e.name, "call_id", id,
 			"outcome", cmp.Or(refused, outcomeWord(result, err)), "took", time.Since(began))
 	}()
-	if who.ReadOnly() && !e.readOnly() {
+	if !who.calls(e) {
 		return nil, ErrReadOnly
 	}
 	if v := r.decide(e); v.Decision != router.Allowed {

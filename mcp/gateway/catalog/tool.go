@@ -31,6 +31,7 @@ type Tool struct {
 	Source      string          // where it runs, as [mcp.Tool] has it; "": this gateway
 	Trusted     bool            // of an external server, as [mcp.Tool] has it
 	Routed      bool            // it passes the gate of a device's router, which can ask its user
+	Says        bool            // it speaks from a device, or listens there
 
 	// Run does it. arguments are valid against Schema. The result is text, an
 	// [mcp.Image], a []any of both, an [mcp.ActionResponse], or anything that JSON
@@ -55,6 +56,7 @@ type Entry struct {
 	own    bool     // this server runs it itself, so its annotations hold
 	tool   mcp.Tool // as the gate sees it
 	routed bool     // the gate is asked by what runs it
+	says   bool     // as in Tool
 	limit  time.Duration
 	do     func(ctx context.Context, c Call) Outcome // nil: handle
 	handle sdk.ToolHandler
@@ -104,7 +106,7 @@ func (t Tool) entry() (*Entry, error) {
 	}
 	e := &Entry{
 		place: place{key{kindTool, JoinName(t.Stream, t.Name)}, t.Stream}, schema: t.Schema,
-		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle, routed: t.Routed,
+		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle, routed: t.Routed, says: t.Says,
 		tool: mcp.Tool{Name: t.Name, Source: cmp.Or(t.Source, mcp.SourceGateway), Annotations: t.Annotations, Trusted: t.Trusted},
 	}
 	if err := CheckName(e.name); err != nil {

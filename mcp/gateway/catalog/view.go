@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +32,8 @@ type View struct {
 	server    *sdk.Server
 
 	direct direct // for requests without a session
+
+	asked time.Time // a caller came last; guarded by the mutex of the views
 
 	mu    sync.Mutex
 	shown map[key]item // what the server has
@@ -82,8 +85,9 @@ func newView(vs *Views, of viewKey, c Caller) *View {
 	return v
 }
 
-// Token returns the name of the token whose view it is; "" without one.
-func (v *View) Token() string { return v.key.token }
+// Caller returns whose view it is: what else was known of the one for whom it was made
+// is left out.
+func (v *View) Caller() Caller { return Caller{Token: v.who.Token, Owner: v.who.Owner} }
 
 // EndSession closes a session of the streamable transport, by its id.
 func (v *View) EndSession(id string) {
@@ -196,13 +200,13 @@ func (v *View) apply(s *snapshot) {
 	defer v.mu.Unlock()
 	var gone, come []item
 	for k, old := range v.shown {
-		if x := now[k]; x == nil || !v.who.Sees(x.at().stream) {
+		if x := now[k]; x == nil || !v.who.shows(x.at()) {
 			gone = append(gone, old)
 			delete(v.shown, k)
 		}
 	}
 	for k, x := range now {
-		if !v.who.Sees(x.at().stream) {
+		if !v.who.shows(x.at()) {
 			continue
 		}
 		if old := v.shown[k]; old == nil || !old.same(x) {

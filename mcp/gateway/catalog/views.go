@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -25,8 +27,21 @@ type Views struct {
 
 type viewKey struct {
 	token  string // its name; "" for the owner's
+	rights string // of its account; "" without one
 	stream string // "" for all
 }
+
+func keyOf(c Caller, stream string) viewKey {
+	key := viewKey{token: c.Name(), stream: stream}
+	if a := c.account(); a != nil {
+		key.rights = a.rights() + fmt.Sprint(c.Token.Streams)
+	}
+	return key
+}
+
+// viewIdle is how long the view of an account's token is kept that nobody uses: there
+// may be any number of them, one after the other.
+const viewIdle = 10 * time.Minute
 
 // NewViews makes the views of a registry, whose tools runner runs. version is that
 // of this server.
@@ -39,16 +54,18 @@ func NewViews(r *Registry, runner *Runner, version string, log *slog.Logger) *Vi
 // Of returns a caller's view of a stream, "" for all. It returns false if there is
 // no such stream for the caller.
 func (vs *Views) Of(c Caller, stream string) (*View, bool) {
-	key := viewKey{c.Name(), stream}
+	key := keyOf(c, stream)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if stream != "" && (!c.Sees(stream) || !slices.Contains(vs.now.streams, stream)) {
 		return nil, false
 	}
 	if v := vs.byKey[key]; v != nil {
+		v.asked = time.Now()
 		return v, true
 	}
 	v := newView(vs, key, c)
+	v.asked = time.Now()
 	v.apply(vs.now)
 	vs.byKey[key] = v
 	return v, true
@@ -57,7 +74,7 @@ func (vs *Views) Of(c Caller, stream string) (*View, bool) {
 // Kept is [Views.Of] for a request of a session: the stream may be away for a while.
 func (vs *Views) Kept(c Caller, stream string) (*View, bool) {
 	vs.mu.Lock()
-	v := vs.byKey[viewKey{c.Name(), stream}]
+	v := vs.byKey[keyOf(c, stream)]
 	vs.mu.Unlock()
 	if v != nil {
 		return v, true
@@ -96,13 +113,14 @@ func (vs *Views) Updated(ctx context.Context, uris ...string) {
 	}
 }
 
-// Sweep forgets views of streams that are gone and not in use. It must not be
-// called after Close.
+// Sweep forgets views of streams that are gone, and of accounts, that are not in use. It
+// must not be called after Close.
 func (vs *Views) Sweep() {
 	var gone []*View
 	vs.mu.Lock()
 	for key, v := range vs.byKey {
-		if key.stream != "" && !slices.Contains(vs.now.streams, key.stream) && v.unused() {
+		old := key.rights != "" && time.Since(v.asked) > viewIdle
+		if (old || key.stream != "" && !slices.Contains(vs.now.streams, key.stream)) && v.unused() {
 			delete(vs.byKey, key)
 			gone = append(gone, v)
 		}

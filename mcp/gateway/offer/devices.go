@@ -83,7 +83,7 @@ func (o Options) actTools() []catalog.Tool {
 			return
 		}
 		out = append(out, catalog.Tool{
-			Stream: "device", Name: name, Timeout: limit,
+			Stream: "device", Name: name, Timeout: limit, Says: true,
 			Run: func(ctx context.Context, arguments map[string]any) (any, error) {
 				meant, _ := arguments["device_id"].(string)
 				text, _ := arguments["text"].(string)
