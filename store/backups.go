@@ -119,6 +119,12 @@ func (b *Backups) Make(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+// Copies lists the backups of the folder, and the copies from before changes of the schema.
+func (b *Backups) Copies() []string {
+	old, _ := filepath.Glob(filepath.Join(b.Dir, "schema-*.db")) // the pattern is right
+	return append(old, b.list()...)
+}
+
 // Renew makes a backup and deletes all others, and the copies from before changes of the schema: after [Store.Forget]
 // no copy has the words any more.
 func (b *Backups) Renew(ctx context.Context) error {
@@ -126,8 +132,7 @@ func (b *Backups) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old, _ := filepath.Glob(filepath.Join(b.Dir, "schema-*.db")) // the pattern is right
-	for _, file := range append(old, b.list()...) {
+	for _, file := range b.Copies() {
 		if file != name {
 			err = errors.Join(err, os.Remove(file))
 		}

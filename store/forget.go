@@ -30,6 +30,9 @@ func (s *Store) Forget(ctx context.Context, deviceID string) (recordings []strin
 		if err := rows.Err(); err != nil {
 			return err
 		}
+		if _, err := execIn(ctx, tx, "UPDATE audit SET object = NULL WHERE object = $1", deviceID); err != nil {
+			return err
+		}
 		_, err = execIn(ctx, tx, "DELETE FROM devices WHERE id = $1", deviceID)
 		return err
 	})
@@ -37,6 +40,13 @@ func (s *Store) Forget(ctx context.Context, deviceID string) (recordings []strin
 		err = s.db.empty(ctx)
 	}
 	return recordings, err
+}
+
+// Scrub drops what has come to be written since [Store.Forget] of a device that was still talking, and leaves none of
+// its words in the files of SQLite.
+func (s *Store) Scrub(ctx context.Context, deviceID string) error {
+	s.Log.forget(deviceID)
+	return s.db.empty(ctx)
 }
 
 // emptyAgain is the time between attempts to empty the write-ahead log, which readers hold up.

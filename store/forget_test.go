@@ -65,6 +65,7 @@ func TestForget(t *testing.T) {
 			if len(grep(t, dir)) == 0 {
 				t.Fatal("nothing was written at all")
 			}
+			want(t, s.Audit.Add(t.Context(), Act{Who: "anna", Via: "token", Act: "device.pair", Object: "m", OK: true}), nil)
 			late := turnOf("m", "m-c", 9999)
 			late.Turn.Said = word(5)
 			s.Log.Put(late)
@@ -81,9 +82,14 @@ func TestForget(t *testing.T) {
 			if err != nil || len(paths) != 1 || paths[0] != "a/m.ogg" {
 				t.Errorf("%v %v", paths, err)
 			}
+			s.Log.Put(turnOf("m", "m-e", 1)) // that was still talking
+			want(t, s.Scrub(t.Context(), "m"), nil)
 			flush(t, s)
 			if found := grep(t, dir); len(found) > 0 {
 				t.Errorf("words are left in %v", found)
+			}
+			if acts, err := s.Audit.List(t.Context(), Page{}); err != nil || len(acts) != 1 || acts[0].Object != "" || acts[0].Act != "device.pair" {
+				t.Errorf("%+v %v", acts, err)
 			}
 			if turns, err := s.Turns.List(t.Context(), "", Page{}); err != nil || len(turns) != 2 {
 				t.Errorf("%d turns of the other device are left: %v", len(turns), err)

@@ -14,6 +14,7 @@ import (
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
+	maxWaitingCalls = 1024 // outside of turns
 	batchRows       = 256
 	batchTime       = 250 * time.Millisecond // from the first that waits until it is written
 	maxRetry        = 10 * time.Second       // between attempts to write while the database fails
@@ -57,6 +58,7 @@ type batch struct {
 	erased     map[string]bool  // conversations
 	states     map[stateKey]learned
 	stateBytes int
+	calls      []Call // outside of turns
 }
 
 func newBatch() batch {
@@ -64,20 +66,23 @@ func newBatch() batch {
 }
 
 func (b *batch) empty() bool {
-	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0
+	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0 && len(b.calls) == 0
 }
 
 // Log writes what tells of the past, in batches on its own goroutine. Its methods take a microsecond, never wait for
 // the database, and may be called from any goroutine. Of signs of life and of what was learned only the newest is
-// kept; turns wait in a queue of 4096 or 8 MiB, from which the oldest is dropped when it is full.
+// kept; turns wait in a queue of 4096 or 8 MiB, from which the oldest is dropped when it is full, and so do 1024 calls
+// outside of turns.
 type Log struct {
 	db  *database
 	log *slog.Logger
 
-	mu      sync.Mutex
-	waiting batch // what came since the last batch was taken
-	flight  int   // entries that are being written; they count as waiting
-	stats   LogStats
+	mu        sync.Mutex
+	waiting   batch // what came since the last batch was taken
+	flight    int   // entries that are being written; they count as waiting
+	stats     LogStats
+	first     func(context.Context) error // is run before each batch; nil: nothing
+	forgotten map[string]bool             // devices, since the batch was taken that is being written
 
 	wake, full chan struct{} // 1 each: something waits, a whole batch waits
 	flushes    chan chan error
@@ -89,10 +94,18 @@ type Log struct {
 func newLog(ctx context.Context, db *database, log *slog.Logger) *Log {
 	l := &Log{
 		db: db, log: log, waiting: newBatch(), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
-		flushes: make(chan chan error), stop: make(chan struct{}), done: make(chan struct{}),
+		flushes: make(chan chan error), stop: make(chan struct{}), done: make(chan struct{}), forgotten: map[string]bool{},
 	}
 	go l.run(context.WithoutCancel(ctx))
 	return l
+}
+
+// After has f run before each batch is written: it commits what the rows of a batch refer to, the devices. While it
+// fails the batch waits.
+func (l *Log) After(f func(context.Context) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first = f
 }
 
 // signal makes one more receive from a channel of one place succeed.
@@ -121,9 +134,26 @@ func (l *Log) Put(e *Entry) {
 	}
 }
 
-// limit drops the oldest turns while too many wait. l.mu is held.
+// Call hands over a call that belongs to no turn. Its id is made if it has none.
+func (l *Log) Call(c Call) {
+	if c.ID == "" {
+		c.ID = NewID()
+	}
+	l.mu.Lock()
+	l.waiting.calls = append(l.waiting.calls, c)
+	l.limit()
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
+// limit drops the oldest turns and calls while too many wait. l.mu is held.
 func (l *Log) limit() {
 	b := &l.waiting
+	if over := len(b.calls) - maxWaitingCalls; over > 0 {
+		b.calls = slices.Delete(b.calls, 0, over)
+		l.stats.Dropped += uint64(over)
+		l.stats.DroppedAt = l.db.clock()
+	}
 	for len(b.entries) > 1 && (len(b.entries)+l.flight > maxWaiting || b.bytes > maxWaitingBytes) {
 		b.bytes -= b.entries[0].size()
 		b.entries[0] = nil
@@ -144,15 +174,14 @@ func (l *Log) Ended(conversationID string, at time.Time, cause string) {
 // Erase deletes a conversation with all its turns. No turn of it may be handed over any more.
 func (l *Log) Erase(conversationID string) {
 	l.mu.Lock()
-	l.drop(func(e *Entry) bool { return e.Turn.ConversationID == conversationID })
+	l.waiting.drop(func(e *Entry) bool { return e.Turn.ConversationID == conversationID })
 	l.waiting.erased[conversationID] = true
 	l.mu.Unlock()
 	signal(l.wake)
 }
 
-// drop gives up entries that wait. l.mu is held.
-func (l *Log) drop(which func(*Entry) bool) {
-	b := &l.waiting
+// drop gives up entries.
+func (b *batch) drop(which func(*Entry) bool) {
 	b.entries = slices.DeleteFunc(b.entries, func(e *Entry) bool {
 		if which(e) {
 			b.bytes -= e.size()
@@ -201,12 +230,18 @@ func later(old, n time.Time) time.Time {
 	return n
 }
 
-// forget drops what waits of a device.
+// forget drops what waits of a device, and what is being written of it if that fails.
 func (l *Log) forget(deviceID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := &l.waiting
-	l.drop(func(e *Entry) bool { return e.Turn.DeviceID == deviceID })
+	l.forgotten[deviceID] = true
+	l.waiting.dropDevice(deviceID)
+}
+
+// dropDevice gives up all of a device.
+func (b *batch) dropDevice(deviceID string) {
+	b.calls = slices.DeleteFunc(b.calls, func(c Call) bool { return c.DeviceID == deviceID })
+	b.drop(func(e *Entry) bool { return e.Turn.DeviceID == deviceID })
 	delete(b.seen, deviceID)
 	for key, s := range b.states {
 		if key.device == deviceID {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -195,6 +196,64 @@ func TestLogRejects(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// TestLogAfter: a turn that is handed over before its device is known is written with it, once that can be.
+func TestLogAfter(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		tries := 0
+		s.Log.After(func(context.Context) error {
+			if tries++; tries == 1 {
+				return errors.New("the disk is away")
+			}
+			addDevice(t, s, "m")
+			return nil
+		})
+		s.Log.Put(turnOf("m", "c", 1))
+		s.Log.Learned("m", "pause", "1")
+		s.Log.Call(Call{DeviceID: "m", At: at(1), Caller: "outside", Name: "lamp"})
+		s.Log.Call(Call{DeviceID: "nobody", At: at(1), Caller: "outside", Name: "lamp"})
+		until(t, func() bool { return s.Log.Stats().Written == 1 })
+		calls, err := s.Turns.Calls(t.Context(), "m", Page{})
+		if err != nil || len(calls) != 2 {
+			t.Errorf("%+v %v", calls, err)
+		}
+		if docs, err := s.Devices.Learned(t.Context(), "m"); err != nil || docs["pause"] != "1" {
+			t.Errorf("%v %v", docs, err)
+		}
+		if n, err := s.Turns.TrimCalls(t.Context(), "m", at(2), 9); n != 1 || err != nil {
+			t.Errorf("%d calls trimmed: %v", n, err)
+		}
+		if calls, err = s.Turns.Calls(t.Context(), "m", Page{}); err != nil || len(calls) != 1 || calls[0].TurnID == "" {
+			t.Errorf("%+v %v", calls, err)
+		}
+	})
+}
+
+// TestLogForgetsWhatFails: what could not be written of a device is not tried again once the device is forgotten.
+func TestLogForgetsWhatFails(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	addDevice(t, s, "m")
+	addDevice(t, s, "n")
+	began, goOn, tries := make(chan bool), make(chan bool), 0
+	s.Log.After(func(context.Context) error {
+		if tries++; tries > 1 {
+			return nil
+		}
+		close(began)
+		<-goOn
+		return errors.New("the disk is away")
+	})
+	s.Log.Put(turnOf("m", "c", 1))
+	s.Log.Put(turnOf("n", "d", 1))
+	s.Log.Call(Call{DeviceID: "m", At: at(1), Caller: "outside", Name: "lamp"})
+	<-began
+	s.Log.forget("m")
+	close(goOn)
+	until(t, func() bool { return s.Log.Stats().Written == 1 })
+	if calls, err := s.Turns.Calls(t.Context(), "", Page{}); err != nil || len(calls) != 1 || calls[0].DeviceID != "n" {
+		t.Errorf("%+v %v", calls, err)
+	}
 }
 
 // TestLogClose: what waits when the store is closed is written.

@@ -128,3 +128,9 @@ func (t *Reminders) Purge(ctx context.Context, before time.Time) error {
 		before.UnixMilli(), before.UnixMilli())
 	return err
 }
+
+// Forget deletes all reminders of a device.
+func (t *Reminders) Forget(ctx context.Context, deviceID string) error {
+	_, err := t.db.exec(ctx, "DELETE FROM reminders WHERE device_id = $1", deviceID)
+	return err
+}

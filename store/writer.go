@@ -71,7 +71,7 @@ func (l *Log) writeAll(ctx context.Context) error {
 		if b.empty() {
 			return nil
 		}
-		err := l.write(ctx, &b)
+		err := l.writeAfter(ctx, &b)
 		if err != nil {
 			l.restore(&b)
 			stats := l.Stats()
@@ -82,6 +82,19 @@ func (l *Log) writeAll(ctx context.Context) error {
 		l.flight = 0
 		l.mu.Unlock()
 	}
+}
+
+// writeAfter writes a batch once what it refers to is written.
+func (l *Log) writeAfter(ctx context.Context, b *batch) error {
+	l.mu.Lock()
+	first := l.first
+	l.mu.Unlock()
+	if first != nil {
+		if err := first(ctx); err != nil && !isData(err) { // what the database never takes holds nothing else up
+			return err
+		}
+	}
+	return l.write(ctx, b)
 }
 
 // take takes up to a batch of entries, and all else that waits.
@@ -97,6 +110,7 @@ func (l *Log) take() batch {
 		b.bytes -= rest.bytes
 	}
 	l.waiting, l.flight = rest, len(b.entries)
+	clear(l.forgotten)
 	return b
 }
 
@@ -104,6 +118,9 @@ func (l *Log) take() batch {
 func (l *Log) restore(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for id := range l.forgotten {
+		b.dropDevice(id)
+	}
 	w := &l.waiting
 	w.entries, w.bytes = append(b.entries, w.entries...), w.bytes+b.bytes
 	for id, s := range w.seen {
@@ -113,13 +130,14 @@ func (l *Log) restore(b *batch) {
 	maps.Copy(b.ends, w.ends)
 	w.ends = b.ends
 	maps.Copy(w.erased, b.erased)
-	l.drop(func(e *Entry) bool { return w.erased[e.Turn.ConversationID] })
+	w.drop(func(e *Entry) bool { return w.erased[e.Turn.ConversationID] })
 	for key, s := range b.states {
 		if _, ok := w.states[key]; !ok {
 			w.states[key] = s
 			w.stateBytes += len(s.doc)
 		}
 	}
+	w.calls = append(b.calls, w.calls...)
 	l.flight = 0
 	l.limit()
 }
@@ -243,9 +261,12 @@ func (w *writer) entry(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// rest writes the ends of conversations, the signs of life and what was learned. What is of no device any more
-// changes nothing.
+// rest writes the ends of conversations, the signs of life, calls outside of turns and what was learned. What is of no
+// device any more changes nothing.
 func (w *writer) rest(ctx context.Context, b *batch) error {
+	if err := w.calls(ctx, b.calls); err != nil {
+		return err
+	}
 	for id, e := range b.ends {
 		if _, err := execIn(ctx, w.tx, "UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id); err != nil {
 			return err
@@ -276,4 +297,25 @@ func (w *writer) rest(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// calls writes calls outside of turns.
+func (w *writer) calls(ctx context.Context, all []Call) error {
+	for _, c := range all {
+		known, err := w.has(ctx, c.DeviceID)
+		if err == nil && known {
+			_, err = w.call.ExecContext(ctx, c.fields()...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether a device is known.
+func (w *writer) has(ctx context.Context, deviceID string) (bool, error) {
+	var n int
+	err := w.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM devices WHERE id = $1", deviceID).Scan(&n)
+	return n > 0, err
 }

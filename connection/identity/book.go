@@ -145,6 +145,9 @@ func (b *Book) written(ctx context.Context) {
 	}
 }
 
+// Flush writes down all that has changed: what refers to a device can be kept when it returns nil.
+func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx) }
+
 // flush writes down all that has changed.
 func (b *Book) flush(ctx context.Context) error {
 	b.saving.Lock()
