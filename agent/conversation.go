@@ -145,7 +145,10 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.life.ended, c.dev = ctx.Done(), dev
 	c.state.Learned = dev.learned
 	c.whom.choose(dev.role)
-	c.cast()
+	if persona, _ := c.cast(); persona.Forgets { // what was said to another
+		dev.history.Clear()
+		dev.talk = Talk{}
+	}
 	c.state.Learned.Empty = 0
 	c.life.timer = time.NewTimer(time.Hour)
 	defer c.life.timer.Stop()

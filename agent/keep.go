@@ -167,7 +167,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 		return
 	}
 	c.learn()
-	if r.marks.forgotten || errors.Is(r.out.cause, turn.ErrResumed) { // nothing of it was kept, or it was undone
+	if r.marks.forgotten || r.private || c.whom.now().Forgets || errors.Is(r.out.cause, turn.ErrResumed) { // nothing of it was kept, or it was undone
 		return
 	}
 	sound := c.soundOf(r)

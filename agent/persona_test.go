@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -42,16 +43,22 @@ func said(p Persona) (lines []string) {
 // staged is a conversation whose agents are exchanged while it runs.
 func staged(t *testing.T, agents *atomic.Pointer[map[string]Persona], tools ...mcp.Source) (*visit, Options) {
 	t.Helper()
+	o := troupe(t, agents)
+	return connect(t, o, router.Options{}, tools...), o
+}
+
+// troupe are the options of conversations with agents.
+func troupe(t *testing.T, agents *atomic.Pointer[map[string]Persona]) Options {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{
+	return Options{
 		ASR: &providertest.ASR{}, LLM: &providertest.LLM{}, TTS: &providertest.TTS{}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
 		Features: []feature.Feature{basics.Feature{}},
 		Persona:  func(name string) (Persona, bool) { p, ok := (*agents.Load())[name]; return p, ok },
 	}
-	return connect(t, o, router.Options{}, tools...), o
 }
 
 // A new set of agents counts from the next turn on, without a new connection: a turn
@@ -207,10 +214,20 @@ func TestPersonaForgets(t *testing.T) {
 			ann.Forgets = forgets
 			var agents atomic.Pointer[map[string]Persona]
 			agents.Store(&map[string]Persona{"": ann})
-			v, o := staged(t, &agents)
+			k := &keeperInMemory{past: Past{Talk: Talk{ID: "earlier"}, Left: time.Now(), Memory: Memory{History: []providers.Message{{Role: providers.RoleUser, Content: "what Bob was told"}}}}}
+			o := troupe(t, &agents)
+			o.Keeper = k
+			v := connect(t, o, router.Options{})
 			v.types(t, "hello")
 			time.Sleep(10 * time.Second)
 			v.bye()
+			if (len(k.log) == 0) != forgets {
+				t.Errorf("forgets %v: the keeper was given %q", forgets, k.log)
+			}
+			shown := fmt.Sprint(ann.LLM.(*providertest.LLM).Asked()[0].Request.Messages)
+			if strings.Contains(shown, "what Bob was told") == forgets {
+				t.Errorf("forgets %v: shown %s", forgets, shown)
+			}
 			dev, err := o.Devices.acquire(t.Context(), "d")
 			if err != nil {
 				t.Fatal(err)

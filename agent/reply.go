@@ -49,6 +49,7 @@ type reply struct {
 	times   *timeline.Turn
 	answer  *think.Responder
 	exits   []string // words that end the conversation when they are all that was said
+	private bool     // whom it is of forgets what was said
 	prompts *prompts.Set
 	version uint64 // of the history that it knows
 	cancel  context.CancelCauseFunc
@@ -80,7 +81,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		report: c.report, allow: make(chan struct{}, 1),
-		exits: persona.ExitWords, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
+		exits: persona.ExitWords, private: persona.Forgets, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	if r.record = c.recorded(persona, &o); r.record == RecordBoth {
 		r.sent = &audio.Packets{}
