@@ -20,6 +20,7 @@ func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 	}
 	book := alarm.New(ctx, o)
 	a.life.atEnd(book.Close)
+	a.forgetting.also(book.Forget)
 	book.Start()
 	return book
 }
@@ -90,6 +91,11 @@ func (s storedReminders) Shift(ctx context.Context, d time.Duration) error {
 // Purge forgets those that are over.
 func (s storedReminders) Purge(ctx context.Context, before time.Time) error {
 	return s.table.Purge(ctx, before)
+}
+
+// Forget deletes all reminders of a device.
+func (s storedReminders) Forget(ctx context.Context, device string) error {
+	return s.table.Forget(ctx, device)
 }
 
 func toRow(r alarm.Reminder) store.Reminder {

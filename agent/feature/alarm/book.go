@@ -96,6 +96,11 @@ func New(ctx context.Context, o Options) *Book {
 // Start takes up what an earlier run of the program has left in the store.
 func (b *Book) Start() { b.do(b.resume) }
 
+// Forget deletes all reminders of a device.
+func (b *Book) Forget(ctx context.Context, device string) error {
+	return b.o.Store.Forget(ctx, device)
+}
+
 // Close commits what is left to commit and ends the book. No conversation may run any more.
 func (b *Book) Close() {
 	b.mu.Lock()

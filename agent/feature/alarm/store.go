@@ -25,6 +25,8 @@ type Store interface {
 	Shift(ctx context.Context, d time.Duration) error
 	// Purge forgets those that are told or deleted and were due, and rang, before a time.
 	Purge(ctx context.Context, before time.Time) error
+	// Forget deletes all reminders of a device.
+	Forget(ctx context.Context, device string) error
 }
 
 // Query says which reminders are meant.
@@ -142,5 +144,16 @@ func (m *Memory) Purge(_ context.Context, before time.Time) error {
 			}
 		}
 	}
+	return nil
+}
+
+// Forget deletes all reminders of a device.
+func (m *Memory) Forget(_ context.Context, device string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range m.owned[device] {
+		delete(m.byID, id)
+	}
+	delete(m.owned, device)
 	return nil
 }

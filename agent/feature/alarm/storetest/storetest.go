@@ -23,6 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) alarm.Store) {
 		"races":   races,
 		"shifts":  shifts,
 		"purges":  purges,
+		"forgets": forgets,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -226,6 +227,21 @@ func purges(t *testing.T, s alarm.Store) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(find(t, s, alarm.Query{})); got != "[0 1 2 3 7 6]" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// forgets: of a device nothing is left, and of others all.
+func forgets(t *testing.T, s alarm.Store) {
+	for i, device := range []string{"kitchen", "hall", "kitchen"} {
+		add(t, s, alarm.Reminder{ID: fmt.Sprint(i), Device: device, Kind: alarm.Timer, State: alarm.Armed, Due: noon})
+	}
+	for range 2 {
+		if err := s.Forget(t.Context(), "kitchen"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(find(t, s, alarm.Query{}), find(t, s, alarm.Query{Device: "kitchen"})); got != "[1] []" {
 		t.Errorf("left: %s", got)
 	}
 }
