@@ -38,7 +38,7 @@ func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
 	data := flags.String("data", "data", message.Both("tool/flag-data"))
 	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
-	flags.DurationVar(&c.timeout, "timeout", 20*time.Second, message.Both("tool/flag-timeout"))
+	flags.DurationVar(&c.timeout, "timeout", time.Minute, message.Both("tool/flag-timeout"))
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -123,5 +123,8 @@ func (c toolsClient) order(ctx context.Context, act string, o pairing.Order) err
 		return err
 	}
 	fmt.Fprintln(c.out, message.Both("known/done", plainText(done.Device)))
+	for _, file := range done.Left {
+		fmt.Fprintln(c.out, message.Both("known/left", plainText(file)))
+	}
 	return nil
 }

@@ -40,9 +40,9 @@ func secret(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 			if err != nil {
 				return err
 			}
-			return v.Put(ctx, rest[1], rest[2], value, "")
+			return v.Put(ctx, rest[1], rest[2], value, systemUser())
 		case "forget":
-			return v.Forget(ctx, rest[1])
+			return v.Forget(ctx, rest[1], systemUser())
 		}
 		all, err := v.List(ctx)
 		for _, s := range all {

@@ -4,6 +4,7 @@
 package pairing
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +29,13 @@ type Options struct {
 	Book *identity.Book
 	// Connected says which device talks now. nil: none does.
 	Connected func(id string) bool
-	// Forget drops what others keep of a device, once the book has forgotten it. nil:
-	// nobody does.
-	Forget func(ctx context.Context, id string) error
-	Log    *slog.Logger // nil: discarded
+	// Forget drops what others keep of a device, once the book has forgotten it, and
+	// lists files and folders that are left and may hold what was said, also with an error. nil: nobody keeps anything.
+	Forget func(ctx context.Context, id string) (left []string, err error)
+	// Audit keeps what was done, and to which device; outcome says why it was not. Who has
+	// forgotten a device is kept, not which one it was. nil: it is only logged.
+	Audit func(ctx context.Context, d Deed)
+	Log   *slog.Logger // nil: discarded
 }
 
 // Device is one device in a [List].
@@ -55,7 +59,17 @@ type Order struct {
 
 // Done is the answer to it.
 type Done struct {
-	Device string `json:"device"`
+	Device string   `json:"device"`
+	Left   []string `json:"left,omitempty"` // files that may hold what a device that was forgotten has said
+}
+
+// Deed is something that a person has done, or was kept from.
+type Deed struct {
+	Who     string
+	Remote  string // address
+	Act     string // such as device.pair
+	Device  string // its id; "" of one that was forgotten
+	Outcome error  // nil: it was done
 }
 
 // Limits of a request.
@@ -71,7 +85,10 @@ func New(o Options) http.Handler {
 		o.Connected = func(string) bool { return false }
 	}
 	if o.Forget == nil {
-		o.Forget = func(context.Context, string) error { return nil }
+		o.Forget = func(context.Context, string) ([]string, error) { return nil, nil }
+	}
+	if o.Audit == nil {
+		o.Audit = func(context.Context, Deed) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -111,9 +128,10 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "pairing/json")
 		return
 	}
-	id, err := h.do(r.Context(), act, order)
+	done, err := h.do(r.Context(), act, order)
+	h.audit(r, act, done.Device, err)
 	// A wrong code may be that of another server: it is not logged.
-	log := h.o.Log.With("act", "device "+text.Cut(act, 16), "who", by, "remote", r.RemoteAddr, "device_id", text.Cut(id, 160))
+	log := h.o.Log.With("act", "device "+text.Cut(act, 16), "who", by, "remote", r.RemoteAddr, "device_id", text.Cut(done.Device, 160))
 	if err != nil {
 		log.Warn("audit", "ok", false, "err", err)
 		status, why := explain(err)
@@ -121,32 +139,50 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log.Info("audit", "ok", true)
-	request.WriteJSON(w, Done{id})
+	request.WriteJSON(w, done)
+}
+
+// audit keeps what was done with a device there is.
+func (h *handler) audit(r *http.Request, act, id string, err error) {
+	if errors.Is(err, errNoAct) {
+		return
+	}
+	d := Deed{Who: by, Remote: r.RemoteAddr, Act: "device." + act, Device: id, Outcome: err}
+	if err == nil && act == "forget" || errors.Is(err, identity.ErrNoSuchDevice) {
+		d.Device = ""
+	}
+	h.o.Audit(r.Context(), d)
 }
 
 var errNoAct = errors.New("there is no such act")
 
-func (h *handler) do(ctx context.Context, act string, o Order) (id string, err error) {
+func (h *handler) do(ctx context.Context, act string, o Order) (did Done, err error) {
 	book := h.o.Book
-	id = identity.ParseID(o.Device)
+	did.Device = identity.ParseID(o.Device)
 	switch act {
 	case "pair":
-		if o.Code != "" {
-			return book.Accept(ctx, o.Code, by)
-		}
-		return book.Accept(ctx, o.Device, by)
+		did.Device, err = book.Accept(ctx, cmp.Or(o.Code, o.Device), by)
 	case "rename":
-		return id, book.Rename(ctx, id, o.Name)
+		err = book.Rename(ctx, did.Device, o.Name)
 	case "refuse":
-		return id, book.Refuse(ctx, id, by)
+		err = book.Refuse(ctx, did.Device, by)
 	case "forget":
-		if err := book.Forget(ctx, id); err != nil {
-			return id, err
+		if err = book.Forget(ctx, did.Device); err == nil {
+			did.Left = h.forget(ctx, did.Device)
 		}
-		return id, h.o.Forget(ctx, id)
 	default:
-		return "", errNoAct
+		return Done{}, errNoAct
 	}
+	return did, err
+}
+
+// forget drops what others keep of a device, and names files in which something may be left.
+func (h *handler) forget(ctx context.Context, id string) []string {
+	left, err := h.o.Forget(ctx, id)
+	if err != nil {
+		h.o.Log.Error("a forgotten device has left something", "err", err, "files", left)
+	}
+	return left
 }
 
 // explain returns the status and the message of an error.

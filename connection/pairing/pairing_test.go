@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ type rig struct {
 	handler   http.Handler
 	log       bytes.Buffer
 	forgotten []string
+	deeds     []string
 }
 
 func newRig(t *testing.T) *rig {
@@ -33,7 +36,13 @@ func newRig(t *testing.T) *rig {
 	}
 	r.handler = New(Options{
 		Book: r.book, Connected: func(id string) bool { return id == speaker }, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
-		Forget: func(_ context.Context, id string) error { r.forgotten = append(r.forgotten, id); return nil },
+		Forget: func(_ context.Context, id string) ([]string, error) {
+			r.forgotten = append(r.forgotten, id)
+			return []string{"data/before-restore-x"}, nil
+		},
+		Audit: func(_ context.Context, d Deed) {
+			r.deeds = append(r.deeds, fmt.Sprintf("%s %s %q %v", d.Who, d.Act, d.Device, d.Outcome == nil))
+		},
 	})
 	return r
 }
@@ -79,7 +88,7 @@ func TestActs(t *testing.T) {
 		{"rename", `{"device":"246f28aa1002","name":" "}`, 400, "letters or digits"},
 		{"rename", `{"device":"x","name":"Kitchen"}`, 404, "no device is known"},
 		{"refuse", `{"device":"24:6f:28:aa:10:02"}`, 200, speaker},
-		{"forget", `{"device":"24:6f:28:aa:10:02"}`, 200, speaker},
+		{"forget", `{"device":"24:6f:28:aa:10:02"}`, 200, speaker + `","left":["data/before-restore-x"]`},
 		{"forget", `{"device":"24:6f:28:aa:10:02"}`, 404, "no device is known"},
 		{"promote", `{"device":"24:6f:28:aa:10:02"}`, 404, "nothing here"},
 		{"pair", `{"code":`, 400, "JSON"},
@@ -94,6 +103,14 @@ func TestActs(t *testing.T) {
 	}
 	if n := strings.Count(r.log.String(), "audit"); n != 12 || strings.Count(r.log.String(), "ok=true") != 5 {
 		t.Errorf("%d lines:\n%s", n, r.log.String())
+	}
+	want := []string{
+		`owner device.pair "` + speaker + `" true`, `owner device.pair "" false`, `owner device.pair "" false`, `owner device.pair "` + speaker + `" true`,
+		`owner device.pair "" false`, `owner device.rename "` + speaker + `" true`, `owner device.rename "` + speaker + `" false`, `owner device.rename "" false`,
+		`owner device.refuse "` + speaker + `" true`, `owner device.forget "" true`, `owner device.forget "" false`,
+	}
+	if !slices.Equal(r.deeds, want) {
+		t.Errorf("audited:\n%s", strings.Join(r.deeds, "\n"))
 	}
 	if strings.Contains(r.log.String(), code) || strings.Contains(r.log.String(), "12345") {
 		t.Errorf("a code is logged:\n%s", r.log.String())

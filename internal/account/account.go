@@ -160,6 +160,11 @@ func keep(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Did keeps in the audit, and in the log, what somebody did elsewhere, and whether it was done.
+func (s *Service) Did(ctx context.Context, by Actor, act, object string, outcome error) {
+	s.did(ctx, by, act, object, outcome)
+}
+
 // did keeps what somebody did, and whether it was done, in the audit and in the log. What was done stays done if that
 // cannot be kept.
 func (s *Service) did(ctx context.Context, by Actor, act, object string, outcome error) {

@@ -58,19 +58,20 @@ type App struct {
 	life    *lifecycle
 
 	book     *identity.Book
-	stored   *store.Store      // nil: nothing outlives the program
-	accounts *account.Service  // of stored; nil without
-	forgets  []func(id string) // drop what is kept of a device in memory
-	devices  *connection.Registry
-	load     load
-	web      web
-	outside  outside
-	gateway  *gateway.Gateway
-	cast     *cast
-	own      *local.Source    // the server's own tools
-	endpoint http.Handler     // where tool servers dial in; nil: nowhere
-	recorder *record.Recorder // set before devices connect; nil: nothing is recorded
-	ready    atomic.Bool      // the chains' first engines are loaded
+	stored   *store.Store     // nil: nothing outlives the program
+	accounts *account.Service // of stored; nil without
+
+	forgetting forgetting
+	devices    *connection.Registry
+	load       load
+	web        web
+	outside    outside
+	gateway    *gateway.Gateway
+	cast       *cast
+	own        *local.Source    // the server's own tools
+	endpoint   http.Handler     // where tool servers dial in; nil: nowhere
+	recorder   *record.Recorder // set before devices connect; nil: nothing is recorded
+	ready      atomic.Bool      // the chains' first engines are loaded
 }
 
 // load measures how busy the process is while Watch runs.
@@ -96,7 +97,7 @@ func newApp(cfg *config.Config, o Options) *App {
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	return &App{
 		cfg: cfg, options: o, log: log, tail: tail, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
-		load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
+		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
 }
 
@@ -164,7 +165,9 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,
 	}
-	a.forgets = []func(string){o.Devices.Forget, f.things.Forget, a.outside.calls.Forget}
+	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }} {
+		a.forgetting.also(atOnce(drop))
+	}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
 		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,

@@ -92,16 +92,19 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 	return aside, nil
 }
 
-// backUp makes a backup each night until ctx ends.
-func (a *App) backUp(ctx context.Context) {
-	if a.stored == nil || a.cfg.Store.Backup == 0 {
-		return
-	}
-	b := &store.Backups{
+// backups makes backups of the store, which there must be.
+func (a *App) backups() *store.Backups {
+	return &store.Backups{
 		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
 		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours()) }, Log: a.log,
 	}
-	b.Run(ctx)
+}
+
+// backUp makes a backup each night until ctx ends.
+func (a *App) backUp(ctx context.Context) {
+	if a.stored != nil && a.cfg.Store.Backup > 0 {
+		a.backups().Run(ctx)
+	}
 }
 
 // backupFiles lists the files below folders of the data folder.

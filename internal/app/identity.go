@@ -35,15 +35,6 @@ func (a *App) openBook(ctx context.Context, records identity.Records) error {
 	return err
 }
 
-// forget drops what is kept of a device beside what the book knew of it.
-func (a *App) forget(_ context.Context, id string) error {
-	for _, f := range a.forgets {
-		f(id)
-	}
-	a.devices.Forget(id)
-	return nil
-}
-
 // farewell says why a device may not talk: with its code, if it has one.
 func farewell(cause error, texts *prompts.Set, language string) agent.Farewell {
 	say := agent.Farewell{Phrase: prompts.Overload, Cause: cause}

@@ -231,7 +231,7 @@ func TestForgottenSpeaker(t *testing.T) {
 		if err := h.app.book.Forget(ctx, speakerMAC); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.app.forget(ctx, speakerMAC); err != nil {
+		if _, err := h.app.forget(ctx, speakerMAC); err != nil {
 			t.Fatal(err)
 		}
 		<-d.Done()

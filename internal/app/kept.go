@@ -16,10 +16,12 @@ import (
 	"xiaozhi/store"
 )
 
-// keeper keeps in the store what a device says and teaches on one connection. nil keeps nothing.
+// keeper keeps in the store what a device says and teaches on one connection. nil keeps nothing, and so does one whose
+// device was forgotten meanwhile.
 type keeper struct {
 	store    *store.Store
 	deviceID string
+	valid    func(keep func()) // runs keep unless the device was forgotten
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
@@ -38,7 +40,9 @@ func (a *App) keeper(s wire.Session) *keeper {
 	if a.stored == nil || s.Unknown {
 		return nil
 	}
-	return &keeper{store: a.stored, deviceID: s.DeviceID, calls: map[string]router.Record{}}
+	k := &keeper{store: a.stored, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), calls: map[string]router.Record{}}
+	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now(), Language: s.Language}) })
+	return k
 }
 
 // orNone is the keeper, or none.
@@ -88,7 +92,7 @@ func (k *keeper) NewID() string { return store.NewID() }
 // Learn hands over what was learned of the device.
 func (k *keeper) Learn(m agent.Memory) {
 	if doc, err := json.Marshal(m); err == nil { // it always has a form
-		k.store.Log.Learned(k.deviceID, learnedName, string(doc))
+		k.valid(func() { k.store.Log.Learned(k.deviceID, learnedName, string(doc)) })
 	}
 }
 
@@ -118,7 +122,7 @@ func (k *keeper) Turn(t *agent.Turn) {
 			e.Messages = append(e.Messages, store.Message{Role: string(m.Role), Body: messageBody(m)})
 		}
 	}
-	k.store.Log.Put(e)
+	k.valid(func() { k.store.Log.Put(e) })
 }
 
 func errorText(err error) string {
@@ -128,9 +132,15 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// call keeps what is known of a call until its turn has ended.
+// call keeps what is known of a call until its turn has ended. One from outside belongs to none.
 func (k *keeper) call(rec router.Record) {
 	if k == nil {
+		return
+	}
+	if rec.By.Outside() {
+		c := callOf(&rec)
+		c.DeviceID, c.Caller, c.At = k.deviceID, "outside", time.Now().Add(-rec.Took)
+		k.valid(func() { k.store.Log.Call(c) })
 		return
 	}
 	k.mu.Lock()
@@ -147,13 +157,8 @@ func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
 	for i := range t.Messages {
 		for _, c := range t.Messages[i].ToolCalls {
 			rec := k.calls[c.ID]
-			call := store.Call{
-				ID: store.NewID(), At: rec.Started, Caller: "model", Name: cmp.Or(rec.Tool, c.Name), Source: rec.Source, Kind: string(rec.Kind),
-				Arguments: rec.Arguments, Took: rec.Took, Result: resultOf(t.Messages, c.ID),
-			}
-			if rec.Outcome == mcp.ActionTypeError.String() {
-				call.Fault = rec.Outcome
-			}
+			call := callOf(&rec)
+			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(t.Messages, c.ID)
 			if call.At.IsZero() {
 				call.At = t.At
 			}
@@ -162,6 +167,17 @@ func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
 	}
 	clear(k.calls)
 	return calls
+}
+
+// callOf makes the row of a call. Its arguments are there if they may be shown.
+func callOf(rec *router.Record) store.Call {
+	c := store.Call{
+		ID: store.NewID(), At: rec.Started, Name: rec.Tool, Source: rec.Source, Kind: string(rec.Kind), Arguments: rec.Arguments, Took: rec.Took,
+	}
+	if rec.Outcome == mcp.ActionTypeError.String() {
+		c.Fault = rec.Outcome
+	}
+	return c
 }
 
 // resultOf finds the text that the model was given for a call.

@@ -197,7 +197,7 @@ func BenchmarkHandOver(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	k := &keeper{store: s, deviceID: "m", calls: map[string]router.Record{}}
+	k := &keeper{store: s, deviceID: "m", valid: (&forgetting{}).since("m"), calls: map[string]router.Record{}}
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text/message"
@@ -39,7 +40,11 @@ func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (v *seale
 	if err != nil {
 		return nil, nil, storeError(err)
 	}
-	return vault(s, data), s.Close, nil
+	v, accounts := vault(s, data), account.New(account.Options{Store: s})
+	v.Audit = func(ctx context.Context, by, act, name string, outcome error) {
+		accounts.Did(ctx, account.Actor{Name: by, Via: account.ViaCommand}, act, name, outcome)
+	}
+	return v, s.Close, nil
 }
 
 // unseal puts the secrets that providers name into their place. A check of the settings leaves them sealed.

@@ -33,6 +33,12 @@ func (a *App) openStore(ctx context.Context) error {
 			a.log.Error("store did not close", "err", err)
 		}
 	})
+	s.Log.After(func(ctx context.Context) error {
+		if a.book == nil { // nothing has connected yet
+			return nil
+		}
+		return a.book.Flush(ctx)
+	})
 	return nil
 }
 

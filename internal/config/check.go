@@ -78,6 +78,7 @@ func (ch checker) checkAuth(a Auth) {
 func (ch checker) checkStore(s Store) {
 	ch.oneOf(s.Driver, []string{"auto", "none"}, "store", "driver")
 	within(ch, s.Backup, 0, 366, "store", "backup")
+	within(ch, s.KeepDays, 0, 36500, "store", "keep_days")
 	if s.URL != "" && !strings.HasPrefix(string(s.URL), "postgres://") && !strings.HasPrefix(string(s.URL), "postgresql://") {
 		ch.bad(key("store", "url"), "config/store-url")
 	}

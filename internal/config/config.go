@@ -51,6 +51,8 @@ type Store struct {
 	Driver string           `koanf:"driver"` // auto or none
 	URL    providers.Secret `koanf:"url"`    // of PostgreSQL; "": SQLite in the data folder
 	Backup int              `koanf:"backup"` // that are kept of those made each night; 0: none is made
+
+	KeepDays int `koanf:"keep_days"` // so long talks and calls are kept; 0: for ever
 }
 
 // Reminders configures timers and reminders.
@@ -307,7 +309,7 @@ func Default() *Config {
 		},
 		Providers: map[string]Provider{}, Agents: map[string]Persona{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
-		Store:     Store{Driver: "auto", Backup: 7},
+		Store:     Store{Driver: "auto", Backup: 7, KeepDays: 90},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},
 		Log:       Log{Level: "info", Format: "text"},
 	}

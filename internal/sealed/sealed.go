@@ -41,10 +41,24 @@ type Keeper interface {
 type Vault struct {
 	Keeper  Keeper
 	KeyFile string // made by the first [Vault.Put]
+	// Audit keeps who has put or forgotten a secret, and why it was not done. nil: nobody does.
+	Audit func(ctx context.Context, by, act, name string, outcome error)
+}
+
+func (v *Vault) did(ctx context.Context, by, act, name string, outcome error) {
+	if v.Audit != nil && goodName(name) {
+		v.Audit(ctx, by, act, name, outcome)
+	}
 }
 
 // Put seals a secret for the host of an address, in the place of the one of its name.
 func (v *Vault) Put(ctx context.Context, name, address, value, by string) error {
+	err := v.put(ctx, name, address, value, by)
+	v.did(ctx, by, "secret.put", name, err)
+	return err
+}
+
+func (v *Vault) put(ctx context.Context, name, address, value, by string) error {
 	host, err := Host(address)
 	if err != nil {
 		return err
@@ -112,8 +126,9 @@ func (v *Vault) List(ctx context.Context) ([]store.Secret, error) {
 }
 
 // Forget deletes a secret.
-func (v *Vault) Forget(ctx context.Context, name string) error {
+func (v *Vault) Forget(ctx context.Context, name, by string) error {
 	err := v.Keeper.Delete(ctx, name)
+	v.did(ctx, by, "secret.forget", name, err)
 	if errors.Is(err, store.ErrNotFound) {
 		return errors.New(message.Both("sealed/unknown", name))
 	}

@@ -121,10 +121,10 @@ func TestPutRefuses(t *testing.T) {
 	if all, err := v.List(t.Context()); err != nil || len(all) != 2 || all[1].Tail != "" {
 		t.Errorf("the end of a short secret is shown: %+v %v", all, err)
 	}
-	if err := v.Forget(t.Context(), "short"); err != nil {
+	if err := v.Forget(t.Context(), "short", "anna"); err != nil {
 		t.Error(err)
 	}
-	if err := v.Forget(t.Context(), "short"); err == nil || !strings.Contains(err.Error(), "short") {
+	if err := v.Forget(t.Context(), "short", "anna"); err == nil || !strings.Contains(err.Error(), "short") {
 		t.Error(err)
 	}
 }

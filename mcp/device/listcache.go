@@ -59,6 +59,9 @@ func NewListCache(version string) *ListCache {
 	}
 }
 
+// Forget drops the list of a device.
+func (c *ListCache) Forget(id string) { c.last.Remove(id) }
+
 // share returns a list that is equal to tools, byte for byte, and must not be
 // changed. It stays in the cache while a client holds the pointer.
 func (c *ListCache) share(tools []mcp.Tool) *[]mcp.Tool {

@@ -24,6 +24,7 @@ type Record struct {
 	Outcome   string        `json:"outcome"`             // the action's name
 	Awaited   bool          `json:"awaited"`             // false: its success was assumed
 	Late      bool          `json:"late"`                // it failed after its success was assumed
+	By        mcp.Asker     `json:"-"`                   // who wanted it
 }
 
 // Bytes of a call's arguments in a record, and of its result in the log.

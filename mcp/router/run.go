@@ -252,7 +252,7 @@ func (j *job) record(r mcp.ActionResponse) {
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
 		Started: j.began, Took: j.took, Outcome: r.Action.String(), Awaited: j.awaited,
-		Late: !j.awaited && r.Action.Failed(),
+		Late: !j.awaited && r.Action.Failed(), By: p.Call.By,
 	}
 	text := mcp.ResultText(r)
 	attrs := []any{

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"xiaozhi/connection/pairing"
+	"xiaozhi/internal/account"
+	"xiaozhi/store"
+)
+
+// forgetting owns what is done so that nothing of a device is left. Its methods may be called at the same time.
+type forgetting struct {
+	drops []func(ctx context.Context, id string) error // of what is kept beside the store; set before devices connect
+
+	mu    sync.RWMutex
+	times map[string]int // how often each was forgotten; it grows by a person's orders only
+}
+
+// since returns what runs a function unless the device has been forgotten since then. Whoever forgets the device waits
+// until it has run.
+func (f *forgetting) since(id string) (unlessForgotten func(keep func())) {
+	f.mu.RLock()
+	began := f.times[id]
+	f.mu.RUnlock()
+	return func(keep func()) {
+		f.mu.RLock()
+		defer f.mu.RUnlock()
+		if f.times[id] == began {
+			keep()
+		}
+	}
+}
+
+// begin has nothing kept any more of what goes on with a device now.
+func (f *forgetting) begin(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.times[id]++
+}
+
+// also has something else done when a device is forgotten.
+func (f *forgetting) also(drop func(ctx context.Context, id string) error) {
+	f.drops = append(f.drops, drop)
+}
+
+// drop drops all that is kept of a device beside the store.
+func (f *forgetting) drop(ctx context.Context, id string) (err error) {
+	for _, drop := range f.drops {
+		err = errors.Join(err, drop(ctx, id))
+	}
+	return err
+}
+
+// atOnce makes a drop of what nobody waits for.
+func atOnce(drop func(id string)) func(context.Context, string) error {
+	return func(_ context.Context, id string) error {
+		drop(id)
+		return nil
+	}
+}
+
+// forget drops what is kept of a device beside what the book knew of it: in memory, in the store, in files and in
+// backups. It returns files that are left and may hold what was said.
+func (a *App) forget(ctx context.Context, id string) (left []string, err error) {
+	ctx = context.WithoutCancel(ctx) // it is not done by halves
+	a.forgetting.begin(id)
+	if err = a.forgetting.drop(ctx, id); a.stored == nil {
+		return nil, err
+	}
+	left, _ = filepath.Glob(filepath.Join(a.options.Data, "before-restore-*")) // the pattern is right
+	if a.cfg.Log.Record != "" {
+		left = append(left, a.cfg.Log.Record)
+	}
+	err = errors.Join(err, a.stored.Scrub(ctx, id))
+	if b := a.backups(); err == nil && len(b.Copies()) > 0 {
+		if err = b.Renew(ctx); err != nil {
+			left = append(left, b.Copies()...)
+		}
+	} else if err != nil {
+		left = append(left, a.options.Data)
+	}
+	return left, err
+}
+
+// audit keeps what a person did with a device.
+func (a *App) audit(ctx context.Context, d pairing.Deed) {
+	if a.accounts != nil {
+		a.accounts.Did(ctx, account.Actor{Name: d.Who, Via: "token", Remote: d.Remote}, d.Act, d.Device, d.Outcome)
+	}
+}
+
+// Retention: what is too old is looked for so often, and deleted in pieces, so that others can write between two.
+const (
+	trimEvery = 6 * time.Hour
+	trimPause = 50 * time.Millisecond
+	trimTalks = 50
+	trimCalls = 500
+)
+
+// trimStore deletes talks, and calls from outside, that are older than the settings or their device say, until ctx ends.
+func (a *App) trimStore(ctx context.Context) {
+	if a.stored == nil {
+		return
+	}
+	tick := time.NewTicker(trimEvery)
+	defer tick.Stop()
+	for {
+		if n, err := a.trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			a.log.Warn("old talks are not deleted", "err", err)
+		} else if n > 0 {
+			a.log.Info("old talks deleted", "talks", n)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// trim deletes once what is too old at a time, and returns how many talks that were.
+func (a *App) trim(ctx context.Context, now time.Time) (talks int64, err error) {
+	days, err := a.keptDays(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(days)) {
+		if days[id] == 0 {
+			continue
+		}
+		before := now.AddDate(0, 0, -days[id])
+		n, err := inPieces(ctx, trimTalks, func() (int64, error) { return a.stored.Conversations.Trim(ctx, id, before, trimTalks) })
+		if talks += n; err == nil {
+			_, err = inPieces(ctx, trimCalls, func() (int64, error) { return a.stored.Turns.TrimCalls(ctx, id, before, trimCalls) })
+		}
+		if err != nil {
+			return talks, err
+		}
+	}
+	return talks, nil
+}
+
+// keptDays returns for how many days what was said to each device is kept; 0: for ever.
+func (a *App) keptDays(ctx context.Context) (map[string]int, error) {
+	days := map[string]int{}
+	for page := (store.Page{}); ; {
+		devices, err := a.stored.Devices.List(ctx, page)
+		if err != nil || len(devices) == 0 {
+			return days, err
+		}
+		for i := range devices {
+			d := &devices[i]
+			days[d.ID] = a.cfg.Store.KeepDays
+			if d.KeepText != nil {
+				days[d.ID] = *d.KeepText
+			}
+			page.Before = store.Cursor{At: d.FirstAt, ID: d.ID}
+		}
+	}
+}
+
+// inPieces runs a deletion until it deletes less than a piece, and returns how much it deleted.
+func inPieces(ctx context.Context, piece int64, del func() (int64, error)) (all int64, err error) {
+	for {
+		n, err := del()
+		if all += n; err != nil || n < piece {
+			return all, err
+		}
+		select {
+		case <-time.After(trimPause):
+		case <-ctx.Done():
+			return all, ctx.Err()
+		}
+	}
+}
