@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"time"
 
@@ -50,6 +51,15 @@ func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 }
 
 func (d *database) upPostgres(ctx context.Context, o Options) error {
+	if o.Look {
+		tables, err := count(ctx, d.read, "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'goose_db_version' AND schemaname = current_schema()")
+		if err != nil {
+			return fmt.Errorf("connect to PostgreSQL: %w", err)
+		}
+		if tables == 0 {
+			return fs.ErrNotExist
+		}
+	}
 	m, err := newMigrator(d.now, Postgres, o.hooks.migrations)
 	if err != nil {
 		return err
@@ -60,6 +70,9 @@ func (d *database) upPostgres(ctx context.Context, o Options) error {
 	}
 	if has > m.latest() {
 		return &NewerError{Path: "the PostgreSQL database", Has: has, Knows: m.latest()}
+	}
+	if o.Look {
+		return nil
 	}
 	if has > 0 && has < m.latest() {
 		o.Log.Warn("the schema is changed, and PostgreSQL is backed up by its own tools", "has", has, "knows", m.latest())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +23,9 @@ const checkTime = 250 * time.Millisecond
 
 // openSQLite opens the file, which it makes if it is not there, for this server alone.
 func openSQLite(ctx context.Context, o Options) (_ *database, _ func(), err error) {
+	if o.Look {
+		return lookSQLite(ctx, o)
+	}
 	dir := filepath.Dir(o.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -61,6 +65,29 @@ func openSQLite(ctx context.Context, o Options) (_ *database, _ func(), err erro
 		return nil, nil, errors.Join(err, d.close())
 	}
 	return d, unlock, nil
+}
+
+// lookSQLite opens the file for reading, if it is there, sound, ours and not too new.
+func lookSQLite(ctx context.Context, o Options) (*database, func(), error) {
+	f, err := os.Open(o.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	empty, err := checkMagic(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, nil, o.broken(err)
+	}
+	if empty {
+		return nil, nil, &fs.PathError{Op: "open", Path: o.Path, Err: fs.ErrNotExist}
+	}
+	d := &database{engine: SQLite, path: o.Path, clock: o.Now, writer: make(chan struct{}, 1), health: &health{network: networkFilesystem(filepath.Dir(o.Path)), clock: o.Now}}
+	if err := d.connect(nil); err != nil {
+		return nil, nil, err
+	}
+	if _, _, err := d.lookAt(ctx, o); err != nil {
+		return nil, nil, errors.Join(err, d.close())
+	}
+	return d, func() {}, nil
 }
 
 // connect prepares the connections; each is made when it is used.
@@ -138,16 +165,22 @@ func makeFile(path string) error {
 	if err := f.Chmod(0o600); err != nil {
 		return err
 	}
+	_, err = checkMagic(f)
+	return err
+}
+
+// checkMagic looks whether a file is of SQLite, or empty.
+func checkMagic(f io.Reader) (empty bool, err error) {
 	head := make([]byte, len(magic))
 	switch n, err := io.ReadFull(f, head); {
 	case n == 0 && errors.Is(err, io.EOF):
-		return nil
+		return true, nil
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return err
+		return false, err
 	case string(head[:n]) != magic:
-		return errNotSQLite
+		return false, errNotSQLite
 	}
-	return nil
+	return false, nil
 }
 
 // broken says of errors of a damaged file where the file is and what may take its place. Others stay as they are.
@@ -158,28 +191,35 @@ func (o Options) broken(err error) error {
 	return &BrokenError{Path: o.Path, Backup: findBackup(o.Backups), Err: err}
 }
 
-// upSQLite looks whether the file is sound and ours, and changes its schema if this process is alone.
-func (d *database) upSQLite(ctx context.Context, o Options, alone bool) error {
+// lookAt looks whether the file is sound, ours and not too new, and returns the version of its schema.
+func (d *database) lookAt(ctx context.Context, o Options) (m *migrator, has int64, err error) {
 	if err := d.check(ctx, checkTime); err != nil {
-		return o.broken(err)
+		return nil, 0, o.broken(err)
 	}
 	foreign, err := count(ctx, d.now, "SELECT COUNT(*) FROM sqlite_master WHERE NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')")
 	if err != nil {
-		return o.broken(err)
+		return nil, 0, o.broken(err)
 	}
 	if foreign > 0 {
-		return &ForeignError{Path: o.Path}
+		return nil, 0, &ForeignError{Path: o.Path}
 	}
-	m, err := newMigrator(d.now, SQLite, o.hooks.migrations)
-	if err != nil {
-		return err
+	if m, err = newMigrator(d.now, SQLite, o.hooks.migrations); err != nil {
+		return nil, 0, err
 	}
-	has, err := m.GetDBVersion(ctx)
-	if err != nil {
-		return o.broken(err)
+	if has, err = m.GetDBVersion(ctx); err != nil {
+		return nil, 0, o.broken(err)
 	}
 	if has > m.latest() {
-		return &NewerError{Path: o.Path, Has: has, Knows: m.latest(), Backup: findSchemaBackup(o.Backups, m.latest())}
+		return nil, 0, &NewerError{Path: o.Path, Has: has, Knows: m.latest(), Backup: findSchemaBackup(o.Backups, m.latest())}
+	}
+	return m, has, nil
+}
+
+// upSQLite changes the schema of a file that is sound and ours if this process is alone.
+func (d *database) upSQLite(ctx context.Context, o Options, alone bool) error {
+	m, has, err := d.lookAt(ctx, o)
+	if err != nil {
+		return err
 	}
 	if !alone && has < m.latest() {
 		return &LockedError{Path: o.Path}

@@ -293,3 +293,62 @@ func TestParameters(t *testing.T) {
 		t.Errorf("%d statements", n)
 	}
 }
+
+// TestLook: a look beside a server, or before there is anything, makes and changes nothing.
+func TestLook(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", "x.db")
+	look := func() (*Store, error) { return Open(t.Context(), Options{Path: path, Look: true}) }
+	if _, err := look(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing is there: %v", err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) > 0 {
+		t.Errorf("it made %v", all)
+	}
+	want(t, os.Mkdir(filepath.Dir(path), 0o700), nil)
+	want(t, os.WriteFile(path, nil, 0o600), nil)
+	if _, err := look(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty file: %v", err)
+	}
+	running := openFile(t, path)
+	want(t, running.Secrets.Put(t.Context(), Secret{Name: "a", Sealed: "x"}), nil)
+	s, err := look()
+	want(t, err, nil)
+	if got, err := s.Secrets.Get(t.Context(), "a"); err != nil || got.Sealed != "x" {
+		t.Errorf("%+v %v", got, err)
+	}
+	want(t, s.Close(), nil)
+	path = filepath.Join(dir, "letter.db")
+	want(t, os.WriteFile(path, []byte("a letter that is no database"), 0o600), nil)
+	if _, err := look(); !isBroken(err) {
+		t.Errorf("a broken file: %v", err)
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "a letter that is no database" {
+		t.Errorf("it was changed: %v", err)
+	}
+}
+
+func isBroken(err error) bool {
+	_, ok := errors.AsType[*BrokenError](err)
+	return ok
+}
+
+// TestLookAtPostgres: an empty database stays empty.
+func TestLookAtPostgres(t *testing.T) {
+	o := Options{URL: postgresURL(t), Look: true}
+	for range 2 {
+		if _, err := Open(t.Context(), o); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("an empty database: %v", err)
+		}
+	}
+	s, err := Open(t.Context(), Options{URL: o.URL})
+	want(t, err, nil)
+	want(t, s.Secrets.Put(t.Context(), Secret{Name: "a", Sealed: "x"}), nil)
+	want(t, s.Close(), nil)
+	s, err = Open(t.Context(), o)
+	want(t, err, nil)
+	if got, err := s.Secrets.Get(t.Context(), "a"); err != nil || got.Sealed != "x" {
+		t.Errorf("%+v %v", got, err)
+	}
+	want(t, s.Close(), nil)
+}

@@ -45,6 +45,7 @@ type Options struct {
 	Path    string           // file of SQLite
 	Backups string           // folder that takes a copy of the file before each change of the schema; "": that of Path
 	Tool    bool             // for a command beside a running server: the lock is not needed
+	Look    bool             // only to read beside a running server: nothing is made, and the schema may be an older one
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // nil: nothing is logged
 
@@ -86,7 +87,8 @@ type Store struct {
 }
 
 // Open opens the database, makes or changes its schema, and starts the writer of [Log]. What is wrong with the file
-// is a [BrokenError], [NewerError] or [LockedError]; nothing was changed then.
+// is a [BrokenError], [NewerError] or [LockedError]; nothing was changed then. With Look a database that is not there, or
+// has no tables yet, is [fs.ErrNotExist].
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now

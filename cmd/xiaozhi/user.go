@@ -136,8 +136,7 @@ func systemUser() string {
 
 // readPassword reads a password from a file, from standard input, or from a person, who sees nothing of it.
 func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (string, error) {
-	terminal, ok := stdin.(*os.File)
-	if file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
+	if terminal, ok := stdin.(*os.File); file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
 		return askPassword(terminal, stderr, twice)
 	}
 	if file != "" && file != "-" {
@@ -148,6 +147,19 @@ func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (s
 		defer f.Close()
 		stdin = f
 	}
+	return readLine(stdin)
+}
+
+// askHidden reads one line from a terminal without showing it. id is the text that asks for it.
+func askHidden(id string, terminal *os.File, stderr io.Writer) (string, error) {
+	fmt.Fprintf(stderr, "%s: ", message.Both(id))
+	line, err := term.ReadPassword(int(terminal.Fd()))
+	fmt.Fprintln(stderr)
+	return string(line), err
+}
+
+// readLine reads one line from what is no terminal.
+func readLine(stdin io.Reader) (string, error) {
 	const limit = 4096 // bytes: more is no password
 	line, err := bufio.NewReader(io.LimitReader(stdin, limit)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -157,17 +169,11 @@ func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (s
 }
 
 func askPassword(terminal *os.File, stderr io.Writer, twice bool) (string, error) {
-	ask := func(id string) (string, error) {
-		fmt.Fprintf(stderr, "%s: ", message.Both(id))
-		word, err := term.ReadPassword(int(terminal.Fd()))
-		fmt.Fprintln(stderr)
-		return string(word), err
-	}
-	first, err := ask("people/password")
+	first, err := askHidden("people/password", terminal, stderr)
 	if err != nil || !twice {
 		return first, err
 	}
-	again, err := ask("people/again")
+	again, err := askHidden("people/again", terminal, stderr)
 	if err == nil && again != first {
 		err = errors.New(message.Both("people/differ"))
 	}

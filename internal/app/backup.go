@@ -55,17 +55,18 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 	if o.Sound {
 		top = append(top, "music", "recordings")
 	}
+	key := ""
 	if o.Key {
-		top = append(top, keyFile)
+		key = keyPath(cfg, o.Data)
 	}
 	if o.File == "" {
 		b := &store.Backups{
 			Store: s, Dir: filepath.Join(o.Data, backupsFolder), Keep: cfg.Store.Backup, Log: log,
-			Files: func() ([]store.File, error) { return backupFiles(o.Data, top) },
+			Files: func() ([]store.File, error) { return backupFiles(o.Data, top, key) },
 		}
 		return b.Make(ctx)
 	}
-	files, err := backupFiles(o.Data, top)
+	files, err := backupFiles(o.Data, top, key)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +97,7 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 func (a *App) backups() *store.Backups {
 	return &store.Backups{
 		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
-		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours()) }, Log: a.log,
+		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours(), "") }, Log: a.log,
 	}
 }
 
@@ -107,8 +108,13 @@ func (a *App) backUp(ctx context.Context) {
 	}
 }
 
-// backupFiles lists the files below folders of the data folder.
-func backupFiles(data string, tops []string) (files []store.File, err error) {
+// backupFiles lists the files below folders of the data folder, and the key of the secrets if it is named.
+func backupFiles(data string, tops []string, key string) (files []store.File, err error) {
+	if _, err := os.Stat(key); key != "" && err == nil {
+		files = append(files, store.File{Name: keyFile, Path: key})
+	} else if key != "" && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	for _, top := range tops {
 		err := filepath.WalkDir(filepath.Join(data, top), func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, os.ErrNotExist) {

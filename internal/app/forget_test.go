@@ -164,7 +164,7 @@ func TestAudit(t *testing.T) {
 	a := storing(t, nil, "m")
 	a.audit(t.Context(), pairing.Deed{Who: "owner", Remote: "192.168.1.2:5", Act: "device.pair", Device: "m"})
 	a.audit(t.Context(), pairing.Deed{Who: "owner", Act: "device.rename", Device: "m", Outcome: errors.New("no name")})
-	v, done, err := OpenSecrets(t.Context(), a.cfg, a.options.Data)
+	v, err := OpenSecrets(t.Context(), a.cfg, a.options.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func TestAudit(t *testing.T) {
 		_ = v.Put(t.Context(), "cloud", "api.example.com", "sk-planted-0123456789", "anna") // once more is no mistake
 	}
 	_ = v.Put(t.Context(), "sk-planted in the wrong place", "api.example.com", "x", "anna")
-	_ = v.Forget(t.Context(), "cloud", "anna")
-	_ = v.Forget(t.Context(), "cloud", "anna")
-	if err := done(); err != nil {
+	_ = v.Delete(t.Context(), "cloud", "anna")
+	_ = v.Delete(t.Context(), "cloud", "anna")
+	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
 	acts, err := a.stored.Audit.List(t.Context(), store.Page{})
@@ -183,8 +183,8 @@ func TestAudit(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s %q %v", act.Who, act.Via, act.Act, act.Object, act.OK))
 	}
 	want := []string{
-		`anna command secret.forget "cloud" false`, `anna command secret.forget "cloud" true`, `anna command secret.put "cloud" true`,
-		`anna command secret.put "cloud" true`, `owner token device.rename "m" false`, `owner token device.pair "m" true`,
+		`anna command secret.delete "cloud" false`, `anna command secret.delete "cloud" true`, `anna command secret.set "cloud" true`,
+		`anna command secret.set "cloud" true`, `owner token device.rename "m" false`, `owner token device.pair "m" true`,
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s %v", strings.Join(got, "\n"), err)

@@ -4,66 +4,103 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text/message"
-	"xiaozhi/providers"
 	"xiaozhi/providers/openai"
 	"xiaozhi/store"
 )
 
-// sealedPrefix begins an api_key that names a sealed secret.
-const sealedPrefix = "sealed:"
-
-func vault(s *store.Store, data string) *sealed.Vault {
-	return &sealed.Vault{Keeper: s.Secrets, KeyFile: filepath.Join(data, keyFile)}
+// keyPath is where the key of the secrets is.
+func keyPath(cfg *config.Config, data string) string {
+	return cmp.Or(cfg.Store.KeyFile, filepath.Join(data, keyFile))
 }
 
-// OpenSecrets opens the sealed secrets for a command, beside a running server or without one. closeAll must be called
-// at the end.
-func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (v *sealed.Vault, closeAll func() error, err error) {
+func vault(s *store.Store, cfg *config.Config, data string) *sealed.Vault {
+	return &sealed.Vault{Keeper: s.Secrets, KeyFile: keyPath(cfg, data)}
+}
+
+// Secrets are the sealed secrets, for a command.
+type Secrets struct {
+	*sealed.Vault
+
+	Close func() error // ends the use of the store
+}
+
+// OpenSecrets opens the sealed secrets for a command, beside a running server or without one. Close must be called at
+// the end.
+func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (*Secrets, error) {
 	if cfg.Store.Driver == "none" {
-		return nil, nil, errors.New(message.Both("sealed/no-store"))
+		return nil, errors.New(message.Both("sealed/no-store"))
 	}
 	if err := makeDataDir(data); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o := storeOptions(cfg, data, slog.New(slog.DiscardHandler))
 	o.Tool = true
 	s, err := store.Open(ctx, o)
 	if err != nil {
-		return nil, nil, storeError(err)
+		return nil, storeError(err)
 	}
-	v, accounts := vault(s, data), account.New(account.Options{Store: s})
+	v, accounts := vault(s, cfg, data), account.New(account.Options{Store: s})
 	v.Audit = func(ctx context.Context, by, act, name string, outcome error) {
 		accounts.Did(ctx, account.Actor{Name: by, Via: account.ViaCommand}, act, name, outcome)
 	}
-	return v, s.Close, nil
+	return &Secrets{v, s.Close}, nil
 }
 
-// unseal puts the secrets that providers name into their place. A check of the settings leaves them sealed.
-func (a *App) unseal(ctx context.Context) error {
-	for name, p := range a.cfg.Providers {
-		secret, ok := strings.CutPrefix(string(p.APIKey), sealedPrefix)
-		if !ok || a.options.Check {
-			continue
+// unseal puts the secrets that the settings name into their place. A check of the settings only looks at the store,
+// beside the server that may run.
+func (a *App) unseal(ctx context.Context) (err error) {
+	kept := a.stored
+	if a.options.Check {
+		if kept, err = a.look(ctx); err != nil {
+			return err
 		}
-		where := "providers." + name + ".api_key"
-		if a.stored == nil {
-			return fmt.Errorf("%s: %s", where, message.Both("sealed/no-store"))
+		if kept != nil {
+			defer func() { err = errors.Join(err, kept.Close()) }()
 		}
-		value, err := vault(a.stored, a.options.Data).Open(ctx, secret, cmp.Or(p.BaseURL, openai.DefaultBaseURL))
-		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
-		}
-		p.APIKey = providers.Secret(value)
-		a.cfg.Providers[name] = p
 	}
-	return nil
+	return a.cfg.Unseal(func(name string, use config.SecretUse) (string, error) {
+		switch {
+		case a.cfg.Store.Driver == "none":
+			return "", errors.New(message.Both("sealed/no-store"))
+		case kept == nil:
+			return "", errors.New(message.Both("sealed/unknown", name))
+		}
+		v := vault(kept, a.cfg, a.options.Data)
+		switch use.Kind {
+		case config.SecretAddress:
+			return v.OpenAddress(ctx, name)
+		case config.SecretShown:
+			return v.Open(ctx, name, sealed.ThisServer)
+		case config.SecretGiven:
+			return v.Open(ctx, name, sealed.Program+use.At)
+		default:
+			return v.Open(ctx, name, cmp.Or(use.At, openai.DefaultBaseURL))
+		}
+	})
+}
+
+// look opens the store for reading, for a check; nil if there is none yet.
+func (a *App) look(ctx context.Context) (*store.Store, error) {
+	if a.cfg.Store.Driver == "none" {
+		return nil, nil
+	}
+	o := storeOptions(a.cfg, a.options.Data, a.log)
+	o.Look = true
+	s, err := store.Open(ctx, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	a.report.line("  DATA " + message.Both("app/store-sound"))
+	return s, nil
 }

@@ -29,7 +29,7 @@ var rules = []rule{
 	{"internal/timeline", "", "what a turn left behind"},
 
 	{"store", "", "it knows SQL, and nothing of ours"},
-	{"internal/sealed", "internal/private internal/text/message store", "secrets of services, sealed"},
+	{"internal/sealed", "internal/private internal/text/message prompts store", "secrets, sealed"},
 
 	{"audio", "", "formats and arithmetic"},
 	{"audio/internal/dsp", "", "the arithmetic of sound"},

@@ -68,7 +68,7 @@ func (ch checker) checkAuth(a Auth) {
 		ch.token(string(a.Token), "config/auth-no-token", "auth", at)
 		return
 	}
-	if unset := strings.Join(ch.unset["auth"+keySeparator+"token"], ", "); unset != "" {
+	if unset := strings.Join(ch.missing("auth", "token"), ", "); unset != "" {
 		ch.bad(key("auth", "token"), "config/auth-unset", unset)
 		return
 	}
@@ -79,7 +79,10 @@ func (ch checker) checkStore(s Store) {
 	ch.oneOf(s.Driver, []string{"auto", "none"}, "store", "driver")
 	within(ch, s.Backup, 0, 366, "store", "backup")
 	within(ch, s.KeepDays, 0, 36500, "store", "keep_days")
-	if s.URL != "" && !strings.HasPrefix(string(s.URL), "postgres://") && !strings.HasPrefix(string(s.URL), "postgresql://") {
+	switch {
+	case isSealed(s.URL):
+		ch.bad(key("store", "url"), "config/store-sealed")
+	case s.URL != "" && !strings.HasPrefix(string(s.URL), "postgres://") && !strings.HasPrefix(string(s.URL), "postgresql://"):
 		ch.bad(key("store", "url"), "config/store-url")
 	}
 }
@@ -201,9 +204,10 @@ func (ch checker) checkTokens(m MCP) {
 // MinToken is how many characters a token needs at least, so that nobody guesses it.
 const MinToken = 16
 
-// token reports a token that is empty, by the message none, or too short.
+// token reports a token that is empty, by the message none, or too short. One that is sealed is not known yet.
 func (ch checker) token(token, none string, at ...string) {
 	switch {
+	case strings.HasPrefix(token, sealedPrefix):
 	case token == "":
 		ch.bad(at, none)
 	case len(token) < MinToken:

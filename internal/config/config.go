@@ -31,6 +31,8 @@ type Config struct {
 	Store     Store               `koanf:"store"`
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
+
+	sealed []sealedSecret // that [Config.Unseal] puts into their place
 }
 
 // Server configures how devices reach the server.
@@ -52,7 +54,9 @@ type Store struct {
 	URL    providers.Secret `koanf:"url"`    // of PostgreSQL; "": SQLite in the data folder
 	Backup int              `koanf:"backup"` // that are kept of those made each night; 0: none is made
 
-	KeepDays int `koanf:"keep_days"` // so long talks and calls are kept; 0: for ever
+	KeepDays int    `koanf:"keep_days"` // so long talks and calls are kept; 0: for ever
+	URLFile  string `koanf:"url_file"`  // its content becomes URL
+	KeyFile  string `koanf:"key_file"`  // of what seals secrets; "": key in the data folder
 }
 
 // Reminders configures timers and reminders.
@@ -77,6 +81,7 @@ type Provider struct {
 	APIKey     providers.Secret            `koanf:"api_key"`
 	APIKeyFile string                      `koanf:"api_key_file"` // its content becomes APIKey
 	Headers    map[string]providers.Secret `koanf:"headers"`
+	HeaderFile map[string]string           `koanf:"headers_file"` // names of headers to files whose content they become
 	Model      string                      `koanf:"model"`
 	ASRModel   string                      `koanf:"asr_model"`   // "": Model
 	TTSModel   string                      `koanf:"tts_model"`   // "": Model
@@ -198,20 +203,22 @@ type Token struct {
 
 // Weather configures the page that the weather is read from.
 type Weather struct {
-	URL     string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
-	Headers map[string]providers.Secret `koanf:"headers"`
-	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": all of the answer
-	City    string                      `koanf:"city"`    // if the user names none
-	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+	URL        string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
+	Headers    map[string]providers.Secret `koanf:"headers"`
+	HeaderFile map[string]string           `koanf:"headers_file"` // as in Provider
+	Result     string                      `koanf:"result"`       // text with {path.of.json}; "": all of the answer
+	City       string                      `koanf:"city"`         // if the user names none
+	Timeout    time.Duration               `koanf:"timeout"`      // 0: 10 s
 }
 
 // News configures the page that news are read from.
 type News struct {
-	URL     string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
-	Headers map[string]providers.Secret `koanf:"headers"`
-	Result  string                      `koanf:"result"`  // text with {path.of.json}; "": a feed's items, or all of the answer
-	Items   int                         `koanf:"items"`   // of a feed; 0: 10
-	Timeout time.Duration               `koanf:"timeout"` // 0: 10 s
+	URL        string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
+	Headers    map[string]providers.Secret `koanf:"headers"`
+	HeaderFile map[string]string           `koanf:"headers_file"` // as in Provider
+	Result     string                      `koanf:"result"`       // text with {path.of.json}; "": a feed's items, or all of the answer
+	Items      int                         `koanf:"items"`        // of a feed; 0: 10
+	Timeout    time.Duration               `koanf:"timeout"`      // 0: 10 s
 }
 
 // Music configures the music library.
@@ -300,8 +307,8 @@ func Default() *Config {
 		},
 		Tools: Tools{
 			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
-			Weather: Weather{Headers: map[string]providers.Secret{}, Timeout: 10 * time.Second},
-			News:    News{Headers: map[string]providers.Secret{}, Items: 10, Timeout: 10 * time.Second},
+			Weather: Weather{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Timeout: 10 * time.Second},
+			News:    News{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Items: 10, Timeout: 10 * time.Second},
 			Offer:   []Offer{}, External: External{MCPServers: map[string]MCPServer{}}, Endpoint: Endpoint{Tokens: []EndpointToken{}},
 		},
 		MCP: MCP{

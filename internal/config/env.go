@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"xiaozhi/providers"
 )
 
 // envPrefix begins the names of variables that are settings.
 const envPrefix = "XIAOZHI_"
+
+// keyFileVariable, after the prefix, is the short name of store.key_file.
+const keyFileVariable = "KEY_FILE"
 
 // transform returns the path and the value of a variable, and "" for one that is no
 // setting: two underscores for one level, commas in lists, case ignored. It is the
@@ -23,6 +24,9 @@ func (l *loader) transform(name, value string) (string, any) {
 	rest, ours := strings.CutPrefix(strings.ToUpper(name), envPrefix)
 	if !ours {
 		return "", nil
+	}
+	if rest == keyFileVariable {
+		rest = "STORE__KEY_FILE"
 	}
 	if t, known := childType(configType(), strings.ToLower(rest)); !strings.Contains(rest, "__") && (!known || t.Kind() != reflect.Slice) {
 		// Orchestrators set names such as XIAOZHI_PORT by themselves.
@@ -174,8 +178,8 @@ func (x expander) text(text string, path []string) string {
 			x.add(x.place(path...), "", "config/unset", keyName(path), parts[1])
 		case isSecret(path):
 			lost = true
-			owner := strings.Join(path[:secretOwner(path)], keySeparator)
-			x.unset[owner] = append(x.unset[owner], parts[1])
+			secret := strings.Join(path, keySeparator)
+			x.unset[secret] = append(x.unset[secret], parts[1])
 		}
 		return ""
 	})
@@ -183,65 +187,4 @@ func (x expander) text(text string, path []string) string {
 		return ""
 	}
 	return text
-}
-
-// secretOwner returns the number of members of a secret's path that name its owner,
-// such as providers.NAME.
-func secretOwner(path []string) int {
-	if path[0] == "tools" && path[1] == "external" {
-		return 4 // one of mcpServers
-	}
-	return 2
-}
-
-// isSecret reports whether the key at path holds a secret.
-func isSecret(path []string) bool {
-	t := configType()
-	for _, name := range path {
-		if t.Kind() == reflect.Slice { // name is a number
-			t = t.Elem()
-			continue
-		}
-		child, ok := childType(t, name)
-		if !ok {
-			return false
-		}
-		t = child
-	}
-	return t == reflect.TypeFor[providers.Secret]()
-}
-
-// secretFiles reads the secrets that are kept in files of their own. A file
-// counts before a value that is set beside it.
-func (l *loader) secretFiles(c *Config) {
-	if c.Auth.TokenFile != "" {
-		c.Auth.Token = l.secretFile(c.Auth.TokenFile, "auth", "token_file")
-	}
-	for i, t := range c.MCP.Tokens {
-		if t.TokenFile != "" {
-			c.MCP.Tokens[i].Token = l.secretFile(t.TokenFile, "mcp", "tokens", strconv.Itoa(i), "token_file")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		p := c.Providers[name]
-		if p.APIKeyFile == "" {
-			continue
-		}
-		p.APIKey = l.secretFile(p.APIKeyFile, "providers", name, "api_key_file")
-		p.MissingEnv = nil
-		c.Providers[name] = p
-	}
-}
-
-func (l *loader) secretFile(file string, path ...string) providers.Secret {
-	data, err := readFile(file)
-	if err != nil {
-		l.add(l.place(path...), "", "config/secret-not-read", keyName(path), err)
-		return ""
-	}
-	secret := strings.TrimSpace(string(data))
-	if secret == "" {
-		l.add(l.place(path...), "", "config/secret-empty", keyName(path), file)
-	}
-	return providers.Secret(secret)
 }

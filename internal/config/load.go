@@ -147,15 +147,16 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 	if err := merged.Unmarshal("", c); err != nil {
 		return nil, l.warnings, fmt.Errorf("decode settings: %w", err)
 	}
+	l.secretFiles(c)
 	for name, p := range c.Providers {
-		p.MissingEnv = l.unset["providers"+keySeparator+name]
+		p.MissingEnv = l.missing("providers", name)
 		c.Providers[name] = p
 	}
 	for name, s := range c.Tools.External.MCPServers {
-		s.MissingEnv = l.unset[strings.Join([]string{"tools", "external", "mcpServers", name}, keySeparator)]
+		s.MissingEnv = l.missing("tools", "external", "mcpServers", name)
 		c.Tools.External.MCPServers[name] = s
 	}
-	l.secretFiles(c)
+	c.sealed = l.sealedSecrets(c)
 	checker{l.findings, promptNames(o.DataDir)}.check(c)
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err
@@ -166,13 +167,16 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 // Error is one thing that is wrong in the settings, in both languages.
 type Error struct {
 	Place   string // FILE:LINE, or the name of an environment variable or flag
-	English string
-	Chinese string
+	English string // or both languages
+	Chinese string // "": in English
 }
 
 // Error names the place, then what is wrong in English and in Chinese.
 func (p *Error) Error() string {
-	text := p.English + " / " + p.Chinese
+	text := p.English
+	if p.Chinese != "" {
+		text += " / " + p.Chinese
+	}
 	if p.Place == "" {
 		return text
 	}
@@ -184,7 +188,7 @@ func (p *Error) Error() string {
 type findings struct {
 	places   map[string]string   // path joined by keySeparator, to where it was set last
 	holes    map[string]bool     // sections, by their joined path, that could not be read whole
-	unset    map[string][]string // owners of secrets, by their joined path, to the variables that are not set
+	unset    map[string][]string // secrets, by their joined path, to the variables that are not set
 	problems []error
 	warnings []Warning
 }

@@ -22,21 +22,26 @@ type External struct {
 
 // MCPServer is one external server: a program to run, or an address.
 type MCPServer struct {
-	Command   string                      `koanf:"command"`
-	Args      []string                    `koanf:"args"`
-	Env       map[string]providers.Secret `koanf:"env"` // beside the few harmless variables that it inherits
-	Cwd       string                      `koanf:"cwd"` // "": the server's own folder
-	URL       providers.Secret            `koanf:"url"` // many hold a key
-	Headers   map[string]providers.Secret `koanf:"headers"`
-	Transport string                      `koanf:"transport"` // stdio, sse, http, websocket; "": as command and url say
-	Type      string                      `koanf:"type"`      // another name for transport
-	Disabled  bool                        `koanf:"disabled"`
-	Allow     []string                    `koanf:"allow"`   // patterns of tool names; empty: all
-	Deny      []string                    `koanf:"deny"`    // patterns of tool names
-	Kinds     map[string]mcp.Kind         `koanf:"kinds"`   // pattern of a tool name to control or query
-	Timeout   string                      `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
-	Trust     bool                        `koanf:"trust"`   // its tools need no yes unless they say that they destroy something
-	Protocol  string                      `koanf:"protocol"`
+	Command string                      `koanf:"command"`
+	Args    []string                    `koanf:"args"`
+	Env     map[string]providers.Secret `koanf:"env"` // beside the few harmless variables that it inherits
+	Cwd     string                      `koanf:"cwd"` // "": the server's own folder
+	URL     providers.Secret            `koanf:"url"` // many hold a key
+	Headers map[string]providers.Secret `koanf:"headers"`
+
+	EnvFile    map[string]string `koanf:"env_file"` // names of variables to files whose content they become
+	URLFile    string            `koanf:"url_file"` // its content becomes URL
+	HeaderFile map[string]string `koanf:"headers_file"`
+
+	Transport string              `koanf:"transport"` // stdio, sse, http, websocket; "": as command and url say
+	Type      string              `koanf:"type"`      // another name for transport
+	Disabled  bool                `koanf:"disabled"`
+	Allow     []string            `koanf:"allow"`   // patterns of tool names; empty: all
+	Deny      []string            `koanf:"deny"`    // patterns of tool names
+	Kinds     map[string]mcp.Kind `koanf:"kinds"`   // pattern of a tool name to control or query
+	Timeout   string              `koanf:"timeout"` // of one call: 30s, or a number of seconds; "": 60 s
+	Trust     bool                `koanf:"trust"`   // its tools need no yes unless they say that they destroy something
+	Protocol  string              `koanf:"protocol"`
 
 	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
 
@@ -55,7 +60,8 @@ type Endpoint struct {
 type EndpointToken struct {
 	Name   string              `koanf:"name"` // what they are called; "": endpoint
 	Token  providers.Secret    `koanf:"token"`
-	Device string              `koanf:"device"` // Device-Id that alone has their tools; "": all
+	File   string              `koanf:"token_file"` // its content becomes Token
+	Device string              `koanf:"device"`     // Device-Id that alone has their tools; "": all
 	Allow  []string            `koanf:"allow"`
 	Deny   []string            `koanf:"deny"`
 	Kinds  map[string]mcp.Kind `koanf:"kinds"`
@@ -64,8 +70,9 @@ type EndpointToken struct {
 
 // Offer is an endpoint of another program that our tools are offered to.
 type Offer struct {
-	URL     providers.Secret `koanf:"url"`     // ws or wss, with its token; "": left out
-	Sources []string         `koanf:"sources"` // local, external; empty: local
+	URL     providers.Secret `koanf:"url"`      // ws or wss, with its token; "": left out
+	File    string           `koanf:"url_file"` // its content becomes URL
+	Sources []string         `koanf:"sources"`  // local, external; empty: local
 	Allow   []string         `koanf:"allow"`
 	Deny    []string         `koanf:"deny"`
 }
@@ -95,7 +102,7 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 func (ch checker) checkMCP(t Tools) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
-		if s.Disabled || len(s.MissingEnv) > 0 {
+		if s.Disabled || len(s.MissingEnv) > 0 || isSealed(s.URL) {
 			continue
 		}
 		if _, err := s.Entry().Config(); err != nil {
@@ -112,6 +119,9 @@ func (ch checker) checkMCP(t Tools) {
 		ch.patterns(o.Deny, append(at, "deny")...)
 		if o.URL == "" {
 			ch.warnings = append(ch.warnings, Warning(message.Both("config/offer-empty", keyName(at))))
+			continue
+		}
+		if isSealed(o.URL) {
 			continue
 		}
 		if _, err := external.NewOffer(external.OfferOptions{URL: string(o.URL)}); err != nil {

@@ -237,7 +237,7 @@ const remain = ",remain"
 // groups among them.
 func keyFields(section reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(section), func(f reflect.StructField) bool {
-		return f.Anonymous || f.Tag.Get("koanf") == "-" || f.Tag.Get("koanf") == remain
+		return f.Anonymous || !f.IsExported() || f.Tag.Get("koanf") == "-" || f.Tag.Get("koanf") == remain
 	})
 }
 
