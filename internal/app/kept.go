@@ -11,6 +11,8 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
+	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 	"xiaozhi/store"
@@ -22,6 +24,7 @@ type keeper struct {
 	store    *store.Store
 	deviceID string
 	valid    func(keep func()) // runs keep unless the device was forgotten
+	sources  []mcp.Source      // of the device's tools
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
@@ -33,15 +36,18 @@ const (
 	maxKeptCalls = 64 // of a turn that have ended
 	keptTurns    = 64 // turns of which a dialogue is restored; its budget of tokens holds fewer
 	learnedName  = "learned"
+	toolsName    = "tools"
+	thingsName   = "things"
 )
 
-// keeper makes the keeper of a session; nil without a store and for devices that are not known: they have no history.
-func (a *App) keeper(s wire.Session) *keeper {
+// keeper makes the keeper of a session with the sources of its device's tools; nil without a store and for devices that are
+// not known: they have no history.
+func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
 	if a.stored == nil || s.Unknown {
 		return nil
 	}
-	k := &keeper{store: a.stored, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), calls: map[string]router.Record{}}
-	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now(), Language: s.Language}) })
+	k := &keeper{store: a.stored, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, calls: map[string]router.Record{}}
+	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now()}) })
 	return k
 }
 
@@ -53,10 +59,13 @@ func (k *keeper) orNone() agent.Keeper {
 	return k
 }
 
-// Load returns what was learned of the device, and its last talk.
+// Load returns what was learned of the device, and its last talk. Its sources get what the device offered before.
 func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
 	docs, err := k.store.Devices.Learned(ctx, k.deviceID)
 	if err != nil {
+		return past, err
+	}
+	if err := k.restore(docs); err != nil {
 		return past, err
 	}
 	if doc := docs[learnedName]; doc != "" {
@@ -84,6 +93,49 @@ func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
 		past.Memory.History = append(past.Memory.History, message)
 	}
 	return past, nil
+}
+
+// restore gives the sources what the device offered before the program was started.
+func (k *keeper) restore(docs map[string]string) (err error) {
+	for _, source := range k.sources {
+		switch s := source.(type) {
+		case *device.Client:
+			if doc := docs[toolsName]; doc != "" {
+				err = errors.Join(err, s.Restore(doc))
+			}
+		case *iot.Source:
+			if doc := docs[thingsName]; doc != "" {
+				err = errors.Join(err, s.Restore(doc))
+			}
+		}
+	}
+	return err
+}
+
+// keeping returns what keeps the newest state of a known device under a name; nil: nothing does.
+func (a *App) keeping(s wire.Session, name string) func(doc string) {
+	if a.stored == nil || s.Unknown {
+		return nil
+	}
+	valid := a.forgetting.since(s.DeviceID)
+	return func(doc string) {
+		valid(func() { a.stored.Log.Learned(s.DeviceID, name, doc) })
+	}
+}
+
+// asked keeps that a device has asked where to connect, and the language that it named.
+func (a *App) asked(deviceID, language string) {
+	if a.stored != nil {
+		a.stored.Log.Seen(deviceID, store.Seen{AskedAt: time.Now(), Language: language})
+	}
+}
+
+// languages gives the registry the languages that devices have named: they tell them when they are switched on only.
+func (a *App) languages(ctx context.Context) error {
+	if a.stored == nil {
+		return nil
+	}
+	return a.eachDevice(ctx, func(d *store.Device) { a.devices.SetLanguage(d.ID, d.Language) })
 }
 
 // NewID returns an id for a talk.

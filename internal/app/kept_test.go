@@ -112,6 +112,24 @@ func TestTalkOutlivesProgram(t *testing.T) {
 	}
 }
 
+// TestLanguageOutlivesProgram: the language that a device has named when it was switched on is known after a restart.
+func TestLanguageOutlivesProgram(t *testing.T) {
+	data, left := t.TempDir(), t.TempDir()
+	inMemory(t, script{data: data}, func(ctx context.Context, t *testing.T, h *harness) {
+		h.dial(ctx, devicetest.Options{NoMCP: true})
+		time.Sleep(time.Second)
+		h.app.devices.Asked("24:6f:28:aa:10:02", "en")
+		h.app.devices.Asked("24:6f:28:aa:10:02", "")
+		time.Sleep(time.Second) // what is handed over is written within a quarter of that
+		killed(t, data, left)
+	})
+	inMemory(t, script{data: left}, func(_ context.Context, t *testing.T, h *harness) {
+		if got := h.app.devices.Language("24:6f:28:aa:10:02"); got != "en" || h.app.devices.Language("another") != "zh" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // TestMessagesComeBack: what a turn has said comes back as it was, with its calls.
 func TestMessagesComeBack(t *testing.T) {
 	a := without(t, t.TempDir(), nil)
