@@ -167,14 +167,34 @@ func (k *keeper) Turn(t *agent.Turn) {
 			EOU: f.EOU, ASR: f.ASR, TTFT: f.TTFT, TTFS: f.TTFS, TTFB: f.TTFB, Added: f.Added, E2E: f.E2E, LeadMin: f.LeadMin,
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
 		},
-		Messages: make([]store.Message, 0, len(t.Messages)), Calls: k.ended(t),
 	}
-	for i := range t.Messages {
-		if m := &t.Messages[i]; m.Content != "" || len(m.ToolCalls) > 0 || m.ToolCallID != "" {
-			e.Messages = append(e.Messages, store.Message{Role: string(m.Role), Body: messageBody(m)})
+	calls, messages, at := k.ended(), t.Messages, t.At
+	e.Rest = func(e *store.Entry) {
+		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, at)
+	}
+	for i := range messages {
+		m := &messages[i]
+		if e.RestSize += 128 + len(m.Content); len(m.Images) > 0 { // they need not wait in memory with it
+			e.Rest(e)
+			e.Rest, e.RestSize = nil, 0
+			break
+		}
+		for _, c := range m.ToolCalls {
+			e.RestSize += 256 + 2*len(c.Arguments)
 		}
 	}
 	k.valid(func() { k.store.Log.Put(e) })
+}
+
+// storedMessages makes the rows of the messages of a turn.
+func storedMessages(messages []providers.Message) []store.Message {
+	rows := make([]store.Message, 0, len(messages))
+	for i := range messages {
+		if m := &messages[i]; m.Content != "" || len(m.ToolCalls) > 0 || m.ToolCallID != "" {
+			rows = append(rows, store.Message{Role: string(m.Role), Body: messageBody(m)})
+		}
+	}
+	return rows
 }
 
 func errorText(err error) string {
@@ -202,22 +222,31 @@ func (k *keeper) call(rec router.Record) {
 	}
 }
 
-// ended returns the calls of a turn. Those that go on have no times.
-func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
+// ended returns what is known of the calls of the turn that has ended, by their ids.
+func (k *keeper) ended() map[string]router.Record {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for i := range t.Messages {
-		for _, c := range t.Messages[i].ToolCalls {
-			rec := k.calls[c.ID]
+	if len(k.calls) == 0 {
+		return nil
+	}
+	calls := k.calls
+	k.calls = map[string]router.Record{}
+	return calls
+}
+
+// storedCalls makes the rows of the calls of a turn. Those that go on have no times.
+func storedCalls(messages []providers.Message, known map[string]router.Record, at time.Time) (calls []store.Call) {
+	for i := range messages {
+		for _, c := range messages[i].ToolCalls {
+			rec := known[c.ID]
 			call := callOf(&rec)
-			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(t.Messages, c.ID)
+			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(messages, c.ID)
 			if call.At.IsZero() {
-				call.At = t.At
+				call.At = at
 			}
 			calls = append(calls, call)
 		}
 	}
-	clear(k.calls)
 	return calls
 }
 
