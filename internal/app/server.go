@@ -51,6 +51,9 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	a.gateway.SetOwner(token)
+	if err := foundOwner(ctx, a.accounts, cfg.Console); err != nil {
+		return err
+	}
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err
