@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// Put keeps recordings of turns that were written, in one transaction, in place of what was kept of the same sides.
+// kept says of each whether its turn is there: those of other turns are not kept, which is no error. A power cut may
+// take the last ones.
+func (t *Recordings) Put(ctx context.Context, all []Recording) (kept []bool, err error) {
+	const query = "INSERT INTO recordings (" + recordingColumns + ") SELECT $1, $2, $3, CAST($4 AS INTEGER), CAST($5 AS BIGINT), CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM turns WHERE id = $7) " +
+		"ON CONFLICT (turn_id, side) DO UPDATE SET path = EXCLUDED.path, ms = EXCLUDED.ms, bytes = EXCLUDED.bytes, ends_at = EXCLUDED.ends_at"
+	err = t.db.transact(ctx, t.db.later, func(tx *sql.Tx) error {
+		kept = make([]bool, len(all))
+		for i := range all {
+			n, err := execIn(ctx, tx, query, append(all[i].fields(), all[i].TurnID)...)
+			if err != nil {
+				return err
+			}
+			kept[i] = n > 0
+		}
+		return nil
+	})
+	return kept, err
+}
+
+// Oldest lists recordings, those of the oldest turns first, at most limit of them.
+func (t *Recordings) Oldest(ctx context.Context, limit int) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" ORDER BY turn_id, side LIMIT $1", limit)
+}
+
+// OfConversation lists the recordings of all turns of a conversation.
+func (t *Recordings) OfConversation(ctx context.Context, conversationID string) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" WHERE turn_id IN (SELECT id FROM turns WHERE conversation_id = $1)", conversationID)
+}
+
+// Shorten has recordings end at most that long after their turn.
+func (t *Recordings) Shorten(ctx context.Context, keep time.Duration) error {
+	const end = "(SELECT at FROM turns WHERE id = turn_id) + $1"
+	_, err := t.db.exec(ctx, "UPDATE recordings SET ends_at = "+end+" WHERE ends_at > "+end, keep.Milliseconds())
+	return err
+}
+
+// DeleteAll deletes recordings. One that is not there is no error.
+func (t *Recordings) DeleteAll(ctx context.Context, all []Recording) error {
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		for _, r := range all {
+			if _, err := execIn(ctx, tx, "DELETE FROM recordings WHERE turn_id = $1 AND side = $2", r.TurnID, r.Side); err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	})
+}
