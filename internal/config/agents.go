@@ -28,6 +28,7 @@ type Persona struct {
 	Vision    []string    `koanf:"vision"`
 	Tools     DeviceTools `koanf:"tools"`
 	Memory    string      `koanf:"memory"`     // keep, forget or "": keep
+	Record    string      `koanf:"record"`     // off, user, both or "": that of all
 	WakeWords []string    `koanf:"wake_words"` // empty: those of all
 	ExitWords []string    `koanf:"exit_words"` // empty: those of all
 
@@ -135,6 +136,9 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	}
 	if p.Memory != "" {
 		ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)
+	}
+	if p.Record != "" {
+		ch.oneOf(p.Record, records(), at("record")...)
 	}
 	ch.checkToolNames(p.Tools.Allow, at("tools", "allow")...)
 	ch.checkToolNames(p.Tools.Deny, at("tools", "deny")...)

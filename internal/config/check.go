@@ -31,6 +31,7 @@ func (ch checker) check(c *Config) {
 	ch.checkReachable(c)
 	ch.checkChains(c)
 	ch.checkAgents(c)
+	ch.checkRecording(c)
 }
 
 // bad reports what is wrong with the value at a path.
@@ -84,12 +85,6 @@ func (ch checker) checkStore(s Store) {
 		ch.bad(key("store", "url"), "config/store-sealed")
 	case s.URL != "" && !strings.HasPrefix(string(s.URL), "postgres://") && !strings.HasPrefix(string(s.URL), "postgresql://"):
 		ch.bad(key("store", "url"), "config/store-url")
-	}
-}
-
-func (ch checker) checkConsole(c Console) {
-	if (c.Owner == "") != (c.PasswordFile == "") {
-		ch.bad(key("console", "owner"), "config/console-owner")
 	}
 }
 
@@ -168,7 +163,6 @@ func (ch checker) checkTools(c *Config) {
 	within(ch, c.Reminders.PerDevice, 1, 1000, "reminders", "per_device")
 	within(ch, c.Reminders.KeepOpen, time.Minute, 24*time.Hour, "reminders", "keep_open")
 	ch.checkStore(c.Store)
-	ch.checkConsole(c.Console)
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
 		ch.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		ch.patterns([]string{pattern}, "tools", "kinds", pattern)

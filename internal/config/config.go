@@ -29,7 +29,7 @@ type Config struct {
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
 	Store     Store               `koanf:"store"`
-	Console   Console             `koanf:"console"`
+	Recording Recording           `koanf:"recording"`
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 
@@ -47,12 +47,6 @@ type Server struct {
 	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
-}
-
-// Console configures how people manage the server.
-type Console struct {
-	Owner        string `koanf:"owner"`         // name of the account that is made while nobody owns the server; "": none is
-	PasswordFile string `koanf:"password_file"` // holds its password
 }
 
 // Store configures what is kept when the program ends.
@@ -244,7 +238,8 @@ type Device struct {
 	Name     string      `koanf:"name"`
 	Language string      `koanf:"language"` // zh, en or ""
 	Voice    string      `koanf:"voice"`
-	Agent    string      `koanf:"agent"` // "": that of all
+	Agent    string      `koanf:"agent"`  // "": that of all
+	Record   string      `koanf:"record"` // off, user, both or "": that of its agent
 	Tools    DeviceTools `koanf:"tools"`
 
 	AgentPlace string `koanf:"-"` // where Agent is set, for people
@@ -324,6 +319,7 @@ func Default() *Config {
 		Providers: map[string]Provider{}, Agents: map[string]Persona{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
 		Store:     Store{Driver: "auto", Backup: 7, KeepDays: 90},
+		Recording: Recording{Sound: RecordOff, Days: 7, Quota: 2 << 30},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},
 		Log:       Log{Level: "info", Format: "text"},
 	}

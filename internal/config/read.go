@@ -94,6 +94,8 @@ func (r reader) read(n *yaml.Node, t reflect.Type, path []string) (any, bool) {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return r.duration(n, path)
+	case t == reflect.TypeFor[Size]():
+		return r.size(n, path)
 	case t == reflect.TypeFor[Voices]():
 		return r.voices(n, path)
 	}
