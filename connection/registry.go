@@ -363,15 +363,7 @@ func (r *Registry) Language(deviceID string) string {
 	return "zh"
 }
 
-// Asked remembers the language that a device's OTA request named; "": none.
-func (r *Registry) Asked(deviceID, language string) {
-	r.SetLanguage(deviceID, language)
-	if r.opts.Asked != nil && deviceID != "" {
-		r.opts.Asked(deviceID, language)
-	}
-}
-
-// SetLanguage remembers the language that a device has named.
+// SetLanguage remembers the language that a device's OTA request named.
 func (r *Registry) SetLanguage(deviceID, language string) {
 	if deviceID != "" && language != "" {
 		r.languages.Put(deviceID, language, 1)

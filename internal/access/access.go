@@ -157,15 +157,13 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	status := http.StatusBadRequest
 	switch reason {
-	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain, account.CodeNeeded:
+	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain:
 		status = http.StatusUnauthorized
 	case account.Forbidden, account.HasOwner, account.NoInvite:
 		status = http.StatusForbidden
-	case account.NameTaken, account.LastOwner, account.HasFactor, account.TokensMany:
+	case account.NameTaken, account.LastOwner:
 		status = http.StatusConflict
-	case account.NoUser, account.NoDevice:
-		status = http.StatusNotFound
-	case account.Busy, account.NoSealer:
+	case account.Busy:
 		status = http.StatusServiceUnavailable
 	}
 	answer(w, status, refusal{string(reason), reason.Error()})

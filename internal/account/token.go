@@ -45,18 +45,9 @@ func (n NewToken) check(now time.Time) error {
 	return nil
 }
 
-// programs knows the tokens of programs, and whose the devices are that they reach. Its methods may be called at the
-// same time.
-type programs struct {
-	db   *store.Store
-	now  func() time.Time
-	acts *journal
-	uses *uses
-}
-
 // NewToken makes a token for a program that acts for somebody, and returns its secret, which nobody can read again.
-func (s *programs) NewToken(ctx context.Context, by Actor, name string, n NewToken) (secret string, err error) {
-	u, err := named(ctx, s.db.Users, name)
+func (s *Service) NewToken(ctx context.Context, by Actor, name string, n NewToken) (secret string, err error) {
+	u, err := s.named(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +66,7 @@ func (s *programs) NewToken(ctx context.Context, by Actor, name string, n NewTok
 		ID: store.NewID(), UserID: u.ID, Name: n.Label, Head: secret[:tokenHead], Hash: kept, Scopes: strings.Join(scopes, " "),
 		Streams: strings.Join(n.Streams, " "), Rate: n.Rate, CreatedAt: s.now(), EndsAt: n.Ends,
 	})
-	s.acts.did(ctx, by, "token.add", u.Name+" "+secret[:tokenHead], err)
+	s.did(ctx, by, "token.add", u.Name+" "+secret[:tokenHead], err)
 	return secret, err
 }
 
@@ -109,7 +100,7 @@ type Bearer struct {
 }
 
 // Bearer returns who shows the secret of a token, or [NoToken].
-func (s *programs) Bearer(ctx context.Context, secret string) (Bearer, error) {
+func (s *Service) Bearer(ctx context.Context, secret string) (Bearer, error) {
 	if !strings.HasPrefix(secret, tokenPrefix) || len(secret) != tokenLength {
 		return Bearer{}, NoToken
 	}
@@ -121,9 +112,9 @@ func (s *programs) Bearer(ctx context.Context, secret string) (Bearer, error) {
 }
 
 // Again returns what the bearer of a token is now, or [NoToken].
-func (s *programs) Again(ctx context.Context, b Bearer) (Bearer, error) { return s.bearer(ctx, b.hash) }
+func (s *Service) Again(ctx context.Context, b Bearer) (Bearer, error) { return s.bearer(ctx, b.hash) }
 
-func (s *programs) bearer(ctx context.Context, hash string) (b Bearer, err error) {
+func (s *Service) bearer(ctx context.Context, hash string) (b Bearer, err error) {
 	t, err := s.db.APITokens.Get(ctx, hash)
 	if err != nil {
 		return b, orReason(err, store.ErrNotFound, NoToken)
@@ -146,14 +137,14 @@ func (s *programs) bearer(ctx context.Context, hash string) (b Bearer, err error
 }
 
 // Token returns who is acted for by the bearer of a token, or [NoToken].
-func (s *programs) Token(ctx context.Context, secret string) (Person, error) {
+func (s *Service) Token(ctx context.Context, secret string) (Person, error) {
 	b, err := s.Bearer(ctx, secret)
 	return b.Person, err
 }
 
 // Tokens lists the tokens of somebody, those that have ended too.
-func (s *programs) Tokens(ctx context.Context, name string) ([]store.APIToken, error) {
-	u, err := named(ctx, s.db.Users, name)
+func (s *Service) Tokens(ctx context.Context, name string) ([]store.APIToken, error) {
+	u, err := s.named(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +152,7 @@ func (s *programs) Tokens(ctx context.Context, name string) ([]store.APIToken, e
 }
 
 // Revoke ends that token of somebody which begins with head.
-func (s *programs) Revoke(ctx context.Context, by Actor, name, head string) error {
+func (s *Service) Revoke(ctx context.Context, by Actor, name, head string) error {
 	all, err := s.Tokens(ctx, name)
 	if err != nil {
 		return err
@@ -173,7 +164,7 @@ func (s *programs) Revoke(ctx context.Context, by Actor, name, head string) erro
 			break
 		}
 	}
-	s.acts.did(ctx, by, "token.revoke", name+" "+head[:min(len(head), tokenHead)], err)
+	s.did(ctx, by, "token.revoke", name+" "+head[:min(len(head), tokenHead)], err)
 	return err
 }
 
@@ -215,7 +206,7 @@ func (u *uses) take() map[string]time.Time {
 }
 
 // Run writes when tokens were used, a second later, until ctx ends.
-func (s *programs) Run(ctx context.Context) {
+func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -229,16 +220,16 @@ func (s *programs) Run(ctx context.Context) {
 	}
 }
 
-func (s *programs) writeUses(ctx context.Context) {
+func (s *Service) writeUses(ctx context.Context) {
 	for id, at := range s.uses.take() {
 		if err := s.db.APITokens.Used(ctx, id, at); err != nil {
-			s.acts.log.Warn("the use of a token cannot be kept", "err", err)
+			s.log.Warn("the use of a token cannot be kept", "err", err)
 		}
 	}
 }
 
 // Give makes a device somebody's.
-func (s *programs) Give(ctx context.Context, by Actor, deviceID, name string) error {
+func (s *Service) Give(ctx context.Context, by Actor, deviceID, name string) error {
 	return s.own(ctx, by, "device.give", deviceID, name, func(d *store.Device, userID string) error {
 		d.OwnerID = userID
 		return nil
@@ -246,7 +237,7 @@ func (s *programs) Give(ctx context.Context, by Actor, deviceID, name string) er
 }
 
 // Take makes a device of somebody nobody's.
-func (s *programs) Take(ctx context.Context, by Actor, deviceID, name string) error {
+func (s *Service) Take(ctx context.Context, by Actor, deviceID, name string) error {
 	return s.own(ctx, by, "device.take", deviceID, name, func(d *store.Device, userID string) error {
 		if d.OwnerID != userID {
 			return NoDevice
@@ -256,19 +247,19 @@ func (s *programs) Take(ctx context.Context, by Actor, deviceID, name string) er
 	})
 }
 
-func (s *programs) own(ctx context.Context, by Actor, act, deviceID, name string, f func(d *store.Device, userID string) error) error {
-	u, err := named(ctx, s.db.Users, name)
+func (s *Service) own(ctx context.Context, by Actor, act, deviceID, name string, f func(d *store.Device, userID string) error) error {
+	u, err := s.named(ctx, name)
 	if err == nil {
 		_, err = s.db.Devices.Edit(ctx, deviceID, func(d *store.Device) error { return f(d, u.ID) })
 	}
 	err = orReason(err, store.ErrNotFound, NoDevice)
-	s.acts.did(ctx, by, act, deviceID+" "+name, err)
+	s.did(ctx, by, act, deviceID+" "+name, err)
 	return err
 }
 
 // Devices lists the ids of somebody's devices, in order.
-func (s *programs) Devices(ctx context.Context, name string) ([]string, error) {
-	u, err := named(ctx, s.db.Users, name)
+func (s *Service) Devices(ctx context.Context, name string) ([]string, error) {
+	u, err := s.named(ctx, name)
 	if err != nil {
 		return nil, err
 	}

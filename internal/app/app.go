@@ -68,10 +68,10 @@ type App struct {
 	outside    outside
 	gateway    *gateway.Gateway
 	cast       *cast
-	own        *local.Source    // the server's own tools
-	endpoint   http.Handler     // where tool servers dial in; nil: nowhere
-	recorder   *record.Recorder // set before devices connect; nil: nothing is recorded
-	ready      atomic.Bool      // the chains' first engines are loaded
+	own        *local.Source // the server's own tools
+	endpoint   http.Handler  // where tool servers dial in; nil: nowhere
+	recorders  recorders
+	ready      atomic.Bool // the chains' first engines are loaded
 }
 
 // load measures how busy the process is while Watch runs.
@@ -170,12 +170,9 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
-		NewFarewell: f.farewell, Asked: a.asked, VisionPath: request.VisionPath, Load: a.load,
+		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
-	if err := a.languages(ctx); err != nil {
-		return err
-	}
 	a.web, err = a.paths(seen)
 	return err
 }
@@ -224,7 +221,7 @@ func (a *App) record(dir string) error {
 	if err != nil {
 		return fmt.Errorf("log.record: %w / %s", err, message.In(text.Chinese, "app/cannot-record"))
 	}
-	a.recorder = recorder
+	a.recorders.talks = recorder
 	a.report.line("  REC  " + message.Both("app/recorded", dir))
 	a.log.Warn("conversations are recorded", "folder", dir)
 	return nil

@@ -29,6 +29,7 @@ type personas struct {
 	byName  map[string]persona
 	devices map[string]config.Device // by Device-Id
 	first   string                   // of the devices that have no other
+	sound   string                   // whose sound of turns is kept where neither device nor agent says it
 }
 
 // cast owns the agents of all devices. Its methods may be called at any time.
@@ -66,6 +67,7 @@ func (c *cast) Of(device, name string) (persona, bool) {
 	if own {
 		first, second, voice, other = second, first, other, voice
 	}
+	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))
 	p.Language, p.Voice = text.Lang(cmp.Or(first, second)), cmp.Or(voice, other)
 	return p, ok
 }
@@ -84,13 +86,13 @@ func (c *cast) options(o agent.Options, s wire.Session, limit func(providers.LLM
 
 // castOf makes the agents of the settings: those that are named, and one of each prompt.
 func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngines) *personas {
-	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt}
+	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], engines[name]
 		p := persona{vision: e.vision, Persona: agent.Persona{
 			Name: name, Prompt: s.Prompt, Language: text.Lang(s.Language), Voice: s.Voice,
 			ASR: e.asr, LLM: e.llm, TTS: e.tts, NoChinese: e.asr != nil && !e.chinese,
-			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget,
+			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget, Record: agent.Record(s.Record),
 		}}
 		if p.Prompt == "" && texts.Has(name) {
 			p.Prompt = name

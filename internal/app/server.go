@@ -36,6 +36,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
+	a.recorders.report(cfg, a.options.Data, a.report, a.log)
 	if a.options.Profiles != "" {
 		stop, err := serveProfiles(ctx, a.options.Profiles, a.options.Log)
 		if err != nil {
@@ -51,9 +52,6 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	a.gateway.SetOwner(token)
-	if err := foundOwner(ctx, a.accounts, cfg.Console); err != nil {
-		return err
-	}
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err

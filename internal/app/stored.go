@@ -14,6 +14,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/recording"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
@@ -27,12 +28,15 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return storeError(err)
 	}
-	a.stored, a.accounts = s, account.New(account.Options{Store: s, Seal: vault(s, a.cfg, a.options.Data), Log: a.log})
+	a.stored, a.accounts = s, account.New(account.Options{Store: s, Log: a.log})
 	a.life.atEnd(func() {
 		if err := s.Close(); err != nil {
 			a.log.Error("store did not close", "err", err)
 		}
 	})
+	a.recorders.open(ctx, a.cfg.Recording, a.options.Data, s, a.log)
+	a.life.atEnd(a.recorders.turns.Close)
+	a.forgetting.also(a.recorders.forget)
 	s.Log.After(func(ctx context.Context) error {
 		if a.book == nil { // nothing has connected yet
 			return nil
@@ -77,7 +81,7 @@ func (a *App) storeTrouble() (lines []string) {
 	for _, trouble := range a.stored.Health().Trouble {
 		lines = append(lines, message.Both(ids[trouble]))
 	}
-	return lines
+	return append(lines, a.recorders.trouble()...)
 }
 
 // watchEach is the time between two looks at how the store does.
@@ -123,12 +127,13 @@ func (a *App) records() identity.Records {
 	if a.stored == nil {
 		return identity.NewMemory()
 	}
-	return storedRecords{a.stored, a.log}
+	return storedRecords{a.stored, a.recorders.turns, a.log}
 }
 
 // storedRecords keeps who is known in the store.
 type storedRecords struct {
 	store *store.Store
+	sound *recording.Recorder // nil: there is none
 	log   *slog.Logger
 }
 
@@ -168,6 +173,7 @@ func (s storedRecords) Commit(ctx context.Context, c identity.Change) error {
 		if slices.ContainsFunc(c.Save, func(r identity.Record) bool { return r.ID == id }) {
 			continue
 		}
+		s.sound.Drop(id)
 		if _, err := s.store.Forget(ctx, id); err != nil { // the rows are gone all the same
 			s.log.Warn("words of a forgotten device may be left in the write-ahead log", "device_id", id, "err", err)
 		}

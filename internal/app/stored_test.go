@@ -30,7 +30,7 @@ func TestStoredRecords(t *testing.T) {
 		if last, err = store.Open(t.Context(), store.Options{Path: path}); err != nil {
 			t.Fatal(err)
 		}
-		return storedRecords{last, slog.New(slog.DiscardHandler)}
+		return storedRecords{last, nil, slog.New(slog.DiscardHandler)}
 	})
 	last.Close()
 }

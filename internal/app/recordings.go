@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/agent/record"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/recording"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/store"
+)
+
+// recorders write down what is said. A nil one writes nothing.
+type recorders struct {
+	talks *record.Recorder    // whole conversations, to be played again; set before devices connect
+	turns *recording.Recorder // the sound of turns, next to them in the store
+}
+
+const (
+	recordingsFolder = "recordings" // in the data folder
+	recordingTold    = 5 * time.Minute
+	forgetSound      = 30 * time.Second // that a disk has to delete the recordings of a device
+)
+
+// open keeps the sound of turns next to them in the store. Nothing is made before there is some.
+func (r *recorders) open(ctx context.Context, cfg config.Recording, data string, s *store.Store, log *slog.Logger) {
+	r.turns = recording.New(ctx, recording.Options{
+		Dir: filepath.Join(data, recordingsFolder), Table: s.Recordings, Flush: s.Log.Flush,
+		Keep: time.Duration(cfg.Days) * 24 * time.Hour, Quota: int64(cfg.Quota), Log: log,
+	})
+}
+
+// forget deletes the recordings of a device. A disk that does not answer is an error.
+func (r *recorders) forget(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, forgetSound)
+	defer cancel()
+	return r.turns.Forget(ctx, id)
+}
+
+// recordOf is what the settings mean by whose sound is kept.
+func recordOf(says string) agent.Record {
+	switch says {
+	case config.RecordUser:
+		return agent.RecordUser
+	case config.RecordBoth:
+		return agent.RecordBoth
+	}
+	return agent.RecordNone
+}
+
+// report says where people look, and in the log, that sound is kept.
+func (r *recorders) report(cfg *config.Config, data string, to *report, log *slog.Logger) {
+	on, how := cfg.Recorded(), cfg.Recording
+	if len(on) == 0 || r.turns == nil {
+		return
+	}
+	dir := filepath.Join(data, recordingsFolder)
+	to.line("  REC  " + message.Both("app/recording", strings.Join(on, ", "), how.Days, how.Quota, dir))
+	log.Warn("the sound of turns is recorded", "folder", dir, "by", on, "days", how.Days, "quota", how.Quota)
+}
+
+// trouble says for people what is wrong with recordings, a line each.
+func (r *recorders) trouble() (lines []string) {
+	s := r.turns.Stats()
+	switch {
+	case s.Err != nil:
+		lines = append(lines, message.Both("app/recording-failing"))
+	case !s.DroppedAt.IsZero() && time.Since(s.DroppedAt) <= recordingTold:
+		lines = append(lines, message.Both("app/recording-dropped"))
+	}
+	return lines
+}
