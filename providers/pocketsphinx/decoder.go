@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // mainSearch is the C library's name of the search that a decoder was loaded with.
@@ -180,6 +181,9 @@ type pool struct {
 	model model
 	log   *slog.Logger
 	free  chan *decoder // those that are not lent, nil until it is loaded; its size is their number
+
+	mu      sync.Mutex // of giving back
+	retired bool
 }
 
 func newPool(lib *library, m model, size int, log *slog.Logger) *pool {
@@ -209,7 +213,32 @@ func (p *pool) acquire(ctx context.Context) (*decoder, error) {
 }
 
 // release takes back a decoder of acquire.
-func (p *pool) release(d *decoder) { p.free <- d }
+func (p *pool) release(d *decoder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.retired {
+		d.close()
+		d = nil
+	}
+	p.free <- d // it has the room
+}
+
+// retire frees each decoder as soon as nobody has it, from now on.
+func (p *pool) retire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retired = true
+	for range len(p.free) { // nobody puts any in meanwhile
+		select {
+		case d := <-p.free:
+			if d != nil {
+				d.close()
+			}
+			p.free <- nil
+		default: // the rest was lent just now
+		}
+	}
+}
 
 // close waits until every decoder was given back, and frees them all.
 func (p *pool) close() {

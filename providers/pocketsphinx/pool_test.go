@@ -95,3 +95,23 @@ func TestBorrowCancelled(t *testing.T) {
 		}
 	})
 }
+
+// A pool that is retired frees what nobody has at once, and the rest when it is given back. It goes on lending.
+func TestPoolRetires(t *testing.T) {
+	freed := 0
+	p := poolOf(2)
+	first, err := p.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.retire()
+	p.release(first)
+	for range cap(p.free) {
+		if d := <-p.free; d == nil {
+			freed++
+		}
+	}
+	if freed != 2 {
+		t.Errorf("%d of 2 decoders are freed", freed)
+	}
+}

@@ -136,6 +136,10 @@ func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (provid
 	return s, nil
 }
 
+// Retire frees decoders as soon as no utterance needs them: those that go on are finished, and one that begins later
+// loads a decoder for itself. It may be called at any time.
+func (r *Recognizer) Retire() { r.pool.retire() }
+
 // Close ends every open stream with an error, waits for them, and frees the
 // decoders. Later calls of Open fail.
 func (r *Recognizer) Close() error {
