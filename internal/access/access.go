@@ -3,11 +3,14 @@ package access
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
+	"mime"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -69,7 +72,15 @@ type Options struct {
 type Guard struct {
 	o       Options
 	foreign *http.CrossOriginProtection
+	admin   string // token of who owns the machine; "": nobody has one
 }
+
+// SetAdmin makes token one by which everything may be asked that tokens can, whether or not there are accounts. It must
+// be called before anything is served.
+func (g *Guard) SetAdmin(token string) { g.admin = token }
+
+// adminName is who asks by the admin token, in the audit.
+const adminName = "admin-token"
 
 // New returns a guard.
 func New(o Options) *Guard {
@@ -169,6 +180,41 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	answer(w, status, refusal{string(reason), reason.Error()})
 }
 
+// Answer writes JSON that nobody may keep.
+func Answer(w http.ResponseWriter, status int, body any) { answer(w, status, body) }
+
+// Refuse answers why something was not done: by a code for programs, and a text in both languages.
+func Refuse(w http.ResponseWriter, status int, code, text string) {
+	answer(w, status, refusal{code, text})
+}
+
+// Fail answers for an error that is not for the one who asks; the log has it.
+func (g *Guard) Fail(w http.ResponseWriter, r *http.Request, err error) { g.refuse(w, r, err) }
+
+// Did keeps in the audit and in the log what the one who asks has done to an object, and whether it was done.
+func (g *Guard) Did(r *http.Request, act, object string, outcome error) {
+	by := PersonOf(r).Actor(g.o.Remote(r).String())
+	if g.o.Accounts != nil {
+		g.o.Accounts.Did(r.Context(), by, act, object, outcome)
+		return
+	}
+	g.o.Log.Info("audit", "act", act, "who", by.Name, "via", by.Via, "remote", by.Remote, "object", object, "ok", outcome == nil)
+}
+
+// Body reads a request that is JSON, of 64 KiB at most. Not ok: it has been answered.
+func (g *Guard) Body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && kind != "application/merge-patch+json" {
+		answer(w, http.StatusUnsupportedMediaType, refusal{"access/no-json", message.Both("access/no-json")})
+		return nil, false
+	}
+	if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil || !json.Valid(body) {
+		answer(w, http.StatusBadRequest, refusal{"access/no-json", message.Both("access/no-json")})
+		return nil, false
+	}
+	return body, true
+}
+
 // personKey finds the person in the context of a request.
 type personKey struct{}
 
@@ -204,7 +250,7 @@ func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
 		}
 	}
 	err := p.May(route.Need, owner, g.o.Now())
-	if errors.Is(err, account.Forbidden) {
+	if errors.Is(err, account.Forbidden) && g.o.Accounts != nil {
 		g.o.Accounts.Refused(r.Context(), p.Actor(g.o.Remote(r).String()), route.Pattern)
 	}
 	return err
@@ -213,10 +259,14 @@ func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
 // who finds out who asks: by a token, else by a cookie. A page of somebody else can send the cookie along, so what is not
 // a harmless question must come from a page of this server.
 func (g *Guard) who(r *http.Request) (account.Person, error) {
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if bearer && g.admin != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.admin)) == 1 {
+		return account.Person{Name: adminName, Role: account.Owner, Scopes: []account.Scope{account.Admin}}, nil
+	}
 	if g.o.Accounts == nil {
 		return account.Person{}, account.NoSession
 	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if bearer {
 		return g.o.Accounts.Token(r.Context(), token)
 	}
 	cookie, err := r.Cookie(cookieName(g.o.Secure(r)))
