@@ -133,8 +133,8 @@ func Preload(o Options) error {
 	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown, prompts.PairNeeded, prompts.PairClosed, prompts.PairRefused)
 }
 
-// Prewarm speaks fixed phrases into o.Sounds ([speak.Prewarm]).
-func Prewarm(ctx context.Context, o Options, ids []string, languages []text.Lang) error {
+// Prewarm speaks fixed phrases in a voice, "" is that of o.TTS, into o.Sounds ([speak.Prewarm]).
+func Prewarm(ctx context.Context, o Options, ids []string, languages []text.Lang, voice string) error {
 	s := o.withDefaults().speak()
-	return speak.Prewarm(ctx, &s, ids, languages)
+	return speak.Prewarm(ctx, &s, ids, languages, voice)
 }

@@ -28,7 +28,7 @@ func TestPrewarm(t *testing.T) {
 			ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: tts, Prompts: set, Devices: NewDevices(),
 			Sounds: speak.NewCache(set), Zone: time.UTC,
 		}
-		if err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.Filler}, []text.Lang{text.Chinese, text.English}); err != nil {
+		if err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.Filler}, []text.Lang{text.Chinese, text.English}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if len(tts.said) != 4 {
@@ -52,7 +52,7 @@ func TestPrewarmFails(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{TTS: &toneTTS{rate: 16000, lines: []string{"!error", "ok", "delay 1h"}}, Prompts: set, Sounds: speak.NewCache(set), Zone: time.UTC}
-		err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.OK, prompts.Filler}, []text.Lang{text.English})
+		err := Prewarm(t.Context(), o, []string{prompts.Greeting, prompts.OK, prompts.Filler}, []text.Lang{text.English}, "")
 		if err == nil || !strings.Contains(err.Error(), "greeting (en)") || strings.Contains(err.Error(), "render ok") || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -78,7 +78,7 @@ func TestPrewarmEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{TTS: endlessTTS{}, Prompts: set, Sounds: speak.NewCache(set)}
-	if err := Prewarm(t.Context(), o, []string{prompts.OK}, []text.Lang{text.English}); err == nil || !strings.Contains(err.Error(), "more than 8s of sound") {
+	if err := Prewarm(t.Context(), o, []string{prompts.OK}, []text.Lang{text.English}, ""); err == nil || !strings.Contains(err.Error(), "more than 8s of sound") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,14 +30,14 @@ const (
 
 var errEndless = fmt.Errorf("more than %v of sound", prewarmMost)
 
-// Prewarm speaks fixed phrases into o.Cache, so that they are there when they are
+// Prewarm speaks fixed phrases in a voice into o.Cache, so that they are there when they are
 // first needed. What cannot be rendered now is synthesised then. The error names
 // all that failed.
-func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lang) error {
+func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lang, voice string) error {
 	var failed error
 	for _, l := range languages {
 		for _, id := range ids {
-			if err := prewarm(ctx, o, id, l); err != nil {
+			if err := prewarm(ctx, o, id, l, voice); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("render %s (%s): %w", id, l, err))
 			}
 			if ctx.Err() != nil {
@@ -81,13 +81,13 @@ func encodeSound(format audio.Format, wav []byte) ([][]byte, error) {
 }
 
 // prewarm has a speaker without a device speak one phrase.
-func prewarm(ctx context.Context, o *Options, id string, l text.Lang) error {
+func prewarm(ctx context.Context, o *Options, id string, l text.Lang, voice string) error {
 	ctx, stop := context.WithTimeout(ctx, prewarmWithin)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(turn.ErrDone)
 	player := NewPlayer(noDevice{}, 0, o.Reply, o.Lead)
-	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), "", atOnce(player))
+	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), voice, atOnce(player))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		timer := time.NewTimer(time.Hour)

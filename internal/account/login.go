@@ -172,11 +172,6 @@ func (s *Service) Refused(ctx context.Context, by Actor, what string) {
 	s.did(ctx, by, "refused", what, Forbidden)
 }
 
-// Did keeps what somebody did elsewhere in the server, and whether it was done. It is done whether or not that can be kept.
-func (s *Service) Did(ctx context.Context, by Actor, act, object string, outcome error) {
-	s.did(ctx, by, act, object, outcome)
-}
-
 // Logout ends a session.
 func (s *Service) Logout(ctx context.Context, p Person, from Origin) error {
 	err := s.db.Sessions.End(ctx, p.session)

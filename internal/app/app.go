@@ -68,8 +68,8 @@ type App struct {
 	outside    outside
 	gateway    *gateway.Gateway
 	cast       *cast
-	own        *local.Source // the server's own tools
-	endpoint   http.Handler  // where tool servers dial in; nil: nowhere
+	crew       *crew
+	endpoint   http.Handler // where tool servers dial in; nil: nowhere
 	recorders  recorders
 	ready      atomic.Bool // the chains' first engines are loaded
 }
@@ -108,34 +108,40 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prompt, err := mainPrompt(cfg, texts, a.options.Data)
-	if err != nil {
-		return err
-	}
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
 	if err := a.unseal(ctx); err != nil {
 		return err
 	}
+	if a.crew, err = openCrew(ctx, cfg, a.stored, texts, a.log); err != nil {
+		return err
+	}
+	cfg = a.crew.settings()
+	prompt, err := mainPrompt(cfg, texts, a.options.Data)
+	if err != nil {
+		return err
+	}
 	e, err := findEngines(ctx, cfg, texts, a.report, a.life, a.log)
 	if err != nil {
 		return err
 	}
-	tools, err := localTools(cfg, a.options.Data, cfg.AgentNames(texts.Names()))
+	players := castOf(cfg, texts, e.agents)
+	tools, err := localTools(cfg, a.options.Data, a.crew.roles(players))
 	if err != nil {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	o.Prompt, a.cast = prompt, newCast(castOf(cfg, texts, e.agents))
+	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), e.made
 	book := a.reminders(ctx, a.stored)
 	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return o.Tokens.Load() })
 	a.life.later(func(ctx context.Context) error {
-		atOnce := []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
-		return agent.Prewarm(ctx, o, atOnce, languagesAhead(cfg.Server.Language))
+		return agent.Prewarm(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language), "")
 	})
+	a.crew.ahead = func(ctx context.Context) error { return a.crew.warm(ctx, o, phrasesAhead()) }
+	a.life.later(a.crew.ahead)
 	return a.join(ctx, o, tools, &pictures{llm: e.vision, of: a.vision, texts: texts, log: a.log})
 }
 
@@ -144,7 +150,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	cfg := a.cfg
 	tools.Log = a.log
 	own := local.New(tools)
-	a.own = own
+	a.crew.own, a.crew.cast, a.cast.assigned = own, a.cast, a.crew.roster.Assigned
 	if err := own.Start(ctx); err != nil {
 		return err
 	}
@@ -165,7 +171,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,
 	}
-	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }} {
+	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget} {
 		a.forgetting.also(atOnce(drop))
 	}
 	a.devices = connection.New(connection.Options{

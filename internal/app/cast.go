@@ -3,9 +3,7 @@ package app
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -87,6 +85,7 @@ func (c *cast) options(o agent.Options, s wire.Session, limit func(providers.LLM
 // castOf makes the agents of the settings: those that are named, and one of each prompt.
 func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngines) *personas {
 	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
+	main := mainOf(cfg, texts)
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], engines[name]
 		p := persona{vision: e.vision, Persona: agent.Persona{
@@ -97,30 +96,31 @@ func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngi
 		if p.Prompt == "" && texts.Has(name) {
 			p.Prompt = name
 		}
+		p.Prompt = cmp.Or(p.Prompt, main)
 		all.byName[name] = p
 	}
 	return all
 }
 
-// setAgents puts other agents in the place of those there are, from the next turn of every
-// device on. Their names are offered for a change of role.
-func (a *App) setAgents(p *personas) {
-	a.cast.Replace(p)
-	a.own.SetRoles(rolesOf(p.devices, p.first, slices.Sorted(maps.Keys(p.byName))))
+// mainOf is the prompt of the agents that have none of their own; "": agent.prompt names nothing.
+func mainOf(cfg *config.Config, texts *prompts.Set) string {
+	name := cfg.Agent.Prompt
+	if texts.Has(name) {
+		return name
+	}
+	if p, ok := cfg.Agents[name]; ok {
+		return cmp.Or(p.Prompt, prompts.Default)
+	}
+	return ""
 }
 
-// mainPrompt is the prompt of the devices that have no agent with one of its own. The
-// error says that agent.prompt names nothing.
+// mainPrompt is mainOf, with an error that says that agent.prompt names nothing.
 func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, error) {
-	name := cfg.Agent.Prompt
-	if p, ok := cfg.Agents[name]; ok && !texts.Has(name) {
-		return cmp.Or(p.Prompt, prompts.Default), nil
+	if main := mainOf(cfg, texts); main != "" {
+		return main, nil
 	}
-	if !texts.Has(name) {
-		names := strings.Join(slices.Sorted(maps.Keys(castOf(cfg, texts, nil).byName)), ", ")
-		return "", errors.New(message.Both("app/no-prompt", name, names, filepath.Join(data, "prompts")))
-	}
-	return name, nil
+	names := strings.Join(cfg.AgentNames(texts.Names()), ", ")
+	return "", errors.New(message.Both("app/no-prompt", cfg.Agent.Prompt, names, filepath.Join(data, "prompts")))
 }
 
 // vision returns the model that looks at pictures for whom a device talks to; nil: that of all.

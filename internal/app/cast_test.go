@@ -95,7 +95,7 @@ func TestTwoDevicesTwoAgents(t *testing.T) {
 		}
 		delete(cfg.Agents, "teacher") // the prompt of that name is an agent still, with what is that of all
 		cfg.Agents["pirate"] = config.Persona{Prompt: "storyteller"}
-		h.app.setAgents(castOf(cfg, texts, after))
+		h.app.crew.setAgents(castOf(cfg, texts, after))
 		ask(ctx, t, one, "who are you now")
 		ask(ctx, t, two, "who are you now")
 		if got := after.said("anna"); len(got) != 1 || len(before.said("anna")) != 1 || len(before.said("teacher")) != 1 {
@@ -187,9 +187,9 @@ func TestMainPrompt(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{}": "default", "agent: {prompt: teacher}": "teacher",
-		"agent: {prompt: anna}\nagents: {anna: {voice: x, prompt: teacher}}": "teacher",
-		"agent: {prompt: anna}\nagents: {anna: {voice: x}}":                  "default",
-		"agent: {prompt: anna}\nagents: {bob: {voice: x}}":                   "",
+		"agent: {prompt: anna}\nagents: {anna: {voice: slt, prompt: teacher}}": "teacher",
+		"agent: {prompt: anna}\nagents: {anna: {voice: slt}}":                  "default",
+		"agent: {prompt: anna}\nagents: {bob: {voice: slt}}":                   "",
 	} {
 		got, err := mainPrompt(mustLoadText(t, text), texts, "data")
 		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "bob, default, storyteller, teacher") {

@@ -35,6 +35,7 @@ type engines struct {
 	chinese bool // a recogniser knows Chinese
 	models  bool // there is a language model beside the rules
 	agents  map[string]agentEngines
+	made    *resolver // makes more while the server runs
 }
 
 // agentEngines are the chains that an agent has for itself; nil: that of all.
@@ -52,7 +53,9 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 		return e, err
 	}
 	found.found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
-	f := &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}, made: map[string]made{}}
+	f := newResolver(cfg, found, life, log)
+	e.made = f
+	life.atEnd(func() { f.end() })
 	if e.asr, e.chinese, err = f.recognizers(ctx, cfg.ASR); err != nil {
 		return e, err
 	}
@@ -64,6 +67,7 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	e.brain = rules.New(rules.Options{
 		Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: e.models,
 	})
+	f.brain = e.brain
 	if e.llm, err = f.thinker(cfg.LLM, members, e.brain); err != nil {
 		return e, err
 	}
@@ -73,13 +77,13 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	if e.tts, err = f.voices(ctx, cfg.TTS); err != nil {
 		return e, err
 	}
-	e.agents, err = f.agents(ctx, e.brain)
+	e.agents, err = f.agents(ctx)
 	return e, err
 }
 
 // agents makes the chains that agents have for themselves. A chain that several name is
 // one, and so is an engine that is in several chains.
-func (f *resolver) agents(ctx context.Context, brain *rules.Brain) (map[string]agentEngines, error) {
+func (f *resolver) agents(ctx context.Context) (map[string]agentEngines, error) {
 	all := map[string]agentEngines{}
 	for name, p := range f.cfg.Agents {
 		var e agentEngines
@@ -92,7 +96,7 @@ func (f *resolver) agents(ctx context.Context, brain *rules.Brain) (map[string]a
 		if len(p.LLM) > 0 {
 			members, err = f.models(ctx, p.LLM)
 			failed = errors.Join(failed, err)
-			e.llm, err = f.thinker(p.LLM, members, brain)
+			e.llm, err = f.thinker(p.LLM, members, f.brain)
 			failed = errors.Join(failed, err)
 		}
 		if len(p.TTS) > 0 {
@@ -111,14 +115,19 @@ func (f *resolver) agents(ctx context.Context, brain *rules.Brain) (map[string]a
 	return all, nil
 }
 
-// resolver makes providers of the names in the settings.
+// resolver makes providers of the names in the settings. It is for one goroutine at a time.
 type resolver struct {
 	cfg     *config.Config
 	report  *report
 	life    *lifecycle
 	log     *slog.Logger
+	brain   *rules.Brain
 	clients map[string]*http.Client // by section: its roles share their connections
 	made    map[string]made         // engines and chains, by role and names
+}
+
+func newResolver(cfg *config.Config, found *report, life *lifecycle, log *slog.Logger) *resolver {
+	return &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}, made: map[string]made{}}
 }
 
 // made is an engine or a chain that was made once, or why it could not be.
@@ -208,7 +217,6 @@ func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, st
 			return nil, "", err
 		}
 		f.life.load(r.Warm)
-		f.life.atEnd(func() { r.Close() })
 		return r, message.Both("app/pocketsphinx"), nil
 	case "openai":
 		o := f.openai(name, p)

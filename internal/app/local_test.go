@@ -26,7 +26,7 @@ func toolNames(t *testing.T, o local.Options) []string {
 
 func TestLocalTools(t *testing.T) {
 	c := config.Default()
-	o, err := localTools(c, "data", []string{"default"})
+	o, err := localTools(c, "data", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLocalTools(t *testing.T) {
 		}
 	}
 	c.Tools.Weather.URL, c.Tools.News.URL = "https://wttr.in/{city}", "https://example.org/rss"
-	if o, err = localTools(c, "data", []string{"default", "poet"}); err != nil {
+	if o, err = localTools(c, "data", []string{"poet"}); err != nil {
 		t.Fatal(err)
 	}
 	names = toolNames(t, o)
@@ -51,8 +51,14 @@ func TestLocalTools(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if !slices.Equal(o.Roles, []string{"poet"}) {
-		t.Errorf("roles %v, want those that are not the configured one", o.Roles)
+	all := &personas{byName: map[string]persona{"default": {}, "poet": {}}, first: "default"}
+	if got := rolesOf(all, false); !slices.Equal(got, []string{"poet"}) {
+		t.Errorf("roles %v, want those that are not that of all", got)
+	}
+	for name, p := range map[string]*personas{"poet": {byName: all.byName, first: "default", devices: map[string]config.Device{"a": {Agent: "poet"}}}, "given": all} {
+		if got := rolesOf(p, name == "given"); len(got) != 2 {
+			t.Errorf("%s: roles %v where a device has another agent", name, got)
+		}
 	}
 	if got := musicDir(c, "data"); got != filepath.Join("data", "music") {
 		t.Errorf("music is in %s", got)

@@ -97,8 +97,11 @@ func (h *harness) build(e script) {
 	if e.replace != nil {
 		e.replace(h, &o)
 	}
+	if h.app.crew, err = openCrew(h.t.Context(), h.app.cfg, h.app.stored, set, h.app.log); err != nil {
+		h.t.Fatal(err)
+	}
 	h.app.cast = newCast(castOf(cfg, set, nil))
-	own, err := localTools(cfg, h.app.options.Data, cfg.AgentNames(set.Names()))
+	own, err := localTools(cfg, h.app.options.Data, h.app.crew.roles(h.app.cast.now.Load()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"xiaozhi/agent"
@@ -70,7 +69,7 @@ func languagesAhead(configured string) []text.Lang {
 }
 
 // localTools are the options of the server's own tools. roles are the agents
-// that there are. config.Load has seen that the pages can be made.
+// that can be changed to. config.Load has seen that the pages can be made.
 func localTools(cfg *config.Config, data string, roles []string) (local.Options, error) {
 	weather, err := cfg.Tools.Weather.Page()
 	if err != nil {
@@ -81,22 +80,11 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 		return local.Options{}, fmt.Errorf("tools.news: %w", err)
 	}
 	return local.Options{
-		Roles:   rolesOf(cfg.Devices.ByID, cfg.Agent.Prompt, roles),
+		Roles:   roles,
 		Weather: local.Outside{Page: weather, City: cfg.Tools.Weather.City},
 		News:    local.Outside{Page: news},
 		Music:   local.NewMusic(musicDir(cfg, data)),
 	}, nil
-}
-
-// rolesOf are the agents that can be changed to. That of all devices is not among them,
-// unless a device has another one.
-func rolesOf(devices map[string]config.Device, first string, agents []string) []string {
-	for _, d := range devices {
-		if d.Agent != "" {
-			return agents
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(agents), func(name string) bool { return name == first })
 }
 
 func musicDir(cfg *config.Config, data string) string {

@@ -19,6 +19,7 @@ import (
 // are logged too.
 type report struct {
 	lines []string
+	left  map[string]error // what is not used, by role and name
 	log   *slog.Logger
 }
 
@@ -31,6 +32,10 @@ func (r *report) found(role, what string) {
 // missing adds an engine or service that is not used, with the reason.
 func (r *report) missing(role, name string, why error) {
 	r.line(fmt.Sprintf("  %-4s - %s: %s: %v", role, name, message.Both("app/left-out"), why))
+	if r.left == nil {
+		r.left = map[string]error{}
+	}
+	r.left[role+" "+name] = why
 	r.log.Warn("engine left out", "role", role, "provider", name, "err", why)
 }
 

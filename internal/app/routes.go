@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"xiaozhi/connection/pairing"
 	"xiaozhi/connection/request"
@@ -13,14 +14,19 @@ import (
 // routes are everything that has an address. Devices follow no redirects, so their paths, and those of the gateway, are
 // matched before a mux could clean them; here they only say who they are for.
 func (a *App) routes() (http.Handler, error) {
-	mux, err := a.web.guard.Mux(append(a.declared(), a.web.guard.Routes()...))
+	mux, err := a.web.guard.Mux(a.allRoutes())
 	if err != nil {
 		return nil, err
 	}
 	return a.beforeMux(a.web.front(mux)), nil
 }
 
-// declared lists all paths but those of accounts, with who they are for.
+// allRoutes lists all paths.
+func (a *App) allRoutes() []access.Route {
+	return slices.Concat(a.declared(), a.web.guard.Routes(), a.crew.api(a.web.guard, a.stored).Routes())
+}
+
+// declared lists all paths but those of accounts and agents, with who they are for.
 func (a *App) declared() []access.Route {
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, message.Both("app/nothing-here"), http.StatusNotFound)

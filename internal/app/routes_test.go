@@ -63,7 +63,7 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	for _, route := range append(a.declared(), a.web.guard.Routes()...) {
+	for _, route := range a.allRoutes() {
 		nobody := ask(route.Pattern, callers["nobody"])
 		if route.For == access.People && nobody != http.StatusUnauthorized || route.For == access.Bearers && nobody < 400 && !strings.HasSuffix(route.Pattern, "health") {
 			t.Errorf("%s answers nobody with %d", route.Pattern, nobody)

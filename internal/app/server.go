@@ -52,6 +52,7 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	a.gateway.SetOwner(token)
+	a.web.guard.SetAdmin(token)
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err
@@ -141,6 +142,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	if a.accounts != nil {
 		wg.Go(func() { a.accounts.Run(keep) })
 	}
+	wg.Go(func() { a.crew.rewarm(ctx) })
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	select {

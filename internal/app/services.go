@@ -104,7 +104,6 @@ func (f *resolver) client(name string, o openai.Options) *http.Client {
 	}
 	c := openai.NewHTTPClient(o.Timeouts)
 	f.clients[name] = c
-	f.life.atEnd(c.CloseIdleConnections)
 	return c
 }
 

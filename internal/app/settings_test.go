@@ -2,7 +2,6 @@ package app
 
 import (
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,5 +30,5 @@ func writeFile(t *testing.T, name, text string) string {
 
 // resolverOf makes a resolver of settings that logs to log.
 func resolverOf(cfg *config.Config, log *slog.Logger) *resolver {
-	return &resolver{cfg: cfg, report: &report{log: log}, life: &lifecycle{log: log}, log: log, clients: map[string]*http.Client{}, made: map[string]made{}}
+	return newResolver(cfg, &report{log: log}, &lifecycle{log: log}, log)
 }

@@ -68,6 +68,9 @@ func (h *harness) buildReal(ctx context.Context) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	if h.app.crew, err = openCrew(ctx, h.app.cfg, h.app.stored, texts, h.app.log); err != nil {
+		h.t.Fatal(err)
+	}
 	e, err := findEngines(ctx, cfg, texts, h.app.report, h.app.life, log)
 	if err != nil {
 		h.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/rawjson"
 	"xiaozhi/prompts"
 )
 
@@ -83,6 +84,28 @@ func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, 
 		}
 	}
 	return p, errors.Join(found.problems...)
+}
+
+// Doc returns the settings of an agent that are set, as [Config.ReadAgent] reads them.
+func (p Persona) Doc() []byte {
+	tree := map[string]any{}
+	set := func(into map[string]any, t reflect.Type, v reflect.Value) {
+		for _, f := range keyFields(t) {
+			if value := v.FieldByIndex(f.Index); !value.IsZero() && f.Type.Kind() != reflect.Struct {
+				into[f.Tag.Get("koanf")] = value.Interface()
+			}
+		}
+	}
+	set(tree, reflect.TypeFor[Persona](), reflect.ValueOf(p))
+	tools := map[string]any{}
+	if set(tools, reflect.TypeFor[DeviceTools](), reflect.ValueOf(p.Tools)); len(tools) > 0 {
+		tree["tools"] = tools
+	}
+	data, err := rawjson.Marshal(tree)
+	if err != nil { // texts and lists of them always have a form
+		return []byte("{}")
+	}
+	return data
 }
 
 // ListOfAgent reports whether a key of an agent, such as llm or tools.deny, holds a list. A key that does not exist

@@ -37,10 +37,19 @@ type Users interface {
 	Stage(ctx context.Context, docs map[string]string, changed string) (apply, drop func(), err error)
 	// Names lists all agents that there are, be they in the settings, prompts, or here.
 	Names() []string
-	// Fixed says where the settings hold an agent of a name; "": nowhere.
-	Fixed(name string) (place string)
+	// Agent describes the agent of a name to people; the zero value: there is none.
+	Agent(name string) Seen
 	// Pinned says where the settings give a device its agent; "": nowhere.
 	Pinned(device string) (place string)
+	// Given is called when a device was given another agent.
+	Given()
+}
+
+// Seen describes an agent as its users see it.
+type Seen struct {
+	Place   string          // where the settings hold it; "": nowhere
+	Doc     json.RawMessage // what they set
+	Trouble string          // why the one that people have made is not used; "": nothing
 }
 
 // Kind says why something is not done.
@@ -246,7 +255,8 @@ func (r *Roster) save(ctx context.Context, by Author, name, doc string) (Revisio
 	}
 	made := Revision{Agent: name, Rev: 1, Doc: doc, Note: cut(by.Note, maxNote), By: by.Name, At: r.o.Now(), Owner: by.ID}
 	if len(past) > 0 {
-		made.Rev, made.Owner = past[0].Rev+1, past[0].Owner
+		old, _ := r.Get(name)
+		made.Rev, made.Owner = past[0].Rev+1, old.Owner
 	}
 	return made, r.o.Records.Save(ctx, made)
 }
@@ -259,7 +269,7 @@ func (r *Roster) Delete(ctx context.Context, name string) error {
 	}
 	defer unlock()
 	if _, there := r.Get(name); !there {
-		if place := r.o.Users.Fixed(name); place != "" {
+		if place := r.o.Users.Agent(name).Place; place != "" {
 			return refuse(Conflict, "agents/fixed", name, place)
 		}
 		return r.unknown(name)
@@ -315,12 +325,13 @@ func (r *Roster) Assign(ctx context.Context, device, name string) error {
 		return unwritten(err)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if name == "" {
 		delete(r.devices, device)
 	} else {
 		r.devices[device] = name
 	}
+	r.mu.Unlock()
+	r.o.Users.Given()
 	return nil
 }
 
@@ -342,7 +353,7 @@ func (r *Roster) editable(name string) error {
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, strange) {
 		return refuse(Invalid, "agents/name", maxName)
 	}
-	if place := r.o.Users.Fixed(name); place != "" {
+	if place := r.o.Users.Agent(name).Place; place != "" {
 		return refuse(Conflict, "agents/fixed", name, place)
 	}
 	return nil

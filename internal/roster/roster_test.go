@@ -22,8 +22,8 @@ func TestMemory(t *testing.T) {
 
 // users take all agents but those whose settings hold the word bad. One agent is in the settings.
 type users struct {
-	staged, dropped int
-	now             map[string]string
+	staged, dropped, given int
+	now                    map[string]string
 }
 
 func (u *users) Stage(_ context.Context, docs map[string]string, changed string) (apply, drop func(), err error) {
@@ -39,12 +39,14 @@ func (u *users) Names() []string {
 	return slices.Sorted(maps.Keys(map[string]bool{"file": true, "pirate": u.now["pirate"] != ""}))
 }
 
-func (u *users) Fixed(name string) string {
+func (u *users) Agent(name string) roster.Seen {
 	if name == "file" {
-		return "config.yaml:7"
+		return roster.Seen{Place: "config.yaml:7", Doc: []byte(`{"voice":"tenor"}`)}
 	}
-	return ""
+	return roster.Seen{}
 }
+
+func (u *users) Given() { u.given++ }
 
 func (u *users) Pinned(device string) string {
 	if device == "pinned" {

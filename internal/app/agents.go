@@ -1,0 +1,306 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"xiaozhi/agent"
+	"xiaozhi/connection/identity"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/roster"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/local"
+	"xiaozhi/prompts"
+	"xiaozhi/store"
+)
+
+// workshop makes the engines of agents while devices talk; a [resolver] does.
+type workshop interface {
+	remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]agentEngines, drop func(), err error)
+	sweep()
+}
+
+// crew owns the agents that people have made, as the cast plays them: beside those of the settings, which win where
+// both have one of a name.
+type crew struct {
+	cfg    *config.Config // of files and environment
+	texts  *prompts.Set
+	roster *roster.Roster
+	cast   *cast         // set before devices connect, as what follows
+	own    *local.Source // the server's own tools, with the one that changes roles
+	shop   workshop
+	ahead  func(ctx context.Context) error // speaks phrases ahead in the voices of agents; nil: nobody does
+	log    *slog.Logger
+
+	mu      sync.RWMutex
+	now     *config.Config    // with the agents that people have made
+	trouble map[string]string // why one of them is not used, by name
+
+	changed chan struct{} // room for one: phrases are to be spoken ahead
+}
+
+var _ roster.Users = (*crew)(nil)
+
+// openCrew reads the agents that people have made; a nil store has none. They can be changed once the crew has its cast
+// and its shop.
+func openCrew(ctx context.Context, cfg *config.Config, stored *store.Store, texts *prompts.Set, log *slog.Logger) (*crew, error) {
+	var records roster.Records = roster.NewMemory()
+	if stored != nil {
+		records = storedAgents{stored}
+	}
+	c := &crew{cfg: cfg, texts: texts, log: log, changed: make(chan struct{}, 1)}
+	var err error
+	if c.roster, err = roster.Open(ctx, roster.Options{Records: records, Users: c, Log: log}); err != nil {
+		return nil, err
+	}
+	c.now, c.trouble = c.with(c.roster.Docs())
+	for _, name := range slices.Sorted(maps.Keys(c.trouble)) {
+		log.Warn("an agent cannot be used", "agent", name, "why", c.trouble[name])
+	}
+	return c, nil
+}
+
+// with returns the settings with agents that people have made, and why some of those cannot be used.
+func (c *crew) with(docs map[string]string) (*config.Config, map[string]string) {
+	all, trouble := *c.cfg, map[string]string{}
+	all.Agents = maps.Clone(c.cfg.Agents)
+	if all.Agents == nil {
+		all.Agents = map[string]config.Persona{}
+	}
+	for name, doc := range docs {
+		if _, fixed := c.cfg.Agents[name]; fixed {
+			continue
+		}
+		p, err := c.cfg.ReadAgent(name, []byte(doc), c.texts.Names())
+		if err != nil {
+			trouble[name] = err.Error()
+			continue
+		}
+		all.Agents[name] = p
+	}
+	return &all, trouble
+}
+
+// Stage implements [roster.Users].
+func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string) (apply, drop func(), err error) {
+	all, trouble := c.with(docs)
+	if why, ok := trouble[changed]; ok {
+		return nil, nil, errors.New(why)
+	}
+	if _, err := mainPrompt(all, c.texts, ""); err != nil {
+		return nil, nil, errors.New(message.Both("agents/first", changed))
+	}
+	engines, drop, err := c.shop.remake(ctx, all, changed)
+	if err != nil {
+		return nil, nil, err
+	}
+	players := castOf(all, c.texts, engines)
+	return func() {
+		c.mu.Lock()
+		c.now, c.trouble = all, trouble
+		c.mu.Unlock()
+		c.setAgents(players)
+		c.shop.sweep()
+		c.Given()
+	}, drop, nil
+}
+
+// Names implements [roster.Users].
+func (c *crew) Names() []string { return c.settings().AgentNames(c.texts.Names()) }
+
+// settings are those with the agents that people have made.
+func (c *crew) settings() *config.Config {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.now
+}
+
+// Agent implements [roster.Users].
+func (c *crew) Agent(name string) roster.Seen {
+	if p, fixed := c.cfg.Agents[name]; fixed {
+		return roster.Seen{Place: cmp.Or(p.Place, "agents."+name), Doc: p.Doc()}
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return roster.Seen{Trouble: c.trouble[name]}
+}
+
+// Pinned implements [roster.Users].
+func (c *crew) Pinned(device string) string {
+	d := c.cfg.Devices.ByID[device]
+	if d.Agent == "" {
+		return ""
+	}
+	return cmp.Or(d.AgentPlace, "devices."+device)
+}
+
+// setAgents puts other agents in the place of those there are, from the next turn of every device on. Their names are
+// offered for a change of role.
+func (c *crew) setAgents(p *personas) {
+	c.cast.Replace(p)
+	c.own.SetRoles(c.roles(p))
+}
+
+// roles are the agents that can be changed to.
+func (c *crew) roles(p *personas) []string { return rolesOf(p, len(c.roster.Devices()) > 0) }
+
+// rolesOf are the agents that can be changed to. That of all devices is not among them, unless a device has another
+// one; given: one was given another.
+func rolesOf(p *personas, given bool) []string {
+	names := slices.Sorted(maps.Keys(p.byName))
+	for _, d := range p.devices {
+		given = given || d.Agent != ""
+	}
+	if given {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == p.first })
+}
+
+// Given implements [roster.Users]: what is said often is to be there in the voices that devices have now.
+func (c *crew) Given() {
+	c.own.SetRoles(c.roles(c.cast.now.Load()))
+	select {
+	case c.changed <- struct{}{}:
+	default: // it will be looked at anyway
+	}
+}
+
+// warmAgents is of how many agents phrases are spoken ahead; the rest speaks them when they are needed.
+const warmAgents = 16
+
+// warm speaks phrases ahead in the voices of the agents that devices have, and that differ from that of all.
+func (c *crew) warm(ctx context.Context, o agent.Options, ids []string) error {
+	var failed error
+	for _, p := range c.inUse() {
+		own := o
+		if p.TTS != nil {
+			own.TTS = p.TTS
+		}
+		languages := languagesAhead(string(cmp.Or(p.Language, text.Lang(c.cfg.Server.Language))))
+		failed = errors.Join(failed, agent.Prewarm(ctx, own, ids, languages, p.Voice))
+	}
+	return failed
+}
+
+// inUse lists the agents that some device has and that speak in another way than all, in the order of their names.
+func (c *crew) inUse() (list []persona) {
+	names := map[string]bool{c.cfg.Agent.Prompt: true}
+	for name := range c.roster.Devices() {
+		names[name] = true
+	}
+	for _, d := range c.cfg.Devices.ByID {
+		names[d.Agent] = true
+	}
+	all := c.cast.now.Load()
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if p, ok := all.byName[name]; ok && (p.TTS != nil || p.Voice != "") && len(list) < warmAgents {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// rewarm speaks phrases ahead whenever agents have changed, until ctx ends.
+func (c *crew) rewarm(ctx context.Context) {
+	for {
+		select {
+		case <-c.changed:
+		case <-ctx.Done():
+			return
+		}
+		if c.ahead == nil {
+			continue
+		}
+		if err := c.ahead(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("phrases are not spoken ahead in the voices of agents", "err", err)
+		}
+	}
+}
+
+// phrasesAhead are those that are said at once, and often.
+func phrasesAhead() []string {
+	return []string{prompts.Greeting, prompts.Filler, prompts.FillerLong, prompts.OK, prompts.Pardon, prompts.Goodbye}
+}
+
+// api serves the agents to people and programs. A nil store knows no owners of devices.
+func (c *crew) api(guard *access.Guard, stored *store.Store) *roster.API {
+	return &roster.API{Roster: c.roster, Guard: guard, Device: identity.ParseID, DeviceOwner: func(ctx context.Context, id string) (string, error) {
+		if stored == nil {
+			return "", nil
+		}
+		d, err := stored.Devices.Get(ctx, id)
+		if errors.Is(err, store.ErrNotFound) { // which is told to who may know
+			return "", nil
+		}
+		return d.OwnerID, err
+	}}
+}
+
+// storedAgents keeps agents in the store.
+type storedAgents struct{ store *store.Store }
+
+// Load implements [roster.Records].
+func (s storedAgents) Load(ctx context.Context) (k roster.Kept, err error) {
+	agents, revisions, err := s.store.Agents.List(ctx)
+	if err != nil {
+		return k, err
+	}
+	slugs := map[string]store.Agent{}
+	for _, a := range agents {
+		slugs[a.ID] = a
+	}
+	for _, r := range revisions {
+		if a, ok := slugs[r.AgentID]; ok { // else it was made since
+			k.Agents = append(k.Agents, revisionOf(a.Slug, a.OwnerID, r))
+		}
+	}
+	k.Devices, err = s.store.Agents.Assigned(ctx)
+	return k, err
+}
+
+func revisionOf(name, owner string, r store.AgentRevision) roster.Revision {
+	return roster.Revision{Agent: name, Rev: r.Rev, Doc: r.Doc, Note: r.Note, By: r.ByID, At: r.At, Owner: owner}
+}
+
+// Save implements [roster.Records].
+func (s storedAgents) Save(ctx context.Context, r roster.Revision) error {
+	err := s.store.Agents.Put(ctx, r.Agent, r.Owner, store.AgentRevision{Rev: r.Rev, Doc: r.Doc, Note: r.Note, ByID: r.By, At: r.At}, roster.MaxRevisions)
+	return rosterError(err)
+}
+
+// Delete implements [roster.Records].
+func (s storedAgents) Delete(ctx context.Context, name string) error {
+	return rosterError(s.store.Agents.Delete(ctx, name))
+}
+
+// Revisions implements [roster.Records].
+func (s storedAgents) Revisions(ctx context.Context, name string) (all []roster.Revision, err error) {
+	past, err := s.store.Agents.Revisions(ctx, name)
+	for _, r := range past {
+		all = append(all, revisionOf(name, "", r))
+	}
+	return all, err
+}
+
+// Assign implements [roster.Records].
+func (s storedAgents) Assign(ctx context.Context, device, name string) error {
+	return rosterError(s.store.Agents.Assign(ctx, device, name))
+}
+
+func rosterError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return roster.ErrNone
+	case errors.Is(err, store.ErrConflict):
+		return roster.ErrConflict
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
+)
+
+// Limits of what is made while devices talk.
+const (
+	remakeTime = 15 * time.Second // all of it
+	dialTime   = 2 * time.Second  // of it, for reaching services
+)
+
+// remake makes what the agents of other settings need beside what there is. The chains of the agent changed must be
+// complete: the error says for people which of their members cannot be made, and then nothing has changed. drop gives
+// up what was made.
+func (f *resolver) remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]agentEngines, drop func(), err error) {
+	ctx, stop := context.WithTimeout(ctx, remakeTime)
+	defer stop()
+	before := *f
+	f.made, f.clients = maps.Clone(f.made), maps.Clone(f.clients)
+	f.cfg, f.life, f.report = cfg, &lifecycle{log: f.log}, &report{log: slog.New(slog.DiscardHandler)}
+	drop = func() {
+		failed := *f
+		*f = before
+		for key, m := range failed.made {
+			if _, old := f.made[key]; !old {
+				m.close()
+			}
+		}
+		failed.closeClients(func(name string) bool { return f.clients[name] != failed.clients[name] })
+	}
+	wanted := cfg.Agents[changed]
+	f.retry(wanted)
+	if all, err = f.agents(ctx); err == nil {
+		err = f.missing(changed, wanted)
+	}
+	if err == nil {
+		err = f.life.ready(ctx)
+	}
+	if err != nil {
+		drop()
+		return nil, nil, err
+	}
+	f.life, f.report = before.life, before.report
+	return all, drop, nil
+}
+
+// chainsOf returns the chains of an agent, by role as the report calls it.
+func chainsOf(p config.Persona) map[string][]string {
+	return map[string][]string{"ASR": p.ASR, "LLM": p.LLM, "TTS": p.TTS, "VLM": p.Vision}
+}
+
+// retry forgets members of an agent's chains that could not be made, and the chains that had to do without them.
+func (f *resolver) retry(p config.Persona) {
+	for role, names := range chainsOf(p) {
+		for _, name := range names {
+			if f.made[role+" "+name].err == nil && role != "VLM" {
+				continue
+			}
+			delete(f.made, role+" "+name)
+			for key := range f.made {
+				if rest, ok := strings.CutPrefix(key, role+" ["); ok && slices.Contains(strings.Split(strings.TrimSuffix(rest, "]"), "\n"), name) {
+					delete(f.made, key)
+				}
+			}
+		}
+	}
+}
+
+// missing says which named members of an agent's chains could not be made.
+func (f *resolver) missing(agent string, p config.Persona) error {
+	var all []error
+	keys := map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision"}
+	for _, role := range slices.Sorted(maps.Keys(keys)) {
+		for _, name := range chainsOf(p)[role] {
+			if err := f.report.left[role+" "+name]; err != nil {
+				all = append(all, fmt.Errorf("agents.%s.%s: %s", agent, keys[role], message.Both("agents/no-engine", name, err)))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// sweep lets go of what the settings do not name any more. What a turn still has goes on until it has done with it.
+func (f *resolver) sweep() {
+	used, sections := map[string]bool{"rules": true}, map[string]bool{}
+	take := func(chains map[string][]string) {
+		for role, names := range chains {
+			used[chainKey(role, names)] = true
+			for _, name := range modelNames(names) {
+				used[role+" "+name], sections[name] = true, true
+			}
+		}
+	}
+	take(map[string][]string{"ASR": f.cfg.ASR, "LLM": f.cfg.LLM, "TTS": f.cfg.TTS, "VLM": f.cfg.Vision})
+	for _, p := range f.cfg.Agents {
+		take(chainsOf(p))
+	}
+	for key, m := range f.made {
+		if !used[key] {
+			m.retire()
+			delete(f.made, key)
+		}
+	}
+	f.closeClients(func(name string) bool { return !sections[name] })
+}
+
+// closeClients lets go of connections to services that nobody uses at this moment.
+func (f *resolver) closeClients(of func(name string) bool) {
+	maps.DeleteFunc(f.clients, func(name string, c *http.Client) bool {
+		if of(name) {
+			c.CloseIdleConnections()
+		}
+		return of(name)
+	})
+}
+
+// end closes all that was made.
+func (f *resolver) end() {
+	for _, m := range f.made {
+		m.close()
+	}
+	f.closeClients(func(string) bool { return true })
+}
+
+// close ends what was made, if it has an end.
+func (m made) close() {
+	if c, ok := m.what.(interface{ Close() error }); ok {
+		c.Close()
+	}
+}
+
+// retire ends what was made as soon as nobody uses it, if it has an end.
+func (m made) retire() {
+	if r, ok := m.what.(interface{ Retire() }); ok {
+		r.Retire()
+	}
+}
+
+// ready loads what was made while devices talk, and reaches services for the first time. Of services only the log
+// tells that they are out of reach.
+func (l *lifecycle) ready(ctx context.Context) error {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	near, stop := context.WithTimeout(ctx, dialTime)
+	defer stop()
+	for _, f := range l.dials {
+		dials.Go(func() {
+			if err := f(near); err != nil {
+				l.log.Warn("service not reached", "err", err)
+			}
+		})
+	}
+	var failed error
+	for _, f := range l.loads {
+		failed = errors.Join(failed, f(ctx))
+	}
+	dials.Wait() // before its time is over
+	return failed
+}
