@@ -122,6 +122,9 @@ type Options struct {
 	// Identify says who a device is and how it is treated, when it connects or names
 	// itself. It must not wait. nil: every device is who it says it is.
 	Identify func(v identity.Visit) identity.Guest
+	// Asked is told that a device has asked where to connect, with the language that it named,
+	// or "". It must not wait. nil: nobody is told.
+	Asked func(deviceID, language string)
 	// Settings looks up a device by its id. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
 	// VisionPath is where cameras may upload pictures. "": nowhere.

@@ -363,7 +363,15 @@ func (r *Registry) Language(deviceID string) string {
 	return "zh"
 }
 
-// SetLanguage remembers the language that a device's OTA request named.
+// Asked remembers the language that a device's OTA request named; "": none.
+func (r *Registry) Asked(deviceID, language string) {
+	r.SetLanguage(deviceID, language)
+	if r.opts.Asked != nil && deviceID != "" {
+		r.opts.Asked(deviceID, language)
+	}
+}
+
+// SetLanguage remembers the language that a device has named.
 func (r *Registry) SetLanguage(deviceID, language string) {
 	if deviceID != "" && language != "" {
 		r.languages.Put(deviceID, language, 1)

@@ -119,11 +119,11 @@ func signal(c chan struct{}) {
 // Put hands a finished turn over. e belongs to the log from then on.
 func (l *Log) Put(e *Entry) {
 	e.Turn.ConversationID, e.Turn.DeviceID = e.Conversation.ID, e.Conversation.DeviceID
-	size := e.size()
+	e.bytes = e.size()
 	l.mu.Lock()
 	b := &l.waiting
 	b.entries = append(b.entries, e)
-	b.bytes += size
+	b.bytes += e.bytes
 	l.limit()
 	merge(b.seen, e.Turn.DeviceID, Seen{TurnAt: e.Turn.At})
 	whole := len(b.entries) >= batchRows
@@ -155,7 +155,7 @@ func (l *Log) limit() {
 		l.stats.DroppedAt = l.db.clock()
 	}
 	for len(b.entries) > 1 && (len(b.entries)+l.flight > maxWaiting || b.bytes > maxWaitingBytes) {
-		b.bytes -= b.entries[0].size()
+		b.bytes -= b.entries[0].bytes
 		b.entries[0] = nil
 		b.entries = b.entries[1:]
 		l.stats.Dropped++
@@ -184,7 +184,7 @@ func (l *Log) Erase(conversationID string) {
 func (b *batch) drop(which func(*Entry) bool) {
 	b.entries = slices.DeleteFunc(b.entries, func(e *Entry) bool {
 		if which(e) {
-			b.bytes -= e.size()
+			b.bytes -= e.bytes
 			return true
 		}
 		return false

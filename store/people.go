@@ -232,6 +232,11 @@ func (t *Invites) Add(ctx context.Context, i Invite) error {
 	return err
 }
 
+// Open returns an invite that can be used, else [ErrNotFound].
+func (t *Invites) Open(ctx context.Context, hash string) (Invite, error) {
+	return first[Invite](ctx, t.db.read, "SELECT "+inviteColumns+" FROM invites WHERE hash = $1 AND used_at IS NULL AND ends_at > $2", hash, t.db.clock().UnixMilli())
+}
+
 // Take uses an invite, which works once: [ErrNotFound] if there is none, or it has ended, or was used.
 func (t *Invites) Take(ctx context.Context, hash string) (i Invite, err error) {
 	now := t.db.clock().UnixMilli()

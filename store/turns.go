@@ -116,11 +116,25 @@ type Entry struct {
 	Turn         Turn
 	Messages     []Message
 	Calls        []Call
+	// Rest adds Messages and Calls, on the goroutine that writes: whoever hands a turn over does not wait for that. nil:
+	// they are there. RestSize is about how many bytes they will take.
+	Rest     func(e *Entry)
+	RestSize int
+
+	bytes int // size, as it was counted when it was handed over
+}
+
+// complete adds the rest.
+func (e *Entry) complete() {
+	if e.Rest != nil {
+		e.Rest(e)
+		e.Rest = nil
+	}
 }
 
 // size is about how much memory an entry takes, in bytes.
 func (e *Entry) size() int {
-	n := 1024 + len(e.Turn.Heard) + len(e.Turn.Said) + len(e.Turn.Spans) + len(e.Turn.Fault) + len(e.Conversation.Title)
+	n := 1024 + e.RestSize + len(e.Turn.Heard) + len(e.Turn.Said) + len(e.Turn.Spans) + len(e.Turn.Fault) + len(e.Conversation.Title)
 	for i := range e.Messages {
 		n += 96 + len(e.Messages[i].Body)
 	}

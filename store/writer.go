@@ -71,6 +71,9 @@ func (l *Log) writeAll(ctx context.Context) error {
 		if b.empty() {
 			return nil
 		}
+		for _, e := range b.entries {
+			e.complete()
+		}
 		err := l.writeAfter(ctx, &b)
 		if err != nil {
 			l.restore(&b)
@@ -105,7 +108,7 @@ func (l *Log) take() batch {
 	if len(b.entries) > batchRows {
 		b.entries, rest.entries = b.entries[:batchRows:batchRows], b.entries[batchRows:]
 		for _, e := range rest.entries {
-			rest.bytes += e.size()
+			rest.bytes += e.bytes
 		}
 		b.bytes -= rest.bytes
 	}

@@ -27,6 +27,7 @@ import (
 const userUsage = `usage: xiaozhi user [flags]
        xiaozhi user [flags] add NAME [ROLE] | passwd NAME | role NAME ROLE | disable NAME | enable NAME
        xiaozhi user [flags] sessions NAME [end] | devices NAME [give ID | take ID]
+       xiaozhi user [flags] totp off NAME
        xiaozhi user [flags] token NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]
 
 %s
@@ -58,6 +59,7 @@ func userCommands() map[string]userCommand {
 		"disable":  {"NAME", 1, 1, people.disable},
 		"enable":   {"NAME", 1, 1, people.enable},
 		"sessions": {"NAME [end]", 1, 2, people.sessions},
+		"totp":     {"off NAME", 2, 2, people.totp},
 		"devices":  {devicesWants, 1, 3, people.devices},
 		"token":    {tokenWants, 1, 5, people.token},
 	}
@@ -200,6 +202,9 @@ func (p people) list(ctx context.Context, _ []string) error {
 		if u.Password == "" {
 			line = append(line, message.Both("people/no-password"))
 		}
+		if u.TOTP != "" {
+			line = append(line, message.Both("people/second-factor"))
+		}
 		if !u.DisabledAt.IsZero() {
 			line = append(line, message.Both("people/disabled"))
 		}
@@ -267,6 +272,14 @@ func (p people) sessions(ctx context.Context, args []string) error {
 		fmt.Fprintf(p.out, "%s  %s  %s\n", s.SeenAt.Local().Format(time.DateTime), s.Remote, plainText(s.Browser))
 	}
 	return nil
+}
+
+// totp takes a second factor away: its owner has lost the phone.
+func (p people) totp(ctx context.Context, args []string) error {
+	if args[0] != "off" {
+		return errors.New(message.Both("command/unexpected", args[0]))
+	}
+	return p.done(p.accounts.Unfactor(ctx, p.by, args[1]))
 }
 
 func (p people) devices(ctx context.Context, args []string) error {

@@ -153,7 +153,7 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 		if h.o.Book != nil {
 			papers = h.o.Book.Provision(r.Context(), who.Visit, identity.Description{Board: asked.board, Firmware: asked.version, Keeps: asked.firmware})
 		}
-		h.o.Registry.SetLanguage(papers.ID, asked.language)
+		h.o.Registry.Asked(papers.ID, asked.language)
 	}
 	base := h.o.Requests.BaseURL(r)
 	if !request.DeviceCanUse(base) {

@@ -168,13 +168,15 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	status := http.StatusBadRequest
 	switch reason {
-	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain:
+	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain, account.CodeNeeded:
 		status = http.StatusUnauthorized
 	case account.Forbidden, account.HasOwner, account.NoInvite:
 		status = http.StatusForbidden
-	case account.NameTaken, account.LastOwner:
+	case account.NameTaken, account.LastOwner, account.HasFactor, account.TokensMany:
 		status = http.StatusConflict
-	case account.Busy:
+	case account.NoUser, account.NoDevice:
+		status = http.StatusNotFound
+	case account.Busy, account.NoSealer:
 		status = http.StatusServiceUnavailable
 	}
 	answer(w, status, refusal{string(reason), reason.Error()})

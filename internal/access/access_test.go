@@ -50,7 +50,7 @@ func (r *rig) people() *rig {
 		if err := r.accounts.Add(r.t.Context(), by, account.NewUser{Name: name, Role: role, Password: good}); err != nil {
 			r.t.Fatal(err)
 		}
-		secret, err := r.accounts.Login(r.t.Context(), name, good, account.Origin{})
+		secret, err := r.accounts.Login(r.t.Context(), name, account.Proof{Password: good}, account.Origin{})
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ type credentials struct {
 	Code     string `json:"code"` // of setup, or of an invitation
 	Name     string `json:"name"`
 	Password string `json:"password"`
+	Second   string `json:"second"` // code of the second factor, or for recovery
 }
 
 // person is somebody, for programs.
@@ -91,7 +92,7 @@ func (g *Guard) join(w http.ResponseWriter, r *http.Request, c credentials) erro
 
 // login begins a new session, whatever cookie there was.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) error {
-	secret, err := g.o.Accounts.Login(r.Context(), c.Name, c.Password, g.from(r))
+	secret, err := g.o.Accounts.Login(r.Context(), c.Name, account.Proof{Password: c.Password, Code: c.Second}, g.from(r))
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) err
 }
 
 func (g *Guard) prove(w http.ResponseWriter, r *http.Request, c credentials) error {
-	if err := g.o.Accounts.Prove(r.Context(), PersonOf(r), c.Password, g.from(r)); err != nil {
+	if err := g.o.Accounts.Prove(r.Context(), PersonOf(r), account.Proof{Password: c.Password, Code: c.Second}, g.from(r)); err != nil {
 		return err
 	}
 	answer(w, http.StatusOK, struct{}{})

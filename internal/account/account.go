@@ -16,6 +16,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
@@ -45,6 +48,9 @@ const (
 	NoDevice      Reason = "account/no-device"
 	TokenBad      Reason = "account/token-bad"
 	TokensMany    Reason = "account/tokens-many"
+	CodeNeeded    Reason = "account/code-needed" // the password was right
+	HasFactor     Reason = "account/has-factor"
+	NoSealer      Reason = "account/no-sealer"
 )
 
 // Error says it in both languages.
@@ -68,24 +74,27 @@ type Actor struct {
 // Options configure a [Service].
 type Options struct {
 	Store *store.Store
+	Seal  Sealer           // of second factors; nil: none can be added or used
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: nothing is logged
 }
 
 // Service lets people in. Its methods may be called at the same time, beside those of other processes.
 type Service struct {
+	*journal
+	*programs
+	*factors
+
 	db      *store.Store
 	now     func() time.Time
 	log     *slog.Logger
 	hasher  *hasher
 	guesses *guesses
-	uses    *uses
 	setup   string // code that makes the first owner
 
-	mu      sync.Mutex
-	trimmed time.Time // the audit was looked at
-	owned   bool      // somebody owns the server, which stays so
-	asked   time.Time // owned was read
+	mu    sync.Mutex
+	owned bool      // somebody owns the server, which stays so
+	asked time.Time // owned was read
 }
 
 // New returns a service with a new setup code.
@@ -96,7 +105,13 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{db: o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: newGuesses(), uses: newUses(), setup: setupCode()}
+	j := &journal{audit: o.Store.Audit, now: o.Now, log: o.Log, noise: rate.NewLimiter(noiseRate, noiseBurst)}
+	g := newGuesses(o.Now)
+	return &Service{
+		journal: j, programs: &programs{db: o.Store, now: o.Now, acts: j, uses: newUses()},
+		factors: &factors{users: o.Store.Users, now: o.Now, acts: j, guesses: g, seal: o.Seal, enrolled: lru.New[string, enrolling](maxEnrols, 0)},
+		db:      o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: g, setup: setupCode(),
+	}
 }
 
 // setupBytes are the 40 bits of a setup code.
@@ -158,48 +173,6 @@ func newSecret(prefix string) (secret, kept string) {
 func keep(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
-}
-
-// Did keeps in the audit, and in the log, what somebody did elsewhere, and whether it was done.
-func (s *Service) Did(ctx context.Context, by Actor, act, object string, outcome error) {
-	s.did(ctx, by, act, object, outcome)
-}
-
-// did keeps what somebody did, and whether it was done, in the audit and in the log. What was done stays done if that
-// cannot be kept.
-func (s *Service) did(ctx context.Context, by Actor, act, object string, outcome error) {
-	e := store.Act{At: s.now(), Who: by.Name, Via: by.Via, Remote: by.Remote, Act: act, Object: object, OK: outcome == nil}
-	if outcome != nil {
-		e.Detail = string(reasonOf(outcome))
-	}
-	s.log.Info("account", "act", act, "who", by.Name, "via", by.Via, "remote", by.Remote, "object", object, "ok", e.OK, "why", e.Detail)
-	if err := s.db.Audit.Add(context.WithoutCancel(ctx), e); err != nil {
-		s.log.Error("the audit cannot be written", "act", act, "err", err)
-	}
-	s.trim(context.WithoutCancel(ctx))
-}
-
-// The audit is kept for a year. It is looked at once a day, when something is added.
-const (
-	auditTime = 365 * 24 * time.Hour
-	trimEvery = 24 * time.Hour
-)
-
-// trim deletes what is too old of the audit.
-func (s *Service) trim(ctx context.Context) {
-	s.mu.Lock()
-	now := s.now()
-	due := now.Sub(s.trimmed) >= trimEvery
-	if due {
-		s.trimmed = now
-	}
-	s.mu.Unlock()
-	if !due {
-		return
-	}
-	if _, err := s.db.Audit.Trim(ctx, now.Add(-auditTime)); err != nil {
-		s.log.Warn("the audit keeps what is too old", "err", err)
-	}
 }
 
 // reasonOf returns why something was refused; "" if it failed.

@@ -22,6 +22,8 @@ const (
 
 // guesses counts logins. Its methods may be called at the same time.
 type guesses struct {
+	now func() time.Time
+
 	mu      sync.Mutex
 	all     *rate.Limiter
 	remotes *lru.Cache[netip.Prefix, *rate.Limiter]
@@ -39,8 +41,9 @@ type guessed struct {
 	last  time.Time
 }
 
-func newGuesses() *guesses {
+func newGuesses(now func() time.Time) *guesses {
 	return &guesses{
+		now:     now,
 		all:     rate.NewLimiter(rate.Every(time.Minute/inAll), inAll),
 		remotes: lru.New[netip.Prefix, *rate.Limiter](maxKnownRemote, 0),
 		names:   lru.New[guessKey, guessed](maxKnownRemote, 0),
@@ -61,11 +64,11 @@ func network(remote netip.Addr, bits int) netip.Prefix {
 
 // may reports how long a guess must wait; zero lets it in, and counts it.
 func (g *guesses) may(now time.Time, name string, remote netip.Addr) (wait time.Duration) {
+	if wait := g.waits(now, name, remote); wait > 0 {
+		return wait
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seen, ok := g.names.Get(keyOf(name, remote)); ok && now.Before(seen.next) {
-		return seen.next.Sub(now)
-	}
 	from := network(remote, 32)
 	one, ok := g.remotes.Get(from)
 	if !ok {
@@ -79,6 +82,43 @@ func (g *guesses) may(now time.Time, name string, remote netip.Addr) (wait time.
 		return time.Minute / inAll
 	}
 	return 0
+}
+
+// guess has right check a guess, if another one is allowed, and returns [BadLogin] if it was wrong.
+func (g *guesses) guess(name string, remote netip.Addr, right func() (bool, error)) error {
+	if wait := g.may(g.now(), name, remote); wait > 0 {
+		return &TooOften{wait}
+	}
+	return g.judge(name, remote, right)
+}
+
+// code is guess for a code of somebody's second factor. It does not count from where it comes.
+func (g *guesses) code(userID string, right func() (bool, error)) error {
+	if wait := g.waits(g.now(), codeName+userID, netip.Addr{}); wait > 0 {
+		return &TooOften{wait}
+	}
+	return g.judge(codeName+userID, netip.Addr{}, right)
+}
+
+// judge has right check a guess and counts how it came out.
+func (g *guesses) judge(name string, remote netip.Addr, right func() (bool, error)) error {
+	ok, err := right()
+	if err != nil {
+		return err
+	}
+	g.was(g.now(), name, remote, ok)
+	if !ok {
+		return BadLogin
+	}
+	return nil
+}
+
+// waits reports how long a name has to wait from a network.
+func (g *guesses) waits(now time.Time, name string, remote netip.Addr) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen, _ := g.names.Get(keyOf(name, remote))
+	return max(0, seen.next.Sub(now))
 }
 
 // was takes how a guess came out.

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net/netip"
-	"strings"
 	"time"
 
 	"xiaozhi/store"
@@ -19,29 +18,19 @@ type Origin struct {
 
 // Ways of coming, for the audit.
 const (
-	viaConsole = "console"
-	viaToken   = "token"
-	ViaCommand = "command"
+	viaConsole  = "console"
+	viaToken    = "token"
+	viaSettings = "settings"
+	ViaCommand  = "command"
 )
 
-// setupName stands for the setup code among the names that are guessed at. No account has it.
-const setupName = "/setup"
-
-// guess has right check a guess, if another one is allowed, and returns [BadLogin] if it was wrong.
-func (s *Service) guess(name string, remote netip.Addr, right func() (bool, error)) error {
-	if wait := s.guesses.may(s.now(), name, remote); wait > 0 {
-		return &TooOften{wait}
-	}
-	ok, err := right()
-	if err != nil {
-		return err
-	}
-	s.guesses.was(s.now(), name, remote, ok)
-	if !ok {
-		return BadLogin
-	}
-	return nil
-}
+// What is guessed at beside passwords, among their names. No account has these.
+const (
+	setupName  = "/setup"  // the setup code
+	inviteName = "/invite" // invitations
+	codeName   = "/code/"  // codes of a second factor, with the id of the account
+	oddName    = "/odd"    // all names that no account can have
+)
 
 // same compares secrets in a time that does not depend on them.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -58,11 +47,15 @@ const (
 const SessionSeconds = int(sessionTime / time.Second)
 
 // Login begins a session, and returns the secret for the cookie. A wrong name and a wrong password are the same.
-func (s *Service) Login(ctx context.Context, name, password string, from Origin) (secret string, err error) {
-	name = strings.ToLower(strings.TrimSpace(name))
+func (s *Service) Login(ctx context.Context, name string, shown Proof, from Origin) (secret string, err error) {
+	if name, err = CheckName(name); err != nil {
+		name = oddName
+	}
 	var u store.User
-	err = s.guess(name, from.Remote, func() (ok bool, err error) {
-		u, ok, err = s.right(ctx, name, password)
+	err = s.guesses.guess(name, from.Remote, func() (ok bool, err error) {
+		if u, ok, err = s.right(ctx, name, shown.Password); ok {
+			ok, err = s.second(ctx, u, shown.Code)
+		}
 		return ok, err
 	})
 	if err == nil {
@@ -151,13 +144,16 @@ func (s *Service) Session(ctx context.Context, secret string) (p Person, err err
 	return Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Proved: session.ProvedAt, session: session.Hash}, nil
 }
 
-// Prove shows the password of a session again.
-func (s *Service) Prove(ctx context.Context, p Person, password string, from Origin) error {
+// Prove shows the password of a session again, and a code where there is a second factor.
+func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin) error {
 	if p.session == "" {
 		return NoSession
 	}
-	err := s.guess(p.Name, from.Remote, func() (bool, error) {
-		_, ok, err := s.right(ctx, p.Name, password)
+	err := s.guesses.guess(p.Name, from.Remote, func() (bool, error) {
+		u, ok, err := s.right(ctx, p.Name, shown.Password)
+		if ok {
+			ok, err = s.second(ctx, u, shown.Code)
+		}
 		return ok, err
 	})
 	if err == nil {

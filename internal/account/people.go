@@ -56,12 +56,25 @@ func (s *Service) Add(ctx context.Context, by Actor, n NewUser) error {
 // Setup makes the first owner. It is refused for good once there is one.
 func (s *Service) Setup(ctx context.Context, code string, n NewUser, from Origin) error {
 	by := Actor{"", viaConsole, from.Remote.String()}
-	err := s.guess(setupName, from.Remote, func() (bool, error) { return same(code, s.setup) && !s.HasOwner(ctx), nil })
+	err := s.guesses.guess(setupName, from.Remote, func() (bool, error) { return same(code, s.setup) && !s.HasOwner(ctx), nil })
 	if err == nil {
 		by.Name, n.Role = n.Name, Owner
 		err = s.first(ctx, n)
 	}
-	s.did(ctx, by, "setup", n.Name, err)
+	s.did(ctx, by, "setup", by.Name, err)
+	return err
+}
+
+// Found makes the first owner as the settings say. Where there is an owner it does nothing.
+func (s *Service) Found(ctx context.Context, name, password string) error {
+	if s.HasOwner(ctx) {
+		return nil
+	}
+	err := s.first(ctx, NewUser{Name: name, Role: Owner, Password: password})
+	if errors.Is(err, HasOwner) { // another process was faster
+		return nil
+	}
+	s.did(ctx, Actor{name, viaSettings, ""}, "setup", name, err)
 	return err
 }
 
@@ -79,7 +92,7 @@ func (s *Service) first(ctx context.Context, n NewUser) error {
 // change has f change the account of a name. The last owner stays one. An account whose role, password or use changes
 // has no session any more.
 func (s *Service) change(ctx context.Context, by Actor, act, name string, f func(u *store.User)) error {
-	u, err := s.named(ctx, name)
+	u, err := named(ctx, s.db.Users, name)
 	if err == nil {
 		_, err = s.db.Users.Edit(ctx, u.ID, func(u *store.User) error { f(u); return nil })
 	}
@@ -113,9 +126,14 @@ func (s *Service) Disable(ctx context.Context, by Actor, name string, disabled b
 	return s.change(ctx, by, "user.disable", name, func(u *store.User) { u.DisabledAt = s.now() })
 }
 
+// Unfactor takes the second factor of somebody away.
+func (s *Service) Unfactor(ctx context.Context, by Actor, name string) error {
+	return s.change(ctx, by, "totp.off", name, func(u *store.User) { u.TOTP = "" })
+}
+
 // EndSessions logs somebody out everywhere.
 func (s *Service) EndSessions(ctx context.Context, by Actor, name string) error {
-	u, err := s.named(ctx, name)
+	u, err := named(ctx, s.db.Users, name)
 	if err == nil {
 		err = s.db.Sessions.EndAll(ctx, u.ID, "")
 	}
@@ -125,19 +143,19 @@ func (s *Service) EndSessions(ctx context.Context, by Actor, name string) error 
 
 // Sessions lists the sessions of somebody.
 func (s *Service) Sessions(ctx context.Context, name string) ([]store.Session, error) {
-	u, err := s.named(ctx, name)
+	u, err := named(ctx, s.db.Users, name)
 	if err != nil {
 		return nil, err
 	}
 	return s.db.Sessions.Of(ctx, u.ID)
 }
 
-func (s *Service) named(ctx context.Context, name string) (store.User, error) {
+func named(ctx context.Context, users *store.Users, name string) (store.User, error) {
 	name, err := CheckName(name)
 	if err != nil {
 		return store.User{}, NoUser
 	}
-	u, err := s.db.Users.Named(ctx, name)
+	u, err := users.Named(ctx, name)
 	return u, orReason(err, store.ErrNotFound, NoUser)
 }
 
@@ -161,8 +179,25 @@ func (s *Service) Invite(ctx context.Context, by Person, role Role, remote strin
 // Accept makes the account that an invitation is for. The invitation is used up when all else is right.
 func (s *Service) Accept(ctx context.Context, secret string, n NewUser, from Origin) error {
 	n.Role = Viewer // until the invitation says more
-	err := s.accept(ctx, secret, n)
-	s.did(ctx, Actor{n.Name, viaConsole, from.Remote.String()}, "invite.accept", n.Name, err)
+	err := s.guesses.guess(inviteName, from.Remote, func() (bool, error) {
+		_, err := s.db.Invites.Open(ctx, keep(secret))
+		return err == nil, without(err, store.ErrNotFound)
+	})
+	who := ""
+	if errors.Is(err, BadLogin) {
+		err = NoInvite
+	} else if err == nil {
+		who, err = n.Name, s.accept(ctx, secret, n)
+	}
+	s.did(ctx, Actor{who, viaConsole, from.Remote.String()}, "invite.accept", who, err)
+	return err
+}
+
+// without returns an error unless it is the one that is left out.
+func without(err, out error) error {
+	if errors.Is(err, out) {
+		return nil
+	}
 	return err
 }
 

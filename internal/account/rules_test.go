@@ -111,7 +111,7 @@ func TestLimits(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	ip := netip.MustParseAddr
 	t.Run("address", func(t *testing.T) {
-		g, let := newGuesses(), 0
+		g, let := newGuesses(nil), 0
 		for range 100 {
 			if g.may(now, strings.Repeat("n", let), ip("10.0.0.1")) == 0 {
 				let++
@@ -122,7 +122,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	t.Run("all", func(t *testing.T) {
-		g, let := newGuesses(), 0
+		g, let := newGuesses(nil), 0
 		for i := range 250 {
 			if g.may(now, "n", netip.AddrFrom4([4]byte{10, 0, byte(i), 1})) == 0 {
 				let++
@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	t.Run("name", func(t *testing.T) {
-		g := newGuesses()
+		g := newGuesses(nil)
 		var waits []time.Duration
 		at := now
 		for range 13 {

@@ -45,9 +45,18 @@ func (n NewToken) check(now time.Time) error {
 	return nil
 }
 
+// programs knows the tokens of programs, and whose the devices are that they reach. Its methods may be called at the
+// same time.
+type programs struct {
+	db   *store.Store
+	now  func() time.Time
+	acts *journal
+	uses *uses
+}
+
 // NewToken makes a token for a program that acts for somebody, and returns its secret, which nobody can read again.
-func (s *Service) NewToken(ctx context.Context, by Actor, name string, n NewToken) (secret string, err error) {
-	u, err := s.named(ctx, name)
+func (s *programs) NewToken(ctx context.Context, by Actor, name string, n NewToken) (secret string, err error) {
+	u, err := named(ctx, s.db.Users, name)
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +75,7 @@ func (s *Service) NewToken(ctx context.Context, by Actor, name string, n NewToke
 		ID: store.NewID(), UserID: u.ID, Name: n.Label, Head: secret[:tokenHead], Hash: kept, Scopes: strings.Join(scopes, " "),
 		Streams: strings.Join(n.Streams, " "), Rate: n.Rate, CreatedAt: s.now(), EndsAt: n.Ends,
 	})
-	s.did(ctx, by, "token.add", u.Name+" "+secret[:tokenHead], err)
+	s.acts.did(ctx, by, "token.add", u.Name+" "+secret[:tokenHead], err)
 	return secret, err
 }
 
@@ -100,7 +109,7 @@ type Bearer struct {
 }
 
 // Bearer returns who shows the secret of a token, or [NoToken].
-func (s *Service) Bearer(ctx context.Context, secret string) (Bearer, error) {
+func (s *programs) Bearer(ctx context.Context, secret string) (Bearer, error) {
 	if !strings.HasPrefix(secret, tokenPrefix) || len(secret) != tokenLength {
 		return Bearer{}, NoToken
 	}
@@ -112,9 +121,9 @@ func (s *Service) Bearer(ctx context.Context, secret string) (Bearer, error) {
 }
 
 // Again returns what the bearer of a token is now, or [NoToken].
-func (s *Service) Again(ctx context.Context, b Bearer) (Bearer, error) { return s.bearer(ctx, b.hash) }
+func (s *programs) Again(ctx context.Context, b Bearer) (Bearer, error) { return s.bearer(ctx, b.hash) }
 
-func (s *Service) bearer(ctx context.Context, hash string) (b Bearer, err error) {
+func (s *programs) bearer(ctx context.Context, hash string) (b Bearer, err error) {
 	t, err := s.db.APITokens.Get(ctx, hash)
 	if err != nil {
 		return b, orReason(err, store.ErrNotFound, NoToken)
@@ -137,14 +146,14 @@ func (s *Service) bearer(ctx context.Context, hash string) (b Bearer, err error)
 }
 
 // Token returns who is acted for by the bearer of a token, or [NoToken].
-func (s *Service) Token(ctx context.Context, secret string) (Person, error) {
+func (s *programs) Token(ctx context.Context, secret string) (Person, error) {
 	b, err := s.Bearer(ctx, secret)
 	return b.Person, err
 }
 
 // Tokens lists the tokens of somebody, those that have ended too.
-func (s *Service) Tokens(ctx context.Context, name string) ([]store.APIToken, error) {
-	u, err := s.named(ctx, name)
+func (s *programs) Tokens(ctx context.Context, name string) ([]store.APIToken, error) {
+	u, err := named(ctx, s.db.Users, name)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +161,7 @@ func (s *Service) Tokens(ctx context.Context, name string) ([]store.APIToken, er
 }
 
 // Revoke ends that token of somebody which begins with head.
-func (s *Service) Revoke(ctx context.Context, by Actor, name, head string) error {
+func (s *programs) Revoke(ctx context.Context, by Actor, name, head string) error {
 	all, err := s.Tokens(ctx, name)
 	if err != nil {
 		return err
@@ -164,7 +173,7 @@ func (s *Service) Revoke(ctx context.Context, by Actor, name, head string) error
 			break
 		}
 	}
-	s.did(ctx, by, "token.revoke", name+" "+head[:min(len(head), tokenHead)], err)
+	s.acts.did(ctx, by, "token.revoke", name+" "+head[:min(len(head), tokenHead)], err)
 	return err
 }
 
@@ -206,7 +215,7 @@ func (u *uses) take() map[string]time.Time {
 }
 
 // Run writes when tokens were used, a second later, until ctx ends.
-func (s *Service) Run(ctx context.Context) {
+func (s *programs) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -220,16 +229,16 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-func (s *Service) writeUses(ctx context.Context) {
+func (s *programs) writeUses(ctx context.Context) {
 	for id, at := range s.uses.take() {
 		if err := s.db.APITokens.Used(ctx, id, at); err != nil {
-			s.log.Warn("the use of a token cannot be kept", "err", err)
+			s.acts.log.Warn("the use of a token cannot be kept", "err", err)
 		}
 	}
 }
 
 // Give makes a device somebody's.
-func (s *Service) Give(ctx context.Context, by Actor, deviceID, name string) error {
+func (s *programs) Give(ctx context.Context, by Actor, deviceID, name string) error {
 	return s.own(ctx, by, "device.give", deviceID, name, func(d *store.Device, userID string) error {
 		d.OwnerID = userID
 		return nil
@@ -237,7 +246,7 @@ func (s *Service) Give(ctx context.Context, by Actor, deviceID, name string) err
 }
 
 // Take makes a device of somebody nobody's.
-func (s *Service) Take(ctx context.Context, by Actor, deviceID, name string) error {
+func (s *programs) Take(ctx context.Context, by Actor, deviceID, name string) error {
 	return s.own(ctx, by, "device.take", deviceID, name, func(d *store.Device, userID string) error {
 		if d.OwnerID != userID {
 			return NoDevice
@@ -247,19 +256,19 @@ func (s *Service) Take(ctx context.Context, by Actor, deviceID, name string) err
 	})
 }
 
-func (s *Service) own(ctx context.Context, by Actor, act, deviceID, name string, f func(d *store.Device, userID string) error) error {
-	u, err := s.named(ctx, name)
+func (s *programs) own(ctx context.Context, by Actor, act, deviceID, name string, f func(d *store.Device, userID string) error) error {
+	u, err := named(ctx, s.db.Users, name)
 	if err == nil {
 		_, err = s.db.Devices.Edit(ctx, deviceID, func(d *store.Device) error { return f(d, u.ID) })
 	}
 	err = orReason(err, store.ErrNotFound, NoDevice)
-	s.did(ctx, by, act, deviceID+" "+name, err)
+	s.acts.did(ctx, by, act, deviceID+" "+name, err)
 	return err
 }
 
 // Devices lists the ids of somebody's devices, in order.
-func (s *Service) Devices(ctx context.Context, name string) ([]string, error) {
-	u, err := s.named(ctx, name)
+func (s *programs) Devices(ctx context.Context, name string) ([]string, error) {
+	u, err := named(ctx, s.db.Users, name)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/private"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/store"
@@ -44,6 +45,27 @@ func (a *App) hasOwner(ctx context.Context) func() bool {
 	return func() bool { return a.accounts.HasOwner(ctx) }
 }
 
+// foundOwner makes the first owner, if the settings name one. The password is read only while nobody owns the server.
+func foundOwner(ctx context.Context, s *account.Service, c config.Console) error {
+	switch {
+	case c.Owner == "":
+		return nil
+	case s == nil:
+		return fmt.Errorf("console.owner: %s", message.Both("account/no-store"))
+	case s.HasOwner(ctx):
+		return nil
+	}
+	text, err := private.Read(c.PasswordFile)
+	if err != nil {
+		return fmt.Errorf("console.password_file: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	if err := s.Found(ctx, c.Owner, strings.TrimRight(line, "\r")); err != nil {
+		return fmt.Errorf("console.owner %q: %w", c.Owner, err)
+	}
+	return nil
+}
+
 // ownerBanner says how somebody becomes the owner, while nobody is.
 func (a *App) ownerBanner(ctx context.Context, w io.Writer) {
 	if a.accounts == nil {
@@ -55,12 +77,12 @@ func (a *App) ownerBanner(ctx context.Context, w io.Writer) {
 }
 
 // programs returns what finds the tokens of accounts for the gateway; nil: there are no accounts.
-func (a *App) programs() func(ctx context.Context, shown string) (*catalog.Token, error) {
-	if a.accounts == nil {
+func programs(s *account.Service) func(ctx context.Context, shown string) (*catalog.Token, error) {
+	if s == nil {
 		return nil
 	}
 	return func(ctx context.Context, shown string) (*catalog.Token, error) {
-		b, err := a.accounts.Bearer(ctx, shown)
+		b, err := s.Bearer(ctx, shown)
 		if errors.Is(err, account.NoToken) {
 			return nil, nil
 		}
@@ -69,7 +91,7 @@ func (a *App) programs() func(ctx context.Context, shown string) (*catalog.Token
 		}
 		t := tokenOf(b)
 		t.Account.Holds = func(ctx context.Context) bool {
-			now, err := a.accounts.Again(ctx, b)
+			now, err := s.Again(ctx, b)
 			if err != nil {
 				return !errors.Is(err, account.NoToken) // a disk that fails ends nobody's work
 			}

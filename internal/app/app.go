@@ -176,9 +176,12 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
-		NewFarewell: f.farewell, VisionPath: request.VisionPath, Load: a.load,
+		NewFarewell: f.farewell, Asked: a.asked, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
+	if err := a.languages(ctx); err != nil {
+		return err
+	}
 	a.web, err = a.paths(seen)
 	return err
 }

@@ -49,7 +49,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	options = a.cast.options(options, s, limit)
 	limits.Allow = own.Allow
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
-	kept := a.keeper(s)
+	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
 	limits.Record = func(rec router.Record) {
 		a.outside.calls.Add(s.DeviceID, rec)
@@ -77,14 +77,14 @@ func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connect
 func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 	return device.New(device.Options{
 		Send:   func(p json.RawMessage) error { return link.Send(p) },
-		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Log: link.Log,
+		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Keep: f.app.keeping(s, toolsName), Log: link.Log,
 	})
 }
 
 // thingsOf makes the source of a device with older firmware.
 func (f *factory) thingsOf(s wire.Session, link connection.Link) connection.Things {
 	return iot.New(iot.Options{
-		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Kinds: f.limits.Kinds, OnChange: f.changed(s), Log: link.Log,
+		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Keep: f.app.keeping(s, thingsName), Kinds: f.limits.Kinds, OnChange: f.changed(s), Log: link.Log,
 	})
 }
 

@@ -149,18 +149,24 @@ func (a *App) trim(ctx context.Context, now time.Time) (talks int64, err error) 
 // keptDays returns for how many days what was said to each device is kept; 0: for ever.
 func (a *App) keptDays(ctx context.Context) (map[string]int, error) {
 	days := map[string]int{}
-	for page := (store.Page{}); ; {
+	return days, a.eachDevice(ctx, func(d *store.Device) {
+		days[d.ID] = a.cfg.Store.KeepDays
+		if d.KeepText != nil {
+			days[d.ID] = *d.KeepText
+		}
+	})
+}
+
+// eachDevice runs f for all devices of the store.
+func (a *App) eachDevice(ctx context.Context, f func(*store.Device)) error {
+	for page := (store.Page{Limit: 500}); ; {
 		devices, err := a.stored.Devices.List(ctx, page)
 		if err != nil || len(devices) == 0 {
-			return days, err
+			return err
 		}
 		for i := range devices {
-			d := &devices[i]
-			days[d.ID] = a.cfg.Store.KeepDays
-			if d.KeepText != nil {
-				days[d.ID] = *d.KeepText
-			}
-			page.Before = store.Cursor{At: d.FirstAt, ID: d.ID}
+			f(&devices[i])
+			page.Before = store.Cursor{At: devices[i].FirstAt, ID: devices[i].ID}
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
+	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 	"xiaozhi/store"
@@ -23,6 +25,7 @@ type keeper struct {
 	store    *store.Store
 	deviceID string
 	valid    func(keep func())   // runs keep unless the device was forgotten
+	sources  []mcp.Source        // of the device's tools
 	sound    *recording.Recorder // nil: none is kept
 
 	mu    sync.Mutex
@@ -35,15 +38,20 @@ const (
 	maxKeptCalls = 64 // of a turn that have ended
 	keptTurns    = 64 // turns of which a dialogue is restored; its budget of tokens holds fewer
 	learnedName  = "learned"
+	toolsName    = "tools"
+	thingsName   = "things"
 )
 
-// keeper makes the keeper of a session; nil without a store and for devices that are not known: they have no history.
-func (a *App) keeper(s wire.Session) *keeper {
+// keeper makes the keeper of a session with the sources of its device's tools; nil without a store and for devices that are
+// not known: they have no history.
+func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
 	if a.stored == nil || s.Unknown {
 		return nil
 	}
-	k := &keeper{store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), calls: map[string]router.Record{}}
-	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now(), Language: s.Language}) })
+	k := &keeper{
+		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, calls: map[string]router.Record{},
+	}
+	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now()}) })
 	return k
 }
 
@@ -55,10 +63,13 @@ func (k *keeper) orNone() agent.Keeper {
 	return k
 }
 
-// Load returns what was learned of the device, and its last talk.
+// Load returns what was learned of the device, and its last talk. Its sources get what the device offered before.
 func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
 	docs, err := k.store.Devices.Learned(ctx, k.deviceID)
 	if err != nil {
+		return past, err
+	}
+	if err := k.restore(docs); err != nil {
 		return past, err
 	}
 	if doc := docs[learnedName]; doc != "" {
@@ -86,6 +97,49 @@ func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
 		past.Memory.History = append(past.Memory.History, message)
 	}
 	return past, nil
+}
+
+// restore gives the sources what the device offered before the program was started.
+func (k *keeper) restore(docs map[string]string) (err error) {
+	for _, source := range k.sources {
+		switch s := source.(type) {
+		case *device.Client:
+			if doc := docs[toolsName]; doc != "" {
+				err = errors.Join(err, s.Restore(doc))
+			}
+		case *iot.Source:
+			if doc := docs[thingsName]; doc != "" {
+				err = errors.Join(err, s.Restore(doc))
+			}
+		}
+	}
+	return err
+}
+
+// keeping returns what keeps the newest state of a known device under a name; nil: nothing does.
+func (a *App) keeping(s wire.Session, name string) func(doc string) {
+	if a.stored == nil || s.Unknown {
+		return nil
+	}
+	valid := a.forgetting.since(s.DeviceID)
+	return func(doc string) {
+		valid(func() { a.stored.Log.Learned(s.DeviceID, name, doc) })
+	}
+}
+
+// asked keeps that a device has asked where to connect, and the language that it named.
+func (a *App) asked(deviceID, language string) {
+	if a.stored != nil {
+		a.stored.Log.Seen(deviceID, store.Seen{AskedAt: time.Now(), Language: language})
+	}
+}
+
+// languages gives the registry the languages that devices have named: they tell them when they are switched on only.
+func (a *App) languages(ctx context.Context) error {
+	if a.stored == nil {
+		return nil
+	}
+	return a.eachDevice(ctx, func(d *store.Device) { a.devices.SetLanguage(d.ID, d.Language) })
 }
 
 // NewID returns an id for a talk.
@@ -120,11 +174,20 @@ func (k *keeper) Turn(t *agent.Turn) {
 			EOU: f.EOU, ASR: f.ASR, TTFT: f.TTFT, TTFS: f.TTFS, TTFB: f.TTFB, Added: f.Added, E2E: f.E2E, LeadMin: f.LeadMin,
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
 		},
-		Messages: make([]store.Message, 0, len(t.Messages)), Calls: k.ended(t),
 	}
-	for i := range t.Messages {
-		if m := &t.Messages[i]; m.Content != "" || len(m.ToolCalls) > 0 || m.ToolCallID != "" {
-			e.Messages = append(e.Messages, store.Message{Role: string(m.Role), Body: messageBody(m)})
+	calls, messages, at := k.ended(), t.Messages, t.At
+	e.Rest = func(e *store.Entry) {
+		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, at)
+	}
+	for i := range messages {
+		m := &messages[i]
+		if e.RestSize += 128 + len(m.Content); len(m.Images) > 0 { // they need not wait in memory with it
+			e.Rest(e)
+			e.Rest, e.RestSize = nil, 0
+			break
+		}
+		for _, c := range m.ToolCalls {
+			e.RestSize += 256 + 2*len(c.Arguments)
 		}
 	}
 	sound := recording.Turn{Device: k.deviceID, Talk: t.Talk.ID, ID: e.Turn.ID, At: t.At, User: t.Sound.User, Reply: t.Sound.Reply, Rate: t.Sound.Rate}
@@ -132,6 +195,17 @@ func (k *keeper) Turn(t *agent.Turn) {
 		k.store.Log.Put(e)
 		k.sound.Put(sound)
 	})
+}
+
+// storedMessages makes the rows of the messages of a turn.
+func storedMessages(messages []providers.Message) []store.Message {
+	rows := make([]store.Message, 0, len(messages))
+	for i := range messages {
+		if m := &messages[i]; m.Content != "" || len(m.ToolCalls) > 0 || m.ToolCallID != "" {
+			rows = append(rows, store.Message{Role: string(m.Role), Body: messageBody(m)})
+		}
+	}
+	return rows
 }
 
 func errorText(err error) string {
@@ -159,22 +233,31 @@ func (k *keeper) call(rec router.Record) {
 	}
 }
 
-// ended returns the calls of a turn. Those that go on have no times.
-func (k *keeper) ended(t *agent.Turn) (calls []store.Call) {
+// ended returns what is known of the calls of the turn that has ended, by their ids.
+func (k *keeper) ended() map[string]router.Record {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for i := range t.Messages {
-		for _, c := range t.Messages[i].ToolCalls {
-			rec := k.calls[c.ID]
+	if len(k.calls) == 0 {
+		return nil
+	}
+	calls := k.calls
+	k.calls = map[string]router.Record{}
+	return calls
+}
+
+// storedCalls makes the rows of the calls of a turn. Those that go on have no times.
+func storedCalls(messages []providers.Message, known map[string]router.Record, at time.Time) (calls []store.Call) {
+	for i := range messages {
+		for _, c := range messages[i].ToolCalls {
+			rec := known[c.ID]
 			call := callOf(&rec)
-			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(t.Messages, c.ID)
+			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(messages, c.ID)
 			if call.At.IsZero() {
-				call.At = t.At
+				call.At = at
 			}
 			calls = append(calls, call)
 		}
 	}
-	clear(k.calls)
 	return calls
 }
 

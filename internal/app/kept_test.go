@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,24 @@ func TestTalkOutlivesProgram(t *testing.T) {
 	}
 }
 
+// TestLanguageOutlivesProgram: the language that a device has named when it was switched on is known after a restart.
+func TestLanguageOutlivesProgram(t *testing.T) {
+	data, left := t.TempDir(), t.TempDir()
+	inMemory(t, script{data: data}, func(ctx context.Context, t *testing.T, h *harness) {
+		h.dial(ctx, devicetest.Options{NoMCP: true})
+		time.Sleep(time.Second)
+		h.app.devices.Asked("24:6f:28:aa:10:02", "en")
+		h.app.devices.Asked("24:6f:28:aa:10:02", "")
+		time.Sleep(time.Second) // what is handed over is written within a quarter of that
+		killed(t, data, left)
+	})
+	inMemory(t, script{data: left}, func(_ context.Context, t *testing.T, h *harness) {
+		if got := h.app.devices.Language("24:6f:28:aa:10:02"); got != "en" || h.app.devices.Language("another") != "zh" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // TestMessagesComeBack: what a turn has said comes back as it was, with its calls.
 func TestMessagesComeBack(t *testing.T) {
 	a := without(t, t.TempDir(), nil)
@@ -190,19 +209,48 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// BenchmarkHandOver is the time that the conversation spends on a turn for the store.
+// BenchmarkHandOver is the time that the conversation spends on a turn for the store: of words alone, and with calls of tools.
 func BenchmarkHandOver(b *testing.B) {
-	s, err := store.Open(b.Context(), store.Options{Path: filepath.Join(b.TempDir(), "x.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	k := &keeper{store: s, deviceID: "m", valid: (&forgetting{}).since("m"), calls: map[string]router.Record{}}
 	now := time.Now()
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Turn(&agent.Turn{Talk: agent.Talk{ID: "c", Began: now, Turns: 1}, At: now, Kind: agent.TurnSaid, Heard: "what time is it", Said: "It is nine o'clock.", Messages: []providers.Message{
-			{Role: providers.RoleUser, Content: "what time is it"}, {Role: providers.RoleAssistant, Content: "It is nine o'clock."},
-		}})
+	words := []providers.Message{{Role: providers.RoleUser, Content: "what time is it"}, {Role: providers.RoleAssistant, Content: "It is nine o'clock."}}
+	calls := slices.Clone(words[:1])
+	for _, id := range []string{"call-1", "call-2"} {
+		calls = append(calls,
+			providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: id, Name: "self_audio_speaker_set_volume", Arguments: `{"volume":40}`}}},
+			providers.Message{Role: providers.RoleTool, ToolCallID: id, Content: "done"})
+	}
+	for _, test := range []struct {
+		name     string
+		messages []providers.Message
+	}{{"words", words}, {"two-calls", append(calls, words[1])}} {
+		b.Run(test.name, func(b *testing.B) {
+			s, err := store.Open(b.Context(), store.Options{Path: filepath.Join(b.TempDir(), "x.db")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Devices.Commit(b.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: now}}}); err != nil {
+				b.Fatal(err)
+			}
+			k := &keeper{store: s, deviceID: "m", valid: (&forgetting{}).since("m"), calls: map[string]router.Record{}}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				if n%200 == 199 { // before a whole batch waits: writing is measured elsewhere
+					b.StopTimer()
+					if err := s.Log.Flush(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+				for _, m := range test.messages {
+					for _, c := range m.ToolCalls {
+						k.calls[c.ID] = router.Record{CallID: c.ID, Tool: "self.audio_speaker.set_volume", Source: "device", Started: now}
+					}
+				}
+				k.Turn(&agent.Turn{
+					Talk: agent.Talk{ID: "c", Began: now, Turns: 1}, At: now, Kind: agent.TurnSaid, Heard: "what time is it", Said: "It is nine o'clock.", Messages: test.messages,
+				})
+			}
+		})
 	}
 }

@@ -151,7 +151,7 @@ func inLanguage(ctx context.Context, err error) error {
 // tools, and those of other people's servers that are passed on.
 func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
-	who.Account = a.programs()
+	who.Account = programs(a.accounts)
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: who, Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
 		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},

@@ -38,7 +38,7 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 		if err := a.accounts.Add(t.Context(), by, account.NewUser{Name: name, Role: role, Password: password}); err != nil {
 			t.Fatal(err)
 		}
-		secret, err := a.accounts.Login(t.Context(), name, password, account.Origin{})
+		secret, err := a.accounts.Login(t.Context(), name, account.Proof{Password: password}, account.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,10 +59,11 @@ func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (*Secrets
 func (a *App) unseal(ctx context.Context) (err error) {
 	kept := a.stored
 	if a.options.Check {
-		if kept, err = a.look(ctx); err != nil {
+		if kept, err = look(ctx, a.cfg, a.options.Data, a.log); err != nil {
 			return err
 		}
 		if kept != nil {
+			a.report.line("  DATA " + message.Both("app/store-sound"))
 			defer func() { err = errors.Join(err, kept.Close()) }()
 		}
 	}
@@ -88,11 +89,11 @@ func (a *App) unseal(ctx context.Context) (err error) {
 }
 
 // look opens the store for reading, for a check; nil if there is none yet.
-func (a *App) look(ctx context.Context) (*store.Store, error) {
-	if a.cfg.Store.Driver == "none" {
+func look(ctx context.Context, cfg *config.Config, data string, log *slog.Logger) (*store.Store, error) {
+	if cfg.Store.Driver == "none" {
 		return nil, nil
 	}
-	o := storeOptions(a.cfg, a.options.Data, a.log)
+	o := storeOptions(cfg, data, log)
 	o.Look = true
 	s, err := store.Open(ctx, o)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,6 +102,5 @@ func (a *App) look(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, storeError(err)
 	}
-	a.report.line("  DATA " + message.Both("app/store-sound"))
 	return s, nil
 }

@@ -53,6 +53,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.gateway.SetOwner(token)
 	a.web.guard.SetAdmin(token)
+	if err := foundOwner(ctx, a.accounts, cfg.Console); err != nil {
+		return err
+	}
 	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
 	if err != nil {
 		return err

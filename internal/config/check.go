@@ -88,6 +88,12 @@ func (ch checker) checkStore(s Store) {
 	}
 }
 
+func (ch checker) checkConsole(c Console) {
+	if (c.Owner == "") != (c.PasswordFile == "") {
+		ch.bad(key("console", "owner"), "config/console-owner")
+	}
+}
+
 func (ch checker) checkServer(s Server) {
 	if len(s.Listen) == 0 {
 		ch.bad(key("server", "listen"), "config/no-address")
@@ -163,6 +169,7 @@ func (ch checker) checkTools(c *Config) {
 	within(ch, c.Reminders.PerDevice, 1, 1000, "reminders", "per_device")
 	within(ch, c.Reminders.KeepOpen, time.Minute, 24*time.Hour, "reminders", "keep_open")
 	ch.checkStore(c.Store)
+	ch.checkConsole(c.Console)
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
 		ch.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		ch.patterns([]string{pattern}, "tools", "kinds", pattern)

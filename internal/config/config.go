@@ -29,6 +29,7 @@ type Config struct {
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
 	Store     Store               `koanf:"store"`
+	Console   Console             `koanf:"console"`
 	Recording Recording           `koanf:"recording"`
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
@@ -47,6 +48,12 @@ type Server struct {
 	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
+}
+
+// Console configures how people manage the server.
+type Console struct {
+	Owner        string `koanf:"owner"`         // name of the account that is made while nobody owns the server; "": none is
+	PasswordFile string `koanf:"password_file"` // holds its password
 }
 
 // Store configures what is kept when the program ends.

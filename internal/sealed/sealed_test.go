@@ -194,3 +194,23 @@ func FuzzUnseal(f *testing.F) {
 		}
 	})
 }
+
+// TestTextsOfOthers: what accounts keep sealed opens under its own name only, and is no secret of a service.
+func TestTextsOfOthers(t *testing.T) {
+	v, _, _ := open(t)
+	text, err := v.Seal(t.Context(), "totp.ann", planted)
+	if err != nil || strings.Contains(text, planted) {
+		t.Fatal(text, err)
+	}
+	if value, err := v.Unseal("totp.ann", text); err != nil || value != planted {
+		t.Error(value, err)
+	}
+	for _, name := range []string{"totp.bob", "", "cloud"} {
+		if value, err := v.Unseal(name, text); err == nil {
+			t.Errorf("%s opens it: %q", name, value)
+		}
+	}
+	if _, err := v.Unseal("totp.ann", "1:x"); err == nil {
+		t.Error("what is broken opens")
+	}
+}

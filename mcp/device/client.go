@@ -61,6 +61,9 @@ type Options struct {
 	// Device is the Device-Id under which the cache remembers the list, so that
 	// the tools are there at once when the device connects again; "": it does not.
 	Device string
+	// Keep, if set, takes the list in a form for [Client.Restore] whenever it is another than
+	// before, from the client's own goroutine. It must not wait.
+	Keep func(doc string)
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
 	// OnTools, if set, is called after each change of the list, from the

@@ -91,15 +91,18 @@ func keyOf(tools []mcp.Tool) (key listKey) {
 	return key
 }
 
-// remember keeps a device's list for its next connection. An empty id remembers nothing.
-func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) {
+// remember keeps a device's list for its next connection, and reports whether it is another than before. An empty id
+// remembers nothing.
+func (c *ListCache) remember(id string, info ServerInfo, tools *[]mcp.Tool) (other bool) {
 	if id == "" {
-		return
+		return false
 	}
+	old, _ := c.last.Peek(id)
 	const fixed = 256 // bytes of one tool, its hints included
 	weight := 0
 	for _, t := range *tools {
 		weight += fixed + len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	c.last.Put(id, remembered{info, tools}, weight)
+	return old != remembered{info, tools}
 }

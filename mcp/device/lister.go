@@ -206,7 +206,7 @@ func (l *lister) readTools(ctx context.Context) {
 			l.keep(list)
 		}
 		if list.complete {
-			lists.remember(l.client.options.Device, l.client.ServerInfo(), list.held)
+			l.remember(lists, list.held)
 		}
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -222,6 +222,17 @@ func (l *lister) readTools(ctx context.Context) {
 		if !sleep(ctx, listRetry[attempt]) {
 			return
 		}
+	}
+}
+
+// remember keeps a whole list, if it is another than before.
+func (l *lister) remember(lists *ListCache, tools *[]mcp.Tool) {
+	o, info := &l.client.options, l.client.ServerInfo()
+	if !lists.remember(o.Device, info, tools) || o.Keep == nil {
+		return
+	}
+	if doc, ok := encodeList(info, *tools); ok {
+		o.Keep(doc)
 	}
 }
 

@@ -84,6 +84,14 @@ func (h *home) find(name string) *knownThing {
 	return h.things[i]
 }
 
+// knows reports whether a thing was described just so before.
+func (h *home) knows(th *thing) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.find(th.name)
+	return old != nil && old.same(th)
+}
+
 // describe adds a thing, or replaces the one of its name; what was reported of
 // properties that are still there stays.
 func (h *home) describe(th *thing) error {

@@ -28,6 +28,9 @@ type Options struct {
 	// or no DeviceID: it is forgotten with the connection.
 	Cache    *Cache
 	DeviceID string
+	// Keep, if set, takes what is known in a form for [Source.Restore] whenever it is other than
+	// before, from the goroutine that called Deliver. It must not wait.
+	Keep func(doc string)
 	// Kinds are the overrides of [mcp.ExplainKind], by the names that methods have as tools.
 	Kinds map[string]mcp.Kind
 	// Log may be nil: nothing is logged.
@@ -112,12 +115,11 @@ func (t *Source) Deliver(descriptors, states json.RawMessage) {
 		return
 	default:
 	}
-	if rawjson.Present(descriptors) {
-		t.describe(descriptors)
+	changed := rawjson.Present(descriptors) && t.describe(descriptors)
+	if rawjson.Present(states) && t.take(states) {
+		changed = true
 	}
-	if rawjson.Present(states) {
-		t.take(states)
-	}
+	t.keep(changed)
 	if t.options.OnChange != nil {
 		t.options.OnChange()
 	}
@@ -132,16 +134,17 @@ func (t *Source) States() map[string]map[string]any {
 	return t.home.states()
 }
 
-// describe takes in descriptors: a name that is known is replaced.
-func (t *Source) describe(raw json.RawMessage) {
+// describe takes in descriptors: a name that is known is replaced. It reports whether anything is other than before.
+func (t *Source) describe(raw json.RawMessage) (changed bool) {
 	parts, err := elements(raw)
 	if err != nil {
 		t.complain(fmt.Errorf("descriptors: %w", err))
-		return
+		return false
 	}
 	for i, part := range parts {
 		th, odd, err := parseThing(part)
 		if err == nil {
+			changed = !t.home.knows(th) || changed
 			err = t.home.describe(th)
 		}
 		if err != nil {
@@ -159,16 +162,17 @@ func (t *Source) describe(raw json.RawMessage) {
 			t.options.Cache.homes.Put(t.options.DeviceID, t.home, t.home.weight())
 		}
 	}
+	return changed
 }
 
 // take merges states and wakes the queries that wait for one. The first report
 // of a connection comes after all descriptors: a thing that was not described
-// by then, though others were, is not there any more.
-func (t *Source) take(raw json.RawMessage) {
+// by then, though others were, is not there any more. It reports whether anything is other than before.
+func (t *Source) take(raw json.RawMessage) (changed bool) {
 	parts, err := elements(raw)
 	if err != nil {
 		t.complain(fmt.Errorf("states: %w", err))
-		return
+		return false
 	}
 	t.mu.Lock()
 	settle := t.described && !t.reported
@@ -177,6 +181,7 @@ func (t *Source) take(raw json.RawMessage) {
 	if settle {
 		if gone := t.home.dropStale(); len(gone) > 0 {
 			t.log.Info("things are gone", "things", gone)
+			changed = true
 		}
 	}
 	for i, part := range parts {
@@ -188,9 +193,11 @@ func (t *Source) take(raw json.RawMessage) {
 			t.complain(fmt.Errorf("state %d: %w", i, err))
 		}
 		if r.known {
+			changed = changed || len(r.changed) > 0
 			t.wake(r)
 		}
 	}
+	return changed
 }
 
 // complain logs what a device sent that could not be used: the first, the

@@ -1,0 +1,142 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"xiaozhi/internal/lru"
+	"xiaozhi/store"
+)
+
+// Sealer seals what is kept of second factors, each under a name.
+type Sealer interface {
+	Seal(ctx context.Context, name, value string) (string, error)
+	Unseal(name, text string) (string, error)
+}
+
+// Proof is what somebody shows who says who they are.
+type Proof struct {
+	Password string
+	Code     string // of the second factor, or for recovery; "" where there is none
+}
+
+// enrolTime is how long a second factor waits for its first code.
+const (
+	enrolTime = 10 * time.Minute
+	maxEnrols = 256 // that wait
+)
+
+// enrolling is a second factor that has not shown a code yet. It is kept in memory only.
+type enrolling struct {
+	factor factor
+	ends   time.Time
+}
+
+// factors knows the second factors of people. Its methods may be called at the same time.
+type factors struct {
+	users    *store.Users
+	now      func() time.Time
+	acts     *journal
+	guesses  *guesses
+	seal     Sealer
+	enrolled *lru.Cache[string, enrolling] // to be, by user
+}
+
+// Enrolment is what somebody takes over into a phone. It is shown once.
+type Enrolment struct {
+	Address  string   `json:"address"`  // otpauth://…, for a picture
+	Secret   string   `json:"secret"`   // the same, to be typed
+	Recovery []string `json:"recovery"` // codes for who has lost the phone, each for once
+}
+
+func factorName(u string) string { return "totp." + u }
+
+// Enrol begins a second factor for a person, which counts once it has shown a code by [Service.Confirm].
+func (s *factors) Enrol(ctx context.Context, p Person) (e Enrolment, err error) {
+	u, err := s.users.Get(ctx, p.ID)
+	switch {
+	case err != nil:
+		return e, orReason(err, store.ErrNotFound, NoUser)
+	case u.TOTP != "":
+		return e, HasFactor
+	case s.seal == nil:
+		return e, NoSealer
+	}
+	f, recovery := newFactor()
+	s.enrolled.Put(u.ID, enrolling{f, s.now().Add(enrolTime)}, 0)
+	return Enrolment{f.address(u.Name), plainBase32().EncodeToString(f.Secret), recovery}, nil
+}
+
+// Confirm makes a second factor count that shows its first code.
+func (s *factors) Confirm(ctx context.Context, p Person, code string, from Origin) error {
+	err := s.guesses.code(p.ID, func() (bool, error) {
+		e, ok := s.enrolled.Get(p.ID)
+		if !ok || !s.now().Before(e.ends) || len(code) != codeDigits || !e.factor.use(code, s.now()) {
+			return false, nil
+		}
+		return true, s.confirm(ctx, p, e.factor)
+	})
+	s.acts.did(ctx, p.Actor(from.Remote.String()), "totp.on", p.Name, err)
+	return err
+}
+
+// confirm keeps a second factor, unless there is one.
+func (s *factors) confirm(ctx context.Context, p Person, f factor) error {
+	sealed, err := s.seal.Seal(ctx, factorName(p.ID), f.encode())
+	if err != nil {
+		return err
+	}
+	_, err = s.users.Edit(ctx, p.ID, func(u *store.User) error {
+		if u.TOTP != "" {
+			return HasFactor
+		}
+		u.TOTP = sealed
+		return nil
+	})
+	if err == nil {
+		s.enrolled.Remove(p.ID)
+	}
+	return orReason(err, store.ErrNotFound, NoUser)
+}
+
+// second checks the second factor of somebody whose password was right, and uses the code up. [CodeNeeded]: they have one,
+// and showed no code. Wrong codes count for the account wherever they come from: who tries has its password.
+func (s *factors) second(ctx context.Context, u store.User, code string) (bool, error) {
+	switch {
+	case u.TOTP == "":
+		return true, nil
+	case code == "":
+		return false, CodeNeeded
+	case s.seal == nil:
+		return false, NoSealer
+	}
+	err := s.guesses.code(u.ID, func() (bool, error) {
+		_, err := s.users.Edit(ctx, u.ID, func(now *store.User) error { return s.use(ctx, now, code) })
+		if errors.Is(err, BadLogin) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if errors.Is(err, BadLogin) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// use uses a code up in what is kept of a user.
+func (s *factors) use(ctx context.Context, u *store.User, code string) error {
+	text, err := s.seal.Unseal(factorName(u.ID), u.TOTP)
+	if err != nil {
+		return err
+	}
+	f, err := decodeFactor(text)
+	if err != nil {
+		return err
+	}
+	if !f.use(code, s.now()) {
+		return BadLogin
+	}
+	u.TOTP, err = s.seal.Seal(ctx, factorName(u.ID), f.encode())
+	return err
+}
