@@ -176,10 +176,10 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
-		NewFarewell: f.farewell, Asked: a.asked, VisionPath: request.VisionPath, Load: a.load,
+		NewFarewell: f.farewell, Asked: askedOf(a.stored), VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
-	if err := a.languages(ctx); err != nil {
+	if err := languages(ctx, a.stored, a.devices); err != nil {
 		return err
 	}
 	a.web, err = a.paths(seen)

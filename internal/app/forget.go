@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -88,10 +89,13 @@ func (a *App) forget(ctx context.Context, id string) (left []string, err error) 
 	return left, err
 }
 
-// audit keeps what a person did with a device.
-func (a *App) audit(ctx context.Context, d pairing.Deed) {
-	if a.accounts != nil {
-		a.accounts.Did(ctx, account.Actor{Name: d.Who, Via: "token", Remote: d.Remote}, d.Act, d.Device, d.Outcome)
+// auditOf returns what keeps in the audit what a person did with a device.
+func auditOf(accounts *account.Service) func(context.Context, pairing.Deed) {
+	if accounts == nil {
+		return nil
+	}
+	return func(ctx context.Context, d pairing.Deed) {
+		accounts.Did(ctx, account.Actor{Name: d.Who, Via: "token", Remote: d.Remote}, d.Act, d.Device, d.Outcome)
 	}
 }
 
@@ -103,18 +107,25 @@ const (
 	trimCalls = 500
 )
 
-// trimStore deletes talks, and calls from outside, that are older than the settings or their device say, until ctx ends.
-func (a *App) trimStore(ctx context.Context) {
-	if a.stored == nil {
+// trimmer deletes talks, and calls from outside, that are older than the settings or their device say.
+type trimmer struct {
+	store *store.Store // nil: there is nothing
+	days  int          // that they are kept; 0: for ever
+	log   *slog.Logger
+}
+
+// run deletes what is too old until ctx ends.
+func (t trimmer) run(ctx context.Context) {
+	if t.store == nil {
 		return
 	}
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
-		if n, err := a.trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			a.log.Warn("old talks are not deleted", "err", err)
+		if n, err := t.trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			t.log.Warn("old talks are not deleted", "err", err)
 		} else if n > 0 {
-			a.log.Info("old talks deleted", "talks", n)
+			t.log.Info("old talks deleted", "talks", n)
 		}
 		select {
 		case <-tick.C:
@@ -125,8 +136,8 @@ func (a *App) trimStore(ctx context.Context) {
 }
 
 // trim deletes once what is too old at a time, and returns how many talks that were.
-func (a *App) trim(ctx context.Context, now time.Time) (talks int64, err error) {
-	days, err := a.keptDays(ctx)
+func (t trimmer) trim(ctx context.Context, now time.Time) (talks int64, err error) {
+	days, err := t.kept(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -135,9 +146,9 @@ func (a *App) trim(ctx context.Context, now time.Time) (talks int64, err error) 
 			continue
 		}
 		before := now.AddDate(0, 0, -days[id])
-		n, err := inPieces(ctx, trimTalks, func() (int64, error) { return a.stored.Conversations.Trim(ctx, id, before, trimTalks) })
+		n, err := inPieces(ctx, trimTalks, func() (int64, error) { return t.store.Conversations.Trim(ctx, id, before, trimTalks) })
 		if talks += n; err == nil {
-			_, err = inPieces(ctx, trimCalls, func() (int64, error) { return a.stored.Turns.TrimCalls(ctx, id, before, trimCalls) })
+			_, err = inPieces(ctx, trimCalls, func() (int64, error) { return t.store.Turns.TrimCalls(ctx, id, before, trimCalls) })
 		}
 		if err != nil {
 			return talks, err
@@ -146,21 +157,21 @@ func (a *App) trim(ctx context.Context, now time.Time) (talks int64, err error) 
 	return talks, nil
 }
 
-// keptDays returns for how many days what was said to each device is kept; 0: for ever.
-func (a *App) keptDays(ctx context.Context) (map[string]int, error) {
+// kept returns for how many days what was said to each device is kept; 0: for ever.
+func (t trimmer) kept(ctx context.Context) (map[string]int, error) {
 	days := map[string]int{}
-	return days, a.eachDevice(ctx, func(d *store.Device) {
-		days[d.ID] = a.cfg.Store.KeepDays
+	return days, eachDevice(ctx, t.store, func(d *store.Device) {
+		days[d.ID] = t.days
 		if d.KeepText != nil {
 			days[d.ID] = *d.KeepText
 		}
 	})
 }
 
-// eachDevice runs f for all devices of the store.
-func (a *App) eachDevice(ctx context.Context, f func(*store.Device)) error {
+// eachDevice runs f for all devices of a store.
+func eachDevice(ctx context.Context, s *store.Store, f func(*store.Device)) error {
 	for page := (store.Page{Limit: 500}); ; {
-		devices, err := a.stored.Devices.List(ctx, page)
+		devices, err := s.Devices.List(ctx, page)
 		if err != nil || len(devices) == 0 {
 			return err
 		}

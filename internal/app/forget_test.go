@@ -123,7 +123,7 @@ func TestForgetRenewsBackups(t *testing.T) {
 // TestTrim: what is older than the settings say is deleted, but for what is kept and for devices that keep more.
 func TestTrim(t *testing.T) {
 	a := storing(t, func(c *config.Config) { c.Store.KeepDays = 30 }, "m", "longer", "ever")
-	now := time.Now()
+	now, trim := time.Now(), trimmer{a.stored, a.cfg.Store.KeepDays, a.log}
 	for id, days := range map[string]int{"longer": 60, "ever": 0} {
 		if _, err := a.stored.Devices.Edit(t.Context(), id, func(d *store.Device) error { d.KeepText = &days; return nil }); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestTrim(t *testing.T) {
 	put("ever", 1000, 1)
 	a.stored.Log.Call(store.Call{DeviceID: "m", At: now.AddDate(0, 0, -31), Caller: "outside", Name: "lamp"})
 	flushed(t, a)
-	if n, err := a.trim(t.Context(), now); n != 2*trimTalks+2 || err != nil {
+	if n, err := trim.trim(t.Context(), now); n != 2*trimTalks+2 || err != nil {
 		t.Errorf("%d talks deleted: %v", n, err)
 	}
 	for device, want := range map[string]int{"m": 1, "longer": 1, "ever": 1} {
@@ -156,14 +156,15 @@ func TestTrim(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	a.trimStore(ctx) // ends
+	trim.run(ctx) // ends
 }
 
 // TestAudit: what is done with devices and secrets is kept, without what must not be known.
 func TestAudit(t *testing.T) {
 	a := storing(t, nil, "m")
-	a.audit(t.Context(), pairing.Deed{Who: "owner", Remote: "192.168.1.2:5", Act: "device.pair", Device: "m"})
-	a.audit(t.Context(), pairing.Deed{Who: "owner", Act: "device.rename", Device: "m", Outcome: errors.New("no name")})
+	audit := auditOf(a.accounts)
+	audit(t.Context(), pairing.Deed{Who: "owner", Remote: "192.168.1.2:5", Act: "device.pair", Device: "m"})
+	audit(t.Context(), pairing.Deed{Who: "owner", Act: "device.rename", Device: "m", Outcome: errors.New("no name")})
 	v, err := OpenSecrets(t.Context(), a.cfg, a.options.Data)
 	if err != nil {
 		t.Fatal(err)

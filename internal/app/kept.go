@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/connection"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -127,19 +128,22 @@ func (a *App) keeping(s wire.Session, name string) func(doc string) {
 	}
 }
 
-// asked keeps that a device has asked where to connect, and the language that it named.
-func (a *App) asked(deviceID, language string) {
-	if a.stored != nil {
-		a.stored.Log.Seen(deviceID, store.Seen{AskedAt: time.Now(), Language: language})
+// askedOf returns what keeps that a device has asked where to connect, and the language that it named.
+func askedOf(s *store.Store) func(deviceID, language string) {
+	if s == nil {
+		return nil
+	}
+	return func(deviceID, language string) {
+		s.Log.Seen(deviceID, store.Seen{AskedAt: time.Now(), Language: language})
 	}
 }
 
 // languages gives the registry the languages that devices have named: they tell them when they are switched on only.
-func (a *App) languages(ctx context.Context) error {
-	if a.stored == nil {
+func languages(ctx context.Context, s *store.Store, devices *connection.Registry) error {
+	if s == nil {
 		return nil
 	}
-	return a.eachDevice(ctx, func(d *store.Device) { a.devices.SetLanguage(d.ID, d.Language) })
+	return eachDevice(ctx, s, func(d *store.Device) { devices.SetLanguage(d.ID, d.Language) })
 }
 
 // NewID returns an id for a talk.

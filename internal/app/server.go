@@ -140,7 +140,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
 	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { a.backUp(ctx) })
-	wg.Go(func() { a.trimStore(ctx) })
+	wg.Go(func() { trimmer{a.stored, a.cfg.Store.KeepDays, a.log}.run(ctx) })
 	wg.Go(func() { a.watchStore(keep) })
 	if a.accounts != nil {
 		wg.Go(func() { a.accounts.Run(keep) })
