@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +92,7 @@ func TestKnownAfterRestart(t *testing.T) {
 	}
 }
 
-// holds names a file below a folder that holds a text; "": none.
+// holds names a file below a folder that holds a text, also packed; "": none.
 func holds(t *testing.T, dir, text string) (where string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -98,6 +100,12 @@ func holds(t *testing.T, dir, text string) (where string) {
 			return err
 		}
 		data, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".gz") && err == nil {
+			var packed *gzip.Reader
+			if packed, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+				data, err = io.ReadAll(packed)
+			}
+		}
 		if bytes.Contains(data, []byte(text)) {
 			where = path
 		}
