@@ -336,8 +336,6 @@ func (p people) tokens(ctx context.Context, name string) error {
 	return nil
 }
 
-const maxTokenDays = 3650
-
 // newToken makes a token from label, scopes and perhaps days, and shows it.
 func (p people) newToken(ctx context.Context, name string, args []string) error {
 	scopes, err := account.ParseScopes(args[1])
@@ -347,7 +345,7 @@ func (p people) newToken(ctx context.Context, name string, args []string) error 
 	var ends time.Time
 	if len(args) > 2 {
 		days, err := strconv.Atoi(args[2])
-		if err != nil || days < 1 || days > maxTokenDays {
+		if err != nil || days < 1 || days > account.MaxTokenDays {
 			return errors.New(message.Both("people/days"))
 		}
 		ends = time.Now().AddDate(0, 0, days)

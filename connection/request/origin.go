@@ -28,6 +28,16 @@ func (rd *Reader) OriginFits(r *http.Request) bool {
 	return isLoopback(u.Hostname()) || strings.EqualFold(u.Host, r.Host) && rd.ownName(u.Hostname())
 }
 
+// OwnHost reports whether a request asks for this server by an address, as this machine, by a name of its own, or by
+// that of an origin that the settings name.
+func (rd *Reader) OwnHost(r *http.Request) bool {
+	host := strings.ToLower(hostOf(r.Host))
+	return isLoopback(host) || rd.ownName(host) || slices.ContainsFunc(rd.o.Origins, func(origin string) bool {
+		u, err := url.Parse(origin)
+		return err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), host)
+	})
+}
+
 // ownName reports whether a host is an address or a name of this server. Any other
 // name may lead here by somebody else's will (DNS rebinding).
 func (rd *Reader) ownName(host string) bool {

@@ -11,14 +11,19 @@ import (
 	"log/slog"
 	"math"
 	"mime"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text/message"
 )
 
@@ -64,6 +69,7 @@ type Options struct {
 	Accounts *account.Service                 // nil: there are no accounts, so routes of people are for nobody
 	Remote   func(r *http.Request) netip.Addr // nil: the other end of the connection
 	Secure   func(r *http.Request) bool       // the browser came by https; nil: as the connection says
+	OwnHost  func(r *http.Request) bool       // Host is a name of this server, and leads here by nobody else's will; nil: addresses and localhost
 	Now      func() time.Time                 // nil: time.Now
 	Log      *slog.Logger
 }
@@ -73,6 +79,9 @@ type Guard struct {
 	o       Options
 	foreign *http.CrossOriginProtection
 	admin   string // token of who owns the machine; "": nobody has one
+
+	mu    sync.Mutex
+	rates *lru.Cache[string, *rate.Limiter] // of people, by id
 }
 
 // SetAdmin makes token one by which everything may be asked that tokens can, whether or not there are accounts. It must
@@ -81,6 +90,12 @@ func (g *Guard) SetAdmin(token string) { g.admin = token }
 
 // adminName is who asks by the admin token, in the audit.
 const adminName = "admin-token"
+
+// How often a person may ask, by all browsers and programs together.
+const (
+	perSecond = 30
+	maxRates  = 4096 // people of whom that is remembered
+)
 
 // New returns a guard.
 func New(o Options) *Guard {
@@ -96,7 +111,50 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Guard{o: o, foreign: http.NewCrossOriginProtection()}
+	if o.OwnHost == nil {
+		o.OwnHost = addressed
+	}
+	return &Guard{o: o, foreign: http.NewCrossOriginProtection(), rates: lru.New[string, *rate.Limiter](maxRates, 0)}
+}
+
+// addressed reports whether the server is asked for by an address, or as this machine.
+func addressed(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(host, "localhost")
+}
+
+// named lets requests through that ask for this server by a name of its own: another name can lead a browser here
+// unnoticed (DNS rebinding).
+func (g *Guard) named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.o.OwnHost(r) {
+			answer(w, http.StatusMisdirectedRequest, refusal{"access/host", message.Both("access/host")})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// often counts a request of a person, and reports one that is too much. The admin token is nobody's.
+func (g *Guard) often(p account.Person) error {
+	if p.ID == "" {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	limiter, ok := g.rates.Get(p.ID)
+	if !ok {
+		limiter = rate.NewLimiter(perSecond, 2*perSecond)
+		g.rates.Put(p.ID, limiter, 0)
+	}
+	if limiter.AllowN(g.o.Now(), 1) {
+		return nil
+	}
+	return &account.TooOften{Wait: time.Second}
 }
 
 // Mux returns a handler of all routes, or says which one declares itself wrongly.
@@ -228,8 +286,11 @@ func PersonOf(r *http.Request) account.Person {
 
 // people lets those through whom the route is for.
 func (g *Guard) people(route Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return g.named(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := g.who(r)
+		if err == nil {
+			err = g.often(p)
+		}
 		if err == nil {
 			err = g.may(route, p, r)
 		}
@@ -239,7 +300,7 @@ func (g *Guard) people(route Route) http.Handler {
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		route.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, p)))
-	})
+	}))
 }
 
 // may decides by what the route declares, and keeps a refusal in the audit.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"xiaozhi/internal/account"
@@ -26,6 +27,7 @@ type person struct {
 	Name     string     `json:"name"`
 	Shown    string     `json:"shown"`
 	Role     string     `json:"role"`
+	Second   bool       `json:"second,omitempty"` // there is a second factor
 	Disabled *time.Time `json:"disabled,omitempty"`
 }
 
@@ -35,25 +37,25 @@ func (g *Guard) Routes() []Route {
 		return nil
 	}
 	open := func(pattern string, f func(w http.ResponseWriter, r *http.Request, c credentials) error) Route {
-		return Route{Pattern: pattern, For: Anyone, Handler: g.taking(f)}
+		return Route{Pattern: pattern, For: Anyone, Handler: g.named(taking(g, f))}
 	}
 	self := account.Need{Role: account.Viewer, Scope: account.Read}
-	all := account.Need{Role: account.Owner, Scope: account.Admin}
-	return []Route{
+	routes := []Route{
 		open("POST /api/v1/setup", g.setup),
 		open("POST /api/v1/login", g.login),
 		open("POST /api/v1/join", g.join),
 		{Pattern: "POST /api/v1/logout", For: People, Need: self, Handler: http.HandlerFunc(g.logout)},
-		{Pattern: "POST /api/v1/prove", For: People, Need: self, Handler: g.taking(g.prove)},
+		{Pattern: "POST /api/v1/prove", For: People, Need: self, Handler: taking(g, g.prove)},
 		{Pattern: "GET /api/v1/me", For: People, Need: self, Handler: http.HandlerFunc(g.me)},
-		{Pattern: "GET /api/v1/users", For: People, Need: all, Handler: http.HandlerFunc(g.users)},
 	}
+	return slices.Concat(routes, g.ownRoutes(), g.peopleRoutes())
 }
 
-// taking reads what is shown. Only JSON is taken, which forms of other pages cannot send.
-func (g *Guard) taking(f func(w http.ResponseWriter, r *http.Request, c credentials) error) http.Handler {
+// taking reads the body of a request, if there is one. Only JSON is taken, which forms of other pages cannot send.
+func taking[T any](g *Guard, f func(w http.ResponseWriter, r *http.Request, body T) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		empty := r.Method == http.MethodDelete && r.ContentLength == 0
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); !empty && (err != nil || kind != "application/json") {
 			answer(w, http.StatusUnsupportedMediaType, refusal{"access/no-json", message.Both("access/no-json")})
 			return
 		}
@@ -61,8 +63,9 @@ func (g *Guard) taking(f func(w http.ResponseWriter, r *http.Request, c credenti
 			g.refuse(w, r, account.Forbidden)
 			return
 		}
-		var c credentials
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&c); err != nil {
+		var c T
+		in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+		if err := in.Decode(&c); !empty && (err != nil || in.More()) {
 			answer(w, http.StatusBadRequest, refusal{"access/no-json", message.Both("access/no-json")})
 			return
 		}
@@ -121,22 +124,5 @@ func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 
 func (g *Guard) me(w http.ResponseWriter, r *http.Request) {
 	p := PersonOf(r)
-	answer(w, http.StatusOK, person{Name: p.Name, Shown: p.Shown, Role: string(p.Role)})
-}
-
-func (g *Guard) users(w http.ResponseWriter, r *http.Request) {
-	all, err := g.o.Accounts.Users(r.Context())
-	if err != nil {
-		g.refuse(w, r, err)
-		return
-	}
-	list := []person{}
-	for _, u := range all {
-		p := person{Name: u.Name, Shown: u.Shown, Role: string(u.Role)}
-		if !u.DisabledAt.IsZero() {
-			p.Disabled = &u.DisabledAt
-		}
-		list = append(list, p)
-	}
-	answer(w, http.StatusOK, map[string]any{"users": list})
+	answer(w, http.StatusOK, person{Name: p.Name, Shown: p.Shown, Role: string(p.Role), Second: p.Second})
 }

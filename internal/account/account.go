@@ -51,6 +51,7 @@ const (
 	CodeNeeded    Reason = "account/code-needed" // the password was right
 	HasFactor     Reason = "account/has-factor"
 	NoSealer      Reason = "account/no-sealer"
+	PageBad       Reason = "account/page-bad"
 )
 
 // Error says it in both languages.

@@ -122,6 +122,15 @@ func (s *Service) begin(ctx context.Context, u store.User, from Origin) (secret 
 	return secret, nil
 }
 
+// Begin begins a session for a person whose others have ended, as their password was changed by themselves.
+func (s *Service) Begin(ctx context.Context, p Person, from Origin) (secret string, err error) {
+	u, err := s.db.Users.Get(ctx, p.ID)
+	if err != nil {
+		return "", orReason(err, store.ErrNotFound, NoUser)
+	}
+	return s.begin(ctx, u, from)
+}
+
 // Session returns who has the secret of a session, or [NoSession].
 func (s *Service) Session(ctx context.Context, secret string) (p Person, err error) {
 	if secret == "" {
@@ -141,7 +150,7 @@ func (s *Service) Session(ctx context.Context, secret string) (p Person, err err
 			s.log.Warn("a session cannot be kept longer", "user", u.Name, "err", err)
 		}
 	}
-	return Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Proved: session.ProvedAt, session: session.Hash}, nil
+	return Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Proved: session.ProvedAt, Second: u.TOTP != "", session: session.Hash}, nil
 }
 
 // Prove shows the password of a session again, and a code where there is a second factor.

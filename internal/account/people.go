@@ -141,6 +141,13 @@ func (s *Service) EndSessions(ctx context.Context, by Actor, name string) error 
 	return err
 }
 
+// EndOtherSessions logs a person out everywhere but where they ask.
+func (s *Service) EndOtherSessions(ctx context.Context, p Person, by Actor) error {
+	err := s.db.Sessions.EndAll(ctx, p.ID, p.session)
+	s.did(ctx, by, "session.end-others", p.Name, err)
+	return err
+}
+
 // Sessions lists the sessions of somebody.
 func (s *Service) Sessions(ctx context.Context, name string) ([]store.Session, error) {
 	u, err := named(ctx, s.db.Users, name)
@@ -157,6 +164,11 @@ func named(ctx context.Context, users *store.Users, name string) (store.User, er
 	}
 	u, err := users.Named(ctx, name)
 	return u, orReason(err, store.ErrNotFound, NoUser)
+}
+
+// Audit lists what was done, the newest first.
+func (s *Service) Audit(ctx context.Context, p store.Page) ([]store.Act, error) {
+	return s.db.Audit.List(ctx, p)
 }
 
 // Users lists all accounts by name.

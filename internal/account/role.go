@@ -70,10 +70,14 @@ type Person struct {
 	Role   Role
 	Scopes []Scope   // of a token; nil: there is a session
 	Proved time.Time // the password was shown last; of a session
+	Second bool      // they have a second factor
 
 	session string // its hash
 	id      string // of the token
 }
+
+// Has reports whether a session is the one by which the person asks.
+func (p Person) Has(s store.Session) bool { return p.session != "" && p.session == s.Hash }
 
 // Actor is the person in the audit.
 func (p Person) Actor(remote string) Actor {

@@ -20,6 +20,9 @@ const (
 	maxTokens   = 100                   // of one account that are in use
 )
 
+// MaxTokenDays is how long a token may be good that ends.
+const MaxTokenDays = 3650
+
 // NewToken is a token that is to be made for a program.
 type NewToken struct {
 	Label   string

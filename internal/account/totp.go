@@ -69,6 +69,15 @@ func codeAt(secret []byte, step int64, digits int) string {
 	return fmt.Sprintf("%0*d", digits, number%modulus)
 }
 
+// CodeNow returns the code that a phone with a secret, as it is typed, shows at a time; "" if it is no secret.
+func CodeNow(secret string, at time.Time) string {
+	raw, err := plainBase32().DecodeString(secret)
+	if err != nil {
+		return ""
+	}
+	return codeAt(raw, stepOf(at), codeDigits)
+}
+
 // use reports whether a code counts now, and uses it up: a code of the phone with all before it, a recovery code for good.
 func (f *factor) use(code string, now time.Time) bool {
 	code = strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(code))

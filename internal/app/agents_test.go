@@ -182,6 +182,7 @@ func TestAgentChangesUnderLoad(t *testing.T) {
 // askAPI asks the app as a program with a token does.
 func askAPI(h http.Handler, method, path, token, body string) (status int, answer string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:8000"
 	r.RemoteAddr = "192.168.7.9:1"
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+token)

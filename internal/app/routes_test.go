@@ -57,6 +57,7 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 		}
 		r := httptest.NewRequest(method, strings.TrimSuffix(path, "{$}"), nil)
 		asked++
+		r.Host = "127.0.0.1:8000"
 		r.RemoteAddr = fmt.Sprintf("192.168.7.%d:1", asked%250) // wrong tokens of one address are not looked at for long
 		how(r)
 		w := httptest.NewRecorder()

@@ -1,0 +1,293 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/store"
+)
+
+// change is the body of a request that changes something of an account.
+type change struct {
+	Name     string `json:"name"`
+	Role     string `json:"role"`
+	Password string `json:"password"`
+	Code     string `json:"code"`
+	Device   string `json:"device"`
+
+	Label   string   `json:"label"` // of a token
+	Scopes  []string `json:"scopes"`
+	Streams []string `json:"streams"`
+	Rate    int      `json:"rate"`
+	Days    int      `json:"days"`
+}
+
+// doing is what a person asks to be done, with what is answered; nil: nothing but that it was done.
+type doing func(ctx context.Context, by account.Person, r *http.Request, c change) (answer any, err error)
+
+// peopleRoutes are what an owner does with accounts, as the command xiaozhi user does.
+func (g *Guard) peopleRoutes() []Route {
+	s := g.o.Accounts
+	all := account.Need{Role: account.Owner, Scope: account.Admin}
+	fresh := account.Need{Role: account.Owner, Scope: account.Admin, Fresh: true}
+	do := func(pattern string, f func(ctx context.Context, by account.Actor, name string, c change) error) Route {
+		return g.doing(pattern, fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
+			return nil, f(ctx, g.actor(r), r.PathValue("name"), c)
+		})
+	}
+	return []Route{
+		g.telling("GET /api/v1/users", all, g.users),
+		do("POST /api/v1/users", func(ctx context.Context, by account.Actor, _ string, c change) error {
+			if c.Password == "" {
+				return account.PasswordShort
+			}
+			return s.Add(ctx, by, account.NewUser{Name: c.Name, Role: account.Role(c.Role), Password: c.Password})
+		}),
+		do("POST /api/v1/users/{name}/role", func(ctx context.Context, by account.Actor, name string, c change) error {
+			return s.SetRole(ctx, by, name, account.Role(c.Role))
+		}),
+		do("POST /api/v1/users/{name}/password", func(ctx context.Context, by account.Actor, name string, c change) error {
+			return s.SetPassword(ctx, by, name, c.Password)
+		}),
+		do("POST /api/v1/users/{name}/disable", func(ctx context.Context, by account.Actor, name string, _ change) error {
+			return s.Disable(ctx, by, name, true)
+		}),
+		do("POST /api/v1/users/{name}/enable", func(ctx context.Context, by account.Actor, name string, _ change) error {
+			return s.Disable(ctx, by, name, false)
+		}),
+		g.telling("GET /api/v1/users/{name}/sessions", all, func(r *http.Request) (any, error) { return g.sessions(r, r.PathValue("name")) }),
+		do("DELETE /api/v1/users/{name}/sessions", func(ctx context.Context, by account.Actor, name string, _ change) error {
+			return s.EndSessions(ctx, by, name)
+		}),
+		g.telling("GET /api/v1/users/{name}/tokens", all, func(r *http.Request) (any, error) { return g.tokens(r, r.PathValue("name")) }),
+		g.doing("DELETE /api/v1/users/{name}/tokens/{head}", fresh, func(ctx context.Context, _ account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.Revoke(ctx, g.actor(r), r.PathValue("name"), r.PathValue("head"))
+		}),
+		g.telling("GET /api/v1/users/{name}/devices", all, func(r *http.Request) (any, error) {
+			ids, err := s.Devices(r.Context(), r.PathValue("name"))
+			return map[string][]string{"devices": append([]string{}, ids...)}, err
+		}),
+		do("POST /api/v1/users/{name}/devices", func(ctx context.Context, by account.Actor, name string, c change) error {
+			return s.Give(ctx, by, c.Device, name)
+		}),
+		g.doing("DELETE /api/v1/users/{name}/devices/{id}", fresh, func(ctx context.Context, _ account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.Take(ctx, g.actor(r), r.PathValue("id"), r.PathValue("name"))
+		}),
+		g.doing("POST /api/v1/invites", fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
+			code, err := s.Invite(ctx, by, account.Role(c.Role), g.actor(r).Remote)
+			return map[string]string{"code": code}, err
+		}),
+		g.telling("GET /api/v1/audit", all, g.audit),
+	}
+}
+
+// ownRoutes are what everybody does with their own account.
+func (g *Guard) ownRoutes() []Route {
+	s := g.o.Accounts
+	self := account.Need{Role: account.Viewer, Scope: account.Admin}
+	fresh := account.Need{Role: account.Viewer, Scope: account.Admin, Fresh: true}
+	return []Route{
+		{Pattern: "POST /api/v1/me/password", For: People, Need: fresh, Handler: taking(g, g.ownPassword)},
+		g.telling("GET /api/v1/me/sessions", self, func(r *http.Request) (any, error) { return g.sessions(r, PersonOf(r).Name) }),
+		g.doing("DELETE /api/v1/me/sessions", self, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.EndOtherSessions(ctx, by, g.actor(r))
+		}),
+		g.telling("GET /api/v1/me/tokens", self, func(r *http.Request) (any, error) { return g.tokens(r, PersonOf(r).Name) }),
+		g.doing("POST /api/v1/me/tokens", fresh, g.ownToken),
+		g.doing("DELETE /api/v1/me/tokens/{head}", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.Revoke(ctx, g.actor(r), by.Name, r.PathValue("head"))
+		}),
+		g.doing("POST /api/v1/me/totp", fresh, func(ctx context.Context, by account.Person, _ *http.Request, _ change) (any, error) {
+			return s.Enrol(ctx, by)
+		}),
+		g.doing("POST /api/v1/me/totp/confirm", fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
+			return nil, s.Confirm(ctx, by, c.Code, g.from(r))
+		}),
+		g.doing("DELETE /api/v1/me/totp", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.Unfactor(ctx, g.actor(r), by.Name)
+		}),
+	}
+}
+
+// telling is a route that only tells something.
+func (g *Guard) telling(pattern string, need account.Need, f func(r *http.Request) (any, error)) Route {
+	return Route{Pattern: pattern, For: People, Need: need, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := f(r)
+		if err != nil {
+			g.refuse(w, r, err)
+			return
+		}
+		answer(w, http.StatusOK, body)
+	})}
+}
+
+// doing is a route that does something.
+func (g *Guard) doing(pattern string, need account.Need, f doing) Route {
+	return Route{Pattern: pattern, For: People, Need: need, Handler: taking(g, func(w http.ResponseWriter, r *http.Request, c change) error {
+		body, err := f(r.Context(), PersonOf(r), r, c)
+		if err != nil {
+			return err
+		}
+		if body == nil {
+			body = struct{}{}
+		}
+		answer(w, http.StatusOK, body)
+		return nil
+	})}
+}
+
+// actor is who asks, for the audit.
+func (g *Guard) actor(r *http.Request) account.Actor {
+	return PersonOf(r).Actor(g.o.Remote(r).String())
+}
+
+// ownPassword sets the password of who asks, which ends all their sessions, and begins a new one here.
+func (g *Guard) ownPassword(w http.ResponseWriter, r *http.Request, c change) error {
+	p := PersonOf(r)
+	if err := g.o.Accounts.SetPassword(r.Context(), g.actor(r), p.Name, c.Password); err != nil {
+		return err
+	}
+	secret, err := g.o.Accounts.Begin(r.Context(), p, g.from(r))
+	if err != nil {
+		return err
+	}
+	g.setCookie(w, r, secret)
+	answer(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+// ownToken makes a token for who asks, and shows it once.
+func (g *Guard) ownToken(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
+	scopes, err := account.ParseScopes(strings.Join(c.Scopes, ","))
+	if err != nil {
+		return nil, err
+	}
+	n := account.NewToken{Label: c.Label, Scopes: scopes, Streams: c.Streams, Rate: c.Rate}
+	switch {
+	case c.Days < 0 || c.Days > account.MaxTokenDays:
+		return nil, account.TokenBad
+	case c.Days > 0:
+		n.Ends = g.o.Now().AddDate(0, 0, c.Days)
+	}
+	secret, err := g.o.Accounts.NewToken(ctx, g.actor(r), by.Name, n)
+	return map[string]string{"token": secret}, err
+}
+
+// users lists the accounts.
+func (g *Guard) users(r *http.Request) (any, error) {
+	all, err := g.o.Accounts.Users(r.Context())
+	list := []person{}
+	for _, u := range all {
+		list = append(list, person{Name: u.Name, Shown: u.Shown, Role: string(u.Role), Second: u.TOTP != "", Disabled: when(u.DisabledAt)})
+	}
+	return map[string]any{"users": list}, err
+}
+
+// session is a browser that is logged in, for programs.
+type session struct {
+	Since   time.Time `json:"since"`
+	Seen    time.Time `json:"seen"`
+	Remote  string    `json:"remote"`
+	Browser string    `json:"browser"`
+	This    bool      `json:"this,omitempty"`
+}
+
+func (g *Guard) sessions(r *http.Request, name string) (any, error) {
+	all, err := g.o.Accounts.Sessions(r.Context(), name)
+	list := []session{}
+	for _, s := range all {
+		list = append(list, session{s.CreatedAt, s.SeenAt, s.Remote, s.Browser, PersonOf(r).Has(s)})
+	}
+	return map[string]any{"sessions": list}, err
+}
+
+// token is the token of a program, as it is shown after it was made.
+type token struct {
+	Head    string     `json:"head"`
+	Label   string     `json:"label"`
+	Scopes  []string   `json:"scopes"`
+	Streams []string   `json:"streams,omitempty"`
+	Rate    int        `json:"rate,omitempty"`
+	Since   time.Time  `json:"since"`
+	Used    *time.Time `json:"used,omitempty"`
+	Ends    *time.Time `json:"ends,omitempty"`
+	Revoked *time.Time `json:"revoked,omitempty"`
+}
+
+func (g *Guard) tokens(r *http.Request, name string) (any, error) {
+	all, err := g.o.Accounts.Tokens(r.Context(), name)
+	list := []token{}
+	for _, t := range all {
+		list = append(list, token{
+			t.Head, t.Name, strings.Fields(t.Scopes), strings.Fields(t.Streams), t.Rate, t.CreatedAt, when(t.UsedAt), when(t.EndsAt), when(t.RevokedAt),
+		})
+	}
+	return map[string]any{"tokens": list}, err
+}
+
+// when is a time for programs; nil: never.
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// act is a line of the audit.
+type act struct {
+	At     time.Time `json:"at"`
+	Who    string    `json:"who"`
+	Via    string    `json:"via"`
+	Remote string    `json:"remote,omitempty"`
+	Act    string    `json:"act"`
+	Object string    `json:"object,omitempty"`
+	Detail string    `json:"detail,omitempty"`
+	OK     bool      `json:"ok"`
+}
+
+// maxLimit is how many lines of the audit are told at once.
+const maxLimit = 200
+
+// audit tells a page of the audit, the newest first. "before" of an answer asks for the next page.
+func (g *Guard) audit(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	page, err := pageOf(q.Get("before"), q.Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.o.Accounts.Audit(r.Context(), page)
+	out := struct {
+		Acts   []act  `json:"acts"`
+		Before string `json:"before,omitempty"`
+	}{Acts: []act{}}
+	for _, a := range all {
+		out.Acts = append(out.Acts, act{a.At, a.Who, a.Via, a.Remote, a.Act, a.Object, a.Detail, a.OK})
+	}
+	if n := len(all); n == page.Limit {
+		out.Before = strconv.FormatInt(all[n-1].At.UnixMilli(), 10) + "." + all[n-1].ID
+	}
+	return out, err
+}
+
+// pageOf reads which page is asked for.
+func pageOf(before, limit string) (p store.Page, err error) {
+	p.Limit = 50
+	if limit != "" {
+		if p.Limit, err = strconv.Atoi(limit); err != nil || p.Limit < 1 || p.Limit > maxLimit {
+			return p, account.PageBad
+		}
+	}
+	if before != "" {
+		at, id, _ := strings.Cut(before, ".")
+		ms, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || id == "" || len(id) > 64 {
+			return p, account.PageBad
+		}
+		p.Before = store.Cursor{At: time.UnixMilli(ms), ID: id}
+	}
+	return p, nil
+}

@@ -1,0 +1,283 @@
+package access
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/store"
+)
+
+// as asks with the session of a role, from a page of the server itself.
+func (r *rig) as(role string) request { return cookie(r.cookies[role]) }
+
+// fields reads an answer.
+func fields(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	return out
+}
+
+// TestPeopleByHTTP: an owner does with accounts what the command does, and each refusal says why.
+func TestPeopleByHTTP(t *testing.T) {
+	r := newRig(t).people().slowly()
+	mux := r.mux(r.guard.Routes()...)
+	device := store.Identity{ID: "d1", Address: "d1", Client: "c", State: store.DevicePaired}
+	if err := r.db.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pattern, body string
+		want          int
+		says          string
+	}{
+		{"POST /api/v1/users", `{"name":"Bob","role":"member","password":"` + good + `"}`, 200, "{}"},
+		{"POST /api/v1/users", `{"name":"bob","role":"member","password":"` + good + `"}`, 409, "account/name-taken"},
+		{"POST /api/v1/users", `{"name":"cid","role":"member","password":"password1"}`, 400, "account/password-known"},
+		{"POST /api/v1/users", `{"name":"cid","role":"member"}`, 400, "account/password-short"},
+		{"POST /api/v1/users", `{"name":"cid","role":"boss","password":"` + good + `"}`, 400, "account/role-unknown"},
+		{"POST /api/v1/users", `{"name":"c\r\nid","role":"member","password":"` + good + `"}`, 400, "account/name-bad"},
+		{"POST /api/v1/users/bob/role", `{"role":"viewer"}`, 200, "{}"},
+		{"POST /api/v1/users/bob/role", `{"role":""}`, 400, "account/role-unknown"},
+		{"POST /api/v1/users/nobody/role", `{"role":"viewer"}`, 404, "account/no-user"},
+		{"POST /api/v1/users/the-owner/role", `{"role":"member"}`, 409, "account/last-owner"},
+		{"POST /api/v1/users/the-owner/disable", `{}`, 409, "account/last-owner"},
+		{"POST /api/v1/users/bob/password", `{"password":"another good one"}`, 200, "{}"},
+		{"POST /api/v1/users/bob/password", `{"password":"bobbobbob1"}`, 400, "account/password-known"},
+		{"POST /api/v1/users/bob/disable", `{}`, 200, "{}"},
+		{"POST /api/v1/users/bob/enable", `{}`, 200, "{}"},
+		{"POST /api/v1/users/bob/devices", `{"device":"d1"}`, 200, "{}"},
+		{"POST /api/v1/users/bob/devices", `{"device":"d2"}`, 404, "account/no-device"},
+		{"GET /api/v1/users/bob/devices", "", 200, `["d1"]`},
+		{"DELETE /api/v1/users/bob/devices/d1", "", 200, "{}"},
+		{"GET /api/v1/users/bob/devices", "", 200, `[]`},
+		{"GET /api/v1/users/the-member/sessions", "", 200, `"remote"`},
+		{"DELETE /api/v1/users/the-member/sessions", "", 200, "{}"},
+		{"GET /api/v1/users/the-member/sessions", "", 200, `"sessions":[]`},
+		{"GET /api/v1/users/the-member/tokens", "", 200, `"head":"xz_`},
+		{"POST /api/v1/invites", `{"role":"viewer"}`, 200, `"code"`},
+		{"POST /api/v1/invites", `{"role":"boss"}`, 400, "account/role-unknown"},
+		{"POST /api/v1/me/tokens", `{"label":"x","scopes":["read","say"],"streams":["device-*"],"rate":3,"days":2}`, 200, `"token":"xz_`},
+		{"POST /api/v1/me/tokens", `{"label":"x","scopes":["everything"]}`, 400, "account/scope-unknown"},
+		{"POST /api/v1/me/tokens", `{"label":"x","scopes":["read"],"days":-1}`, 400, "account/token-bad"},
+		{"POST /api/v1/me/tokens", `{"label":"x","scopes":["read"],"rate":300}`, 400, "account/token-bad"},
+		{"GET /api/v1/me/tokens", "", 200, `"streams":["device-*"]`},
+		{"DELETE /api/v1/me/tokens/xz_nothing", "", 401, "account/no-token"},
+		{"GET /api/v1/users", "", 200, `"name":"bob"`},
+	} {
+		w := ask(mux, c.pattern, c.body, r.as("owner"))
+		if w.Code != c.want || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %s: %d %s, want %d %s", c.pattern, c.body, w.Code, w.Body, c.want, c.says)
+		}
+		for _, secret := range []string{"argon2", good, "another good one"} {
+			if strings.Contains(w.Body.String(), secret) {
+				t.Errorf("%s tells %s", c.pattern, secret)
+			}
+		}
+	}
+	if w := ask(mux, "GET /api/v1/me", "", r.as("member")); w.Code != 401 {
+		t.Errorf("a session that was ended: %d", w.Code)
+	}
+}
+
+// TestOwnPassword: it ends all other sessions; that of who changed it goes on as a new one.
+func TestOwnPassword(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	other, err := r.accounts.Login(t.Context(), "the-viewer", account.Proof{Password: good}, account.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := ask(mux, "POST /api/v1/me/password", `{"password":"another good one"}`, r.as("viewer"))
+	if w.Code != 200 || len(w.Result().Cookies()) != 1 {
+		t.Fatal(w.Code, w.Body)
+	}
+	fresh := w.Result().Cookies()[0]
+	for name, c := range map[string]struct {
+		cookie *http.Cookie
+		want   int
+	}{"the new one": {fresh, 200}, "the one before": {r.cookies["viewer"], 401}, "another browser": {&http.Cookie{Name: "xiaozhi", Value: other}, 401}} {
+		if w := ask(mux, "GET /api/v1/me", "", cookie(c.cookie)); w.Code != c.want {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+}
+
+// TestOtherSessions: who logs out elsewhere stays logged in here.
+func TestOtherSessions(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	other, err := r.accounts.Login(t.Context(), "the-viewer", account.Proof{Password: good}, account.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := ask(mux, "GET /api/v1/me/sessions", "", r.as("viewer")).Body.String()
+	if strings.Count(list, `"since"`) != 2 || strings.Count(list, `"this":true`) != 1 || strings.Contains(list, other) {
+		t.Error(list)
+	}
+	if w := ask(mux, "DELETE /api/v1/me/sessions", "", r.as("viewer")); w.Code != 200 {
+		t.Error(w.Code, w.Body)
+	}
+	if w := ask(mux, "GET /api/v1/me", "", r.as("viewer")); w.Code != 200 {
+		t.Errorf("here: %d", w.Code)
+	}
+	if w := ask(mux, "GET /api/v1/me", "", cookie(&http.Cookie{Name: "xiaozhi", Value: other})); w.Code != 401 {
+		t.Errorf("elsewhere: %d", w.Code)
+	}
+}
+
+// TestStepUp: ten minutes after the password was shown a session only looks; the password opens it again, and no token
+// of a program does what needs it.
+func TestStepUp(t *testing.T) {
+	r := newRig(t).people()
+	r.guard.o.Now = func() time.Time { return time.Now().Add(11 * time.Minute) }
+	mux := r.mux(r.guard.Routes()...)
+	const add = `{"name":"bob","role":"owner","password":"` + good + `"}`
+	if w := ask(mux, "POST /api/v1/users", add, r.as("owner")); w.Code != 401 || !strings.Contains(w.Body.String(), "account/prove-again") {
+		t.Errorf("a stale session: %d %s", w.Code, w.Body)
+	}
+	if w := ask(mux, "GET /api/v1/users", "", r.as("owner")); w.Code != 200 {
+		t.Errorf("it may look: %d %s", w.Code, w.Body)
+	}
+	if w := ask(mux, "POST /api/v1/prove", `{"password":"wrong one"}`, r.as("owner")); w.Code != 401 {
+		t.Errorf("a wrong password: %d", w.Code)
+	}
+	r.guard.o.Now = time.Now
+	if w := ask(mux, "POST /api/v1/prove", `{"password":"`+good+`"}`, r.as("owner")); w.Code != 200 {
+		t.Errorf("prove: %d %s", w.Code, w.Body)
+	}
+	if w := ask(mux, "POST /api/v1/users", add, bearer(r.tokens["owner admin"])); w.Code != 403 {
+		t.Errorf("a token: %d", w.Code)
+	}
+	if w := ask(mux, "POST /api/v1/users", add, r.as("owner")); w.Code != 200 {
+		t.Errorf("a fresh session: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAuditByHTTP: it is told in pages, without what was typed, and to owners only.
+func TestAuditByHTTP(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	seen, before := map[string]bool{}, ""
+	for range 9 {
+		w := ask(mux, "GET /api/v1/audit?limit=2"+before, "", r.as("owner"))
+		got := fields(t, w)
+		for _, a := range got["acts"].([]any) {
+			line, _ := json.Marshal(a)
+			if seen[string(line)] {
+				t.Errorf("twice: %s", line)
+			}
+			seen[string(line)] = true
+		}
+		next, ok := got["before"].(string)
+		if !ok {
+			break
+		}
+		before = "&before=" + next
+	}
+	if len(seen) < 12 { // an account, a login and two tokens of each role
+		t.Errorf("%d acts", len(seen))
+	}
+	for _, bad := range []string{"?limit=0", "?limit=x", "?limit=1000000", "?before=x", "?before=1", "?before=1."} {
+		if w := ask(mux, "GET /api/v1/audit"+bad, "", r.as("owner")); w.Code != 400 {
+			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
+		}
+	}
+}
+
+// TestRebinding: a name that somebody else has lead here opens nothing, whatever cookie comes with it.
+func TestRebinding(t *testing.T) {
+	r := newRig(t).people()
+	r.guard.o.OwnHost = addressed
+	mux := r.mux(r.guard.Routes()...)
+	for host, want := range map[string]int{
+		"127.0.0.1:8000": 200, "192.168.1.2": 200, "[::1]:8000": 200, "localhost:8000": 200, "LOCALHOST": 200,
+		"evil.example:8000": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "": 421, "xiaozhi": 421,
+	} {
+		named := func(q *http.Request) { q.Host = host }
+		if w := ask(mux, "GET /api/v1/me", "", r.as("owner"), named); w.Code != want {
+			t.Errorf("%q: %d, want %d", host, w.Code, want)
+		}
+		login := ask(mux, "POST /api/v1/login", `{"name":"the-viewer","password":"`+good+`"}`, named)
+		if (login.Code == 421) != (want == 421) || want == 421 && (len(login.Result().Cookies()) > 0 || !strings.Contains(login.Body.String(), "mcp.hosts")) {
+			t.Errorf("login at %q: %d %s", host, login.Code, login.Body)
+		}
+	}
+}
+
+// TestPersonRate: a person asks 30 times a second, by all browsers and tokens together; another one is not kept waiting.
+func TestPersonRate(t *testing.T) {
+	r := newRig(t).people()
+	at := time.Now()
+	r.guard.o.Now = func() time.Time { return at }
+	mux := r.mux(r.guard.Routes()...)
+	let := 0
+	for i := range 200 {
+		how := r.as("member")
+		if i%2 > 0 {
+			how = bearer(r.tokens["member read"])
+		}
+		w := ask(mux, "GET /api/v1/me", "", how)
+		if w.Code == 200 {
+			let++
+		} else if w.Code != 429 || w.Header().Get("Retry-After") == "" {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	if let != 2*perSecond {
+		t.Errorf("%d of 200 at once", let)
+	}
+	if w := ask(mux, "GET /api/v1/me", "", r.as("viewer")); w.Code != 200 {
+		t.Errorf("another person: %d", w.Code)
+	}
+	at = at.Add(time.Second)
+	if w := ask(mux, "GET /api/v1/me", "", r.as("member")); w.Code != 200 {
+		t.Errorf("a second later: %d", w.Code)
+	}
+}
+
+// TestSecondFactorByHTTP is the way of a second factor, from the page to the login with it, and away.
+func TestSecondFactorByHTTP(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	w := ask(mux, "POST /api/v1/me/totp", "{}", r.as("member"))
+	secret, _ := fields(t, w)["secret"].(string)
+	recovery, _ := fields(t, w)["recovery"].([]any)
+	if w.Code != 200 || len(secret) != 32 || len(recovery) != 10 || w.Header().Get("Cache-Control") != "no-store" {
+		t.Fatal(w.Code, w.Body)
+	}
+	if w := ask(mux, "POST /api/v1/me/totp/confirm", `{"code":"000000"}`, r.as("member")); w.Code != 401 {
+		t.Errorf("a wrong code: %d", w.Code)
+	}
+	if w := ask(mux, "POST /api/v1/me/totp/confirm", `{"code":"`+account.CodeNow(secret, time.Now())+`"}`, r.as("member")); w.Code != 200 {
+		t.Fatal(w.Code, w.Body)
+	}
+	login := func(second string) *httptest.ResponseRecorder {
+		return ask(mux, "POST /api/v1/login", `{"name":"the-member","password":"`+good+`","second":"`+second+`"}`)
+	}
+	if w := login(""); w.Code != 401 || !strings.Contains(w.Body.String(), "account/code-needed") || len(w.Result().Cookies()) > 0 {
+		t.Errorf("without a code: %d %s", w.Code, w.Body)
+	}
+	if w := login(recovery[0].(string)); w.Code != 200 {
+		t.Errorf("a recovery code: %d %s", w.Code, w.Body)
+	}
+	if w := login(recovery[0].(string)); w.Code != 401 {
+		t.Errorf("the same again: %d", w.Code)
+	}
+	if w := ask(mux, "DELETE /api/v1/me/totp", "", r.as("member")); w.Code != 200 {
+		t.Errorf("away: %d %s", w.Code, w.Body)
+	}
+	if w := login(""); w.Code != 200 {
+		t.Errorf("without one again: %d %s", w.Code, w.Body)
+	}
+	if strings.Contains(r.log.String(), secret) {
+		t.Error("the log has the secret")
+	}
+}
