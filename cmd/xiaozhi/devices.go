@@ -7,18 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"xiaozhi/connection/pairing"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
 const devicesUsage = `usage: xiaozhi devices [flags]
-       xiaozhi devices [flags] pair CODE | pair ID | rename ID NAME | refuse ID | forget ID
+       xiaozhi devices [flags] pair CODE | pair ID | rename ID NAME | refuse ID | forget ID | agent ID [NAME]
 
 %s
 %s
@@ -48,6 +50,9 @@ func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
 		c.server = "http://" + c.server // localhost:8000
 	}
+	if flags.Arg(0) == "agent" {
+		return c.give(ctx, flags, *data, stderr)
+	}
 	act, order, err := orderOf(flags.Args())
 	if err != nil {
 		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
@@ -61,6 +66,27 @@ func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
 		return 1
+	}
+	return 0
+}
+
+// give has a device be given the agent that is named, or that of all.
+func (c toolsClient) give(ctx context.Context, flags *flag.FlagSet, data string, stderr io.Writer) int {
+	if n := flags.NArg(); n < 2 || n > 3 || strings.HasPrefix(flags.Arg(1), "-") {
+		fmt.Fprintf(stderr, "xiaozhi devices: %s\n", message.Both("known/wants", "agent", "ID [NAME]"))
+		return 2
+	}
+	done, order := roster.DeviceAgent{}, roster.DeviceAgent{Agent: flags.Arg(2)}
+	err := c.findToken(flags, data)
+	if err == nil {
+		err = c.ask(ctx, http.MethodPut, roster.DevicesPath+"/"+url.PathEscape(flags.Arg(1))+"/agent", order, &done)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
+		return 1
+	}
+	if !c.asJSON {
+		fmt.Fprintln(c.out, message.Both("known/done", plainText(strings.TrimSpace(done.Device+" "+done.Agent))))
 	}
 	return 0
 }

@@ -44,6 +44,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return simulate(command, args, stderr)
 	case "tools":
 		return tools(ctx, args, stdout, stderr)
+	case "agents":
+		return agents(ctx, args, stdout, stderr)
 	case "devices":
 		return devices(ctx, args, stdout, stderr)
 	case "user":
@@ -69,7 +71,7 @@ func usage() string {
 	var text strings.Builder
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
-		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"devices", "command/devices"}, {"user", "command/user"},
+		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"agents", "command/agents"}, {"devices", "command/devices"}, {"user", "command/user"},
 		{"secret", "command/secret"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
