@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -103,4 +104,20 @@ func (s *Store) Health() Health {
 		r.Trouble = append(r.Trouble, TroubleDropped)
 	}
 	return r
+}
+
+// Check reads the whole database and returns what is wrong with it. It takes as long as reading the file does.
+// PostgreSQL checks itself.
+func (s *Store) Check(ctx context.Context) error {
+	if s.db.engine != SQLite {
+		return nil
+	}
+	var said string
+	if err := s.db.read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said); err != nil {
+		return err
+	}
+	if said != "ok" {
+		return fmt.Errorf("%w: %s", errUnsound, said)
+	}
+	return nil
 }
