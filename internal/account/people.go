@@ -86,6 +86,11 @@ func (s *Service) first(ctx context.Context, n NewUser) error {
 	if err == nil {
 		err = s.db.Users.AddFirst(ctx, u)
 	}
+	if err == nil {
+		s.mu.Lock()
+		s.owned = true
+		s.mu.Unlock()
+	}
 	return orReason(orReason(err, store.ErrConflict, HasOwner), store.ErrExists, NameTaken)
 }
 
