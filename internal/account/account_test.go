@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, clock: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), from: Origin{Remote: netip.MustParseAddr("192.168.1.7"), Browser: "b"}}
 	now := func() time.Time { return r.clock }
-	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "x.db"), Now: now})
+	db, err := store.Open(t.Context(), place(t, now))
 	if err != nil {
 		t.Fatal(err)
 	}

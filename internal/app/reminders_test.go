@@ -1,7 +1,6 @@
 package app
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,23 +9,26 @@ import (
 	"xiaozhi/store"
 )
 
+// TestStoredReminders: both engines keep reminders as memory does.
 func TestStoredReminders(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) alarm.Store {
-		s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "xiaozhi.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		for _, id := range []string{"kitchen", "hall", "many"} {
-			device := store.Identity{ID: id, Address: id, State: store.DeviceNew, FirstAt: time.Now(), SeenAt: time.Now(), SinceAt: time.Now()}
-			if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
+	onBoth(t, func(t *testing.T, place func(t *testing.T) store.Options) {
+		storetest.Run(t, func(t *testing.T) alarm.Store {
+			s, err := store.Open(t.Context(), place(t))
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		return storedReminders{s.Reminders}
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, id := range []string{"kitchen", "hall", "many"} {
+				device := store.Identity{ID: id, Address: id, State: store.DeviceNew, FirstAt: time.Now(), SeenAt: time.Now(), SinceAt: time.Now()}
+				if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return storedReminders{s.Reminders}
+		})
 	})
 }

@@ -19,20 +19,23 @@ import (
 	"xiaozhi/store"
 )
 
+// TestStoredRecords: both engines keep who is known as memory does.
 func TestStoredRecords(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	var last *store.Store
-	recordstest.Run(t, func(t *testing.T) identity.Records {
-		if last != nil {
-			last.Close()
-		}
-		var err error
-		if last, err = store.Open(t.Context(), store.Options{Path: path}); err != nil {
-			t.Fatal(err)
-		}
-		return storedRecords{last, nil, slog.New(slog.DiscardHandler)}
+	onBoth(t, func(t *testing.T, place func(t *testing.T) store.Options) {
+		o := place(t)
+		var last *store.Store
+		recordstest.Run(t, func(t *testing.T) identity.Records {
+			if last != nil {
+				last.Close()
+			}
+			var err error
+			if last, err = store.Open(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			return storedRecords{last, nil, slog.New(slog.DiscardHandler)}
+		})
+		last.Close()
 	})
-	last.Close()
 }
 
 // without is an App of a data folder without engines.

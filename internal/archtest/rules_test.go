@@ -93,12 +93,13 @@ var rules = []rule{
 	{"internal/conformance", "internal/conformance mcp/...", "programs of others against ours"},
 	{"internal/scene", "agent/... mcp/... audio providers/... internal/...", "conversations in fake time"},
 	{"internal/testall", "", "which tests run"},
+	{"internal/postgrestest", "", "a database server for tests"},
 	{"internal/archtest", "", "it reads sources"},
 	{"e2e", "...", "the built program"},
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
@@ -108,7 +109,7 @@ var libraries = []rule{
 	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
 	{"database/sql", "store", "SQL stands in one place"},
 	{"github.com/mattn/go-sqlite3", "store", "databases are known in one place"},
-	{"github.com/jackc/pgx", "store", "databases are known in one place"},
+	{"github.com/jackc/pgx", "store internal/postgrestest", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"golang.org/x/crypto", "internal/account internal/sealed", "passwords are hashed in one place, secrets sealed in one"},
 	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},

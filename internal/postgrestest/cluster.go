@@ -1,0 +1,158 @@
+// Package postgrestest starts a PostgreSQL for the tests of one package: in a temporary folder, reached by a socket there,
+// and never as root.
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Cluster is a PostgreSQL with a database for each test. The zero value is ready: the first [Cluster.URL] starts it, and
+// TestMain must call [Cluster.Stop]. Its methods may be called at the same time.
+type Cluster struct {
+	mu     sync.Mutex
+	tried  bool
+	err    error // why it could not be started
+	dir    string
+	server *exec.Cmd
+	made   int // databases
+}
+
+var errMissing = errors.New("PostgreSQL is not installed (Debian: postgresql-15)")
+
+// URL returns the address of an empty database. It skips the test if PostgreSQL is not installed.
+func (c *Cluster) URL(t *testing.T) string {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.tried {
+		c.tried, c.err = true, c.start(context.WithoutCancel(t.Context()))
+	}
+	if errors.Is(c.err, errMissing) {
+		t.Skip("NOT TESTED: ", c.err)
+	}
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	c.made++
+	name := fmt.Sprintf("t%d", c.made)
+	conn, err := pgx.Connect(t.Context(), c.url("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	return c.url(name)
+}
+
+// Stop ends the server, if there is one, and deletes its files.
+func (c *Cluster) Stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop()
+}
+
+func (c *Cluster) stop() {
+	if c.server != nil {
+		_ = c.server.Process.Signal(syscall.SIGINT) // a fast shutdown
+		_ = c.server.Wait()
+		c.server = nil
+	}
+	if c.dir != "" {
+		_ = os.RemoveAll(c.dir)
+	}
+}
+
+func (c *Cluster) url(name string) string {
+	return "postgres:///" + name + "?user=xiaozhi&host=" + url.QueryEscape(c.dir)
+}
+
+// start makes a cluster and waits until it answers, for ten seconds at most.
+func (c *Cluster) start(ctx context.Context) (err error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is right
+	if slices.Sort(found); len(found) == 0 {
+		return errMissing
+	}
+	bin := filepath.Dir(found[len(found)-1])
+	if c.dir, err = os.MkdirTemp("/tmp", "xiaozhi-pg-"); err != nil { // a path of a socket must be short
+		return err
+	}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
+	data := filepath.Join(c.dir, "data")
+	initdb, out, err := c.command(bin, "initdb", "-D", data, "-U", "xiaozhi", "--auth=trust", "-E", "UTF8", "--no-sync")
+	if err != nil {
+		return err
+	}
+	if attr := initdb.SysProcAttr.Credential; attr != nil {
+		if err := os.Chown(c.dir, int(attr.Uid), int(attr.Gid)); err != nil {
+			return err
+		}
+	}
+	if err := initdb.Run(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	server, out, err := c.command(bin, "postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100")
+	if err != nil {
+		return err
+	}
+	if err := server.Start(); err != nil {
+		return err
+	}
+	c.server = server
+	for range 200 {
+		ctx, stop := context.WithTimeout(ctx, time.Second)
+		conn, err := pgx.Connect(ctx, c.url("postgres"))
+		if err == nil {
+			err = conn.Close(ctx)
+			stop()
+			return err
+		}
+		stop()
+		time.Sleep(50 * time.Millisecond)
+	}
+	return fmt.Errorf("PostgreSQL does not start: %s", out)
+}
+
+// command makes a command of PostgreSQL's that runs as somebody who is not root, for PostgreSQL refuses that.
+func (c *Cluster) command(bin, name string, args ...string) (*exec.Cmd, *bytes.Buffer, error) {
+	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if os.Geteuid() != 0 {
+		return cmd, &out, nil
+	}
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		who, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	uid, errUID := strconv.ParseUint(who.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(who.Gid, 10, 32)
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return cmd, &out, errors.Join(errUID, errGID)
+}
