@@ -48,6 +48,7 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	go vet ./...
 	go test -race -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
 	go test -parallel 12 -timeout 14m $(PLAIN) ./e2e
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
 	@$(MAKE) --no-print-directory test

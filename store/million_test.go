@@ -84,22 +84,23 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// TestSustained: two hundred turns a second are written as they come, for as long as they do.
+// TestSustained: two hundred turns a second are written as they come, for as long as they do, by both engines.
 func TestSustained(t *testing.T) {
-	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
-	addDevice(t, s, "m")
-	seconds := testall.Pick(20, 2)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	most := 0
-	for i := range 200 * seconds {
-		<-tick.C
-		s.Log.Put(turnOf("m", "c", i))
-		most = max(most, s.Log.Stats().Waiting)
-	}
-	flush(t, s)
-	if st := s.Log.Stats(); st.Written != uint64(200*seconds) || st.Dropped > 0 {
-		t.Errorf("%+v", st)
-	}
-	t.Logf("at most %d waited", most)
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		seconds := testall.Pick(20, 2)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		most := 0
+		for i := range 200 * seconds {
+			<-tick.C
+			s.Log.Put(turnOf("m", "c", i))
+			most = max(most, s.Log.Stats().Waiting)
+		}
+		flush(t, s)
+		if st := s.Log.Stats(); st.Written != uint64(200*seconds) || st.Dropped > 0 {
+			t.Errorf("%+v", st)
+		}
+		t.Logf("at most %d waited", most)
+	})
 }

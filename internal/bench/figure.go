@@ -64,7 +64,7 @@ const (
 // Figure is one measured thing. It has either Numbers, those of a sample, or a
 // Value; neither when nothing could be measured, and then Note says why.
 type Figure struct {
-	Metric  string   `json:"metric"` // M1 to M17
+	Metric  string   `json:"metric"` // M1 to M18
 	What    string   `json:"what"`
 	Unit    string   `json:"unit"`
 	N       int      `json:"n"` // size of the sample

@@ -29,6 +29,7 @@ const (
 type settings struct {
 	commit time.Duration // 0: 700 ms
 	ears   string        // the recogniser; empty: the stub
+	store  string        // store.driver; empty: as it is usual
 }
 
 // own is our server, started by the bench.
@@ -108,7 +109,8 @@ tts: [stub]
 providers:
   stub: {type: openai, base_url: %q, api_key: stub, model: stub}
 voice: {endpointing: {trigger: 200ms, commit: %s}}
-`, cmp.Or(s.ears, "stub"), stubs, cmp.Or(s.commit, ownSilence))
+store: {driver: %s}
+`, cmp.Or(s.ears, "stub"), stubs, cmp.Or(s.commit, ownSilence), cmp.Or(s.store, storeOn))
 }
 
 // up waits until the server has said where it is.
