@@ -87,7 +87,11 @@ func (s *Store) fill(ctx context.Context, to io.Writer, copied string, files []F
 		}
 	}
 	for _, file := range files {
-		if err := pack(out, filesFolder+"/"+file.Name, file.Path); err != nil {
+		err := pack(out, filesFolder+"/"+file.Name, file.Path)
+		if errors.Is(err, os.ErrNotExist) { // it was deleted since they were listed
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -179,7 +179,7 @@ func (t *Recordings) Of(ctx context.Context, turnID string) ([]Recording, error)
 	return list[Recording](ctx, t.db.read, selectRecording+" WHERE turn_id = $1 ORDER BY side", turnID)
 }
 
-// Ended lists recordings whose time is over, those of longest ago first. The caller deletes their files, then them.
+// Ended lists recordings whose time is over, those of longest ago first. The caller deletes them, then their files.
 func (t *Recordings) Ended(ctx context.Context, limit int) ([]Recording, error) {
 	return list[Recording](ctx, t.db.read, selectRecording+" WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2", t.db.clock().UnixMilli(), limit)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/recording"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
@@ -53,7 +54,7 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 	defer s.Close()
 	top := ours()
 	if o.Sound {
-		top = append(top, "music", "recordings")
+		top = append(top, "music", recordingsFolder)
 	}
 	key := ""
 	if o.Key {
@@ -120,7 +121,7 @@ func backupFiles(data string, tops []string, key string) (files []store.File, er
 			if errors.Is(err, os.ErrNotExist) {
 				return nil
 			}
-			if err != nil || !d.Type().IsRegular() {
+			if err != nil || !d.Type().IsRegular() || top == recordingsFolder && recording.Unfinished(path) {
 				return err
 			}
 			name, err := filepath.Rel(data, path)

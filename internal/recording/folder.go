@@ -21,6 +21,9 @@ const (
 	maxName = 200     // bytes of a name
 )
 
+// Unfinished reports whether a file of the folder is being written, or was when the program was killed.
+func Unfinished(name string) bool { return strings.HasSuffix(name, suffix+part) }
+
 // name makes the name of a file or folder of an id: another one of each id, whatever signs it has, and none that leads
 // anywhere else. Of a MAC address the colons become underscores.
 func name(id string) string {
@@ -219,7 +222,7 @@ func (f *folder) sweepTalk(dir, talk string, named func(talk string) (map[string
 	for _, one := range files {
 		at := dir + "/" + one.Name()
 		whole := strings.HasSuffix(at, suffix)
-		if rows[at] || !whole && !strings.HasSuffix(at, suffix+part) {
+		if rows[at] || !whole && !Unfinished(at) {
 			continue
 		}
 		if err := f.remove(at); err != nil {

@@ -131,12 +131,16 @@ func (r *Recorder) makeRoom(ctx context.Context, more int64) error {
 	return nil
 }
 
-// delist deletes recordings: first the files, then the rows.
+// delist deletes recordings: first the rows, then the files, so that no row names what is not there. A file that is left
+// is swept later.
 func (r *Recorder) delist(ctx context.Context, old []store.Recording) error {
-	if err := r.remove(old); err != nil {
+	if len(old) == 0 {
+		return nil
+	}
+	if err := r.o.Table.DeleteAll(ctx, old); err != nil {
 		return err
 	}
-	return r.o.Table.DeleteAll(ctx, old)
+	return r.remove(old)
 }
 
 // tidy deletes what is too old, what is too much, and files that no row names.
