@@ -159,12 +159,18 @@ func (s *Session) fields() []any {
 // Sessions is the table of browsers that people are logged in with.
 type Sessions struct{ db *database }
 
-// Add keeps a session; those that have ended go.
+// maxSessions is how many sessions a person has at once.
+const maxSessions = 50
+
+// Add keeps a session; those that have ended go, and of too many of a person the one that was unused for longest.
 func (t *Sessions) Add(ctx context.Context, s Session) error {
 	now := t.db.clock()
 	s.CreatedAt, s.SeenAt, s.ProvedAt = orNow(s.CreatedAt, t.db.clock), orNow(s.SeenAt, t.db.clock), orNow(s.ProvedAt, t.db.clock)
 	return t.db.change(ctx, func(tx *sql.Tx) error {
 		if _, err := execIn(ctx, tx, "DELETE FROM sessions WHERE ends_at <= $1", now.UnixMilli()); err != nil {
+			return err
+		}
+		if _, err := execIn(ctx, tx, "DELETE FROM sessions WHERE user_id = $1 AND hash NOT IN (SELECT hash FROM sessions WHERE user_id = $2 ORDER BY seen_at DESC, hash LIMIT $3)", s.UserID, s.UserID, maxSessions-1); err != nil {
 			return err
 		}
 		_, err := execIn(ctx, tx, insert("sessions", sessionColumns), s.fields()...)
@@ -188,11 +194,6 @@ func (t *Sessions) Of(ctx context.Context, userID string) ([]Session, error) {
 // Seen notes that a session was used, and that it ends then.
 func (t *Sessions) Seen(ctx context.Context, hash string, ends time.Time) error {
 	return t.db.execOne(ctx, "UPDATE sessions SET seen_at = $1, ends_at = $2 WHERE hash = $3", t.db.clock().UnixMilli(), ends.UnixMilli(), hash)
-}
-
-// Proved notes that the password was shown in a session.
-func (t *Sessions) Proved(ctx context.Context, hash string) error {
-	return t.db.execOne(ctx, "UPDATE sessions SET proved_at = $1 WHERE hash = $2", t.db.clock().UnixMilli(), hash)
 }
 
 // End ends a session.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -91,8 +92,6 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%+v %+v %v", session, u, err)
 		}
 		want(t, s.Sessions.Seen(ctx, "h1", soon.Add(time.Hour)), nil)
-		want(t, s.Sessions.Proved(ctx, "h1"), nil)
-		want(t, s.Sessions.Proved(ctx, "none"), ErrNotFound)
 		want(t, s.Sessions.End(ctx, "h3"), nil)
 		if all, err := s.Sessions.Of(ctx, "anna"); err != nil || len(all) != 2 {
 			t.Error(len(all), err)
@@ -108,6 +107,13 @@ func TestSessions(t *testing.T) {
 		want(t, err, nil)
 		_, _, err = s.Sessions.Get(ctx, "h1")
 		want(t, err, ErrNotFound) // the password has changed
+		for i := range maxSessions + 5 {
+			seen := at(0).Add(time.Duration(i) * time.Second)
+			want(t, s.Sessions.Add(ctx, Session{Hash: fmt.Sprintf("many-%02d", i), UserID: "anna", SeenAt: seen, EndsAt: time.Now().Add(time.Hour)}), nil)
+		}
+		if all, err := s.Sessions.Of(ctx, "anna"); err != nil || len(all) != maxSessions || all[0].Hash != "many-54" || all[maxSessions-1].Hash != "many-05" {
+			t.Errorf("%d sessions, %v", len(all), err)
+		}
 	})
 }
 

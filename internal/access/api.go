@@ -104,10 +104,13 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) err
 	return nil
 }
 
+// prove puts another session in the place of the one whose password is shown again.
 func (g *Guard) prove(w http.ResponseWriter, r *http.Request, c credentials) error {
-	if err := g.o.Accounts.Prove(r.Context(), PersonOf(r), account.Proof{Password: c.Password, Code: c.Second}, g.from(r)); err != nil {
+	secret, err := g.o.Accounts.Prove(r.Context(), PersonOf(r), account.Proof{Password: c.Password, Code: c.Second}, g.from(r))
+	if err != nil {
 		return err
 	}
+	g.setCookie(w, r, secret)
 	answer(w, http.StatusOK, struct{}{})
 	return nil
 }

@@ -16,6 +16,8 @@ type change struct {
 	Name     string `json:"name"`
 	Role     string `json:"role"`
 	Password string `json:"password"`
+	Current  string `json:"current"` // password, where it is changed by who has it
+	Second   string `json:"second"`  // code beside it
 	Code     string `json:"code"`
 	Device   string `json:"device"`
 
@@ -91,9 +93,9 @@ func (g *Guard) ownRoutes() []Route {
 	self := account.Need{Role: account.Viewer, Scope: account.Admin}
 	fresh := account.Need{Role: account.Viewer, Scope: account.Admin, Fresh: true}
 	return []Route{
-		{Pattern: "POST /api/v1/me/password", For: People, Need: fresh, Handler: taking(g, g.ownPassword)},
+		{Pattern: "POST /api/v1/me/password", For: People, Need: self, Handler: taking(g, g.ownPassword)},
 		g.telling("GET /api/v1/me/sessions", self, func(r *http.Request) (any, error) { return g.sessions(r, PersonOf(r).Name) }),
-		g.doing("DELETE /api/v1/me/sessions", self, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
+		g.doing("DELETE /api/v1/me/sessions", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
 			return nil, s.EndOtherSessions(ctx, by, g.actor(r))
 		}),
 		g.telling("GET /api/v1/me/tokens", self, func(r *http.Request) (any, error) { return g.tokens(r, PersonOf(r).Name) }),
@@ -145,9 +147,13 @@ func (g *Guard) actor(r *http.Request) account.Actor {
 	return PersonOf(r).Actor(g.o.Remote(r).String())
 }
 
-// ownPassword sets the password of who asks, which ends all their sessions, and begins a new one here.
+// ownPassword sets the password of who asks and shows the one before, which ends all their sessions, and begins a new
+// one here.
 func (g *Guard) ownPassword(w http.ResponseWriter, r *http.Request, c change) error {
 	p := PersonOf(r)
+	if _, err := g.o.Accounts.Prove(r.Context(), p, account.Proof{Password: c.Current, Code: c.Second}, g.from(r)); err != nil {
+		return err
+	}
 	if err := g.o.Accounts.SetPassword(r.Context(), g.actor(r), p.Name, c.Password); err != nil {
 		return err
 	}

@@ -95,7 +95,12 @@ func TestOwnPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := ask(mux, "POST /api/v1/me/password", `{"password":"another good one"}`, r.as("viewer"))
+	for _, body := range []string{`{"password":"another good one"}`, `{"password":"another good one","current":"wrong one"}`} {
+		if w := ask(mux, "POST /api/v1/me/password", body, r.as("viewer")); w.Code != 401 {
+			t.Errorf("without the one before: %d", w.Code)
+		}
+	}
+	w := ask(mux, "POST /api/v1/me/password", `{"password":"another good one","current":"`+good+`"}`, r.as("viewer"))
 	if w.Code != 200 || len(w.Result().Cookies()) != 1 {
 		t.Fatal(w.Code, w.Body)
 	}
@@ -150,8 +155,14 @@ func TestStepUp(t *testing.T) {
 		t.Errorf("a wrong password: %d", w.Code)
 	}
 	r.guard.o.Now = time.Now
-	if w := ask(mux, "POST /api/v1/prove", `{"password":"`+good+`"}`, r.as("owner")); w.Code != 200 {
+	before := r.cookies["owner"]
+	if w := ask(mux, "POST /api/v1/prove", `{"password":"`+good+`"}`, r.as("owner")); w.Code != 200 || len(w.Result().Cookies()) != 1 {
 		t.Errorf("prove: %d %s", w.Code, w.Body)
+	} else {
+		r.cookies["owner"] = w.Result().Cookies()[0]
+	}
+	if w := ask(mux, "GET /api/v1/me", "", cookie(before)); w.Code != 401 {
+		t.Errorf("the session before: %d", w.Code)
 	}
 	if w := ask(mux, "POST /api/v1/users", add, bearer(r.tokens["owner admin"])); w.Code != 403 {
 		t.Errorf("a token: %d", w.Code)
@@ -279,5 +290,57 @@ func TestSecondFactorByHTTP(t *testing.T) {
 	}
 	if strings.Contains(r.log.String(), secret) {
 		t.Error("the log has the secret")
+	}
+}
+
+// TestGetChangesNothing: looking at everything leaves accounts, sessions, tokens and the audit as they were.
+func TestGetChangesNothing(t *testing.T) {
+	r := newRig(t).people().slowly()
+	mux := r.mux(r.guard.Routes()...)
+	state := func() string {
+		var all strings.Builder
+		for _, path := range []string{"users", "users/the-owner/sessions", "users/the-member/tokens", "audit?limit=200"} {
+			all.WriteString(ask(mux, "GET /api/v1/"+path, "", r.as("owner")).Body.String())
+		}
+		return all.String()
+	}
+	before, looked := state(), 0
+	for _, route := range r.guard.Routes() {
+		path, ok := strings.CutPrefix(route.Pattern, "GET ")
+		if !ok {
+			continue
+		}
+		looked++
+		path = strings.ReplaceAll(path, "{name}", "the-member")
+		for _, method := range []string{"GET ", "HEAD "} {
+			if w := ask(mux, method+path+"?role=owner&password=x&name=x", "", r.as("owner")); w.Code != 200 {
+				t.Errorf("%s%s: %d", method, path, w.Code)
+			}
+		}
+	}
+	if after := state(); after != before || looked < 6 {
+		t.Errorf("%d paths were looked at; before\n%s\nafter\n%s", looked, before, after)
+	}
+}
+
+// TestHeaders: each answer says that nobody may keep, guess at, frame or embed it, refusals and failures too.
+func TestHeaders(t *testing.T) {
+	r := newRig(t).people()
+	fails := Route{Pattern: "GET /fails", For: Anyone, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })}
+	mux := r.mux(append(r.guard.Routes(), fails)...)
+	for _, route := range append(r.guard.Routes(), fails) {
+		pattern := strings.NewReplacer("{name}", "x", "{head}", "x", "{id}", "x").Replace(route.Pattern)
+		for _, how := range []request{func(*http.Request) {}, r.as("viewer"), with("Host", "x")} {
+			h := ask(mux, pattern, "{}", how).Header()
+			csp := h.Get("Content-Security-Policy")
+			for _, part := range []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} {
+				if !strings.Contains(csp, part) {
+					t.Errorf("%s: %q", pattern, csp)
+				}
+			}
+			if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "same-origin" || h.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s: %v", pattern, h)
+			}
+		}
 	}
 }

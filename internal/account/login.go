@@ -153,23 +153,27 @@ func (s *Service) Session(ctx context.Context, secret string) (p Person, err err
 	return Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Proved: session.ProvedAt, Second: u.TOTP != "", session: session.Hash}, nil
 }
 
-// Prove shows the password of a session again, and a code where there is a second factor.
-func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin) error {
+// Prove shows the password of a session again, and a code where there is a second factor. Another session goes on in
+// the place of that one, whose secret is returned: who has stolen the one before has nothing of it.
+func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin) (secret string, err error) {
 	if p.session == "" {
-		return NoSession
+		return "", NoSession
 	}
-	err := s.guesses.guess(p.Name, from.Remote, func() (bool, error) {
-		u, ok, err := s.right(ctx, p.Name, shown.Password)
-		if ok {
+	var u store.User
+	err = s.guesses.guess(p.Name, from.Remote, func() (ok bool, err error) {
+		if u, ok, err = s.right(ctx, p.Name, shown.Password); ok {
 			ok, err = s.second(ctx, u, shown.Code)
 		}
 		return ok, err
 	})
 	if err == nil {
-		err = orReason(s.db.Sessions.Proved(ctx, p.session), store.ErrNotFound, NoSession)
+		secret, err = s.begin(ctx, u, from)
+	}
+	if err == nil {
+		err = s.db.Sessions.End(ctx, p.session)
 	}
 	s.did(ctx, p.Actor(from.Remote.String()), "prove", p.Name, err)
-	return err
+	return secret, err
 }
 
 // Refused keeps that somebody asked for what is not for them.

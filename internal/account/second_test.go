@@ -76,7 +76,7 @@ func TestCodeOnce(t *testing.T) {
 		}
 	}
 	f, recovery := newFactor()
-	if len(recovery) != recoveryCodes || f.use("", now) || f.use("aaaa-aaaa-aaaa-aaaa", now) {
+	if len(recovery) != recoveryCodes || f.use("", now) || f.use("aaaa-aaaa-aaaa-aaaa-aaaa-aaaa", now) {
 		t.Error("recovery codes")
 	}
 	if !f.use(strings.ToUpper(recovery[3]), now) || f.use(recovery[3], now) || !f.use(recovery[4], now) {
@@ -136,9 +136,11 @@ func TestSecondFactor(t *testing.T) {
 	r.want(err, BadLogin)
 	p, err := r.Session(ctx, secret)
 	r.must(err)
-	r.want(r.Prove(ctx, p, Proof{Password: good}, r.from), CodeNeeded)
+	_, err = r.Prove(ctx, p, Proof{Password: good}, r.from)
+	r.want(err, CodeNeeded)
 	r.clock = r.clock.Add(codeStep)
-	r.must(r.Prove(ctx, p, Proof{good, r.code(f, 0)}, r.from))
+	_, err = r.Prove(ctx, p, Proof{good, r.code(f, 0)}, r.from)
+	r.must(err)
 	r.must(r.Unfactor(ctx, command(), "ann"))
 	_, err = login(good, "")
 	r.must(err)

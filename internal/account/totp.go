@@ -23,7 +23,7 @@ const (
 	codeSkew      = 1
 	factorBytes   = 20 // of the secret (RFC 4226 section 4)
 	recoveryCodes = 10
-	recoveryBytes = 10 // 80 bits each
+	recoveryBytes = 15 // 120 bits each, of which a plain hash may be kept (ASVS 6.5.2)
 )
 
 // factor is somebody's second factor. It is kept sealed.
@@ -41,7 +41,7 @@ func newFactor() (f factor, recovery []string) {
 		var b [recoveryBytes]byte
 		_, _ = rand.Read(b[:])
 		code := strings.ToLower(plainBase32().EncodeToString(b[:]))
-		recovery = append(recovery, code[:4]+"-"+code[4:8]+"-"+code[8:12]+"-"+code[12:])
+		recovery = append(recovery, strings.Join([]string{code[:4], code[4:8], code[8:12], code[12:16], code[16:20], code[20:]}, "-"))
 		f.Recovery = append(f.Recovery, keep(code))
 	}
 	return f, recovery
