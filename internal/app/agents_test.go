@@ -271,7 +271,7 @@ func TestAgentRights(t *testing.T) {
 	for _, act := range acts {
 		found[fmt.Sprint(act.Who, " ", act.Act, " ", act.Object, " ", act.OK)] = true
 	}
-	for _, want := range []string{"admin-token agent set pirate true", "the-owner agent set pirate true", "the-member device agent " + kitchen + " true", "the-viewer refused PUT /api/v1/agents/{name} false"} {
+	for _, want := range []string{"admin-token agent.set pirate true", "the-owner agent.set pirate true", "the-member device.agent " + kitchen + " true", "the-viewer refused PUT /api/v1/agents/{name} false"} {
 		if !found[want] {
 			t.Errorf("the audit does not hold %q of %v", want, found)
 		}

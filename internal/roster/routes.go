@@ -76,9 +76,9 @@ func (a *API) Routes() []access.Route {
 		of(look, "GET "+Path, nil, a.list),
 		of(look, "GET "+one, nil, a.show),
 		of(look, "GET "+one+"/revisions", nil, a.revisions),
-		of(change, "PUT "+one, a.owner, a.changing("agent set", (*Roster).Set)),
-		of(change, "PATCH "+one, a.owner, a.changing("agent set", (*Roster).Patch)),
-		of(change, "POST "+one+"/restore", a.owner, a.changing("agent restore", restore)),
+		of(change, "PUT "+one, a.owner, a.changing("agent.set", (*Roster).Set)),
+		of(change, "PATCH "+one, a.owner, a.changing("agent.set", (*Roster).Patch)),
+		of(change, "POST "+one+"/restore", a.owner, a.changing("agent.restore", restore)),
 		of(change, "DELETE "+one, a.owner, a.remove),
 		of(change, "PUT "+DevicesPath+"/{id}/agent", a.deviceOwner, a.assign),
 	}
@@ -189,7 +189,7 @@ func (a *API) changing(act string, do func(r *Roster, ctx context.Context, by Au
 func (a *API) remove(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	err := a.Roster.Delete(r.Context(), name)
-	a.Guard.Did(r, "agent delete", name, err)
+	a.Guard.Did(r, "agent.delete", name, err)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -210,7 +210,7 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request) {
 	}
 	order.Device = a.Device(r.PathValue("id"))
 	err = a.Roster.Assign(r.Context(), order.Device, order.Agent)
-	a.Guard.Did(r, "device agent", order.Device, err)
+	a.Guard.Did(r, "device.agent", order.Device, err)
 	if err != nil {
 		a.fail(w, r, err)
 		return
