@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -242,6 +243,43 @@ func isText(e record.Entry) bool  { return e.LLM != nil && e.LLM.Delta != nil &&
 
 func isTranscript(e record.Entry) bool {
 	return e.ASR != nil && e.ASR.Step == record.Gave
+}
+
+// A recording tells whom the device talked to, also where that changed between two turns: a replay is spoken by the same
+// voices and answered by engines of the same names.
+func TestReplayKnowsAgents(t *testing.T) {
+	var rec *record.Recording
+	synctest.Test(t, func(t *testing.T) {
+		rec = recordScene(t, "testdata/talk/forget.txtar", func(o *agent.Options) {
+			began, model := time.Now(), o.LLM
+			o.Persona = func(name string) (agent.Persona, bool) {
+				switch {
+				case name == "storyteller":
+					return agent.Persona{Name: name, Prompt: name, Voice: "bass", LLM: model, Deny: []string{"play_music"}}, true
+				case name != "":
+					return agent.Persona{}, false
+				case time.Since(began) < 4*time.Second:
+					return agent.Persona{Name: "anna", Voice: "alto", LLM: model}, true
+				}
+				return agent.Persona{Name: "anna", Voice: "tenor"}, true
+			}
+		})
+	})
+	voices := map[string]bool{}
+	for _, e := range rec.Entries {
+		if e.TTS != nil && e.TTS.Request != nil {
+			voices[e.TTS.Request.Voice] = true
+		}
+	}
+	if !voices["alto"] || !voices["bass"] || !voices["tenor"] {
+		t.Fatalf("the talk was spoken by %v", voices)
+	}
+	read, replayed := again(t, rec, 0)
+	same(t, read, replayed, 0)
+	read.Entries = slices.DeleteFunc(read.Entries, func(e record.Entry) bool { return e.Agent != nil })
+	if want, got := again(t, read, 0); len(replay.Compare(want, got, 0)) == 0 {
+		t.Error("without its agents the talk is the same")
+	}
 }
 
 // Where another Opus library is at work, packets are held to their number and

@@ -19,6 +19,7 @@ type Entry struct {
 
 	Begin  *Begin        `json:"begin,omitempty"`
 	Memory *agent.Memory `json:"memory,omitempty"` // the conversation runs now, and remembers this
+	Agent  *Agent        `json:"agent,omitempty"`  // whom a name stands for, from now on
 
 	// What the device did.
 	Frame       *Frame            `json:"frame,omitempty"`
@@ -68,6 +69,16 @@ type Begin struct {
 	Codec    string       `json:"codec"` // see Codec
 }
 
+// Agent is an agent as the conversation was told of it.
+type Agent struct {
+	Asked    string   `json:"asked,omitempty"`    // its name; "": the device's own one
+	Unknown  bool     `json:"unknown,omitempty"`  // there is none
+	Settings Settings `json:"settings,omitempty"` // of agent.Persona
+	ASR      string   `json:"asr,omitempty"`      // names of engines of its own; "": it has those of all
+	LLM      string   `json:"llm,omitempty"`
+	TTS      string   `json:"tts,omitempty"`
+}
+
 // Has says which of the parts that may be missing were there.
 type Has struct {
 	FastPath bool `json:"fast_path,omitempty"`
@@ -76,6 +87,7 @@ type Has struct {
 	Sounds   bool `json:"sounds,omitempty"`
 	Levels   bool `json:"levels,omitempty"`
 	Look     bool `json:"look,omitempty"`
+	Agents   bool `json:"agents,omitempty"`
 }
 
 // Frame is a packet from the microphone.

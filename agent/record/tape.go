@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 		Version: Version, Began: t.began, Session: t.session, Settings: settingsOf(o), Limits: settingsOf(l),
 		Has: Has{
 			FastPath: o.FastPath != nil, Tokens: o.Tokens != nil,
-			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil,
+			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil, Agents: o.Persona != nil,
 		},
 		VADFrame: o.VAD.FrameSamples(), ASR: o.ASR.Name(), LLM: o.LLM.Name(), TTS: o.TTS.Name(), Codec: t.codec,
 	}
@@ -140,18 +141,27 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 	return o, l
 }
 
-// agents wraps the engines of agents.
+// agents wraps the engines of agents, and records whom names stand for, where that changes.
 func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (agent.Persona, bool) {
+	var mu sync.Mutex
+	told := map[string]Agent{}
 	return func(name string) (agent.Persona, bool) {
 		p, ok := persona(name)
+		now := Agent{Asked: name, Unknown: !ok, Settings: settingsOf(p)}
 		if p.ASR != nil {
-			p.ASR = tapedASR{p.ASR, t}
+			now.ASR, p.ASR = p.ASR.Name(), tapedASR{p.ASR, t}
 		}
 		if p.LLM != nil {
-			p.LLM = tapedLLM{p.LLM, t}
+			now.LLM, p.LLM = p.LLM.Name(), tapedLLM{p.LLM, t}
 		}
 		if p.TTS != nil {
-			p.TTS = tapedTTS{p.TTS, t}
+			now.TTS, p.TTS = p.TTS.Name(), tapedTTS{p.TTS, t}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if before, known := told[name]; !known || !reflect.DeepEqual(before, now) {
+			told[name] = now
+			t.add(Entry{Agent: &now})
 		}
 		return p, ok
 	}

@@ -90,6 +90,7 @@ type player struct {
 	offer map[string]*offers
 	order []string // of the sources
 	lags  []step[time.Duration]
+	whom  map[string][]step[record.Agent] // by the name that was asked for
 }
 
 // engines hold what the recorded engines and the outbox did.
@@ -116,7 +117,7 @@ func newPlayer(ctx context.Context, rec *record.Recording, o Options) (*player, 
 	if b == nil {
 		return nil, errors.New("replay: the recording has no beginning")
 	}
-	p := &player{o: o, rec: rec, session: b.Session, runs: -1, ends: -1, calls: &calls{}, offer: map[string]*offers{}}
+	p := &player{o: o, rec: rec, session: b.Session, runs: -1, ends: -1, calls: &calls{}, offer: map[string]*offers{}, whom: map[string][]step[record.Agent]{}}
 	for _, e := range rec.Entries {
 		p.sort(e)
 	}
@@ -164,6 +165,9 @@ func (p *player) settings(ctx context.Context, b *record.Begin) error {
 	if b.Has.Levels {
 		o.Levels = audio.NewLevels()
 	}
+	if b.Has.Agents {
+		o.Persona = p.persona
+	}
 	if b.Has.Look {
 		p.limits.Describe = p.look
 	}
@@ -176,6 +180,35 @@ func (p *player) settings(ctx context.Context, b *record.Begin) error {
 	return nil
 }
 
+// persona returns the agent that a name stood for at this time. A prompt that is not there any more is the default one:
+// its words are not compared.
+func (p *player) persona(name string) (who agent.Persona, ok bool) {
+	all := p.whom[name]
+	if len(all) == 0 {
+		return who, false
+	}
+	a, ok := latest(all, p.now()+p.o.Within)
+	if !ok {
+		a = all[0].v
+	}
+	if err := a.Settings.Apply(&who); err != nil {
+		return who, false
+	}
+	if who.Prompt != "" && !p.options.Prompts.Has(who.Prompt) {
+		who.Prompt = prompts.Default
+	}
+	if a.ASR != "" {
+		who.ASR = &asr{player: p, name: a.ASR}
+	}
+	if a.LLM != "" {
+		who.LLM = &llm{player: p, name: a.LLM}
+	}
+	if a.TTS != "" {
+		who.TTS = &tts{player: p, name: a.TTS}
+	}
+	return who, !a.Unknown
+}
+
 // sort puts an entry where it is looked for.
 func (p *player) sort(e record.Entry) {
 	switch {
@@ -183,6 +216,8 @@ func (p *player) sort(e record.Entry) {
 		p.runs = e.T
 	case e.Gone != nil && p.ends < 0:
 		p.ends = e.T
+	case e.Agent != nil:
+		p.whom[e.Agent.Asked] = append(p.whom[e.Agent.Asked], step[record.Agent]{e.T, *e.Agent})
 	case e.VAD != nil:
 		p.vad.add(e.VAD.N, e.T, *e.VAD)
 	case e.ASR != nil:
