@@ -45,6 +45,34 @@ func TestPrewarm(t *testing.T) {
 	})
 }
 
+// In an agent's voice it is rendered apart, and found when that agent speaks.
+func TestPrewarmInVoice(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tts := &toneTTS{rate: 16000}
+		o := Options{
+			ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: tts, Prompts: set, Devices: NewDevices(), Sounds: speak.NewCache(set), Zone: time.UTC,
+			Persona: func(name string) (Persona, bool) { return Persona{Name: "anna", Voice: "alto"}, name == "" },
+		}
+		for i, voice := range []string{"", "alto", "alto"} {
+			if err := Prewarm(t.Context(), o, []string{prompts.Greeting}, []text.Lang{text.English}, voice); err != nil || len(tts.said) != min(i+1, 2) {
+				t.Errorf("%d: said %q, %v", i, tts.said, err)
+			}
+		}
+		tts.lines = []string{"!error"}
+		v := connect(t, o, router.Options{})
+		v.types(t, "hi xiaozhi")
+		time.Sleep(5 * time.Second)
+		if got := v.box.String(); len(tts.said) != 2 || !strings.Contains(got, "sentence I'm here.\n   405 frames 15") {
+			t.Errorf("said %q; the device got\n%s", tts.said, got)
+		}
+		v.bye()
+	})
+}
+
 func TestPrewarmFails(t *testing.T) {
 	set, err := prompts.Load("")
 	if err != nil {

@@ -70,6 +70,7 @@ func TestAgentsByHand(t *testing.T) {
 		want string
 	}{
 		{[]string{"agent", "24-6F-28-AA-10-02", "pirate"}, 0, "done: 24:6f:28:aa:10:02 pirate"},
+		{nil, 0, "agent pirate"},
 		{[]string{"agent", "246f28aa1002", "pirat"}, 1, "there is no agent pirat (did you mean pirate?)"},
 		{[]string{"agent", "246f28aa1003", "pirate"}, 1, "no device is known as 24:6f:28:aa:10:03"},
 		{[]string{"agent", "246f28aa1002"}, 0, "done: 24:6f:28:aa:10:02"},

@@ -131,6 +131,9 @@ func (c toolsClient) known(ctx context.Context) error {
 			}
 		}
 		line = append(line, d.Seen.Local().Format(time.DateTime))
+		if d.Agent != "" {
+			line = append(line, message.Both("known/agent", d.Agent))
+		}
 		if d.Connected {
 			line = append(line, message.Both("known/connected"))
 		}

@@ -29,6 +29,8 @@ type Options struct {
 	Book *identity.Book
 	// Connected says which device talks now. nil: none does.
 	Connected func(id string) bool
+	// Agent names whom a device talks to. nil: nobody knows.
+	Agent func(id string) string
 	// Forget drops what others keep of a device, once the book has forgotten it, and
 	// lists files and folders that are left and may hold what was said, also with an error. nil: nobody keeps anything.
 	Forget func(ctx context.Context, id string) (left []string, err error)
@@ -41,7 +43,8 @@ type Options struct {
 // Device is one device in a [List].
 type Device struct {
 	identity.Known
-	Connected bool `json:"connected"`
+	Connected bool   `json:"connected"`
+	Agent     string `json:"agent,omitempty"`
 }
 
 // List is the answer to GET /api/pairing.
@@ -84,6 +87,9 @@ func New(o Options) http.Handler {
 	if o.Connected == nil {
 		o.Connected = func(string) bool { return false }
 	}
+	if o.Agent == nil {
+		o.Agent = func(string) string { return "" }
+	}
 	if o.Forget == nil {
 		o.Forget = func(context.Context, string) ([]string, error) { return nil, nil }
 	}
@@ -106,7 +112,7 @@ type handler struct{ o Options }
 func (h *handler) list(w http.ResponseWriter, _ *http.Request) {
 	answer := List{Mode: h.o.Book.Mode().String(), Devices: []Device{}}
 	for _, k := range h.o.Book.List() {
-		answer.Devices = append(answer.Devices, Device{k, h.o.Connected(k.ID)})
+		answer.Devices = append(answer.Devices, Device{k, h.o.Connected(k.ID), h.o.Agent(k.ID)})
 	}
 	request.WriteJSON(w, answer)
 }

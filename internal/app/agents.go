@@ -88,6 +88,12 @@ func (c *crew) with(docs map[string]string) (*config.Config, map[string]string) 
 	return &all, trouble
 }
 
+// agentOf names whom a device talks to, unless it has changed its role.
+func (c *crew) agentOf(device string) string {
+	p, _ := c.cast.Of(device, "")
+	return p.Name
+}
+
 // Stage implements [roster.Users].
 func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string) (apply, drop func(), err error) {
 	all, trouble := c.with(docs)
@@ -190,18 +196,24 @@ func (c *crew) warm(ctx context.Context, o agent.Options, ids []string) error {
 	return failed
 }
 
-// inUse lists the agents that some device has and that speak in another way than all, in the order of their names.
+// inUse lists the agents of devices that speak in another way than all, as they speak on those devices.
 func (c *crew) inUse() (list []persona) {
-	names := map[string]bool{c.cfg.Agent.Prompt: true}
-	for name := range c.roster.Devices() {
-		names[name] = true
+	devices := map[string]bool{"": true} // one that nobody has given anything
+	for _, ids := range c.roster.Devices() {
+		for _, id := range ids {
+			devices[id] = true
+		}
 	}
-	for _, d := range c.cfg.Devices.ByID {
-		names[d.Agent] = true
+	for id := range c.cfg.Devices.ByID {
+		devices[id] = true
 	}
-	all := c.cast.now.Load()
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if p, ok := all.byName[name]; ok && (p.TTS != nil || p.Voice != "") && len(list) < warmAgents {
+	type way struct{ name, voice, language string }
+	known := map[way]bool{}
+	for _, id := range slices.Sorted(maps.Keys(devices)) {
+		p, ok := c.cast.Of(id, "")
+		as := way{p.Name, p.Voice, string(p.Language)}
+		if ok && !known[as] && (p.TTS != nil || p.Voice != "") && len(list) < warmAgents {
+			known[as] = true
 			list = append(list, p)
 		}
 	}

@@ -369,6 +369,29 @@ func TestAgentsAfterRestart(t *testing.T) {
 	}
 }
 
+// Without a store agents can be changed all the same, until the program ends.
+func TestAgentsInMemory(t *testing.T) {
+	bare(t)
+	a, h := builtApp(t, t.TempDir(), "store: {driver: none}")
+	defer a.Close()
+	a.web.guard.SetAdmin("0123456789abcdef")
+	for _, w := range []struct {
+		method, path, body, token string
+		status                    int
+	}{
+		{"PUT", "agents/pirate", `{"voice":"rms"}`, "0123456789abcdef", 200},
+		{"PUT", "agents/pirate", `{"voice":"slt"}`, "0123456789abcdeg", 401},
+		{"PUT", "devices/" + kitchen + "/agent", `{"agent":"pirate"}`, "0123456789abcdef", 200},
+	} {
+		if status, answer := askAPI(h, w.method, "/api/v1/"+w.path, w.token, w.body); status != w.status {
+			t.Errorf("%s %s: %d %s", w.method, w.path, status, answer)
+		}
+	}
+	if p, _ := a.cast.Of(kitchen, ""); p.Name != "pirate" || p.Voice != "rms" || a.crew.agentOf(attic) != "default" {
+		t.Errorf("%+v", p.Persona)
+	}
+}
+
 // The prompt that agent.prompt names cannot be deleted where only an agent has that name.
 func TestFirstAgentStays(t *testing.T) {
 	texts, err := prompts.Load("")
@@ -402,6 +425,7 @@ func TestPhrasesAheadOfAgents(t *testing.T) {
 		anna.TTS, anna.Voice = voice, "alto"
 		all.byName["anna"] = anna
 		a.crew.cast = newCast(all)
+		a.crew.cast.assigned = a.crew.roster.Assigned
 		warmed := 0
 		a.crew.ahead = func(context.Context) error { warmed += len(a.crew.inUse()); return nil }
 		ctx, stop := context.WithCancel(t.Context())
