@@ -37,7 +37,8 @@ type Options struct {
 	// Audit keeps what was done, and to which device; outcome says why it was not. Who has
 	// forgotten a device is kept, not which one it was. nil: it is only logged.
 	Audit func(ctx context.Context, d Deed)
-	Log   *slog.Logger // nil: discarded
+	Who   func(r *http.Request) string // names who asks, and who guesses at codes; nil: the owner
+	Log   *slog.Logger                 // nil: discarded
 }
 
 // Device is one device in a [List].
@@ -79,8 +80,10 @@ type Deed struct {
 const (
 	maxBody  = 4 << 10
 	bodyTime = 10 * time.Second
-	by       = "owner" // who does it: nobody else is let in
 )
+
+// Owner is who does it where nobody is named: somebody with the admin token.
+const Owner = "owner"
 
 // New returns the handler of [Path] and what is below it.
 func New(o Options) http.Handler {
@@ -92,6 +95,9 @@ func New(o Options) http.Handler {
 	}
 	if o.Forget == nil {
 		o.Forget = func(context.Context, string) ([]string, error) { return nil, nil }
+	}
+	if o.Who == nil {
+		o.Who = func(*http.Request) string { return Owner }
 	}
 	if o.Audit == nil {
 		o.Audit = func(context.Context, Deed) {}
@@ -134,8 +140,9 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "pairing/json")
 		return
 	}
-	done, err := h.do(r.Context(), act, order)
-	h.audit(r, act, done.Device, err)
+	by := h.o.Who(r)
+	done, err := h.do(r.Context(), by, act, order)
+	h.audit(r, by, act, done.Device, err)
 	// A wrong code may be that of another server: it is not logged.
 	log := h.o.Log.With("act", "device "+text.Cut(act, 16), "who", by, "remote", r.RemoteAddr, "device_id", text.Cut(done.Device, 160))
 	if err != nil {
@@ -149,7 +156,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 }
 
 // audit keeps what was done with a device there is.
-func (h *handler) audit(r *http.Request, act, id string, err error) {
+func (h *handler) audit(r *http.Request, by, act, id string, err error) {
 	if errors.Is(err, errNoAct) {
 		return
 	}
@@ -162,7 +169,7 @@ func (h *handler) audit(r *http.Request, act, id string, err error) {
 
 var errNoAct = errors.New("there is no such act")
 
-func (h *handler) do(ctx context.Context, act string, o Order) (did Done, err error) {
+func (h *handler) do(ctx context.Context, by, act string, o Order) (did Done, err error) {
 	book := h.o.Book
 	did.Device = identity.ParseID(o.Device)
 	switch act {

@@ -1,15 +1,18 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
+	"xiaozhi/connection/pairing"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
@@ -114,4 +117,28 @@ func tokenOf(b account.Bearer) *catalog.Token {
 		of.Devices = append(of.Devices, strings.ToLower(id))
 	}
 	return &catalog.Token{Name: b.Name + "/" + b.Head, Streams: b.Streams, Rate: b.Rate, Account: of}
+}
+
+// errNotDone says of a call that it was refused or has failed: why is in the log.
+var errNotDone = errors.New("the call was not done")
+
+// callsOf returns what keeps in the audit the calls that programs make for people.
+func callsOf(s *account.Service) func(ctx context.Context, who catalog.Caller, tool string, done bool) {
+	if s == nil {
+		return nil
+	}
+	return func(ctx context.Context, who catalog.Caller, tool string, done bool) {
+		var outcome error
+		if !done {
+			outcome = errNotDone
+		}
+		name, head, _ := strings.Cut(who.Name(), "/")
+		s.Did(ctx, account.Actor{Name: name, Via: "token", Remote: who.Remote}, "tool.call", tool+" "+head, outcome)
+	}
+}
+
+// callerName names who asks by a token, in the audit and where guesses count.
+func callerName(r *http.Request) string {
+	name, _, _ := strings.Cut(catalog.CallerFrom(r.Context()).Name(), "/")
+	return cmp.Or(name, pairing.Owner)
 }

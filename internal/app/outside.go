@@ -153,7 +153,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
 		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},
 	}
 	if cfg.MCP.AutoRegister {

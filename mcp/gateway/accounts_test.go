@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 // people are accounts with tokens, which may be revoked and changed.
 type people struct {
+	acts   []string // that were kept
 	mu     sync.Mutex
 	tokens map[string]catalog.Token // by what is shown
 }
@@ -72,6 +74,11 @@ func newPeopleRig(t *testing.T) (*rig, *people) {
 	r := newRig(t, func(o *Options) {
 		o.Access.Tokens = []catalog.Token{{Name: "file", Token: "of-the-settings"}}
 		o.Access.Account = p.find
+		o.Audit = func(_ context.Context, who catalog.Caller, tool string, done bool) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.acts = append(p.acts, fmt.Sprint(who.Name(), " ", tool, " ", done))
+		}
 		o.Offer.Acts.Say = func(_ context.Context, id, words string, _ bool) (offer.Said, error) {
 			return offer.Said{Heard: id + " said " + words, Whole: true}, nil
 		}
@@ -141,7 +148,7 @@ func TestAccountSees(t *testing.T) {
 // TestAccountCalls: what a token may call follows from its scopes, and the devices of other people stay out of reach
 // however they are named.
 func TestAccountCalls(t *testing.T) {
-	r, _ := newPeopleRig(t)
+	r, p := newPeopleRig(t)
 	volume := func(stream string) string {
 		return `{"name":"` + stream + `.self.audio_speaker.set_volume","arguments":{"volume":5}}`
 	}
@@ -194,6 +201,20 @@ func TestAccountCalls(t *testing.T) {
 			}
 		}
 	}
+	p.mu.Lock()
+	kept := strings.Join(p.acts, "\n")
+	p.mu.Unlock()
+	for _, want := range []string{
+		"ann/all " + kitchenStream + ".self.audio_speaker.set_volume true", "ann/all device.say true", "ann/all device.say false",
+		"ann/read device.say false", "ann/all " + kitchenStream + ".self.get_device_status true",
+	} {
+		if !strings.Contains(kept, want) {
+			t.Errorf("%q is not kept of\n%s", want, kept)
+		}
+	}
+	if strings.Contains(kept, "time.now") || strings.Contains(kept, "hi") && strings.Contains(kept, `"hi"`) {
+		t.Errorf("what changes nothing is kept, or words are:\n%s", kept)
+	}
 	owners := r.ForOwner(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for token, want := range map[string]int{"owner": 200, "owner-rd": 403, "ann-admin": 403, "of-the-settings": 403, "viewer": 403} {
 		if w := newRecorder(owners, "GET", "/api/pairing", token); w.Code != want {
@@ -217,7 +238,7 @@ func TestAccountStreamsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, p := newPeopleRig(t)
-			over := make(chan string, 3)
+			ends := make(chan string, 3)
 			open := func(what, path, token string) {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL+path, nil)
 				if err != nil {
@@ -233,7 +254,7 @@ func TestAccountStreamsEnd(t *testing.T) {
 				go func() {
 					for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 					}
-					over <- what
+					ends <- what
 				}()
 			}
 			open("events", "/api/mcp/connect", "ann-all")
@@ -242,20 +263,29 @@ func TestAccountStreamsEnd(t *testing.T) {
 			go func() {
 				for {
 					if _, _, err := socket.ReadMessage(); err != nil {
-						over <- "socket"
+						ends <- "socket"
 						return
 					}
 				}
 			}()
 			id := r.initialize("/api/mcp/jsonrpc", bearerOf("ann-all"))
+			running, ended := r.waiting()
+			call := make(chan answer, 1)
+			until(t, "the tool", func() bool {
+				return strings.Contains(r.do("GET", "/api/mcp/tools", "", bearerOf("ann-all")).body, "slow.waits")
+			})
+			go func() { call <- r.do("POST", "/api/mcp/tools/call", `{"name":"slow.waits"}`, bearerOf("ann-all")) }()
+			<-running
 			change(p)
-			for ended := map[string]bool{}; len(ended) < 2; {
-				what := <-over
+			for over := map[string]bool{}; len(over) < 2; {
+				what := <-ends
 				if what == "others" {
 					t.Fatal("what others have open ended")
 				}
-				ended[what] = true
+				over[what] = true
 			}
+			<-ended
+			<-call
 			until(t, "the session to end", func() bool {
 				r.sessions.mu.Lock()
 				defer r.sessions.mu.Unlock()

@@ -25,7 +25,7 @@ const maxBody = 1 << 20
 // DeviceAPI returns the handler of /api/devices, which lists devices and their tools
 // and calls them. Access and limits are those of the gateway.
 func (g *Gateway) DeviceAPI(d offer.Devices) http.Handler {
-	a := &deviceAPI{devices: d, log: g.log}
+	a := &deviceAPI{devices: d, runner: g.runner, log: g.log}
 	return g.guard.before(a.handler(), a.fail)
 }
 
@@ -45,6 +45,7 @@ func (g *Gateway) ForOwner(next http.Handler) http.Handler {
 // deviceAPI serves /api/devices, behind access control.
 type deviceAPI struct {
 	devices offer.Devices
+	runner  *catalog.Runner // keeps what was called
 	log     *slog.Logger
 	calls   atomic.Int64
 }
@@ -179,6 +180,7 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		Arguments: string(req.Arguments), Language: a.language(r, id),
 	}
 	response, _ := a.devices.Call(r.Context(), id, call)
+	a.runner.Note(r.Context(), catalog.JoinName(catalog.StreamOf(id), req.Name), !response.Action.Failed())
 	took := time.Since(began)
 	who := catalog.CallerFrom(r.Context())
 	a.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", catalog.JoinName(catalog.StreamOf(id), req.Name), "call_id", call.ID,

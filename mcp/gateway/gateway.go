@@ -24,11 +24,12 @@ import (
 // Options are the settings of a [Gateway]. Access is needed; the zero value of the
 // rest offers the core tools only.
 type Options struct {
-	Disabled bool          // nothing is offered: everything is answered with 503
-	Access   Access        // access control
-	Version  string        // of this server; "": dev
-	Gate     router.Gate   // asked about each call, and about what is offered
-	Offer    offer.Options // what is offered beside the core tools. The gateway sets what it has itself
+	Disabled bool                                                                  // nothing is offered: everything is answered with 503
+	Access   Access                                                                // access control
+	Version  string                                                                // of this server; "": dev
+	Audit    func(ctx context.Context, who catalog.Caller, tool string, done bool) // keeps what programs do for people; nil: nobody does
+	Gate     router.Gate                                                           // asked about each call, and about what is offered
+	Offer    offer.Options                                                         // what is offered beside the core tools. The gateway sets what it has itself
 
 	Zone *time.Location // nil: UTC
 	Log  *slog.Logger   // nil: slog.DiscardHandler
@@ -65,6 +66,7 @@ func New(o Options) *Gateway {
 	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.UTC)
 	o.Version = cmp.Or(o.Version, "dev")
 	registry, runner := catalog.NewRegistry(o.Gate), catalog.NewRunner(o.Gate, o.Zone, o.Log)
+	runner.Audit = o.Audit
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
 		front: &front{
@@ -106,8 +108,23 @@ func (g *Gateway) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 			g.sessions.sweep()
-			g.sessions.endRevoked(ctx)
+			g.endRevoked(ctx)
 			g.views.Sweep()
+		}
+	}
+}
+
+// endRevoked ends what tokens of accounts have open, and their calls, that may not do any more what they could when it
+// began. It may wait for a disk.
+func (g *Gateway) endRevoked(ctx context.Context) {
+	seen := map[*catalog.Account]bool{}
+	for _, c := range append(g.sessions.callers(), g.runner.Running()...) {
+		if of := c.Token.Account; !seen[of] {
+			seen[of] = true
+			if !c.Lasts(ctx) {
+				g.sessions.endOf(of)
+				g.runner.EndOf(of)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -175,14 +174,13 @@ func (s *sessions) sweep() {
 	}
 }
 
-// endRevoked ends what tokens of accounts have open that may not do any more what they
-// could when it was opened. It may wait for a disk.
-func (s *sessions) endRevoked(ctx context.Context) {
+// callers returns those with accounts who have something open.
+func (s *sessions) callers() (all []catalog.Caller) {
 	s.mu.Lock()
-	callers := map[*catalog.Account]catalog.Caller{}
+	defer s.mu.Unlock()
 	note := func(c catalog.Caller) {
 		if c.Token != nil && c.Token.Account != nil {
-			callers[c.Token.Account] = c
+			all = append(all, c)
 		}
 	}
 	for l := range s.ends {
@@ -191,12 +189,7 @@ func (s *sessions) endRevoked(ctx context.Context) {
 	for _, h := range s.byID {
 		note(h.view.Caller())
 	}
-	s.mu.Unlock()
-	for of, c := range callers {
-		if !c.Lasts(ctx) {
-			s.endOf(of)
-		}
-	}
+	return all
 }
 
 // endOf ends all that was opened with the rights of a token.

@@ -89,6 +89,10 @@ func Reason(err error) string {
 // call. Every call passes the gate: here, or in the router of a device, which can ask
 // its user. Its methods may be called at the same time.
 type Runner struct {
+	// Audit keeps the calls that may change something which programs make for people,
+	// and whether they were done. It is set before the first call; nil: nobody does.
+	Audit func(ctx context.Context, who Caller, tool string, done bool)
+
 	gate   router.Gate
 	slots  slots
 	number atomic.Uint64 // of the last call
@@ -115,6 +119,9 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	defer func() {
 		r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", e.name, "call_id", id,
 			"outcome", cmp.Or(refused, outcomeWord(result, err)), "took", time.Since(began))
+		if !e.readOnly() {
+			r.audit(ctx, who, e.name, refused == "" && outcomeWord(result, err) == "ok")
+		}
 	}()
 	if !who.calls(e) {
 		return nil, ErrReadOnly
@@ -125,7 +132,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(0, e.limit), CallTimeout))
 	defer cancel()
-	release, ok := r.slots.take(who.Name(), cancel)
+	release, ok := r.slots.take(who, cancel)
 	if !ok {
 		return nil, ErrBusy
 	}
@@ -136,6 +143,24 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
 	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
 }
+
+// audit keeps a call that a program has made for a person.
+func (r *Runner) audit(ctx context.Context, who Caller, tool string, done bool) {
+	if r.Audit != nil && who.account() != nil {
+		r.Audit(context.WithoutCancel(ctx), who, tool, done)
+	}
+}
+
+// Note keeps a call by a program that another part of the gateway has run, as Run does its own.
+func (r *Runner) Note(ctx context.Context, tool string, done bool) {
+	r.audit(ctx, CallerFrom(ctx), tool, done)
+}
+
+// Running returns the callers with accounts whose calls run.
+func (r *Runner) Running() []Caller { return r.slots.callers() }
+
+// EndOf ends the calls of all that came with the same rights of a token.
+func (r *Runner) EndOf(of *Account) { r.slots.endOf(of) }
 
 // decide asks the gate about a call of a tool, for whose caller nobody can be asked.
 func (r *Runner) decide(e *Entry) router.Verdict {
@@ -269,30 +294,60 @@ const (
 type slots struct {
 	mu     sync.Mutex
 	owned  map[string]int // by token
-	cancel map[uint64]func()
+	calls  map[uint64]running
 	number uint64
 	closed bool
 }
 
-// take takes a place for a call of a token. cancel ends the call, release gives
-// the place back.
-func (s *slots) take(token string, cancel func()) (release func(), ok bool) {
+// running is a call that runs.
+type running struct {
+	who    Caller
+	cancel func()
+}
+
+// callers returns who has calls that run, of those with accounts.
+func (s *slots) callers() (all []Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.cancel) >= MaxCalls || token != "" && s.owned[token] >= maxOwnCalls {
+	for _, c := range s.calls {
+		if c.who.account() != nil {
+			all = append(all, c.who)
+		}
+	}
+	return all
+}
+
+// endOf ends the calls with the rights of a token.
+func (s *slots) endOf(of *Account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.who.account() == of {
+			c.cancel()
+		}
+	}
+}
+
+// take takes a place for a call of a caller. cancel ends the call, release gives
+// the place back.
+func (s *slots) take(who Caller, cancel func()) (release func(), ok bool) {
+	token := who.Name()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.calls) >= MaxCalls || token != "" && s.owned[token] >= maxOwnCalls {
 		return nil, false
 	}
 	if s.owned == nil {
-		s.owned, s.cancel = map[string]int{}, map[uint64]func(){}
+		s.owned, s.calls = map[string]int{}, map[uint64]running{}
 	}
 	s.number++
 	number := s.number
-	s.cancel[number] = cancel
+	s.calls[number] = running{who, cancel}
 	s.owned[token]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.cancel, number)
+		delete(s.calls, number)
 		if s.owned[token]--; s.owned[token] == 0 {
 			delete(s.owned, token)
 		}
@@ -304,7 +359,7 @@ func (s *slots) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, cancel := range s.cancel {
-		cancel()
+	for _, c := range s.calls {
+		c.cancel()
 	}
 }
