@@ -152,6 +152,25 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
+// TestRestoreNewer: a backup of a newer program changes nothing.
+func TestRestoreNewer(t *testing.T) {
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "a.tar.gz")
+	s := openFile(t, filepath.Join(dir, "x.db"))
+	_, err := s.db.now.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
+	want(t, err, nil)
+	want(t, s.Backup(t.Context(), archive, nil), nil)
+	fresh := filepath.Join(dir, "fresh")
+	want(t, os.Mkdir(fresh, 0o700), nil)
+	_, err = Restore(t.Context(), archive, fresh, filepath.Join(fresh, "xiaozhi.db"), at(0))
+	if newer, ok := errors.AsType[*NewerError](err); !ok || newer.Has != 999 {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(fresh, "xiaozhi.db")); err == nil {
+		t.Error("it was restored")
+	}
+}
+
 // TestRestoreBroken: a damaged database is set aside as it is.
 func TestRestoreBroken(t *testing.T) {
 	dir := t.TempDir()

@@ -188,6 +188,7 @@ func TestBackupMistakes(t *testing.T) {
 		"restore letter":              {1, "不是完整的备份"},
 		"restore nowhere":             {1, "nowhere"},
 		"restore":                     {2, "usage"},
+		"restore letter --data .":     {1, "不是本程序的数据文件夹"},
 		"restore letter x":            {2, `"x"`},
 		"restore --help":              {0, "Stop the server first"},
 	} {

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"xiaozhi/internal/config"
@@ -75,9 +78,13 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 }
 
 // Restore puts a backup into the place of what a data folder holds, and returns where that lies from then on, "" if
-// there was nothing. It refuses while a server uses the folder, and what is no whole backup: nothing has changed then.
+// there was nothing. It refuses while a server uses the folder, a folder with other people's files, and what is no whole
+// backup: nothing has changed then.
 func Restore(ctx context.Context, data, file string, now time.Time) (aside string, err error) {
 	if _, err := os.Stat(file); err != nil {
+		return "", err
+	}
+	if err := checkOurs(data); err != nil {
 		return "", err
 	}
 	aside, err = store.Restore(ctx, file, data, filepath.Join(data, databaseFile), now)
@@ -100,6 +107,21 @@ func (a *App) backups() *store.Backups {
 		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
 		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours(), "") }, Log: a.log,
 	}
+}
+
+// checkOurs refuses a folder that holds something and is no data folder: with --data mistyped, files of others would be
+// set aside.
+func checkOurs(data string) error {
+	entries, err := os.ReadDir(data)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, databaseFile) || name == "admin-token" || name == keyFile || name == backupsFolder || slices.Contains(ours(), name) {
+			return nil
+		}
+	}
+	return cmp.Or(err, errors.New(message.Both("backup/not-ours", data)))
 }
 
 // backUp makes a backup each night until ctx ends.
