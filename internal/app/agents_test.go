@@ -122,6 +122,45 @@ func TestAgentChangesNextTurn(t *testing.T) {
 	})
 }
 
+// A turn that goes on is finished by the agent that began it: model and voice of the next one are the other's.
+func TestAgentChangesDuringTurn(t *testing.T) {
+	inMemory(t, script{}, func(ctx context.Context, t *testing.T, h *harness) {
+		shop := &fakeShop{ready: company{}}
+		shop.ready.engage("openai")
+		shop.ready.engage("rules")
+		shop.ready["openai"].llm.(*providertest.LLM).Script = []providertest.Step{providertest.Say("This is one. ", "This is two. ", "This is three.").After(time.Second)}
+		h.app.crew.shop = shop
+		r, by := h.app.crew.roster, roster.Author{Name: "anna"}
+		set := func(name string) {
+			t.Helper()
+			if _, err := r.Set(ctx, by, "pirate", fmt.Appendf(nil, `{"language":"en","llm":[%q],"tts":["openai"],"voice":%q}`, name, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("openai")
+		if err := r.Assign(ctx, kitchen, "pirate"); err != nil {
+			t.Fatal(err)
+		}
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen})
+		if err := d.Detect("tell me something"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond) // the first sentence is there
+		if got := shop.ready.said("openai"); len(got) != 1 {
+			t.Fatalf("said before the change: %q", got)
+		}
+		set("rules")
+		time.Sleep(10 * time.Second)
+		ask(ctx, t, d, "tell me something")
+		if got := shop.ready.said("openai"); len(got) < 2 || !strings.HasSuffix(strings.ReplaceAll(strings.Join(got, " "), " openai:", ""), "openai: This is one. This is two. This is three.") {
+			t.Errorf("the turn that went on said %q", got)
+		}
+		if got := shop.ready.said("rules"); !slices.Equal(got, []string{"rules: I am rules."}) {
+			t.Errorf("the next turn said %q", got)
+		}
+	})
+}
+
 // Agents change while twenty devices talk in turn: each turn is answered by one agent, and no device is disturbed.
 func TestAgentChangesUnderLoad(t *testing.T) {
 	inMemory(t, script{}, func(ctx context.Context, t *testing.T, h *harness) {
@@ -261,6 +300,11 @@ func TestAgentRights(t *testing.T) {
 			if refused != (rights&needs == 0) || status >= 500 {
 				t.Errorf("%s asks %s: %d %s", who, route.Pattern, status, answer)
 			}
+		}
+	}
+	for who, want := range map[string]bool{"owner read": true, "member read": false} {
+		if _, answer := askAPI(h, http.MethodGet, roster.Path, tokens[who], ""); strings.Contains(answer, kitchen) != want {
+			t.Errorf("%s is told of devices: %v", who, !want)
 		}
 	}
 	acts, err := a.stored.Audit.List(t.Context(), store.Page{})

@@ -126,6 +126,7 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.life.atEnd(a.crew.roster.Close) // before the engines
 	players := castOf(cfg, texts, e.agents)
 	tools, err := localTools(cfg, a.options.Data, a.crew.roles(players))
 	if err != nil {

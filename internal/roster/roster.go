@@ -161,6 +161,9 @@ func (r *Roster) Devices() map[string][]string {
 	return all
 }
 
+// Close waits for the change that goes on; there are no others from then on.
+func (r *Roster) Close() { r.changing <- struct{}{} }
+
 // Forget drops what is known of a device, which is gone from the records.
 func (r *Roster) Forget(device string) {
 	r.mu.Lock()

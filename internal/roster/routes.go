@@ -94,6 +94,14 @@ func (a *API) deviceOwner(r *http.Request) (string, error) {
 	return a.DeviceOwner(r.Context(), a.Device(r.PathValue("id")))
 }
 
+// devices returns whom which device was given, as far as the one who asks may know: owners know all devices.
+func (a *API) devices(r *http.Request) map[string][]string {
+	if access.PersonOf(r).Role != account.Owner {
+		return nil
+	}
+	return a.Roster.Devices()
+}
+
 // describe returns an agent by name. Not ok: there is none.
 func (a *API) describe(name string, devices map[string][]string) (Agent, bool) {
 	agent, seen := Agent{Name: name, From: "prompt", Settings: json.RawMessage("{}"), Devices: devices[name]}, a.Roster.o.Users.Agent(name)
@@ -120,10 +128,10 @@ func revision(r Revision) Agent {
 	return Agent{Name: r.Agent, From: "store", Settings: json.RawMessage(r.Doc), Rev: r.Rev, By: r.By, Note: r.Note, At: &r.At, Devices: []string{}}
 }
 
-func (a *API) list(w http.ResponseWriter, _ *http.Request) {
-	names, devices := slices.Clone(a.Roster.o.Users.Names()), a.Roster.Devices()
-	for _, r := range a.Roster.List() {
-		names = append(names, r.Agent) // one that cannot be used too
+func (a *API) list(w http.ResponseWriter, r *http.Request) {
+	names, devices := slices.Clone(a.Roster.o.Users.Names()), a.devices(r)
+	for _, kept := range a.Roster.List() {
+		names = append(names, kept.Agent) // one that cannot be used too
 	}
 	slices.Sort(names)
 	answer := AgentList{Agents: []Agent{}}
@@ -137,7 +145,7 @@ func (a *API) list(w http.ResponseWriter, _ *http.Request) {
 
 func (a *API) show(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	agent, ok := a.describe(name, a.Roster.Devices())
+	agent, ok := a.describe(name, a.devices(r))
 	if !ok {
 		a.fail(w, r, a.Roster.unknown(name))
 		return
