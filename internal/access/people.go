@@ -28,10 +28,10 @@ type change struct {
 	Days    int      `json:"days"`
 }
 
-// doing is what a person asks to be done, with what is answered; nil: nothing but that it was done.
+// doing carries out a request of a person and returns the answer; nil: an empty one.
 type doing func(ctx context.Context, by account.Person, r *http.Request, c change) (answer any, err error)
 
-// peopleRoutes are what an owner does with accounts, as the command xiaozhi user does.
+// peopleRoutes let an owner do with accounts what the command xiaozhi user does.
 func (g *Guard) peopleRoutes() []Route {
 	s := g.o.Accounts
 	all := account.Need{Role: account.Owner, Scope: account.Admin}
@@ -87,7 +87,7 @@ func (g *Guard) peopleRoutes() []Route {
 	}
 }
 
-// ownRoutes are what everybody does with their own account.
+// ownRoutes let everybody look after their own account.
 func (g *Guard) ownRoutes() []Route {
 	s := g.o.Accounts
 	self := account.Need{Role: account.Viewer, Scope: account.Admin}
@@ -142,7 +142,7 @@ func (g *Guard) doing(pattern string, need account.Need, f doing) Route {
 	})}
 }
 
-// actor is who asks, for the audit.
+// actor names the person of a request for the audit.
 func (g *Guard) actor(r *http.Request) account.Actor {
 	return PersonOf(r).Actor(g.o.Remote(r).String())
 }
@@ -255,7 +255,7 @@ type act struct {
 	OK     bool      `json:"ok"`
 }
 
-// maxLimit is how many lines of the audit are told at once.
+// maxLimit bounds a page of the audit, in lines.
 const maxLimit = 200
 
 // audit tells a page of the audit, the newest first. "before" of an answer asks for the next page.

@@ -28,6 +28,7 @@ type guesses struct {
 	all     *rate.Limiter
 	remotes *lru.Cache[netip.Prefix, *rate.Limiter]
 	names   *lru.Cache[guessKey, guessed]
+	known   *lru.Cache[guessKey, struct{}] // names with the addresses where they were right
 }
 
 type guessKey struct {
@@ -47,11 +48,19 @@ func newGuesses(now func() time.Time) *guesses {
 		all:     rate.NewLimiter(rate.Every(time.Minute/inAll), inAll),
 		remotes: lru.New[netip.Prefix, *rate.Limiter](maxKnownRemote, 0),
 		names:   lru.New[guessKey, guessed](maxKnownRemote, 0),
+		known:   lru.New[guessKey, struct{}](maxKnownRemote, 0),
 	}
 }
 
-// keyOf joins guesses of a name that count together: from the network of 256 addresses, or of IPv6's least one.
-func keyOf(name string, remote netip.Addr) guessKey { return guessKey{name, network(remote, 24)} }
+// keyOf joins guesses of a name that count together: from the network of 256 addresses, or of IPv6's least one. An
+// address where the name was right counts for itself: strangers beside it do not make it wait.
+func (g *guesses) keyOf(name string, remote netip.Addr) (key guessKey, known bool) {
+	key = guessKey{name, network(remote, 32)}
+	if _, known = g.known.Get(key); !known {
+		key.network = network(remote, 24)
+	}
+	return key, known
+}
 
 func network(remote netip.Addr, bits int) netip.Prefix {
 	remote = remote.Unmap().WithZone("")
@@ -78,7 +87,7 @@ func (g *guesses) may(now time.Time, name string, remote netip.Addr) (wait time.
 	if !one.AllowN(now, 1) {
 		return time.Minute / perAddress
 	}
-	if !g.all.AllowN(now, 1) {
+	if _, known := g.keyOf(name, remote); !known && !g.all.AllowN(now, 1) {
 		return time.Minute / inAll
 	}
 	return 0
@@ -117,7 +126,8 @@ func (g *guesses) judge(name string, remote netip.Addr, right func() (bool, erro
 func (g *guesses) waits(now time.Time, name string, remote netip.Addr) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seen, _ := g.names.Get(keyOf(name, remote))
+	key, _ := g.keyOf(name, remote)
+	seen, _ := g.names.Get(key)
 	return max(0, seen.next.Sub(now))
 }
 
@@ -125,9 +135,12 @@ func (g *guesses) waits(now time.Time, name string, remote netip.Addr) time.Dura
 func (g *guesses) was(now time.Time, name string, remote netip.Addr, right bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := keyOf(name, remote)
+	key, _ := g.keyOf(name, remote)
 	if right {
 		g.names.Remove(key)
+		if remote.IsValid() {
+			g.known.Put(guessKey{name, network(remote, 32)}, struct{}{}, 0)
+		}
 		return
 	}
 	seen, _ := g.names.Get(key)

@@ -132,6 +132,26 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d", let)
 		}
 	})
+	t.Run("known address", func(t *testing.T) {
+		g, home := newGuesses(nil), ip("192.168.1.7")
+		g.was(now, "ann", home, true)
+		for i := range 250 { // strangers in the same network, and from everywhere
+			g.was(now, "ann", netip.AddrFrom4([4]byte{192, 168, 1, byte(i) | 8}), false)
+			g.may(now, "ann", netip.AddrFrom4([4]byte{10, 0, byte(i), 1}))
+		}
+		if wait := g.may(now, "ann", home); wait != 0 {
+			t.Errorf("who was right there waits %v", wait)
+		}
+		if g.may(now, "ann", ip("192.168.1.6")) == 0 || g.may(now, "bob", ip("192.168.1.6")) == 0 {
+			t.Error("strangers do not wait")
+		}
+		for range freeGuesses {
+			g.was(now, "ann", home, false)
+		}
+		if g.may(now, "ann", home) == 0 {
+			t.Error("who guesses there does not wait")
+		}
+	})
 	t.Run("name", func(t *testing.T) {
 		g := newGuesses(nil)
 		var waits []time.Duration

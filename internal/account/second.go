@@ -15,13 +15,13 @@ type Sealer interface {
 	Unseal(name, text string) (string, error)
 }
 
-// Proof is what somebody shows who says who they are.
+// Proof holds the secrets by which somebody shows who they are.
 type Proof struct {
 	Password string
 	Code     string // of the second factor, or for recovery; "" where there is none
 }
 
-// enrolTime is how long a second factor waits for its first code.
+// enrolTime limits the wait of a second factor for its first code.
 const (
 	enrolTime = 10 * time.Minute
 	maxEnrols = 256 // that wait
@@ -43,7 +43,7 @@ type factors struct {
 	enrolled *lru.Cache[string, enrolling] // to be, by user
 }
 
-// Enrolment is what somebody takes over into a phone. It is shown once.
+// Enrolment holds the secrets for a phone and its loss. It is shown once.
 type Enrolment struct {
 	Address  string   `json:"address"`  // otpauth://…, for a picture
 	Secret   string   `json:"secret"`   // the same, to be typed

@@ -20,7 +20,7 @@ const (
 	maxTokens   = 100                   // of one account that are in use
 )
 
-// MaxTokenDays is how long a token may be good that ends.
+// MaxTokenDays bounds the life of a token that ends.
 const MaxTokenDays = 3650
 
 // NewToken is a token that is to be made for a program.
@@ -188,7 +188,7 @@ type uses struct {
 	written map[string]time.Time
 }
 
-// maxUses is for how many tokens it is remembered.
+// maxUses bounds the tokens whose use is remembered.
 const maxUses = 4096
 
 func newUses() *uses { return &uses{waiting: map[string]time.Time{}, written: map[string]time.Time{}} }

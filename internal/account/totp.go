@@ -49,7 +49,7 @@ func newFactor() (f factor, recovery []string) {
 
 func plainBase32() *base32.Encoding { return base32.StdEncoding.WithPadding(base32.NoPadding) }
 
-// address is what a phone takes over, as a picture or typed.
+// address returns the otpauth:// address that phones take over.
 func (f factor) address(name string) string {
 	label := url.PathEscape("xiaozhi:" + name)
 	return "otpauth://totp/" + label + "?secret=" + plainBase32().EncodeToString(f.Secret) + "&issuer=xiaozhi"

@@ -38,10 +38,10 @@ type rates struct {
 	counts *lru.Cache[counted, *rate.Limiter]
 }
 
-// maxCounted is for how many tokens and accounts it is remembered how often they asked.
+// maxCounted bounds the tokens and accounts whose requests are counted.
 const maxCounted = 4096
 
-// counted is whose requests are counted, with how many there may be in a second.
+// counted names a holder whose requests are counted, and their number in a second.
 type counted struct {
 	catalog.Holder
 	rate int

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Account is what a token of an account may do. It does not change: a token whose
+// Account holds the rights of a token of an account. It does not change: a token whose
 // rights change is another one to the gateway.
 type Account struct {
 	Person  string   // id of the account, whose tokens share its rate and its places
@@ -47,7 +47,7 @@ func (a *Account) rights() string {
 	return fmt.Sprint(a.Person, a.Whole, a.Read, a.Say, a.Tools, a.Admin, a.Devices)
 }
 
-// Holder is who holds sessions, streams and sockets: a token, or a person with all of theirs.
+// Holder names a token, or a person with all of theirs, whose sessions, streams and sockets are counted.
 type Holder struct {
 	Name   string
 	Person bool

@@ -39,7 +39,7 @@ func keyOf(c Caller, stream string) viewKey {
 	return key
 }
 
-// viewIdle is how long the view of an account's token is kept that nobody uses: there
+// viewIdle limits the life of a view of an account's token that nobody uses: there
 // may be any number of them, one after the other.
 const viewIdle = 10 * time.Minute
 
