@@ -109,6 +109,9 @@ func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string
 	}
 	players := castOf(all, c.texts, engines)
 	return func() {
+		if on := all.Recorded(); !slices.Equal(on, c.settings().Recorded()) {
+			c.log.Warn("whose sound of turns is recorded has changed", "by", on)
+		}
 		c.mu.Lock()
 		c.now, c.trouble = all, trouble
 		c.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/recording"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/store"
@@ -296,4 +297,60 @@ func TestRecordingIsTold(t *testing.T) {
 			t.Errorf("%q is not in %s", want, &out)
 		}
 	}
+}
+
+// TestSoundOfStoredAgent: an agent that somebody makes while devices talk is recorded from the next turn on, and the log
+// says so.
+func TestSoundOfStoredAgent(t *testing.T) {
+	data := t.TempDir()
+	inMemory(t, script{data: data}, func(ctx context.Context, t *testing.T, h *harness) {
+		shop := &fakeShop{ready: company{}}
+		shop.ready.engage("rules", providertest.Say("First."), providertest.Say("Second."), providertest.Say("Third."))
+		h.app.crew.shop = shop
+		d := h.dial(ctx, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		r, by := h.app.crew.roster, roster.Author{Name: "anna"}
+		for i, doc := range []string{`{"llm":["rules"]}`, `{"llm":["rules"],"record":"both"}`, `{"llm":["rules"],"record":"off"}`} {
+			if _, err := r.Set(ctx, by, "pirate", []byte(doc)); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Assign(ctx, kitchen, "pirate"); err != nil {
+				t.Fatal(err)
+			}
+			types(ctx, t, d, "say it")
+			time.Sleep(time.Second)
+			written(ctx, t, h)
+			if lengths, _ := sounds(t, data); len(lengths) != min(i, 1) {
+				t.Errorf("after turn %d: %v", i+1, lengths)
+			}
+		}
+		if n := strings.Count(h.log.String(), "whose sound of turns is recorded has changed"); n != 2 {
+			t.Errorf("the log says it %d times", n)
+		}
+	})
+}
+
+// TestStrangersAreNotRecorded: who says the Device-Id of another one is never recorded, whatever is set for it.
+func TestStrangersAreNotRecorded(t *testing.T) {
+	data := t.TempDir()
+	s := script{
+		data: data, llm: []providertest.Step{providertest.Say("First."), providertest.Say("Second.")},
+		replace: recordingOf(func(cfg *config.Config) {
+			cfg.Recording.Sound = config.RecordBoth
+			cfg.Devices.ByID[kitchen] = config.Device{Record: config.RecordBoth}
+		}),
+	}
+	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
+		for i, client := range []string{"8e0c6b2e-7c60-4a3c-9c1c-0d5a3ad1c001", "8e0c6b2e-7c60-4a3c-9c1c-0d5a3ad1c002"} {
+			d := h.dial(ctx, devicetest.Options{DeviceID: kitchen, ClientID: client, NoMCP: true})
+			types(ctx, t, d, "say it")
+			time.Sleep(time.Second)
+			written(ctx, t, h)
+			if lengths, _ := sounds(t, data); len(lengths) != 1 {
+				t.Errorf("after device %d: %v", i+1, lengths)
+			}
+		}
+		if !strings.Contains(h.log.String(), kitchen+"~") {
+			t.Error("the second one was no stranger")
+		}
+	})
 }

@@ -36,7 +36,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
-	a.recorders.report(cfg, a.options.Data, a.report, a.log)
+	a.recorders.report(a.crew.settings(), a.options.Data, a.report, a.log)
 	if a.options.Profiles != "" {
 		stop, err := serveProfiles(ctx, a.options.Profiles, a.options.Log)
 		if err != nil {

@@ -160,9 +160,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	if p.Memory != "" {
 		ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)
 	}
-	if p.Record != "" {
-		ch.oneOf(p.Record, records(), at("record")...)
-	}
+	ch.checkRecord(c, p.Record, at("record")...)
 	ch.checkToolNames(p.Tools.Allow, at("tools", "allow")...)
 	ch.checkToolNames(p.Tools.Deny, at("tools", "deny")...)
 	ch.checkChain(c, p.ASR, roleASR, at(roleASR)...)

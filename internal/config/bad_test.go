@@ -91,7 +91,7 @@ func TestBadFiles(t *testing.T) {
 		"record_quota":                  ":1: recording.quota must be a size such as 2GiB or 500MiB, found text",
 		"record_quota_small":            ":1: recording.quota: it must be 1MiB or more; to record nothing, set recording.sound: off",
 		"record_days":                   ":1: recording.days: 0 is not within 1 and 3650",
-		"record_no_store":               ":1: store.driver: sound is recorded next to its turn in the store, and none keeps no turns; it is switched on by devices.aa:bb:cc:00:11:22.record: both",
+		"record_no_store":               ":3: devices.aa:bb:cc:00:11:22.record: sound is kept next to its turn, and store.driver: none keeps no turns",
 		"unknown_log_level":             `:1: log.level: "loud" is none of`,
 		"unknown_log_format":            `:1: log.format: "xml" is none of: text, json`,
 		"base_url_without_scheme":       `:1: providers.mine.base_url: "127.0.0.1:11434/v1" is no address`,

@@ -44,18 +44,24 @@ func (c *Config) Recorded() (keys []string) {
 }
 
 func (ch checker) checkRecording(c *Config) {
-	ch.oneOf(c.Recording.Sound, records(), "recording", "sound")
+	ch.checkRecord(c, c.Recording.Sound, "recording", "sound")
 	within(ch, c.Recording.Days, 1, 3650, "recording", "days")
 	if c.Recording.Quota < 1<<20 {
 		ch.bad(key("recording", "quota"), "config/quota")
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Devices.ByID)) {
-		if says := c.Devices.ByID[id].Record; says != "" {
-			ch.oneOf(says, records(), "devices", id, "record")
-		}
+		ch.checkRecord(c, c.Devices.ByID[id].Record, "devices", id, "record")
 	}
-	if on := c.Recorded(); len(on) > 0 && c.Store.Driver == "none" {
-		ch.bad(key("store", "driver"), "config/record-no-store", strings.Join(on, ", "))
+}
+
+// checkRecord checks what a key says about whose sound is kept; "" is nothing.
+func (ch checker) checkRecord(c *Config, says string, at ...string) {
+	switch {
+	case says == "" || says == RecordOff:
+	case !slices.Contains(records(), says):
+		ch.oneOf(says, records(), at...)
+	case c.Store.Driver == "none":
+		ch.bad(at, "config/record-no-store")
 	}
 }
 

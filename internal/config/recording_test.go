@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +51,22 @@ func TestRecorded(t *testing.T) {
 	c.Recording.Sound = "user"
 	if on := c.Recorded(); !slices.Equal(on, []string{"recording.sound: user", "agents.anna.record: both", "devices.d.record: user"}) {
 		t.Errorf("%q", on)
+	}
+}
+
+// TestAgentRecords: an agent that people make says it as one of a file does, and where no turns are kept it may not.
+func TestAgentRecords(t *testing.T) {
+	c := Default()
+	for doc, want := range map[string]string{`{"record":"both"}`: "", `{"record":"off"}`: "", `{"record":"always"}`: "agents.x.record: "} {
+		if _, err := c.ReadAgent("x", []byte(doc), nil); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+	c.Store.Driver = "none"
+	if _, err := c.ReadAgent("x", []byte(`{"record":"user"}`), nil); err == nil || !strings.Contains(err.Error(), "keeps no turns") {
+		t.Error(err)
+	}
+	if _, err := c.ReadAgent("x", []byte(`{"record":"off"}`), nil); err != nil {
+		t.Error(err)
 	}
 }
