@@ -41,6 +41,7 @@ type stage struct {
 	mu      sync.Mutex
 	actors  []*actor
 	closers []func()
+	flashes map[string]*devicetest.Flash // by Device-Id: a device that dials again has its token
 }
 
 // record plays a talk with a binary.
@@ -56,7 +57,7 @@ func record(ctx context.Context, binary string, t talk) (*tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{ctx: ctx, server: server, cloud: c, tape: newTape()}
+	s := &stage{ctx: ctx, server: server, cloud: c, tape: newTape(), flashes: map[string]*devicetest.Flash{}}
 	s.tape.loose = t.loose
 	if err := t.play(s); err != nil {
 		s.tape.add("end", "the talk failed: "+err.Error())
@@ -103,8 +104,19 @@ type actor struct {
 	frames []frame
 }
 
+// flash returns what a device keeps while it is off.
+func (s *stage) flash(deviceID string) *devicetest.Flash {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flashes[deviceID] == nil {
+		s.flashes[deviceID] = &devicetest.Flash{}
+	}
+	return s.flashes[deviceID]
+}
+
 // dial connects a device by way of OTA, and lets it listen as devices do.
 func (s *stage) dial(name string, o devicetest.Options) (*actor, error) {
+	o.Flash = s.flash(o.DeviceID)
 	p, err := devicetest.Provision(s.ctx, s.server.base+"/xiaozhi/ota/", o)
 	if err != nil {
 		return nil, err
