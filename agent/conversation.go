@@ -135,6 +135,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 			return fmt.Errorf("borrow the device's record: %w", err)
 		}
 		defer c.o.Devices.release(dev)
+		dev.unknown = c.env.Session.Unknown
 		c.o.Devices.load(ctx, dev, c.o.Keeper, c.env.Log)
 		if c.o.Recall != nil {
 			c.o.Recall(dev.memory())

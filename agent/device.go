@@ -16,7 +16,7 @@ import (
 
 const (
 	keepDevice  = 10 * time.Minute // how long a device's record is kept after its last connection
-	mostRecords = 4096             // of devices; of more, those are forgotten that were away longest and have nothing waiting
+	mostRecords = 4096             // of devices, beside those that are lent; of more, the least needed is forgotten
 )
 
 // Device holds what outlives a connection, by Device-Id. It is lent to one
@@ -32,6 +32,8 @@ type Device struct {
 	talk    Talk // that history is of
 	kept    kept // what the keeper has of it
 
+	unknown   bool      // of a device that may not use what belongs to a known one
+	made      time.Time // when there was a record first
 	returned  time.Time
 	forgotten bool          // nobody may get it any more; guarded by Devices.mu
 	wanted    int           // who waits for it or holds it; guarded by Devices.mu
@@ -118,7 +120,7 @@ func (d *Devices) await(ctx context.Context, id string) (*Device, error) {
 }
 
 func newDevice(id string) *Device {
-	dev := &Device{id: id, slot: make(chan struct{}, 1), states: map[string]feature.State{}}
+	dev := &Device{id: id, made: time.Now(), slot: make(chan struct{}, 1), states: map[string]feature.State{}}
 	dev.slot <- struct{}{}
 	return dev
 }
@@ -132,24 +134,43 @@ func (d *Devices) release(dev *Device) {
 	dev.returned = now
 	dev.wanted--
 	dev.slot <- struct{}{}
-	var longest *Device
+	var least *Device
+	free := 0
 	for _, other := range d.byID {
 		if other.wanted > 0 {
 			continue
 		}
-		keep := other.waits()
-		if keep == 0 && (longest == nil || other.returned.Before(longest.returned)) {
-			longest = other
-		}
-		if now.Sub(other.returned) > max(keep, keepDevice) {
+		if now.Sub(other.returned) > max(other.waits(), keepDevice) {
 			d.forget(other)
+			continue
+		}
+		if free++; least == nil || other.neededLess(least) {
+			least = other
 		}
 	}
-	if len(d.byID) > mostRecords && longest != nil {
-		d.forget(longest)
+	if free > mostRecords {
+		d.forget(least)
 	}
 	if dev.forgotten && dev.wanted == 0 {
 		dev.close()
+	}
+}
+
+// neededLess reports whether a record makes room before another one. Those with nothing
+// waiting do so first, among them those of devices that are not known, and then those
+// that were away longest. Where something waits, the newest makes room: however many
+// devices somebody makes up, what waits for the others stays.
+func (d *Device) neededLess(than *Device) bool {
+	waits, other := d.waits() > 0, than.waits() > 0
+	switch {
+	case waits != other:
+		return !waits
+	case d.unknown != than.unknown:
+		return d.unknown
+	case waits:
+		return d.made.After(than.made)
+	default:
+		return d.returned.Before(than.returned)
 	}
 }
 

@@ -183,6 +183,45 @@ func TestRecordsHaveAnEnd(t *testing.T) {
 	})
 }
 
+// However many devices somebody makes up, and has something wait for each of them, the
+// records have an end, and the older ones stay. Unknown devices make room first.
+func TestMadeUpDevicesDriveNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevices()
+		visit := func(id string, unknown, waits bool) {
+			dev, err := d.acquire(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev.unknown = unknown; waits {
+				dev.queue.add(feature.Announcement{Text: "the tea is ready"})
+			}
+			time.Sleep(time.Millisecond)
+			d.release(dev)
+		}
+		visit("speaker", false, false)
+		visit("stranger", true, false)
+		for i := range mostRecords - 1 {
+			visit(fmt.Sprint(i), false, true)
+		}
+		if d.byID["speaker"] == nil || d.byID["stranger"] != nil {
+			t.Error("the stranger did not make room for the speaker")
+		}
+		visit("speaker", false, true)
+		for i := range 100 {
+			visit(fmt.Sprint("made up ", i), i%2 == 0, true)
+		}
+		if n := len(d.byID); n != mostRecords {
+			t.Errorf("%d records", n)
+		}
+		for _, id := range []string{"speaker", "0", "1", fmt.Sprint(mostRecords - 2)} {
+			if d.byID[id] == nil {
+				t.Errorf("what waits for %s is gone", id)
+			}
+		}
+	})
+}
+
 // A record that somebody has asked for is not forgotten before it is lent,
 // however old it is: the borrower would wait for ever.
 func TestDevicesKeepsWaiters(t *testing.T) {

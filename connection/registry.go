@@ -108,10 +108,12 @@ type place struct {
 	replaces bool   // it has taken the place of an older session of its device
 	visits   string // address that counts it as a visitor; "": it is none
 	named    bool   // the device took its identity from its registration
+	since    time.Time
 }
 
 // Reserve makes room for a device, or returns [ErrFull], [ErrCrowded] or [ErrStopping]. A device
-// that is connected already, or about to be, needs no more room than it has.
+// that is connected already, or about to be, needs no more room than it has. For a
+// regular the newest session of one that is none makes room.
 func (r *Registry) Reserve(p Peer) (*Room, error) {
 	if p.Address != "" {
 		p.Guest = r.opts.Identify(p.Visit)
@@ -127,7 +129,7 @@ func (r *Registry) Reserve(p Peer) (*Room, error) {
 		return nil, ErrStopping
 	}
 	known := r.sessions[key] != nil || r.pending[key] > 0
-	if !known && r.taken() >= r.opts.MaxDevices {
+	if !known && r.taken() >= r.opts.MaxDevices && !(p.Guest.Regular && r.makeRoom()) {
 		return nil, ErrFull
 	}
 	room := &Room{registry: r, peer: p, key: key, log: r.log}
@@ -166,6 +168,27 @@ func (r *Registry) taken() int {
 	return n
 }
 
+// makeRoom ends the session of a device that is no regular, and reports whether there
+// is one: of a visitor, if there is any, and of those of the one that has come last. The
+// caller holds mu.
+func (r *Registry) makeRoom() bool {
+	var last *Session
+	for _, s := range r.sessions {
+		switch {
+		case s.peer.Guest.Regular || s.Ended():
+		case last == nil,
+			s.peer.isVisitor() && !last.peer.isVisitor(),
+			s.peer.isVisitor() == last.peer.isVisitor() && s.place.since.After(last.place.since):
+			last = s
+		}
+	}
+	if last == nil {
+		return false
+	}
+	last.End(ErrDisplaced)
+	return true
+}
+
 // Cancel gives the room back.
 func (m *Room) Cancel() {
 	r := m.registry
@@ -194,7 +217,7 @@ func (r *Registry) admit(s *Session, key string) {
 	if s.peer.Guest.Away != nil {
 		key = noPlace()
 	}
-	s.place.key = key
+	s.place.key, s.place.since = key, time.Now()
 	if old := r.sessions[key]; old != nil {
 		s.place.replaces = true
 		old.End(ErrReplaced)

@@ -89,6 +89,8 @@ var (
 	ErrShutdown error = &Reason{Text: "server is stopping"}
 	// ErrBusy ends a session for which there is no capacity.
 	ErrBusy error = &Reason{Text: "server is too busy", Kind: TooBusy}
+	// ErrDisplaced ends a session for which there is no room beside the regulars.
+	ErrDisplaced error = &Reason{Text: "server is full, and a regular device needs the place", Kind: TooBusy}
 	// ErrChanged ends a session whose device was accepted, refused or forgotten meanwhile.
 	ErrChanged error = &Reason{Text: "the device was accepted, refused or forgotten by a person"}
 	// ErrNoHello ends a session that has said no hello in time.

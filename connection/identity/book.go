@@ -15,6 +15,7 @@ const (
 	maxRecords = 4096             // of pairs; those that nobody has accepted, and that have used no token, make room
 	seenEvery  = time.Hour        // between two notes of when a pair was seen
 	commitTime = 3 * time.Second  // for writing a change down before somebody is answered
+	newFor     = 24 * time.Hour   // a pair that nobody has accepted is no regular
 	retryAfter = 10 * time.Second // when it could not be written
 )
 

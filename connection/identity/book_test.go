@@ -724,3 +724,30 @@ func TestCrowdAtOnce(t *testing.T) {
 		t.Errorf("%d written of %d", len(records), len(r.byID))
 	}
 }
+
+// TestRegulars: a device always finds room once a person has accepted it, or a day after
+// it became known; who comes in its name or with a made-up one does not.
+func TestRegulars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		speaker, other := home("24:6f:28:aa:10:02", "own"), home("24:6f:28:aa:10:03", "own")
+		r.ota(speaker)
+		r.ota(other)
+		if r.Book.Arrive(speaker).Regular || r.Book.Arrive(other).Regular {
+			t.Error("regular at once")
+		}
+		if _, err := r.Book.Accept(t.Context(), other.Address, "owner"); err != nil {
+			t.Fatal(err)
+		}
+		if r.Book.Arrive(speaker).Regular || !r.Book.Arrive(other).Regular {
+			t.Error("a person's word counts for nothing")
+		}
+		time.Sleep(24 * time.Hour)
+		if !r.Book.Arrive(speaker).Regular {
+			t.Error("not regular after a day")
+		}
+		if r.Book.Arrive(home(speaker.Address, "of another")).Regular || r.Book.Arrive(home("02:00:00:00:00:01", "x")).Regular {
+			t.Error("strangers are regular")
+		}
+	})
+}

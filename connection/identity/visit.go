@@ -24,6 +24,7 @@ type Guest struct {
 	Name    string // given by a person; "": none
 	Unknown bool   // it may not use what belongs to a known device
 	Proven  bool   // it has shown the pair's own token
+	Regular bool   // it is known for a day, or was accepted by a person: it always finds room
 	Away    *Away  // nil: it may talk
 }
 
@@ -62,6 +63,7 @@ func (b *Book) Arrive(v Visit) Guest {
 	g := Guest{ID: e.ID, Name: e.Name, Proven: see.Proof == Right}
 	switch verdict {
 	case Welcome:
+		g.Regular = e.State.known() && (e.By != byNobody || e.Seen.Sub(e.Since) >= newFor)
 	case AsStranger:
 		b.notice(e, v, "device says the Device-Id of another client: it is a stranger")
 		g.Unknown = b.o.Unknown != AllowAll

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
@@ -107,6 +108,55 @@ func TestNamedVisitorsAreNone(t *testing.T) {
 		}
 		if n := r.registry.Connected(); n != 60 {
 			t.Errorf("%d are connected", n)
+		}
+	})
+}
+
+// TestRegularsFindRoom: made-up devices that fill a server, which mode open takes for
+// known, make room for a device that a person has accepted, the newest first, visitors
+// before them. Regulars make room for nobody.
+func TestRegularsFindRoom(t *testing.T) {
+	var book *identity.Book
+	set := known(t, identity.Options{Mode: identity.Open}, &book)
+	bubble(t, func(s *setup) { set(s); s.MaxDevices = 4 }, func(t *testing.T, r *rig) {
+		const other = "24:6f:28:aa:10:03"
+		for id, client := range map[string]string{mac: "client-1", other: "client-3"} {
+			token(t, book, id, client)
+			if _, err := book.Accept(t.Context(), id, "owner"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var crowd []*peer
+		for n := range 3 {
+			crowd = append(crowd, hello(r, headers(fmt.Sprintf("02:00:00:00:00:%02x", n), "x", "")))
+			time.Sleep(time.Millisecond)
+		}
+		crowd = append(crowd, hello(r, headers(mac, "stranger", "")))
+		if _, answer, err := r.upgrade("/xiaozhi/v1/", headers("24:6f:28:aa:10:04", "client-4", "")); err == nil || answer.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a new device: %v", err)
+		}
+		first := hello(r, headers(mac, "client-1", token(t, book, mac, "client-1")))
+		<-crowd[3].done // the visitor
+		second := hello(r, headers(other, "client-3", token(t, book, other, "client-3")))
+		<-crowd[2].done // the newest
+		time.Sleep(time.Second)
+		if n := r.registry.Connected(); n != 4 {
+			t.Errorf("%d are connected", n)
+		}
+		first.alive(r.talk(4))
+		second.alive(r.talk(5))
+	})
+	bubble(t, func(s *setup) { set(s); s.MaxDevices = 1 }, func(t *testing.T, r *rig) {
+		for n := range 2 {
+			id := fmt.Sprintf("24:6f:28:aa:10:%02x", n)
+			token(t, book, id, "x")
+			if _, err := book.Accept(t.Context(), id, "owner"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hello(r, headers("24:6f:28:aa:10:00", "x", "")).alive(r.talk(0))
+		if _, answer, err := r.upgrade("/xiaozhi/v1/", headers("24:6f:28:aa:10:01", "x", "")); err == nil || answer.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("another regular: %v", err)
 		}
 	})
 }
