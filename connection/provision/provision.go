@@ -31,7 +31,9 @@ type Options struct {
 	Auth     request.Auth
 	Book     *identity.Book // nil: every device is who it says it is
 	Zone     *time.Location // the clock that devices show; nil means time.Local
-	Log      *slog.Logger   // nil: discarded
+	// ZoneOf returns the zone of a device, by its id; nil: that of all.
+	ZoneOf func(id string) *time.Location
+	Log    *slog.Logger // nil: discarded
 }
 
 // Handler answers on the paths of OTA. It may be used by many goroutines at once.
@@ -46,6 +48,9 @@ type Handler struct {
 func New(o Options) (*Handler, error) {
 	if o.Zone == nil {
 		o.Zone = time.Local
+	}
+	if o.ZoneOf == nil {
+		o.ZoneOf = func(string) *time.Location { return o.Zone }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -141,7 +146,7 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	say := h.log(known)
 	if err == nil && !h.limits.allow(who, known) {
 		say(h.o.Log.Warn, "ota answered without token and code: asked too often", "device_id", who.Address, "remote", r.RemoteAddr)
-		request.WriteJSON(w, h.reply(h.o.Requests.BaseURL(r), readOTA(r.Header, nil).version))
+		request.WriteJSON(w, h.reply(h.o.Requests.BaseURL(r), readOTA(r.Header, nil).version, ""))
 		return
 	}
 	asked := h.read(w, r, say)
@@ -159,7 +164,7 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	if !request.DeviceCanUse(base) {
 		say(h.o.Log.Warn, "devices cannot use an IPv6 address; set server.public_url", "url", request.TalkURL(base))
 	}
-	answer := h.reply(base, asked.version)
+	answer := h.reply(base, asked.version, papers.ID)
 	h.admit(&answer, papers)
 	say(h.o.Log.Info, "ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
 	request.WriteJSON(w, answer)
@@ -183,8 +188,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, say func(write fu
 	return readOTA(r.Header, body)
 }
 
-func (h *Handler) reply(base *url.URL, version string) reply {
-	now := time.Now().In(h.o.Zone)
+func (h *Handler) reply(base *url.URL, version, device string) reply {
+	now := time.Now().In(h.o.ZoneOf(device))
 	_, offset := now.Zone()
 	if !isNumericVersion(version) {
 		version = "0.0.0"

@@ -84,7 +84,11 @@ func TestOTATimeZone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(tc.after) // fake time, from 2000-01-01
 			s, _ := otaServer(t, func(o *Options) { o.Zone = zone })
-			reply := s.reply(s.o.Requests.BaseURL(httptest.NewRequest("POST", "/", nil)), "1.0")
+			reply := s.reply(s.o.Requests.BaseURL(httptest.NewRequest("POST", "/", nil)), "1.0", "d")
+			s.o.ZoneOf = func(id string) *time.Location { return time.FixedZone(id, 3600) }
+			if other := s.reply(s.o.Requests.BaseURL(httptest.NewRequest("POST", "/", nil)), "1.0", "elsewhere"); other.ServerTime.Offset != 60 {
+				t.Errorf("of a device in another zone: %+v", other.ServerTime)
+			}
 			if reply.ServerTime.Offset != tc.offset || reply.ServerTime.Timestamp != time.Now().UnixMilli() {
 				t.Errorf("%+v, want offset %d", reply.ServerTime, tc.offset)
 			}
@@ -367,7 +371,7 @@ func FuzzReadOTA(f *testing.F) {
 	f.Fuzz(func(t *testing.T, language, agent string, body []byte) {
 		asked := readOTA(http.Header{"Accept-Language": {language}, "User-Agent": {agent}}, body)
 		s, _ := otaServer(t, nil)
-		reply := s.reply(s.o.Requests.BaseURL(httptest.NewRequest("POST", "/", nil)), asked.version)
+		reply := s.reply(s.o.Requests.BaseURL(httptest.NewRequest("POST", "/", nil)), asked.version, "d")
 		if !isNumericVersion(reply.Firmware.Version) {
 			t.Errorf("a device would crash on version %q", reply.Firmware.Version)
 		}

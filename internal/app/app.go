@@ -204,7 +204,7 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 	if err != nil {
 		return w, err
 	}
-	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Book: a.book, Zone: cfg.Server.Zone(), Log: a.log})
+	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Book: a.book, ZoneOf: cfg.ZoneOf, Log: a.log})
 	if err != nil {
 		return w, err
 	}

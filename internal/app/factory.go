@@ -47,6 +47,9 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 		limit = f.strangers.spare
 	}
 	options = a.cast.options(options, s, limit)
+	if a.cfg.Devices.ByID[s.DeviceID].Zone != "" {
+		options.Zone = a.cfg.ZoneOf(s.DeviceID)
+	}
 	limits.Allow = own.Allow
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
 	kept := a.keeper(s, devices...)
@@ -59,7 +62,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	tape := a.recorders.talks.Tape(s)
 	o, limits := tape.Wrap(options, limits)
 	tools := router.New(limits, tape.Sources(sources...)...)
-	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices}
+	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: options.Zone}
 	if a.cfg.MCP.Transcripts {
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
@@ -117,6 +120,7 @@ type conversation struct {
 	tools   *router.Router
 	sources []mcp.Source // of the device itself
 	words   directory.Transcript
+	zone    *time.Location
 }
 
 var _ directory.Device = (*conversation)(nil)
@@ -154,6 +158,13 @@ func (c *conversation) States() map[string]map[string]any {
 		}
 	}
 	return nil
+}
+
+// Call runs a tool as a call of the device's model would be, in its time zone.
+func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionResponse, string) {
+	info := mcp.InfoFrom(ctx)
+	info.Zone = c.zone
+	return c.Device.Call(mcp.WithInfo(ctx, info), call)
 }
 
 // Transcript returns what was said on this connection.

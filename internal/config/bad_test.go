@@ -82,6 +82,7 @@ func TestBadFiles(t *testing.T) {
 		"variable_not_set":              ":2: server.public_url: the environment variable NOT_SET is not set",
 		"unknown_kind":                  `:2: tools.kinds.self.lamp.*: "often" is none of: control, query`,
 		"broken_pattern":                `:2: tools.deny: "self.[lamp" is no pattern`,
+		"device_zone":                   `:2: devices.aa:bb:cc:00:11:22.zone: "Europe/Berlim" is no known time zone`,
 		"device_language":               `:2: devices.aa:bb:cc:00:11:22.language: "auto" is none of: zh, en`,
 		"prompt_is_a_path":              `:1: agent.prompt: "../prompts/pirate.md" is no name of a prompt`,
 		"no_name":                       ":1: agent.name: a name is needed",

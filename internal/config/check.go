@@ -94,6 +94,13 @@ func (ch checker) checkConsole(c Console) {
 	}
 }
 
+// zone reports a time zone that there is not.
+func (ch checker) zone(name string, at ...string) {
+	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" {
+		ch.bad(at, "config/timezone", name)
+	}
+}
+
 func (ch checker) checkServer(s Server) {
 	if len(s.Listen) == 0 {
 		ch.bad(key("server", "listen"), "config/no-address")
@@ -105,9 +112,7 @@ func (ch checker) checkServer(s Server) {
 			ch.bad(key("server", "public_url"), "config/public-url", s.PublicURL)
 		}
 	}
-	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
-		ch.bad(key("server", "timezone"), "config/timezone", s.Timezone)
-	}
+	ch.zone(s.Timezone, "server", "timezone")
 	ch.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
 	for _, origin := range s.Origins {
 		u, err := url.Parse(origin)
@@ -186,6 +191,9 @@ func (ch checker) checkTools(c *Config) {
 		d := c.Devices.ByID[id]
 		if d.Language != "" {
 			ch.oneOf(d.Language, []string{"zh", "en"}, "devices", id, "language")
+		}
+		if d.Zone != "" {
+			ch.zone(d.Zone, "devices", id, "zone")
 		}
 		ch.patterns(d.Tools.Allow, "devices", id, "tools", "allow")
 		ch.patterns(d.Tools.Deny, "devices", id, "tools", "deny")

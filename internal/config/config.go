@@ -245,6 +245,7 @@ type Device struct {
 	Name     string      `koanf:"name"`
 	Language string      `koanf:"language"` // zh, en or ""
 	Voice    string      `koanf:"voice"`
+	Zone     string      `koanf:"zone"`   // IANA name; "": that of the server
 	Agent    string      `koanf:"agent"`  // "": that of all
 	Record   string      `koanf:"record"` // off, user, both or "": that of its agent
 	Tools    DeviceTools `koanf:"tools"`
@@ -284,6 +285,16 @@ func (s Server) Zone() *time.Location {
 		return time.UTC
 	}
 	return zone
+}
+
+// ZoneOf returns the time zone of a device, by its id.
+func (c *Config) ZoneOf(device string) *time.Location {
+	if name := c.Devices.ByID[device].Zone; name != "" {
+		if zone, err := time.LoadLocation(name); err == nil {
+			return zone
+		}
+	}
+	return c.Server.Zone()
 }
 
 func words(id string) []string {
