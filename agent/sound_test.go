@@ -159,6 +159,24 @@ func TestSoundOfTurns(t *testing.T) {
 	}
 }
 
+// TestSoundOverReplies: what is said over a reply is in the turn that answers it, and in no other.
+func TestSoundOverReplies(t *testing.T) {
+	turns := recorded(t, Persona{Name: "a", Record: RecordBoth}, []string{"hello", "what about the weather", "what about the weather", "what about the weather"},
+		"listen realtime\nvoice 1200ms\nsilence 900ms\nuntil sentence\nwait 1s\nvoice 2400ms\nsilence 3s\nuntil tts stop\nuntil tts stop\n")
+	if len(turns) != 2 || turns[0].Heard != "hello" || turns[1].Heard != "what about the weather" {
+		t.Fatalf("%+v", turns)
+	}
+	for i, want := range []struct{ user, reply time.Duration }{{1800 * time.Millisecond, 850 * time.Millisecond}, {3 * time.Second, time.Second}} {
+		s := turns[i].Sound
+		if s.User == nil || s.User.Length() < want.user || s.User.Length() > want.user+1200*time.Millisecond {
+			t.Errorf("turn %d: the user: %+v", i+1, s.User.Length())
+		}
+		if s.Reply == nil || s.Reply.Length() < want.reply {
+			t.Errorf("turn %d: the reply: %+v", i+1, s.Reply.Length())
+		}
+	}
+}
+
 // TestSoundOfUtterances: packets wait only for so many utterances, and each is in one turn.
 func TestSoundOfUtterances(t *testing.T) {
 	m := newMicrophone(&Conversation{o: &Options{}, life: life{}})
