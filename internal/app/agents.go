@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -65,6 +66,15 @@ func openCrew(ctx context.Context, cfg *config.Config, stored *store.Store, text
 		log.Warn("an agent cannot be used", "agent", name, "why", c.trouble[name])
 	}
 	return c, nil
+}
+
+// unusable says which agents that people have made cannot be used, and why.
+func (c *crew) unusable() error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(c.trouble)) {
+		all = append(all, fmt.Errorf("agent %s: %s", name, c.trouble[name]))
+	}
+	return errors.Join(all...)
 }
 
 // with returns the settings with agents that people have made, and why some of those cannot be used.

@@ -111,10 +111,17 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
-	if err := a.unseal(ctx); err != nil {
+	kept, err := a.keeps(ctx)
+	if err != nil {
 		return err
 	}
-	if a.crew, err = openCrew(ctx, cfg, a.stored, texts, a.log); err != nil {
+	if err := a.unseal(ctx, kept); err != nil {
+		return err
+	}
+	if a.crew, err = openCrew(ctx, cfg, kept, texts, a.log); err != nil {
+		return err
+	}
+	if err := a.crew.unusable(); err != nil && a.options.Check {
 		return err
 	}
 	cfg = a.crew.settings()

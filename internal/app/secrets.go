@@ -54,19 +54,21 @@ func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (*Secrets
 	return &Secrets{v, s.Close}, nil
 }
 
-// unseal puts the secrets that the settings name into their place. A check of the settings only looks at the store,
-// beside the server that may run.
-func (a *App) unseal(ctx context.Context) (err error) {
-	kept := a.stored
-	if a.options.Check {
-		if kept, err = look(ctx, a.cfg, a.options.Data, a.log); err != nil {
-			return err
-		}
-		if kept != nil {
-			a.report.line("  DATA " + message.Both("app/store-sound"))
-			defer func() { err = errors.Join(err, kept.Close()) }()
-		}
+// keeps is the store, nil without one. A check of the settings only looks at it, beside the server that may run.
+func (a *App) keeps(ctx context.Context) (*store.Store, error) {
+	if !a.options.Check {
+		return a.stored, nil
 	}
+	kept, err := look(ctx, a.cfg, a.options.Data, a.log)
+	if kept != nil {
+		a.report.line("  DATA " + message.Both("app/store-sound"))
+		a.life.atEnd(func() { _ = kept.Close() }) // nothing was written
+	}
+	return kept, err
+}
+
+// unseal puts the secrets that the settings name into their place; kept is nil if there are none.
+func (a *App) unseal(ctx context.Context, kept *store.Store) error {
 	return a.cfg.Unseal(func(name string, use config.SecretUse) (string, error) {
 		switch {
 		case a.cfg.Store.Driver == "none":

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"cmp"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
+	"xiaozhi/store"
 )
 
 // planted is a secret that must be seen nowhere.
@@ -67,8 +69,9 @@ func TestSealedKey(t *testing.T) {
 		for _, check := range []bool{false, true} {
 			a := newApp(loadSettings(t, data, settings), Options{Data: data, Log: slog.New(slog.DiscardHandler), Check: check})
 			err := a.openStore(t.Context())
-			if err == nil {
-				err = a.unseal(t.Context())
+			kept, looked := a.keeps(t.Context())
+			if err = cmp.Or(err, looked); err == nil {
+				err = a.unseal(t.Context(), kept)
 			}
 			got := string(a.cfg.Providers["mine"].APIKey)
 			if test.why == "" && (err != nil || got != test.want) || test.why != "" && (err == nil || !strings.Contains(err.Error(), test.why) || strings.Contains(err.Error(), planted)) {
@@ -162,7 +165,42 @@ func TestSealedTooShort(t *testing.T) {
 	}
 	a := newApp(loadSettings(t, data, "mcp:\n  tokens:\n    - name: n\n      token: sealed:short\n"), Options{Data: data, Log: slog.New(slog.DiscardHandler), Check: true})
 	defer a.Close()
-	if err := a.unseal(t.Context()); err == nil || !strings.Contains(err.Error(), ":4: mcp.tokens.0.token: the token is too short") || strings.Contains(err.Error(), "hunter2") {
+	kept, err := a.keeps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.unseal(t.Context(), kept); err == nil || !strings.Contains(err.Error(), ":4: mcp.tokens.0.token: the token is too short") || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
+// TestCheckAgents: a check knows the agents that people have made, and says which cannot be used, and of what nearest name.
+func TestCheckAgents(t *testing.T) {
+	data := t.TempDir()
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(data, databaseFile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	add := func(name, doc string) {
+		t.Helper()
+		if err := s.Agents.Put(t.Context(), name, "", store.AgentRevision{Rev: 1, Doc: doc}, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func() error {
+		a, err := Build(t.Context(), loadSettings(t, data, "agent: {prompt: grandma}\n"), Options{Data: data, Banner: io.Discard, Log: slog.New(slog.DiscardHandler), Check: true})
+		if err == nil {
+			a.Close()
+		}
+		return err
+	}
+	add("grandma", `{"prompt":"storyteller"}`)
+	if err := check(); err != nil {
+		t.Error(err)
+	}
+	add("anna", `{"llm":["ruls"]}`)
+	if err := check(); err == nil || !strings.Contains(err.Error(), "agent anna: ") || !strings.Contains(err.Error(), "did you mean rules?") {
 		t.Error(err)
 	}
 }
