@@ -427,6 +427,50 @@ func TestTokensOfPeople(t *testing.T) {
 	}
 }
 
+// TestMembersPair: a member makes a new speaker theirs by the code that it says, and takes over nobody's; a viewer does not.
+func TestMembersPair(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s := start(t, setup{env: []string{"XIAOZHI_AUTH__PAIRING=ask"}})
+	owner := s.own(ctx, t)
+	cookies, tokens := s.people(ctx, t, owner)
+	id := newDeviceID()
+	codeOf := func(client string) string {
+		t.Helper()
+		a := s.http(ctx, t, "POST /xiaozhi/ota/", `{"application":{"version":"1.8.0"},"board":{"type":"x"}}`, header("Device-Id", id), header("Client-Id", client))
+		m := regexp.MustCompile(`"code":"([0-9]{6})"`).FindStringSubmatch(a.body)
+		if m == nil {
+			t.Fatal(a.status, a.body)
+		}
+		return m[1]
+	}
+	code := codeOf("5b1f4a3e-0000-4a66-9a5e-0c2b8a6f1d33")
+	pair := func(who, code string) answered {
+		return s.http(ctx, t, "POST /api/v1/devices", `{"code":"`+code+`"}`, s.with(cookies[who]))
+	}
+	if a := pair("viewer", code); a.status != 403 {
+		t.Errorf("a viewer: %d %s", a.status, a.body)
+	}
+	if a := pair("member", code); a.status != 200 || !strings.Contains(a.body, id) {
+		t.Errorf("a member: %d %s", a.status, a.body)
+	}
+	if list := s.command(ctx, t, "", "devices", "member"); !strings.Contains(list, id) {
+		t.Errorf("whose is it? %s", list)
+	}
+	if a := pair("member", codeOf("6c1f4a3e-1111-4a66-9a5e-0c2b8a6f1d33")); a.status != 409 {
+		t.Errorf("who says the same name: %d %s", a.status, a.body)
+	}
+	for range 5 {
+		pair("member", "000000")
+	}
+	if a := pair("member", "000000"); a.status != 429 {
+		t.Errorf("guessing: %d %s", a.status, a.body)
+	}
+	if a := s.http(ctx, t, "POST /api/v1/devices", `{"code":"000000"}`, bearing(tokens["owner"])); a.status != 404 {
+		t.Errorf("another person: %d %s", a.status, a.body)
+	}
+}
+
 // TestEscalation: nobody does what their role does not, on any path, with a session or a token; tokens do nothing that
 // wants a password.
 func TestEscalation(t *testing.T) {

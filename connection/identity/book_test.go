@@ -256,6 +256,33 @@ func TestTokenOfAProgram(t *testing.T) {
 	}
 }
 
+// TestClaim: a code makes a new device known, and takes no known one over; an owner can.
+func TestClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ask)
+		code := r.ota(home(speaker, clientA)).Away.Code
+		for given, want := range map[string]error{speaker: ErrNotACode, "": ErrNotACode, "12345": ErrNotACode} {
+			if _, err := r.Claim(t.Context(), given, "mia"); !errors.Is(err, want) {
+				t.Errorf("%q: %v", given, err)
+			}
+		}
+		id, err := r.Claim(t.Context(), " "+code[:3]+"-"+code[3:], "mia")
+		if err != nil || id != speaker {
+			t.Fatalf("%q, %v", id, err)
+		}
+		thief := r.ota(home(speaker, clientB)).Away.Code // somebody says the name of the speaker
+		if _, err := r.Claim(t.Context(), thief, "mallory"); !errors.Is(err, ErrTaken) {
+			t.Errorf("a speaker is taken over: %v", err)
+		}
+		if p := r.ota(home(speaker, clientA)); p.Away != nil {
+			t.Errorf("the speaker is not known any more: %+v", p)
+		}
+		if id, err := r.Accept(t.Context(), thief, "olga"); err != nil || id != speaker {
+			t.Errorf("an owner accepts it again: %q %v", id, err)
+		}
+	})
+}
+
 // TestAskFlow: a code that stays, waits, and is used once.
 func TestAskFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

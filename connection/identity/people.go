@@ -35,6 +35,7 @@ var (
 	ErrNoSuchDevice = errors.New("no device is known by this id")
 	ErrNoName       = errors.New("a name has letters or digits, and at most 64 bytes")
 	ErrNotWritten   = errors.New("nothing has changed, because it could not be written down")
+	ErrTaken        = errors.New("this device is known already; only an owner can accept it again")
 )
 
 // List describes all devices in the order of their ids.
@@ -88,10 +89,36 @@ func ParseID(typed string) string {
 //
 // A device that is known already gets a new token when it asks the next time.
 func (b *Book) Accept(ctx context.Context, codeOrID, by string) (id string, err error) {
+	return b.accept(ctx, by, func() (string, error) { return b.meant(codeOrID, by) })
+}
+
+// Claim is [Book.Accept] for somebody who may not take over what others have: by a code only, of a device whose address
+// nobody holds. Otherwise it is [ErrTaken], and the code can still be used.
+func (b *Book) Claim(ctx context.Context, code, by string) (id string, err error) {
+	return b.accept(ctx, by, func() (string, error) {
+		digits := plainCode(code)
+		if !isCode(digits) {
+			return "", ErrNotACode
+		}
+		for id, p := range b.desk.byID {
+			if e := b.byID[id]; p.Code == digits && e != nil && holds(b.byID[e.Address]) {
+				return "", ErrTaken
+			}
+		}
+		return b.desk.accept(digits, by, time.Now())
+	})
+}
+
+// holds reports whether a device is known, and so has its address to itself. nil is not.
+func holds(e *entry) bool {
+	return e != nil && (e.State == Paired || e.State == Browser)
+}
+
+func (b *Book) accept(ctx context.Context, by string, meant func() (string, error)) (id string, err error) {
 	before := ""
 	err = b.act(ctx, func() (string, error) {
 		b.expire(time.Now())
-		if id, err = b.meant(codeOrID, by); err != nil {
+		if id, err = meant(); err != nil {
 			return "", err
 		}
 		e := *b.byID[id]
@@ -117,7 +144,7 @@ func (b *Book) Accept(ctx context.Context, codeOrID, by string) (id string, err 
 // meant returns the id of the device that a person means. What has six digits is a
 // code, so that no device can be called like the code of another. The caller holds mu.
 func (b *Book) meant(codeOrID, by string) (id string, err error) {
-	digits := strings.NewReplacer(" ", "", "-", "").Replace(codeOrID)
+	digits := plainCode(codeOrID)
 	switch id = ParseID(codeOrID); {
 	case isCode(digits):
 		return b.desk.accept(digits, by, time.Now())
@@ -129,6 +156,9 @@ func (b *Book) meant(codeOrID, by string) (id string, err error) {
 		return "", ErrNoSuchDevice
 	}
 }
+
+// plainCode returns a code as it is kept, without what people put between its digits.
+func plainCode(code string) string { return strings.NewReplacer(" ", "", "-", "").Replace(code) }
 
 // Rename gives a device a name.
 func (b *Book) Rename(ctx context.Context, id, name string) error {

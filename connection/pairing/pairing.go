@@ -85,8 +85,8 @@ const (
 // Owner is who does it where nobody is named: somebody with the admin token.
 const Owner = "owner"
 
-// New returns the handler of [Path] and what is below it.
-func New(o Options) http.Handler {
+// filled returns the options with what is left out.
+func (o Options) filled() Options {
 	if o.Connected == nil {
 		o.Connected = func(string) bool { return false }
 	}
@@ -105,12 +105,36 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	return o
+}
+
+// New returns the handler of [Path] and what is below it.
+func New(o Options) http.Handler {
+	o = o.filled()
 	h := &handler{o}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, h.list)
 	mux.HandleFunc("POST "+Path+"/{act}", h.act)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "pairing/no-path") })
 	return mux
+}
+
+// Claim returns the handler by which somebody makes a new device theirs by its code, without being an owner. owned is
+// told which one it is.
+func Claim(o Options, owned func(r *http.Request, id string) error) http.Handler {
+	h := &handler{o.filled()}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		order, ok := h.order(w, r)
+		if !ok {
+			return
+		}
+		by := h.o.Who(r)
+		id, err := h.o.Book.Claim(r.Context(), order.Code, by)
+		if err == nil {
+			err = owned(r, id)
+		}
+		h.answer(w, r, by, "pair", Done{Device: id}, err)
+	})
 }
 
 type handler struct{ o Options }
@@ -125,11 +149,19 @@ func (h *handler) list(w http.ResponseWriter, _ *http.Request) {
 
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	act := r.PathValue("act")
-	var order Order
+	if order, ok := h.order(w, r); ok {
+		by := h.o.Who(r)
+		done, err := h.do(r.Context(), by, act, order)
+		h.answer(w, r, by, act, done, err)
+	}
+}
+
+// order reads a request. Not ok: it has been answered.
+func (h *handler) order(w http.ResponseWriter, r *http.Request) (order Order, ok bool) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/json" {
 		fail(w, http.StatusUnsupportedMediaType, "pairing/json")
-		return
+		return order, false
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not every writer can
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -138,10 +170,13 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, "pairing/json")
-		return
+		return order, false
 	}
-	by := h.o.Who(r)
-	done, err := h.do(r.Context(), by, act, order)
+	return order, true
+}
+
+// answer tells what was done, here and in the audit.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, by, act string, done Done, err error) {
 	h.audit(r, by, act, done.Device, err)
 	// A wrong code may be that of another server: it is not logged.
 	log := h.o.Log.With("act", "device "+text.Cut(act, 16), "who", by, "remote", r.RemoteAddr, "device_id", text.Cut(done.Device, 160))
@@ -212,6 +247,7 @@ func explain(err error) (status int, id string) {
 		{identity.ErrGuesses, http.StatusTooManyRequests, "pairing/guesses"},
 		{identity.ErrNoSuchDevice, http.StatusNotFound, "pairing/no-device"},
 		{identity.ErrNoName, http.StatusBadRequest, "pairing/no-name"},
+		{identity.ErrTaken, http.StatusConflict, "pairing/taken"},
 		{identity.ErrNotWritten, http.StatusInsufficientStorage, "pairing/not-written"},
 		{errNoAct, http.StatusNotFound, "pairing/no-path"},
 	} {

@@ -151,6 +151,9 @@ func (g *Guard) actor(r *http.Request) account.Actor {
 // one here.
 func (g *Guard) ownPassword(w http.ResponseWriter, r *http.Request, c change) error {
 	p := PersonOf(r)
+	if p.Scopes != nil { // a program has no session
+		return account.Forbidden
+	}
 	if _, err := g.o.Accounts.Prove(r.Context(), p, account.Proof{Password: c.Current, Code: c.Second}, g.from(r)); err != nil {
 		return err
 	}

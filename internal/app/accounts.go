@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
+	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
@@ -141,4 +143,19 @@ func callsOf(s *account.Service) func(ctx context.Context, who catalog.Caller, t
 func callerName(r *http.Request) string {
 	name, _, _ := strings.Cut(catalog.CallerFrom(r.Context()).Name(), "/")
 	return cmp.Or(name, pairing.Owner)
+}
+
+// claims is the route by which members make a new speaker theirs, by the code that it says.
+func claims(s *account.Service, book *identity.Book, log *slog.Logger) []access.Route {
+	if s == nil {
+		return nil
+	}
+	who := func(r *http.Request) string { return access.PersonOf(r).Name }
+	owned := func(r *http.Request, id string) error {
+		p := access.PersonOf(r)
+		return s.Give(r.Context(), p.Actor(r.RemoteAddr), id, p.Name)
+	}
+	h := pairing.Claim(pairing.Options{Book: book, Audit: auditOf(s), Who: who, Log: log}, owned)
+	need := account.Need{Role: account.Member, Scope: account.Admin}
+	return []access.Route{{Pattern: "POST /api/v1/devices", For: access.People, Need: need, Handler: h}}
 }

@@ -23,7 +23,7 @@ func (a *App) routes() (http.Handler, error) {
 
 // allRoutes lists all paths.
 func (a *App) allRoutes() []access.Route {
-	return slices.Concat(a.declared(), a.web.guard.Routes(), a.crew.api(a.web.guard, a.stored).Routes())
+	return slices.Concat(a.declared(), a.web.guard.Routes(), claims(a.accounts, a.book, a.log), a.crew.api(a.web.guard, a.stored).Routes())
 }
 
 // declared lists all paths but those of accounts and agents, with who they are for.
