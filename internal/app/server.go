@@ -36,7 +36,6 @@ func (a *App) Run(ctx context.Context) error {
 	if err := a.record(cfg.Log.Record); err != nil {
 		return err
 	}
-	a.recorders.report(a.crew.settings(), a.options.Data, a.report, a.log)
 	if a.options.Profiles != "" {
 		stop, err := serveProfiles(ctx, a.options.Profiles, a.options.Log)
 		if err != nil {
@@ -47,6 +46,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err := checkDataDir(a.options.Data); err != nil {
 		return err
 	}
+	a.recorders.report(a.crew.settings(), a.options.Data, a.report, a.log)
 	token, err := admintoken.Ensure(a.options.Data)
 	if err != nil {
 		return err
