@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -49,6 +50,12 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 		callers["session of "+string(role)] = func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "xiaozhi", Value: secret}) }
 		callers["token of "+string(role)] = func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 	}
+	a.web.guard.SetAdmin("0123456789abcdef")
+	callers["admin token"] = func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer 0123456789abcdef")
+		r.Header.Set("Content-Type", "application/json")
+		r.Body = io.NopCloser(strings.NewReader(`{"name":"x","role":"owner","password":"correct horse battery","rev":1}`))
+	}
 	asked := 0
 	ask := func(path string, how func(*http.Request)) int {
 		method, path, ok := strings.Cut(path, " ")
@@ -73,7 +80,11 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 			if strings.HasPrefix(name, "token") && route.For == access.Bearers {
 				continue
 			}
-			if got := ask(route.Pattern, how); route.For != access.People && got != nobody {
+			got := ask(route.Pattern, how)
+			if name == "admin token" && route.For == access.People && got >= 500 {
+				t.Errorf("%s answers the %s with %d", route.Pattern, name, got)
+			}
+			if route.For != access.People && name != "admin token" && got != nobody {
 				t.Errorf("%s answers %s with %d, nobody with %d", route.Pattern, name, got, nobody)
 			}
 		}
