@@ -16,7 +16,7 @@ import (
 	"xiaozhi/store"
 )
 
-// keyPath is where the key of the secrets is.
+// keyPath names the file of the key: as the settings say, or in the data folder.
 func keyPath(cfg *config.Config, data string) string {
 	return cmp.Or(cfg.Store.KeyFile, filepath.Join(data, keyFile))
 }
