@@ -43,6 +43,7 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	a.recorders.report(a.crew.settings(), a.options.Data, a.report, a.log)
 	if err := checkDataDir(a.options.Data); err != nil {
 		return err
 	}
