@@ -52,11 +52,18 @@ func loudness(t *testing.T, p *audio.Packets) (rms float64, length time.Duration
 // recorded plays a script to a conversation of which that is recorded, and returns its turns.
 func recorded(t *testing.T, p Persona, asr []string, script string) []Turn {
 	t.Helper()
+	k := &soundKeeper{}
+	played(t, k, p, asr, script)
+	return k.turns
+}
+
+// played plays a script to a conversation of a program that has just been started.
+func played(t *testing.T, k Keeper, p Persona, asr []string, script string) (past Memory) {
+	t.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &soundKeeper{}
 	synctest.Test(t, func(t *testing.T) {
 		llm := &scriptLLM{}
 		for range 4 {
@@ -65,7 +72,7 @@ func recorded(t *testing.T, p Persona, asr []string, script string) []Turn {
 		var detectors sync.WaitGroup
 		o := Options{
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: asr}, LLM: llm, TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
-			Keeper: k, Persona: func(string) (Persona, bool) { return p, true },
+			Keeper: k, Recall: func(m Memory) { past = m }, Persona: func(string) (Persona, bool) { return p, true },
 		}
 		v := connect(t, o, router.Options{})
 		enc, err := audio.NewEncoder(audio.Recognition)
@@ -83,7 +90,20 @@ func recorded(t *testing.T, p Persona, asr []string, script string) []Turn {
 		o.Devices.Close()
 		detectors.Wait()
 	})
-	return k.turns
+	return past
+}
+
+// TestPauseOutlivesProgram: what was learned of how somebody pauses, and that somebody speaks at all, is known after a restart.
+func TestPauseOutlivesProgram(t *testing.T) {
+	k := &keeperInMemory{}
+	p := Persona{Name: "a"}
+	if before := played(t, k, p, []string{"turn on", "turn on", "the lamp"}, "listen auto\nvoice 900ms\nsilence 780ms\nvoice 900ms\nsilence 900ms\nuntil tts stop\n"); before.Pause != 0 || before.Spoke {
+		t.Errorf("a new device: %+v", before)
+	}
+	again := played(t, k, p, nil, "wait 1s\n")
+	if again.Pause == 0 || !again.Spoke || again.Pause != k.past.Memory.Pause {
+		t.Errorf("after a restart: %+v", again)
+	}
 }
 
 // TestSoundOfTurns: a turn has the sound that was said in it and what was played, as they came and went, and only where
