@@ -62,3 +62,20 @@ func TestRemindersSurviveKill(t *testing.T) {
 		t.Errorf("what is kept: %q", r.Text())
 	}
 }
+
+// TestTimeOfReminderFollows: who asks for a reminder without a time is asked for it, and only has to say that.
+func TestTimeOfReminderFollows(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	s := start(t, setup{})
+	d := s.dial(ctx, t, devicetest.Options{})
+	if r := ask(ctx, t, d, "remind me to take the bread out"); !strings.Contains(r.Text(), "say when") {
+		t.Errorf("asked for: %q", r.Text())
+	}
+	if r := ask(ctx, t, d, "tomorrow at 7"); !strings.Contains(r.Text(), "7:00") {
+		t.Errorf("once the time is said: %q", r.Text())
+	}
+	if r := ask(ctx, t, d, "what reminders do I have"); !strings.Contains(r.Text(), "take the bread out, tomorrow at 7:00") {
+		t.Errorf("what is kept: %q", r.Text())
+	}
+}

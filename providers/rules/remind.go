@@ -217,3 +217,30 @@ func timerText(t tool, arguments map[string]any, what string) {
 		arguments["text"] = what
 	}
 }
+
+// withTime understands what is said as the time of a reminder that the user asked for without one just before, and that the
+// brain has asked for. whole are the words of both.
+func (b *Brain) withTime(messages []providers.Message, said string) (in intent, whole string, ok bool) {
+	last := -1
+	for i, m := range messages {
+		if m.Role == providers.RoleUser {
+			last = i
+		}
+	}
+	if last < 2 || messages[last-1].Role != providers.RoleAssistant || messages[last-2].Role != providers.RoleUser {
+		return in, "", false
+	}
+	heard := messages[last-1].Content // perhaps not all of it
+	asked := func(lang text.Lang) bool { return heard != "" && strings.HasPrefix(b.say(phraseWhen, lang), heard) }
+	before := messages[last-2].Content
+	if wish, ok := b.understand(before); !ok || wish.act != actWhen || !asked(text.English) && !asked(text.Chinese) {
+		return in, "", false
+	}
+	if text.Of(before) == text.Chinese {
+		whole = strings.TrimRight(said, "。！，") + before
+	} else {
+		whole = strings.TrimRight(said, ".!,") + " " + before
+	}
+	in, ok = b.understand(whole)
+	return in, whole, ok && (in.act == actRemind || in.act == actWake)
+}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"xiaozhi/providers"
@@ -110,6 +111,37 @@ func TestRemindersNotMeant(t *testing.T) {
 		b := newBrain(t, true)
 		if d, ok := b.Answer(ask(said, "en", reminderTools())); ok {
 			t.Errorf("%q: the fast path takes it: %s", said, show(d))
+		}
+	}
+}
+
+// TestTimeOfReminderFollows: who is asked for the time of a reminder only has to say that.
+func TestTimeOfReminderFollows(t *testing.T) {
+	for _, c := range []struct{ wish, time, want string }{
+		{"remind me to take the bread out", "tomorrow at 7", "take the bread out"},
+		{"remind me to take the bread out", "At 7.", "take the bread out"},
+		{"提醒我记得买牛奶", "明天早上七点。", "买牛奶"},
+	} {
+		b := newBrain(t, false)
+		req := ask(c.wish, languageOf(c.wish), reminderTools())
+		question := generate(t, b, req)
+		req.Messages = append(req.Messages, providers.Message{Role: providers.RoleAssistant, Content: question.Text}, providers.Message{Role: providers.RoleUser, Content: c.time})
+		d := generate(t, b, req)
+		if len(d.ToolCalls) != 1 || d.ToolCalls[0].Name != "set_reminder" || !strings.Contains(d.ToolCalls[0].Arguments, c.want) || !strings.Contains(d.ToolCalls[0].Arguments, "7") && !strings.Contains(d.ToolCalls[0].Arguments, "七") {
+			t.Errorf("%q, %q: %s", c.wish, c.time, show(d))
+		}
+		if len(d.ToolCalls) == 1 {
+			if done := generate(t, b, then(req, d, "ok, it is set")); done.Text == "" || len(done.ToolCalls) > 0 {
+				t.Errorf("%q, %q: after it is set: %s", c.wish, c.time, show(done))
+			}
+		}
+		req.Messages[len(req.Messages)-1].Content = "never mind"
+		if d := generate(t, b, req); len(d.ToolCalls) > 0 {
+			t.Errorf("%q, never mind: %s", c.wish, show(d))
+		}
+		req.Messages[len(req.Messages)-1].Content, req.Messages[len(req.Messages)-2].Content = c.time, "Sure."
+		if d := generate(t, b, req); len(d.ToolCalls) > 0 {
+			t.Errorf("%q, %q without a question: %s", c.wish, c.time, show(d))
 		}
 	}
 }

@@ -34,6 +34,11 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 		return providers.Delta{}, false
 	}
 	in, understood := b.understand(t.said)
+	if s == everything {
+		if both, whole, ok := b.withTime(req.Messages, t.said); ok {
+			in, understood, t.said = both, true, whole
+		}
+	}
 	if s == fastOnly && (!understood || !in.fast() || t.result != nil && !t.result.own()) {
 		return providers.Delta{}, false
 	}
