@@ -125,6 +125,13 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
+// IsPublic reports whether the public URL of a server leads there from the Internet; ""
+// does not.
+func IsPublic(publicURL string) bool {
+	u, err := parsePublicURL(publicURL)
+	return err == nil && u != nil && !isLocalName(u.Hostname())
+}
+
 // isLocalName reports whether a name or an address is one of a private network only.
 func isLocalName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {

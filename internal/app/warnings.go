@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"xiaozhi/connection/request"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/text/message"
@@ -37,6 +38,9 @@ func warnings(cfg *config.Config, user int, listeners []net.Listener) []string {
 	var out []string
 	if user == 0 {
 		out = append(out, message.Both("app/warn-root"))
+	}
+	if !cfg.Server.TrustProxy && !cfg.Auth.Enabled && !cfg.Auth.InsecureOTA && request.IsPublic(cfg.Server.PublicURL) {
+		out = append(out, message.Both("app/warn-proxy"))
 	}
 	open := !cfg.Auth.Enabled && cfg.Auth.Pairing != "ask" && cfg.Auth.Pairing != "closed"
 	for _, l := range listeners {

@@ -86,3 +86,25 @@ func TestCheckDataDir(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnsOfUntrustedProxy: nobody would get a token.
+func TestWarnsOfUntrustedProxy(t *testing.T) {
+	for _, c := range []struct {
+		url    string
+		change func(*config.Config)
+		warns  bool
+	}{
+		{"https://speak.example.org", func(*config.Config) {}, true},
+		{"http://nas.local:8000", func(*config.Config) {}, false},
+		{"", func(*config.Config) {}, false},
+		{"https://speak.example.org", func(c *config.Config) { c.Server.TrustProxy = true }, false},
+		{"https://speak.example.org", func(c *config.Config) { c.Auth.Enabled = true }, false},
+	} {
+		cfg := &config.Config{}
+		cfg.Server.PublicURL = c.url
+		c.change(cfg)
+		if got := len(warnings(cfg, 1000, nil)) > 0; got != c.warns {
+			t.Errorf("%q: %v", c.url, got)
+		}
+	}
+}
