@@ -114,6 +114,9 @@ func TestAttackFromOutside(t *testing.T) {
 		if body := s.boots(ctx, t, id, "x", "X-Forwarded-For: "+from, "X-Forwarded-Proto: https"); strings.Contains(body, `"token"`) || !strings.Contains(body, `"code"`) {
 			t.Errorf("from %s: %s", from, body)
 		}
+		if n > 0 {
+			continue // it takes seconds to say the code
+		}
 		r := dialRaw(t, s, id, "Client-Id: x", "X-Forwarded-For: "+from)
 		r.text(hello242)
 		r.text(`{"type":"listen","state":"detect","text":"what time is it"}`)
