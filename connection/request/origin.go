@@ -91,6 +91,26 @@ func (rd *Reader) Remote(r *http.Request) netip.Addr {
 	return addr.Unmap()
 }
 
+// Told returns next as it is asked through a trusted proxy: RemoteAddr of its requests is what Remote returns, with port 0,
+// so that what counts by address there does not count all of the proxy's clients as one. Other requests are as they came.
+func (rd *Reader) Told(next http.Handler) http.Handler {
+	if !rd.o.TrustProxy {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if Proxied(r) {
+			seen := *r // its context stays
+			host := ""
+			if addr := rd.Remote(r); addr.IsValid() {
+				host = addr.String()
+			}
+			seen.RemoteAddr = net.JoinHostPort(host, "0")
+			r = &seen
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // Secure reports whether a browser has reached the server, or a trusted proxy in front of it, by https.
 func (rd *Reader) Secure(r *http.Request) bool { return rd.secure(r) }
 

@@ -1,6 +1,7 @@
 package request_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -35,6 +36,37 @@ func TestRemote(t *testing.T) {
 		}
 		if addr, secure := rd.Remote(r).String(), rd.Secure(r); addr != c.remote || secure != c.secure {
 			t.Errorf("%s: %s %v, want %s %v", c.name, addr, secure, c.remote, c.secure)
+		}
+	}
+}
+
+// TestTold: a handler that counts by RemoteAddr sees whom a trusted proxy has seen, and nobody's invention.
+func TestTold(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		trust   bool
+		forward string
+		want    string
+	}{
+		{"directly, trusting", true, "", "192.168.1.7:5000"},
+		{"invented", false, "203.0.113.5", "192.168.1.7:5000"},
+		{"proxy", true, "10.9.9.9, 203.0.113.5", "203.0.113.5:0"},
+		{"IPv6", true, "2001:db8::1", "[2001:db8::1]:0"},
+		{"nonsense", true, "unknown", ":0"},
+	} {
+		rd, err := request.New(request.Options{TrustProxy: c.trust})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		h := rd.Told(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }))
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "192.168.1.7:5000"
+		if c.forward != "" {
+			r.Header.Set("X-Forwarded-For", c.forward)
+		}
+		if h.ServeHTTP(httptest.NewRecorder(), r); got != c.want || r.RemoteAddr != "192.168.1.7:5000" {
+			t.Errorf("%s: %s, want %s; the request itself: %s", c.name, got, c.want, r.RemoteAddr)
 		}
 	}
 }

@@ -197,6 +197,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 // web lets requests in: those of devices, which no mux may clean, and all others.
 type web struct {
 	front func(next http.Handler) http.Handler // the paths of devices
+	told  func(next http.Handler) http.Handler // for handlers that count by address: a trusted proxy says it
 	guard *access.Guard
 }
 
@@ -218,6 +219,7 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 	talk := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Log: a.log})
 	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
 	w.front = func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }
+	w.told = requests.Told
 	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Log: a.log})
 	return w, nil
 }

@@ -37,6 +37,9 @@ func (a *App) declared() []access.Route {
 		{Pattern: "GET /readyz", For: access.Anyone, Handler: http.HandlerFunc(a.readyz)},
 	}
 	add := func(who access.Audience, h http.Handler, paths ...string) {
+		if who == access.Bearers {
+			h = a.web.told(h)
+		}
 		for _, path := range paths {
 			routes = append(routes, access.Route{Pattern: path, For: who, Handler: h})
 		}

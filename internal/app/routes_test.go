@@ -15,6 +15,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/lockout"
 )
 
 // TestRoutesDeclareThemselves walks all that the server serves with a session and a token of each role: on paths of
@@ -111,6 +112,45 @@ func TestRoutesInOnePlace(t *testing.T) {
 		}
 		if past.Match(source) {
 			t.Errorf("%s registers paths of its own", f.Name())
+		}
+	}
+}
+
+// TestGuessesBehindProxy: who guesses tokens through a trusted proxy is locked out alone; one that is not trusted counts
+// as one.
+func TestGuessesBehindProxy(t *testing.T) {
+	for _, trust := range []bool{true, false} {
+		cfg := config.Default()
+		cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, nil
+		cfg.Server.TrustProxy = trust
+		cfg.Tools.Endpoint = config.Endpoint{Enabled: true, Tokens: []config.EndpointToken{{Name: "a", Token: "0123456789abcdef"}}}
+		a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		h, err := a.routes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(path, from string) int {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host, r.RemoteAddr = "127.0.0.1:8000", "127.0.0.1:5"
+			r.Header.Set("X-Forwarded-For", from)
+			r.Header.Set("Authorization", "Bearer a-wrong-guess")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		for i, path := range []string{"/mcp/endpoint", "/api/mcp/tools", "/api/devices"} {
+			guesser, other := fmt.Sprintf("192.168.8.%d", i), fmt.Sprintf("192.168.9.%d", i)
+			for range lockout.MaxGuesses {
+				ask(path, guesser)
+			}
+			want := map[bool]int{true: http.StatusUnauthorized, false: http.StatusTooManyRequests}[trust]
+			if guessed, asked := ask(path, guesser), ask(path, other); guessed != http.StatusTooManyRequests || asked != want {
+				t.Errorf("trusted %v, %s: %d for who guesses, %d for another, want %d", trust, path, guessed, asked, want)
+			}
 		}
 	}
 }

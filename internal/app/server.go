@@ -97,9 +97,13 @@ const bodyTime = 10 * time.Second
 
 // beforeMux takes the paths of the gateway out, which a mux would clean.
 func (a *App) beforeMux(next http.Handler) http.Handler {
+	outward := http.Handler(a.gateway)
+	if a.web.told != nil {
+		outward = a.web.told(outward)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.gateway != nil && gateway.Serves(r.URL.Path) {
-			a.gateway.ServeHTTP(w, r)
+			outward.ServeHTTP(w, r)
 			return
 		}
 		if r.ContentLength != 0 { // what nobody reads is waited for by the server itself
